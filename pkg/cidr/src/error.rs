@@ -1,0 +1,108 @@
+//! The ways text, a pool or an allocation can be refused. The texts reach users through start-up
+//! errors, Events and logs, so they name the numbers and the way out.
+
+use ipnet::IpNet;
+use thiserror::Error;
+
+use crate::Family;
+
+/// The text is not a CIDR. The quoted text is cut after a few dozen characters, since it may come
+/// from any Node object.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParseError {
+    /// There is an address at most, and no `/`.
+    #[error(
+        "cannot read CIDR {text:?}: the prefix length is missing, write it as <address>/<length>"
+    )]
+    NoPrefix {
+        /// What was given.
+        text: String,
+    },
+    /// The part before the `/` is no IP address.
+    #[error("cannot read CIDR {text:?}: the part before '/' is not an IPv4 or IPv6 address")]
+    Address {
+        /// What was given.
+        text: String,
+    },
+    /// The part after the `/` is no number, or longer than the address.
+    #[error("cannot read CIDR {text:?}: the prefix length must be a number from 0 to {max}")]
+    PrefixLength {
+        /// What was given.
+        text: String,
+        /// The longest prefix of the address family.
+        max: u8,
+    },
+}
+
+/// A cluster CIDR cannot be cut with the node mask asked for (node-ipam.md 2 and 3.1).
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PoolError {
+    /// A block would be larger than the pool.
+    #[error(
+        "cannot cut cluster CIDR {cidr} into node CIDRs of /{mask}: the node mask is shorter than \
+         the prefix /{}, use one from {} to {max}",
+        .cidr.prefix_len(),
+        .cidr.prefix_len()
+    )]
+    MaskShorterThanPrefix {
+        /// The cluster CIDR.
+        cidr: IpNet,
+        /// The node mask.
+        mask: u8,
+        /// The longest mask of the family.
+        max: u8,
+    },
+    /// An address of the family has fewer bits than the mask.
+    #[error(
+        "cannot cut cluster CIDR {cidr} into node CIDRs of /{mask}: an {family} mask is at most {}",
+        .family.width()
+    )]
+    MaskTooLong {
+        /// The cluster CIDR.
+        cidr: IpNet,
+        /// The node mask.
+        mask: u8,
+        /// The family of the cluster CIDR.
+        family: Family,
+    },
+    /// More than 2^max blocks of IPv6, which upstream refuses too.
+    #[error(
+        "cannot cut an IPv6 cluster CIDR into 2^{bits} node CIDRs: the limit is 2^{max}, use a node \
+         mask shorter by {} or raise the limit (at most {})",
+        .bits - .max,
+        crate::pool::MAX_BITS
+    )]
+    TooManyIpv6Bits {
+        /// Node mask minus cluster prefix.
+        bits: u8,
+        /// The most that is allowed.
+        max: u8,
+    },
+}
+
+/// A pool has no free block, so nothing was allocated from any pool (rule R6).
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "cannot allocate a node CIDR: cluster CIDR {pool} with node mask /{mask} is {}, and {} used; \
+     delete nodes, or restart with a larger cluster CIDR or a longer node mask",
+    count(*.blocks),
+    all(*.used)
+)]
+pub struct Exhausted {
+    /// The first full pool, in pool order.
+    pub pool: IpNet,
+    /// Its node mask.
+    pub mask: u8,
+    /// How many blocks it has.
+    pub blocks: u128,
+    /// How many of them are used.
+    pub used: u128,
+}
+
+fn count(blocks: u128) -> String {
+    if blocks == 1 { "1 block".to_owned() } else { format!("{blocks} blocks") }
+}
+
+fn all(used: u128) -> String {
+    if used == 1 { "it is".to_owned() } else { format!("all {used} are") }
+}

@@ -1,0 +1,190 @@
+//! Who holds which CIDRs, and the pools that follow from it. The node-ipam controller owns one
+//! ledger; its owners are Node UIDs and service ranges.
+//!
+//! Contract (node-ipam.md 5.1):
+//! - A block is used exactly while a claim overlaps it, whoever made the claim and in whatever
+//!   order claims come and go. An allocation therefore never overlaps a live claim (R1).
+//! - An owner has at most one claim, and retries get the same one (R3, R4).
+//! - An allocation takes a block from every pool or changes nothing (R6).
+//! - Any CIDR can be claimed, outside the pools or in conflict with others; the caller is told (R5).
+//! - CIDRs meet pools by family and address, never by their place in a list.
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+
+use crate::claims::Claims;
+use crate::prefix::Prefix;
+use crate::{Allocated, Candidate, Change, Conflict, Exhausted, Occupied, Pool};
+
+/// The claims of all owners over a list of pools.
+///
+/// Invariant: `claims` holds exactly the CIDRs of `by_owner`, and a block of a pool is used exactly
+/// when it overlaps one of them.
+#[derive(Clone, Debug)]
+pub struct Ledger<O> {
+    pools: Vec<Pool>,
+    by_owner: BTreeMap<O, Box<[IpNet]>>,
+    claims: Claims<O>,
+}
+
+impl<O: Clone + Ord> Ledger<O> {
+    /// A ledger without claims. Blocks already used in a pool given here are forgotten.
+    pub fn new(pools: Vec<Pool>) -> Self {
+        let mut pools = pools;
+        for pool in &mut pools {
+            pool.release(&pool.cidr());
+        }
+        Self { pools, by_owner: BTreeMap::new(), claims: Claims::new() }
+    }
+
+    /// The pools, in the order given.
+    pub fn pools(&self) -> &[Pool] {
+        &self.pools
+    }
+
+    /// How many owners have a claim.
+    pub fn len(&self) -> usize {
+        self.by_owner.len()
+    }
+
+    /// True when nobody has a claim.
+    pub fn is_empty(&self) -> bool {
+        self.by_owner.is_empty()
+    }
+
+    /// Everybody who has a claim, in order.
+    pub fn owners(&self) -> impl Iterator<Item = &O> {
+        self.by_owner.keys()
+    }
+
+    /// What an owner holds, in the order it was claimed.
+    pub fn claim(&self, owner: &O) -> Option<&[IpNet]> {
+        self.by_owner.get(owner).map(AsRef::as_ref)
+    }
+
+    /// Every claimed CIDR that overlaps `cidr`, with its owner: wider ones first, then by address.
+    pub fn overlapping(&self, cidr: &IpNet) -> Vec<(O, IpNet)> {
+        let prefix = Prefix::of(cidr);
+        let claimed = self.claims.around(prefix).chain(self.claims.within(prefix));
+        claimed.flat_map(|c| c.owners.iter().map(|owner| (owner.clone(), c.net))).collect()
+    }
+
+    /// True when every pool has a free block, so that [`Ledger::allocate`] can serve a new owner.
+    pub fn can_allocate(&self) -> bool {
+        self.pools.iter().all(|pool| pool.free() > 0)
+    }
+
+    /// Makes `cidrs` the whole claim of an owner, whatever it held before; an empty list ends the
+    /// claim. Doing it again changes nothing. Never moves a cursor.
+    pub fn occupy(&mut self, owner: &O, cidrs: &[IpNet]) -> Occupied<O> {
+        let cidrs: Box<[IpNet]> = cidrs.iter().map(IpNet::trunc).collect();
+        let external = cidrs.iter().filter(|cidr| self.is_external(cidr)).copied().collect();
+        let conflicts = cidrs.iter().flat_map(|cidr| self.conflicts(owner, cidr)).collect();
+        let mut change = self.no_change();
+        if self.claim(owner).unwrap_or_default() != &*cidrs {
+            self.replace(owner, cidrs, &mut change);
+        }
+        Occupied { external, conflicts, change }
+    }
+
+    /// Claims one free block of every pool for an owner. An owner that already has a claim keeps
+    /// it, and gets it back unchanged. On error nothing changed, cursors included.
+    pub fn allocate(&mut self, owner: &O) -> Result<Allocated, Exhausted> {
+        let mut change = self.no_change();
+        if let Some(cidrs) = self.claim(owner) {
+            return Ok(Allocated { cidrs: cidrs.to_vec(), skipped: Vec::new(), change });
+        }
+        let chosen = self.choose(&mut change)?;
+        let cidrs: Vec<IpNet> = chosen.iter().map(|candidate| candidate.block).collect();
+        let skipped = chosen.iter().map(|candidate| candidate.skipped).collect();
+        for (pool, candidate) in self.pools.iter_mut().zip(&chosen) {
+            pool.advance(candidate.index);
+        }
+        self.replace(owner, cidrs.as_slice().into(), &mut change);
+        Ok(Allocated { cidrs, skipped, change })
+    }
+
+    /// Ends the claim of an owner. Blocks that other claims overlap stay used.
+    pub fn release(&mut self, owner: &O) -> Change {
+        let mut change = self.no_change();
+        self.replace(owner, Box::default(), &mut change);
+        change
+    }
+
+    /// Marks one free block of every pool, or of none.
+    ///
+    /// One after the other, each marked in every pool, so that the blocks are disjoint even when
+    /// the pools are not.
+    fn choose(&mut self, change: &mut Change) -> Result<Vec<Candidate>, Exhausted> {
+        let mut chosen: Vec<Candidate> = Vec::with_capacity(self.pools.len());
+        for index in 0..self.pools.len() {
+            let Some(candidate) = self.pools[index].peek() else {
+                let full = self.pools[index].exhausted();
+                for candidate in &chosen {
+                    self.unmark(&candidate.block, change);
+                }
+                return Err(full);
+            };
+            self.mark(&candidate.block, change);
+            chosen.push(candidate);
+        }
+        Ok(chosen)
+    }
+
+    /// Makes `cidrs` the claim of an owner. The new comes before the old goes, so that a block in
+    /// both does not change state.
+    fn replace(&mut self, owner: &O, cidrs: Box<[IpNet]>, change: &mut Change) {
+        for cidr in &cidrs {
+            self.claims.insert(*cidr, owner);
+            self.mark(cidr, change);
+        }
+        let mut gone = self.by_owner.remove(owner).unwrap_or_default().into_vec();
+        gone.retain(|cidr| !cidrs.contains(cidr));
+        for cidr in &gone {
+            self.claims.remove(cidr, owner);
+        }
+        for cidr in &gone {
+            self.unmark(cidr, change);
+        }
+        if !cidrs.is_empty() {
+            self.by_owner.insert(owner.clone(), cidrs);
+        }
+    }
+
+    fn mark(&mut self, cidr: &IpNet, change: &mut Change) {
+        for (pool, occupied) in self.pools.iter_mut().zip(&mut change.occupied) {
+            *occupied += pool.occupy(cidr);
+        }
+    }
+
+    /// Frees the blocks a CIDR overlaps, except those that a claim overlaps. A block is larger
+    /// than a small claim, so the neighbours inside the same block count as well.
+    fn unmark(&mut self, cidr: &IpNet, change: &mut Change) {
+        for (pool, freed) in self.pools.iter_mut().zip(&mut change.freed) {
+            let Some(blocks) = pool.whole_blocks(cidr) else { continue };
+            if self.claims.around(blocks).next().is_some() {
+                continue;
+            }
+            let released = pool.release(cidr);
+            let kept: u128 = self.claims.within(blocks).map(|c| pool.occupy(&c.net)).sum();
+            *freed += released - kept;
+        }
+    }
+
+    fn is_external(&self, cidr: &IpNet) -> bool {
+        self.pools.iter().all(|pool| pool.indices(cidr).is_none())
+    }
+
+    fn conflicts(&self, owner: &O, mine: &IpNet) -> Vec<Conflict<O>> {
+        let others = self.overlapping(mine).into_iter().filter(|(other, _)| other != owner);
+        others.map(|(other, theirs)| Conflict { mine: *mine, other, theirs }).collect()
+    }
+
+    fn no_change(&self) -> Change {
+        Change::none(self.pools.len())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+use super::*;
+
+const IPAM: Controller =
+    Controller { name: "node-ipam-controller", aliases: &["nodeipam"], on_by_default: true };
+const A: Controller = Controller { name: "health-a-controller", aliases: &[], on_by_default: true };
+const B: Controller = Controller { name: "health-b-controller", aliases: &[], on_by_default: true };
+const SHY: Controller = Controller { name: "shy-controller", aliases: &[], on_by_default: false };
+const HEALTH: Group = Group {
+    name: "health-controller",
+    aliases: &["health"],
+    members: &["health-a-controller", "health-b-controller"],
+};
+
+fn known() -> Known {
+    Known::new(vec![IPAM, A, B, SHY], vec![HEALTH]).unwrap()
+}
+
+fn list(text: &str) -> Vec<String> {
+    crate::syntax::csv::read(text).unwrap()
+}
+
+fn enabled(text: &str) -> Vec<&'static str> {
+    known().select(&list(text)).unwrap().enabled().collect()
+}
+
+fn error(text: &str) -> String {
+    known().select(&list(text)).unwrap_err().to_string()
+}
+
+#[test]
+fn the_star_turns_on_what_is_on_by_default_wherever_it_stands() {
+    let all = ["health-a-controller", "health-b-controller", "node-ipam-controller"];
+    assert_eq!(enabled("*"), all);
+    assert_eq!(enabled("-shy-controller,*"), all);
+    assert_eq!(enabled("-health,*"), ["node-ipam-controller"]);
+    assert_eq!(enabled("*,-health"), ["node-ipam-controller"]);
+}
+
+#[test]
+fn without_star_only_named_controllers_run() {
+    assert_eq!(enabled("shy-controller"), ["shy-controller"]);
+    assert_eq!(enabled(""), [""; 0]);
+    assert_eq!(enabled("-nodeipam"), [""; 0]);
+}
+
+#[test]
+fn the_first_entry_that_names_a_controller_decides() {
+    assert_eq!(enabled("nodeipam,-node-ipam-controller"), ["node-ipam-controller"]);
+    assert_eq!(enabled("-nodeipam,node-ipam-controller"), [""; 0]);
+}
+
+#[test]
+fn an_alias_is_resolved_before_the_list_is_scanned() {
+    assert_eq!(enabled("nodeipam"), ["node-ipam-controller"]);
+}
+
+#[test]
+fn a_group_stands_for_its_members() {
+    assert_eq!(enabled("health"), ["health-a-controller", "health-b-controller"]);
+    assert_eq!(enabled("-health-b-controller,health-controller"), ["health-a-controller"]);
+}
+
+#[test]
+fn a_controller_knows_whether_it_was_named() {
+    let selection = known().select(&list("*,health-a-controller,-health-b-controller")).unwrap();
+    assert_eq!(selection.state("health-a-controller"), State::OnByName);
+    assert_eq!(selection.state("health-b-controller"), State::Off);
+    assert_eq!(selection.state("node-ipam-controller"), State::OnByStar);
+    assert_eq!(selection.state("nothing"), State::Off);
+    assert!(selection.is_enabled("health-a-controller"));
+    assert!(!selection.is_enabled("health-b-controller"));
+}
+
+#[test]
+fn kubeadms_list_is_accepted() {
+    let text = "*,bootstrapsigner,tokencleaner";
+    assert!(enabled(text).contains(&"node-ipam-controller"));
+    assert_eq!(not_hosted(&list(text)), ["bootstrapsigner", "tokencleaner"]);
+}
+
+#[test]
+fn upstream_names_turned_off_are_ignored_in_silence() {
+    let text = "*,-bootstrap-signer-controller,-nodelifecycle";
+    assert!(!enabled(text).is_empty());
+    assert!(not_hosted(&list(text)).is_empty());
+}
+
+#[test]
+fn upstream_names_are_canonical_ones_and_old_aliases_but_not_ours() {
+    for name in ["deployment-controller", "deployment", "podgc", "ttl-controller", "route"] {
+        assert!(is_upstream(name), "{name}");
+    }
+    for name in ["node-ipam-controller", "nodeipam", "bootstrap-signer", "endpoints", "*", ""] {
+        assert!(!is_upstream(name), "{name}");
+    }
+}
+
+#[test]
+fn all_unknown_names_are_reported_together() {
+    let message = error("*,foo,-bar,tokencleaner,Nodeipam,");
+    assert_eq!(
+        message,
+        "no controller is named \"foo\", \"bar\", \"Nodeipam\", \"\"; this program hosts: \
+         node-ipam-controller, health-a-controller, health-b-controller, shy-controller"
+    );
+}
+
+#[test]
+fn a_controller_that_is_not_built_may_be_turned_off_and_not_on() {
+    assert_eq!(error("*,capi-infrastructure"), "\"capi-infrastructure\" is not built yet");
+    assert!(!enabled("*,-cluster-health-controller").is_empty());
+}
+
+#[test]
+fn one_name_has_one_meaning() {
+    let clash = Controller { name: "other-controller", aliases: &["nodeipam"], ..IPAM };
+    let error = Known::new(vec![IPAM, clash], vec![]).unwrap_err();
+    assert_eq!(error, RegistryError::Twice("nodeipam"));
+    let error = Known::new(vec![IPAM, IPAM], vec![]).unwrap_err();
+    assert_eq!(error, RegistryError::Twice("node-ipam-controller"));
+    let group = Group { name: "nodeipam", aliases: &[], members: &[] };
+    assert_eq!(Known::new(vec![IPAM], vec![group]).unwrap_err(), RegistryError::Twice("nodeipam"));
+    let error = Known::new(vec![IPAM], vec![HEALTH]).unwrap_err();
+    let expected = "cannot register group \"health-controller\": \"health-a-controller\" is not a \
+                    registered controller";
+    assert_eq!(error.to_string(), expected);
+}

@@ -1,0 +1,26 @@
+//! Command-line flags as data: what a flag is, how its text is read, and which controllers a
+//! `--controllers` list turns on (`host.md` 1 and 2).
+//!
+//! Every crate that owns flags declares them as `pub const FLAGS: &[Spec]`; the command joins the
+//! tables, feeds argv through [`argv::normalise`] and its parser, and hands everyone one
+//! [`Values`]. The syntaxes are those of Go's pflag, since manifests written for
+//! kube-controller-manager must start this program unchanged.
+//!
+//! Pure: no I/O, no environment, no argument parser.
+
+pub mod argv;
+pub mod controllers;
+pub mod syntax;
+
+mod spec;
+mod value;
+mod values;
+
+pub use spec::{Kind, Problem, Spec, Verdict};
+pub use syntax::SyntaxError;
+pub use syntax::duration::GoDuration;
+pub use syntax::gates::Gate;
+pub use syntax::pairs::NamedCertKey;
+pub use syntax::version::VersionRequest;
+pub use value::Value;
+pub use values::Values;

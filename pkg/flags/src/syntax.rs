@@ -1,0 +1,99 @@
+//! The value syntaxes of `host.md` 1.1, one function per syntax, text in, typed value out.
+//!
+//! [`crate::Value`] picks the function by [`crate::Kind`]; nobody else needs them, except tests
+//! and code that prints durations the Go way.
+
+pub mod csv;
+pub mod duration;
+pub mod gates;
+pub mod number;
+pub mod pairs;
+pub mod version;
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use thiserror::Error;
+
+/// Why a text is not a value of its kind. Shown after `invalid argument "x" for "--f" flag: `.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SyntaxError {
+    /// None of Go's twelve boolean words.
+    #[error("not a boolean; use true or false (also 1, t, T, True, TRUE, 0, f, F, False, FALSE)")]
+    Bool,
+    /// Not a whole number.
+    #[error("not a whole number")]
+    Integer,
+    /// Not a decimal number.
+    #[error("not a number")]
+    Float,
+    /// A number its type cannot hold.
+    #[error("value out of range for {0}")]
+    OutOfRange(&'static str),
+    /// Not a Go duration.
+    #[error("not a duration; use a number and a unit, such as 10s, 1m30s or 1.5h")]
+    Duration,
+    /// A number without unit where only `0` may stand alone.
+    #[error("missing unit in duration; write {0}s, {0}m or {0}h")]
+    MissingUnit(String),
+    /// A unit Go does not know.
+    #[error("unknown unit {0:?} in duration; the units are ns, us, ms, s, m and h")]
+    UnknownUnit(String),
+    /// Neither IPv4 nor IPv6.
+    #[error("not an IP address")]
+    Ip,
+    /// A quote inside an unquoted CSV field.
+    #[error("a \" stands inside an unquoted field; quote the whole field and double the inner \"")]
+    BareQuote,
+    /// A quoted CSV field that does not end, or goes on after its closing quote.
+    #[error("a quoted field is not closed, or text follows its closing \"")]
+    UnclosedQuote,
+    /// An unquoted line break in a list.
+    #[error("a list must stand on one line")]
+    LineBreak,
+    /// A map entry without `=`.
+    #[error("{0:?} must be formatted as key=value")]
+    KeyValue(String),
+    /// A feature gate without a boolean.
+    #[error("{0:?} must be formatted as Gate=true or Gate=false")]
+    Gate(String),
+    /// Not `cert,key`.
+    #[error("expected comma separated certificate and key file paths")]
+    CertKey,
+    /// `cert,key:` with nothing after the colon.
+    #[error("the list of names after the colon is empty")]
+    NoNames,
+    /// Not `[kube=]MAJOR.MINOR`.
+    #[error("{0:?} is not a version; use MAJOR.MINOR or kube=MAJOR.MINOR, such as kube=1.36")]
+    ComponentVersion(String),
+    /// Not a byte count.
+    #[error("not a quantity; use a number with an optional suffix, such as 4096, 64Ki or 1M")]
+    Quantity,
+    /// Not `pattern=N`.
+    #[error("{0:?} does not have the pattern=N format")]
+    VModule(String),
+    /// `--version=` something else.
+    #[error("use --version, --version=raw, or --version=vX.Y.Z... to override what is reported")]
+    Version,
+}
+
+/// Go's boolean words, exactly.
+pub fn boolean(text: &str) -> Result<bool, SyntaxError> {
+    match text {
+        "1" | "t" | "T" | "true" | "True" | "TRUE" => Ok(true),
+        "0" | "f" | "F" | "false" | "False" | "FALSE" => Ok(false),
+        _ => Err(SyntaxError::Bool),
+    }
+}
+
+/// An address literal without zone or port. Blank means all addresses, which `0.0.0.0` stands for
+/// (`host.md` 1.3, bind-address).
+pub fn ip(text: &str) -> Result<IpAddr, SyntaxError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    }
+    text.parse::<IpAddr>().map(|ip| ip.to_canonical()).map_err(|_| SyntaxError::Ip)
+}
+
+#[cfg(test)]
+mod tests;

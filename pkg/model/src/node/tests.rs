@@ -1,0 +1,101 @@
+//! What of a Node's JSON reaches the cache.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn read(node: &Value) -> Result<Node, serde_json::Error> {
+    serde_json::from_str(&node.to_string())
+}
+
+fn node(spec: &Value) -> Value {
+    json!({
+        "kind": "Node",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": "worker-1",
+            "uid": "0f2c",
+            "resourceVersion": "812",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {"a": "b"},
+            "managedFields": [{"fieldsV1": {"f:spec": {"f:podCIDR": {}, "f:podCIDRs": {}}}}],
+        },
+        "spec": spec,
+        "status": {"images": [{"names": ["x"], "sizeBytes": 1}]},
+    })
+}
+
+#[test]
+fn a_node_keeps_name_uid_version_and_cidrs() {
+    let spec = json!({"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24", "fd00::/64"]});
+    let node = read(&node(&spec)).unwrap();
+    assert_eq!(&**node.key(), "worker-1");
+    assert_eq!(node.uid(), "0f2c");
+    assert_eq!(node.resource_version(), 812);
+    assert!(!node.deleting);
+    assert_eq!(*node.pod_cidrs, ["10.0.0.0/24".into(), "fd00::/64".into()]);
+}
+
+#[test]
+fn the_single_cidr_counts_only_without_a_list() {
+    let rows = [
+        (json!({"podCIDR": "10.0.0.0/24"}), vec!["10.0.0.0/24"]),
+        (json!({"podCIDR": "10.0.0.0/24", "podCIDRs": []}), vec!["10.0.0.0/24"]),
+        (json!({"podCIDR": "10.0.0.0/24", "podCIDRs": null}), vec!["10.0.0.0/24"]),
+        (json!({"podCIDR": "a", "podCIDRs": ["b"]}), vec!["b"]),
+        (json!({"podCIDR": ""}), vec![]),
+        (json!({}), vec![]),
+    ];
+    for (spec, want) in rows {
+        let read = read(&node(&spec)).unwrap();
+        let got: Vec<&str> = read.pod_cidrs.iter().map(|text| &**text).collect();
+        assert_eq!(got, want, "{spec}");
+    }
+}
+
+#[test]
+fn a_node_without_spec_has_no_cidrs() {
+    let mut bare = node(&json!({}));
+    bare.as_object_mut().unwrap().remove("spec");
+    assert!(read(&bare).unwrap().pod_cidrs.is_empty());
+}
+
+#[test]
+fn text_that_is_no_cidr_is_kept_as_it_came() {
+    let read = read(&node(&json!({"podCIDRs": ["no\ncidr", ""]}))).unwrap();
+    assert_eq!(*read.pod_cidrs, ["no\ncidr".into(), "".into()]);
+}
+
+#[test]
+fn a_deletion_time_marks_the_node_as_deleting() {
+    for (value, deleting) in [(json!("2026-01-01T00:00:00Z"), true), (Value::Null, false)] {
+        let mut node = node(&json!({}));
+        node["metadata"]["deletionTimestamp"] = value;
+        assert_eq!(read(&node).unwrap().deleting, deleting);
+    }
+}
+
+#[test]
+fn a_version_that_is_not_a_number_is_refused() {
+    for version in [json!(""), json!("+1"), json!("-1"), json!("1x"), json!(7), Value::Null] {
+        let mut node = node(&json!({}));
+        node["metadata"]["resourceVersion"] = version.clone();
+        assert!(read(&node).is_err(), "{version}");
+    }
+}
+
+#[test]
+fn a_node_without_uid_or_version_is_refused() {
+    for field in ["name", "uid", "resourceVersion"] {
+        let mut node = node(&json!({}));
+        node["metadata"].as_object_mut().unwrap().remove(field);
+        let error = read(&node).unwrap_err().to_string();
+        assert!(error.contains(field), "{error}");
+    }
+}
+
+#[test]
+fn a_node_stays_small() {
+    // Two fat pointers, the version, the flag, one boxed slice: growth here is paid per Node.
+    assert!(size_of::<Node>() <= 64, "{}", size_of::<Node>());
+}

@@ -1,0 +1,54 @@
+//! Readers of single fields for `#[serde(deserialize_with = "…")]`, each with at most one
+//! allocation.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, Unexpected, Visitor};
+
+/// Reads a string straight into an `Arc<str>`; serde's own reader goes through a `Box<str>`.
+pub(crate) fn shared_text<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+    struct Text;
+    impl Visitor<'_> for Text {
+        type Value = Arc<str>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Arc<str>, E> {
+            Ok(Arc::from(text))
+        }
+    }
+    from.deserialize_str(Text)
+}
+
+/// Reads a `resourceVersion`: decimal text without a sign, comparable as a number by the API's
+/// contract.
+///
+/// # Errors
+/// When the field is not a string of digits that fits 64 bits.
+pub fn resource_version<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    struct Version;
+    impl Visitor<'_> for Version {
+        type Value = u64;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a resource version: a string of digits")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
+            // `u64::from_str` takes a leading plus sign, which is no resource version.
+            let digits = text.as_bytes().first().is_some_and(u8::is_ascii_digit);
+            let value = if digits { text.parse().ok() } else { None };
+            value.ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+        }
+    }
+    from.deserialize_str(Version)
+}
+
+/// True when the field is there and not null, whatever it holds.
+pub(crate) fn presence<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    Ok(Option::<IgnoredAny>::deserialize(from)?.is_some())
+}
