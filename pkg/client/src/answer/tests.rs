@@ -1,0 +1,46 @@
+//! Answers of a server on a loopback port.
+
+use http::Method;
+
+use super::*;
+use crate::testing::server::{Conduct, Server};
+use crate::testing::{clients, profile, reply, reply_after, request};
+
+const LONG: Duration = Duration::from_secs(30);
+
+#[tokio::test]
+async fn any_status_is_an_answer_with_its_body_and_retry_time() {
+    let server = Server::plain(|seen| {
+        let answer = match seen.path() {
+            "/busy" => reply_after(429, "3"),
+            "/conflict" => reply(409).map(|_| Bytes::from_static(b"{\"kind\":\"Status\"}").into()),
+            "/broken" => reply(500),
+            _ => reply(200),
+        };
+        Conduct::Answer(answer)
+    })
+    .await;
+    let (clients, _) = clients(&server.url()).await;
+    // A 429 also stops this client, so each path has a client of its own.
+    for (path, status, pause, body) in [
+        ("/", 200, None, ""),
+        ("/busy", 429, Some(3), ""),
+        ("/conflict", 409, None, "{\"kind\":\"Status\"}"),
+        ("/broken", 500, None, ""),
+    ] {
+        let client = clients.build(profile()).unwrap();
+        let answer = answer(&client, request(Method::PATCH, path), LONG).await.unwrap();
+        assert_eq!(answer.status.as_u16(), status);
+        assert_eq!(answer.retry_after, pause.map(Duration::from_secs));
+        assert_eq!(answer.body, body);
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_kubes_api_carries_the_same_verdict() {
+    let server = Server::plain(|_| Conduct::HangUp).await;
+    let (clients, _) = clients(&server.url()).await;
+    let client = clients.build(profile()).unwrap();
+    let error = client.send(request(Method::GET, "/a")).await.err().unwrap();
+    assert!(matches!(CallError::of(&error), Some(CallError::Transport(_))), "{error}");
+}

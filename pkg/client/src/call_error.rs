@@ -1,0 +1,112 @@
+//! What an error says about the request: was it carried out, and may it be repeated? Made by the
+//! attempt layer, the only place that knows how far a request got; read by every caller that
+//! writes.
+
+use std::error::Error;
+use std::fmt::{self, Write as _};
+
+use hyper_util::client::legacy;
+use tower::BoxError;
+
+use crate::dispatch::Progress;
+use crate::fence::Fenced;
+use crate::request::Withdrawn;
+
+/// Why a call has no answer. Any HTTP status is an answer, not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The leader's fence is closed. **Definitely not written.**
+    #[error("{Fenced}")]
+    Fenced,
+    /// The caller's [`SendCheck`](crate::SendCheck) withdrew the request. **Definitely not
+    /// written.**
+    #[error("{Withdrawn}")]
+    Withdrawn,
+    /// The request never left: no connection, no credentials, or no time left before its body was
+    /// taken. **Definitely not written.**
+    #[error("cannot send the request to the API server: {}", Chain(.0.as_ref()))]
+    NotSent(BoxError),
+    /// The connection broke after the request may have left. **May have been written.**
+    #[error(
+        "cannot read the answer of the API server, which may have carried out the request: {}",
+        Chain(.0.as_ref())
+    )]
+    Transport(BoxError),
+    /// No answer within the time limit of the attempt. **May have been written.**
+    #[error("cannot get an answer of the API server in time; it may have carried out the request")]
+    Timeout,
+}
+
+impl CallError {
+    /// Whether the server can not have carried out the request. `false` means nobody knows.
+    pub fn is_definitely_not_written(&self) -> bool {
+        matches!(self, Self::Fenced | Self::Withdrawn | Self::NotSent(_))
+    }
+
+    /// The verdict inside an error of a [`kube::Client`] built by this crate; `None` for an error
+    /// that has an answer.
+    pub fn of(error: &kube::Error) -> Option<&Self> {
+        match error {
+            kube::Error::Service(source) => source.downcast_ref(),
+            _ => None,
+        }
+    }
+
+    /// Takes the verdict out of `error`. An error of a client that is not ours tells nothing, so it
+    /// may have been written.
+    pub(crate) fn from_kube(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Service(source) => match source.downcast::<Self>() {
+                Ok(verdict) => *verdict,
+                Err(other) => Self::Transport(other),
+            },
+            other => Self::Transport(Box::new(other)),
+        }
+    }
+
+    /// Judges the `error` of an attempt by how far its request got.
+    pub(crate) fn judge(error: BoxError, progress: &Progress) -> Self {
+        if progress.was_refused() || error.is::<Fenced>() {
+            return Self::Fenced;
+        }
+        if error.is::<Withdrawn>() {
+            return Self::Withdrawn;
+        }
+        match error.downcast::<legacy::Error>() {
+            Ok(wire) if wire.is_connect() || progress.body_was_kept() => Self::NotSent(wire),
+            Ok(wire) => Self::Transport(wire),
+            // Only the wire sends; every other layer fails before it.
+            Err(layer) => Self::NotSent(layer),
+        }
+    }
+
+    /// Judges an attempt whose time is up.
+    pub(crate) fn timed_out(progress: &Progress) -> Self {
+        if progress.was_refused() {
+            Self::Fenced
+        } else if progress.body_was_kept() {
+            Self::NotSent("no connection or credentials within the time limit".into())
+        } else {
+            Self::Timeout
+        }
+    }
+}
+
+/// Displays an error with all its causes: hyper's own text stops at "client error (Connect)".
+pub(crate) struct Chain<'a>(pub(crate) &'a (dyn Error + 'static));
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = self.0.to_string();
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            let next = error.to_string();
+            // Many libraries print their cause as well.
+            if !text.ends_with(&next) {
+                write!(text, ": {next}")?;
+            }
+            cause = error.source();
+        }
+        f.write_str(&text)
+    }
+}

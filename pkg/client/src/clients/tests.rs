@@ -1,0 +1,241 @@
+//! Identities over TLS, the shared connection, and the metrics page.
+
+use std::time::Duration;
+
+use http::Method;
+use prometheus::Registry;
+
+use super::*;
+use crate::answer;
+use crate::testing::server::{Authority, Conduct, Seen, Server};
+use crate::testing::{TempFile, page, profile, reply, reply_after, request};
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// Files of a kubeconfig with a client certificate.
+struct Root {
+    authority: Authority,
+    _files: Vec<TempFile>,
+    options: ClientOptions,
+}
+
+/// A TLS server that hands out tokens, and a root identity with a certificate, impersonating
+/// `admin`.
+async fn root_with_certificate() -> (Root, Server) {
+    let authority = Authority::new();
+    let (certificate, key) = authority.client("root");
+    let server = Server::tls(&authority, |seen| Conduct::Answer(token_reply(seen))).await;
+    let files = [authority.pem(), certificate, key].map(|pem| TempFile::new(&pem));
+    let [ca, certificate, key] = [0, 1, 2].map(|i| files[i].path().display().to_string());
+    let kubeconfig = TempFile::new(&format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+         contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
+         clusters: [{{name: k, cluster: {{server: 'https://{}', certificate-authority: '{ca}'}}}}]\n\
+         users: [{{name: u, user: {{client-certificate: '{certificate}', client-key: '{key}', as: admin}}}}]\n",
+        server.address
+    ));
+    let options = ClientOptions {
+        kubeconfig: Some(kubeconfig.path().to_owned()),
+        ..crate::testing::options()
+    };
+    let mut files: Vec<_> = files.into();
+    files.push(kubeconfig);
+    (Root { authority, _files: files, options }, server)
+}
+
+fn token_reply(seen: &Seen) -> crate::testing::Reply {
+    if !seen.path().ends_with("/token") {
+        return reply(200);
+    }
+    let status =
+        serde_json::json!({"token": "sa-token", "expirationTimestamp": "2020-01-01T00:00:00Z"});
+    let mut reply = reply(201);
+    *reply.body_mut() = serde_json::json!({"status": status}).to_string().into();
+    reply
+}
+
+fn node_controller() -> Identity {
+    Identity::ServiceAccount {
+        namespace: "kube-system".to_owned(),
+        name: "node-controller".to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_service_accounts_client_sends_its_token_and_nothing_of_the_root_identity() {
+    let (root, server) = root_with_certificate().await;
+    let clients = Clients::load(&root.options, &Registry::new()).await.unwrap();
+    let client = clients.build(Profile { identity: node_controller(), ..profile() }).unwrap();
+    answer(&client, request(Method::PATCH, "/work"), LONG).await.unwrap();
+
+    let seen = server.seen();
+    let work = seen.iter().find(|s| s.path() == "/work").unwrap();
+    assert_eq!(work.header("authorization"), Some("Bearer sa-token"));
+    assert_eq!(work.header("impersonate-user"), None);
+    assert!(!work.certificate);
+
+    let account = "/api/v1/namespaces/kube-system/serviceaccounts/node-controller";
+    for call in seen.iter().filter(|s| s.path().starts_with(account)) {
+        assert!(call.certificate, "{}", call.path());
+        assert_eq!(call.header("authorization"), None);
+        assert_eq!(call.header("impersonate-user"), Some("admin"));
+    }
+    let token = seen.iter().find(|s| s.path().ends_with("/token")).unwrap();
+    let body: serde_json::Value = serde_json::from_slice(&token.body).unwrap();
+    assert_eq!(body["spec"]["expirationSeconds"], 3600);
+}
+
+#[tokio::test]
+async fn a_401_makes_the_next_request_bring_a_new_token() {
+    let authority = Authority::new();
+    let server = Server::tls(&authority, |seen| {
+        Conduct::Answer(if seen.path() == "/work" { reply(401) } else { token_reply(seen) })
+    })
+    .await;
+    let (root, _other) = root_with_certificate().await;
+    let ca = TempFile::new(&authority.pem());
+    let file = TempFile::new(&format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+         contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
+         clusters: [{{name: k, cluster: {{server: 'https://{}', certificate-authority: '{}'}}}}]\n",
+        server.address,
+        ca.path().display()
+    ));
+    let options = ClientOptions { kubeconfig: Some(file.path().to_owned()), ..root.options };
+    let clients = Clients::load(&options, &Registry::new()).await.unwrap();
+    let client = clients.build(Profile { identity: node_controller(), ..profile() }).unwrap();
+    for _ in 0..2 {
+        let answer = answer(&client, request(Method::GET, "/work"), LONG).await.unwrap();
+        assert_eq!(answer.status, 401);
+    }
+    let tokens = server.seen().iter().filter(|s| s.path().ends_with("/token")).count();
+    assert_eq!(tokens, 2);
+    drop(root.authority);
+}
+
+#[tokio::test]
+async fn clients_share_one_http2_connection_and_the_lease_has_its_own() {
+    let (root, server) = root_with_certificate().await;
+    let clients = Clients::load(&root.options, &Registry::new()).await.unwrap();
+    let own = Profile { own_connection: true, ..profile() };
+    for profile in [profile(), profile(), own] {
+        let client = clients.build(profile).unwrap();
+        answer(&client, request(Method::GET, "/work"), LONG).await.unwrap();
+    }
+    let seen = server.seen();
+    assert!(seen.iter().all(|s| s.certificate));
+    assert_eq!(seen[0].head.version, http::Version::HTTP_2);
+    assert_eq!(seen[0].connection, seen[1].connection);
+    assert_eq!(seen[2].head.version, http::Version::HTTP_11);
+    assert_ne!(seen[1].connection, seen[2].connection);
+}
+
+#[tokio::test]
+async fn over_http2_too_a_fence_that_closes_during_the_handshake_stops_the_write() {
+    let (root, server) = root_with_certificate().await;
+    let clients = Clients::load(&root.options, &Registry::new()).await.unwrap();
+    let fence = Fence::closed();
+    fence.open_for(crate::BootInstant::now(), LONG);
+    let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
+    let mut writing = Box::pin(answer(&client, request(Method::PATCH, "/work"), LONG));
+    // Past the first look at the fence, into a handshake that cannot be over within two polls.
+    assert!(futures::poll!(&mut writing).is_pending());
+    tokio::task::yield_now().await;
+    assert!(futures::poll!(&mut writing).is_pending());
+    fence.close();
+    let error = writing.await.unwrap_err();
+    assert!(matches!(error, crate::CallError::Fenced), "{error}");
+    assert!(server.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_server_that_our_authority_did_not_sign_gets_nothing() {
+    let (root, _server) = root_with_certificate().await;
+    let impostor = Server::tls(&Authority::new(), |_| Conduct::Answer(reply(200))).await;
+    let options =
+        ClientOptions { master: Some(format!("https://{}", impostor.address)), ..root.options };
+    let clients = Clients::load(&options, &Registry::new()).await.unwrap();
+    let client = clients.build(profile()).unwrap();
+    let error = answer(&client, request(Method::PATCH, "/work"), LONG).await.unwrap_err();
+    assert!(error.is_definitely_not_written(), "{error}");
+    assert!(error.to_string().contains("certificate"), "{error}");
+    assert!(impostor.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_token_that_cannot_be_had_means_nothing_was_sent_and_says_why() {
+    let server = Server::plain(|_| Conduct::Answer(reply(403))).await;
+    let (clients, _) = crate::testing::clients(&server.url()).await;
+    let client = clients.build(Profile { identity: node_controller(), ..profile() }).unwrap();
+    let error = answer(&client, request(Method::PATCH, "/work"), LONG).await.unwrap_err();
+    assert!(error.is_definitely_not_written());
+    let text = error.to_string();
+    assert!(text.contains("service account kube-system/node-controller"), "{text}");
+    assert!(text.contains("get serviceaccounts"), "{text}");
+}
+
+#[tokio::test]
+async fn a_429_stops_every_client_but_the_leases() {
+    let server = Server::plain(|seen| {
+        Conduct::Answer(if seen.path() == "/busy" { reply_after(429, "1") } else { reply(200) })
+    })
+    .await;
+    let (clients, _) = crate::testing::clients(&server.url()).await;
+    for (own_connection, stopped) in [(false, true), (true, false)] {
+        let client = clients.build(Profile { own_connection, ..profile() }).unwrap();
+        answer(&client, request(Method::PUT, "/busy"), LONG).await.unwrap();
+        let started = tokio::time::Instant::now();
+        answer(&client, request(Method::PUT, "/work"), LONG).await.unwrap();
+        assert_eq!(started.elapsed() > Duration::from_millis(900), stopped, "{own_connection}");
+    }
+}
+
+#[tokio::test]
+async fn only_a_profile_that_asks_for_it_repeats() {
+    let server = Server::plain(|_| Conduct::Answer(reply_after(503, "0"))).await;
+    let (clients, _) = crate::testing::clients(&server.url()).await;
+    for (retry, attempts) in [(false, 1), (true, 11)] {
+        let client = clients.build(Profile { retry, ..profile() }).unwrap();
+        answer(&client, request(Method::PATCH, "/work"), LONG).await.unwrap();
+        assert_eq!(std::mem::take(&mut *server.seen.lock()).len(), attempts);
+    }
+}
+
+#[tokio::test]
+async fn the_metrics_page_has_stocks_names_and_labels() {
+    let server = Server::plain(|_| Conduct::Answer(reply(200))).await;
+    let (clients, registry) = crate::testing::clients(&server.url()).await;
+    let client = clients.build(profile()).unwrap();
+    answer(&client, request(Method::PATCH, "/work"), LONG).await.unwrap();
+    let page = page(&registry);
+    let host = server.address;
+    for series in [
+        format!("rest_client_requests_total{{code=\"200\",host=\"{host}\",method=\"PATCH\"}} 1"),
+        format!(
+            "rest_client_request_duration_seconds_bucket{{host=\"{host}\",verb=\"PATCH\",le=\"0.005\"}}"
+        ),
+        format!(
+            "rest_client_request_duration_seconds_bucket{{host=\"{host}\",verb=\"PATCH\",le=\"60\"}} 1"
+        ),
+        format!(
+            "rest_client_rate_limiter_duration_seconds_count{{host=\"{host}\",verb=\"PATCH\"}} 1"
+        ),
+        format!(
+            "rest_client_request_size_bytes_bucket{{host=\"{host}\",verb=\"PATCH\",le=\"64\"}} 1"
+        ),
+        format!(
+            "rest_client_response_size_bytes_bucket{{host=\"{host}\",verb=\"PATCH\",le=\"16777216\"}} 1"
+        ),
+        "icm_server_request_duration_seconds_count{client=\"work\",verb=\"PATCH\"} 1".to_owned(),
+        "icm_fenced_requests_total 0".to_owned(),
+    ] {
+        assert!(page.contains(&series), "no {series} in\n{page}");
+    }
+}
+
+#[test]
+fn building_outside_of_a_runtime_is_an_error_and_not_a_panic() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (clients, _) = runtime.block_on(crate::testing::clients("http://127.0.0.1:1"));
+    assert!(matches!(clients.build(profile()), Err(ConfigError::NoRuntime)));
+}

@@ -1,0 +1,78 @@
+//! The layer of the throttle: every attempt pays a token before it leaves, a watch does not, and
+//! the server's 429 stops the whole bucket (`host.md` 4.3, 4.5). Waits inside `call`: kube polls
+//! readiness of all callers in one line, so that waiting there would let one caller block the
+//! others.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use http::{HeaderMap, Request, Response, StatusCode};
+use kube::client::Body;
+use tower::{Service, ServiceExt as _};
+
+use crate::call_error::CallError;
+use crate::metrics::ClientMetrics;
+use crate::request::{is_watch, retry_after};
+use crate::throttle::Throttle;
+use crate::throttle_log::WAIT_LOG;
+
+/// The server names the flow schema that judged a request in this header.
+const FLOW_SCHEMA: &str = "x-kubernetes-pf-flowschema-uid";
+
+/// Layer around attempts; without a throttle it lets everything pass.
+#[derive(Clone)]
+pub(crate) struct Gate<S> {
+    inner: S,
+    throttle: Option<Throttle>,
+    metrics: Arc<ClientMetrics>,
+}
+
+impl<S> Gate<S> {
+    pub(crate) fn new(inner: S, throttle: Option<Throttle>, metrics: Arc<ClientMetrics>) -> Self {
+        Self { inner, throttle, metrics }
+    }
+}
+
+impl<S, B> Service<Request<Body>> for Gate<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = CallError> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Response<B>;
+    type Error = CallError;
+    type Future = BoxFuture<'static, Result<Response<B>, CallError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let inner = self.inner.clone();
+        let Some(throttle) = self.throttle.clone() else { return Box::pin(inner.oneshot(request)) };
+        let metrics = Arc::clone(&self.metrics);
+        Box::pin(async move {
+            if !is_watch(&request) {
+                let wait = throttle.acquire().await;
+                metrics.limiter(request.method(), wait.time);
+                WAIT_LOG.report(&throttle, &wait, request.method(), request.uri());
+            }
+            let response = inner.oneshot(request).await?;
+            if response.status() == StatusCode::TOO_MANY_REQUESTS {
+                stop_for(&throttle, response.headers(), &metrics);
+            }
+            Ok(response)
+        })
+    }
+}
+
+fn stop_for(throttle: &Throttle, headers: &HeaderMap, metrics: &ClientMetrics) {
+    let flow_schema = headers.get(FLOW_SCHEMA).and_then(|v| v.to_str().ok()).unwrap_or("unknown");
+    metrics.server_throttled(flow_schema);
+    if let Some(pause) = retry_after(headers) {
+        throttle.pause(pause, flow_schema);
+    }
+}
+
+#[cfg(test)]
+mod tests;

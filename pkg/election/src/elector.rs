@@ -1,0 +1,237 @@
+//! The loop of one candidate: acquire, renew until lost, release (`host.md 3.2`, 3.3).
+//!
+//! Run by [`crate::thread`] on the lease thread. The rules of the record are in [`crate::record`];
+//! here is when to call the server and what an answer, or none, means:
+//!
+//! - *Acquire* tries at once, then after pauses of `retry_period × [1, 2.2)`.
+//! - *Renew* starts every `retry_period`. It first replaces the Lease as it remembers it (one
+//!   request); if that fails for any reason it reads and replaces.
+//! - Leadership is lost when another holder is seen, or `renew_deadline` after the *start* of the
+//!   last write that succeeded. client-go counts from the start of the failing round instead,
+//!   one `retry_period` later; ours leaves a frozen server's leader that much earlier.
+//! - A write without an answer may have happened. Its consequences are bound to the moment it
+//!   left, never to the moment something was heard of it.
+//! - A candidate that lost never campaigns again: the process ends.
+
+use std::future::{Future, pending};
+use std::sync::Arc;
+
+use client::Fence;
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tracing::{debug, info};
+
+use crate::LOGGER;
+use crate::config::ElectionConfig;
+use crate::leadership::{Leadership, LeaseEvent, Released};
+use crate::metrics::Meters;
+use crate::record::{LeaseRecord, Observed, Standing};
+use crate::store::{LeaseStore, StoreError};
+use crate::term::{Moment, Term};
+
+mod passage;
+mod release;
+
+/// What the owner of the process wants of the elector.
+pub(crate) enum Order {
+    /// Give the lease back and say how that went.
+    Release(oneshot::Sender<Released>),
+    /// Stop renewing and let the lease expire.
+    Abandon,
+}
+
+/// What the elector shares with the rest of the process.
+pub(crate) struct Ties {
+    pub(crate) term: Arc<Term>,
+    pub(crate) fence: Fence,
+    pub(crate) status: watch::Sender<Leadership>,
+    pub(crate) meters: Meters,
+    pub(crate) on_event: Box<dyn Fn(LeaseEvent) + Send + Sync>,
+    /// Uniform in `[0, 1)`: the jitter of the acquire pauses.
+    pub(crate) draw: Box<dyn Fn() -> f64 + Send + Sync>,
+}
+
+/// One candidate.
+pub(crate) struct Candidate<S> {
+    config: ElectionConfig,
+    store: S,
+    ties: Ties,
+    observed: Observed,
+    /// A write of ours was sent and may have made us the holder; whether it took over an
+    /// expired record. `None` when we are certainly not the holder.
+    claim: Option<bool>,
+    /// The Lease after our last write, while its version is not in doubt.
+    lease: Option<Lease>,
+    /// `metadata.uid` of the Lease last written, for events.
+    uid: Option<String>,
+    /// The last complaint, so that an outage is told once and not at every try.
+    complaint: Option<StoreError>,
+}
+
+/// Outcome of one try to renew that got its answers.
+enum Renewal {
+    Renewed(Moment),
+    Taken { holder: String },
+}
+
+impl<S: LeaseStore> Candidate<S> {
+    pub(crate) fn new(config: ElectionConfig, store: S, ties: Ties) -> Self {
+        let observed = Observed::default();
+        Self { config, store, ties, observed, claim: None, lease: None, uid: None, complaint: None }
+    }
+
+    /// Campaigns and leads until the lease is lost or `orders` says otherwise. A dropped
+    /// sender of `orders` means abandon.
+    pub(crate) async fn run(mut self, orders: oneshot::Receiver<Order>) {
+        let order = tokio::select! {
+            biased;
+            order = orders => order.unwrap_or(Order::Abandon),
+            () = self.campaign() => return,
+        };
+        match order {
+            Order::Release(reply) => {
+                let outcome = self.release().await;
+                if reply.send(outcome).is_err() {
+                    debug!(logger = LOGGER, "Nobody waits for the release of the lease");
+                }
+            }
+            Order::Abandon => self.abandon(),
+        }
+    }
+
+    /// Never returns: a candidate that lost waits for the end of the process.
+    async fn campaign(&mut self) {
+        let (first, inherited) = self.acquire().await;
+        self.enter(&first, inherited);
+        let reason = self.hold(first).await;
+        self.lose(reason);
+        pending::<()>().await;
+    }
+
+    async fn acquire(&mut self) -> (Moment, bool) {
+        let (lease, identity) = (self.config.lease_key(), &self.config.identity);
+        info!(logger = LOGGER, lease, identity, "Attempting to acquire leader lease...");
+        loop {
+            match self.try_acquire().await {
+                Ok(Some(taken)) => return taken,
+                Ok(None) => self.complaint = None,
+                Err(err) => self.complain(err),
+            }
+            sleep(self.config.acquire_pause((self.ties.draw)())).await;
+        }
+    }
+
+    async fn try_acquire(&mut self) -> Result<Option<(Moment, bool)>, StoreError> {
+        let deadline = Instant::now() + self.config.renew_deadline;
+        let current = self.read(deadline).await?;
+        let (me, fallback) = (&self.config.identity, self.config.lease_duration);
+        let inherited = match self.observed.standing(me, Instant::now(), fallback) {
+            Standing::Held { holder } => {
+                self.claim = None;
+                self.follow(holder);
+                return Ok(None);
+            }
+            Standing::Free => false,
+            Standing::Expired { .. } => true,
+            // The answer of our own write was lost; what it took over is what counts.
+            Standing::Ours => self.claim.unwrap_or(true),
+        };
+        self.claim = Some(inherited);
+        let start = self.write(current, deadline).await?;
+        Ok(Some((start, inherited)))
+    }
+
+    /// Renews until that is no longer possible; returns why.
+    async fn hold(&mut self, first: Moment) -> String {
+        let mut last = first;
+        let mut tried = first.at;
+        let mut failure = None;
+        loop {
+            let deadline = last.at + self.config.renew_deadline;
+            sleep_until((tried + self.config.retry_period).min(deadline)).await;
+            tried = Instant::now();
+            if tried >= deadline {
+                return self.overdue(failure.as_ref());
+            }
+            match self.renew(deadline).await {
+                Ok(Renewal::Renewed(start)) => {
+                    self.renewed(&start);
+                    (last, failure) = (start, None);
+                }
+                Ok(Renewal::Taken { holder }) if holder.is_empty() => {
+                    return "the lease was released by someone else".to_owned();
+                }
+                Ok(Renewal::Taken { holder }) => return format!("{holder:?} holds the lease"),
+                Err(err) => {
+                    debug!(logger = LOGGER, %err, "Lease was not renewed, trying again");
+                    failure = Some(err);
+                }
+            }
+        }
+    }
+
+    async fn renew(&mut self, deadline: Instant) -> Result<Renewal, StoreError> {
+        // Taken out: whatever goes wrong below, the version remembered is in doubt afterwards.
+        if let Some(remembered) = self.lease.take() {
+            match self.write(Some(remembered), deadline).await {
+                Ok(start) => return Ok(Renewal::Renewed(start)),
+                Err(err) => debug!(
+                    logger = LOGGER, %err,
+                    "Failed to update lease optimistically, falling back to slow path"
+                ),
+            }
+        }
+        self.ties.meters.slow_path.inc();
+        let current = self.read(deadline).await?;
+        match current.as_ref().map(|lease| LeaseRecord::of(lease).holder) {
+            Some(holder) if holder != self.config.identity => Ok(Renewal::Taken { holder }),
+            _ => self.write(current, deadline).await.map(Renewal::Renewed),
+        }
+    }
+
+    /// Writes our claim over `current`; returns when the write left.
+    async fn write(
+        &mut self,
+        current: Option<Lease>,
+        deadline: Instant,
+    ) -> Result<Moment, StoreError> {
+        let previous = current.as_ref().map(LeaseRecord::of);
+        let (me, seconds) = (&self.config.identity, self.config.lease_seconds());
+        let record = LeaseRecord::claim(previous.as_ref(), me, seconds, Timestamp::now());
+        let start = Moment::now();
+        let written = match current {
+            Some(lease) => {
+                self.bounded(deadline, self.store.replace(record.into_lease(lease))).await?
+            }
+            None => {
+                let lease = record.into_lease(passage::new_lease(&self.config));
+                self.bounded(deadline, self.store.create(lease)).await?
+            }
+        };
+        self.observed.note(Some(LeaseRecord::of(&written)), Instant::now());
+        self.uid.clone_from(&written.metadata.uid);
+        self.lease = Some(written);
+        Ok(start)
+    }
+
+    async fn read(&mut self, deadline: Instant) -> Result<Option<Lease>, StoreError> {
+        let current = self.bounded(deadline, self.store.get()).await?;
+        self.observed.note(current.as_ref().map(LeaseRecord::of), Instant::now());
+        Ok(current)
+    }
+
+    /// One request, bounded by the request timeout and by `deadline`.
+    async fn bounded<T>(
+        &self,
+        deadline: Instant,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let limit = deadline.min(Instant::now() + self.config.request_timeout());
+        timeout_at(limit, call).await.unwrap_or(Err(StoreError::Timeout))
+    }
+}
+
+#[cfg(test)]
+mod tests;

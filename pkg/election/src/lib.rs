@@ -1,0 +1,35 @@
+//! Leader election over a `coordination.k8s.io/v1` Lease.
+//!
+//! Called by `cmd` only. [`spawn`] campaigns on a thread of its own; [`Elector::leadership`] tells
+//! where the process stands, the [`client::Fence`] given to it is open exactly while writes are
+//! safe, and a watchdog ends the process when everything else is stuck. The contract:
+//!
+//! - *One leader.* A candidate takes a lease only when it is free, or when its record did not
+//!   change for the record's lease duration by the candidate's own clock; a leader stops earlier
+//!   than that, counted from the start of its last successful write. Remote timestamps are never
+//!   compared with a local clock.
+//! - *Nothing delays a renewal*: own thread, runtime, connection; no throttle, no retry layer.
+//! - *Rights end before the lease does*: renew deadline ≤ fence < lease duration, and the process is
+//!   gone before the lease runs out ([`ElectionConfig`] derives the times).
+//! - *Losing is final.* The state becomes [`Leadership::Lost`] and never anything else.
+//!
+//! The pieces, pure ones first: `config` (timings), `record` (rules of the record), `elector` (the
+//! loop), `store` (the API server), `term` and `watchdog` (what other threads see), `thread`.
+
+mod config;
+mod elector;
+mod leadership;
+mod metrics;
+mod record;
+mod store;
+mod term;
+mod thread;
+mod watchdog;
+
+pub use config::ElectionConfig;
+pub use leadership::{Leadership, LeaseEvent, Released};
+pub use metrics::ElectionMetrics;
+pub use thread::{ElectionError, Elector, spawn};
+
+/// Value of the log field `logger`.
+const LOGGER: &str = "leader-election";

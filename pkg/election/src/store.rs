@@ -1,0 +1,98 @@
+//! The three calls leader election makes, and their implementation on the API server.
+//!
+//! Used by [`crate::elector`]; tests drive the elector through a store of their own. GET, POST and
+//! PUT only: default RBAC and the priority of lease traffic know no other verb (`host.md 0.2`).
+
+use std::future::Future;
+
+use client::{Clients, ConfigError, Identity, Profile};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use kube::api::PostParams;
+
+/// Why a call on the Lease failed. Every failure leads to another try; of a conflict alone it is
+/// certain that nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum StoreError {
+    /// The Lease changed since it was read, or was created by someone else.
+    #[error("the lease was changed by someone else")]
+    Conflict,
+    /// No answer in time; a write may have happened.
+    #[error("the API server gave no answer in time")]
+    Timeout,
+    /// Refused by the server, or failed on the way; a write may have happened.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Where the Lease lives. A dropped call leaves open whether its write happens.
+pub(crate) trait LeaseStore: Send + Sync + 'static {
+    /// Reads the Lease; `None` when it does not exist.
+    fn get(&self) -> impl Future<Output = Result<Option<Lease>, StoreError>> + Send;
+    /// Creates the Lease; a conflict when it exists.
+    fn create(&self, lease: Lease) -> impl Future<Output = Result<Lease, StoreError>> + Send;
+    /// Replaces the Lease if it still has the resourceVersion of the given one.
+    fn replace(&self, lease: Lease) -> impl Future<Output = Result<Lease, StoreError>> + Send;
+}
+
+/// The Lease on the API server, over a connection nobody else uses and which ends with every
+/// call that fails or is dropped.
+pub(crate) struct KubeLease {
+    api: Api<Lease>,
+    name: String,
+}
+
+impl KubeLease {
+    /// Must be called inside the runtime that will make the calls: the client starts a task there.
+    pub(crate) fn new(clients: &Clients, namespace: &str, name: &str) -> Result<Self, ConfigError> {
+        // No throttle, no retry, nothing shared: the lease never waits behind work (host.md 3.4.2).
+        // No fence, since renewing is what opens it.
+        let client = clients.build(Profile {
+            agent: "leader-election".to_owned(),
+            throttle: None,
+            fence: None,
+            retry: false,
+            identity: Identity::Root,
+            own_connection: true,
+        })?;
+        Ok(Self { api: Api::namespaced(client, namespace), name: name.to_owned() })
+    }
+}
+
+impl LeaseStore for KubeLease {
+    async fn get(&self) -> Result<Option<Lease>, StoreError> {
+        self.api.get_opt(&self.name).await.map_err(classify)
+    }
+
+    async fn create(&self, lease: Lease) -> Result<Lease, StoreError> {
+        self.api.create(&PostParams::default(), &lease).await.map_err(classify)
+    }
+
+    async fn replace(&self, lease: Lease) -> Result<Lease, StoreError> {
+        self.api.replace(&self.name, &PostParams::default(), &lease).await.map_err(classify)
+    }
+}
+
+/// 409 answers both a stale PUT and a POST of what exists; either way nothing was written.
+fn classify(error: kube::Error) -> StoreError {
+    match error {
+        kube::Error::Api(status) if status.code == 409 => StoreError::Conflict,
+        kube::Error::Api(status) => StoreError::Failed(status.to_string()),
+        other => StoreError::Failed(describe(&other)),
+    }
+}
+
+/// The error with its causes: kube's transport errors keep the useful part in the source.
+fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        cause = inner.source();
+    }
+    text
+}

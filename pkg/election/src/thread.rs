@@ -1,0 +1,180 @@
+//! The lease thread and the handle on it.
+//!
+//! [`spawn`] is called once by `cmd`. The elector gets an OS thread, a runtime and a connection
+//! that it shares with nobody, so that no amount of work elsewhere delays a renewal
+//! (`host.md 3.4`).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use std::{io, process, thread};
+
+use client::{Clients, ConfigError, Fence};
+use tokio::runtime;
+use tokio::sync::{oneshot, watch};
+
+use crate::config::ElectionConfig;
+use crate::elector::{Candidate, Order, Ties};
+use crate::leadership::{Leadership, LeaseEvent, Released};
+use crate::metrics::ElectionMetrics;
+use crate::store::KubeLease;
+use crate::term::Term;
+use crate::watchdog;
+
+/// Why the election did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ElectionError {
+    /// The timings contradict each other; every contradiction is named.
+    #[error("cannot start leader election: {}", .0.join("; "))]
+    Config(Vec<String>),
+    /// The client of the lease cannot be built.
+    #[error("cannot build the client of the leader lease: {0}")]
+    Client(#[from] ConfigError),
+    /// The system gave no thread or no event queue.
+    #[error("cannot start the thread of the leader lease: {0}")]
+    Thread(#[from] io::Error),
+}
+
+/// A running election. Dropping it is [`Elector::abandon`].
+#[must_use = "a dropped elector gives up leadership"]
+pub struct Elector {
+    status: watch::Receiver<Leadership>,
+    orders: oneshot::Sender<Order>,
+    term: Arc<Term>,
+    health_limit: Duration,
+}
+
+/// Starts to campaign for the lease of `config`, and goes on until the elector is released,
+/// abandoned or has lost.
+///
+/// `fence` is opened by every renewal and closed when leadership ends. `on_event` is called on the
+/// lease thread and must not block. A leader that fails to renew and does not leave by itself is
+/// ended by a watchdog with exit code 1; a panic on the lease thread ends the process with 101.
+///
+/// # Errors
+/// When the timings are invalid, the client cannot be built, or there is no thread to be had.
+pub fn spawn(
+    config: ElectionConfig,
+    clients: Clients,
+    metrics: ElectionMetrics,
+    fence: Fence,
+    on_event: impl Fn(LeaseEvent) + Send + Sync + 'static,
+) -> Result<Elector, ElectionError> {
+    let problems = config.validate();
+    if !problems.is_empty() {
+        return Err(ElectionError::Config(problems));
+    }
+    let term = Arc::new(Term::new());
+    let (status, watched) = watch::channel(Leadership::Standby { holder: None });
+    let (orders, inbox) = oneshot::channel();
+    let elector = Elector {
+        status: watched,
+        orders,
+        term: Arc::clone(&term),
+        health_limit: config.health_limit(),
+    };
+    let ties = Ties {
+        meters: metrics.into_meters(&config.name, &term),
+        term: Arc::clone(&term),
+        fence,
+        status,
+        on_event: Box::new(on_event),
+        draw: Box::new(rand::random::<f64>),
+    };
+    start_thread(config, clients, ties, inbox)?;
+    watchdog::start(term, Arc::new(|code| process::exit(code)))?;
+    Ok(elector)
+}
+
+/// Starts the lease thread and waits until its client stands, which takes no network.
+fn start_thread(
+    config: ElectionConfig,
+    clients: Clients,
+    ties: Ties,
+    inbox: oneshot::Receiver<Order>,
+) -> Result<(), ElectionError> {
+    let (started, outcome) = mpsc::sync_channel::<Result<(), ElectionError>>(1);
+    thread::Builder::new().name("leader-election".to_owned()).spawn(move || {
+        let fence = ties.fence.clone();
+        let campaign = AssertUnwindSafe(|| match prepare(&clients, &config) {
+            Ok((runtime, store)) => {
+                started.send(Ok(())).ok();
+                runtime.block_on(Candidate::new(config, store, ties).run(inbox));
+            }
+            Err(err) => {
+                started.send(Err(err)).ok();
+            }
+        });
+        if catch_unwind(campaign).is_err() {
+            // The panic hook has said why. Without this thread the process must not go on.
+            fence.close();
+            process::exit(101);
+        }
+    })?;
+    outcome.recv().map_err(|_| io::Error::other("the thread ended at once"))?
+}
+
+fn prepare(
+    clients: &Clients,
+    config: &ElectionConfig,
+) -> Result<(runtime::Runtime, KubeLease), ElectionError> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let store = {
+        let _inside = runtime.enter();
+        KubeLease::new(clients, &config.namespace, &config.name)?
+    };
+    Ok((runtime, store))
+}
+
+impl Elector {
+    /// The state of leadership, now and at every change.
+    pub fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.status.clone()
+    }
+
+    /// Gives the lease back so that another candidate can lead at once. To be called after the
+    /// last write of every controller is settled; takes at most the renew deadline.
+    pub async fn release(self) -> Released {
+        let (reply, outcome) = oneshot::channel();
+        if self.orders.send(Order::Release(reply)).is_err() {
+            return Released::NotHeld;
+        }
+        outcome.await.unwrap_or_else(|_| Released::LeftToExpire {
+            reason: "the lease thread ended early".to_owned(),
+        })
+    }
+
+    /// Stops renewing and leaves the lease to expire: for a process that does not know the
+    /// outcome of its last write (README decision 13).
+    pub fn abandon(self) {
+        // A send fails only after the thread ended, and then there is nothing to abandon.
+        self.orders.send(Order::Abandon).ok();
+    }
+
+    /// The check `leaderElection` of `host.md 3.2`: fails only while this process leads and its
+    /// last renewal is older than the lease duration and 20 s. A standby is healthy.
+    ///
+    /// # Errors
+    /// The age of the last renewal, in words.
+    pub fn health(&self) -> Result<(), String> {
+        check(&self.term, self.health_limit)
+    }
+
+    /// [`Elector::health`] as a value that outlives the elector, to register as a health check.
+    pub fn health_check(&self) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+        let (term, limit) = (Arc::clone(&self.term), self.health_limit);
+        move || check(&term, limit)
+    }
+}
+
+fn check(term: &Term, limit: Duration) -> Result<(), String> {
+    match term.age() {
+        Some(age) if age > limit => {
+            Err(format!("the leader lease was last renewed {:.1}s ago", age.as_secs_f64()))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

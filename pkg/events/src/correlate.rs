@@ -1,0 +1,137 @@
+//! Decides what becomes of an event: created, counted on an earlier one, or dropped as spam.
+//!
+//! Used by [`crate::worker`]; no I/O, time comes in as arguments. client-go's rules (`host.md 7`):
+//!
+//! 1. *Aggregation*: from the tenth distinct message within ten minutes for the same source, object,
+//!    type and reason on, messages are folded into one event with a prefix.
+//! 2. *De-duplication*: an event equal to an earlier one raises that one's count by a PATCH; the
+//!    name and the first time are kept.
+//! 3. *Spam filter*: a bucket per source, object, type and reason. Counting comes before it, so the
+//!    next event that passes shows the true count.
+//!
+//! Source, reporting component and instance are those of the recorder, hence in no key here.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use crate::lru::Lru;
+use crate::object::{EventType, ObjectRef};
+use crate::spam::Bucket;
+
+/// Distinct messages from which on they are folded into one event.
+const AGGREGATE_FROM: usize = 10;
+/// A pause this long makes the messages before it forgotten.
+const AGGREGATE_WITHIN: Duration = Duration::from_secs(600);
+/// client-go's words, which tools and people search for.
+const AGGREGATE_PREFIX: &str = "(combined from similar events): ";
+
+/// One event as a controller told it.
+#[derive(Debug, Clone)]
+pub(crate) struct Emission {
+    pub(crate) object: Arc<ObjectRef>,
+    pub(crate) kind: EventType,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    /// When it happened.
+    pub(crate) time: Timestamp,
+    /// Name for the Event if it becomes a new one.
+    pub(crate) name: String,
+}
+
+/// An Event as the server is to have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Observation {
+    pub(crate) object: Arc<ObjectRef>,
+    pub(crate) kind: EventType,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    pub(crate) name: String,
+    pub(crate) first: Timestamp,
+    pub(crate) last: Timestamp,
+    /// 1 for a new Event; more for one that exists, unless the server has forgotten it.
+    pub(crate) count: u32,
+}
+
+/// Everything that makes two events similar.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Topic {
+    object: Arc<ObjectRef>,
+    kind: EventType,
+    reason: &'static str,
+}
+
+/// Similar events, and the message that makes them the same; `None` for the folded one.
+type Identity = (Topic, Option<String>);
+
+struct Messages {
+    distinct: HashSet<String>,
+    last: Instant,
+}
+
+struct Written {
+    name: String,
+    first: Timestamp,
+    count: u32,
+}
+
+/// What is remembered of past events, in three bounded maps.
+pub(crate) struct Correlator {
+    messages: Lru<Topic, Messages>,
+    written: Lru<Identity, Written>,
+    buckets: Lru<Topic, Bucket>,
+}
+
+impl Correlator {
+    /// Remembers at most `capacity` entries of each sort.
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            messages: Lru::new(capacity),
+            written: Lru::new(capacity),
+            buckets: Lru::new(capacity),
+        }
+    }
+
+    /// What to write for `emission`, told at `now`; `None` when it is spam.
+    pub(crate) fn observe(&mut self, emission: Emission, now: Instant) -> Option<Observation> {
+        let Emission { object, kind, reason, message, time, name } = emission;
+        let topic = Topic { object: Arc::clone(&object), kind, reason };
+        let (message, identity) = self.aggregate(&topic, message, now);
+        let written = self.written.entry(&identity, || Written { name, first: time, count: 0 });
+        written.count = written.count.saturating_add(1);
+        let observation = Observation {
+            object,
+            kind,
+            reason,
+            message,
+            name: written.name.clone(),
+            first: written.first,
+            last: time,
+            count: written.count,
+        };
+        let bucket = self.buckets.entry(&topic, || Bucket::full(now));
+        bucket.take(now).then_some(observation)
+    }
+
+    fn aggregate(&mut self, topic: &Topic, message: String, now: Instant) -> (String, Identity) {
+        let fresh = || Messages { distinct: HashSet::new(), last: now };
+        let seen = self.messages.entry(topic, fresh);
+        if now.duration_since(seen.last) > AGGREGATE_WITHIN {
+            seen.distinct.clear();
+        }
+        seen.last = now;
+        if !seen.distinct.contains(&message) && seen.distinct.len() + 1 >= AGGREGATE_FROM {
+            let identity = (topic.clone(), None);
+            return (format!("{AGGREGATE_PREFIX}{message}"), identity);
+        }
+        seen.distinct.insert(message.clone());
+        let identity = (topic.clone(), Some(message.clone()));
+        (message, identity)
+    }
+}
+
+#[cfg(test)]
+mod tests;

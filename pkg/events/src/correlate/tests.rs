@@ -1,0 +1,116 @@
+use super::*;
+
+const NOON: i64 = 1_800_000_000;
+
+fn emission(object: &str, reason: &'static str, message: &str, second: i64) -> Emission {
+    Emission {
+        object: Arc::new(ObjectRef::node(object, "uid")),
+        kind: EventType::Normal,
+        reason,
+        message: message.to_owned(),
+        time: Timestamp::from_second(NOON + second).unwrap(),
+        name: format!("{object}.{second}"),
+    }
+}
+
+/// A correlator and the moment it began; events are told `second`s later.
+struct Story(Correlator, Instant);
+
+impl Story {
+    fn begin() -> Self {
+        Self(Correlator::new(1024), Instant::now())
+    }
+
+    fn tell(&mut self, e: Emission) -> Option<Observation> {
+        let second = u64::try_from(e.time.as_second() - NOON).unwrap();
+        self.0.observe(e, self.1 + Duration::from_secs(second))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_equal_event_is_counted_on_the_first_one() {
+    let mut story = Story::begin();
+    let first = story.tell(emission("n", "Full", "no block", 0)).unwrap();
+    assert_eq!((first.count, first.name.as_str()), (1, "n.0"));
+    let again = story.tell(emission("n", "Full", "no block", 60)).unwrap();
+    assert_eq!((again.count, again.name.as_str()), (2, "n.0"));
+    assert_eq!(again.first, first.last);
+    assert_eq!(again.last.as_second(), NOON + 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_tells_two_events_apart_makes_two_events() {
+    let base = || emission("n", "Full", "no block", 0);
+    let mut other_uid = base();
+    other_uid.object = Arc::new(ObjectRef::node("n", "another uid"));
+    let mut warning = base();
+    warning.kind = EventType::Warning;
+    for (case, other) in [
+        ("object", emission("m", "Full", "no block", 0)),
+        ("uid", other_uid),
+        ("type", warning),
+        ("reason", emission("n", "Failed", "no block", 0)),
+        ("message", emission("n", "Full", "no room", 0)),
+    ] {
+        let mut story = Story::begin();
+        story.tell(base()).unwrap();
+        assert_eq!(story.tell(other).unwrap().count, 1, "{case}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tenth_distinct_message_and_those_after_it_are_folded_into_one_event() {
+    let mut story = Story::begin();
+    for n in 0..9 {
+        let o = story.tell(emission("n", "Full", &format!("message {n}"), n)).unwrap();
+        assert_eq!((o.count, o.message), (1, format!("message {n}")));
+    }
+    let tenth = story.tell(emission("n", "Full", "message 9", 9)).unwrap();
+    assert_eq!(tenth.message, "(combined from similar events): message 9");
+    assert_eq!((tenth.count, tenth.name.as_str()), (1, "n.9"));
+    let next = story.tell(emission("n", "Full", "message 10", 10)).unwrap();
+    assert_eq!(next.message, "(combined from similar events): message 10");
+    assert_eq!((next.count, next.name.as_str()), (2, "n.9"));
+    let known = story.tell(emission("n", "Full", "message 3", 11)).unwrap();
+    assert_eq!((known.count, known.message.as_str()), (2, "message 3"), "known messages stay");
+    let elsewhere = story.tell(emission("n", "Failed", "message 11", 12)).unwrap();
+    assert_eq!(elsewhere.message, "message 11", "another reason is another topic");
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_are_forgotten_after_ten_minutes_of_silence() {
+    let tell_ten = |pause: i64| {
+        let mut story = Story::begin();
+        let mut last = None;
+        for n in 0..10 {
+            let second = if n < 9 { n } else { 8 + pause };
+            last = story.tell(emission("n", "Full", &format!("message {n}"), second));
+        }
+        last.unwrap().message
+    };
+    assert_eq!(tell_ten(600), "(combined from similar events): message 9");
+    assert_eq!(tell_ten(601), "message 9");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chatty_reason_is_dropped_after_its_burst_and_silences_no_other() {
+    let mut story = Story::begin();
+    let written = (0..100).filter_map(|_| story.tell(emission("n", "Full", "no block", 0))).count();
+    assert_eq!(written, 25);
+    assert!(story.tell(emission("n", "Failed", "refused", 0)).is_some());
+    assert!(story.tell(emission("m", "Full", "no block", 0)).is_some());
+    assert!(story.tell(emission("n", "Full", "another message", 0)).is_none());
+    let later = story.tell(emission("n", "Full", "no block", 301)).unwrap();
+    assert_eq!(later.count, 101, "what was dropped is still counted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_is_bounded_and_what_is_forgotten_starts_anew() {
+    let mut story = Story(Correlator::new(3), Instant::now());
+    story.tell(emission("n", "Full", "no block", 0)).unwrap();
+    for other in ["a", "b", "c"] {
+        story.tell(emission(other, "Full", "no block", 1)).unwrap();
+    }
+    let again = story.tell(emission("n", "Full", "no block", 2)).unwrap();
+    assert_eq!((again.count, again.name.as_str()), (1, "n.2"));
+}

@@ -1,0 +1,156 @@
+//! The two handles of an event pipeline: one to tell events, one to end it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::Client;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use tracing::{info, warn};
+
+use crate::correlate::Emission;
+use crate::deliver::Sink;
+use crate::metrics::{DropReason, EventMetrics};
+use crate::object::{EventType, ObjectRef};
+use crate::wire::{Source, event_name, unix_nanos};
+use crate::worker::{self, LANES, Queued, lane_of};
+
+/// Events that may wait, the ones being written included (`host.md 7`, Delivery).
+pub(crate) const QUEUE: usize = 1000;
+
+/// Tells events. Clones share one queue.
+#[derive(Clone)]
+pub struct Recorder(Arc<Inner>);
+
+struct Inner {
+    component: &'static str,
+    lanes: [mpsc::UnboundedSender<Queued>; LANES],
+    slots: Arc<Semaphore>,
+    metrics: EventMetrics,
+    last_name: AtomicU64,
+}
+
+/// Writes what the [`Recorder`] is told, until flushed. Dropping it drops what was not written.
+#[must_use = "dropping the broadcaster stops the writing of events"]
+pub struct Broadcaster {
+    component: &'static str,
+    closing: watch::Sender<bool>,
+    workers: JoinSet<()>,
+    slots: Arc<Semaphore>,
+    metrics: EventMetrics,
+}
+
+/// Starts a pipeline that writes events as `component` (shown in the FROM column of `kubectl
+/// describe`) and `instance` (the identity of this process) through `client`, which should have
+/// a throttle of its own. Must be called inside a tokio runtime.
+pub fn start(
+    client: Client,
+    component: &'static str,
+    instance: &str,
+    metrics: EventMetrics,
+) -> (Recorder, Broadcaster) {
+    let sink = Sink { client, source: Source { component, instance: instance.to_owned() } };
+    let (closing, closed) = watch::channel(false);
+    let mut workers = JoinSet::new();
+    let lanes = std::array::from_fn(|_| {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        workers.spawn(worker::run(receiver, closed.clone(), sink.clone(), metrics.clone()));
+        sender
+    });
+    let slots = Arc::new(Semaphore::new(QUEUE));
+    let recorder = Recorder(Arc::new(Inner {
+        component,
+        lanes,
+        slots: Arc::clone(&slots),
+        metrics: metrics.clone(),
+        last_name: AtomicU64::new(0),
+    }));
+    (recorder, Broadcaster { component, closing, workers, slots, metrics })
+}
+
+impl Recorder {
+    /// Logs the event and queues it to be written. Never blocks and never fails: what cannot be
+    /// queued is dropped and counted. `reason` is one CamelCase word.
+    pub fn event(&self, object: ObjectRef, kind: EventType, reason: &'static str, message: String) {
+        self.log(&object, kind, reason, &message);
+        let lane = lane_of(&object);
+        let Ok(slot) = Arc::clone(&self.0.slots).try_acquire_owned() else {
+            self.0.metrics.drop_one(DropReason::QueueFull);
+            return;
+        };
+        let time = Timestamp::now();
+        let name = event_name(&object.name, self.unused_nanos(unix_nanos(time)));
+        let emission = Emission { object: Arc::new(object), kind, reason, message, time, name };
+        let queued = Queued { emission, told: Instant::now(), slot };
+        if self.0.lanes[lane].send(queued).is_err() {
+            self.0.metrics.drop_one(DropReason::Shutdown);
+        }
+    }
+
+    /// `nanos`, or the next number not yet used: names are unique though clocks are coarse.
+    fn unused_nanos(&self, nanos: u64) -> u64 {
+        let next = |last: u64| nanos.max(last.saturating_add(1));
+        match self.0.last_name.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |l| Some(next(l)))
+        {
+            Ok(last) | Err(last) => next(last),
+        }
+    }
+
+    /// `host.md 7`, Logging. The text of the event is `note`, as in events.k8s.io: `message` is
+    /// the name that `tracing` gives to the text of the line.
+    fn log(&self, object: &ObjectRef, kind: EventType, reason: &str, note: &str) {
+        let logger = self.0.component;
+        let (name, object_kind, r#type) = (object.display_name(), &object.kind, kind.as_str());
+        match kind {
+            EventType::Warning => {
+                info!(
+                    logger,
+                    object = name,
+                    kind = object_kind,
+                    r#type,
+                    reason,
+                    note,
+                    "Event occurred"
+                );
+            }
+            EventType::Normal => {
+                info!(
+                    v = 3,
+                    logger,
+                    object = name,
+                    kind = object_kind,
+                    r#type,
+                    reason,
+                    note,
+                    "Event occurred"
+                );
+            }
+        }
+    }
+}
+
+impl Broadcaster {
+    /// Takes no more events, writes those that wait, and returns when they are written or
+    /// `limit` has passed; the rest is dropped and counted.
+    pub async fn flush(mut self, limit: Duration) {
+        self.closing.send_replace(true);
+        let workers = &mut self.workers;
+        let written = timeout(limit, async { while workers.join_next().await.is_some() {} }).await;
+        if written.is_err() {
+            let waiting = QUEUE - self.slots.available_permits();
+            self.workers.shutdown().await;
+            self.metrics.drop_many(DropReason::Shutdown, waiting as u64);
+            warn!(
+                logger = self.component,
+                count = waiting,
+                "Events were not written before the shutdown"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

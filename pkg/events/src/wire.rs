@@ -1,0 +1,101 @@
+//! Events as core v1 has them: the body of the POST and of the PATCH.
+//!
+//! Used by [`crate::deliver`]. `kubectl describe` and every tool that reads events knows core v1;
+//! the newer group shows in other columns (`host.md 7`).
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use serde_json::{Value, json};
+
+use crate::correlate::Observation;
+use crate::object::ObjectRef;
+
+/// Longest name the server accepts (DNS subdomain).
+const NAME_LIMIT: usize = 253;
+
+/// Who writes the events of one recorder.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    /// `source.component` and `reportingComponent`.
+    pub(crate) component: &'static str,
+    /// `reportingInstance`: the identity of this process.
+    pub(crate) instance: String,
+}
+
+/// `<object>.<hex unix nanoseconds>`; the object's name is cut where the whole would be too long.
+pub(crate) fn event_name(object: &str, unix_nanos: u64) -> String {
+    let suffix = format!(".{unix_nanos:x}");
+    let mut end = object.len().min(NAME_LIMIT - suffix.len());
+    while !object.is_char_boundary(end) {
+        end -= 1;
+    }
+    // A label may not end in a dash, nor may there be an empty one.
+    let object = object[..end].trim_end_matches(['.', '-']);
+    format!("{object}{suffix}")
+}
+
+/// The Event to create.
+pub(crate) fn body(o: &Observation, source: &Source) -> Event {
+    Event {
+        metadata: ObjectMeta {
+            name: Some(o.name.clone()),
+            namespace: Some(o.object.event_namespace().to_owned()),
+            ..ObjectMeta::default()
+        },
+        involved_object: reference(&o.object),
+        type_: Some(o.kind.as_str().to_owned()),
+        reason: Some(o.reason.to_owned()),
+        message: Some(o.message.clone()),
+        count: Some(i32::try_from(o.count).unwrap_or(i32::MAX)),
+        first_timestamp: Some(Time(o.first)),
+        last_timestamp: Some(Time(o.last)),
+        source: Some(EventSource { component: Some(source.component.to_owned()), host: None }),
+        reporting_component: Some(source.component.to_owned()),
+        reporting_instance: Some(source.instance.clone()),
+        ..Event::default()
+    }
+}
+
+/// What changes in an Event that happened again. The message is part of it for folded events,
+/// which show the newest one.
+pub(crate) fn repeat(o: &Observation) -> Value {
+    json!({ "count": o.count, "lastTimestamp": Time(o.last), "message": o.message })
+}
+
+/// Nanoseconds since 1970; the next 550 years fit.
+pub(crate) fn unix_nanos(t: Timestamp) -> u64 {
+    u64::try_from(t.as_nanosecond()).unwrap_or_default()
+}
+
+fn reference(object: &ObjectRef) -> ObjectReference {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    ObjectReference {
+        api_version: some(&object.api_version),
+        kind: some(&object.kind),
+        namespace: some(&object.namespace),
+        name: some(&object.name),
+        uid: some(&object.uid),
+        ..ObjectReference::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_the_object_and_the_time_in_hex() {
+        assert_eq!(event_name("node-1", 0x17f0_abcd), "node-1.17f0abcd");
+    }
+
+    #[test]
+    fn a_name_too_long_is_cut_without_leaving_an_empty_label() {
+        let time = 0x17f0_1234_5678_9abc; // 16 digits
+        let name = event_name(&"a".repeat(253), time);
+        assert_eq!(name.len(), 253);
+        assert!(name.ends_with(".17f0123456789abc"));
+        let cut_at_a_dash = format!("{}-.-{}", "a".repeat(233), "b".repeat(17));
+        assert_eq!(event_name(&cut_at_a_dash, time), format!("{}.{time:x}", "a".repeat(233)));
+    }
+}

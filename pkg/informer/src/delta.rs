@@ -1,0 +1,20 @@
+//! [`Delta`]: one change of the store, as handlers see it.
+
+use std::sync::Arc;
+
+/// A change that the store already holds when the handler sees it.
+#[derive(Debug)]
+pub enum Delta<'a, T> {
+    /// An object is new, or new to this handler.
+    Added(&'a Arc<T>),
+    /// An object has another resource version than before.
+    Updated {
+        /// What the store held.
+        old: &'a Arc<T>,
+        /// What it holds now, under the same name and UID.
+        new: &'a Arc<T>,
+    },
+    /// An object is gone; this is its last known state. The store may hold its successor of the
+    /// same name already, whose `Added` follows.
+    Deleted(&'a Arc<T>),
+}

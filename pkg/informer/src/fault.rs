@@ -1,0 +1,98 @@
+//! What can go wrong while listing and watching, in the classes that call for different answers.
+
+use std::error::Error;
+use std::fmt::Write;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// A failed list or watch.
+#[derive(Debug, Error)]
+pub(crate) enum Fault {
+    /// The request did not get through, or the connection broke.
+    #[error("cannot reach the API server: {}", with_causes(.0))]
+    Transport(#[from] kube::Error),
+    #[error("cannot make the request: {0}")]
+    Request(#[from] http::Error),
+    #[error("cannot go on waiting for the API server: it said nothing for {0:?}")]
+    Silent(Duration),
+    /// An HTTP answer, or an event of type ERROR inside a stream.
+    #[error("cannot list or watch: the API server answers {code} {reason}: {message}")]
+    Status { code: u16, reason: String, message: String, retry_after: Duration },
+    #[error("cannot read {object}: {cause}; the whole collection is listed again until it can be")]
+    Undecodable { object: String, cause: serde_json::Error },
+    #[error("cannot take a line of more than {0} bytes")]
+    LineTooLong(usize),
+    /// A streamed list broke off before its last bookmark.
+    #[error("cannot complete the list: the stream ended early")]
+    Incomplete,
+    #[error("cannot keep the watch: the server closed it within a second")]
+    ShortWatch,
+    /// Applied, it would look like the deletion of everything created since.
+    #[error(
+        "cannot apply the list: it is as old as resource version {listed} and {known} has been \
+         seen before; if etcd was restored from a backup, restart this process"
+    )]
+    Past { listed: u64, known: u64 },
+}
+
+impl Fault {
+    /// The version to watch from, or a page's snapshot, has been compacted away.
+    pub(crate) fn is_expired(&self) -> bool {
+        matches!(self, Self::Status { code: 410, .. })
+            || matches!(self, Self::Status { reason, .. } if reason == "Expired" || reason == "Gone")
+    }
+
+    pub(crate) fn is_throttled(&self) -> bool {
+        matches!(self, Self::Status { code: 429, .. })
+    }
+
+    /// The server is down, overloaded or unreachable. That says nothing about what we know.
+    pub(crate) fn is_outage(&self) -> bool {
+        match self {
+            Self::Transport(_) | Self::Silent(_) => true,
+            Self::Status { code, .. } => *code == 429 || (*code >= 500 && !self.is_expired()),
+            _ => false,
+        }
+    }
+
+    /// How long the server asked us to stay away.
+    pub(crate) fn retry_after(&self) -> Duration {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Label of `icm_informer_watch_errors_total`; a closed set.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Transport(_) | Self::Request(_) => "transport",
+            Self::Silent(_) => "silent",
+            Self::Status { .. } if self.is_expired() => "expired",
+            Self::Status { code: 401 | 403, .. } => "denied",
+            Self::Status { code: 429, .. } => "throttled",
+            Self::Status { code: 500.., .. } => "server_error",
+            Self::Status { .. } => "refused",
+            Self::Undecodable { .. } | Self::LineTooLong(_) => "undecodable",
+            Self::Incomplete => "incomplete",
+            Self::ShortWatch => "short_watch",
+            Self::Past { .. } => "past",
+        }
+    }
+}
+
+/// An error with its causes in one line: hyper's own text stops at "client error (Connect)".
+fn with_causes(error: &kube::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let words = next.to_string();
+        // Some layers repeat the text of what they wrap.
+        if !text.ends_with(&words) && write!(text, ": {words}").is_err() {
+            break;
+        }
+        cause = next.source();
+    }
+    text
+}

@@ -1,0 +1,80 @@
+//! However a body is cut into frames, the same lines come out.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// The lines of a body that arrives in these frames, and what is left without an end.
+fn split<'a>(frames: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Vec<u8>>, Vec<u8>) {
+    let (mut splitter, mut lines) = (LineSplitter::default(), Vec::new());
+    for frame in frames {
+        splitter.push(Bytes::copy_from_slice(frame));
+        while let Some(line) = splitter.next_line().unwrap() {
+            lines.push(line.to_vec());
+        }
+    }
+    (lines, splitter.held)
+}
+
+#[test]
+fn a_body_cut_anywhere_gives_the_same_lines() {
+    let body = b"{\"type\":\"ADDED\"}\n\n{}\nlast\nunfinished";
+    let (want, _) = split([&body[..]]);
+    assert_eq!(want, [&b"{\"type\":\"ADDED\"}"[..], b"", b"{}", b"last"]);
+    for first in 0..=body.len() {
+        for second in first..=body.len() {
+            let (lines, left) = split([&body[..first], &body[first..second], &body[second..]]);
+            assert_eq!(lines, want, "cut at {first} and {second}");
+            assert_eq!(left, b"unfinished");
+        }
+    }
+    let (lines, left) = split(body.chunks(1));
+    assert_eq!((lines, left), (want, b"unfinished".to_vec()));
+}
+
+proptest! {
+    #[test]
+    fn any_lines_survive_any_frames(
+        lines in prop::collection::vec("[a-z{}\" ]{0,40}", 0..20),
+        sizes in prop::collection::vec(1_usize..50, 1..20),
+    ) {
+        let body: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+        let mut rest = body.as_bytes();
+        let mut frames = Vec::new();
+        for size in sizes.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (frame, more) = rest.split_at((*size).min(rest.len()));
+            frames.push(frame);
+            rest = more;
+        }
+        let (found, left) = split(frames);
+        let found: Vec<String> = found.into_iter().map(|l| String::from_utf8(l).unwrap()).collect();
+        prop_assert_eq!(found, lines);
+        prop_assert!(left.is_empty());
+    }
+}
+
+#[test]
+fn a_line_inside_one_frame_is_not_copied() {
+    let frame = Bytes::from_static(b"one\ntwo\n");
+    let mut splitter = LineSplitter::default();
+    splitter.push(frame.clone());
+    for at in [0, 4] {
+        let line = splitter.next_line().unwrap().unwrap();
+        assert_eq!(line.as_ptr(), frame[at..].as_ptr());
+    }
+}
+
+#[test]
+fn a_line_without_end_is_refused_before_it_fills_the_memory() {
+    let mut splitter = LineSplitter::default();
+    let frame = Bytes::from(vec![b'x'; 1 << 20]);
+    let refused = (0..64).find_map(|_| {
+        splitter.push(frame.clone());
+        splitter.next_line().err()
+    });
+    assert!(matches!(refused, Some(Fault::LineTooLong(LONGEST))));
+    assert!(splitter.held.len() <= LONGEST + frame.len());
+}

@@ -1,0 +1,190 @@
+//! A server for tests that answers by hand: the test receives each request and decides.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::channel::{mpsc, oneshot};
+use futures::stream::{BoxStream, StreamExt};
+use http::{Request, Response, StatusCode};
+use http_body_util::StreamBody;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
+
+type Answer = Response<UnsyncBoxBody<Bytes, io::Error>>;
+
+/// More than any wait of the informer; time is paused in tests that get this far.
+const PATIENCE: Duration = Duration::from_secs(2000);
+
+pub(crate) struct Server {
+    calls: mpsc::UnboundedReceiver<Call>,
+}
+
+/// A request that waits for its answer. Dropped, it is a connection that breaks.
+pub(crate) struct Call {
+    pub(crate) at: Instant,
+    path: String,
+    query: HashMap<String, String>,
+    answer: oneshot::Sender<Answer>,
+}
+
+impl Server {
+    pub(crate) fn new() -> (Client, Self) {
+        let (sender, calls) = mpsc::unbounded();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (answer, answered) = oneshot::channel();
+            let query = request.uri().query().unwrap_or_default().as_bytes();
+            let call = Call {
+                at: Instant::now(),
+                path: request.uri().path().to_owned(),
+                query: form_urlencoded::parse(query).into_owned().collect(),
+                answer,
+            };
+            let sent = sender.unbounded_send(call);
+            async move {
+                sent.map_err(|_| io::Error::other("the server is gone"))?;
+                answered.await.map_err(|_| io::Error::other("connection refused"))
+            }
+        });
+        (Client::new(service, "default"), Self { calls })
+    }
+
+    /// The next request.
+    pub(crate) async fn call(&mut self) -> Call {
+        let call = timeout(PATIENCE, self.calls.next()).await;
+        call.expect("the informer must send another request").expect("the client must live")
+    }
+
+    /// The next request, which must be a streamed list.
+    pub(crate) async fn streamed_list(&mut self) -> Call {
+        let call = self.call().await;
+        assert_eq!(call.get("sendInitialEvents"), Some("true"), "{:?}", call.query);
+        call
+    }
+
+    /// The next request, which must be a watch from that version.
+    pub(crate) async fn watch_from(&mut self, version: &str) -> Call {
+        let call = self.call().await;
+        assert_eq!(call.get("sendInitialEvents"), None, "{:?}", call.query);
+        assert_eq!(call.get("resourceVersion"), Some(version), "{:?}", call.query);
+        call
+    }
+
+    /// Answers the next request with a whole streamed list, whose stream goes on.
+    pub(crate) async fn serve_list(&mut self, version: u64, objects: &[Value]) -> Wire {
+        let wire = self.streamed_list().await.stream();
+        for object in objects {
+            wire.event("ADDED", object);
+        }
+        wire.end_of_list(version);
+        wire
+    }
+}
+
+impl Call {
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(crate) fn get(&self, parameter: &str) -> Option<&str> {
+        self.query.get(parameter).map(String::as_str)
+    }
+
+    fn answer(self, answer: Answer) {
+        self.answer.send(answer).expect("the informer must wait for its answer");
+    }
+
+    /// Answers 200 and leaves the body open.
+    pub(crate) fn stream(self) -> Wire {
+        let (sender, frames) = mpsc::unbounded::<Result<Bytes, io::Error>>();
+        let frames: BoxStream<'static, _> =
+            frames.map(|frame| frame.map(http_body::Frame::data)).boxed();
+        self.answer(Response::new(StreamBody::new(frames).boxed_unsync()));
+        Wire(sender)
+    }
+
+    pub(crate) fn json(self, code: u16, body: &Value) {
+        self.text(code, body.to_string(), None);
+    }
+
+    pub(crate) fn page(self, version: u64, next: &str, objects: &[Value]) {
+        let version = version.to_string();
+        let metadata = json!({"resourceVersion": version, "continue": next});
+        self.json(200, &json!({"kind": "NodeList", "metadata": metadata, "items": objects}));
+    }
+
+    pub(crate) fn refuse(self, code: u16, reason: &str) {
+        self.json(code, &status(code, reason));
+    }
+
+    pub(crate) fn refuse_for(self, code: u16, seconds: u64) {
+        self.text(code, "slow down".to_owned(), Some(seconds));
+    }
+
+    fn text(self, code: u16, body: String, retry_after: Option<u64>) {
+        let body = Full::from(body).map_err(io::Error::other).boxed_unsync();
+        let mut answer = Response::new(body);
+        *answer.status_mut() = StatusCode::from_u16(code).unwrap();
+        if let Some(seconds) = retry_after {
+            answer.headers_mut().insert(http::header::RETRY_AFTER, seconds.into());
+        }
+        self.answer(answer);
+    }
+}
+
+/// The open body of an answer. Dropped, it ends as a server ends a watch.
+pub(crate) struct Wire(mpsc::UnboundedSender<Result<Bytes, io::Error>>);
+
+impl Wire {
+    pub(crate) fn raw(&self, bytes: impl Into<Bytes>) {
+        self.0.unbounded_send(Ok(bytes.into())).expect("the informer must read on");
+    }
+
+    pub(crate) fn event(&self, kind: &str, object: &Value) {
+        self.raw(format!("{}\n", json!({"type": kind, "object": object})));
+    }
+
+    pub(crate) fn bookmark(&self, version: u64) {
+        let version = version.to_string();
+        self.event("BOOKMARK", &json!({"metadata": {"resourceVersion": version}}));
+    }
+
+    pub(crate) fn end_of_list(&self, version: u64) {
+        let version = version.to_string();
+        let annotations = json!({"k8s.io/initial-events-end": "true"});
+        let metadata = json!({"resourceVersion": version, "annotations": annotations});
+        self.event("BOOKMARK", &json!({"kind": "Node", "metadata": metadata}));
+    }
+
+    pub(crate) fn error(&self, code: u16, reason: &str) {
+        self.event("ERROR", &status(code, reason));
+    }
+
+    pub(crate) fn break_off(self) {
+        self.0.unbounded_send(Err(io::Error::other("connection reset"))).unwrap();
+    }
+
+    /// The informer has let go of the stream.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+fn status(code: u16, reason: &str) -> Value {
+    json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": "no"})
+}
+
+/// A Node with a UID made of its name.
+pub(crate) fn node(name: &str, version: u64) -> Value {
+    node_with_uid(name, &format!("uid-{name}"), version)
+}
+
+pub(crate) fn node_with_uid(name: &str, uid: &str, version: u64) -> Value {
+    let version = version.to_string();
+    json!({"metadata": {"name": name, "uid": uid, "resourceVersion": version}, "spec": {}})
+}

@@ -1,0 +1,145 @@
+//! What subscribers are told, under concurrency.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use model::Node;
+
+use super::*;
+
+fn node(name: &str, version: u64) -> Node {
+    Node {
+        name: name.into(),
+        uid: "u".into(),
+        resource_version: version,
+        deleting: false,
+        pod_cidrs: Box::default(),
+    }
+}
+
+#[test]
+fn a_handler_finds_its_change_in_the_store_already() {
+    let store = Arc::new(Store::<Node>::new());
+    let (seen, read) = (Arc::new(Mutex::new(Vec::new())), Arc::clone(&store));
+    let log = Arc::clone(&seen);
+    store.subscribe(Box::new(move |delta| {
+        let (Delta::Added(object) | Delta::Updated { new: object, .. } | Delta::Deleted(object)) =
+            delta;
+        log.lock().push(read.get(&object.name).map(|found| found.resource_version));
+    }));
+    store.upsert(node("a", 1));
+    store.upsert(node("a", 2));
+    store.remove(node("a", 3));
+    store.replace(HashMap::from([("b".into(), Arc::new(node("b", 4)))]));
+    assert_eq!(*seen.lock(), [Some(1), Some(2), None, Some(4)]);
+}
+
+#[test]
+fn a_subscriber_that_joins_under_load_misses_nothing_and_sees_nothing_twice() {
+    const LAST: u64 = 20_000;
+    let store = Arc::new(Store::<Node>::new());
+    let finished = Arc::new(AtomicBool::new(false));
+    let subscribers: Vec<_> = (0..4)
+        .map(|_| {
+            let (store, finished) = (Arc::clone(&store), Arc::clone(&finished));
+            thread::spawn(move || {
+                let mut chains = Vec::new();
+                while !finished.load(Ordering::SeqCst) {
+                    let chain = Arc::new(Mutex::new(None::<u64>));
+                    chains.push(Arc::clone(&chain));
+                    store.subscribe(Box::new(move |delta| {
+                        let mut last = chain.lock();
+                        match delta {
+                            Delta::Added(new) => {
+                                assert_eq!(last.replace(new.resource_version), None);
+                            }
+                            Delta::Updated { old, new } => {
+                                assert_eq!(*last, Some(old.resource_version));
+                                *last = Some(new.resource_version);
+                            }
+                            Delta::Deleted(_) => panic!("nothing is deleted"),
+                        }
+                    }));
+                    thread::sleep(Duration::from_millis(2));
+                }
+                chains
+            })
+        })
+        .collect();
+    (1..=LAST).for_each(|version| store.upsert(node("a", version)));
+    finished.store(true, Ordering::SeqCst);
+    for subscriber in subscribers {
+        let chains = subscriber.join().unwrap();
+        assert!(chains.iter().all(|chain| *chain.lock() == Some(LAST)), "{} chains", chains.len());
+    }
+}
+
+#[test]
+fn nothing_is_delivered_while_the_store_is_frozen() {
+    let store = Arc::new(Store::<Node>::new());
+    let (deliver, delivered) = mpsc::channel();
+    store.subscribe(Box::new(move |_| deliver.send(()).unwrap()));
+    let writer = store.frozen(|objects| {
+        let other = Arc::clone(&store);
+        let writer = thread::spawn(move || other.upsert(node("a", 1)));
+        // That nothing happens cannot be awaited, only given some time.
+        assert!(delivered.recv_timeout(Duration::from_millis(100)).is_err());
+        assert!(objects.is_empty());
+        writer
+    });
+    writer.join().unwrap();
+    delivered.recv_timeout(Duration::from_secs(10)).expect("the delta must follow");
+}
+
+#[test]
+fn a_reader_that_freezes_the_store_waits_for_the_delivery_under_way() {
+    let store = Arc::new(Store::<Node>::new());
+    let (enter, entered) = mpsc::channel();
+    let (finish, finished) = mpsc::channel::<()>();
+    let finished = Mutex::new(finished);
+    store.subscribe(Box::new(move |_| {
+        enter.send(()).unwrap();
+        finished.lock().recv().unwrap();
+    }));
+    let (writing, reading) = (Arc::clone(&store), Arc::clone(&store));
+    let writer = thread::spawn(move || writing.upsert(node("a", 1)));
+    entered.recv().unwrap();
+    let (read, was_read) = mpsc::channel();
+    let reader = thread::spawn(move || reading.frozen(|objects| read.send(objects.len()).unwrap()));
+    // That nothing happens cannot be awaited, only given some time.
+    assert!(was_read.recv_timeout(Duration::from_millis(100)).is_err());
+    finish.send(()).unwrap();
+    assert_eq!(was_read.recv_timeout(Duration::from_secs(10)), Ok(1));
+    writer.join().unwrap();
+    reader.join().unwrap();
+}
+
+#[test]
+fn the_same_version_is_no_change_but_can_be_a_deletion() {
+    let store = Store::<Node>::new();
+    let told = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&told);
+    store.subscribe(Box::new(move |_| *count.lock() += 1));
+    store.upsert(node("a", 5));
+    let first = store.get("a").unwrap();
+    store.upsert(node("a", 5));
+    assert!(Arc::ptr_eq(&first, &store.get("a").unwrap()));
+    assert_eq!(*told.lock(), 1);
+    store.remove(node("a", 4));
+    assert_eq!(store.len(), 1);
+    store.remove(node("a", 5));
+    assert_eq!((store.len(), *told.lock()), (0, 2));
+}
+
+#[test]
+fn the_key_of_an_entry_is_the_name_of_its_object() {
+    let store = Store::<Node>::new();
+    store.upsert(node("a", 1));
+    store.upsert(node("a", 2));
+    store.frozen(|objects| {
+        let (key, object) = objects.iter().next().unwrap();
+        assert!(Arc::ptr_eq(key, &object.name), "a name must be held once");
+    });
+}

@@ -1,0 +1,105 @@
+//! Answers of the API server: an open watch read line by line, a page read whole.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::RETRY_AFTER;
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use model::Cached;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::decode::{self, Event, Status};
+use crate::fault::Fault;
+use crate::lines::LineSplitter;
+
+/// Longest wait for the headers of an answer. A server in trouble often takes the request and
+/// never answers.
+const OPENING: Duration = Duration::from_secs(30);
+/// Longest wait for one page of 500 objects, all of it; the server's own limit for a list.
+const PAGE: Duration = Duration::from_secs(60);
+/// A server whose clock or timer is a little late ends a watch after our own time.
+const GRACE: Duration = Duration::from_secs(10);
+/// Longest `Retry-After` that is believed.
+const LONGEST_STAY_AWAY: Duration = Duration::from_secs(60);
+
+/// An open watch.
+pub(crate) struct Stream<T> {
+    body: Body,
+    lines: LineSplitter,
+    opened: Instant,
+    ends: Instant,
+    object: PhantomData<fn() -> T>,
+}
+
+impl<T: Cached> Stream<T> {
+    /// Sends the request of a watch that the server will end after `lifetime`.
+    pub(crate) async fn open(
+        client: &Client,
+        request: http::Request<Body>,
+        lifetime: Duration,
+    ) -> Result<Self, Fault> {
+        let opened = Instant::now();
+        let body = send(client, request).await?;
+        let ends = opened + lifetime + GRACE;
+        Ok(Self { body, lines: LineSplitter::default(), opened, ends, object: PhantomData })
+    }
+
+    pub(crate) fn age(&self) -> Duration {
+        self.opened.elapsed()
+    }
+
+    /// The next event; `None` when the server has closed the stream. Gives up when the server
+    /// says nothing for `patience`, or keeps the stream open past its lifetime: a connection that
+    /// is dead without a reset would otherwise be waited on for ever.
+    pub(crate) async fn next(&mut self, patience: Duration) -> Result<Option<Event<T>>, Fault> {
+        // Thousands of lines may be there at once; other tasks of this thread get their turn.
+        tokio::task::consume_budget().await;
+        loop {
+            if let Some(line) = self.lines.next_line()? {
+                return decode::event(line).map(Some);
+            }
+            let since = Instant::now();
+            let limit = since.checked_add(patience).map_or(self.ends, |at| at.min(self.ends));
+            match timeout_at(limit, self.body.frame()).await {
+                Err(_) => return Err(Fault::Silent(since.elapsed())),
+                Ok(None) => return Ok(None),
+                Ok(Some(frame)) => {
+                    // Trailers, the other kind of frame, say nothing here.
+                    if let Ok(data) = frame?.into_data() {
+                        self.lines.push(data);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Sends the request of a page and reads all of the answer.
+pub(crate) async fn fetch(client: &Client, request: http::Request<Body>) -> Result<Bytes, Fault> {
+    let whole = async { Ok(send(client, request).await?.collect_bytes().await?) };
+    timeout(PAGE, whole).await.unwrap_or(Err(Fault::Silent(PAGE)))
+}
+
+async fn send(client: &Client, request: http::Request<Body>) -> Result<Body, Fault> {
+    let answer = async {
+        let (head, body) = client.send(request).await?.into_parts();
+        if head.status.is_success() {
+            return Ok(body);
+        }
+        let seconds =
+            head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let retry_after = Duration::from_secs(seconds.unwrap_or(0)).min(LONGEST_STAY_AWAY);
+        let status = decode::status(&body.collect_bytes().await?);
+        Err(refusal(Status { code: head.status.as_u16(), ..status }, retry_after))
+    };
+    timeout(OPENING, answer).await.unwrap_or(Err(Fault::Silent(OPENING)))
+}
+
+/// The fault that a status of the server stands for.
+pub(crate) fn refusal(status: Status, retry_after: Duration) -> Fault {
+    let Status { code, reason, message } = status;
+    Fault::Status { code, reason, message, retry_after }
+}

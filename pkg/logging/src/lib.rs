@@ -1,0 +1,126 @@
+//! Logs in the two formats of Kubernetes components, on standard error (host.md 8).
+//!
+//! `cmd` calls [`install`] once, right after the flags are parsed; everything else logs through
+//! `tracing`. Verbosity follows klog: `error!` and `warn!` always, `info!` by its field `v`
+//! (absent = 0), `debug!` from 4, `trace!` from 6, and whatever our dependencies say from 8.
+//! A warning that repeats itself is written once per 10 seconds, with a count.
+
+mod collapse;
+mod escape;
+mod fields;
+mod layer;
+mod line;
+mod output;
+mod pattern;
+mod threshold;
+
+use std::sync::Arc;
+
+use tracing::{Dispatch, dispatcher};
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::{EnvFilter, Registry};
+
+use layer::KlogLayer;
+use output::Output;
+use threshold::Threshold;
+
+/// `--logging-format`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// klog's lines.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// What the logging flags say.
+#[derive(Clone, Debug, Default)]
+pub struct LogOptions {
+    /// `--logging-format`.
+    pub format: Format,
+    /// `--v`.
+    pub verbosity: u8,
+    /// `--vmodule`: verbosity by source file. Patterns are matched against the name of the file
+    /// without `.rs` (of the module, for `mod.rs` and `lib.rs`), with `*` and `?`; the first match
+    /// counts, and can only raise what `verbosity` allows. For the text format only.
+    pub vmodule: Vec<(String, u8)>,
+}
+
+/// Why logging cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// As stock: klog's per-module levels belong to its text format.
+    #[error("cannot use --vmodule with --logging-format=json: drop one of them")]
+    VmoduleWithJson,
+    /// `RUST_LOG` is set to something else than directives.
+    #[error("cannot parse RUST_LOG: {0}; correct or unset it")]
+    Directives(#[from] tracing_subscriber::filter::ParseError),
+    /// A process has one log.
+    #[error("cannot install logging twice")]
+    AlreadyInstalled,
+}
+
+/// Changes the running log. Clones share it.
+#[derive(Clone)]
+pub struct LogHandle {
+    threshold: Arc<Threshold>,
+    flush: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl LogHandle {
+    /// Changes `--v` from now on (`/debug/flags/v`). Without effect while `RUST_LOG` rules.
+    pub fn set_verbosity(&self, verbosity: u8) {
+        self.threshold.set_verbosity(verbosity);
+        // Call sites remember whether they are on.
+        tracing::callsite::rebuild_interest_cache();
+    }
+
+    /// The present `--v`.
+    pub fn verbosity(&self) -> u8 {
+        self.threshold.verbosity()
+    }
+
+    /// Writes the counts of repeated warnings that are still held back. Call it before exit.
+    pub fn flush(&self) {
+        (self.flush)();
+    }
+}
+
+/// Makes this the log of the process. `RUST_LOG`, when set and not empty, replaces `verbosity` and
+/// `vmodule`.
+pub fn install(options: &LogOptions) -> Result<LogHandle, LogError> {
+    let directives = std::env::var("RUST_LOG").ok().filter(|directives| !directives.is_empty());
+    let (log, handle) = build(options, directives.as_deref(), std::io::stderr)?;
+    dispatcher::set_global_default(log).map_err(|_| LogError::AlreadyInstalled)?;
+    Ok(handle)
+}
+
+/// The log for any sink, so that tests read what they wrote.
+fn build<W>(
+    options: &LogOptions,
+    directives: Option<&str>,
+    sink: W,
+) -> Result<(Dispatch, LogHandle), LogError>
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    if options.format == Format::Json && !options.vmodule.is_empty() {
+        return Err(LogError::VmoduleWithJson);
+    }
+    let threshold = Arc::new(Threshold::new(options.verbosity, &options.vmodule));
+    let output = Arc::new(Output::new(options.format, sink));
+    let flush = output.clone();
+    let handle = LogHandle { threshold: threshold.clone(), flush: Arc::new(move || flush.flush()) };
+    let log = if let Some(directives) = directives {
+        let layer = KlogLayer::new(None, output);
+        Registry::default().with(layer).with(EnvFilter::try_new(directives)?).into()
+    } else {
+        Registry::default().with(KlogLayer::new(Some(threshold), output)).into()
+    };
+    Ok((log, handle))
+}
+
+#[cfg(test)]
+mod tests;

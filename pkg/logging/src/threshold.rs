@@ -1,0 +1,137 @@
+//! Which call sites are heard: `--v` and `--vmodule` (host.md 8).
+//!
+//! Everything here is known from the call site alone, so that `tracing` remembers the answer and a
+//! silent site costs one load. The field `v` of an `info!` is checked when the event comes.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tracing::level_filters::LevelFilter;
+use tracing::{Level, Metadata};
+
+use crate::pattern;
+
+/// Verbosity from which dependencies are heard; their traces one step of detail later.
+const DEPENDENCIES: u8 = 8;
+const DEPENDENCY_TRACES: u8 = 10;
+
+/// Crates whose logs help only those who debug them.
+const QUIET: [&str; 14] = [
+    "h2",
+    "hyper",
+    "hyper_rustls",
+    "hyper_util",
+    "kube",
+    "kube_client",
+    "kube_core",
+    "kube_runtime",
+    "mio",
+    "rustls",
+    "tokio",
+    "tokio_util",
+    "tower",
+    "tower_http",
+];
+
+/// The live verbosity.
+pub(crate) struct Threshold {
+    verbosity: AtomicU8,
+    modules: Box<[(String, u8)]>,
+}
+
+impl Threshold {
+    pub(crate) fn new(verbosity: u8, modules: &[(String, u8)]) -> Self {
+        Self { verbosity: AtomicU8::new(verbosity), modules: modules.into() }
+    }
+
+    pub(crate) fn verbosity(&self) -> u8 {
+        self.verbosity.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_verbosity(&self, verbosity: u8) {
+        self.verbosity.store(verbosity, Ordering::Relaxed);
+    }
+
+    /// Whether anything from this call site can be heard.
+    pub(crate) fn admits(&self, site: &Metadata<'_>) -> bool {
+        floor(site) <= self.at(site)
+    }
+
+    /// Whether an event with this `v` is heard. Warnings and errors are, whatever their `v`.
+    pub(crate) fn admits_event(&self, site: &Metadata<'_>, v: u8) -> bool {
+        let v = if *site.level() <= Level::WARN { 0 } else { v };
+        v.max(floor(site)) <= self.at(site)
+    }
+
+    /// The most detailed level any site can be heard at.
+    pub(crate) fn level_hint(&self) -> LevelFilter {
+        let modules = self.modules.iter().map(|(_, verbosity)| *verbosity);
+        match modules.fold(self.verbosity(), u8::max) {
+            0..=3 => LevelFilter::INFO,
+            4..=5 => LevelFilter::DEBUG,
+            _ => LevelFilter::TRACE,
+        }
+    }
+
+    /// The verbosity that holds for a site.
+    fn at(&self, site: &Metadata<'_>) -> u8 {
+        let verbosity = self.verbosity();
+        if self.modules.is_empty() {
+            return verbosity;
+        }
+        let Some(name) = site.file().and_then(|file| module_file(file, site.module_path())) else {
+            return verbosity;
+        };
+        let named = self.modules.iter().find(|(pattern, _)| pattern::matches(pattern, name));
+        named.map_or(verbosity, |(_, raised)| verbosity.max(*raised))
+    }
+}
+
+/// The verbosity that a level stands for.
+pub(crate) fn of_level(level: Level) -> u8 {
+    match level {
+        Level::TRACE => 6,
+        Level::DEBUG => 4,
+        _ => 0,
+    }
+}
+
+/// The verbosity from which a site can be heard at all.
+fn floor(site: &Metadata<'_>) -> u8 {
+    let origin = site.target().split("::").next().unwrap_or_default();
+    match (QUIET.contains(&origin), *site.level()) {
+        (true, Level::TRACE) => DEPENDENCY_TRACES,
+        (true, _) => DEPENDENCIES,
+        (false, level) => of_level(level),
+    }
+}
+
+/// What `--vmodule` calls a file. `mod.rs` and `lib.rs` say nothing, so their module does.
+fn module_file<'a>(file: &'a str, module: Option<&'a str>) -> Option<&'a str> {
+    match Path::new(file).file_stem()?.to_str()? {
+        "mod" | "lib" => module?.rsplit("::").next(),
+        stem => Some(stem),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_called_by_its_stem_or_by_its_module_when_the_stem_says_nothing() {
+        let named = |file, module| module_file(file, Some(module));
+        assert_eq!(named("pkg/serving/src/server.rs", "serving::server"), Some("server"));
+        assert_eq!(named("pkg/serving/src/health/mod.rs", "serving::health"), Some("health"));
+        assert_eq!(named("pkg/serving/src/lib.rs", "serving"), Some("serving"));
+    }
+
+    #[test]
+    fn the_level_hint_follows_the_most_talkative_module() {
+        let hint =
+            |verbosity, module| Threshold::new(verbosity, &[("x".to_owned(), module)]).level_hint();
+        assert_eq!(hint(0, 0), LevelFilter::INFO);
+        assert_eq!(hint(3, 4), LevelFilter::DEBUG);
+        assert_eq!(hint(6, 0), LevelFilter::TRACE);
+    }
+}

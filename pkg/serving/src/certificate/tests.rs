@@ -1,0 +1,201 @@
+//! The life of a serving pair, from the first handshake to its renewal.
+
+use std::fs;
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::ring;
+use rustls::pki_types::{ServerName, UnixTime};
+
+use super::self_signed::made_at;
+use super::*;
+use crate::ServingOptions;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// A folder that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("serving-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn in_folder(folder: &Folder) -> ServingOptions {
+    ServingOptions { cert_dir: Some(folder.join("pki")), ..ServingOptions::default() }
+}
+
+/// Writes a pair as an operator's tool would, and returns the options that name it.
+fn operators_files(folder: &Folder) -> ServingOptions {
+    write_operators_pair(folder);
+    ServingOptions {
+        tls_cert_file: Some(folder.join("tls.crt")),
+        tls_private_key_file: Some(folder.join("tls.key")),
+        ..ServingOptions::default()
+    }
+}
+
+fn write_operators_pair(folder: &Folder) {
+    let pair = rcgen::generate_simple_self_signed(["manager.example".to_owned()]).unwrap();
+    fs::write(folder.join("tls.crt"), pair.cert.pem()).unwrap();
+    fs::write(folder.join("tls.key"), pair.signing_key.serialize_pem()).unwrap();
+}
+
+fn leaf(keeper: &Keeper) -> Vec<u8> {
+    keeper.shown().0.read().cert[0].to_vec()
+}
+
+/// Whether a client that trusts the chain's CA accepts the leaf for `name` at `time`.
+fn accepted(keeper: &Keeper, name: &str, time: SystemTime) -> bool {
+    let key = keeper.shown().0.read().clone();
+    let mut roots = RootCertStore::empty();
+    roots.add(key.cert[1].clone()).unwrap();
+    let provider = Arc::new(ring::default_provider());
+    let verifier =
+        WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build().unwrap();
+    let name = ServerName::try_from(name.to_owned()).unwrap();
+    let time = UnixTime::since_unix_epoch(time.duration_since(UNIX_EPOCH).unwrap());
+    verifier.verify_server_cert(&key.cert[0], &key.cert[1..], &name, &[], time).is_ok()
+}
+
+#[tokio::test]
+async fn without_files_the_chain_names_localhost_and_the_bind_address() {
+    let now = SystemTime::now();
+    let everywhere = Keeper::load(&ServingOptions::default()).await.unwrap();
+    assert!(accepted(&everywhere, "localhost", now));
+    assert!(accepted(&everywhere, "127.0.0.1", now));
+    assert!(!accepted(&everywhere, "10.1.2.3", now));
+
+    let bind_address: IpAddr = "10.1.2.3".parse().unwrap();
+    let options = ServingOptions { bind_address, ..ServingOptions::default() };
+    let bound = Keeper::load(&options).await.unwrap();
+    assert!(accepted(&bound, "localhost", now) && accepted(&bound, "10.1.2.3", now));
+}
+
+#[tokio::test]
+async fn the_chain_lives_from_an_hour_ago_for_a_year() {
+    let keeper = Keeper::load(&ServingOptions::default()).await.unwrap();
+    let now = SystemTime::now();
+    let minutes = |count: u64| Duration::from_secs(count * 60);
+    for (time, expected) in [
+        (now - minutes(61), false),
+        (now - minutes(59), true),
+        (now + 364 * DAY, true),
+        (now + 366 * DAY, false),
+    ] {
+        assert_eq!(accepted(&keeper, "localhost", time), expected, "{time:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_chain_in_memory_is_renewed_at_two_thirds_of_its_life() {
+    let mut keeper = Keeper::load(&ServingOptions::default()).await.unwrap();
+    let (first, start) = (leaf(&keeper), SystemTime::now());
+    assert!(!keeper.look_again(start + 243 * DAY).await.unwrap());
+    assert_eq!(leaf(&keeper), first);
+    assert!(keeper.look_again(start + 244 * DAY).await.unwrap());
+    assert!(accepted(&keeper, "localhost", start + 600 * DAY), "the new one has a year again");
+    assert!(!keeper.look_again(start + 244 * DAY).await.unwrap());
+}
+
+#[tokio::test]
+async fn changed_files_are_taken_over() {
+    let folder = Folder::new("changed");
+    let mut keeper = Keeper::load(&operators_files(&folder)).await.unwrap();
+    let first = leaf(&keeper);
+    assert!(!keeper.look_again(SystemTime::now()).await.unwrap());
+    write_operators_pair(&folder);
+    assert!(keeper.look_again(SystemTime::now()).await.unwrap());
+    assert_ne!(leaf(&keeper), first);
+}
+
+#[tokio::test]
+async fn a_bad_new_file_keeps_the_old_pair() {
+    let folder = Folder::new("bad");
+    let mut keeper = Keeper::load(&operators_files(&folder)).await.unwrap();
+    let (first, now) = (leaf(&keeper), SystemTime::now());
+    let good_key = fs::read(folder.join("tls.key")).unwrap();
+
+    write_operators_pair(&folder);
+    fs::write(folder.join("tls.key"), &good_key).unwrap();
+    let mismatch = keeper.look_again(now).await.unwrap_err().to_string();
+    assert!(mismatch.contains("tls.crt"), "{mismatch}");
+
+    fs::write(folder.join("tls.crt"), "not a certificate").unwrap();
+    keeper.look_again(now).await.unwrap_err();
+    fs::remove_file(folder.join("tls.crt")).unwrap();
+    keeper.look_again(now).await.unwrap_err();
+    assert_eq!(leaf(&keeper), first);
+
+    write_operators_pair(&folder);
+    assert!(keeper.look_again(now).await.unwrap(), "and recovers when the files do");
+}
+
+#[tokio::test]
+async fn bad_files_at_start_are_errors_that_name_them() {
+    let folder = Folder::new("start");
+    let options = operators_files(&folder);
+    fs::write(folder.join("tls.key"), "garbage").unwrap();
+    let message = Keeper::load(&options).await.err().unwrap().to_string();
+    assert!(message.contains("tls.crt") && message.contains("private key"), "{message}");
+    assert!(!message.contains("garbage"), "no key material: {message}");
+    fs::remove_file(folder.join("tls.key")).unwrap();
+    let message = Keeper::load(&options).await.err().unwrap().to_string();
+    assert!(message.contains("tls.key"), "{message}");
+}
+
+#[tokio::test]
+async fn a_folder_keeps_the_pair_over_restarts_and_the_key_private() {
+    let folder = Folder::new("kept");
+    let first = leaf(&Keeper::load(&in_folder(&folder)).await.unwrap());
+    let second = leaf(&Keeper::load(&in_folder(&folder)).await.unwrap());
+    assert_eq!(first, second);
+    let mode = |name: &str| {
+        fs::metadata(folder.join("pki").join(name)).unwrap().permissions().mode() & 0o777
+    };
+    assert_eq!(mode("infra-controller-manager.key"), 0o600);
+    assert_eq!(fs::read_dir(folder.join("pki")).unwrap().count(), 2, "no leftovers");
+}
+
+#[tokio::test]
+async fn a_pair_of_ours_in_a_folder_is_renewed_there() {
+    let folder = Folder::new("renewed");
+    let mut keeper = Keeper::load(&in_folder(&folder)).await.unwrap();
+    let later = SystemTime::now() + 250 * DAY;
+    assert!(keeper.look_again(later).await.unwrap());
+    let on_disk = Keeper::load(&in_folder(&folder)).await.unwrap();
+    assert_eq!(leaf(&on_disk), leaf(&keeper));
+    assert!(made_at(&keeper.shown().0.read()).unwrap() > SystemTime::now() + 249 * DAY);
+}
+
+#[tokio::test]
+async fn a_pair_that_an_operator_put_into_the_folder_is_never_overwritten() {
+    let folder = Folder::new("theirs");
+    write_operators_pair(&folder);
+    fs::create_dir_all(folder.join("pki")).unwrap();
+    for (from, to) in [("tls.crt", "crt"), ("tls.key", "key")] {
+        let to = folder.join("pki").join(format!("infra-controller-manager.{to}"));
+        fs::rename(folder.join(from), to).unwrap();
+    }
+    let mut keeper = Keeper::load(&in_folder(&folder)).await.unwrap();
+    assert_eq!(made_at(&keeper.shown().0.read()), None);
+    assert!(!keeper.look_again(SystemTime::now() + 4000 * DAY).await.unwrap());
+}

@@ -1,0 +1,200 @@
+//! One connection from its first byte to its last. Whatever the peer sends ends this connection
+//! at worst: every stage has a time limit, and nothing is read but request heads.
+
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulConnection;
+use parking_lot::Mutex;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, trace};
+
+use crate::Routes;
+use crate::metrics::ServerMetrics;
+use crate::reply::Reply;
+
+/// From the accepted connection to agreed TLS.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// From the first wait for a request to the end of its head (host.md 5.1). hyper counts the pause
+/// between two requests of one HTTP/1 connection into it as well.
+const HEAD: Duration = Duration::from_secs(32);
+/// Without a request for so long, or with an answer that the peer does not read (host.md 5.1).
+const IDLE: Duration = Duration::from_secs(90);
+/// What an idle peer gets to say goodbye.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Far above what probes and scrapers send, and within the 1 MiB of host.md 5.1: these paths are
+/// open to strangers, who must not fill our memory.
+const HEAD_BYTES: u32 = 64 * 1024;
+const STREAMS: u32 = 100;
+
+/// What all connections of a server share.
+pub(crate) struct Connections {
+    routes: Routes,
+    acceptor: TlsAcceptor,
+    max_streams: u32,
+    metrics: ServerMetrics,
+    stop: CancellationToken,
+}
+
+impl Connections {
+    pub(crate) fn new(
+        routes: Routes,
+        tls: rustls::ServerConfig,
+        max_streams: u32,
+        metrics: ServerMetrics,
+        stop: CancellationToken,
+    ) -> Self {
+        let max_streams = if max_streams == 0 { STREAMS } else { max_streams };
+        Self { routes, acceptor: Arc::new(tls).into(), max_streams, metrics, stop }
+    }
+
+    /// Serves one peer until either side is done.
+    pub(crate) async fn serve(self: Arc<Self>, stream: TcpStream, peer: IpAddr) {
+        let _open = Open::count(&self.metrics);
+        let handshake = timeout(HANDSHAKE, self.agree_on_tls(stream));
+        let agreed = tokio::select! {
+            outcome = handshake => outcome,
+            () = self.stop.cancelled() => return,
+        };
+        match agreed {
+            Ok(Ok(stream)) => self.serve_http(stream, peer).await,
+            Ok(Err(err)) => self.count_failed_handshake(peer, &err),
+            Err(err) => self.count_failed_handshake(peer, &err),
+        }
+    }
+
+    async fn agree_on_tls(&self, mut stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+        if speaks_plain_http(&stream).await? {
+            stream.write_all(PLAIN_HTTP_ANSWER).await?;
+            stream.shutdown().await?;
+            return Err(std::io::Error::other("the peer spoke HTTP without TLS"));
+        }
+        self.acceptor.accept(stream).await
+    }
+
+    fn count_failed_handshake(&self, peer: IpAddr, err: &dyn Display) {
+        self.metrics.handshake_errors.inc();
+        debug!(v = 5, logger = "serving", %peer, %err, "TLS handshake failed");
+    }
+
+    async fn serve_http(&self, stream: TlsStream<TcpStream>, peer: IpAddr) {
+        let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let activity = Activity::now();
+        let service = service_fn(|request: Request<Incoming>| {
+            activity.touch();
+            let reply = self.routes.answer(peer, request.method(), request.uri());
+            async { Ok::<Reply, Infallible>(reply) }
+        });
+        let io = TokioIo::new(stream);
+        // The protocol is known from ALPN. Guessing it from the first bytes, as hyper-util's
+        // automatic builder does, has no time limit for a peer that sends none.
+        if http2 {
+            let connection = http2::Builder::new(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .max_concurrent_streams(self.max_streams)
+                .max_header_list_size(HEAD_BYTES)
+                .serve_connection(io, service);
+            self.drive(connection, &activity).await;
+        } else {
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD)
+                .max_buf_size(HEAD_BYTES as usize)
+                .serve_connection(io, service);
+            self.drive(connection, &activity).await;
+        }
+    }
+
+    /// Runs the connection; asks it to end after the stop or when idle. After the stop the server
+    /// sets the limit, when idle we do.
+    async fn drive<C>(&self, connection: C, activity: &Activity)
+    where
+        C: GracefulConnection,
+        C::Error: Display,
+    {
+        let mut connection = pin!(connection);
+        let outcome = tokio::select! {
+            outcome = connection.as_mut() => Some(outcome),
+            () = self.stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                Some(connection.await)
+            }
+            () = activity.idle() => {
+                connection.as_mut().graceful_shutdown();
+                timeout(FAREWELL, connection).await.ok()
+            }
+        };
+        if let Some(Err(err)) = outcome {
+            trace!(logger = "serving", %err, "Connection ended with an error");
+        }
+    }
+}
+
+const PLAIN_HTTP_ANSWER: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+    Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n\
+    this port speaks https\n";
+
+/// Whether the first bytes are an HTTP method: a probe with the wrong scheme, which deserves a
+/// better answer than a TLS alert. Takes nothing out of the stream.
+async fn speaks_plain_http(stream: &TcpStream) -> std::io::Result<bool> {
+    let mut start = [0; 4];
+    let seen = stream.peek(&mut start).await?;
+    Ok(matches!(
+        &start[..seen],
+        b"GET " | b"HEAD" | b"POST" | b"PUT " | b"DELE" | b"OPTI" | b"PRI "
+    ))
+}
+
+/// When the peer last asked for something.
+struct Activity(Mutex<Instant>);
+
+impl Activity {
+    fn now() -> Self {
+        Self(Mutex::new(Instant::now()))
+    }
+
+    fn touch(&self) {
+        *self.0.lock() = Instant::now();
+    }
+
+    /// Ends when nothing was asked for [`IDLE`].
+    async fn idle(&self) {
+        loop {
+            let due = *self.0.lock() + IDLE;
+            if Instant::now() >= due {
+                return;
+            }
+            sleep_until(due).await;
+        }
+    }
+}
+
+/// One open connection in the gauge.
+struct Open(prometheus::IntGauge);
+
+impl Open {
+    fn count(metrics: &ServerMetrics) -> Self {
+        metrics.connections.inc();
+        Self(metrics.connections.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}

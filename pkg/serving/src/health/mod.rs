@@ -1,0 +1,138 @@
+//! The registry of health checks (host.md 5.4 and 9.3).
+//!
+//! Checks are added when what they watch starts, and removed when it stops; requests see the set
+//! of that moment. `ping` is always there. A check runs on the server's runtime for every request
+//! that asks: it must read state, never wait. A check that panics counts as failed.
+
+mod check;
+mod report;
+mod slis;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use check::Check;
+pub(crate) use report::Report;
+
+/// The three sets a check can belong to. The names are those of Kubernetes' paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoints {
+    /// Fails `/livez`: the kubelet restarts the container. Must not depend on the API server.
+    pub livez: bool,
+    /// Fails `/readyz`.
+    pub readyz: bool,
+    /// Fails `/healthz`.
+    pub healthz: bool,
+}
+
+impl Endpoints {
+    /// Part of all three.
+    pub const ALL: Self = Self { livez: true, readyz: true, healthz: true };
+    /// Part of `/readyz` only.
+    pub const READY: Self = Self { livez: false, readyz: true, healthz: false };
+
+    pub(crate) fn include(self, endpoint: Endpoint) -> bool {
+        match endpoint {
+            Endpoint::Healthz => self.healthz,
+            Endpoint::Livez => self.livez,
+            Endpoint::Readyz => self.readyz,
+        }
+    }
+}
+
+/// One of the three health paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Healthz,
+    Livez,
+    Readyz,
+}
+
+impl Endpoint {
+    pub(crate) const EVERY: [Self; 3] = [Self::Healthz, Self::Livez, Self::Readyz];
+
+    /// The path without its slash, which is also the word that ends the body.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Healthz => "healthz",
+            Self::Livez => "livez",
+            Self::Readyz => "readyz",
+        }
+    }
+}
+
+/// The set of checks. Clones share it.
+#[derive(Clone)]
+pub struct Health {
+    checks: Arc<RwLock<Vec<Arc<Check>>>>,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Health {
+    /// A registry that holds `ping` only.
+    pub fn new() -> Self {
+        let health = Self { checks: Arc::default() };
+        health.add("ping", Endpoints::ALL, || Ok(()));
+        health
+    }
+
+    /// Adds a check, or replaces the one of the same name in its place. Answers list checks in the
+    /// order of addition. `check` returns the reason when it fails: the log shows it, the health
+    /// paths do not.
+    pub fn add(
+        &self,
+        name: impl Into<String>,
+        endpoints: Endpoints,
+        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) {
+        let added = Arc::new(Check::new(name.into(), endpoints, Box::new(check)));
+        let mut checks = self.checks.write();
+        match checks.iter_mut().find(|known| known.name() == added.name()) {
+            Some(known) => *known = added,
+            None => checks.push(added),
+        }
+    }
+
+    /// Removes a check. A name that is not there is no error: the owner may stop twice.
+    pub fn remove(&self, name: &str) {
+        self.checks.write().retain(|known| known.name() != name);
+    }
+
+    /// Runs every check of `endpoint` but the excluded ones.
+    pub(crate) fn report(&self, endpoint: Endpoint, excluded: BTreeSet<String>) -> Report {
+        Report::of(endpoint, &self.members(endpoint), excluded)
+    }
+
+    /// Runs one check of `endpoint`; `None` when it has no such check.
+    pub(crate) fn run_one(&self, endpoint: Endpoint, name: &str) -> Option<Result<(), String>> {
+        let check = self.members(endpoint).into_iter().find(|check| check.name() == name)?;
+        Some(check.run(endpoint))
+    }
+
+    /// The page `/metrics/slis`, without the process part.
+    pub(crate) fn slis(&self) -> String {
+        slis::page(&self.checks.read())
+    }
+
+    /// Forgets every count of `/metrics/slis`.
+    pub(crate) fn reset_slis(&self) {
+        self.checks.read().iter().for_each(|check| check.reset());
+    }
+
+    /// A copy, so that no check runs under the lock: a check may take its owner's locks, and the
+    /// owner may be adding a check.
+    fn members(&self, endpoint: Endpoint) -> Vec<Arc<Check>> {
+        let checks = self.checks.read();
+        checks.iter().filter(|check| check.endpoints().include(endpoint)).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! What well-behaved clients see.
+
+use std::net::Ipv6Addr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::Instant;
+
+use super::*;
+use crate::Endpoints;
+
+#[tokio::test]
+async fn http1_and_http2_give_the_same_bytes() {
+    let server = start(&loopback()).await;
+    server.health.add("shutdown", Endpoints::READY, || Err("stopping".to_owned()));
+    for (alpn, version) in [("http/1.1", Version::HTTP_11), ("h2", Version::HTTP_2)] {
+        let healthy = server.get(&[alpn], "/livez").await;
+        assert_eq!((healthy.status, healthy.version), (200, version));
+        assert_eq!(healthy.body, "ok");
+        assert_eq!(healthy.headers["content-length"], "2");
+        assert_eq!(healthy.headers["cache-control"], "no-cache, private");
+        let failing = server.get(&[alpn], "/readyz").await;
+        assert_eq!(failing.status, 500);
+        assert_eq!(
+            failing.body,
+            "[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n"
+        );
+        assert_eq!(server.get(&[alpn], "/nothing").await.status, 404);
+        let metrics = server.get(&[alpn], "/metrics").await;
+        assert!(metrics.body.contains("icm_serving_connections 1\n"), "{}", metrics.body);
+    }
+}
+
+#[tokio::test]
+async fn http2_is_preferred_and_can_be_switched_off() {
+    let both = ["http/1.1", "h2"];
+    let server = start(&loopback()).await;
+    assert_eq!(server.get(&both, "/healthz").await.version, Version::HTTP_2);
+    assert_eq!(server.get(&[], "/healthz").await.version, Version::HTTP_11);
+    let server = start(&ServingOptions { disable_http2: true, ..loopback() }).await;
+    assert_eq!(server.get(&both, "/healthz").await.version, Version::HTTP_11);
+}
+
+#[tokio::test]
+async fn an_unspecified_address_serves_both_families_and_knows_loopback_in_each() {
+    let unspecified: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+    for bind_address in unspecified {
+        let mut server = start(&ServingOptions { bind_address, ..loopback() }).await;
+        let port = server.address.port();
+        let mut homes: Vec<IpAddr> = vec![Ipv4Addr::LOCALHOST.into()];
+        // A host without IPv6 is served on IPv4 alone.
+        if server.address.is_ipv6() && std::net::TcpListener::bind("[::1]:0").is_ok() {
+            homes.push(Ipv6Addr::LOCALHOST.into());
+        }
+        for home in homes {
+            server.address = SocketAddr::new(home, port);
+            assert_eq!(server.get(&["h2"], "/metrics").await.status, 200, "from {home}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_taken_port_is_named_with_a_way_out() {
+    let server = start(&loopback()).await;
+    let port = server.address.port();
+    for bind_address in ["127.0.0.1", "0.0.0.0"] {
+        let bind_address = bind_address.parse().unwrap();
+        let options = ServingOptions { bind_address, port, ..loopback() };
+        let error = Server::bind(&options).await.err().unwrap();
+        assert!(matches!(error, ServeError::AddressInUse { .. }), "{error}");
+        assert!(error.to_string().contains(&format!("port {port} is in use")), "{error}");
+        assert!(error.to_string().contains("--secure-port"), "{error}");
+    }
+    let stock = ServeError::AddressInUse { address: "0.0.0.0:10257".parse().unwrap() };
+    let message = stock.to_string();
+    assert!(message.contains("kube-controller-manager"), "{message}");
+    assert!(message.contains("--secure-port=10267"), "{message}");
+}
+
+#[tokio::test]
+async fn a_port_is_shared_only_when_both_permit_it() {
+    let sharing = ServingOptions { permit_port_sharing: true, ..loopback() };
+    let first = start(&sharing).await;
+    let port = first.address.port();
+    assert!(Server::bind(&ServingOptions { port, ..sharing }).await.is_ok());
+    assert!(Server::bind(&ServingOptions { port, ..loopback() }).await.is_err());
+}
+
+#[tokio::test]
+async fn clients_of_tls_1_2_are_served() {
+    let server = start(&loopback()).await;
+    let provider = Arc::new(ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&[&rustls::version::TLS12])
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+        .with_no_client_auth();
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
+    stream.write_all(b"GET /livez HTTP/1.0\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
+}
+
+#[tokio::test]
+async fn half_a_pair_of_files_is_refused_before_anything_is_opened() {
+    let options =
+        ServingOptions { tls_cert_file: Some("/nowhere".into()), ..ServingOptions::default() };
+    let problems = options.validate();
+    assert_eq!(problems.len(), 1);
+    assert!(problems[0].contains("--tls-private-key-file"), "{problems:?}");
+    assert!(loopback().validate().is_empty());
+}
+
+#[tokio::test]
+async fn the_stop_closes_idle_connections_at_once() {
+    let server = start(&loopback()).await;
+    let mut idle = server.connect(&["http/1.1"]).await;
+    idle.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut answer = [0; 15];
+    idle.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200 OK");
+
+    let stopped = Instant::now();
+    server.stop.cancel();
+    server.task.await.unwrap().unwrap();
+    assert!(stopped.elapsed() < Duration::from_secs(1), "{:?}", stopped.elapsed());
+    idle.read_to_end(&mut Vec::new()).await.unwrap();
+    assert!(TcpStream::connect(server.address).await.is_err(), "the port is free again");
+}
+
+#[tokio::test]
+async fn a_request_under_way_is_answered_after_the_stop() {
+    let server = start(&loopback()).await;
+    let mut slow = server.connect(&["http/1.1"]).await;
+    slow.write_all(b"GET /livez HTTP/1.1\r\nho").await.unwrap();
+    // The server has seen the first half when it has served somebody who came later.
+    server.get(&["h2"], "/livez").await;
+    server.stop.cancel();
+    tokio::task::yield_now().await;
+    slow.write_all(b"st: x\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    slow.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("\r\n\r\nok"), "{answer}");
+    server.task.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn the_stop_waits_no_longer_than_two_seconds_for_a_peer_that_does_not_finish() {
+    let server = start(&loopback()).await;
+    let mut stuck = server.connect(&["http/1.1"]).await;
+    stuck.write_all(b"GET /livez HTTP/1.1\r\nho").await.unwrap();
+    server.get(&["h2"], "/livez").await;
+    let stopped = Instant::now();
+    server.stop.cancel();
+    server.task.await.unwrap().unwrap();
+    let took = stopped.elapsed();
+    assert!(took < Duration::from_millis(2500), "{took:?}");
+}
+
+#[tokio::test]
+async fn two_servers_do_not_fit_into_one_registry() {
+    let first = start(&loopback()).await;
+    first.get(&["h2"], "/livez").await;
+    let server = Server::bind(&loopback()).await.unwrap();
+    let version = BuildInfo { version: "0.0.0", commit: "c", rustc: "r", k8s_compat: "k" };
+    let routes = Routes { health: first.health.clone(), registry: first.registry.clone(), version };
+    let error = server.serve(routes, CancellationToken::new()).await.unwrap_err();
+    assert!(matches!(error, ServeError::Metrics(_)), "{error}");
+}
