@@ -1,0 +1,85 @@
+//! What a controller group is to the manager.
+
+use std::sync::Arc;
+
+use flags::{Problem, Spec, Values};
+use futures::future::BoxFuture;
+
+use crate::{Context, Permission};
+
+/// A controller that the binary hosts.
+pub trait Controller: Send + Sync {
+    /// Canonical name, such as `node-ipam-controller` (`host.md` 2).
+    fn name(&self) -> &'static str;
+
+    /// Other names that `--controllers` takes for it; the first labels
+    /// `running_managed_controllers`.
+    fn aliases(&self) -> &'static [&'static str];
+
+    /// The flags that it owns.
+    fn flags(&self) -> &'static [Spec];
+
+    /// Judges the command line before anything is started. No I/O.
+    ///
+    /// # Errors
+    /// Every problem, so that all can be mended at once.
+    fn configure(&self, values: &Values) -> Result<Setup, Vec<Problem>>;
+}
+
+/// A controller that accepts the command line.
+pub struct Setup {
+    /// For the log, one sentence each.
+    pub warnings: Vec<String>,
+    /// What the command line asks of it.
+    pub plan: Plan,
+}
+
+/// Whether there is anything to run.
+pub enum Plan {
+    /// Enabled, but the command line gives it nothing to do.
+    Idle {
+        /// For the log.
+        reason: String,
+    },
+    /// To be run while leading.
+    Run(Arc<dyn Runner>),
+}
+
+/// The running half of a controller.
+pub trait Runner: Send + Sync {
+    /// Service account in kube-system that it acts as under
+    /// `--use-service-account-credentials` (`host.md` 4.4).
+    fn service_account(&self) -> &'static str;
+
+    /// What that identity must be allowed to do; a missing right is reported at start.
+    fn permissions(&self) -> &'static [Permission];
+
+    /// Source component of its events.
+    fn event_component(&self) -> &'static str;
+
+    /// Runs until `context.stop` is cancelled and all work under way has ended. Called again with
+    /// a fresh context after a failure; nothing of the failed run may be reused.
+    fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>>;
+}
+
+/// How a controller left things when it was asked to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stopped {
+    /// Writes that the server may yet carry out; while there are any the lease must not be
+    /// released (`node-ipam.md` 5.4).
+    pub unknown_writes: usize,
+}
+
+/// Why a controller ended without being asked to.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    message: String,
+}
+
+impl Failure {
+    /// A failure with its reason for the log.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+}

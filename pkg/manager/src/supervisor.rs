@@ -1,0 +1,83 @@
+//! Keeps one controller running: a failed run is followed by a fresh one (`host.md` 9.4).
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use prometheus::{IntCounter, IntGauge};
+use tracing::error;
+
+use crate::{Context, Failure, Runner, Stopped};
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// A run that lasted this long clears the record of failures before it.
+const HEALTHY_RUN: Duration = Duration::from_secs(600);
+/// Restarts after which the controller's health check turns red.
+const RED: u32 = 3;
+
+/// One supervised controller.
+pub(crate) struct Supervisor {
+    pub(crate) name: &'static str,
+    pub(crate) runner: Arc<dyn Runner>,
+    /// `running_managed_controllers`.
+    pub(crate) running: IntGauge,
+    pub(crate) restarts: IntCounter,
+    /// Failures in a row, shown by [`check`].
+    pub(crate) failures: Arc<AtomicU32>,
+}
+
+impl Supervisor {
+    /// Runs the controller until it stops because it was asked to.
+    pub(crate) async fn run(self, mut context: Context) -> Stopped {
+        loop {
+            let started = tokio::time::Instant::now();
+            self.running.set(1);
+            // The runner is called again with a fresh context only, so nothing torn is seen.
+            let run = AssertUnwindSafe(self.runner.clone().run(context.clone()));
+            let ended = run.catch_unwind().await.unwrap_or_else(|panic| {
+                context.panics.inc();
+                Err(Failure::new(format!("it panicked: {}", panic_text(panic.as_ref()))))
+            });
+            self.running.set(0);
+            let failure = match ended {
+                Ok(stopped) => return stopped,
+                Err(failure) => failure,
+            };
+            if started.elapsed() > HEALTHY_RUN {
+                self.failures.store(0, Ordering::Relaxed);
+            }
+            let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+            // What the failed run sent may still be carried out, so the next list waits for it.
+            let pause = pause(failures).max(context.patch_timeout);
+            error!(logger = self.name, err = %failure, failures, pause = ?pause,
+                "Controller failed and is started again");
+            self.restarts.inc();
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                // Nothing is known of the failed run's writes.
+                () = context.stop.cancelled() => return Stopped { unknown_writes: 1 },
+            }
+            context.informers = context.informers.fresh();
+        }
+    }
+}
+
+/// The controller's health: red after [`RED`] failures in a row.
+pub(crate) fn check(failures: &AtomicU32) -> Result<(), String> {
+    match failures.load(Ordering::Relaxed) {
+        few if few < RED => Ok(()),
+        many => Err(format!("failed {many} times in a row")),
+    }
+}
+
+fn pause(failures: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << (failures - 1).min(16)).min(LONGEST_PAUSE)
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}

@@ -1,0 +1,119 @@
+//! What the allocator wants told: to users as events, to workers as keys to look at again.
+
+use std::sync::Arc;
+
+use cidr::{Conflict, IpNet, Pool};
+use model::Node;
+
+use super::{Owner, Uid};
+
+/// A Warning event on one Node (`node-ipam.md` 4.3), also logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The Node's name.
+    pub name: Arc<str>,
+    /// The Node's UID.
+    pub uid: Uid,
+    /// The event's reason.
+    pub reason: &'static str,
+    /// One sentence for people.
+    pub message: String,
+}
+
+/// What follows from a change of state; the caller carries it out after unlocking.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Effects {
+    /// Events to record.
+    pub notices: Vec<Notice>,
+    /// Names of Nodes to work on.
+    pub wake: Vec<Arc<str>>,
+    /// For each block that was allocated: its pool, and the used blocks stepped over to find it.
+    pub skipped: Vec<(IpNet, u128)>,
+}
+
+impl Effects {
+    pub(super) fn merge(&mut self, other: Self) {
+        self.notices.extend(other.notices);
+        self.wake.extend(other.wake);
+        self.skipped.extend(other.skipped);
+    }
+}
+
+pub(super) fn out_of_range(
+    node: &Node,
+    external: &[IpNet],
+    garbage: &[String],
+    pools: &[Pool],
+) -> Notice {
+    let strange: Vec<String> = external
+        .iter()
+        .map(cidr::canonical)
+        .chain(garbage.iter().map(|text| format!("{text:?} (not a CIDR)")))
+        .collect();
+    let pools: Vec<String> = pools.iter().map(|pool| cidr::canonical(&pool.cidr())).collect();
+    Notice {
+        name: node.name.clone(),
+        uid: node.uid.clone(),
+        reason: "PodCIDROutOfRange",
+        message: format!(
+            "Node {} has pod CIDR {}, outside the cluster CIDR {}; it is left as it is",
+            node.name,
+            strange.join(", "),
+            pools.join(", ")
+        ),
+    }
+}
+
+/// One notice for each of the two Nodes.
+pub(super) fn conflict(
+    node: &Node,
+    other: &Uid,
+    other_name: &Arc<str>,
+    conflict: &Conflict<Owner>,
+) -> [Notice; 2] {
+    let mine = cidr::canonical(&conflict.mine);
+    let theirs = cidr::canonical(&conflict.theirs);
+    let notice = |name: &Arc<str>, uid: &Uid, message: String| Notice {
+        name: name.clone(),
+        uid: uid.clone(),
+        reason: "PodCIDRConflict",
+        message,
+    };
+    let cure = "pod CIDRs cannot be changed: delete and re-create one of the two";
+    [
+        notice(
+            &node.name,
+            &node.uid,
+            format!(
+                "Pod CIDR {mine} of Node {} overlaps {theirs} of Node {other_name}; {cure}",
+                node.name
+            ),
+        ),
+        notice(
+            other_name,
+            other,
+            format!(
+                "Pod CIDR {theirs} of Node {other_name} overlaps {mine} of Node {}; {cure}",
+                node.name
+            ),
+        ),
+    ]
+}
+
+pub(super) fn nearly_full(name: &Arc<str>, uid: &Uid, pool: &Pool, line: u8) -> Notice {
+    Notice {
+        name: name.clone(),
+        uid: uid.clone(),
+        reason: "PodCIDRPoolNearlyFull",
+        message: format!(
+            "Cluster CIDR {} with node mask /{} has {} of {} blocks in use, over {line} %; \
+             {} more Nodes can get a pod CIDR",
+            cidr::canonical(&pool.cidr()),
+            pool.mask(),
+            pool.used(),
+            pool.blocks(),
+            pool.free(),
+        ),
+    }
+}

@@ -1,0 +1,87 @@
+//! When a pool counts as nearly full: a line is crossed once, and armed again only after the
+//! pool has fallen clearly below it, so that a pool that hovers at a line does not chatter.
+
+/// Warning lines in percent of a pool's blocks.
+const LINES: [u8; 2] = [80, 95];
+/// Percentage points below a line at which it is armed again.
+const REARM: u128 = 5;
+
+/// The highest line that a pool stands at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pressure {
+    line: Option<u8>,
+}
+
+impl Pressure {
+    /// Takes in the pool's use and returns a line that was crossed upwards just now.
+    pub(super) fn update(&mut self, used: u128, blocks: u128) -> Option<u8> {
+        let reached = LINES.into_iter().rev().find(|line| at_least(used, blocks, (*line).into()));
+        if reached > self.line {
+            self.line = reached;
+            return reached;
+        }
+        while let Some(line) = self.line {
+            if at_least(used, blocks, u128::from(line) - REARM) {
+                break;
+            }
+            self.line = LINES.into_iter().rev().find(|lower| *lower < line);
+        }
+        None
+    }
+
+    /// The line in force: 0, 80 or 95.
+    pub(super) fn percent(self) -> u8 {
+        self.line.unwrap_or(0)
+    }
+}
+
+fn at_least(used: u128, blocks: u128, percent: u128) -> bool {
+    // Blocks may be 2^64, so this stays far below the limit of u128.
+    used * 100 >= blocks * percent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_is_reported_once_on_the_way_up() {
+        let mut pressure = Pressure::default();
+        let told: Vec<_> = (1..=100).filter_map(|used| pressure.update(used, 100)).collect();
+        assert_eq!(told, [80, 95]);
+        assert_eq!(pressure.percent(), 95);
+    }
+
+    #[test]
+    fn only_the_highest_line_is_reported_when_both_are_crossed_at_once() {
+        let mut pressure = Pressure::default();
+        assert_eq!(pressure.update(1, 1), Some(95));
+        assert_eq!(pressure.update(1, 1), None);
+    }
+
+    #[test]
+    fn a_pool_that_hovers_at_a_line_does_not_chatter() {
+        let mut pressure = Pressure::default();
+        assert_eq!(pressure.update(80, 100), Some(80));
+        for used in [79, 80, 76, 81, 75, 80] {
+            assert_eq!(pressure.update(used, 100), None, "at {used}");
+        }
+        assert_eq!(pressure.update(74, 100), None);
+        assert_eq!(pressure.percent(), 0);
+        assert_eq!(pressure.update(80, 100), Some(80));
+    }
+
+    #[test]
+    fn falling_from_the_upper_line_keeps_the_lower_one() {
+        let mut pressure = Pressure::default();
+        assert_eq!(pressure.update(96, 100), Some(95));
+        assert_eq!(pressure.update(85, 100), None);
+        assert_eq!(pressure.percent(), 80);
+        assert_eq!(pressure.update(95, 100), Some(95));
+    }
+
+    #[test]
+    fn the_largest_pool_does_not_overflow() {
+        assert_eq!(Pressure::default().update(1 << 64, 1 << 64), Some(95));
+    }
+}

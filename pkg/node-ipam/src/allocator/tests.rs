@@ -1,0 +1,358 @@
+//! The allocator's rules, by their numbers in `node-ipam.md`.
+
+use std::time::Duration;
+
+use super::*;
+
+fn pool(text: &str, mask: u8) -> Pool {
+    Pool::new(cidr::parse(text).unwrap(), mask, 16).unwrap()
+}
+
+fn small() -> Allocator {
+    // Four blocks: 10.0.0.0/30, .4, .8 and .12.
+    Allocator::new(vec![pool("10.0.0.0/28", 30)], &[])
+}
+
+fn node(name: &str, uid: &str) -> Node {
+    Node {
+        name: name.into(),
+        uid: uid.into(),
+        resource_version: 1,
+        deleting: false,
+        pod_cidrs: Box::default(),
+    }
+}
+
+trait With {
+    fn cidrs(self, texts: &[&str]) -> Self;
+    fn deleting(self) -> Self;
+}
+
+impl With for Node {
+    fn cidrs(self, texts: &[&str]) -> Self {
+        Self { pod_cidrs: texts.iter().map(|text| (*text).into()).collect(), ..self }
+    }
+
+    fn deleting(self) -> Self {
+        Self { deleting: true, ..self }
+    }
+}
+
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Sees a new Node and returns what is to be sent for it.
+fn add(allocator: &mut Allocator, name: &str) -> Assignment {
+    drop(allocator.observe(&node(name, name), now()));
+    allocator.assign(&name.into()).0
+}
+
+fn sent(assignment: Assignment) -> Vec<String> {
+    match assignment {
+        Assignment::Send { cidrs, .. } => cidrs.iter().map(cidr::canonical).collect(),
+        other => panic!("nothing to send: {other:?}"),
+    }
+}
+
+/// Assigns a Node all the way.
+fn settle(allocator: &mut Allocator, name: &str) -> Vec<String> {
+    let Assignment::Send { cidrs, .. } = add(allocator, name) else { panic!("{name} starves") };
+    assert!(allocator.begin_send(&name.into(), &cidrs));
+    assert!(allocator.bound(&name.into(), now()).is_some());
+    cidrs.iter().map(cidr::canonical).collect()
+}
+
+fn reasons(effects: &Effects) -> Vec<&'static str> {
+    effects.notices.iter().map(|notice| notice.reason).collect()
+}
+
+#[test]
+fn r1_two_nodes_never_get_the_same_block() {
+    let mut allocator = small();
+    let mut blocks: Vec<_> = (0..4).map(|i| settle(&mut allocator, &format!("n{i}"))).collect();
+    blocks.dedup();
+    assert_eq!(blocks, [["10.0.0.0/30"], ["10.0.0.4/30"], ["10.0.0.8/30"], ["10.0.0.12/30"]]);
+}
+
+#[test]
+fn r1_a_block_that_another_node_shows_meanwhile_is_not_sent() {
+    let mut allocator = small();
+    let Assignment::Send { cidrs, .. } = add(&mut allocator, "ours") else { panic!() };
+    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
+    assert!(!allocator.begin_send(&"ours".into(), &cidrs), "refused at the last moment");
+    let (again, _) = allocator.assign(&"ours".into());
+    assert_eq!(sent(again), ["10.0.0.4/30"], "another block is taken");
+}
+
+#[test]
+fn r1_an_unresolved_patch_is_not_repeated_over_another_nodes_claim() {
+    let mut allocator = small();
+    let Assignment::Send { cidrs, .. } = add(&mut allocator, "ours") else { panic!() };
+    assert!(allocator.begin_send(&"ours".into(), &cidrs));
+    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
+    let (again, _) = allocator.assign(&"ours".into());
+    assert!(matches!(again, Assignment::Send { unresolved: true, .. }), "a read comes first");
+    let effects = allocator.still_empty(&"ours".into());
+    assert_eq!(effects.wake, ["ours".into()]);
+    assert_eq!(sent(allocator.assign(&"ours".into()).0), ["10.0.0.4/30"]);
+}
+
+#[test]
+fn r2_deletion_under_way_and_failed_patches_release_nothing() {
+    let mut allocator = small();
+    let Assignment::Send { cidrs, .. } = add(&mut allocator, "a") else { panic!() };
+    assert!(allocator.begin_send(&"a".into(), &cidrs));
+    drop(allocator.observe(&node("a", "a").deleting(), now()));
+    allocator.not_written(&"a".into(), false);
+    assert_eq!(allocator.snapshot().pools[0].used, 1);
+    drop(settle(&mut allocator, "b"));
+    drop(allocator.observe(&node("b", "b").cidrs(&["10.0.0.4/30"]).deleting(), now()));
+    assert_eq!(allocator.snapshot().pools[0].used, 2);
+    drop(allocator.gone("a"));
+    drop(allocator.gone("b"));
+    assert_eq!(allocator.snapshot().pools[0].used, 0);
+}
+
+#[test]
+fn r2_a_stale_copy_without_cidrs_does_not_undo_an_assignment() {
+    let mut allocator = small();
+    drop(settle(&mut allocator, "a"));
+    let effects = allocator.observe(&node("a", "a"), now());
+    assert!(effects.wake.is_empty());
+    assert_eq!(allocator.assign(&"a".into()).0, Assignment::Settled);
+    assert_eq!(allocator.snapshot().pools[0].used, 1);
+}
+
+#[test]
+fn r3_after_the_last_node_the_pool_is_back_at_the_service_baseline() {
+    let service = cidr::parse("10.0.0.0/30").unwrap();
+    let mut allocator = Allocator::new(vec![pool("10.0.0.0/28", 30)], &[service]);
+    drop(settle(&mut allocator, "bound"));
+    drop(add(&mut allocator, "reserved"));
+    drop(settle(&mut allocator, "third"));
+    drop(add(&mut allocator, "starved"));
+    drop(allocator.observe(&node("giant", "giant").cidrs(&["10.0.0.0/8"]), now()));
+    for name in ["starved", "giant", "third", "bound", "reserved", "never seen"] {
+        drop(allocator.gone(name));
+    }
+    let state = allocator.snapshot();
+    assert_eq!(state.pools[0].used, 1);
+    assert_eq!(state.pools[0].occupied_total - state.pools[0].freed_total, 1);
+    assert_eq!((state.pending, state.starved, state.reserved), (0, 0, 0));
+    assert_eq!((state.external, state.conflicts), (0, 0));
+}
+
+#[test]
+fn r4_every_retry_sends_the_same_blocks() {
+    let mut allocator = small();
+    let first = sent(add(&mut allocator, "a"));
+    for _ in 0..3 {
+        assert!(allocator.begin_send(&"a".into(), &[cidr::parse(&first[0]).unwrap()]));
+        let (again, _) = allocator.assign(&"a".into());
+        assert_eq!(sent(again), first);
+    }
+    assert_eq!(allocator.snapshot().pools[0].used, 1);
+}
+
+#[test]
+fn r5_strange_cidrs_become_findings_and_others_are_served() {
+    let rows: &[(&str, &[&str], &[&str])] = &[
+        ("garbage", &["not-a-cidr"], &["PodCIDROutOfRange"]),
+        ("outside", &["192.168.0.0/24"], &["PodCIDROutOfRange"]),
+        ("another family", &["10.0.0.12/30", "fd00::/64"], &["PodCIDROutOfRange"]),
+        ("inside", &["10.0.0.12/30"], &[]),
+    ];
+    for (name, cidrs, expected) in rows {
+        let mut allocator = small();
+        let strange = node("strange", "strange").cidrs(cidrs);
+        let effects = allocator.observe(&strange, now());
+        assert_eq!(reasons(&effects), *expected, "{name}");
+        assert_eq!(reasons(&allocator.observe(&strange, now())), [""; 0], "{name}: told once");
+        assert_eq!(settle(&mut allocator, "next"), ["10.0.0.0/30"], "{name}");
+    }
+}
+
+#[test]
+fn r5_overlapping_nodes_are_reported_on_both_and_stay_used_until_both_are_gone() {
+    let mut allocator = small();
+    drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), now()));
+    let effects = allocator.observe(&node("b", "b").cidrs(&["10.0.0.0/29"]), now());
+    let told: Vec<_> = effects.notices.iter().map(|n| (n.name.as_ref(), n.reason)).collect();
+    assert_eq!(told, [("b", "PodCIDRConflict"), ("a", "PodCIDRConflict")]);
+    for text in ["Node a", "Node b", "10.0.0.0/30", "10.0.0.0/29"] {
+        assert!(effects.notices[0].message.contains(text), "{}", effects.notices[0].message);
+    }
+    assert_eq!(allocator.snapshot().conflicts, 1);
+    drop(allocator.gone("b"));
+    let state = allocator.snapshot();
+    assert_eq!((state.conflicts, state.pools[0].used), (0, 1));
+}
+
+#[test]
+fn r6_a_node_gets_all_families_or_none() {
+    let pools = vec![pool("10.0.0.0/22", 24), pool("fd00::/63", 64)];
+    let mut allocator = Allocator::new(pools, &[]);
+    assert_eq!(settle(&mut allocator, "node1"), ["10.0.0.0/24", "fd00::/64"]);
+    assert_eq!(settle(&mut allocator, "node2"), ["10.0.1.0/24", "fd00:0:0:1::/64"]);
+    let starved = add(&mut allocator, "node3");
+    assert!(matches!(&starved, Assignment::Starved(e) if e.pool.to_string() == "fd00::/63"));
+    assert_eq!(allocator.snapshot().pools[0].used, 2, "no IPv4 block is lost");
+    let effects = allocator.gone("node1");
+    assert_eq!(effects.wake, ["node3".into()]);
+    assert_eq!(sent(allocator.assign(&"node3".into()).0), ["10.0.2.0/24", "fd00::/64"]);
+}
+
+#[test]
+fn r8_starved_nodes_are_served_in_the_order_in_which_they_came() {
+    let mut allocator = small();
+    for i in 0..4 {
+        drop(settle(&mut allocator, &format!("n{i}")));
+    }
+    for name in ["first", "second"] {
+        assert!(matches!(add(&mut allocator, name), Assignment::Starved(_)));
+    }
+    let effects = allocator.gone("n1");
+    assert_eq!(effects.wake, ["first".into()]);
+    assert!(matches!(add(&mut allocator, "late"), Assignment::Starved(_)), "nobody overtakes");
+    assert_eq!(sent(allocator.assign(&"first".into()).0), ["10.0.0.4/30"]);
+    // The first one leaves before it was served: its block goes to the next.
+    assert_eq!(allocator.gone("first").wake, ["second".into()]);
+    assert_eq!(sent(allocator.assign(&"second".into()).0), ["10.0.0.4/30"]);
+}
+
+#[test]
+fn r8_a_starved_node_that_is_being_deleted_leaves_the_line() {
+    let mut allocator = small();
+    for i in 0..4 {
+        drop(settle(&mut allocator, &format!("n{i}")));
+    }
+    for name in ["leaving", "waiting"] {
+        assert!(matches!(add(&mut allocator, name), Assignment::Starved(_)));
+    }
+    drop(allocator.observe(&node("leaving", "leaving").deleting(), now()));
+    assert_eq!(allocator.gone("n0").wake, ["waiting".into()]);
+}
+
+#[test]
+fn r9_values_of_others_are_adopted_and_our_block_is_freed() {
+    let mut allocator = small();
+    drop(add(&mut allocator, "a"));
+    let foreign = node("a", "a").cidrs(&["10.0.0.8/30"]);
+    let effects = allocator.observe(&foreign, now());
+    assert_eq!(reasons(&effects), [""; 0], "no event");
+    assert_eq!(allocator.assign(&"a".into()).0, Assignment::Settled);
+    let state = allocator.snapshot();
+    assert_eq!((state.pools[0].used, state.foreign_total), (1, 1));
+    assert_eq!(settle(&mut allocator, "b"), ["10.0.0.4/30"]);
+    assert_eq!(settle(&mut allocator, "c"), ["10.0.0.12/30"]);
+    assert_eq!(settle(&mut allocator, "d"), ["10.0.0.0/30"]);
+}
+
+#[test]
+fn our_own_write_seen_on_the_watch_before_its_answer_is_no_foreign_one() {
+    let mut allocator = small();
+    let Assignment::Send { cidrs, .. } = add(&mut allocator, "a") else { panic!() };
+    assert!(allocator.begin_send(&"a".into(), &cidrs));
+    drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), now()));
+    assert_eq!(allocator.bound(&"a".into(), now()), None);
+    let state = allocator.snapshot();
+    assert_eq!((state.foreign_total, state.unresolved), (0, 0));
+}
+
+#[test]
+fn an_answer_that_comes_after_the_delete_brings_nothing_back() {
+    let mut allocator = small();
+    let Assignment::Send { cidrs, .. } = add(&mut allocator, "a") else { panic!() };
+    assert!(allocator.begin_send(&"a".into(), &cidrs));
+    drop(allocator.gone("a"));
+    assert_eq!(allocator.bound(&"a".into(), now()), None);
+    let late = node("a", "a").cidrs(&["10.0.0.0/30"]);
+    drop(allocator.observe_read(&late, now()));
+    assert_eq!(allocator.snapshot().pools[0].used, 0);
+}
+
+#[test]
+fn a_reused_name_is_two_owners() {
+    let mut allocator = small();
+    drop(settle(&mut allocator, "n"));
+    drop(allocator.gone("n"));
+    drop(allocator.observe(&node("n", "second-uid"), now()));
+    let (assignment, _) = allocator.assign(&"second-uid".into());
+    assert_eq!(sent(assignment), ["10.0.0.4/30"]);
+    drop(allocator.gone("n"));
+    assert_eq!(allocator.snapshot().pools[0].used, 1, "a late delete of the old one is harmless");
+}
+
+#[test]
+fn an_outcome_stays_unknown_until_the_node_shows_it_or_is_gone() {
+    let mut allocator = small();
+    let uid: Uid = "a".into();
+    let Assignment::Send { cidrs, .. } = add(&mut allocator, "a") else { panic!() };
+    assert!(allocator.begin_send(&uid, &cidrs));
+    assert_eq!(allocator.snapshot().unresolved, 1);
+    // A second PATCH is refused, which says nothing about the first.
+    assert!(allocator.begin_send(&uid, &cidrs));
+    allocator.not_written(&uid, true);
+    assert_eq!(allocator.snapshot().unresolved, 1);
+    drop(allocator.gone("a"));
+    assert_eq!(allocator.snapshot().unresolved, 0);
+}
+
+#[test]
+fn a_block_freed_by_the_adoption_of_another_goes_to_the_line() {
+    let mut allocator = small();
+    for i in 0..3 {
+        drop(settle(&mut allocator, &format!("n{i}")));
+    }
+    drop(add(&mut allocator, "reserved"));
+    assert!(matches!(add(&mut allocator, "waiting"), Assignment::Starved(_)));
+    let foreign = node("reserved", "reserved").cidrs(&["192.168.0.0/24"]);
+    assert_eq!(allocator.observe(&foreign, now()).wake, ["waiting".into()]);
+}
+
+#[test]
+fn an_event_is_due_at_once_and_then_once_per_period() {
+    let mut allocator = small();
+    drop(add(&mut allocator, "a"));
+    let start = now();
+    let period = Duration::from_secs(300);
+    let due: Vec<u64> = (0..=1500)
+        .step_by(10)
+        .filter(|s| allocator.due("a", "R", period, start + Duration::from_secs(*s)))
+        .collect();
+    assert_eq!(due, [0, 300, 600, 900, 1200, 1500]);
+    assert!(allocator.due("a", "other reason", period, start));
+    assert!(!allocator.due("settled", "R", period, start), "nothing to tell of a settled Node");
+}
+
+#[test]
+fn crossing_a_warning_line_is_told_on_the_node_that_crossed_it() {
+    let mut allocator = Allocator::new(vec![pool("10.0.0.0/27", 32)], &[]);
+    let mut told = Vec::new();
+    for i in 0..32 {
+        let name = format!("n{i}");
+        drop(allocator.observe(&node(&name, &name), now()));
+        let (_, effects) = allocator.assign(&name.as_str().into());
+        told.extend(effects.notices.into_iter().map(|notice| (i + 1, notice)));
+    }
+    let at: Vec<_> = told.iter().map(|(used, notice)| (*used, notice.reason)).collect();
+    assert_eq!(at, [(26, "PodCIDRPoolNearlyFull"), (31, "PodCIDRPoolNearlyFull")]);
+    for text in ["10.0.0.0/27", "/32", "26 of 32", "80 %"] {
+        assert!(told[0].1.message.contains(text), "{}", told[0].1.message);
+    }
+}
+
+#[test]
+fn the_audit_finds_nothing_in_a_healthy_state_and_mends_a_damaged_one() {
+    let mut allocator = small();
+    drop(settle(&mut allocator, "a"));
+    drop(add(&mut allocator, "b"));
+    let live = [node("a", "a").cidrs(&["10.0.0.0/30"]), node("b", "b")];
+    assert_eq!(allocator.audit(live.iter(), now()).0, 0);
+    let c = node("c", "c").cidrs(&["10.0.0.12/30"]);
+    let (mended, effects) = allocator.audit([&live[1], &c].into_iter(), now());
+    assert_eq!(mended, 2, "one dead, one unknown");
+    assert!(effects.wake.is_empty());
+    assert_eq!(allocator.snapshot().pools[0].used, 2);
+}

@@ -1,0 +1,210 @@
+//! Metrics of node-ipam (`node-ipam.md` 8). Names and spelling are upstream's where it has them.
+//!
+//! What is state is read off the allocator at scrape time, so it cannot drift from the truth.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use cidr::IpNet;
+use parking_lot::Mutex;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
+use prometheus::{
+    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec,
+    Opts, Registry,
+};
+
+use crate::allocator::{Allocator, Snapshot};
+
+/// Registered once per process; a restarted controller attaches its new allocator.
+#[derive(Clone)]
+pub struct IpamMetrics {
+    allocator: Arc<Mutex<Weak<Mutex<Allocator>>>>,
+    assignment: Histogram,
+    patches: IntCounterVec,
+    tries: HistogramVec,
+}
+
+impl IpamMetrics {
+    /// Registers everything.
+    ///
+    /// # Errors
+    /// A name is registered already.
+    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let assignment = Histogram::with_opts(
+            HistogramOpts::new(
+                "node_ipam_assignment_duration_seconds",
+                "Time from first seeing a Node without a pod CIDR to the answer that it is set.",
+            )
+            .buckets(vec![
+                0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
+            ]),
+        )?;
+        let patches = IntCounterVec::new(
+            Opts::new("node_ipam_patch_results_total", "Node PATCHes by class of their result."),
+            &["class"],
+        )?;
+        let tries = HistogramVec::new(
+            HistogramOpts::new(
+                "node_ipam_controller_cidrset_allocation_tries_per_request",
+                "Used blocks stepped over before the free one, per allocation.",
+            )
+            .buckets(vec![1.0, 5.0, 25.0, 125.0, 625.0]),
+            &["clusterCIDR"],
+        )?;
+        registry.register(Box::new(assignment.clone()))?;
+        registry.register(Box::new(patches.clone()))?;
+        registry.register(Box::new(tries.clone()))?;
+        let allocator = Arc::new(Mutex::new(Weak::new()));
+        registry.register(Box::new(StateCollector::new(allocator.clone())?))?;
+        Ok(Self { allocator, assignment, patches, tries })
+    }
+
+    /// Shows this allocator from now on.
+    pub fn attach(&self, allocator: &Arc<Mutex<Allocator>>) {
+        for pool in allocator.lock().snapshot().pools {
+            self.tries.with_label_values(&[&cidr::canonical(&pool.cidr)]);
+        }
+        *self.allocator.lock() = Arc::downgrade(allocator);
+    }
+
+    /// An allocation stepped over this many used blocks of a pool.
+    pub fn skipped(&self, pool: &IpNet, blocks: u128) {
+        self.tries.with_label_values(&[&cidr::canonical(pool)]).observe(float(blocks));
+    }
+
+    /// A PATCH ended in this class.
+    pub fn patched(&self, class: &str) {
+        self.patches.with_label_values(&[class]).inc();
+    }
+
+    /// A Node was assigned after this time.
+    pub fn assigned(&self, took: Duration) {
+        self.assignment.observe(took.as_secs_f64());
+    }
+}
+
+/// The families that are read off the allocator. Gauges and counters are filled anew at each
+/// scrape, hence gauges here; two are re-typed as counters when shown.
+struct StateCollector {
+    allocator: Arc<Mutex<Weak<Mutex<Allocator>>>>,
+    allocations: GaugeVec,
+    releases: GaugeVec,
+    usage: GaugeVec,
+    max: GaugeVec,
+    pressure: GaugeVec,
+    pending: IntGaugeVec,
+    conflicts: IntGauge,
+    external: IntGauge,
+    foreign: Gauge,
+}
+
+impl StateCollector {
+    fn new(allocator: Arc<Mutex<Weak<Mutex<Allocator>>>>) -> Result<Self, prometheus::Error> {
+        let pool = |name: &str, help: &str| GaugeVec::new(Opts::new(name, help), &["clusterCIDR"]);
+        Ok(Self {
+            allocator,
+            allocations: pool(
+                "node_ipam_controller_cidrset_cidrs_allocations_total",
+                "Blocks that became used.",
+            )?,
+            releases: pool(
+                "node_ipam_controller_cidrset_cidrs_releases_total",
+                "Blocks that became free.",
+            )?,
+            usage: pool(
+                "node_ipam_controller_cidrset_usage_cidrs",
+                "Used blocks as a share of all, 0 to 1; blocks of service ranges count as used.",
+            )?,
+            max: pool("node_ipam_controller_cirdset_max_cidrs", "Blocks of the cluster CIDR.")?,
+            pressure: pool(
+                "node_ipam_pool_pressure_percent",
+                "Highest warning line that the use of the cluster CIDR stands at: 0, 80 or 95.",
+            )?,
+            pending: IntGaugeVec::new(
+                Opts::new(
+                    "node_ipam_pending_nodes",
+                    "Live Nodes without a pod CIDR: pending, starved (no free block), reserved \
+                     (block taken, not yet on the Node).",
+                ),
+                &["state"],
+            )?,
+            conflicts: IntGauge::new(
+                "node_ipam_conflicts",
+                "Pairs of live Nodes whose pod CIDRs overlap.",
+            )?,
+            external: IntGauge::new(
+                "node_ipam_external_claims",
+                "Pod CIDRs of live Nodes outside all cluster CIDRs, or not parsable.",
+            )?,
+            foreign: Gauge::new(
+                "node_ipam_foreign_assignments_total",
+                "Nodes that somebody else gave a pod CIDR to while they waited for ours.",
+            )?,
+        })
+    }
+
+    fn fill(&self, state: &Snapshot) {
+        for pool in &state.pools {
+            let cidr = cidr::canonical(&pool.cidr);
+            let label = &[cidr.as_str()];
+            self.allocations.with_label_values(label).set(float(pool.occupied_total));
+            self.releases.with_label_values(label).set(float(pool.freed_total));
+            self.usage.with_label_values(label).set(float(pool.used) / float(pool.blocks));
+            self.max.with_label_values(label).set(float(pool.blocks));
+            self.pressure.with_label_values(label).set(f64::from(pool.pressure));
+        }
+        for (name, count) in
+            [("pending", state.pending), ("starved", state.starved), ("reserved", state.reserved)]
+        {
+            self.pending.with_label_values(&[name]).set(integer(count));
+        }
+        self.conflicts.set(integer(state.conflicts));
+        self.external.set(integer(state.external));
+        self.foreign.set(float(u128::from(state.foreign_total)));
+    }
+
+    fn gauges(&self) -> [&dyn Collector; 6] {
+        [&self.usage, &self.max, &self.pressure, &self.pending, &self.conflicts, &self.external]
+    }
+
+    fn counters(&self) -> [&dyn Collector; 3] {
+        [&self.allocations, &self.releases, &self.foreign]
+    }
+}
+
+impl Collector for StateCollector {
+    fn desc(&self) -> Vec<&Desc> {
+        self.gauges().into_iter().chain(self.counters()).flat_map(Collector::desc).collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let Some(allocator) = self.allocator.lock().upgrade() else { return Vec::new() };
+        let state = allocator.lock().snapshot();
+        self.fill(&state);
+        let mut families: Vec<_> = self.gauges().into_iter().flat_map(Collector::collect).collect();
+        families.extend(self.counters().into_iter().flat_map(Collector::collect).map(into_counter));
+        families
+    }
+}
+
+/// Shows a family of gauges as counters.
+fn into_counter(mut family: MetricFamily) -> MetricFamily {
+    family.set_field_type(prometheus::proto::MetricType::COUNTER);
+    for metric in family.mut_metric() {
+        let value = metric.get_gauge().get_value();
+        let mut counter = prometheus::proto::Counter::default();
+        counter.set_value(value);
+        metric.set_counter(counter);
+    }
+    family
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a metric of 2^53 blocks needs no more digits")]
+fn float(blocks: u128) -> f64 {
+    blocks as f64
+}
+
+fn integer(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,210 @@
+//! Every row of `node-ipam.md` 2 that concerns the RangeAllocator.
+
+use flags::{Kind, Spec, Values};
+
+use super::*;
+use crate::flags::FLAGS;
+
+/// Flags of other groups that the rules look at.
+const OTHERS: &[Spec] = &[
+    Spec::honoured("generic", "cloud-provider", Kind::String, "", ""),
+    Spec::honoured("generic", "configure-cloud-routes", Kind::Bool, "true", ""),
+];
+
+fn verdict(line: &str) -> Result<Judged, Vec<Problem>> {
+    let given = line.split_whitespace().map(|arg| {
+        let (name, value) = arg.trim_start_matches("--").split_once('=').unwrap();
+        (name, value.replace('_', " "))
+    });
+    judge(&Values::from_given(FLAGS.iter().chain(OTHERS), given).unwrap())
+}
+
+fn on(line: &str) -> (Options, Vec<String>) {
+    match verdict(&format!("--allocate-node-cidrs=true {line}")) {
+        Ok(Judged::On { options, warnings }) => (options, warnings),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn refused(line: &str) -> Vec<String> {
+    match verdict(&format!("--allocate-node-cidrs=true {line}")) {
+        Err(problems) => problems.iter().map(ToString::to_string).collect(),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// `cidr/mask` of each pool.
+fn pools(line: &str) -> Vec<String> {
+    let (options, _) = on(line);
+    options.pools.iter().map(|pool| format!("{} {}", pool.cidr(), pool.mask())).collect()
+}
+
+#[test]
+fn nothing_is_judged_while_allocation_is_off() {
+    let garbage = "--allocate-node-cidrs=false --cluster-cidr=x --cidr-allocator-type=y";
+    assert!(matches!(verdict(garbage), Ok(Judged::Off)));
+    assert!(matches!(verdict("--cluster-cidr=garbage"), Ok(Judged::Off)));
+}
+
+#[test]
+fn every_row_of_the_mask_table_holds() {
+    let v4 = "--cluster-cidr=10.0.0.0/16";
+    let v6 = "--cluster-cidr=fd00::/56";
+    let dual = "--cluster-cidr=10.0.0.0/16,fd00::/60";
+    let m = "--node-cidr-mask-size";
+    let accepted: &[(&str, String, &[&str])] = &[
+        ("v4, nothing set", v4.into(), &["10.0.0.0/16 24"]),
+        ("v6, nothing set", v6.into(), &["fd00::/56 64"]),
+        ("v4, size", format!("{v4} {m}=26"), &["10.0.0.0/16 26"]),
+        ("v6, size", format!("--cluster-cidr=fd00::/64 {m}=80"), &["fd00::/64 80"]),
+        ("v4, own size", format!("{v4} {m}-ipv4=25"), &["10.0.0.0/16 25"]),
+        ("v6, own size", format!("{v6} {m}-ipv6=72"), &["fd00::/56 72"]),
+        ("dual, nothing set", dual.into(), &["10.0.0.0/16 24", "fd00::/60 64"]),
+        (
+            "dual, both sizes",
+            format!("{dual} {m}-ipv4=25 {m}-ipv6=72"),
+            &["10.0.0.0/16 25", "fd00::/60 72"],
+        ),
+        (
+            "dual, the order of the flag is kept",
+            "--cluster-cidr=fd00::/60,10.0.0.0/16".into(),
+            &["fd00::/60 64", "10.0.0.0/16 24"],
+        ),
+        ("a mask equal to the prefix is one block", format!("{v4} {m}=16"), &["10.0.0.0/16 16"]),
+    ];
+    for (name, line, expected) in accepted {
+        assert_eq!(pools(line), *expected, "{name}");
+    }
+    let errors: &[(&str, String, &str)] = &[
+        ("v4 with the v6 size", format!("{v4} {m}-ipv6=72"), "--node-cidr-mask-size-ipv6: "),
+        ("v6 with the v4 size", format!("{v6} {m}-ipv4=25"), "--node-cidr-mask-size-ipv4: "),
+        ("v4, size and own size", format!("{v4} {m}=26 {m}-ipv4=26"), "--node-cidr-mask-size: "),
+        ("v4, size and other size", format!("{v4} {m}=26 {m}-ipv6=72"), "--node-cidr-mask-size: "),
+        ("dual with a single size", format!("{dual} {m}=26"), "--node-cidr-mask-size: "),
+    ];
+    for (name, line, start) in errors {
+        let found = refused(line);
+        assert!(found[0].starts_with(start), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn cluster_cidrs_that_cannot_be_used_name_the_flag_and_the_cause() {
+    let rows = [
+        ("", "must be set"),
+        ("--cluster-cidr=10.0.0.0/33", "10.0.0.0/33"),
+        ("--cluster-cidr=nonsense", "nonsense"),
+        ("--cluster-cidr=10.0.0.0/16,", "empty element"),
+        ("--cluster-cidr=10.0.0.0/16,fd00::/60,10.2.0.0/16", "at most two"),
+        ("--cluster-cidr=10.0.0.0/16,10.1.0.0/16", "two IPv4"),
+        ("--cluster-cidr=fd00::/60,fd01::/60", "two IPv6"),
+    ];
+    for (line, cause) in rows {
+        let found = refused(line);
+        assert!(found[0].starts_with("--cluster-cidr: "), "{line}: {found:?}");
+        assert!(found[0].contains(cause), "{line}: {found:?}");
+    }
+}
+
+#[test]
+fn sloppy_but_clear_cluster_cidrs_are_accepted() {
+    assert_eq!(
+        pools("--cluster-cidr=_10.1.2.3/16_,_fd00::1/60_"),
+        ["10.1.0.0/16 24", "fd00::/60 64"]
+    );
+    assert_eq!(pools("--cluster-cidr=010.000.0.0/16"), ["10.0.0.0/16 24"]);
+    assert_eq!(pools("--cluster-cidr=x --cluster-cidr=10.0.0.0/16"), ["10.0.0.0/16 24"]);
+}
+
+#[test]
+fn masks_outside_their_range_are_refused() {
+    let v4 = "--cluster-cidr=10.0.0.0/16";
+    for (line, flag) in [
+        (format!("{v4} --node-cidr-mask-size=15"), "node-cidr-mask-size"),
+        (format!("{v4} --node-cidr-mask-size=33"), "node-cidr-mask-size"),
+        (format!("{v4} --node-cidr-mask-size=-1"), "node-cidr-mask-size"),
+        (format!("{v4} --node-cidr-mask-size-ipv4=8"), "node-cidr-mask-size-ipv4"),
+        ("--cluster-cidr=10.0.0.0/28".into(), "node-cidr-mask-size-ipv4"),
+        ("--cluster-cidr=fd00::/56 --node-cidr-mask-size=129".into(), "node-cidr-mask-size"),
+    ] {
+        let found = refused(&line);
+        assert!(found[0].starts_with(&format!("--{flag}: ")), "{line}: {found:?}");
+    }
+}
+
+#[test]
+fn ipv6_pools_over_sixteen_bits_need_the_flag() {
+    assert_eq!(pools("--cluster-cidr=beef:1234::/32 --node-cidr-mask-size=48").len(), 1);
+    let found = refused("--cluster-cidr=beef:1234::/32 --node-cidr-mask-size=49");
+    assert!(found[0].contains("--node-cidr-max-ipv6-bits"), "{found:?}");
+    let line = "--cluster-cidr=fd00::/32 --node-cidr-mask-size=96 --node-cidr-max-ipv6-bits=64";
+    assert_eq!(pools(line), ["fd00::/32 96"]);
+    for bits in ["0", "65", "-1"] {
+        let line = format!("--cluster-cidr=10.0.0.0/16 --node-cidr-max-ipv6-bits={bits}");
+        assert!(refused(&line)[0].starts_with("--node-cidr-max-ipv6-bits: "), "{bits}");
+    }
+}
+
+#[test]
+fn service_ranges_are_checked_but_garbage_only_warns() {
+    let cluster = "--cluster-cidr=10.0.0.0/16";
+    let service = "--service-cluster-ip-range";
+    for (line, cause) in [
+        (format!("{cluster} {service}=10.96.0.0/12,fd00::/108,10.97.0.0/16"), "at most two"),
+        (format!("{cluster} {service}=10.96.0.0/12,10.97.0.0/16"), "two IPv4"),
+    ] {
+        let found = refused(&line);
+        assert!(found[0].starts_with("--service-cluster-ip-range: "), "{found:?}");
+        assert!(found[0].contains(cause), "{found:?}");
+    }
+    let (options, warnings) = on(&format!("{cluster} {service}=10.0.3.0/24,junk"));
+    assert_eq!(options.service_ranges.len(), 1);
+    assert!(warnings[0].starts_with("--service-cluster-ip-range: "), "{warnings:?}");
+    assert!(on(cluster).0.service_ranges.is_empty());
+    let (options, _) = on(&format!("{cluster} {service}=fd00::/108,10.96.0.0/12"));
+    assert_eq!(options.service_ranges.len(), 2, "any order of families");
+}
+
+#[test]
+fn only_the_range_allocator_is_built_and_the_refusal_says_so() {
+    let cluster = "--cluster-cidr=10.0.0.0/16";
+    for kind in ["CloudAllocator", "IPAMFromCluster", "IPAMFromCloud", "MultiCIDRRangeAllocator"] {
+        let found = refused(&format!("{cluster} --cidr-allocator-type={kind}"));
+        assert!(found[0].contains("not built yet") && found[0].contains(kind), "{found:?}");
+    }
+    let found = refused(&format!("{cluster} --cidr-allocator-type=rangeallocator"));
+    assert!(found[0].contains("MultiCIDRRangeAllocator"), "lists the valid ones: {found:?}");
+    assert_eq!(
+        pools(&format!("{cluster} --cidr-allocator-type=")).len(),
+        1,
+        "empty is the default"
+    );
+}
+
+#[test]
+fn all_problems_are_reported_together() {
+    let found = refused(
+        "--cidr-allocator-type=Bogus --cluster-cidr=junk \
+         --service-cluster-ip-range=10.0.0.0/8,10.1.0.0/16 --concurrent-node-cidr-patches=0",
+    );
+    for flag in [
+        "--cidr-allocator-type: ",
+        "--cluster-cidr: ",
+        "--service-cluster-ip-range: ",
+        "--concurrent-node-cidr-patches: ",
+    ] {
+        assert!(found.iter().any(|line| line.starts_with(flag)), "{flag}: {found:?}");
+    }
+}
+
+#[test]
+fn routes_that_nobody_adds_are_warned_about() {
+    let (_, warnings) = on("--cluster-cidr=10.0.0.0/16 --cloud-provider=gce");
+    assert!(warnings[0].contains("--configure-cloud-routes"), "{warnings:?}");
+}
+
+#[test]
+fn a_pool_that_the_service_range_fills_is_legal() {
+    let (options, _) = on("--cluster-cidr=10.0.0.0/23 --service-cluster-ip-range=10.0.0.0/21");
+    assert_eq!(options.pools[0].blocks(), 2);
+}

@@ -1,0 +1,228 @@
+//! The one write of the RangeAllocator and what its answers mean (`node-ipam.md` 4.1, 5.3).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use cidr::IpNet;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
+
+/// The body of the strategic merge patch. The UID makes the server refuse a Node that was
+/// re-created under the same name.
+pub fn body(uid: &str, cidrs: &[IpNet]) -> Bytes {
+    let texts: Vec<String> = cidrs.iter().map(cidr::canonical).collect();
+    let body = json!({
+        "metadata": { "uid": uid },
+        "spec": { "podCIDR": texts.first(), "podCIDRs": texts },
+    });
+    Bytes::from(body.to_string())
+}
+
+/// The classes of `node-ipam.md` 5.3 that an HTTP answer can fall into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// 200: written.
+    Done,
+    /// 404: no Node of that name, to be confirmed by a read.
+    Missing,
+    /// The Node of that name has another UID, or the write raced: read again.
+    Replaced,
+    /// Somebody else set the CIDRs first; they cannot be changed.
+    Taken,
+    /// Not written, and not to be tried again soon; the message is for the event.
+    Rejected {
+        /// What the server said.
+        message: String,
+        /// The least pause before the next attempt.
+        pause: Duration,
+    },
+    /// 429: not written; the server asks for a pause.
+    Throttled {
+        /// What `Retry-After` said, or 1 s.
+        pause: Duration,
+    },
+    /// May have been written: only a consistent read can tell.
+    Ambiguous {
+        /// What the server said, for the log.
+        message: String,
+    },
+}
+
+impl Class {
+    /// The label of `node_ipam_patch_results_total`.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Missing => "missing",
+            Self::Replaced => "replaced",
+            Self::Taken => "taken",
+            Self::Rejected { .. } => "rejected",
+            Self::Throttled { .. } => "throttled",
+            Self::Ambiguous { .. } => "ambiguous",
+        }
+    }
+}
+
+/// Missing rights do not come back within milliseconds (`node-ipam.md` 5.3).
+const FORBIDDEN_PAUSE: Duration = Duration::from_secs(5);
+const THROTTLED_PAUSE: Duration = Duration::from_secs(1);
+
+/// Classifies the answer to a PATCH.
+pub fn classify(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Class {
+    if status.is_success() {
+        return Class::Done;
+    }
+    // A proxy may answer something that is no Status; the code alone then decides.
+    let answer: Status = serde_json::from_slice(body).unwrap_or_default();
+    let message = if answer.message.is_empty() {
+        format!("the server answered {status}")
+    } else {
+        answer.message.clone()
+    };
+    match status {
+        StatusCode::NOT_FOUND => Class::Missing,
+        StatusCode::CONFLICT => Class::Replaced,
+        StatusCode::TOO_MANY_REQUESTS => {
+            Class::Throttled { pause: retry_after.unwrap_or(THROTTLED_PAUSE) }
+        }
+        StatusCode::UNPROCESSABLE_ENTITY if answer.has_cause("metadata.uid") => Class::Replaced,
+        StatusCode::UNPROCESSABLE_ENTITY if answer.is_about_pod_cidrs() => Class::Taken,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            Class::Rejected { message, pause: FORBIDDEN_PAUSE }
+        }
+        // The server gave up waiting, not the write.
+        StatusCode::REQUEST_TIMEOUT => Class::Ambiguous { message },
+        status if status.is_client_error() => Class::Rejected { message, pause: Duration::ZERO },
+        _ => Class::Ambiguous { message },
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Status {
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    details: Option<Details>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Details {
+    #[serde(default)]
+    causes: Vec<Cause>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Cause {
+    #[serde(default)]
+    field: String,
+    #[serde(default)]
+    message: String,
+}
+
+impl Status {
+    fn causes(&self) -> &[Cause] {
+        self.details.as_ref().map_or(&[], |details| &details.causes)
+    }
+
+    fn has_cause(&self, field: &str) -> bool {
+        self.causes().iter().any(|cause| cause.field == field)
+    }
+
+    /// The two refusals that a Node with CIDRs gives: they are immutable, and a merged list is
+    /// too long.
+    fn is_about_pod_cidrs(&self) -> bool {
+        let refused = |text: &str| {
+            text.contains("may not change podCIDR") || text.contains("no more than one CIDR")
+        };
+        refused(&self.message) || self.causes().iter().any(|cause| refused(&cause.message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(message: &str, causes: &[(&str, &str)]) -> Vec<u8> {
+        let causes: Vec<_> = causes
+            .iter()
+            .map(|(field, message)| json!({"field": field, "message": message}))
+            .collect();
+        json!({"kind": "Status", "message": message, "details": {"causes": causes}})
+            .to_string()
+            .into_bytes()
+    }
+
+    fn class(code: u16, body: &[u8]) -> Class {
+        classify(StatusCode::from_u16(code).unwrap(), None, body)
+    }
+
+    #[test]
+    fn the_body_names_the_uid_and_both_fields_in_canonical_text() {
+        let cidrs = [cidr::parse("10.0.1.0/24").unwrap(), cidr::parse("FD00:0:0:1::/64").unwrap()];
+        let body: serde_json::Value = serde_json::from_slice(&body("u1", &cidrs)).unwrap();
+        assert_eq!(
+            body,
+            json!({"metadata": {"uid": "u1"}, "spec": {
+                "podCIDR": "10.0.1.0/24", "podCIDRs": ["10.0.1.0/24", "fd00:0:0:1::/64"]}})
+        );
+    }
+
+    #[test]
+    fn every_row_of_the_result_table_has_its_class() {
+        let uid = ("metadata.uid", "field is immutable");
+        let set =
+            ("spec.podCIDRs", "node updates may not change podCIDR except from \"\" to valid");
+        let long = ("spec.podCIDRs", "may specify no more than one CIDR for each IP family");
+        let rows: &[(u16, Vec<u8>, &str)] = &[
+            (200, b"{}".to_vec(), "done"),
+            (404, status("nodes \"n\" not found", &[]), "missing"),
+            (409, status("precondition failed", &[]), "replaced"),
+            (422, status("invalid", &[uid]), "replaced"),
+            (422, status("invalid", &[set, uid]), "replaced"),
+            (422, status("invalid", &[set]), "taken"),
+            (422, status("invalid", &[long]), "taken"),
+            (422, status("Forbidden: may not change podCIDR", &[]), "taken"),
+            (422, status("invalid", &[("spec.podCIDRs", "not a valid CIDR")]), "rejected"),
+            (400, b"bad".to_vec(), "rejected"),
+            (401, vec![], "rejected"),
+            (403, vec![], "rejected"),
+            (429, vec![], "throttled"),
+            (408, vec![], "ambiguous"),
+            (500, vec![], "ambiguous"),
+            (502, b"<html>".to_vec(), "ambiguous"),
+            (503, vec![], "ambiguous"),
+            (504, status("timeout", &[]), "ambiguous"),
+        ];
+        for (code, body, expected) in rows {
+            let class = class(*code, body);
+            assert_eq!(class.label(), *expected, "{code} {}", String::from_utf8_lossy(body));
+        }
+    }
+
+    #[test]
+    fn missing_rights_wait_five_seconds_and_others_back_off_from_zero() {
+        for (code, pause) in [(401, 5), (403, 5), (400, 0), (422, 0)] {
+            let Class::Rejected { pause: got, .. } = class(code, b"{}") else {
+                panic!("{code} is not rejected");
+            };
+            assert_eq!(got, Duration::from_secs(pause), "{code}");
+        }
+    }
+
+    #[test]
+    fn retry_after_is_honoured() {
+        let pause = Duration::from_secs(7);
+        let class = classify(StatusCode::TOO_MANY_REQUESTS, Some(pause), b"");
+        assert_eq!(class, Class::Throttled { pause });
+    }
+
+    #[test]
+    fn arbitrary_bodies_never_panic() {
+        for body in [&b"null"[..], b"[]", b"{\"details\":1}", b"\xff\xfe", b""] {
+            for code in 100..600 {
+                let _class = class(code, body);
+            }
+        }
+    }
+}
