@@ -1,0 +1,23 @@
+//! What this binary is and was built from.
+
+use uuid::Uuid;
+
+use crate::flags::VersionInfo;
+
+/// Name of the binary, the lease and the user agent's product.
+pub const PRODUCT: &str = "infra-controller-manager";
+/// Version of the workspace, commit (`unknown` outside a checkout) and compiler.
+pub const INFO: VersionInfo = VersionInfo {
+    product: PRODUCT,
+    version: env!("CARGO_PKG_VERSION"),
+    commit: env!("ICM_COMMIT"),
+    rustc: env!("ICM_RUSTC"),
+};
+/// API servers that this version is built for.
+pub const KUBERNETES: &str = "1.31+";
+
+/// Names this process among all candidates: `<host>_<random>` (`host.md` 3.2).
+pub fn identity() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{host}_{}", Uuid::new_v4())
+}

@@ -1,0 +1,67 @@
+//! The feature gates this program knows (`host.md` 1.4) and what they resolve to.
+
+use ::flags::Values;
+use ::flags::syntax::gates::DEFAULT_COMPONENT;
+
+pub(super) const ALL_ALPHA: &str = "AllAlpha";
+pub(super) const ALL_BETA: &str = "AllBeta";
+pub(super) const COORDINATED_ELECTION: &str = "CoordinatedLeaderElection";
+pub(super) const LOGGING_ALPHA: &str = "LoggingAlphaOptions";
+pub(super) const LOGGING_BETA: &str = "LoggingBetaOptions";
+const RELEASE_ON_EXIT: &str = "ControllerManagerReleaseLeaderElectionLockOnExit";
+
+/// A gate whose value changes what this program does.
+struct Known {
+    name: &'static str,
+    /// The umbrella gate that sets it when it is not set itself.
+    umbrella: &'static str,
+    default: bool,
+}
+
+const KNOWN: [Known; 3] = [
+    // Off upstream; ours is on, since a lease left held costs the successor 15 s.
+    Known { name: RELEASE_ON_EXIT, umbrella: ALL_ALPHA, default: true },
+    Known { name: LOGGING_ALPHA, umbrella: ALL_ALPHA, default: false },
+    Known { name: LOGGING_BETA, umbrella: ALL_BETA, default: true },
+];
+
+/// Whether a gate of [`KNOWN`] is on: its own setting, else its umbrella's, else the default.
+pub(super) fn enabled(values: &Values, name: &str) -> bool {
+    let Some(known) = KNOWN.iter().find(|known| known.name == name) else { return false };
+    setting(values, name).or_else(|| setting(values, known.umbrella)).unwrap_or(known.default)
+}
+
+/// The user's own setting of a gate.
+pub(super) fn setting(values: &Values, name: &str) -> Option<bool> {
+    values
+        .gates("feature-gates")
+        .iter()
+        .find(|gate| gate.component == DEFAULT_COMPONENT && gate.name == name)
+        .map(|gate| gate.enabled)
+}
+
+/// The gates set by the user that change nothing here, as written.
+pub(super) fn without_effect(values: &Values) -> Vec<String> {
+    let has_effect = |name: &str| {
+        [ALL_ALPHA, ALL_BETA, COORDINATED_ELECTION].contains(&name)
+            || KNOWN.iter().any(|known| known.name == name)
+    };
+    values
+        .gates("feature-gates")
+        .iter()
+        .filter(|gate| gate.component != DEFAULT_COMPONENT || !has_effect(&gate.name))
+        .map(ToString::to_string)
+        .collect()
+}
+
+/// Names and defaults for help.
+pub(super) fn described() -> String {
+    let gates: Vec<String> =
+        KNOWN.iter().map(|known| format!("{} (default {})", known.name, known.default)).collect();
+    gates.join(", ")
+}
+
+/// Whether a clean exit gives the lease up; flag and gate must agree (`host.md` 9.1).
+pub fn release_on_exit(values: &Values) -> bool {
+    values.bool("leader-elect-release-on-exit") && enabled(values, RELEASE_ON_EXIT)
+}

@@ -1,0 +1,148 @@
+//! Help and usage text in pflag's layout: one section per group, type and default behind the name,
+//! wrapped only when the caller gives a width (`host.md` 1.1).
+
+use ::flags::argv::SHORTHANDS;
+use ::flags::controllers::Known;
+use ::flags::{Kind, Spec, Value, Verdict};
+
+use super::{gates, table};
+
+/// Sections in the order of `host.md` 1.1. Groups not listed belong to hosted controllers and come
+/// where `CONTROLLERS` says.
+const ORDER: [&str; 12] = [
+    "debugging",
+    "leader-migration",
+    "generic",
+    "secure serving",
+    "authentication",
+    "authorization",
+    CONTROLLERS,
+    "metrics",
+    "logs",
+    "misc",
+    "global",
+    table::ACCEPTED_GROUP,
+];
+const CONTROLLERS: &str = "(controllers)";
+
+/// Text narrower than this beside the names is set below them instead.
+const NARROWEST: usize = 24;
+const INDENT_BELOW: usize = 10;
+
+/// Everything help speaks about.
+pub(super) struct Help<'a> {
+    pub(super) specs: &'a [&'static Spec],
+    pub(super) controllers: &'a Known,
+    pub(super) product: &'a str,
+}
+
+impl Help<'_> {
+    /// For `--help`: what the program is, then the usage.
+    pub(super) fn full(&self, width: Option<usize>) -> String {
+        let about = format!(
+            "{} assigns pod CIDRs to the Nodes of a Kubernetes cluster and takes the place of \
+             those controllers of kube-controller-manager that manage infrastructure. It accepts \
+             every flag of kube-controller-manager.",
+            self.product
+        );
+        let about = wrapped(&about, width, 0).join("\n");
+        format!("{about}\n\n{}", self.usage(width))
+    }
+
+    /// Usage line and all flag groups; ends with a line break.
+    pub(super) fn usage(&self, width: Option<usize>) -> String {
+        let sections = self.groups().into_iter().filter_map(|group| self.section(group, width));
+        let sections: String = sections.collect();
+        format!("Usage:\n  {} [flags]\n{sections}", self.product)
+    }
+
+    fn groups(&self) -> Vec<&'static str> {
+        let mut hosted = Vec::new();
+        for spec in self.specs {
+            if !ORDER.contains(&spec.group) && !hosted.contains(&spec.group) {
+                hosted.push(spec.group);
+            }
+        }
+        let place = |group: &'static str| match group {
+            CONTROLLERS => hosted.clone(),
+            group => vec![group],
+        };
+        ORDER.into_iter().flat_map(place).collect()
+    }
+
+    /// Heading and rows of a group; `None` when it has no flag to show.
+    fn section(&self, group: &str, width: Option<usize>) -> Option<String> {
+        let hidden = |spec: &Spec| matches!(spec.verdict, Verdict::Deprecated(_));
+        let mut specs: Vec<&Spec> =
+            self.specs.iter().copied().filter(|s| s.group == group && !hidden(s)).collect();
+        specs.sort_by_key(|spec| spec.name);
+        let names: Vec<String> = specs.iter().map(|spec| name_column(spec)).collect();
+        let column = names.iter().map(String::len).max()? + 3;
+        let rows = specs.iter().zip(names);
+        let rows = rows.map(|(spec, name)| row(&name, column, &self.description(spec), width));
+        Some(format!("\n{} flags:\n\n{}", capitalised(group), rows.collect::<String>()))
+    }
+
+    fn description(&self, spec: &Spec) -> String {
+        let later = if spec.verdict == Verdict::NotEnforced { " Not enforced yet." } else { "" };
+        let default = match Value::read(spec.kind, spec.default) {
+            Ok(value) if !value.is_zero() => {
+                format!(" (default {})", default_text(spec.kind, &value))
+            }
+            _ => String::new(),
+        };
+        let more = match spec.name {
+            "controllers" => format!("\nAll controllers: {}", self.controllers.names().join(", ")),
+            "feature-gates" => format!("\nGates with an effect: {}", gates::described()),
+            _ => String::new(),
+        };
+        format!("{}{later}{default}{more}", spec.help)
+    }
+}
+
+fn default_text(kind: Kind, value: &Value) -> String {
+    match kind {
+        Kind::String | Kind::CidrList => format!("{:?}", value.to_string()),
+        _ => value.to_string(),
+    }
+}
+
+fn capitalised(group: &str) -> String {
+    let mut letters = group.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+fn name_column(spec: &Spec) -> String {
+    let short = SHORTHANDS.iter().find(|(_, name)| *name == spec.name);
+    let short = short.map_or_else(|| "      ".to_owned(), |(letter, _)| format!("  -{letter}, "));
+    let separator = if spec.kind == Kind::Bool { "" } else { " " };
+    format!("{short}--{}{separator}{}", spec.name, spec.kind.type_name())
+}
+
+/// A flag's lines: the name, and the text beside it or, where that leaves too little room, below.
+fn row(name: &str, column: usize, text: &str, width: Option<usize>) -> String {
+    let below = width.is_some_and(|width| width < column + NARROWEST);
+    let indent = if below { INDENT_BELOW } else { column };
+    let lines: Vec<String> = text.lines().flat_map(|line| wrapped(line, width, indent)).collect();
+    let margin = format!("\n{:indent$}", "");
+    let text = lines.join(&margin);
+    if below { format!("{name}{margin}{text}\n") } else { format!("{name:column$}{text}\n") }
+}
+
+/// Splits at blanks so that no line goes past `width`, `indent` columns being taken already. A
+/// single word may be longer.
+fn wrapped(text: &str, width: Option<usize>, indent: usize) -> Vec<String> {
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent));
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

@@ -1,0 +1,123 @@
+//! The command line: every flag the program knows, how argv becomes [`Values`], and what is
+//! refused or warned about before anything else happens (`host.md` 1).
+//!
+//! `main` calls [`parse`], prints or runs, then [`validate()`] and [`warnings`]. Nothing here does
+//! network or file I/O.
+
+mod command;
+mod gates;
+mod help;
+mod rates;
+mod removed;
+pub mod table;
+mod terminal;
+mod validate;
+mod version;
+mod warnings;
+
+use std::ffi::OsString;
+use std::fmt;
+
+use ::flags::argv::{self, Argv};
+use ::flags::controllers::Known;
+use ::flags::{Spec, Values, VersionRequest};
+
+pub use gates::release_on_exit;
+pub use rates::{event_rate, work_rate};
+pub use validate::validate;
+pub use version::{VersionInfo, reported_version};
+pub use warnings::warnings;
+
+use help::Help;
+use terminal::Stream;
+
+/// What the command line asks for.
+pub enum Parsed {
+    /// Run with these settings, once [`validate()`] finds nothing.
+    Run(Values),
+    /// Write this, final line break included, to standard output and exit 0.
+    Print(String),
+}
+
+/// A command line that cannot be read. `Display` is the whole text for standard error: usage with
+/// all flag groups, a blank line, one line with the error. Exit code 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageError {
+    usage: String,
+    message: String,
+}
+
+impl UsageError {
+    /// The one error line, without the usage text.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\nError: {}", self.usage, self.message)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// Reads the arguments as [`std::env::args_os`] gives them, the program's name first.
+///
+/// `controller_flags` are the tables of the hosted controllers; together with [`table::GROUPS`]
+/// they are all flags there are.
+///
+/// # Errors
+/// The first argument that is no flag, or a value that breaks its flag's syntax.
+pub fn parse(
+    args: impl IntoIterator<Item = OsString>,
+    controller_flags: &[&'static [Spec]],
+    controllers: &Known,
+    version: &VersionInfo,
+) -> Result<Parsed, UsageError> {
+    let specs: Vec<&'static Spec> =
+        table::GROUPS.iter().chain(controller_flags).flat_map(|group| group.iter()).collect();
+    let help = Help { specs: &specs, controllers, product: version.product };
+    read(args, &specs, &help, version).map_err(|message| UsageError {
+        usage: help.usage(terminal::width(Stream::Stderr)),
+        message: message.replace(['\n', '\r'], " "),
+    })
+}
+
+fn read(
+    args: impl IntoIterator<Item = OsString>,
+    specs: &[&'static Spec],
+    help: &Help<'_>,
+    version: &VersionInfo,
+) -> Result<Parsed, String> {
+    let args = args.into_iter().skip(1).map(text).collect::<Result<Vec<String>, String>>()?;
+    let kind_of = |name: &str| specs.iter().find(|spec| spec.name == name).map(|spec| spec.kind);
+    let Argv { flags, positionals } =
+        argv::normalise(args, kind_of).map_err(|error| error.to_string())?;
+    let given = command::occurrences(specs, flags)?;
+    let values =
+        Values::from_given(specs.iter().copied(), given).map_err(|problem| problem.to_string())?;
+    if values.bool("help") {
+        return Ok(Parsed::Print(help.full(terminal::width(Stream::Stdout))));
+    }
+    if !positionals.is_empty() {
+        let product = version.product;
+        return Err(format!("{product:?} does not take any arguments, got {positionals:?}"));
+    }
+    match values.version_request("version") {
+        VersionRequest::No => Ok(Parsed::Run(values)),
+        VersionRequest::Print => Ok(Parsed::Print(version.line())),
+        VersionRequest::Raw => Ok(Parsed::Print(version.raw())),
+        VersionRequest::Override(wanted) => match version.check_override(wanted) {
+            Ok(()) => Ok(Parsed::Run(values)),
+            Err(message) => Err(message),
+        },
+    }
+}
+
+fn text(argument: OsString) -> Result<String, String> {
+    argument.into_string().map_err(|raw| format!("argument {} is not valid UTF-8", raw.display()))
+}
+
+#[cfg(test)]
+mod tests;

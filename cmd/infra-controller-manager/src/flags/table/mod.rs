@@ -1,0 +1,61 @@
+//! Every flag of kube-controller-manager 1.36 that no hosted controller owns, and ours
+//! (`host.md` 1.3). A table per part of the program; controllers bring their own.
+//!
+//! When a flag gets its implementation its verdict changes here, and only here.
+
+mod accepted;
+mod accepted_storage;
+mod accepted_workloads;
+mod delegation;
+mod generic;
+mod leader;
+mod observing;
+mod program;
+mod serving;
+
+use ::flags::{Kind, Spec, Verdict};
+
+/// Help section of flags without effect.
+pub const ACCEPTED_GROUP: &str = "accepted for compatibility";
+
+/// All tables of this crate.
+pub const GROUPS: &[&[Spec]] = &[
+    generic::FLAGS,
+    leader::FLAGS,
+    serving::FLAGS,
+    delegation::AUTHENTICATION,
+    delegation::AUTHORIZATION,
+    observing::METRICS,
+    observing::LOGS,
+    observing::DEBUGGING,
+    program::FLAGS,
+    accepted::CLOUD,
+    accepted::NODES,
+    accepted::SIGNING,
+    accepted::MISCELLANEOUS,
+    accepted_workloads::WORKLOADS,
+    accepted_workloads::ENDPOINTS,
+    accepted_workloads::HOUSEKEEPING,
+    accepted_workloads::AUTOSCALING,
+    accepted_storage::ATTACHING,
+    accepted_storage::VOLUMES,
+];
+
+const fn accepted(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    help: &'static str,
+) -> Spec {
+    Spec::honoured(ACCEPTED_GROUP, name, kind, default, help).with_verdict(Verdict::Accepted)
+}
+
+const fn not_enforced(
+    group: &'static str,
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    help: &'static str,
+) -> Spec {
+    Spec::honoured(group, name, kind, default, help).with_verdict(Verdict::NotEnforced)
+}

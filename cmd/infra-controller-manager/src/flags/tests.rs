@@ -1,0 +1,61 @@
+//! The whole command line, from argv to problems and warnings.
+
+mod help;
+mod kubeadm;
+mod refused;
+mod stock_flags;
+mod syntax;
+mod tables;
+mod warned;
+
+use super::*;
+use crate::plan;
+
+const VERSION: VersionInfo = VersionInfo {
+    product: "infra-controller-manager",
+    version: "v0.1.0",
+    commit: "0123456789abcdef",
+    rustc: "1.95.0",
+};
+
+fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, UsageError> {
+    let program = OsString::from("infra-controller-manager");
+    let args = std::iter::once(program).chain(args);
+    parse(args, &plan::controller_flags(), &plan::known().unwrap(), &VERSION)
+}
+
+fn read(args: &[&str]) -> Result<Parsed, UsageError> {
+    parsed(args.iter().map(OsString::from))
+}
+
+fn values(args: &[&str]) -> Values {
+    match read(args) {
+        Ok(Parsed::Run(values)) => values,
+        Ok(Parsed::Print(text)) => panic!("{args:?} printed {text}"),
+        Err(error) => panic!("{args:?} was refused: {}", error.message()),
+    }
+}
+
+fn printed(args: &[&str]) -> String {
+    match read(args) {
+        Ok(Parsed::Print(text)) => text,
+        Ok(Parsed::Run(_)) => panic!("{args:?} would run"),
+        Err(error) => panic!("{args:?} was refused: {}", error.message()),
+    }
+}
+
+fn error(args: &[&str]) -> String {
+    match read(args) {
+        Err(error) => error.message().to_owned(),
+        Ok(_) => panic!("{args:?} was accepted"),
+    }
+}
+
+fn problems(args: &[&str]) -> Vec<String> {
+    validate(&values(args)).iter().map(ToString::to_string).collect()
+}
+
+fn specs() -> Vec<&'static Spec> {
+    let controllers = plan::controller_flags();
+    table::GROUPS.iter().chain(&controllers).flat_map(|group| group.iter()).collect()
+}

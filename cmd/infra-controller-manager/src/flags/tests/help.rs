@@ -1,0 +1,101 @@
+use super::*;
+use crate::flags::help::Help;
+
+fn at_width(width: Option<usize>) -> String {
+    let known = plan::known().unwrap();
+    let specs = specs();
+    Help { specs: &specs, controllers: &known, product: VERSION.product }.usage(width)
+}
+
+#[test]
+fn help_is_printed_for_both_forms_and_before_stray_arguments() {
+    for form in [&["--help"][..], &["-h"], &["stray", "-h"], &["-hv2"]] {
+        assert!(printed(form).contains("\nUsage:\n"), "{form:?}");
+    }
+    assert_eq!(error(&["--help", "--xyzzy"]), "unknown flag: --xyzzy");
+    values(&["--help=false"]);
+}
+
+#[test]
+fn groups_stand_in_their_documented_order() {
+    let text = at_width(None);
+    let headings: Vec<&str> = text.lines().filter(|line| line.ends_with(" flags:")).collect();
+    assert_eq!(
+        headings,
+        [
+            "Debugging flags:",
+            "Leader-migration flags:",
+            "Generic flags:",
+            "Secure serving flags:",
+            "Authentication flags:",
+            "Authorization flags:",
+            "Node-ipam-controller flags:",
+            "Metrics flags:",
+            "Logs flags:",
+            "Misc flags:",
+            "Global flags:",
+            "Accepted for compatibility flags:",
+        ]
+    );
+}
+
+#[test]
+fn a_flag_shows_its_type_and_its_default_unless_zero() {
+    let text = at_width(None);
+    let line = |start: &str| {
+        let found = text.lines().find(|line| line.trim_start().starts_with(start));
+        found.unwrap_or_else(|| panic!("no line starts with {start}")).to_owned()
+    };
+    assert!(line("--leader-elect-lease-duration duration ").ends_with("(default 15s)"));
+    assert!(line("--leader-elect-resource-lock string ").ends_with("(default \"leases\")"));
+    assert!(line("--requestheader-group-headers strings ").ends_with("(default [x-remote-group])"));
+    assert!(line("--bind-address ip ").ends_with("(default 0.0.0.0)"));
+    assert!(line("--profiling ").ends_with("Not enforced yet. (default true)"));
+    assert!(!line("--node-cidr-mask-size int32 ").contains("(default"));
+    assert!(line("-v, --v level ").contains("Log level"));
+    assert!(line("-h, --help ").contains("Print this text"));
+}
+
+#[test]
+fn controllers_are_listed_and_deprecated_flags_are_not() {
+    let text = at_width(None);
+    assert!(text.contains("All controllers: node-ipam-controller"));
+    assert!(!text.contains("node-sync-period"));
+}
+
+#[test]
+fn text_is_wrapped_to_the_terminal_only() {
+    let longest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(longest(&at_width(None)) > 150);
+    assert!(longest(&at_width(Some(130))) <= 130);
+    let narrow = at_width(Some(60));
+    let name_alone = "      --requestheader-extra-headers-prefix strings\n          ";
+    assert!(narrow.contains(name_alone), "text moves below the names");
+    for width in 0..30 {
+        assert!(!at_width(Some(width)).is_empty());
+    }
+}
+
+#[test]
+fn version_prints_one_line_and_raw_prints_all() {
+    assert_eq!(printed(&["--version"]), "infra-controller-manager v0.1.0\n");
+    assert_eq!(printed(&["--version=true", "--kube-api-qps=0"]), printed(&["--version"]));
+    let raw = printed(&["--version=raw"]);
+    for fact in ["version: v0.1.0\n", "commit: 0123456789abcdef\n", "rustc: 1.95.0\n"] {
+        assert!(raw.contains(fact), "{raw}");
+    }
+    values(&["--version=false"]);
+}
+
+#[test]
+fn an_override_must_extend_the_real_version() {
+    for version in ["v0.1.0", "v0.1.0-corp", "v0.1.0+meta"] {
+        let values = values(&[&format!("--version={version}")]);
+        assert_eq!(reported_version(&values, &VERSION), version);
+    }
+    for version in ["v9.0.0", "v0.1.00", "v0.1"] {
+        let message = error(&[&format!("--version={version}")]);
+        assert!(message.contains("must extend the real version"), "{message}");
+    }
+    assert_eq!(reported_version(&values(&[]), &VERSION), "v0.1.0");
+}

@@ -1,0 +1,48 @@
+use super::*;
+
+fn warned(args: &[&str]) -> Vec<String> {
+    warnings(&values(args))
+}
+
+#[test]
+fn a_flag_without_effect_warns_even_with_its_default() {
+    let expected = "flags accepted without effect: --concurrent-gc-syncs";
+    assert_eq!(warned(&["--concurrent-gc-syncs=20"]), [expected]);
+}
+
+#[test]
+fn implemented_flags_do_not_warn() {
+    let implemented = ["--kube-api-qps=5", "--secure-port=0", "--v=2", "--cluster-cidr=10.0.0.0/8"];
+    assert_eq!(warned(&implemented), [""; 0]);
+    assert_eq!(warned(&["--enable-leader-migration=false"]), [""; 0]);
+}
+
+#[test]
+fn a_deprecated_flag_warns_on_its_own_line() {
+    let expected = "--node-sync-period is deprecated: the in-tree cloud providers are gone; leave \
+                    it out";
+    assert_eq!(warned(&["--node-sync-period=10s"]), [expected]);
+}
+
+#[test]
+fn feature_gates_without_effect_share_one_line() {
+    let lines = warned(&["--feature-gates=Foo=true,other:LoggingBetaOptions=true,AllBeta=true"]);
+    let expected = "feature gates without effect in this program: Foo=true, \
+                    other:LoggingBetaOptions=true";
+    assert_eq!(lines, [expected]);
+}
+
+#[test]
+fn coordinated_leader_election_is_ignored_aloud() {
+    let lines = warned(&["--feature-gates=CoordinatedLeaderElection=true"]);
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].starts_with("feature gate CoordinatedLeaderElection is ignored"));
+    assert_eq!(warned(&["--feature-gates=CoordinatedLeaderElection=false"]), [""; 0]);
+}
+
+#[test]
+fn an_upstream_controller_turned_off_does_not_warn() {
+    assert_eq!(warned(&["--controllers=*,-tokencleaner"]), [""; 0]);
+    let expected = "controllers not hosted by this program: ttl-controller";
+    assert_eq!(warned(&["--controllers=*,ttl-controller"]), [expected]);
+}

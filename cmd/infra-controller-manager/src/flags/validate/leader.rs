@@ -1,0 +1,96 @@
+//! Leader election: what would lose or share the lease (`host.md` 3.2, 3.6).
+
+use ::flags::{Problem, Values};
+
+const DURATION: &str = "leader-elect-lease-duration";
+const DEADLINE: &str = "leader-elect-renew-deadline";
+const RETRY: &str = "leader-elect-retry-period";
+const LOCK: &str = "leader-elect-resource-lock";
+const NAME: &str = "leader-elect-resource-name";
+const NAMESPACE: &str = "leader-elect-resource-namespace";
+
+/// The lease of the program this one runs beside.
+const STOCK_LEASE: (&str, &str) = ("kube-system", "kube-controller-manager");
+
+pub(super) fn migration(values: &Values, problems: &mut Vec<Problem>) {
+    const WHY: &str = "leader migration cannot move controllers to this program; turn node-ipam \
+                       off in kube-controller-manager with \
+                       --controllers=*,-node-ipam-controller, then start this one";
+    if values.bool("enable-leader-migration") {
+        problems.push(Problem::new("enable-leader-migration", WHY));
+    }
+    if !values.string("leader-migration-config").is_empty() {
+        problems.push(Problem::new("leader-migration-config", WHY));
+    }
+}
+
+/// Without election none of the lease flags does anything, so none is judged.
+pub(super) fn lease(values: &Values, problems: &mut Vec<Problem>) {
+    if !values.bool("leader-elect") {
+        return;
+    }
+    let lock = values.string(LOCK);
+    if lock != "leases" {
+        problems.push(Problem::new(LOCK, format!("{lock:?} is not supported; use leases")));
+    }
+    names(values, problems);
+    timings(values, problems);
+}
+
+fn names(values: &Values, problems: &mut Vec<Problem>) {
+    let (namespace, name) = (values.string(NAMESPACE), values.string(NAME));
+    if !is_dns_name(name, 253, true) {
+        problems.push(Problem::new(NAME, format!("{name:?} is not a valid object name")));
+    }
+    if !is_dns_name(namespace, 63, false) {
+        problems.push(Problem::new(NAMESPACE, format!("{namespace:?} is not a valid namespace")));
+    }
+    if (namespace, name) == STOCK_LEASE && !values.bool("allow-stock-lease-name") {
+        problems.push(Problem::new(
+            NAME,
+            "kube-system/kube-controller-manager is the lease of kube-controller-manager; sharing \
+             it would silently stop the controllers of one of the two programs. Choose another \
+             name, or set --allow-stock-lease-name if kube-controller-manager never runs",
+        ));
+    }
+}
+
+/// The rules of client-go, checked before they can panic anything.
+fn timings(values: &Values, problems: &mut Vec<Problem>) {
+    let before = problems.len();
+    for flag in [DURATION, DEADLINE, RETRY] {
+        let given = values.go_duration(flag);
+        if given.nanos() <= 0 {
+            problems.push(Problem::new(flag, format!("{given} is not greater than zero")));
+        }
+    }
+    if problems.len() > before {
+        return;
+    }
+    let [lease, deadline, retry] = [DURATION, DEADLINE, RETRY].map(|f| values.go_duration(f));
+    if lease.nanos() < 1_000_000_000 {
+        problems.push(Problem::new(DURATION, format!("{lease} is less than 1s")));
+    }
+    if lease <= deadline {
+        let rule = format!("{lease} is not greater than --{DEADLINE} ({deadline})");
+        problems.push(Problem::new(DURATION, rule));
+    }
+    // More than 1.2 times: one retry, late by its jitter, must fit in.
+    if i128::from(deadline.nanos()) * 5 <= i128::from(retry.nanos()) * 6 {
+        let rule = format!("{deadline} is not greater than 1.2 times --{RETRY} ({retry})");
+        problems.push(Problem::new(DEADLINE, rule));
+    }
+}
+
+/// Lower-case letters, digits and `-`, ends alphanumeric; with `dotted`, several such joined by
+/// dots.
+fn is_dns_name(text: &str, longest: usize, dotted: bool) -> bool {
+    let label = |label: &str| {
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !label.is_empty()
+            && label.chars().all(inner)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    text.len() <= longest && if dotted { text.split('.').all(label) } else { label(text) }
+}

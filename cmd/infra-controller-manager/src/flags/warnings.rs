@@ -1,0 +1,56 @@
+//! What deserves a warning although the program starts (`host.md` 1.2, 1.4).
+
+use ::flags::{Spec, Values, Verdict, controllers};
+
+use super::gates;
+
+/// The warnings of a command line, in the order to log them. Flags without effect make exactly one
+/// line however many they are; defaults never warn.
+pub fn warnings(values: &Values) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(without_effect(values));
+    for spec in values.explicit() {
+        if let Verdict::Deprecated(why) = spec.verdict {
+            lines.push(format!("--{} is deprecated: {why}", spec.name));
+        }
+    }
+    lines.extend(feature_gates(values));
+    if gates::setting(values, gates::COORDINATED_ELECTION) == Some(true) {
+        lines.push(format!(
+            "feature gate {} is ignored: coordinated leader election is not built; the lease is \
+             campaigned for directly",
+            gates::COORDINATED_ELECTION
+        ));
+    }
+    lines
+}
+
+/// The one line about flags and controllers that change nothing.
+fn without_effect(values: &Values) -> Option<String> {
+    let of = |wanted: Verdict| {
+        let names = values.explicit().filter(|spec| spec.verdict == wanted).map(dashed);
+        names.collect::<Vec<String>>().join(", ")
+    };
+    let not_hosted = controllers::not_hosted(values.strings("controllers")).join(", ");
+    let parts = [
+        ("flags accepted without effect", of(Verdict::Accepted)),
+        ("flags not enforced yet", of(Verdict::NotEnforced)),
+        ("controllers not hosted by this program", not_hosted),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| format!("{what}: {names}"))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn dashed(spec: &Spec) -> String {
+    format!("--{}", spec.name)
+}
+
+fn feature_gates(values: &Values) -> Option<String> {
+    let ignored = gates::without_effect(values);
+    let line = format!("feature gates without effect in this program: {}", ignored.join(", "));
+    (!ignored.is_empty()).then_some(line)
+}

@@ -1,0 +1,103 @@
+//! The command: flags, wiring and exit codes. What the program does lives in the crates of `pkg/`.
+
+pub mod build;
+pub mod controllers;
+pub mod flags;
+mod leading;
+pub mod plan;
+pub mod process;
+mod signals;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use logging::{Format, LogHandle, LogOptions};
+use tracing::{error, info, warn};
+
+use crate::flags::Parsed;
+use crate::plan::Plan;
+
+/// Runs the program: 0 after help, version or a requested stop, else 1 (`host.md` 9.2).
+pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Exit::Usage(text)) => {
+            // Nothing can be done about a closed stderr.
+            let _closed = std::io::stderr().write_all(text.as_bytes());
+            ExitCode::FAILURE
+        }
+        Err(Exit::Logged) => ExitCode::FAILURE,
+    }
+}
+
+enum Exit {
+    /// Text for stderr, before there is a log.
+    Usage(String),
+    /// The reason is in the log.
+    Logged,
+}
+
+fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
+    let known = plan::known().map_err(|error| Exit::Usage(format!("{error}\n")))?;
+    let parsed = flags::parse(args, &plan::controller_flags(), &known, &build::INFO)
+        .map_err(|error| Exit::Usage(format!("{error}\n")))?;
+    let values = match parsed {
+        Parsed::Print(text) => {
+            let _closed = std::io::stdout().write_all(text.as_bytes());
+            return Ok(());
+        }
+        Parsed::Run(values) => values,
+    };
+    let _log = start_logging(&values)?;
+    for (name, value) in values.effective() {
+        info!(v = 1, "FLAG: --{name}={value:?}");
+    }
+    let plan = Plan::new(&values, &known).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(|p| format!("error: {p}\n")).collect();
+        Exit::Usage(lines.concat())
+    })?;
+    info!(version = %plan.version, commit = build::INFO.commit, "Starting {}", build::PRODUCT);
+    for warning in &plan.warnings {
+        warn!("{warning}");
+    }
+    for (name, reason) in &plan.idle {
+        info!(logger = *name, reason, "Controller has nothing to do");
+    }
+    serve(plan)
+}
+
+fn start_logging(values: &::flags::Values) -> Result<LogHandle, Exit> {
+    let options = LogOptions {
+        format: match values.string("logging-format") {
+            "json" => Format::Json,
+            _ => Format::Text,
+        },
+        verbosity: u8::try_from(values.int("v")).unwrap_or(u8::MAX),
+        vmodule: vmodule(values.string("vmodule")),
+    };
+    logging::install(&options).map_err(|error| Exit::Usage(format!("error: {error}\n")))
+}
+
+/// `pattern=N,…`; the syntax was checked when the flag was read.
+fn vmodule(text: &str) -> Vec<(String, u8)> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(pattern, level)| (pattern.into(), level.parse().unwrap_or(u8::MAX))).collect()
+}
+
+fn serve(plan: Plan) -> Result<(), Exit> {
+    // Two providers may be compiled in, and rustls refuses to choose. Failing means one is set.
+    let _set = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        error!(err = %error, "Cannot start the async runtime");
+        Exit::Logged
+    })?;
+    let ended = runtime.block_on(process::run(plan));
+    // Nothing that is still running may delay the end, least of all after a lost lease.
+    runtime.shutdown_background();
+    ended.map_err(|error| {
+        error!("{error:#}");
+        Exit::Logged
+    })
+}

@@ -1,0 +1,183 @@
+//! From flag values to what is to run. No I/O; every problem is found before anything starts.
+
+use std::time::Duration;
+
+use ::flags::controllers::{self, Known, Selection};
+use ::flags::{Problem, Spec, Values};
+use client::ClientOptions;
+use election::ElectionConfig;
+use manager::{Plan as ControllerPlan, Planned};
+use serving::ServingOptions;
+
+use crate::build;
+use crate::controllers::ALL;
+use crate::flags::{event_rate, release_on_exit, reported_version, work_rate};
+
+/// Everything that the command line decides.
+pub struct Plan {
+    /// What to run once leading.
+    pub controllers: Vec<Planned>,
+    /// For the log: enabled controllers without work, and those turned off.
+    pub idle: Vec<(&'static str, String)>,
+    /// For the log.
+    pub warnings: Vec<String>,
+    /// `None` with `--leader-elect=false`.
+    pub election: Option<ElectionConfig>,
+    /// Whether a clean exit gives the lease back.
+    pub release_on_exit: bool,
+    /// What to call this version.
+    pub version: String,
+    /// Where the API server is.
+    pub client: ClientOptions,
+    /// What to serve, and where; `None` with `--secure-port=0`.
+    pub serving: Option<ServingOptions>,
+    /// `--use-service-account-credentials`.
+    pub service_accounts: bool,
+    /// For each controller's client.
+    pub work_rate: (f64, u32),
+    /// For the client that sends events.
+    pub event_rate: (f64, u32),
+    /// `--controller-start-interval`.
+    pub start_interval: Duration,
+    /// `--controller-shutdown-timeout`.
+    pub shutdown_timeout: Duration,
+    /// Bounds one write of a controller.
+    pub patch_timeout: Duration,
+}
+
+/// The names that `--controllers` may use.
+///
+/// # Errors
+/// Two controllers share a name: a mistake in [`ALL`].
+pub fn known() -> Result<Known, controllers::RegistryError> {
+    let controllers = ALL.iter().map(|controller| controllers::Controller {
+        name: controller.name(),
+        aliases: controller.aliases(),
+        on_by_default: true,
+    });
+    Known::new(controllers.collect(), Vec::new())
+}
+
+/// The flags that the controllers own.
+pub fn controller_flags() -> Vec<&'static [Spec]> {
+    ALL.iter().map(|controller| controller.flags()).collect()
+}
+
+impl Plan {
+    /// Judges all values.
+    ///
+    /// # Errors
+    /// Every problem of every part.
+    pub fn new(values: &Values, known: &Known) -> Result<Self, Vec<Problem>> {
+        let mut problems = crate::flags::validate(values);
+        let mut warnings = crate::flags::warnings(values);
+        let selection = known.select(values.strings("controllers"));
+        if let Err(bad) = &selection {
+            problems.push(Problem::new("controllers", bad.to_string()));
+        }
+        let mut idle = Vec::new();
+        let planned =
+            configure(values, selection.ok().as_ref(), &mut idle, &mut warnings, &mut problems);
+        let version = reported_version(values, &build::INFO);
+        let election = values.bool("leader-elect").then(|| election_config(values));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(Self {
+            controllers: planned,
+            idle,
+            warnings,
+            patch_timeout: patch_timeout(election.as_ref()),
+            election,
+            release_on_exit: release_on_exit(values),
+            client: client_options(values, &version),
+            version,
+            serving: serving_options(values),
+            service_accounts: values.bool("use-service-account-credentials"),
+            work_rate: work_rate(values),
+            event_rate: event_rate(values),
+            start_interval: values.duration("controller-start-interval"),
+            shutdown_timeout: values.duration("controller-shutdown-timeout"),
+        })
+    }
+}
+
+/// Without a selection, because the list is wrong, every controller is asked for its problems.
+fn configure(
+    values: &Values,
+    selection: Option<&Selection>,
+    idle: &mut Vec<(&'static str, String)>,
+    warnings: &mut Vec<String>,
+    problems: &mut Vec<Problem>,
+) -> Vec<Planned> {
+    let mut planned = Vec::new();
+    for controller in ALL {
+        let name = controller.name();
+        if selection.is_some_and(|selection| !selection.is_enabled(name)) {
+            idle.push((name, "turned off by --controllers".into()));
+            continue;
+        }
+        match controller.configure(values) {
+            Err(found) => problems.extend(found),
+            Ok(setup) => {
+                warnings.extend(setup.warnings);
+                match setup.plan {
+                    ControllerPlan::Idle { reason } => idle.push((name, reason)),
+                    ControllerPlan::Run(runner) => planned.push(Planned {
+                        name,
+                        alias: controller.aliases().first().copied().unwrap_or(name),
+                        runner,
+                    }),
+                }
+            }
+        }
+    }
+    planned
+}
+
+fn election_config(values: &Values) -> ElectionConfig {
+    ElectionConfig {
+        namespace: values.string("leader-elect-resource-namespace").into(),
+        name: values.string("leader-elect-resource-name").into(),
+        identity: build::identity(),
+        lease_duration: values.duration("leader-elect-lease-duration"),
+        renew_deadline: values.duration("leader-elect-renew-deadline"),
+        retry_period: values.duration("leader-elect-retry-period"),
+    }
+}
+
+/// The time that is certain to lie between a leader's last renewal and the next leader's first
+/// write, at most 5 s (`node-ipam.md` 1.2).
+fn patch_timeout(election: Option<&ElectionConfig>) -> Duration {
+    const LONGEST: Duration = Duration::from_secs(5);
+    election.map_or(LONGEST, |election| {
+        election.lease_duration.saturating_sub(election.renew_deadline).min(LONGEST)
+    })
+}
+
+fn client_options(values: &Values, version: &str) -> ClientOptions {
+    let given = |name| Some(values.string(name)).filter(|text| !text.is_empty());
+    ClientOptions {
+        kubeconfig: given("kubeconfig").map(Into::into),
+        master: given("master").map(Into::into),
+        product: build::PRODUCT.into(),
+        version: version.into(),
+        commit: build::INFO.commit.into(),
+    }
+}
+
+fn serving_options(values: &Values) -> Option<ServingOptions> {
+    let port = u16::try_from(values.int("secure-port")).ok().filter(|port| *port != 0)?;
+    let path = |name| Some(values.string(name)).filter(|text| !text.is_empty()).map(Into::into);
+    Some(ServingOptions {
+        bind_address: values.ip("bind-address"),
+        port,
+        cert_dir: path("cert-dir"),
+        tls_cert_file: path("tls-cert-file"),
+        tls_private_key_file: path("tls-private-key-file"),
+        disable_http2: values.bool("disable-http2-serving"),
+        http2_max_streams: u32::try_from(values.int("http2-max-streams-per-connection"))
+            .unwrap_or_default(),
+        permit_port_sharing: values.bool("permit-port-sharing"),
+    })
+}

@@ -1,0 +1,238 @@
+//! The life of the process: serve, lead, run the controllers, stop in order (`host.md` 3.1, 9.1).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use client::{Clients, Fence, Identity, Profile, Throttle, ThrottleMetrics};
+use election::Elector;
+use events::{Broadcaster, EventMetrics};
+use manager::{Ended, Host, HostOptions};
+use prometheus::Registry;
+use serving::{BuildInfo, Endpoints, Health, Routes, ServeError, Server};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use crate::plan::Plan;
+use crate::{build, leading, signals};
+
+/// What writes under way get after leadership is lost (`host.md` 3.3).
+const LOST_GRACE: Duration = Duration::from_secs(1);
+/// For the last events of a standby or a stopping leader.
+const EVENT_FLUSH: Duration = Duration::from_secs(2);
+
+const BUILD: BuildInfo = BuildInfo {
+    version: build::INFO.version,
+    commit: build::INFO.commit,
+    rustc: build::INFO.rustc,
+    k8s_compat: build::KUBERNETES,
+};
+
+/// Why the process ends without being asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum Fatal {
+    /// Another process may lead by now.
+    #[error("leaderelection lost: {0}")]
+    LeadershipLost(String),
+    /// The lease is left to expire.
+    #[error("controllers did not stop in time: {}; the lease is left to expire", .0.join(", "))]
+    ShutdownTimedOut(Vec<&'static str>),
+}
+
+/// Runs until a signal asks for the end.
+///
+/// # Errors
+/// Everything for which the exit code is 1.
+pub async fn run(mut plan: Plan) -> Result<()> {
+    let shutdown = signals::shutdown().context("cannot install signal handlers")?;
+    let registry = Registry::new();
+    let health = Health::new();
+    serving::register_process_metrics(&registry, &BUILD)?;
+    let serving = Serving::start(&mut plan, &health, &registry).await?;
+    let clients = Clients::load(&plan.client, &registry).await?;
+    info!(server = clients.server(), "Using API server");
+    let events = Events::start(&plan, &clients, &registry)?;
+    let fence = if plan.election.is_some() { Fence::closed() } else { Fence::always_open() };
+    let identity = plan.election.as_ref().map_or_else(build::identity, |e| e.identity.clone());
+    let options = HostOptions {
+        clients: clients.clone(),
+        registry: registry.clone(),
+        health: health.clone(),
+        fence: fence.clone(),
+        product: build::PRODUCT,
+        identity,
+        service_accounts: plan.service_accounts,
+        work_rate: plan.work_rate,
+        throttle_metrics: events.throttle_metrics.clone(),
+        event_client: events.client.clone(),
+        event_metrics: events.metrics.clone(),
+        start_interval: plan.start_interval,
+        shutdown_timeout: plan.shutdown_timeout,
+        patch_timeout: plan.patch_timeout,
+    };
+    let draining = Arc::new(AtomicBool::new(false));
+    let stopping = draining.clone();
+    let ready = Endpoints { livez: false, readyz: true, healthz: false };
+    health.add("shutdown", ready, move || {
+        if stopping.load(Ordering::Relaxed) {
+            return Err("the process is stopping".into());
+        }
+        Ok(())
+    });
+    let outcome = match plan.election.clone() {
+        None => {
+            warn!(
+                "Leader election is off: a second replica would give out the same pod CIDRs again"
+            );
+            alone(&options, plan, &shutdown, &draining).await
+        }
+        Some(config) => {
+            let elector = leading::spawn(config, &clients, &registry, &health, fence, &events)?;
+            led(&options, plan, elector, &shutdown, &draining).await
+        }
+    };
+    events.broadcaster.flush(EVENT_FLUSH).await;
+    serving.stop().await;
+    outcome
+}
+
+async fn alone(
+    options: &HostOptions,
+    plan: Plan,
+    shutdown: &CancellationToken,
+    draining: &AtomicBool,
+) -> Result<()> {
+    let host = Host::start(options, plan.controllers)?;
+    shutdown.cancelled().await;
+    draining.store(true, Ordering::Relaxed);
+    match host.stop().await {
+        Ended::TimedOut(names) => Err(Fatal::ShutdownTimedOut(names).into()),
+        Ended::Clean | Ended::UnknownWrites(_) => Ok(()),
+    }
+}
+
+async fn led(
+    options: &HostOptions,
+    plan: Plan,
+    elector: Elector,
+    shutdown: &CancellationToken,
+    draining: &AtomicBool,
+) -> Result<()> {
+    let inherited = tokio::select! {
+        inherited = leading::acquired(&elector) => inherited?,
+        () = shutdown.cancelled() => {
+            draining.store(true, Ordering::Relaxed);
+            elector.abandon();
+            return Ok(());
+        }
+    };
+    if inherited {
+        // The dead leader's last write may still be on its way to the server; the controllers'
+        // first list must come after it (node-ipam.md 5.4).
+        info!(pause = ?plan.patch_timeout, "Taking over from a leader that did not release its lease");
+        tokio::select! {
+            () = tokio::time::sleep(plan.patch_timeout) => {}
+            lost = leading::lost(&elector) => return Err(Fatal::LeadershipLost(lost).into()),
+            () = shutdown.cancelled() => {}
+        }
+    }
+    let host = Host::start(options, plan.controllers)?;
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        lost = leading::lost(&elector) => {
+            let _stopped = tokio::time::timeout(LOST_GRACE, host.stop()).await;
+            return Err(Fatal::LeadershipLost(lost).into());
+        }
+    }
+    draining.store(true, Ordering::Relaxed);
+    let ended = tokio::select! {
+        ended = host.stop() => ended,
+        lost = leading::lost(&elector) => return Err(Fatal::LeadershipLost(lost).into()),
+    };
+    give_back(ended, elector, plan.release_on_exit).await
+}
+
+/// Releases the lease only when nothing of ours can be written any more.
+async fn give_back(ended: Ended, elector: Elector, release: bool) -> Result<()> {
+    match ended {
+        Ended::Clean if release => {
+            // How it went is in the elector's log; the next leader copes with either.
+            let _released = elector.release().await;
+            Ok(())
+        }
+        Ended::Clean => {
+            elector.abandon();
+            Ok(())
+        }
+        Ended::UnknownWrites(count) => {
+            warn!(
+                count,
+                "The server may yet carry out writes of unknown outcome: the lease is not released but left to expire"
+            );
+            elector.abandon();
+            Ok(())
+        }
+        Ended::TimedOut(names) => {
+            elector.abandon();
+            Err(Fatal::ShutdownTimedOut(names).into())
+        }
+    }
+}
+
+/// The HTTPS server and its task.
+struct Serving {
+    stop: CancellationToken,
+    task: Option<JoinHandle<Result<(), ServeError>>>,
+}
+
+impl Serving {
+    async fn start(plan: &mut Plan, health: &Health, registry: &Registry) -> Result<Self> {
+        let stop = CancellationToken::new();
+        let Some(options) = plan.serving.take() else { return Ok(Self { stop, task: None }) };
+        let server = Server::bind(&options).await?;
+        let routes = Routes { health: health.clone(), registry: registry.clone(), version: BUILD };
+        let task = tokio::spawn(server.serve(routes, stop.clone()));
+        Ok(Self { stop, task: Some(task) })
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        let Some(task) = self.task else { return };
+        match task.await {
+            Ok(Ok(())) => {}
+            Ok(Err(failed)) => error!(err = %failed, "Serving ended badly"),
+            Err(panicked) => error!(err = %panicked, "Serving ended badly"),
+        }
+    }
+}
+
+/// Events of the process itself, and what the controllers' recorders share with it.
+pub(crate) struct Events {
+    pub(crate) client: kube::Client,
+    pub(crate) metrics: EventMetrics,
+    pub(crate) throttle_metrics: ThrottleMetrics,
+    pub(crate) recorder: events::Recorder,
+    broadcaster: Broadcaster,
+}
+
+impl Events {
+    fn start(plan: &Plan, clients: &Clients, registry: &Registry) -> Result<Self> {
+        let throttle_metrics = ThrottleMetrics::new(registry)?;
+        let metrics = EventMetrics::new(registry)?;
+        let (qps, burst) = plan.event_rate;
+        let client = clients.build(Profile {
+            agent: "events".into(),
+            throttle: Throttle::new("events", qps, burst, &throttle_metrics)?,
+            fence: None,
+            retry: false,
+            identity: Identity::Root,
+            own_connection: false,
+        })?;
+        let identity = plan.election.as_ref().map(|e| e.identity.clone()).unwrap_or_default();
+        let (recorder, broadcaster) =
+            events::start(client.clone(), build::PRODUCT, &identity, metrics.clone());
+        Ok(Self { client, metrics, throttle_metrics, recorder, broadcaster })
+    }
+}
