@@ -1,22 +1,57 @@
-//! The encoding of lists and watches: JSON (`README.md` decision 6). Another encoding replaces
-//! this file and [`crate::lines`], nothing else.
+//! The encodings of lists and watches, and what comes out of them whatever the encoding.
 //!
-//! Lines go straight into the slim type. `type` precedes `object` in what the API server writes,
-//! so serde picks the variant first and never buffers the object.
+//! A type that the API server has protobuf of is asked for in it, JSON otherwise; the answer says
+//! which it is, so a proxy or an old server that answers in JSON is understood as well.
 
-use std::borrow::Cow;
+mod json;
+mod protobuf;
 
-use model::{Cached, resource_version};
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use model::Cached;
 
 use crate::fault::Fault;
 
-/// Value of the `Accept` header.
-pub(crate) const MEDIA_TYPE: &str = "application/json";
+const JSON: &str = "application/json";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json;q=0.9";
+const PROTOBUF_STREAM: &str =
+    "application/vnd.kubernetes.protobuf;stream=watch,application/json;q=0.9";
 
-/// One line of a watch.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "type", content = "object", rename_all = "UPPERCASE")]
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Json,
+    Protobuf,
+}
+
+impl Encoding {
+    /// What an answer says of itself; silence is JSON.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        match kind {
+            Some(kind) if kind.starts_with("application/vnd.kubernetes.protobuf") => Self::Protobuf,
+            _ => Self::Json,
+        }
+    }
+}
+
+/// Values of the `Accept` header for lists and watches of a type.
+pub(crate) struct Accept {
+    pub(crate) page: &'static str,
+    pub(crate) stream: &'static str,
+}
+
+impl Accept {
+    pub(crate) fn of<T: Cached>() -> Self {
+        match T::FROM_PROTOBUF {
+            Some(_) => Self { page: PROTOBUF, stream: PROTOBUF_STREAM },
+            None => Self { page: JSON, stream: JSON },
+        }
+    }
+}
+
+/// One message of a watch.
+#[derive(Debug)]
 pub(crate) enum Event<T> {
     Added(T),
     Modified(T),
@@ -26,135 +61,54 @@ pub(crate) enum Event<T> {
 }
 
 /// How far the server has got; sent about once a minute, and at the end of a streamed list.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bookmark {
-    metadata: BookmarkMeta,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct BookmarkMeta {
-    #[serde(deserialize_with = "resource_version")]
-    resource_version: u64,
-    #[serde(default)]
-    annotations: Option<BookmarkAnnotations>,
-}
-
-#[derive(Debug, Deserialize)]
-struct BookmarkAnnotations {
-    #[serde(default, rename = "k8s.io/initial-events-end")]
-    initial_events_end: Option<String>,
-}
-
-impl Bookmark {
-    pub(crate) fn version(&self) -> u64 {
-        self.metadata.resource_version
-    }
-
+    pub(crate) version: u64,
     /// The streamed list is complete.
-    pub(crate) fn ends_list(&self) -> bool {
-        let annotations = self.metadata.annotations.as_ref();
-        annotations.and_then(|a| a.initial_events_end.as_deref()) == Some("true")
-    }
+    pub(crate) ends_list: bool,
 }
 
 /// The API server's own words about a failure.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) code: u16,
-    #[serde(deserialize_with = "null_as_empty")]
     pub(crate) reason: String,
-    #[serde(deserialize_with = "null_as_empty")]
     pub(crate) message: String,
 }
 
 /// One page of a list.
-#[derive(Debug, Deserialize)]
-#[serde(bound = "T: DeserializeOwned")]
+#[derive(Debug)]
 pub(crate) struct Page<T> {
-    metadata: PageMeta,
-    #[serde(deserialize_with = "null_as_empty")]
+    pub(crate) version: u64,
+    /// Token of the next page, if there is one.
+    pub(crate) next: Option<String>,
     pub(crate) items: Vec<T>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PageMeta {
-    #[serde(deserialize_with = "resource_version")]
-    resource_version: u64,
-    #[serde(default, rename = "continue")]
-    next: Option<String>,
-}
-
-impl<T> Page<T> {
-    pub(crate) fn version(&self) -> u64 {
-        self.metadata.resource_version
+/// Reads one message of a watch.
+pub(crate) fn event<T: Cached>(encoding: Encoding, message: &[u8]) -> Result<Event<T>, Fault> {
+    match encoding {
+        Encoding::Json => json::event(message),
+        Encoding::Protobuf => protobuf::event(message),
     }
-
-    /// Token of the next page, if there is one.
-    pub(crate) fn next(&mut self) -> Option<String> {
-        self.metadata.next.take().filter(|token| !token.is_empty())
-    }
-}
-
-fn null_as_empty<'de, D, V>(from: D) -> Result<V, D::Error>
-where
-    D: Deserializer<'de>,
-    V: Deserialize<'de> + Default,
-{
-    Ok(Option::deserialize(from)?.unwrap_or_default())
-}
-
-/// Reads one line of a watch, without its newline.
-pub(crate) fn event<T: Cached>(line: &[u8]) -> Result<Event<T>, Fault> {
-    read(line).map_err(|cause| Fault::Undecodable { object: object_of(line), cause })
 }
 
 /// Reads one page of a list.
-pub(crate) fn page<T: Cached>(body: &[u8]) -> Result<Page<T>, Fault> {
-    read(body).map_err(|cause| Fault::Undecodable { object: "a page of the list".into(), cause })
+pub(crate) fn page<T: Cached>(encoding: Encoding, body: &[u8]) -> Result<Page<T>, Fault> {
+    match encoding {
+        Encoding::Json => json::page(body),
+        Encoding::Protobuf => protobuf::page(body),
+    }
 }
 
 /// Reads the body of a failed request; a proxy on the way may have written anything.
-pub(crate) fn status(body: &[u8]) -> Status {
-    read(body).unwrap_or_else(|_| {
+pub(crate) fn status(encoding: Encoding, body: &[u8]) -> Status {
+    let read = match encoding {
+        Encoding::Json => json::status(body),
+        Encoding::Protobuf => protobuf::status(body),
+    };
+    read.unwrap_or_else(|| {
         let text = String::from_utf8_lossy(body);
         Status { message: text.chars().take(200).collect(), ..Status::default() }
     })
 }
-
-fn read<V: DeserializeOwned>(json: &[u8]) -> Result<V, serde_json::Error> {
-    serde_json::from_slice(json)
-}
-
-/// Whose line it is that cannot be read, as far as that can be read.
-fn object_of(line: &[u8]) -> String {
-    #[derive(Deserialize)]
-    struct Line<'a> {
-        #[serde(borrow)]
-        object: Object<'a>,
-    }
-    #[derive(Deserialize)]
-    struct Object<'a> {
-        #[serde(borrow)]
-        metadata: Meta<'a>,
-    }
-    #[derive(Deserialize)]
-    struct Meta<'a> {
-        #[serde(borrow, default)]
-        namespace: Option<Cow<'a, str>>,
-        #[serde(borrow)]
-        name: Cow<'a, str>,
-    }
-    match serde_json::from_slice::<Line<'_>>(line) {
-        Ok(Line { object: Object { metadata: Meta { namespace: Some(namespace), name } } }) => {
-            format!("object \"{namespace}/{name}\"")
-        }
-        Ok(line) => format!("object {:?}", line.object.metadata.name),
-        Err(_) => format!("a line of {} bytes", line.len()),
-    }
-}
-
-#[cfg(test)]
-mod tests;

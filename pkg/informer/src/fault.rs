@@ -20,9 +20,9 @@ pub(crate) enum Fault {
     #[error("cannot list or watch: the API server answers {code} {reason}: {message}")]
     Status { code: u16, reason: String, message: String, retry_after: Duration },
     #[error("cannot read {object}: {cause}; the whole collection is listed again until it can be")]
-    Undecodable { object: String, cause: serde_json::Error },
-    #[error("cannot take a line of more than {0} bytes")]
-    LineTooLong(usize),
+    Undecodable { object: String, cause: Box<dyn Error + Send + Sync> },
+    #[error("cannot take a message of more than {0} bytes")]
+    MessageTooLong(usize),
     /// A streamed list broke off before its last bookmark.
     #[error("cannot complete the list: the stream ended early")]
     Incomplete,
@@ -74,7 +74,7 @@ impl Fault {
             Self::Status { code: 429, .. } => "throttled",
             Self::Status { code: 500.., .. } => "server_error",
             Self::Status { .. } => "refused",
-            Self::Undecodable { .. } | Self::LineTooLong(_) => "undecodable",
+            Self::Undecodable { .. } | Self::MessageTooLong(_) => "undecodable",
             Self::Incomplete => "incomplete",
             Self::ShortWatch => "short_watch",
             Self::Past { .. } => "past",

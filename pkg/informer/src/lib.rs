@@ -31,8 +31,9 @@
 //! | `reflector.rs` | the state machine: list, watch, and what follows each failure |
 //! | `list.rs` | a consistent list, streamed or in pages |
 //! | `staged.rs` | what a list has brought so far |
-//! | `stream.rs`, `lines.rs` | an open watch, cut into lines without copying |
-//! | `decode.rs` | the encoding, the one place that knows it is JSON |
+//! | `stream.rs` | an open watch |
+//! | `splitter.rs` | cuts it into messages without copying: `lines.rs` for JSON, `messages.rs` for protobuf |
+//! | `decode.rs` | the encodings: `json.rs` and `protobuf.rs` |
 //! | `request.rs` | the requests |
 //! | `fault.rs`, `backoff.rs` | what can go wrong, and how long to wait then |
 //! | `metrics.rs` | the `icm_informer_*` metrics |
@@ -44,11 +45,13 @@ mod fault;
 mod informer;
 mod lines;
 mod list;
+mod messages;
 mod metrics;
 mod reflector;
 mod request;
 #[cfg(test)]
 mod script;
+mod splitter;
 mod staged;
 mod store;
 mod stream;

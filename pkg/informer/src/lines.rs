@@ -4,9 +4,7 @@ use bytes::Bytes;
 use memchr::memchr;
 
 use crate::fault::Fault;
-
-/// No object is larger: etcd takes 1.5 MiB, and JSON can be a few times its stored form.
-const LONGEST: usize = 32 << 20;
+use crate::splitter::LONGEST;
 
 /// Give it a frame, take lines until there is none, give it the next.
 #[derive(Default)]
@@ -37,7 +35,7 @@ impl LineSplitter {
         let Some(length) = memchr(b'\n', &self.frame[self.at..]) else {
             self.hold_rest();
             return if self.held.len() > LONGEST {
-                Err(Fault::LineTooLong(LONGEST))
+                Err(Fault::MessageTooLong(LONGEST))
             } else {
                 Ok(None)
             };

@@ -85,15 +85,15 @@ impl Lister {
 
 async fn streamed<T: Cached>(shared: &Shared<T>, lifetime: Duration) -> Result<Listed<T>, Fault> {
     shared.metrics.watches.inc();
-    let request = request::streamed_list(T::PATH, lifetime)?;
+    let request = request::streamed_list::<T>(lifetime)?;
     let mut stream = Stream::<T>::open(&shared.client, request, lifetime).await?;
     let mut staged = Staged::new(&shared.store);
     loop {
         match stream.next(PATIENCE).await? {
             Some(Event::Added(object) | Event::Modified(object)) => staged.insert(object),
             Some(Event::Deleted(object)) => staged.remove(&object),
-            Some(Event::Bookmark(mark)) if mark.ends_list() => {
-                let (objects, version) = (staged.into_objects(), mark.version());
+            Some(Event::Bookmark(mark)) if mark.ends_list => {
+                let (objects, version) = (staged.into_objects(), mark.version);
                 return Ok(Listed { objects, version, stream: Some(stream) });
             }
             Some(Event::Bookmark(_)) => {}
@@ -107,12 +107,12 @@ async fn paged<T: Cached>(shared: &Shared<T>) -> Result<Listed<T>, Fault> {
     let mut staged = Staged::new(&shared.store);
     let (mut version, mut token) = (None, None::<String>);
     loop {
-        let request = request::page(T::PATH, token.as_deref())?;
-        let body = stream::fetch(&shared.client, request).await?;
-        let mut page = decode::page::<T>(&body)?;
+        let request = request::page::<T>(token.as_deref())?;
+        let (encoding, body) = stream::fetch(&shared.client, request).await?;
+        let page = decode::page::<T>(encoding, &body)?;
         // All pages show the state of the first one, and name it.
-        let version = *version.get_or_insert(page.version());
-        token = page.next();
+        let version = *version.get_or_insert(page.version);
+        token = page.next;
         page.items.into_iter().for_each(|object| staged.insert(object));
         if token.is_none() {
             return Ok(Listed { objects: staged.into_objects(), version, stream: None });

@@ -102,7 +102,7 @@ impl<T: Cached> Reflector<T> {
     async fn open(&mut self) -> State<T> {
         self.shared.metrics.watches.inc();
         let lifetime = lifetime();
-        let request = request::watch_from(T::PATH, lifetime, self.shared.version());
+        let request = request::watch_from::<T>(lifetime, self.shared.version());
         let opened = match request {
             Ok(request) => Stream::open(&self.shared.client, request, lifetime).await,
             Err(error) => Err(error.into()),
@@ -160,7 +160,7 @@ impl<T: Cached> Reflector<T> {
                 self.shared.store.remove(object);
                 version
             }
-            Event::Bookmark(mark) => mark.version(),
+            Event::Bookmark(mark) => mark.version,
             Event::Error(_) => return,
         };
         self.shared.advance(version);

@@ -46,7 +46,7 @@ impl<T: Cached> Store<T> {
 
     pub(crate) fn subscribe(&self, handler: Handler<T>) {
         let mut handlers = self.handlers.lock();
-        for object in self.objects.read().values() {
+        for object in in_order(&self.objects.read()) {
             handler(Delta::Added(object));
         }
         handlers.push(handler);
@@ -93,10 +93,18 @@ impl<T: Cached> Store<T> {
         for gone in old.values().filter(|gone| !new.contains_key(gone.key())) {
             deliver(&handlers, || Delta::Deleted(gone));
         }
-        for (key, object) in new.iter() {
-            deliver_change(&handlers, old.get(key), object);
+        for object in in_order(&new) {
+            deliver_change(&handlers, old.get(object.key()), object);
         }
     }
+}
+
+/// In the order of keys, as the API server lists: what a controller does with a list is then the
+/// same after every restart.
+fn in_order<T: Cached>(objects: &Objects<T>) -> Vec<&Arc<T>> {
+    let mut objects: Vec<_> = objects.values().collect();
+    objects.sort_unstable_by(|a, b| a.key().cmp(b.key()));
+    objects
 }
 
 /// Version of the copy we have, less than any when there is none.

@@ -1,4 +1,4 @@
-//! Answers of the API server: an open watch read line by line, a page read whole.
+//! Answers of the API server: an open watch read message by message, a page read whole.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use kube::client::Body;
 use model::Cached;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::decode::{self, Event, Status};
+use crate::decode::{self, Encoding, Event, Status};
 use crate::fault::Fault;
-use crate::lines::LineSplitter;
+use crate::splitter::Splitter;
 
 /// Longest wait for the headers of an answer. A server in trouble often takes the request and
 /// never answers.
@@ -28,7 +28,8 @@ const LONGEST_STAY_AWAY: Duration = Duration::from_secs(60);
 /// An open watch.
 pub(crate) struct Stream<T> {
     body: Body,
-    lines: LineSplitter,
+    encoding: Encoding,
+    messages: Splitter,
     opened: Instant,
     ends: Instant,
     object: PhantomData<fn() -> T>,
@@ -42,9 +43,10 @@ impl<T: Cached> Stream<T> {
         lifetime: Duration,
     ) -> Result<Self, Fault> {
         let opened = Instant::now();
-        let body = send(client, request).await?;
+        let (encoding, body) = send(client, request).await?;
         let ends = opened + lifetime + GRACE;
-        Ok(Self { body, lines: LineSplitter::default(), opened, ends, object: PhantomData })
+        let messages = Splitter::of(encoding);
+        Ok(Self { body, encoding, messages, opened, ends, object: PhantomData })
     }
 
     pub(crate) fn age(&self) -> Duration {
@@ -55,11 +57,11 @@ impl<T: Cached> Stream<T> {
     /// says nothing for `patience`, or keeps the stream open past its lifetime: a connection that
     /// is dead without a reset would otherwise be waited on for ever.
     pub(crate) async fn next(&mut self, patience: Duration) -> Result<Option<Event<T>>, Fault> {
-        // Thousands of lines may be there at once; other tasks of this thread get their turn.
+        // Thousands of messages may be there at once; other tasks of this thread get their turn.
         tokio::task::consume_budget().await;
         loop {
-            if let Some(line) = self.lines.next_line()? {
-                return decode::event(line).map(Some);
+            if let Some(message) = self.messages.next()? {
+                return decode::event(self.encoding, message).map(Some);
             }
             let since = Instant::now();
             let limit = since.checked_add(patience).map_or(self.ends, |at| at.min(self.ends));
@@ -69,7 +71,7 @@ impl<T: Cached> Stream<T> {
                 Ok(Some(frame)) => {
                     // Trailers, the other kind of frame, say nothing here.
                     if let Ok(data) = frame?.into_data() {
-                        self.lines.push(data);
+                        self.messages.push(data);
                     }
                 }
             }
@@ -78,21 +80,28 @@ impl<T: Cached> Stream<T> {
 }
 
 /// Sends the request of a page and reads all of the answer.
-pub(crate) async fn fetch(client: &Client, request: http::Request<Body>) -> Result<Bytes, Fault> {
-    let whole = async { Ok(send(client, request).await?.collect_bytes().await?) };
+pub(crate) async fn fetch(
+    client: &Client,
+    request: http::Request<Body>,
+) -> Result<(Encoding, Bytes), Fault> {
+    let whole = async {
+        let (encoding, body) = send(client, request).await?;
+        Ok((encoding, body.collect_bytes().await?))
+    };
     timeout(PAGE, whole).await.unwrap_or(Err(Fault::Silent(PAGE)))
 }
 
-async fn send(client: &Client, request: http::Request<Body>) -> Result<Body, Fault> {
+async fn send(client: &Client, request: http::Request<Body>) -> Result<(Encoding, Body), Fault> {
     let answer = async {
         let (head, body) = client.send(request).await?.into_parts();
+        let encoding = Encoding::of(&head.headers);
         if head.status.is_success() {
-            return Ok(body);
+            return Ok((encoding, body));
         }
         let seconds =
             head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let retry_after = Duration::from_secs(seconds.unwrap_or(0)).min(LONGEST_STAY_AWAY);
-        let status = decode::status(&body.collect_bytes().await?);
+        let status = decode::status(encoding, &body.collect_bytes().await?);
         Err(refusal(Status { code: head.status.as_u16(), ..status }, retry_after))
     };
     timeout(OPENING, answer).await.unwrap_or(Err(Fault::Silent(OPENING)))

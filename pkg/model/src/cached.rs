@@ -4,6 +4,11 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use crate::protobuf::Malformed;
+
+/// Reads a type from its protobuf message.
+pub type FromProtobuf<T> = fn(&[u8]) -> Result<T, Malformed>;
+
 /// An object that an informer can list, watch and keep.
 ///
 /// `Deserialize` reads the object as the API server sends it, whole, in JSON; what the type does
@@ -19,6 +24,10 @@ pub trait Cached: DeserializeOwned + Send + Sync + 'static {
     const RESOURCE: &'static str;
     /// Path of the collection over all namespaces, such as `/api/v1/nodes`.
     const PATH: &'static str;
+
+    /// Reads the object from its protobuf message, without the envelope. `None`, the default: the
+    /// API server has no protobuf of this type, as of all custom resources.
+    const FROM_PROTOBUF: Option<FromProtobuf<Self>> = None;
 
     /// Name, or `namespace/name` for a namespaced object. Unique among the live objects.
     fn key(&self) -> &Arc<str>;

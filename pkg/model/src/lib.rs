@@ -14,8 +14,9 @@
 
 mod cached;
 mod node;
+pub mod protobuf;
 mod read;
 
-pub use cached::Cached;
+pub use cached::{Cached, FromProtobuf};
 pub use node::Node;
 pub use read::resource_version;

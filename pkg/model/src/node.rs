@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::Cached;
+use crate::protobuf::{Fields, Malformed, Meta};
 use crate::read::{presence, resource_version, shared_text};
+use crate::{Cached, FromProtobuf};
 
 /// One Node, about 0.4 KB with its map entry.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -30,6 +31,8 @@ impl Cached for Node {
     const VERSION: &'static str = "v1";
     const RESOURCE: &'static str = "nodes";
     const PATH: &'static str = "/api/v1/nodes";
+
+    const FROM_PROTOBUF: Option<FromProtobuf<Self>> = Some(from_protobuf);
 
     fn key(&self) -> &Arc<str> {
         &self.name
@@ -75,16 +78,60 @@ struct WireSpec {
 impl From<WireNode> for Node {
     fn from(wire: WireNode) -> Self {
         let WireNode { metadata, spec } = wire;
-        let listed = spec.pod_cidrs.filter(|list| !list.is_empty());
-        let single = spec.pod_cidr.filter(|text| !text.is_empty());
         Self {
             name: metadata.name,
             uid: metadata.uid,
             resource_version: metadata.resource_version,
             deleting: metadata.deletion_timestamp,
-            pod_cidrs: listed.unwrap_or_else(|| single.into_iter().collect()),
+            pod_cidrs: list_or_single(spec.pod_cidrs.unwrap_or_default(), spec.pod_cidr),
         }
     }
+}
+
+fn list_or_single(list: Box<[Box<str>]>, single: Option<Box<str>>) -> Box<[Box<str>]> {
+    if list.is_empty() {
+        single.into_iter().filter(|text| !text.is_empty()).collect()
+    } else {
+        list
+    }
+}
+
+/// Reads a `Node` (`k8s.io/api/core/v1/generated.proto`): metadata is field 1, spec field 2.
+fn from_protobuf(message: &[u8]) -> Result<Node, Malformed> {
+    let (mut meta, mut single, mut list) = (None, None, Vec::new());
+    for field in Fields::of(message) {
+        let field = field?;
+        match field.number {
+            1 => meta = Some(Meta::read(field.bytes()?)?),
+            2 => read_spec(field.bytes()?, &mut single, &mut list)?,
+            _ => {}
+        }
+    }
+    let meta = meta.ok_or(Malformed("a Node without metadata"))?;
+    Ok(Node {
+        name: meta.name,
+        uid: meta.uid,
+        resource_version: meta.resource_version,
+        deleting: meta.deleting,
+        pod_cidrs: list_or_single(list.into(), single),
+    })
+}
+
+/// `NodeSpec`: podCIDR is field 1, podCIDRs field 7.
+fn read_spec(
+    message: &[u8],
+    single: &mut Option<Box<str>>,
+    list: &mut Vec<Box<str>>,
+) -> Result<(), Malformed> {
+    for field in Fields::of(message) {
+        let field = field?;
+        match field.number {
+            1 => *single = Some(field.text()?.into()),
+            7 => list.push(field.text()?.into()),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

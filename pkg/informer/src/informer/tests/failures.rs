@@ -182,7 +182,8 @@ async fn a_list_that_trickles_is_given_up_ten_seconds_after_its_time() {
         wire.bookmark(1);
         sleep(Duration::from_secs(1)).await;
     }
-    assert_eq!(asked.elapsed().as_secs(), lifetime + 10);
+    // Looked at once a second.
+    assert!((lifetime + 10..=lifetime + 11).contains(&asked.elapsed().as_secs()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use model::Node;
 use serde_json::json;
 
 use super::*;
+use crate::decode::{self, Encoding};
 
 fn line(value: &serde_json::Value) -> Result<Event<Node>, Fault> {
     event(value.to_string().as_bytes())
@@ -30,7 +31,7 @@ fn only_the_annotated_bookmark_ends_the_list() {
     let bookmark = |annotations: serde_json::Value| {
         let metadata = json!({"resourceVersion": "9", "annotations": annotations});
         match line(&json!({"type": "BOOKMARK", "object": {"metadata": metadata}})) {
-            Ok(Event::Bookmark(mark)) => (mark.version(), mark.ends_list()),
+            Ok(Event::Bookmark(mark)) => (mark.version, mark.ends_list),
             other => panic!("{other:?}"),
         }
     };
@@ -63,15 +64,16 @@ fn an_unknown_type_of_line_is_unreadable() {
 #[test]
 fn a_page_tells_its_version_and_whether_more_follows() {
     let read = |text: &str| page::<Node>(text.as_bytes()).unwrap();
-    let mut first = read(r#"{"metadata":{"resourceVersion":"5","continue":"t"},"items":null}"#);
-    assert_eq!((first.version(), first.next(), first.items.len()), (5, Some("t".into()), 0));
-    let mut last = read(r#"{"metadata":{"resourceVersion":"5","continue":""},"items":[]}"#);
-    assert_eq!(last.next(), None);
+    let first = read(r#"{"metadata":{"resourceVersion":"5","continue":"t"},"items":null}"#);
+    assert_eq!((first.version, first.next, first.items.len()), (5, Some("t".into()), 0));
+    let last = read(r#"{"metadata":{"resourceVersion":"5","continue":""},"items":[]}"#);
+    assert_eq!(last.next, None);
 }
 
 #[test]
 fn a_refusal_that_is_no_status_keeps_its_text() {
-    let status = status(b"upstream connect error");
+    let read = |body: &[u8]| decode::status(Encoding::Json, body);
+    let status = read(b"upstream connect error");
     assert_eq!((status.code, status.message.as_str()), (0, "upstream connect error"));
-    assert_eq!(super::status(br#"{"code":500,"reason":null,"message":"m"}"#).message, "m");
+    assert_eq!(read(br#"{"code":500,"reason":null,"message":"m"}"#).message, "m");
 }

@@ -1,0 +1,182 @@
+//! Who is measured, and how a controller manager is started: the same command line for both.
+
+use std::fmt;
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::str::FromStr;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use ipnet::Ipv4Net;
+use tests::child::Child;
+use tests::ports::free_port;
+
+use crate::cases::Throttle;
+
+/// The size of each Node's block.
+pub(crate) const MASK_SIZE: u8 = 24;
+/// The service account whose token both managers use for Nodes (host.md 4.4).
+pub(crate) const SERVICE_ACCOUNT: &str = "node-controller";
+
+/// 65,536 blocks: no case comes near its end.
+pub(crate) fn pool() -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(10, 0, 0, 0), 8)
+}
+
+/// Who takes its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Contender {
+    /// This repository's release binary.
+    Product,
+    /// Kubernetes' own kube-controller-manager.
+    Stock,
+    /// A bare loop of the same PATCHes.
+    Raw,
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Product => "product",
+            Self::Stock => "stock",
+            Self::Raw => "raw",
+        })
+    }
+}
+
+impl FromStr for Contender {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        [Self::Product, Self::Stock, Self::Raw]
+            .into_iter()
+            .find(|contender| contender.to_string() == text)
+            .with_context(|| format!("unknown contender {text:?}: product, stock or raw"))
+    }
+}
+
+/// As whom the PATCHes are sent, which decides what the server spends on authentication,
+/// authorization and fairness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Identity {
+    /// kubeadm's way: user `system:kube-controller-manager` with `--use-service-account-credentials`.
+    ControllerManager,
+    /// A certificate in `system:masters`, exempt from RBAC and from Priority and Fairness.
+    Admin,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ControllerManager => "controller-manager",
+            Self::Admin => "admin",
+        })
+    }
+}
+
+impl FromStr for Identity {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        match text {
+            "controller-manager" => Ok(Self::ControllerManager),
+            "admin" => Ok(Self::Admin),
+            _ => anyhow::bail!("unknown identity {text:?}: controller-manager or admin"),
+        }
+    }
+}
+
+/// A controller manager's binary.
+pub(crate) struct Program {
+    path: PathBuf,
+    /// What it answers to `--version`.
+    pub(crate) version: String,
+}
+
+impl Program {
+    /// Checks that the binary runs.
+    pub(crate) fn new(path: PathBuf) -> anyhow::Result<Self> {
+        let output = Command::new(&path)
+            .arg("--version")
+            .output()
+            .with_context(|| format!("cannot run {}", path.display()))?;
+        let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        anyhow::ensure!(
+            output.status.success() && !version.is_empty(),
+            "{} --version ended with {} and printed {version:?}",
+            path.display(),
+            output.status
+        );
+        Ok(Self { path, version })
+    }
+
+    /// Starts it with nothing but the allocation of pod CIDRs. The returned moment is the one right
+    /// before the start; 1 to 2 ms of it, alike for all, belong to the shell that executes the binary.
+    pub(crate) fn start(
+        &self,
+        kubeconfig: &Path,
+        identity: Identity,
+        throttle: Throttle,
+        log: &Path,
+    ) -> anyhow::Result<(Running, Instant)> {
+        let output =
+            File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+        let errors = output.try_clone()?;
+        let start = Instant::now();
+        let child = Child::spawn(&self.path, |command| {
+            command
+                .args(arguments(identity, throttle))
+                .arg(format!("--secure-port={}", free_port()))
+                .arg(format!("--kubeconfig={}", kubeconfig.display()))
+                .stdout(output)
+                .stderr(errors);
+        })?;
+        Ok((Running { child, log: log.to_path_buf() }, start))
+    }
+}
+
+fn arguments(identity: Identity, throttle: Throttle) -> Vec<String> {
+    let mut arguments = vec![
+        "--controllers=node-ipam-controller".to_owned(),
+        "--allocate-node-cidrs=true".to_owned(),
+        format!("--cluster-cidr={}", pool()),
+        format!("--node-cidr-mask-size={MASK_SIZE}"),
+        "--leader-elect=false".to_owned(),
+        "--bind-address=127.0.0.1".to_owned(),
+    ];
+    if identity == Identity::ControllerManager {
+        arguments.push("--use-service-account-credentials=true".to_owned());
+    }
+    if throttle == Throttle::Lifted {
+        arguments.extend(["--kube-api-qps=5000".to_owned(), "--kube-api-burst=5000".to_owned()]);
+    }
+    arguments
+}
+
+/// A started controller manager. Dropping it kills it: without leader election it has nothing to
+/// hand over.
+pub(crate) struct Running {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Running {
+    /// Resolves when the process ends by itself.
+    pub(crate) async fn ended(&self) -> anyhow::Error {
+        anyhow::anyhow!("the contender ended with {}", self.child.exited().await)
+    }
+
+    /// Its process number.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// The last lines of its log.
+    pub(crate) fn log_tail(&self) -> String {
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(15)..].join("\n")
+    }
+}

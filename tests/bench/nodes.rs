@@ -1,0 +1,65 @@
+//! The Nodes of a run: made like a kubelet registers itself, about 3.4 KiB each as the API server
+//! sends them, and removed again.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use http::{Method, StatusCode};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::api::{Api, JSON};
+
+/// As many requests as keep two cores of API server busy; more only wait there.
+const IN_FLIGHT: usize = 64;
+
+const MANIFEST: &str = include_str!("node.json");
+
+/// Creates one Node; returns its size as the server sends it.
+pub(crate) async fn create(api: &Api, name: &str) -> anyhow::Result<usize> {
+    let body = Bytes::from(MANIFEST.replace("NODE_NAME", name));
+    Ok(api.call(Method::POST, "/api/v1/nodes", Some((JSON, body)), &[]).await?.len())
+}
+
+/// Creates all of them as fast as the server takes them.
+pub(crate) async fn create_all(api: &Api, names: &[String]) -> anyhow::Result<()> {
+    stream::iter(names)
+        .map(|name| create(api, name))
+        .buffer_unordered(IN_FLIGHT)
+        .try_for_each(|_| async { Ok(()) })
+        .await
+}
+
+/// Creates `rate` Nodes a second, each at its own moment whatever became of those before it: a
+/// schedule that waits for answers would hide the very delays it is there to show.
+pub(crate) async fn create_on_schedule(
+    api: &Api,
+    names: &[String],
+    rate: u32,
+) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let mut requests = JoinSet::new();
+    for (number, name) in (0_u32..).zip(names) {
+        tokio::time::sleep_until(start + Duration::from_secs(1) * number / rate).await;
+        let (api, name) = (api.clone(), name.clone());
+        requests.spawn(async move { create(&api, &name).await });
+    }
+    while let Some(outcome) = requests.join_next().await {
+        outcome.context("a request panicked")??;
+    }
+    Ok(())
+}
+
+/// Deletes all of them; those already gone are fine.
+pub(crate) async fn delete_all(api: &Api, names: &[String]) -> anyhow::Result<()> {
+    stream::iter(names)
+        .map(|name| async move {
+            let path = format!("/api/v1/nodes/{name}");
+            api.call(Method::DELETE, &path, None, &[StatusCode::NOT_FOUND]).await
+        })
+        .buffer_unordered(IN_FLIGHT)
+        .try_for_each(|_| async { Ok(()) })
+        .await
+}

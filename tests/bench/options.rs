@@ -1,0 +1,151 @@
+//! The command line of the benchmark.
+
+use anyhow::Context as _;
+
+use crate::cases::{Case, Load, Throttle};
+use crate::contender::{Contender, Identity};
+
+/// The text of `--help`.
+pub(crate) const HELP: &str = "\
+Measures how Nodes get their pod CIDRs: the product, stock kube-controller-manager and a bare loop of
+PATCHes, in turn, on one API server. One JSON line per run on standard output; progress and the table
+of medians on standard error.
+
+  --runs N               runs of each contender in each case (5)
+  --cases A,B            existing-N, join-RATExSECONDS (Nodes per second), defaults-N (throttle flags
+                         not given) (existing-1000,existing-5000,join-200x20,defaults-1000)
+  --contenders A,B       of product, stock, raw (all; raw only where Nodes exist beforehand)
+  --with-stock-defaults  stock runs the defaults-N cases too: 48 s per 1,000 Nodes
+  --identity WHO         controller-manager: kubeadm's user, working through the service account
+                         node-controller; or admin: a certificate in system:masters
+                         (controller-manager)
+  --quick                a smoke test: one run, a few hundred Nodes
+  -h, --help             this text
+
+The product is built from this checkout, with --release when this program was, or taken from
+$ICM_BINARY when that is set.
+";
+
+/// What to measure, and how.
+#[derive(Debug)]
+pub(crate) struct Options {
+    /// Runs of each contender in each case.
+    pub(crate) runs: usize,
+    /// The cases, in order.
+    pub(crate) cases: Vec<Case>,
+    /// As whom contenders work.
+    pub(crate) identity: Identity,
+    contenders: Vec<Contender>,
+    with_stock_defaults: bool,
+}
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// Print [`HELP`].
+    Help,
+    /// Measure.
+    Measure(Options),
+}
+
+impl Options {
+    /// Who takes part in a case, in the order of their turns.
+    pub(crate) fn contenders_of(&self, case: &Case) -> Vec<Contender> {
+        let takes_part = |contender: &Contender| match contender {
+            Contender::Product => true,
+            Contender::Stock => case.throttle == Throttle::Lifted || self.with_stock_defaults,
+            Contender::Raw => {
+                case.throttle == Throttle::Lifted && matches!(case.load, Load::Existing(_))
+            }
+        };
+        self.contenders.iter().copied().filter(takes_part).collect()
+    }
+
+    /// Whether a contender takes part at all.
+    pub(crate) fn needs(&self, contender: Contender) -> bool {
+        self.cases.iter().any(|case| self.contenders_of(case).contains(&contender))
+    }
+}
+
+/// Reads the arguments after the program's name.
+pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Request> {
+    let mut arguments = arguments.flat_map(|argument| match argument.split_once('=') {
+        Some((flag, value)) if flag.starts_with("--") => vec![flag.to_owned(), value.to_owned()],
+        _ => vec![argument],
+    });
+    let (mut runs, mut cases, mut quick) = (None, None, false);
+    let mut options = Options {
+        runs: 5,
+        cases: Vec::new(),
+        identity: Identity::ControllerManager,
+        contenders: vec![Contender::Product, Contender::Stock, Contender::Raw],
+        with_stock_defaults: false,
+    };
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().with_context(|| format!("{flag} needs a value"));
+        match flag.as_str() {
+            "-h" | "--help" => return Ok(Request::Help),
+            "--quick" => quick = true,
+            "--with-stock-defaults" => options.with_stock_defaults = true,
+            "--runs" => runs = Some(value()?.parse().context("--runs is not a number")?),
+            "--cases" => cases = Some(list(&value()?)?),
+            "--contenders" => options.contenders = list(&value()?)?,
+            "--identity" => options.identity = value()?.parse()?,
+            other => anyhow::bail!("unknown argument {other:?}"),
+        }
+    }
+    options.runs = runs.unwrap_or(if quick { 1 } else { options.runs });
+    anyhow::ensure!(options.runs > 0, "--runs is 0: nothing to measure");
+    options.cases = match cases {
+        Some(cases) => cases,
+        None if quick => list("existing-200,join-50x4")?,
+        None => list("existing-1000,existing-5000,join-200x20,defaults-1000")?,
+    };
+    Ok(Request::Measure(options))
+}
+
+fn list<T: std::str::FromStr<Err = anyhow::Error>>(text: &str) -> anyhow::Result<Vec<T>> {
+    text.split(',').map(str::parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(line: &str) -> Options {
+        match parse(line.split_whitespace().map(str::to_owned)).unwrap() {
+            Request::Measure(options) => options,
+            Request::Help => panic!("asked for help"),
+        }
+    }
+
+    #[test]
+    fn the_raw_loop_runs_only_where_nodes_exist_beforehand_and_no_throttle_is_measured() {
+        let options = options("--cases=existing-10,join-5x2,defaults-10");
+        let raw: Vec<bool> = options
+            .cases
+            .iter()
+            .map(|case| options.contenders_of(case).contains(&Contender::Raw))
+            .collect();
+        assert_eq!(raw, [true, false, false]);
+    }
+
+    #[test]
+    fn stock_runs_under_its_default_throttle_only_when_asked() {
+        assert!(!options("--cases defaults-10").needs(Contender::Stock));
+        assert!(options("--cases defaults-10 --with-stock-defaults").needs(Contender::Stock));
+    }
+
+    #[test]
+    fn explicit_runs_and_cases_win_over_quick() {
+        let options = options("--quick --runs=3 --cases existing-7");
+        assert_eq!((options.runs, options.cases.len()), (3, 1));
+    }
+
+    #[test]
+    fn an_unknown_argument_a_missing_value_and_an_unknown_contender_are_refused() {
+        for line in ["--fast", "--runs", "--runs few", "--runs 0", "--contenders product,others"] {
+            assert!(parse(line.split_whitespace().map(str::to_owned)).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What happens while the clock runs: a manager's turn and the raw loop's.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use crate::api::Api;
+use crate::cases::{Case, Load};
+use crate::clock::Clock;
+use crate::contender::{Identity, Program};
+use crate::nodes;
+use crate::raw_loop;
+use crate::usage::{self, Usage};
+
+/// How long the clock may take to see all Nodes that were created.
+const SIGHT_LIMIT: Duration = Duration::from_secs(60);
+/// How long a manager may stay busy after its last assignment before its cost is read.
+const QUIET_LIMIT: Duration = Duration::from_secs(10);
+
+/// One turn on Nodes of its own.
+pub(crate) struct Player<'a> {
+    /// The load.
+    pub(crate) case: &'a Case,
+    /// The Nodes that get a CIDR.
+    pub(crate) names: &'a [String],
+    /// Makes Nodes.
+    pub(crate) api: &'a Api,
+    /// As whom the contender works.
+    pub(crate) kubeconfig: &'a Path,
+}
+
+/// Creates the Nodes that are there before the contender, and waits until the clock has seen them.
+pub(crate) async fn prepare(
+    case: &Case,
+    names: &[String],
+    api: &Api,
+    clock: &mut Clock,
+) -> anyhow::Result<()> {
+    let Load::Existing(nodes) = case.load else { return Ok(()) };
+    nodes::create_all(api, names).await?;
+    clock
+        .until(SIGHT_LIMIT, |counts| counts.added == nodes)
+        .await
+        .context("the clock does not see the new Nodes")
+}
+
+/// The Node that shows that a manager is up before the others join.
+pub(crate) fn warm_up_name(names: &[String]) -> String {
+    format!("{}-warm-up", names.first().map_or("bench", String::as_str))
+}
+
+impl Player<'_> {
+    /// Runs a controller manager; returns when its time began, and what it cost.
+    pub(crate) async fn manager(
+        &self,
+        program: &Program,
+        identity: Identity,
+        log: &Path,
+        clock: &mut Clock,
+    ) -> anyhow::Result<(Instant, Option<Usage>)> {
+        let (running, spawned) =
+            program.start(self.kubeconfig, identity, self.case.throttle, log)?;
+        let outcome = tokio::select! {
+            outcome = self.follow(spawned, clock) => outcome,
+            reason = running.ended() => Err(reason),
+        };
+        let start = match outcome {
+            Ok(start) => start,
+            Err(error) => anyhow::bail!("{error:#}; its log ends with\n{}", running.log_tail()),
+        };
+        Ok((start, Some(cost(running.pid()).await?)))
+    }
+
+    /// Sends the same PATCHes as a bare loop; its time begins with the first of them.
+    pub(crate) async fn raw(
+        &self,
+        identity: Identity,
+        clock: &mut Clock,
+    ) -> anyhow::Result<(Instant, Option<Usage>)> {
+        let api = raw_loop::connect(self.kubeconfig, identity).await?;
+        let patches = clock.read(|ledger| {
+            raw_loop::patches(ledger.nodes().map(|(uid, seen)| (uid, seen.name.as_str())))
+        })?;
+        let start = Instant::now();
+        raw_loop::send(&api, patches).await?;
+        self.until_assigned(self.names.len(), clock).await?;
+        Ok((start, None))
+    }
+
+    /// Waits until every Node has its CIDR, letting them join where the case says so; returns when
+    /// the time began.
+    async fn follow(&self, spawned: Instant, clock: &mut Clock) -> anyhow::Result<Instant> {
+        let Load::Join { rate, .. } = self.case.load else {
+            self.until_assigned(self.names.len(), clock).await?;
+            return Ok(spawned);
+        };
+        nodes::create(self.api, &warm_up_name(self.names)).await?;
+        self.until_assigned(1, clock).await?;
+        let start = Instant::now();
+        nodes::create_on_schedule(self.api, self.names, rate).await?;
+        self.until_assigned(self.names.len() + 1, clock).await?;
+        Ok(start)
+    }
+
+    async fn until_assigned(&self, nodes: usize, clock: &mut Clock) -> anyhow::Result<()> {
+        clock.until(self.case.limit(), |counts| counts.assigned == nodes).await
+    }
+}
+
+/// What the manager used until it had digested its own last writes.
+async fn cost(pid: u32) -> anyhow::Result<Usage> {
+    if !usage::quiet(&[pid], QUIET_LIMIT).await {
+        eprintln!("the contender is still busy {QUIET_LIMIT:?} after its last assignment");
+    }
+    usage::of(pid)
+}

@@ -1,0 +1,89 @@
+//! What users see of node-ipam: events, warnings before a pool is full, metrics.
+
+use crate::story::Story;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pool_warns_at_80_and_95_percent_by_log_event_and_metric() {
+    let story = Story::begin("--cluster-cidr=10.0.0.0/27 --node-cidr-mask-size=32").await;
+    let pressure = "node_ipam_pool_pressure_percent";
+    let pool = [("clusterCIDR", "10.0.0.0/27")];
+    for index in 1..=25 {
+        story.add(&format!("n{index}")).await;
+    }
+    assert_eq!(story.manager.metric(pressure, &pool).await, Some(0.0));
+    for (index, line, used) in [(26, 80.0, "26 of 32"), (31, 95.0, "31 of 32")] {
+        for earlier in index - 4..index {
+            if index == 31 {
+                story.add(&format!("n{earlier}")).await;
+            }
+        }
+        let name = format!("n{index}");
+        story.add(&name).await;
+        let event = story.event(&name, "PodCIDRPoolNearlyFull").await;
+        assert_eq!(event.type_.as_deref(), Some("Warning"));
+        let message = event.message.unwrap_or_default();
+        for part in ["10.0.0.0/27", "/32", used] {
+            assert!(message.contains(part), "{part:?} is missing in {message:?}");
+        }
+        story.manager.line(used).await;
+        assert_eq!(story.manager.metric(pressure, &pool).await, Some(line));
+    }
+    story.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_starved_node_has_one_event_in_the_form_that_stock_uses() {
+    let story = Story::begin("--cluster-cidr=10.0.0.0/24").await;
+    story.add("a").await;
+    story.starves("b").await;
+    let event = story.event("b", "CIDRNotAvailable").await;
+    let object = &event.involved_object;
+    assert_eq!(object.kind.as_deref(), Some("Node"));
+    assert_eq!(object.api_version.as_deref(), Some("v1"));
+    assert_eq!(object.uid.as_deref(), Some(&*story.nodes.now()["b"].uid));
+    assert_eq!(event.metadata.namespace.as_deref(), Some("default"));
+    assert_eq!(event.type_.as_deref(), Some("Normal"));
+    assert_eq!(event.source.and_then(|source| source.component).as_deref(), Some("cidrAllocator"));
+    let message = event.message.unwrap_or_default();
+    assert!(message.starts_with("Node b status is now: CIDRNotAvailable"), "{message}");
+    let starved = story.manager.metric("node_ipam_pending_nodes", &[("state", "starved")]).await;
+    assert_eq!(starved, Some(1.0));
+    story.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_metrics_of_stock_are_there_under_their_names() {
+    let story = Story::begin("--cluster-cidr=10.0.0.0/22").await;
+    story.add("a").await;
+    story.remove("a").await;
+    story.until_used("10.0.0.0/22", 0.0).await;
+    let metrics = story.manager.metrics().await;
+    let pool = [("clusterCIDR", "10.0.0.0/22")];
+    let queue = [("name", "cidrallocator_node")];
+    for (name, labels, value) in [
+        ("node_ipam_controller_cidrset_cidrs_allocations_total", &pool[..], Some(1.0)),
+        ("node_ipam_controller_cidrset_cidrs_releases_total", &pool, Some(1.0)),
+        ("node_ipam_controller_cidrset_usage_cidrs", &pool, Some(0.0)),
+        ("node_ipam_controller_cirdset_max_cidrs", &pool, Some(4.0)),
+        ("node_ipam_controller_cidrset_allocation_tries_per_request_count", &pool, Some(1.0)),
+        ("workqueue_depth", &queue, Some(0.0)),
+        ("workqueue_unfinished_work_seconds", &queue, Some(0.0)),
+        ("workqueue_longest_running_processor_seconds", &queue, Some(0.0)),
+        (
+            "running_managed_controllers",
+            &[("name", "nodeipam"), ("manager", "infra-controller-manager")],
+            Some(1.0),
+        ),
+        ("node_ipam_assignment_duration_seconds_count", &[], Some(1.0)),
+        ("node_ipam_patch_results_total", &[("class", "done")], Some(1.0)),
+        ("node_ipam_conflicts", &[], Some(0.0)),
+        ("node_ipam_external_claims", &[], Some(0.0)),
+        ("node_ipam_foreign_assignments_total", &[], Some(0.0)),
+    ] {
+        assert_eq!(metrics.value(name, labels), value, "{name}");
+    }
+    for name in ["workqueue_adds_total", "workqueue_queue_duration_seconds_count"] {
+        assert!(metrics.value(name, &queue).is_some_and(|value| value > 0.0), "{name}");
+    }
+    story.end();
+}

@@ -1,0 +1,15 @@
+//! The support library keeps its own promises: what the other tests rest on.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod binaries;
+mod clusters;
+mod faults;
+mod leftovers;
+mod managers;
+mod watches;

@@ -1,0 +1,104 @@
+//! Hands out the control planes of a test process, one test at a time each.
+//!
+//! At most two are started, when first needed, and reused: a start costs seconds, a test often
+//! less. What a test left behind is deleted when the next one takes over, so a failed test's
+//! objects can't hide in a shared name space, and names need no prefixes.
+
+use std::ops::Deref;
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Event, Node, ServiceAccount};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt as _};
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::control_plane::{ControlPlane, Options};
+
+/// As many as the test harness runs tests on a machine of two cores.
+const AT_MOST: usize = 2;
+
+static TURNS: Semaphore = Semaphore::const_new(AT_MOST);
+static IDLE: Mutex<Vec<ControlPlane>> = Mutex::new(Vec::new());
+
+/// Exclusive use of a control plane without Nodes, Events, work Leases, or ServiceAccounts in
+/// `kube-system`. Given back on drop.
+pub struct Cluster {
+    plane: Option<ControlPlane>,
+    _turn: SemaphorePermit<'static>,
+}
+
+/// Waits for a free control plane, cleans it, and lends it. A test holds one at a time: two tests
+/// that each hold one and wait for a second would wait for ever.
+pub async fn cluster() -> Cluster {
+    let turn = TURNS.acquire().await.expect("the semaphore is never closed");
+    let idle = IDLE.lock().pop();
+    let plane = match idle {
+        Some(plane) => {
+            clean(&plane.client().await).await.expect("the last test's objects can be deleted");
+            plane
+        }
+        None => ControlPlane::start(Options::default()).await.expect("a control plane starts"),
+    };
+    Cluster { plane: Some(plane), _turn: turn }
+}
+
+impl Deref for Cluster {
+    type Target = ControlPlane;
+
+    fn deref(&self) -> &ControlPlane {
+        self.plane.as_ref().expect("present until dropped")
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if let Some(plane) = self.plane.take()
+            && plane.is_running()
+        {
+            IDLE.lock().push(plane);
+        }
+    }
+}
+
+async fn clean(client: &Client) -> kube::Result<()> {
+    let (delete, list) = (DeleteParams::default(), ListParams::default());
+    let nodes = Api::<Node>::all(client.clone());
+    drop_finalizers(&nodes).await?;
+    nodes.delete_collection(&delete, &list).await?;
+    for namespace in ["default", "kube-system"] {
+        Api::<Event>::namespaced(client.clone(), namespace)
+            .delete_collection(&delete, &list)
+            .await?;
+    }
+    Api::<ServiceAccount>::namespaced(client.clone(), "kube-system")
+        .delete_collection(&delete, &list)
+        .await?;
+    let leases = Api::<Lease>::namespaced(client.clone(), "kube-system");
+    for lease in leases.list(&list).await? {
+        // kube-apiserver's own, which it uses to know its peers.
+        if !lease.labels().contains_key("apiserver.kubernetes.io/identity") {
+            leases.delete(&lease.name_any(), &delete).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A node with a finalizer would outlive the deletion.
+async fn drop_finalizers(nodes: &Api<Node>) -> kube::Result<()> {
+    let held = nodes.list_metadata(&ListParams::default()).await?;
+    let held = held.items.into_iter().filter(|node| !node.finalizers().is_empty());
+    let patch = serde_json::json!({"metadata": {"finalizers": null}});
+    futures::stream::iter(held)
+        .map(async |node| {
+            let (name, patch) = (node.name_any(), Patch::Merge(&patch));
+            match nodes.patch_metadata(&name, &PatchParams::default(), &patch).await {
+                Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+                result => result.map(drop),
+            }
+        })
+        .buffer_unordered(16)
+        .try_collect()
+        .await
+}

@@ -1,0 +1,70 @@
+//! Support for the end-to-end tests: a real control plane, the product as a child process, nodes
+//! and their history, and a proxy that breaks things between the product and the API server.
+//!
+//! Nothing here imitates Kubernetes (README decision 7). A test reads as a story:
+//! ```no_run
+//! # async fn story() {
+//! use tests::{Manager, Observer, cluster, mk_node};
+//!
+//! let cluster = cluster().await;                       // exclusive, clean
+//! let client = cluster.client().await;
+//! let nodes = Observer::start(&client).await;          // sees every change from here on
+//! let manager = Manager::with_kubeconfig(&cluster.manager_kubeconfig())
+//!     .args(["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16"])
+//!     .start();
+//! mk_node("a").create(&client).await;
+//! nodes.until("node a has a CIDR", |now| now.cidrs("a").len() == 1).await;
+//! drop(manager);
+//! tests::assert_never_shared(&nodes.history(), &[]);
+//! # }
+//! ```
+//!
+//! | module | part |
+//! |---|---|
+//! | [`control_plane`] | etcd and kube-apiserver with their certificates and kubeconfigs |
+//! | [`cluster`](mod@cluster) | hands the at most two control planes of a test process to one test at a time |
+//! | [`manager`] | the product: start, await log lines and exit, signals, metrics |
+//! | [`nodes`], [`observer`], [`history`] | make nodes, watch them, check what was seen |
+//! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
+//! | [`child`], [`watchdog`] | child processes that never outlive us, not even after SIGKILL |
+//!
+//! Failing is done by panicking with a message that says what was awaited and what was there
+//! instead: the callers are tests.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a test fails by panicking"
+)]
+
+pub mod child;
+pub mod cluster;
+pub mod control_plane;
+pub mod fault_proxy;
+pub mod history;
+mod kubeconfig;
+mod log_lines;
+pub mod manager;
+pub mod metrics;
+pub mod nodes;
+pub mod observer;
+mod pki;
+pub mod ports;
+pub mod programs;
+pub mod temp_dir;
+pub mod watchdog;
+
+pub use cluster::{Cluster, cluster};
+pub use control_plane::{ControlPlane, Options as ControlPlaneOptions};
+pub use fault_proxy::{Cut, Fault, FaultProxy, Match};
+pub use history::{assert_never_shared, assert_patches_never_share};
+pub use manager::Manager;
+pub use nodes::{create_nodes, delete_nodes, mk_node};
+pub use observer::Observer;
+
+use std::time::Duration;
+
+/// How long anything awaited may take before the test fails. Generous: it is only ever used up
+/// by a defect, and the machine may be busy with other builds.
+pub const PATIENCE: Duration = Duration::from_secs(60);

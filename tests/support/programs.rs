@@ -1,0 +1,79 @@
+//! Where the programs are: etcd and friends by way of `scripts/control-plane-binary`, the product
+//! by way of `cargo build`, so that what is tested is never stale.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use anyhow::{Context as _, bail};
+
+/// The checkout.
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
+}
+
+/// The paths of `etcd` and `kube-apiserver`; builds them first where that is needed, which
+/// takes minutes and shows its progress on stderr.
+pub fn etcd_and_apiserver() -> anyhow::Result<&'static (PathBuf, PathBuf)> {
+    static PATHS: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
+    if let Some(paths) = PATHS.get() {
+        return Ok(paths);
+    }
+    let mut found = control_plane_binaries(&["etcd", "kube-apiserver"])?.into_iter();
+    let paths =
+        found.next().zip(found.next()).context("control-plane-binary printed too little")?;
+    Ok(PATHS.get_or_init(|| paths))
+}
+
+/// Runs `scripts/control-plane-binary` for these names.
+pub fn control_plane_binaries(names: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
+    let script = workspace().join("scripts/control-plane-binary");
+    let output = Command::new(&script)
+        .args(names)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run {}", script.display()))?;
+    if !output.status.success() {
+        bail!("cannot get {}: see the message of {} above", names.join(", "), script.display());
+    }
+    Ok(String::from_utf8(output.stdout)?.lines().map(PathBuf::from).collect())
+}
+
+/// The product's binary: `$ICM_BINARY` when set, else what `cargo build` makes of the checkout,
+/// in the profile this crate was built with.
+pub fn product() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| match std::env::var_os("ICM_BINARY") {
+        Some(path) => path.into(),
+        None => build_product().expect("the product builds"),
+    })
+}
+
+fn build_product() -> anyhow::Result<PathBuf> {
+    const NAME: &str = "infra-controller-manager";
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet", "--package", NAME, "--bin", NAME]);
+    command.arg("--message-format=json-render-diagnostics").current_dir(workspace());
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo to build the product")?;
+    if !output.status.success() {
+        bail!("cannot build {NAME}: see cargo's message above");
+    }
+    String::from_utf8(output.stdout)?
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .find_map(|message| {
+            (message["target"]["name"] == NAME)
+                .then(|| message["executable"].as_str().map(PathBuf::from))
+                .flatten()
+        })
+        .with_context(|| format!("cargo did not say where {NAME} is"))
+}
