@@ -12,7 +12,7 @@ use manager::{Ended, Host, HostOptions};
 use prometheus::Registry;
 use serving::{BuildInfo, Endpoints, Health, Routes, ServeError, Server};
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{error, info, warn};
 
 use crate::plan::Plan;
@@ -53,6 +53,7 @@ pub async fn run(mut plan: Plan) -> Result<()> {
     let serving = Serving::start(&mut plan, &health, &registry).await?;
     let clients = Clients::load(&plan.client, &registry).await?;
     info!(server = clients.server(), "Using API server");
+    let _probing = probe(&clients, &health)?;
     let events = Events::start(&plan, &clients, &registry)?;
     let fence = if plan.election.is_some() { Fence::closed() } else { Fence::always_open() };
     let identity = plan.election.as_ref().map_or_else(build::identity, |e| e.identity.clone());
@@ -93,9 +94,31 @@ pub async fn run(mut plan: Plan) -> Result<()> {
             led(&options, plan, elector, &shutdown, &draining).await
         }
     };
-    events.broadcaster.flush(EVENT_FLUSH).await;
-    serving.stop().await;
+    // A leader that lost its lease has had its last second: another one may lead by now.
+    if !outcome.as_ref().is_err_and(is_lost_leadership) {
+        events.broadcaster.flush(EVENT_FLUSH).await;
+        serving.stop().await;
+    }
     outcome
+}
+
+fn is_lost_leadership(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Fatal::LeadershipLost(_)))
+}
+
+/// Asks the API server now and then whether it lives, until the guard is dropped.
+fn probe(clients: &Clients, health: &Health) -> Result<DropGuard> {
+    let client = clients.build(Profile {
+        agent: "readiness".into(),
+        throttle: None,
+        fence: None,
+        retry: false,
+        identity: Identity::Root,
+        own_connection: false,
+    })?;
+    let stop = CancellationToken::new();
+    manager::watch_api_server(client, health, stop.clone());
+    Ok(stop.drop_guard())
 }
 
 async fn alone(

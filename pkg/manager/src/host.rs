@@ -16,7 +16,6 @@ use tracing::{info, warn};
 use workqueue::QueueMetrics;
 
 use crate::permissions::{self, Subject};
-use crate::reachability::Reachability;
 use crate::supervisor::{self, Supervisor};
 use crate::{Context, Failure, Informers, Runner, Stopped};
 
@@ -167,15 +166,12 @@ impl Wiring {
         let registry = &options.registry;
         let reads = read_client(options)?;
         let informers = Informers::new(
-            reads.clone(),
+            reads,
             InformerMetrics::new(registry).map_err(metric)?,
             background.clone(),
         );
         let checked = informers.clone();
         options.health.add("informer-sync", READY, move || checked.check());
-        let reachability = Reachability::default();
-        tokio::spawn(reachability.clone().run(reads, background.clone()));
-        options.health.add("apiserver-reachable", READY, move || reachability.check());
         Ok(Self {
             informers,
             queue_metrics: QueueMetrics::new(registry).map_err(metric)?,
@@ -325,3 +321,6 @@ fn failure(error: impl std::fmt::Display) -> Failure {
 fn metric(error: prometheus::Error) -> Failure {
     Failure::new(format!("cannot register metrics: {error}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -25,7 +25,27 @@ pub struct Informers {
     client: kube::Client,
     metrics: InformerMetrics,
     stop: CancellationToken,
-    running: Arc<Mutex<HashMap<TypeId, Running>>>,
+    generation: Arc<Generation>,
+    /// All that live, for the health check.
+    generations: Arc<Mutex<Vec<Weak<Generation>>>>,
+}
+
+/// Informers that are used together. They end with the last user of the generation.
+struct Generation {
+    running: Mutex<HashMap<TypeId, Running>>,
+    stop: CancellationToken,
+}
+
+impl Generation {
+    fn under(process: &CancellationToken) -> Arc<Self> {
+        Arc::new(Self { running: Mutex::default(), stop: process.child_token() })
+    }
+}
+
+impl Drop for Generation {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
 }
 
 struct Running {
@@ -39,25 +59,31 @@ impl Informers {
         metrics: InformerMetrics,
         stop: CancellationToken,
     ) -> Self {
-        Self { client, metrics, stop, running: Arc::default() }
+        let generation = Generation::under(&stop);
+        let generations = Arc::new(Mutex::new(vec![Arc::downgrade(&generation)]));
+        Self { client, metrics, stop, generation, generations }
     }
 
     /// The same source with no informer started yet: a restarted controller's first list must be
-    /// younger than the last write of its failed run.
+    /// younger than the last write of its failed run. The other controllers keep theirs.
     pub(crate) fn fresh(&self) -> Self {
-        Self { running: Arc::default(), ..self.clone() }
+        let generation = Generation::under(&self.stop);
+        let mut generations = self.generations.lock();
+        generations.retain(|old| old.strong_count() > 0);
+        generations.push(Arc::downgrade(&generation));
+        Self { generation, ..self.clone() }
     }
 
     /// The shared informer of a type, running from now on.
     pub fn get<T: Cached>(&self) -> Informer<T> {
-        let mut running = self.running.lock();
+        let mut running = self.generation.running.lock();
         let known = running.get(&TypeId::of::<T>());
         if let Some(informer) = known.and_then(|known| known.informer.downcast_ref::<Informer<T>>())
         {
             return informer.clone();
         }
         let informer = Informer::<T>::new(self.client.clone(), self.metrics.clone());
-        tokio::spawn(keep_running(informer.clone(), self.stop.clone()));
+        tokio::spawn(keep_running(informer.clone(), self.generation.stop.clone()));
         let watched = informer.clone();
         running.insert(
             TypeId::of::<T>(),
@@ -71,7 +97,10 @@ impl Informers {
 
     /// Whether every cache is filled and alive; the error names the first that is not.
     pub(crate) fn check(&self) -> Result<(), String> {
-        self.running.lock().values().try_for_each(|running| (running.state)())
+        let live: Vec<_> = self.generations.lock().iter().filter_map(Weak::upgrade).collect();
+        live.iter().try_for_each(|generation| {
+            generation.running.lock().values().try_for_each(|running| (running.state)())
+        })
     }
 }
 

@@ -11,9 +11,12 @@ mod informers;
 mod permissions;
 mod reachability;
 mod supervisor;
+#[cfg(test)]
+mod testing;
 
 pub use context::Context;
 pub use controller::{Controller, Failure, Plan, Runner, Setup, Stopped};
 pub use host::{Ended, Host, HostOptions, Planned};
 pub use informers::Informers;
 pub use permissions::Permission;
+pub use reachability::watch_api_server;

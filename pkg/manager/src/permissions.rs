@@ -101,3 +101,6 @@ struct Review {
 struct ReviewStatus {
     allowed: bool,
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::Request;
 use kube::client::Body;
 use parking_lot::Mutex;
+use serving::{Endpoints, Health};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -14,15 +15,22 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Unready after two missed answers in a row.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Adds the check to `health` and asks until `stop`. Called once at start, since a standby or a
+/// process that waits for its first contact is not ready either (`host.md` 3.1, 9.3).
+pub fn watch_api_server(client: kube::Client, health: &Health, stop: CancellationToken) {
+    let reachability = Reachability::default();
+    tokio::spawn(reachability.clone().run(client, stop));
+    health.add("apiserver-reachable", Endpoints::READY, move || reachability.check());
+}
+
 /// When the server last answered.
 #[derive(Clone, Default)]
-pub(crate) struct Reachability {
+struct Reachability {
     answered: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Reachability {
-    /// Asks for ever.
-    pub(crate) async fn run(self, client: kube::Client, stop: CancellationToken) {
+    async fn run(self, client: kube::Client, stop: CancellationToken) {
         loop {
             if ask(&client).await {
                 *self.answered.lock() = Some(Instant::now());
@@ -34,8 +42,7 @@ impl Reachability {
         }
     }
 
-    /// The check.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         match *self.answered.lock() {
             Some(at) if at.elapsed() < PATIENCE => Ok(()),
             Some(at) => Err(format!("no answer for {} s", at.elapsed().as_secs())),
@@ -49,3 +56,6 @@ async fn ask(client: &kube::Client) -> bool {
     let Ok(request) = Request::get("/livez").body(Body::empty()) else { return false };
     client::answer(client, request, TIMEOUT).await.is_ok()
 }
+
+#[cfg(test)]
+mod tests;

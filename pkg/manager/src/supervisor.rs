@@ -1,6 +1,7 @@
 //! Keeps one controller running: a failed run is followed by a fresh one (`host.md` 9.4).
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -13,6 +14,8 @@ use crate::{Context, Failure, Runner, Stopped};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// Up to this share is added to a pause.
+const JITTER: f64 = 0.2;
 /// A run that lasted this long clears the record of failures before it.
 const HEALTHY_RUN: Duration = Duration::from_secs(600);
 /// Restarts after which the controller's health check turns red.
@@ -33,11 +36,10 @@ impl Supervisor {
     /// Runs the controller until it stops because it was asked to.
     pub(crate) async fn run(self, mut context: Context) -> Stopped {
         loop {
-            let started = tokio::time::Instant::now();
             self.running.set(1);
             // The runner is called again with a fresh context only, so nothing torn is seen.
-            let run = AssertUnwindSafe(self.runner.clone().run(context.clone()));
-            let ended = run.catch_unwind().await.unwrap_or_else(|panic| {
+            let run = AssertUnwindSafe(self.runner.clone().run(context.clone())).catch_unwind();
+            let ended = self.forgive(run).await.unwrap_or_else(|panic| {
                 context.panics.inc();
                 Err(Failure::new(format!("it panicked: {}", panic_text(panic.as_ref()))))
             });
@@ -46,12 +48,10 @@ impl Supervisor {
                 Ok(stopped) => return stopped,
                 Err(failure) => failure,
             };
-            if started.elapsed() > HEALTHY_RUN {
-                self.failures.store(0, Ordering::Relaxed);
-            }
             let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
             // What the failed run sent may still be carried out, so the next list waits for it.
-            let pause = pause(failures).max(context.patch_timeout);
+            let jitter = 1.0 + JITTER * rand::random::<f64>();
+            let pause = pause(failures).mul_f64(jitter).max(context.patch_timeout);
             error!(logger = self.name, err = %failure, failures, pause = ?pause,
                 "Controller failed and is started again");
             self.restarts.inc();
@@ -61,6 +61,19 @@ impl Supervisor {
                 () = context.stop.cancelled() => return Stopped { unknown_writes: 1 },
             }
             context.informers = context.informers.fresh();
+        }
+    }
+
+    /// Waits for the end of a run; when it lasts long enough, the failures before it are forgotten
+    /// and the health check is green again.
+    async fn forgive<T>(&self, run: impl Future<Output = T>) -> T {
+        let mut run = pin!(run);
+        match tokio::time::timeout(HEALTHY_RUN, &mut run).await {
+            Ok(ended) => ended,
+            Err(_) => {
+                self.failures.store(0, Ordering::Relaxed);
+                run.await
+            }
         }
     }
 }
@@ -81,3 +94,6 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
+
+#[cfg(test)]
+mod tests;

@@ -143,7 +143,7 @@ impl Allocation {
 
 /// Feeds the allocator from the watch. Claims change here, in the order of the watch, and not in
 /// the workers: so a claim never outlives or predates what the cluster said (R2, D10).
-fn watch(nodes: &Informer<Node>, reconciler: &Arc<Reconciler>) {
+pub(crate) fn watch(nodes: &Informer<Node>, reconciler: &Arc<Reconciler>) {
     let reconciler = Arc::downgrade(reconciler);
     nodes.subscribe(move |delta| {
         let Some(reconciler) = reconciler.upgrade() else { return };

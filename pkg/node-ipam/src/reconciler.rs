@@ -251,3 +251,6 @@ enum Look {
 fn texts(cidrs: &[IpNet]) -> Vec<String> {
     cidrs.iter().map(cidr::canonical).collect()
 }
+
+#[cfg(test)]
+mod tests;

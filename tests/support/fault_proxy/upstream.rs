@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use bytes::Bytes;
 use http::uri::{PathAndQuery, Uri};
-use http::{HeaderMap, Method, Response, header};
+use http::{HeaderMap, HeaderValue, Method, Response, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -50,7 +50,7 @@ impl Upstream {
         let mut forwarded = http::Request::new(Full::new(request.body.clone()));
         *forwarded.method_mut() = request.method.clone();
         *forwarded.uri_mut() = uri;
-        *forwarded.headers_mut() = end_to_end(request.headers.clone());
+        *forwarded.headers_mut() = as_json(end_to_end(request.headers.clone()));
         let http =
             if request.has_token() { &self.without_certificate } else { &self.with_certificate };
         Ok(http.request(forwarded).await?)
@@ -80,6 +80,16 @@ pub(super) fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
         header::CONTENT_LENGTH,
     ] {
         headers.remove(name);
+    }
+    headers
+}
+
+/// The proxy reads and falsifies JSON only, so that is what it asks for; clients that would rather
+/// have protobuf are told by the answer's content type.
+fn as_json(mut headers: HeaderMap) -> HeaderMap {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    if accept.is_some_and(|accept| accept.contains("protobuf")) {
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     }
     headers
 }

@@ -294,6 +294,7 @@ impl Allocator {
 
     /// Gives a reserved block back; the Node is pending again.
     fn give_up(&mut self, uid: &Uid, effects: &mut Effects) {
+        self.forget_findings(uid);
         let change = self.ledger.release(&Owner::Node(uid.clone()));
         self.count(&change);
         if let Some(open) = self.open.get_mut(uid) {

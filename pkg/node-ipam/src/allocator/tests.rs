@@ -93,8 +93,10 @@ fn r1_an_unresolved_patch_is_not_repeated_over_another_nodes_claim() {
     drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
     let (again, _) = allocator.assign(&"ours".into());
     assert!(matches!(again, Assignment::Send { unresolved: true, .. }), "a read comes first");
+    assert_eq!(allocator.snapshot().conflicts, 1);
     let effects = allocator.still_empty(&"ours".into());
     assert_eq!(effects.wake, ["ours".into()]);
+    assert_eq!(allocator.snapshot().conflicts, 0, "who gave up conflicts with nobody");
     assert_eq!(sent(allocator.assign(&"ours".into()).0), ["10.0.0.4/30"]);
 }
 
