@@ -49,7 +49,7 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
         }
         Parsed::Run(values) => values,
     };
-    let _log = start_logging(&values)?;
+    let log = start_logging(&values)?;
     for (name, value) in values.effective() {
         info!(v = 1, "FLAG: --{name}={value:?}");
     }
@@ -64,7 +64,9 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
     for (name, reason) in &plan.idle {
         info!(logger = *name, reason, "Controller has nothing to do");
     }
-    serve(plan)
+    let ended = serve(plan);
+    log.flush();
+    ended
 }
 
 fn start_logging(values: &::flags::Values) -> Result<LogHandle, Exit> {

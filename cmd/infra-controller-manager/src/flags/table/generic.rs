@@ -51,7 +51,7 @@ pub(super) const FLAGS: &[Spec] = &[
         "kube-api-content-type",
         Kind::String,
         "application/vnd.kubernetes.protobuf",
-        "Wire format of API requests: application/json, or application/vnd.kubernetes.protobuf, which is served with JSON as well.",
+        "application/vnd.kubernetes.protobuf or application/json. Either way Nodes are read as protobuf where the server offers it, and everything else is JSON.",
     ),
     flag(
         "event-qps",
