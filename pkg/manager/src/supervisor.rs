@@ -17,7 +17,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Up to this share is added to a pause.
 const JITTER: f64 = 0.2;
 /// A run that lasted this long clears the record of failures before it.
-const HEALTHY_RUN: Duration = Duration::from_secs(600);
+const HEALTHY_RUN: Duration = Duration::from_secs(60);
 /// Restarts after which the controller's health check turns red.
 const RED: u32 = 3;
 

@@ -1,0 +1,185 @@
+//! Starting and stopping controllers on a paused clock.
+
+use client::ClientOptions;
+use futures::future::pending;
+use tokio::time::{Instant, sleep};
+
+use super::*;
+use crate::testing::{Fake, Log, Reply, Run};
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+const fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+/// A host of tasks that have nothing to do with an API server.
+struct Tasks(Host);
+
+impl Tasks {
+    fn with_limit(shutdown_timeout: Duration) -> Self {
+        Self(Host {
+            stop: CancellationToken::new(),
+            background: CancellationToken::new(),
+            controllers: FuturesUnordered::new(),
+            names: Vec::new(),
+            broadcasters: Vec::new(),
+            shutdown_timeout,
+        })
+    }
+
+    /// A controller that ends so long after it is asked to.
+    fn and(mut self, name: &'static str, takes: Duration, unknown_writes: usize) -> Self {
+        let stop = self.0.stop.clone();
+        self.0.names.push(name);
+        self.0.controllers.push(tokio::spawn(async move {
+            stop.cancelled().await;
+            sleep(takes).await;
+            (name, Stopped { unknown_writes })
+        }));
+        self
+    }
+
+    async fn stop(self) -> (Ended, Duration) {
+        let began = Instant::now();
+        (self.0.stop().await, began.elapsed())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_are_waited_for() {
+    let (ended, took) =
+        Tasks::with_limit(LIMIT).and("a", secs(1), 0).and("b", secs(9), 0).stop().await;
+    assert_eq!(ended, Ended::Clean);
+    assert!(took >= secs(9) && took < LIMIT, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_writes_of_all_are_added_up() {
+    let tasks = Tasks::with_limit(LIMIT).and("a", secs(1), 2).and("b", secs(0), 0);
+    assert_eq!(tasks.and("c", secs(2), 3).stop().await.0, Ended::UnknownWrites(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_whose_task_panics_leaves_an_unknown_write() {
+    let tasks = Tasks::with_limit(LIMIT).and("a", secs(1), 0);
+    tasks.0.controllers.push(tokio::spawn(async { panic!("beyond all supervision") }));
+    assert_eq!(tasks.stop().await.0, Ended::UnknownWrites(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_the_limit_the_stragglers_are_named_and_on_the_way_told_every_third_of_it() {
+    let log = Log::default();
+    let _captured = log.capture();
+    let tasks = Tasks::with_limit(LIMIT).and("slow", secs(3600), 0).and("quick", secs(1), 0);
+    let (ended, took) = tasks.and("never", secs(7200), 0).stop().await;
+    assert_eq!(ended, Ended::TimedOut(vec!["slow", "never"]));
+    assert!(took >= LIMIT && took < LIMIT + secs(1), "{took:?}");
+    let told = log.lines("Controllers have not stopped yet");
+    assert_eq!(told.len(), 2, "{told:#?}");
+    assert!(told.iter().all(|line| line.contains(r#"["slow", "never"]"#)), "{told:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_limit_it_waits_as_long_as_it_takes_and_keeps_telling() {
+    let log = Log::default();
+    let _captured = log.capture();
+    let (ended, took) = Tasks::with_limit(Duration::ZERO).and("slow", secs(3600), 0).stop().await;
+    assert_eq!(ended, Ended::Clean);
+    assert!(took >= secs(3600));
+    assert!(log.lines("Controllers have not stopped yet").len() >= 300);
+}
+
+async fn options(registry: &Registry) -> HostOptions {
+    // Nothing of this is contacted: what the controllers do is up to the test.
+    let address = ClientOptions {
+        kubeconfig: None,
+        master: Some("http://127.0.0.1:1".into()),
+        product: "test".into(),
+        version: "v0".into(),
+        commit: "0".into(),
+    };
+    HostOptions {
+        clients: Clients::load(&address, registry).await.unwrap(),
+        registry: registry.clone(),
+        health: Health::new(),
+        fence: Fence::always_open(),
+        product: "test",
+        identity: "host_1".into(),
+        service_accounts: false,
+        work_rate: (5.0, 10),
+        throttle_metrics: ThrottleMetrics::new(registry).unwrap(),
+        event_client: crate::testing::client(|_| Reply::Silence),
+        event_metrics: EventMetrics::new(registry).unwrap(),
+        start_interval: secs(10),
+        shutdown_timeout: LIMIT,
+        patch_timeout: secs(5),
+    }
+}
+
+fn until_stopped(context: Context) -> Run {
+    Box::pin(async move {
+        context.stop.cancelled().await;
+        Ok(Stopped::default())
+    })
+}
+
+fn running(registry: &Registry) -> Vec<(String, i64)> {
+    let families = registry.gather();
+    let family = families.iter().find(|family| family.name() == "running_managed_controllers");
+    let metrics = family.map(prometheus::proto::MetricFamily::get_metric).unwrap_or_default();
+    #[allow(clippy::cast_possible_truncation, reason = "0 or 1")]
+    let value = |metric: &prometheus::proto::Metric| metric.get_gauge().get_value() as i64;
+    let name = |metric: &prometheus::proto::Metric| {
+        let labels = metric.get_label();
+        labels.iter().find(|label| label.name() == "name").map(|label| label.value().to_owned())
+    };
+    metrics.iter().map(|metric| (name(metric).unwrap_or_default(), value(metric))).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn controllers_start_one_interval_apart_and_all_are_stopped() {
+    let registry = Registry::new();
+    let options = options(&registry).await;
+    let planned =
+        [("first-controller", "first"), ("second-controller", "second")].map(|(name, alias)| {
+            Planned { name, alias, runner: Fake::runner(|_, c| until_stopped(c)) }
+        });
+    let host = Host::start(&options, planned.into()).unwrap();
+    sleep(secs(9)).await;
+    assert_eq!(running(&registry), [("first".into(), 1), ("second".into(), 0)]);
+    sleep(secs(12)).await;
+    assert_eq!(running(&registry), [("first".into(), 1), ("second".into(), 1)]);
+    assert_eq!(host.stop().await, Ended::Clean);
+    assert_eq!(running(&registry), [("first".into(), 0), ("second".into(), 0)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_was_not_yet_started_is_stopped_without_being_run() {
+    let registry = Registry::new();
+    let options = options(&registry).await;
+    let never: Arc<dyn Runner> = Fake::runner(|_, _| panic!("started after the stop"));
+    let first = Fake::runner(|_, context| until_stopped(context));
+    let planned = [("first", first), ("second", never)].map(|(name, runner)| Planned {
+        name,
+        alias: name,
+        runner,
+    });
+    let host = Host::start(&options, planned.into()).unwrap();
+    sleep(secs(1)).await;
+    assert_eq!(host.stop().await, Ended::Clean);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_does_not_stop_is_named_after_the_limit() {
+    let registry = Registry::new();
+    let options = options(&registry).await;
+    let stuck = Planned {
+        name: "stuck-controller",
+        alias: "stuck",
+        runner: Fake::runner(|_, _| Box::pin(pending())),
+    };
+    let host = Host::start(&options, vec![stuck]).unwrap();
+    sleep(secs(1)).await;
+    assert_eq!(host.stop().await, Ended::TimedOut(vec!["stuck-controller"]));
+}

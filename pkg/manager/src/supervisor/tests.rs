@@ -1,0 +1,204 @@
+//! A supervised controller on a paused clock: pauses, panics, health, and being told to stop.
+
+use futures::future::pending;
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep};
+
+use super::*;
+use crate::testing::{Fake, Log, Reply, Run, client, context};
+
+const fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+fn supervisor(runner: Arc<dyn Runner>) -> Supervisor {
+    Supervisor {
+        name: "fake-controller",
+        runner,
+        running: IntGauge::new("running", "Running.").unwrap(),
+        restarts: IntCounter::new("restarts", "Restarts.").unwrap(),
+        failures: Arc::default(),
+    }
+}
+
+fn silent() -> Context {
+    context(client(|_| Reply::Silence))
+}
+
+fn fails() -> Run {
+    Box::pin(async { Err(Failure::new("no luck")) })
+}
+
+fn fails_after(time: Duration) -> Run {
+    Box::pin(async move {
+        sleep(time).await;
+        Err(Failure::new("no luck"))
+    })
+}
+
+fn ends() -> Run {
+    Box::pin(async { Ok(Stopped::default()) })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_controller_is_started_again_after_pauses_that_double_up_to_5_minutes() {
+    let starts = Arc::new(Mutex::new(Vec::new()));
+    let seen = starts.clone();
+    let runner = Fake::runner(move |n, _| {
+        seen.lock().push(Instant::now());
+        if n < 12 { fails() } else { ends() }
+    });
+    let supervisor = supervisor(runner);
+    let restarts = supervisor.restarts.clone();
+    let log = Log::default();
+    let _captured = log.capture();
+    supervisor.run(silent()).await;
+
+    assert_eq!(restarts.get(), 12);
+    let starts = starts.lock();
+    let pauses = starts.windows(2).map(|pair| pair[1] - pair[0]);
+    for (pause, least) in pauses.zip([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]) {
+        let most = secs(least).mul_f64(1.2) + Duration::from_millis(1);
+        assert!(pause >= secs(least) && pause <= most, "{pause:?} instead of {least} s");
+    }
+    let told = log.lines("Controller failed and is started again");
+    assert_eq!(told.len(), 12);
+    assert!(told[0].contains("no luck") && told[0].contains("fake-controller"), "{}", told[0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pause_outlasts_what_the_failed_run_may_have_sent() {
+    let runner = Fake::runner(|n, _| if n == 0 { fails() } else { ends() });
+    let began = Instant::now();
+    supervisor(runner).run(Context { patch_timeout: secs(5), ..silent() }).await;
+    assert!(began.elapsed() >= secs(5), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_is_counted_and_followed_by_a_fresh_run() {
+    let runner = Fake::runner(|n, _| {
+        if n == 0 { Box::pin(async move { panic!("index {n} out of range") }) } else { ends() }
+    });
+    let supervisor = supervisor(runner);
+    let (restarts, context) = (supervisor.restarts.clone(), silent());
+    let panics = context.panics.clone();
+    let log = Log::default();
+    let _captured = log.capture();
+    supervisor.run(context).await;
+    assert_eq!((panics.get(), restarts.get()), (1, 1));
+    assert_eq!(log.lines("it panicked: index 0 out of range").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_check_is_red_after_three_failures_in_a_row() {
+    let supervisor = supervisor(Fake::runner(|_, _| fails()));
+    let failures = supervisor.failures.clone();
+    let context = silent();
+    let stop = context.stop.clone();
+    let running = tokio::spawn(supervisor.run(context));
+    let mut verdicts = Vec::new();
+    // Within the pauses of 1, 2 and 4 s, whatever their jitter.
+    for wait in [500, 1000, 2500] {
+        sleep(Duration::from_millis(wait)).await;
+        verdicts.push(check(&failures));
+    }
+    assert_eq!(verdicts, [Ok(()), Ok(()), Err("failed 3 times in a row".into())]);
+    stop.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_check_is_green_again_while_a_run_lasts() {
+    let runner = Fake::runner(|n, _| if n < 3 { fails() } else { Box::pin(pending()) });
+    let supervisor = supervisor(runner);
+    let failures = supervisor.failures.clone();
+    let running = tokio::spawn(supervisor.run(silent()));
+    sleep(secs(60)).await;
+    assert!(check(&failures).is_err(), "the fourth run has yet to prove itself");
+    sleep(HEALTHY_RUN).await;
+    assert_eq!(check(&failures), Ok(()));
+    running.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_after_a_long_run_is_the_first_one() {
+    let starts = Arc::new(Mutex::new(Vec::new()));
+    let seen = starts.clone();
+    let runner = Fake::runner(move |n, _| {
+        seen.lock().push(Instant::now());
+        match n {
+            0..5 => fails(),
+            5 => fails_after(HEALTHY_RUN + secs(1)),
+            _ => ends(),
+        }
+    });
+    supervisor(runner).run(silent()).await;
+    let starts = starts.lock();
+    let pause = starts[6] - (starts[5] + HEALTHY_RUN + secs(1));
+    assert!(pause < secs(2), "{pause:?} as if it were the sixth in a row");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_during_a_pause_ends_it_at_once_and_counts_the_failed_runs_writes_as_unknown() {
+    let supervisor = supervisor(Fake::runner(|_, _| fails()));
+    let context = Context { patch_timeout: secs(30), ..silent() };
+    let stop = context.stop.clone();
+    let running = tokio::spawn(supervisor.run(context));
+    sleep(secs(10)).await;
+    let asked = Instant::now();
+    stop.cancel();
+    assert_eq!(running.await.unwrap(), Stopped { unknown_writes: 1 });
+    assert_eq!(asked.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_stops_when_asked_is_not_started_again() {
+    let runner = Fake::runner(|n, context| {
+        assert_eq!(n, 0, "started again");
+        Box::pin(async move {
+            context.stop.cancelled().await;
+            Ok(Stopped { unknown_writes: 7 })
+        })
+    });
+    let supervisor = supervisor(runner);
+    let gauge = supervisor.running.clone();
+    let context = silent();
+    let stop = context.stop.clone();
+    let running = tokio::spawn(supervisor.run(context));
+    sleep(secs(1)).await;
+    assert_eq!(gauge.get(), 1);
+    stop.cancel();
+    assert_eq!(running.await.unwrap(), Stopped { unknown_writes: 7 });
+    assert_eq!(gauge.get(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restarted_controller_lists_anew_and_the_caches_of_failed_restarts_end() {
+    let lists = Arc::new(AtomicU32::new(0));
+    let counted = lists.clone();
+    let server = client(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Reply::Silence
+    });
+    let caches = Arc::new(Mutex::new(Vec::new()));
+    let seen = caches.clone();
+    let runner = Fake::runner(move |n, context: Context| {
+        let nodes = context.informers.get::<model::Node>();
+        assert_eq!(nodes.len(), context.informers.get::<model::Node>().len(), "one per run");
+        // A handler that is dropped with its informer.
+        let alive = Arc::new(());
+        seen.lock().push(Arc::downgrade(&alive));
+        nodes.subscribe(move |_| assert_eq!(*alive, ()));
+        if n < 3 { fails_after(secs(1)) } else { Box::pin(pending()) }
+    });
+    let context = context(server);
+    let shared = context.informers.clone();
+    let running = tokio::spawn(supervisor(runner).run(context));
+    sleep(secs(25)).await;
+
+    assert_eq!(lists.load(Ordering::Relaxed), 4, "one list for each run");
+    let alive: Vec<_> = caches.lock().iter().map(std::sync::Weak::strong_count).collect();
+    assert_eq!(alive, [1, 0, 0, 1], "the shared one and that of the last run");
+    assert!(shared.check().is_err(), "the last run's cache is not filled");
+    running.abort();
+}

@@ -1,0 +1,20 @@
+//! The process around the controllers on a real API server: command line, identity, throttle,
+//! leadership, serving, events (`host.md` 1–4, 7, 9, 13).
+//!
+//! What happens to the lease and to writes under way when the server fails, is in the tests `races`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod command_line;
+mod events;
+mod identity;
+mod leadership;
+mod readiness;
+mod scene;
+mod serving;
+mod starvation;
+mod throttle;

@@ -1,0 +1,140 @@
+//! The words that the tests are written in.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Event;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use tests::control_plane::MANAGER_USER;
+use tests::fault_proxy::Recorded;
+use tests::{Cluster, FaultProxy, Manager, Match, Observer, PATIENCE, cluster, mk_node};
+
+/// The shortest timings that the other tests use, too.
+pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=4s \
+     --leader-elect-renew-deadline=3s --leader-elect-retry-period=500ms";
+/// The lease under its default name.
+pub(crate) const LEASE: &str =
+    "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/infra-controller-manager";
+/// An end that needs no waiting; this is for a busy machine.
+pub(crate) const AT_ONCE: Duration = Duration::from_secs(20);
+
+/// An exclusive cluster, a proxy in front of it, and the test's own eyes and hands, which reach
+/// the API server directly.
+pub(crate) struct Scene {
+    pub(crate) proxy: FaultProxy,
+    pub(crate) nodes: Observer,
+    pub(crate) client: Client,
+    pub(crate) cluster: Cluster,
+}
+
+impl Scene {
+    pub(crate) async fn set() -> Self {
+        let cluster = cluster().await;
+        let client = cluster.client().await;
+        let nodes = Observer::start(&client).await;
+        let proxy = FaultProxy::start(&cluster, MANAGER_USER, &[]).await;
+        Self { proxy, nodes, client, cluster }
+    }
+
+    /// Another way to the same cluster, so that two processes can be told apart.
+    pub(crate) async fn another_proxy(&self) -> FaultProxy {
+        FaultProxy::start(&self.cluster, MANAGER_USER, &[]).await
+    }
+
+    /// The product behind the scene's proxy, ready to work.
+    pub(crate) async fn start(&self, args: &str) -> Manager {
+        let manager = launch(&self.proxy, args);
+        manager.line("Controller starting...").await;
+        manager
+    }
+
+    /// Creates a Node and waits for its CIDRs; how long they took.
+    pub(crate) async fn serves(&self, name: &str) -> Duration {
+        let created = Instant::now();
+        mk_node(name).create(&self.client).await;
+        let what = format!("{name} has a pod CIDR");
+        self.nodes.until(&what, |now| !now.cidrs(name).is_empty()).await;
+        created.elapsed()
+    }
+
+    /// Waits for an event on a Node that is as `wanted`.
+    pub(crate) async fn event(
+        &self,
+        node: &str,
+        reason: &str,
+        wanted: impl Fn(&Event) -> bool,
+    ) -> Event {
+        let fields = format!("involvedObject.name={node},reason={reason}");
+        let events = Api::<Event>::namespaced(self.client.clone(), "default");
+        let wait = async {
+            loop {
+                let found = events.list(&ListParams::default().fields(&fields)).await.unwrap();
+                if let Some(event) = found.items.into_iter().find(&wanted) {
+                    return event;
+                }
+                // Events are listed again and again: a watch of its own would be the longer text.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let in_time = tokio::time::timeout(PATIENCE, wait).await;
+        in_time.unwrap_or_else(|_| panic!("no such event {reason} on {node} within {PATIENCE:?}"))
+    }
+
+    /// The product's lease.
+    pub(crate) async fn lease(&self) -> Lease {
+        let leases = Api::<Lease>::namespaced(self.client.clone(), "kube-system");
+        leases.get("infra-controller-manager").await.unwrap()
+    }
+
+    /// Who holds it; empty when nobody does.
+    pub(crate) async fn holder(&self) -> String {
+        holder(&self.lease().await)
+    }
+}
+
+/// Who holds a lease; empty when nobody does.
+pub(crate) fn holder(lease: &Lease) -> String {
+    lease.spec.as_ref().and_then(|spec| spec.holder_identity.clone()).unwrap_or_default()
+}
+
+/// Starts the product behind this proxy; `args` are those of the case.
+pub(crate) fn launch(proxy: &FaultProxy, args: &str) -> Manager {
+    Manager::with_kubeconfig(proxy.kubeconfig())
+        .args(["--allocate-node-cidrs=true", "--cluster-cidr=10.0.0.0/12", "--v=2"])
+        .args(args.split_whitespace())
+        .start()
+}
+
+/// Requests that change something.
+pub(crate) fn writes() -> Match {
+    Match::any().and(|request| !request.method.is_safe())
+}
+
+/// Writes of the lease.
+pub(crate) fn lease_writes() -> Match {
+    Match::leases().and(|request| [Method::POST, Method::PUT].contains(&request.method))
+}
+
+/// The methods of these requests, each once.
+pub(crate) fn methods(requests: &[Recorded]) -> BTreeSet<&str> {
+    requests.iter().map(|seen| seen.request.method.as_str()).collect()
+}
+
+/// Polls until `/readyz` answers with this status; the body then.
+pub(crate) async fn until_readyz(manager: &Manager, status: u16) -> String {
+    let wait = async {
+        loop {
+            if let Ok((code, body)) = manager.get("/readyz").await
+                && code == status
+            {
+                return body;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await; // readiness can only be polled
+        }
+    };
+    let in_time = tokio::time::timeout(PATIENCE, wait).await;
+    in_time.unwrap_or_else(|_| panic!("/readyz is not {status} within {PATIENCE:?}"))
+}

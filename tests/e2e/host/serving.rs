@@ -1,0 +1,102 @@
+//! The paths of the serving port (`host.md` 5.4, 9.3).
+
+use tests::Manager;
+
+use crate::scene::{Scene, until_readyz};
+
+async fn leader(scene: &Scene) -> Manager {
+    let manager = scene.start("--use-service-account-credentials=true").await;
+    until_readyz(&manager, 200).await;
+    manager
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_health_path_has_its_checks() {
+    let scene = Scene::set().await;
+    let manager = leader(&scene).await;
+    let everywhere = ["ping", "leaderElection", "node-ipam-controller"];
+    let ready = ["informer-sync", "shutdown", "apiserver-reachable"];
+    for (endpoint, checks) in [
+        ("livez", everywhere.to_vec()),
+        ("healthz", everywhere.to_vec()),
+        ("readyz", [everywhere, ready].concat()),
+    ] {
+        let (status, body) = manager.get(&format!("/{endpoint}?verbose")).await.unwrap();
+        assert_eq!(status, 200, "{body}");
+        let mut lines: Vec<_> = body.lines().collect();
+        assert_eq!(lines.pop(), Some(&*format!("{endpoint} check passed")));
+        let mut wanted: Vec<_> = checks.iter().map(|check| format!("[+]{check} ok")).collect();
+        lines.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(lines, wanted, "{endpoint}");
+
+        assert_eq!(manager.get(&format!("/{endpoint}")).await.unwrap(), (200, "ok".into()));
+        for check in checks {
+            let path = format!("/{endpoint}/{check}");
+            assert_eq!(manager.get(&path).await.unwrap(), (200, "ok".into()), "{path}");
+        }
+        let unknown = format!("/{endpoint}/no-such-check");
+        assert_eq!(manager.get(&unknown).await.unwrap().0, 404);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn excluded_checks_are_named_and_unknown_ones_warned_about() {
+    let scene = Scene::set().await;
+    let manager = leader(&scene).await;
+    let path = "/healthz?verbose&exclude=ping&exclude=bogus";
+    let (status, body) = manager.get(path).await.unwrap();
+    assert_eq!(status, 200);
+    assert_eq!(body.lines().next(), Some("[+]ping excluded: ok"), "{body}");
+    let last: Vec<_> = body.lines().rev().take(2).collect();
+    let warning = "warn: some health checks cannot be excluded: no matches for \"bogus\"";
+    assert_eq!(last, ["healthz check passed", warning], "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_have_the_names_that_dashboards_ask_for_and_other_paths_are_404() {
+    let scene = Scene::set().await;
+    let manager = leader(&scene).await;
+    scene.serves("a").await;
+    let metrics = manager.metrics().await;
+    let names = metrics.names();
+    for name in [
+        "icm_build_info",
+        "icm_controller_restarts_total",
+        "icm_event_dropped_total",
+        "icm_informer_synced",
+        "icm_lease_renew_duration_seconds_count",
+        "icm_panics_total",
+        "leader_election_master_status",
+        "leader_election_slowpath_total",
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+        "process_start_time_seconds",
+        "rest_client_request_duration_seconds_bucket",
+        "rest_client_request_size_bytes_bucket",
+        "rest_client_requests_total",
+        "rest_client_response_size_bytes_bucket",
+        "running_managed_controllers",
+        "workqueue_adds_total",
+        "workqueue_depth",
+        "workqueue_queue_duration_seconds_bucket",
+    ] {
+        assert!(names.contains(&name), "{name} is missing in {names:?}");
+    }
+    let lease = [("name", "infra-controller-manager")];
+    assert_eq!(metrics.value("leader_election_master_status", &lease), Some(1.0));
+    assert!(!names.contains(&"kubernetes_build_info"), "it would raise KubeVersionMismatch");
+
+    let (status, slis) = manager.get("/metrics/slis").await.unwrap();
+    assert_eq!(status, 200);
+    assert!(slis.contains("kubernetes_healthcheck{name=\"ping\",type=\"readyz\"} 1"), "{slis}");
+    let (status, version) = manager.get("/version").await.unwrap();
+    assert_eq!(status, 200);
+    let version: serde_json::Value = serde_json::from_str(&version).unwrap();
+    assert!(version.is_object(), "{version}");
+    for path in ["/", "/metrics/", "/healthz/", "/debug/pprof/", "/api", "/livez/../metrics"] {
+        let (status, body) = manager.get(path).await.unwrap();
+        assert_eq!(status, 404, "{path}: {body}");
+        assert!(!body.contains("workqueue"), "{path}: {body}");
+    }
+}
