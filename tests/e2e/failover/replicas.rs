@@ -1,0 +1,106 @@
+//! Two processes of the product, each behind a proxy of its own, so that every PATCH has a sender.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures::future::select_all;
+use tests::control_plane::MANAGER_USER;
+use tests::fault_proxy::NodePatch;
+use tests::{Cluster, FaultProxy, Manager};
+
+/// How a leader ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum End {
+    /// SIGKILL: its lease has to expire.
+    Kill,
+    /// SIGTERM: it gives the lease back.
+    Terminate,
+}
+
+/// The running ones and what is left of those that ended.
+pub(crate) struct Replicas<'a> {
+    cluster: &'a Cluster,
+    args: &'a str,
+    running: Vec<Replica>,
+    ended: Vec<FaultProxy>,
+}
+
+struct Replica {
+    manager: Manager,
+    proxy: FaultProxy,
+}
+
+impl<'a> Replicas<'a> {
+    pub(crate) async fn start(cluster: &'a Cluster, args: &'a str) -> Self {
+        let running =
+            vec![Replica::start(cluster, args).await, Replica::start(cluster, args).await];
+        Self { cluster, args, running, ended: Vec::new() }
+    }
+
+    /// Waits until one of them leads, and says which.
+    pub(crate) async fn leader(&self) -> usize {
+        let leads = self.running.iter().map(|replica| {
+            Box::pin(async { replica.manager.line("Successfully acquired lease").await })
+        });
+        select_all(leads).await.1
+    }
+
+    /// Ends a leader and starts a new process in its place; how many Nodes it has assigned.
+    pub(crate) async fn end(&mut self, leader: usize, how: End) -> usize {
+        let manager = &self.running[leader].manager;
+        assert!(manager.is_running(), "the leader has ended by itself");
+        match how {
+            End::Kill => manager.kill(),
+            End::Terminate => manager.terminate(),
+        }
+        let status = manager.exit(Duration::from_secs(20)).await;
+        if matches!(how, End::Terminate) {
+            assert!(status.success(), "a requested stop ends with 0, not {status}");
+        }
+        let next = Replica::start(self.cluster, self.args).await;
+        let Replica { proxy, .. } = std::mem::replace(&mut self.running[leader], next);
+        let patches = proxy.node_patches();
+        self.ended.push(proxy);
+        patches.iter().filter(|patch| patch.upstream_status == Some(200)).count()
+    }
+
+    /// Waits until the pool that this leader sees is used no more than that, and all is settled.
+    pub(crate) async fn until_back_at(&self, leader: usize, share: f64) {
+        let manager = &self.running[leader].manager;
+        let usage = "node_ipam_controller_cidrset_usage_cidrs";
+        manager.until_metric(usage, &[], |now| (now - share).abs() < 1e-6).await;
+        for metric in ["node_ipam_pending_nodes", "node_ipam_conflicts"] {
+            manager.until_metric(metric, &[], |now| now == 0.0).await;
+        }
+        assert!(manager.is_running());
+    }
+
+    /// Every PATCH of every process, in order of arrival at each. Fails if one process has sent
+    /// one Node two different blocks (R4).
+    pub(crate) fn node_patches(&self) -> Vec<NodePatch> {
+        let proxies = self.running.iter().map(|replica| &replica.proxy).chain(&self.ended);
+        proxies.flat_map(|proxy| same_block_each_time(proxy.node_patches())).collect()
+    }
+}
+
+fn same_block_each_time(patches: Vec<NodePatch>) -> Vec<NodePatch> {
+    let mut first = HashMap::new();
+    for patch in &patches {
+        let cidrs = first.entry(&patch.uid).or_insert(&patch.pod_cidrs);
+        assert_eq!(*cidrs, &patch.pod_cidrs, "node {} was sent both", patch.node);
+    }
+    patches
+}
+
+impl Replica {
+    async fn start(cluster: &Cluster, args: &str) -> Self {
+        let proxy = FaultProxy::start(cluster, MANAGER_USER, &[]).await;
+        let manager = Manager::with_kubeconfig(proxy.kubeconfig())
+            .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true"])
+            .args(["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s"])
+            .args(["--leader-elect-retry-period=500ms"])
+            .args(args.split_whitespace())
+            .start();
+        Self { manager, proxy }
+    }
+}

@@ -1,0 +1,62 @@
+//! R7 (`node-ipam.md` 5.1): nothing is given out before everything that is taken is known.
+
+use std::time::{Duration, Instant};
+
+use tests::nodes::names;
+use tests::{Fault, Match, create_nodes, mk_node};
+
+use crate::scene::{Scene, launch};
+
+/// What a product that does not wait for its list gets to do so. Nothing announces that something
+/// does not happen.
+const TEMPTATION: Duration = Duration::from_millis(700);
+
+/// Releases `hold` after a while; no PATCH may have come before.
+async fn nothing_before(scene: &Scene, hold: tests::fault_proxy::Hold) {
+    tokio::time::sleep(TEMPTATION).await;
+    let released = Instant::now();
+    hold.release();
+    scene.nodes.until("all have a block", |now| now.assigned() == now.len()).await;
+    let patches = scene.proxy.node_patches();
+    assert!(!patches.is_empty());
+    for patch in patches {
+        assert!(patch.arrived > released, "{patch:?} came before the list was complete");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r7_no_patch_leaves_before_the_list_is_answered() {
+    let scene = Scene::set().await;
+    create_nodes(&scene.client, names("new", 20).map(mk_node)).await;
+    let held = (0..20).map(|i| mk_node(format!("held-{i}")).cidr(&format!("10.0.{i}.0/24")));
+    create_nodes(&scene.client, held).await;
+    let hold = scene.proxy.on(Match::node_lists()).hold_answer();
+    let manager = launch(&scene.proxy, "--leader-elect=false --cluster-cidr=10.0.0.0/18");
+    hold.arrived(1).await;
+    create_nodes(&scene.client, names("late", 20).map(mk_node)).await;
+    nothing_before(&scene, hold).await;
+    drop(manager);
+    scene.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r7_no_patch_leaves_before_the_last_page_of_the_list_is_there() {
+    let scene = Scene::set().await;
+    // The first page of 500 is full of Nodes that want a block, the second knows what is taken.
+    create_nodes(&scene.client, names("a", 500).map(mk_node)).await;
+    let held = (0..20).map(|i| mk_node(format!("z-{i}")).cidr(&format!("10.0.0.{i}/32")));
+    create_nodes(&scene.client, held).await;
+    scene
+        .proxy
+        .on(Match::any().and(tests::fault_proxy::Request::is_watch_list))
+        .then(Fault::status(400));
+    let hold = scene.proxy.on(Match::node_lists().query_contains("continue=")).hold();
+    let manager = launch(
+        &scene.proxy,
+        "--leader-elect=false --cluster-cidr=10.0.0.0/22 --node-cidr-mask-size=32",
+    );
+    hold.arrived(1).await;
+    nothing_before(&scene, hold).await;
+    drop(manager);
+    scene.end();
+}

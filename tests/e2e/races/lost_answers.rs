@@ -1,0 +1,135 @@
+//! The outcome of a PATCH is unknown: it is read before anything else, and only ever sent again
+//! as it was (`node-ipam.md` 5.3, R2, R4).
+
+use http::Method;
+use tests::fault_proxy::Canned;
+use tests::{Cut, Fault, Manager, Match, mk_node};
+
+use crate::scene::{Scene, patch_of, settled, until_used};
+
+const POOL: &str = "10.0.0.0/22";
+
+/// The first PATCH of a new Node meets each of these faults in turn; the second element says
+/// whether the server has applied it.
+async fn each_is_survived(faults: Vec<(Fault, bool)>) {
+    let scene = Scene::set().await;
+    let manager = scene.start(&format!("--cluster-cidr={POOL}")).await;
+    let mut used = 0_u8;
+    for (fault, applied) in faults {
+        used += 1;
+        let node = format!("n-{used}");
+        is_survived(&scene, &manager, &node, fault, applied).await;
+        until_used(&manager, POOL, used.into()).await;
+        let events = scene.events(&node, "CIDRAssignmentFailed").await;
+        assert!(events.is_empty(), "nothing was refused: {events:?}");
+    }
+    scene.end();
+}
+
+async fn is_survived(scene: &Scene, manager: &Manager, node: &str, fault: Fault, applied: bool) {
+    let case = format!("{node}, {fault:?}");
+    let rule = scene.proxy.on(patch_of(node)).times(1).then(fault);
+    let cidrs = scene.add(node).await;
+    settled(manager).await;
+    assert_eq!(rule.hits(), 1, "{case}");
+    for patch in scene.patches(node) {
+        assert_eq!(patch.pod_cidrs, cidrs, "{case}");
+    }
+    let methods = scene.methods(node);
+    if applied {
+        // The watch may have told before the read did.
+        let patches = methods.iter().filter(|method| **method == Method::PATCH).count();
+        assert_eq!(patches, 1, "{case}: adopted, not sent again: {methods:?}");
+    } else {
+        let expected = [Method::PATCH, Method::GET, Method::PATCH];
+        assert_eq!(methods, expected, "{case}: read, then sent again");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_patch_whose_answer_is_lost_after_it_was_applied_is_adopted() {
+    each_is_survived(vec![
+        (Fault::LoseAnswer(Cut::Stream), true),
+        (Fault::LoseAnswer(Cut::Connection), true),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_reset_before_the_server_got_the_patch_is_survived() {
+    each_is_survived(vec![
+        (Fault::Reset(Cut::Stream), false),
+        (Fault::Reset(Cut::Connection), false),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_500_is_survived_whether_the_patch_was_applied_or_not() {
+    each_is_survived(vec![
+        (Fault::status(500), false),
+        (Fault::ReplaceAnswer(Canned::status(500)), true),
+        (Fault::status(503), false),
+        (Fault::ReplaceAnswer(Canned::status(503)), true),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_504_is_survived_whether_the_patch_was_applied_or_not() {
+    let late = Canned::status(504).because("ServerTimeout", "the operation is not complete");
+    each_is_survived(vec![
+        (Fault::status(504), false),
+        (Fault::ReplaceAnswer(Canned::status(504)), true),
+        (Fault::Answer(late.clone()), false),
+        (Fault::ReplaceAnswer(late), true),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_block_of_a_patch_with_unknown_outcome_goes_to_nobody_else() {
+    let scene = Scene::set().await;
+    let manager = scene.start("--cluster-cidr=10.0.0.0/24").await;
+    let blind = scene.proxy.on(Match::node_gets()).then(Fault::status(500));
+    let unknown = scene.proxy.on(patch_of("a")).times(1).then(Fault::status(500));
+    mk_node("a").create(&scene.client).await;
+    unknown.hit(1).await;
+    scene.starves("b").await;
+    blind.hit(3).await;
+    assert_eq!(scene.patches("a").len(), 1, "sent again without a read");
+    blind.remove();
+    assert_eq!(scene.assigned("a").await, ["10.0.0.0/24"]);
+    scene.remove("a").await;
+    assert_eq!(scene.assigned("b").await, ["10.0.0.0/24"]);
+    settled(&manager).await;
+    scene.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r4_all_patches_of_a_node_carry_the_same_cidrs_whatever_happens_to_them() {
+    let scene = Scene::set().await;
+    let pools = "--cluster-cidr=10.0.0.0/22,fd00::/62";
+    let manager = scene.start(pools).await;
+    for fault in [
+        Fault::Reset(Cut::Stream),
+        Fault::status(500),
+        Fault::Answer(Canned::status(429).retry_after(1)),
+        Fault::status(422),
+        Fault::Reset(Cut::Connection),
+    ] {
+        scene.proxy.on(patch_of("a")).times(1).then(fault);
+    }
+    let late = scene.proxy.on(patch_of("a")).hold();
+    mk_node("a").create(&scene.client).await;
+    late.arrived(1).await;
+    // Others take their blocks meanwhile.
+    scene.add("b").await;
+    scene.add("c").await;
+    late.release();
+    assert_eq!(scene.assigned("a").await, ["10.0.0.0/24", "fd00::/64"]);
+    assert!(scene.patches("a").len() >= 6);
+    settled(&manager).await;
+    until_used(&manager, POOL, 3.0).await;
+    scene.end();
+}

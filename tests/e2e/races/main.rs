@@ -1,0 +1,19 @@
+//! Races and faults end to end, on a real API server behind the fault proxy: what `node-ipam.md`
+//! 5.3 and 5.4 and `host.md` 3 and 9.1 promise for the moments when things go wrong.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod first_list;
+mod foreign_writers;
+mod lost_answers;
+mod outages;
+mod refusals;
+mod replaced_nodes;
+mod scene;
+mod shutdown;
+mod takeover;
+mod watch_faults;

@@ -1,0 +1,86 @@
+//! The lease is given back after the last write is settled, and only then (`node-ipam.md` 5.4,
+//! `host.md` 9.1, README decision 13).
+
+use std::time::Duration;
+
+use tests::fault_proxy::Hold;
+use tests::{Cut, Fault, Manager, Match, mk_node};
+
+use crate::scene::{SHORT_LEASE, Scene, lease_releases, lease_renewals, patch_of};
+
+/// A PATCH may take 5 s: long enough to look at the lease meanwhile.
+const LONG_PATCH: &str = "--leader-elect-lease-duration=8s --leader-elect-renew-deadline=3s \
+     --leader-elect-retry-period=500ms --cluster-cidr=10.0.0.0/22";
+const EXIT: Duration = Duration::from_secs(15);
+
+/// A leader that is asked to stop while its PATCH of `a` is open, and has heard it.
+async fn stopping(scene: &Scene, args: &str, hold: impl FnOnce(&Scene) -> Hold) -> (Manager, Hold) {
+    let leader = scene.start_leader(args).await;
+    let hold = hold(scene);
+    mk_node("a").create(&scene.client).await;
+    hold.arrived(1).await;
+    leader.terminate();
+    while matches!(leader.get("/readyz").await, Ok((200, _))) {
+        tokio::time::sleep(Duration::from_millis(20)).await; // readiness can only be polled
+    }
+    (leader, hold)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lease_is_released_after_the_open_patch_is_answered_and_not_before() {
+    let scene = Scene::set().await;
+    let hold = |scene: &Scene| scene.proxy.on(patch_of("a")).hold();
+    let (leader, hold) = stopping(&scene, LONG_PATCH, hold).await;
+    // It goes on leading until the PATCH is settled, and begins nothing new.
+    let kept = scene.proxy.on(lease_renewals()).then(Fault::None);
+    mk_node("b").create(&scene.client).await;
+    kept.hit(2).await;
+    assert!(!scene.holder().await.is_empty());
+    hold.release();
+    assert!(leader.exit(EXIT).await.success());
+    assert_eq!(scene.holder().await, "");
+
+    let patches = scene.proxy.node_patches();
+    assert_eq!(patches.len(), 1, "nothing is begun after the signal: {patches:?}");
+    assert_eq!(scene.assigned("a").await, patches[0].pod_cidrs);
+    let releases = scene.proxy.requests_like(&lease_releases());
+    assert_eq!(releases.len(), 1);
+    assert!(releases[0].arrived > patches[0].settled.expect("answered"));
+    scene.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_whose_patch_is_never_answered_leaves_its_lease_to_expire() {
+    let scene = Scene::set().await;
+    let args = format!("{SHORT_LEASE} --cluster-cidr=10.0.0.0/22");
+    let hold = |scene: &Scene| scene.proxy.on(patch_of("a")).hold();
+    let (leader, hold) = stopping(&scene, &args, hold).await;
+    left_to_expire(&scene, &leader).await;
+    // The server carries it out after all.
+    hold.release();
+    assert_eq!(scene.assigned("a").await, ["10.0.0.0/24"]);
+    scene.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_cannot_learn_what_became_of_its_patch_leaves_its_lease_to_expire() {
+    let scene = Scene::set().await;
+    // Not applied, so the watch says nothing; a read would tell, were it answered.
+    scene.proxy.on(Match::node_gets()).then(Fault::Reset(Cut::Stream));
+    let leader = scene.start_leader(LONG_PATCH).await;
+    let lost = scene.proxy.on(patch_of("a")).times(1).then(Fault::Reset(Cut::Stream));
+    mk_node("a").create(&scene.client).await;
+    lost.hit(1).await;
+    leader.terminate();
+    left_to_expire(&scene, &leader).await;
+    scene.end();
+}
+
+async fn left_to_expire(scene: &Scene, leader: &Manager) {
+    let status = leader.exit(EXIT).await;
+    assert!(status.success(), "a requested stop ends with 0, not {status}");
+    assert!(scene.proxy.requests_like(&lease_releases()).is_empty(), "the lease was given back");
+    assert!(!scene.holder().await.is_empty());
+    let told = |line: &&String| line.contains("writes of unknown outcome");
+    assert_eq!(leader.lines().iter().filter(told).count(), 1, "one line says so");
+}
