@@ -26,8 +26,8 @@ pub(crate) fn spawn(
     };
     let metrics = ElectionMetrics::new(registry)?;
     let elector = election::spawn(config, clients.clone(), metrics, fence, told)?;
-    let all = Endpoints { livez: true, readyz: true, healthz: true };
-    health.add("leaderElection", all, elector.health_check());
+
+    health.add("leaderElection", Endpoints::ALL, elector.health_check());
     Ok(elector)
 }
 

@@ -75,8 +75,8 @@ pub async fn run(mut plan: Plan) -> Result<()> {
     };
     let draining = Arc::new(AtomicBool::new(false));
     let stopping = draining.clone();
-    let ready = Endpoints { livez: false, readyz: true, healthz: false };
-    health.add("shutdown", ready, move || {
+
+    health.add("shutdown", Endpoints::READY, move || {
         if stopping.load(Ordering::Relaxed) {
             return Err("the process is stopping".into());
         }
@@ -147,8 +147,8 @@ async fn led(
         inherited = leading::acquired(&elector) => inherited?,
         () = shutdown.cancelled() => {
             draining.store(true, Ordering::Relaxed);
-            elector.abandon();
-            return Ok(());
+            // The lease may have been won at this very moment; nothing was written under it.
+            return give_back(Ended::Clean, elector, plan.release_on_exit).await;
         }
     };
     if inherited {

@@ -17,4 +17,9 @@ pub enum Delta<'a, T> {
     /// An object is gone; this is its last known state. The store may hold its successor of the
     /// same name already, whose `Added` follows.
     Deleted(&'a Arc<T>),
+    /// What follows, up to [`Delta::ListEnds`], are the differences between what was known and a
+    /// list. Deletions come first, so until the end the changes seen show no moment that ever was.
+    ListStarts,
+    /// The changes seen show the list.
+    ListEnds,
 }

@@ -90,12 +90,14 @@ impl<T: Cached> Store<T> {
         let handlers = self.handlers.lock();
         let old = mem::replace(&mut *self.objects.write(), listed);
         let new = self.objects.read();
+        deliver(&handlers, || Delta::ListStarts);
         for gone in old.values().filter(|gone| !new.contains_key(gone.key())) {
             deliver(&handlers, || Delta::Deleted(gone));
         }
         for object in in_order(&new) {
             deliver_change(&handlers, old.get(object.key()), object);
         }
+        deliver(&handlers, || Delta::ListEnds);
     }
 }
 

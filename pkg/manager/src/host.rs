@@ -102,11 +102,13 @@ impl Host {
             broadcasters: Vec::new(),
             shutdown_timeout: options.shutdown_timeout,
         };
-        for (index, planned) in planned.into_iter().enumerate() {
+        let mut delay = Duration::ZERO;
+        for planned in planned {
             let (context, broadcaster) = wiring.context(options, &planned, &stop)?;
             host.broadcasters.push(broadcaster);
             host.names.push(planned.name);
-            host.controllers.push(wiring.spawn(options, planned, context, index));
+            host.controllers.push(wiring.spawn(options, planned, context, delay));
+            delay += options.start_interval.mul_f64(rand::random_range(1.0..2.0));
         }
         Ok(host)
     }
@@ -127,6 +129,8 @@ impl Host {
         let limit = self.shutdown_timeout;
         let began = tokio::time::Instant::now();
         let third = if limit.is_zero() { Duration::from_secs(10) } else { limit / 3 };
+        // A limit of nanoseconds is legal, a timer without a period is not.
+        let third = third.max(Duration::from_millis(1));
         let mut reminder = tokio::time::interval_at(began + third, third);
         loop {
             tokio::select! {
@@ -170,8 +174,7 @@ impl Wiring {
             InformerMetrics::new(registry).map_err(metric)?,
             background.clone(),
         );
-        let checked = informers.clone();
-        options.health.add("informer-sync", READY, move || checked.check());
+        options.health.add("informer-sync", Endpoints::READY, informers.check());
         Ok(Self {
             informers,
             queue_metrics: QueueMetrics::new(registry).map_err(metric)?,
@@ -245,7 +248,7 @@ impl Wiring {
         options: &HostOptions,
         planned: Planned,
         context: Context,
-        index: usize,
+        delay: Duration,
     ) -> JoinHandle<(&'static str, Stopped)> {
         let name = planned.name;
         let supervisor = Supervisor {
@@ -256,8 +259,7 @@ impl Wiring {
             failures: Arc::default(),
         };
         let failures = supervisor.failures.clone();
-        options.health.add(name, ALL, move || supervisor::check(&failures));
-        let delay = options.start_interval.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
+        options.health.add(name, Endpoints::ALL, move || supervisor::check(&failures));
         tokio::spawn(async move {
             tokio::select! {
                 () = tokio::time::sleep(delay) => {}
@@ -268,9 +270,6 @@ impl Wiring {
         })
     }
 }
-
-const READY: Endpoints = Endpoints { livez: false, readyz: true, healthz: false };
-const ALL: Endpoints = Endpoints { livez: true, readyz: true, healthz: true };
 
 /// The identity of a controller, without limits yet.
 fn controller_profile(options: &HostOptions, account: &str) -> Profile {

@@ -16,9 +16,6 @@ use tracing::error;
 /// A watch that hears nothing for this long, bookmarks included, is dead (`host.md` 9.3).
 const SILENCE: Duration = Duration::from_secs(15 * 60);
 
-/// Between a panic of a watch and its next run.
-const PAUSE: Duration = Duration::from_secs(1);
-
 /// Hands out informers and starts each with its first user.
 #[derive(Clone)]
 pub struct Informers {
@@ -34,11 +31,17 @@ pub struct Informers {
 struct Generation {
     running: Mutex<HashMap<TypeId, Running>>,
     stop: CancellationToken,
+    /// Cancelled when one of the informers has panicked.
+    broken: CancellationToken,
 }
 
 impl Generation {
     fn under(process: &CancellationToken) -> Arc<Self> {
-        Arc::new(Self { running: Mutex::default(), stop: process.child_token() })
+        Arc::new(Self {
+            running: Mutex::default(),
+            stop: process.child_token(),
+            broken: CancellationToken::new(),
+        })
     }
 }
 
@@ -83,7 +86,8 @@ impl Informers {
             return informer.clone();
         }
         let informer = Informer::<T>::new(self.client.clone(), self.metrics.clone());
-        tokio::spawn(keep_running(informer.clone(), self.generation.stop.clone()));
+        let (stop, broken) = (self.generation.stop.clone(), self.generation.broken.clone());
+        tokio::spawn(run(informer.clone(), stop, broken));
         let watched = informer.clone();
         running.insert(
             TypeId::of::<T>(),
@@ -95,24 +99,29 @@ impl Informers {
         informer
     }
 
-    /// Whether every cache is filled and alive; the error names the first that is not.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        let live: Vec<_> = self.generations.lock().iter().filter_map(Weak::upgrade).collect();
-        live.iter().try_for_each(|generation| {
-            generation.running.lock().values().try_for_each(|running| (running.state)())
-        })
+    /// Waits until one of these informers has panicked. Whoever uses them must then start anew with
+    /// fresh ones: the panic may have cut a delivery short, and nothing tells what was missed.
+    pub(crate) async fn broken(&self) {
+        self.generation.broken.cancelled().await;
+    }
+
+    /// The check `informer-sync`: every cache in use is filled and alive; the error names the first
+    /// that is not. Keeps no informer alive.
+    pub(crate) fn check(&self) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+        let generations = Arc::clone(&self.generations);
+        move || {
+            let live: Vec<_> = generations.lock().iter().filter_map(Weak::upgrade).collect();
+            live.iter().try_for_each(|generation| {
+                generation.running.lock().values().try_for_each(|running| (running.state)())
+            })
+        }
     }
 }
 
-/// A panic in the watch, or in a subscriber, must not leave everybody blind: the next run lists
-/// anew and delivers what differs.
-async fn keep_running<T: Cached>(informer: Informer<T>, stop: CancellationToken) {
-    while !stop.is_cancelled() {
-        let run = AssertUnwindSafe(informer.run(stop.clone())).catch_unwind().await;
-        if run.is_err() {
-            error!(resource = T::RESOURCE, "The watch panicked and is started again");
-            tokio::time::sleep(PAUSE).await;
-        }
+async fn run<T: Cached>(informer: Informer<T>, stop: CancellationToken, broken: CancellationToken) {
+    if AssertUnwindSafe(informer.run(stop)).catch_unwind().await.is_err() {
+        error!(resource = T::RESOURCE, "The watch, or a handler of it, panicked");
+        broken.cancel();
     }
 }
 

@@ -38,7 +38,8 @@ impl Supervisor {
         loop {
             self.running.set(1);
             // The runner is called again with a fresh context only, so nothing torn is seen.
-            let run = AssertUnwindSafe(self.runner.clone().run(context.clone())).catch_unwind();
+            let run =
+                AssertUnwindSafe(one_run(self.runner.clone(), context.clone())).catch_unwind();
             let ended = self.forgive(run).await.unwrap_or_else(|panic| {
                 context.panics.inc();
                 Err(Failure::new(format!("it panicked: {}", panic_text(panic.as_ref()))))
@@ -75,6 +76,14 @@ impl Supervisor {
                 run.await
             }
         }
+    }
+}
+
+async fn one_run(runner: Arc<dyn Runner>, context: Context) -> Result<Stopped, Failure> {
+    let informers = context.informers.clone();
+    tokio::select! {
+        ended = runner.run(context) => ended,
+        () = informers.broken() => Err(Failure::new("a watch that it relies on panicked")),
     }
 }
 

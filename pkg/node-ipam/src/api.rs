@@ -8,6 +8,7 @@ use client::{Answer, CallError, SendCheck};
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
 use model::Node;
+use serde::Deserialize;
 
 /// Only the metadata of the patched Node comes back: the reply is not used, and this halves it.
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -71,7 +72,9 @@ impl NodeApi {
         let answer = client::answer(&self.client, request, self.patch_timeout).await?;
         match answer.status {
             StatusCode::OK => Ok(Read::Found(serde_json::from_slice(&answer.body)?)),
-            StatusCode::NOT_FOUND => Ok(Read::Absent),
+            // Something on the way may answer 404 of its own, and to believe that would free a
+            // live Node's block: only the API server's word counts.
+            StatusCode::NOT_FOUND if says_not_found(&answer.body) => Ok(Read::Absent),
             status => Err(ReadError::Refused { status, pause: answer.retry_after }),
         }
     }
@@ -96,6 +99,16 @@ pub enum ReadError {
     Decode(#[from] serde_json::Error),
 }
 
+fn says_not_found(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Status {
+        kind: String,
+        reason: String,
+    }
+    serde_json::from_slice(body)
+        .is_ok_and(|Status { kind, reason }| kind == "Status" && reason == "NotFound")
+}
+
 fn hint(status: StatusCode) -> &'static str {
     match status {
         StatusCode::FORBIDDEN => {
@@ -108,4 +121,24 @@ fn hint(status: StatusCode) -> &'static str {
 /// Node names are DNS subdomains, so nothing in them needs escaping.
 fn path(name: &str) -> String {
     format!("/api/v1/nodes/{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_api_servers_own_not_found_means_that_a_node_is_gone() {
+        assert!(says_not_found(br#"{"kind":"Status","reason":"NotFound","code":404}"#));
+        for other in [
+            &b"404 page not found"[..],
+            b"<html>Not Found</html>",
+            b"",
+            br#"{"kind":"Status","code":404}"#,
+            br#"{"kind":"Status","reason":"Forbidden"}"#,
+            br#"{"reason":"NotFound"}"#,
+        ] {
+            assert!(!says_not_found(other), "{}", String::from_utf8_lossy(other));
+        }
+    }
 }

@@ -27,6 +27,9 @@ const BACKOFF: Backoff =
 /// How often all claims are compared with the cache (`node-ipam.md` 1.2).
 const AUDIT: Duration = Duration::from_secs(600);
 
+/// The first list is given up after this time, and tried from anew (`node-ipam.md` 1.1 step 7).
+const FIRST_LIST: Duration = Duration::from_secs(600);
+
 /// The controller as the manager sees it.
 pub struct NodeIpam;
 
@@ -106,8 +109,16 @@ impl Allocation {
         });
         watch(&nodes, &reconciler);
         tokio::select! {
-            () = nodes.synced() => {}
+            synced = tokio::time::timeout(FIRST_LIST, nodes.synced()) => {
+                synced.map_err(|_| Failure::new("the first list of Nodes did not come in 10 minutes"))?;
+            }
             () = context.stop.cancelled() => return Ok(Stopped::default()),
+        }
+        if self.options.service_ranges.is_empty() {
+            info!(
+                logger = LOGGER,
+                "No --service-cluster-ip-range is given: nothing is kept out of the pools"
+            );
         }
         // Every Node of the first list is a claim by now (R7), so allocation may begin.
         info!(logger = LOGGER, nodes = nodes.len(), "Controller starting...");
@@ -141,8 +152,8 @@ impl Allocation {
     }
 }
 
-/// Feeds the allocator from the watch. Claims change here, in the order of the watch, and not in
-/// the workers: so a claim never outlives or predates what the cluster said (R2, D10).
+/// Feeds the allocator from the watch, in the order of the watch. What the cluster says is taken in
+/// here and not by the workers, so no worker acts on a claim that an event has already ended (D10).
 pub(crate) fn watch(nodes: &Informer<Node>, reconciler: &Arc<Reconciler>) {
     let reconciler = Arc::downgrade(reconciler);
     nodes.subscribe(move |delta| {
@@ -157,6 +168,14 @@ pub(crate) fn watch(nodes: &Informer<Node>, reconciler: &Arc<Reconciler>) {
                 reconciler.allocator.lock().observe(node, Instant::now())
             }
             Delta::Deleted(node) => reconciler.allocator.lock().gone(&node.uid),
+            Delta::ListStarts => {
+                reconciler.allocator.lock().set_in_list(true);
+                return;
+            }
+            Delta::ListEnds => {
+                reconciler.allocator.lock().set_in_list(false);
+                return;
+            }
         };
         reconciler.carry_out(effects);
     });

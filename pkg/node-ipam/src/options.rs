@@ -59,14 +59,6 @@ pub fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
         Some(clusters) => pools(values, &clusters, limit, &mut problems),
         None => Vec::new(),
     };
-    let clouded = values.string("cloud-provider") == "gce";
-    if clouded && values.bool("configure-cloud-routes") {
-        warnings.push(
-            "--configure-cloud-routes: this program adds no cloud routes; pods are not routable \
-             unless another component adds them"
-                .into(),
-        );
-    }
     if problems.is_empty() {
         Ok(Judged::On { options: Options { pools, service_ranges, concurrency }, warnings })
     } else {

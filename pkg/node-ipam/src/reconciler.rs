@@ -68,8 +68,14 @@ impl Reconcile for Reconciler {
 impl Reconciler {
     /// Passes on what the allocator wants told and done.
     pub fn carry_out(&self, effects: Effects) {
+        if let Some(took) = effects.assigned {
+            self.metrics.assigned(took);
+        }
         for notice in effects.notices {
-            warn!(logger = LOGGER, node = %notice.name, "{}", notice.message);
+            if !self.allocator.lock().notice_due(&notice, REMIND, Instant::now()) {
+                continue;
+            }
+            // The recorder logs it as well.
             let node = ObjectRef::node(&notice.name, &notice.uid);
             self.recorder.event(node, EventType::Warning, notice.reason, notice.message);
         }
@@ -84,6 +90,8 @@ impl Reconciler {
     async fn settle(&self, node: &Node, cidrs: Vec<IpNet>, unresolved: bool) -> Next {
         if unresolved {
             match self.look_again(node).await {
+                // Nothing is sent to a Node that is leaving; its DELETE settles the rest.
+                Look::StillEmpty if node.deleting => return Next::Done,
                 Look::StillEmpty => {}
                 Look::Settled(next) => return next,
             }

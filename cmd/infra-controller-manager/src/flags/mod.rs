@@ -7,6 +7,7 @@
 mod command;
 mod gates;
 mod help;
+mod lease;
 mod rates;
 mod removed;
 pub mod table;
@@ -23,6 +24,7 @@ use ::flags::controllers::Known;
 use ::flags::{Spec, Values, VersionRequest};
 
 pub use gates::release_on_exit;
+pub use lease::election_config;
 pub use rates::{event_rate, work_rate};
 pub use validate::validate;
 pub use version::{VersionInfo, reported_version};

@@ -74,6 +74,7 @@ impl Deltas {
                     )
                 }
                 Delta::Deleted(o) => format!("deleted {}@{}", o.name, o.resource_version),
+                Delta::ListStarts | Delta::ListEnds => return,
             };
             drop(sender.send(text));
         });

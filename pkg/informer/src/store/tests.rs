@@ -26,7 +26,10 @@ fn a_handler_finds_its_change_in_the_store_already() {
     let log = Arc::clone(&seen);
     store.subscribe(Box::new(move |delta| {
         let (Delta::Added(object) | Delta::Updated { new: object, .. } | Delta::Deleted(object)) =
-            delta;
+            delta
+        else {
+            return;
+        };
         log.lock().push(read.get(&object.name).map(|found| found.resource_version));
     }));
     store.upsert(node("a", 1));
@@ -34,6 +37,27 @@ fn a_handler_finds_its_change_in_the_store_already() {
     store.remove(node("a", 3));
     store.replace(HashMap::from([("b".into(), Arc::new(node("b", 4)))]));
     assert_eq!(*seen.lock(), [Some(1), Some(2), None, Some(4)]);
+}
+
+#[test]
+fn the_differences_of_a_list_stand_between_its_start_and_its_end_in_the_order_of_names() {
+    let store = Store::<Node>::new();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    store.upsert(node("gone", 1));
+    store.subscribe(Box::new(move |delta| {
+        log.lock().push(match delta {
+            Delta::Added(new) => format!("added {}", new.name),
+            Delta::Updated { new, .. } => format!("updated {}", new.name),
+            Delta::Deleted(last) => format!("deleted {}", last.name),
+            Delta::ListStarts => "start".to_owned(),
+            Delta::ListEnds => "end".to_owned(),
+        });
+    }));
+    let listed = ["c", "a", "b"].map(|name| (name.into(), Arc::new(node(name, 2))));
+    store.replace(HashMap::from(listed));
+    let expected = ["added gone", "start", "deleted gone", "added a", "added b", "added c", "end"];
+    assert_eq!(*seen.lock(), expected);
 }
 
 #[test]
@@ -59,7 +83,7 @@ fn a_subscriber_that_joins_under_load_misses_nothing_and_sees_nothing_twice() {
                                 assert_eq!(*last, Some(old.resource_version));
                                 *last = Some(new.resource_version);
                             }
-                            Delta::Deleted(_) => panic!("nothing is deleted"),
+                            other => panic!("{other:?} never happened"),
                         }
                     }));
                     thread::sleep(Duration::from_millis(2));

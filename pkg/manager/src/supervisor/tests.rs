@@ -199,6 +199,34 @@ async fn a_restarted_controller_lists_anew_and_the_caches_of_failed_restarts_end
     assert_eq!(lists.load(Ordering::Relaxed), 4, "one list for each run");
     let alive: Vec<_> = caches.lock().iter().map(std::sync::Weak::strong_count).collect();
     assert_eq!(alive, [1, 0, 0, 1], "the shared one and that of the last run");
-    assert!(shared.check().is_err(), "the last run's cache is not filled");
+    assert!(shared.check()().is_err(), "the last run's cache is not filled");
     running.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_handler_starts_the_controller_anew_on_a_fresh_cache() {
+    let server = client(|request| {
+        let query = request.uri().query().unwrap_or_default();
+        if query.contains("sendInitialEvents") {
+            return Reply::Json(400, serde_json::json!({"kind": "Status", "code": 400}));
+        }
+        if query.contains("watch=true") {
+            return Reply::Silence;
+        }
+        let node =
+            serde_json::json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}});
+        Reply::Json(200, serde_json::json!({"metadata": {"resourceVersion": "2"}, "items": [node]}))
+    });
+    let runner = Fake::runner(|n, context: Context| {
+        Box::pin(async move {
+            let nodes = context.informers.get::<model::Node>();
+            nodes.subscribe(move |_| assert!(n > 0, "a defect of the first run's handler"));
+            nodes.synced().await;
+            Ok(Stopped::default())
+        })
+    });
+    let supervisor = supervisor(runner);
+    let restarts = supervisor.restarts.clone();
+    supervisor.run(context(server)).await;
+    assert_eq!(restarts.get(), 1);
 }

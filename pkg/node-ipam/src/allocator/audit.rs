@@ -20,13 +20,15 @@ impl Allocator {
         let mut uids = HashSet::new();
         for node in live {
             uids.insert(node.uid.clone());
-            let known = self.open.contains_key(&node.uid) || self.names.contains_key(&node.uid);
-            let of_no_concern = node.pod_cidrs.is_empty() && node.deleting;
-            if !(known || of_no_concern) {
-                mended += 1;
-                effects.merge(self.observe(node, now));
-            }
+            let seen = effects.notices.len() + effects.wake.len();
+            let foreign = self.foreign;
+            let known = self.names.contains_key(&node.uid) || self.open.contains_key(&node.uid);
+            effects.merge(self.observe(node, now));
+            let new = effects.notices.len() + effects.wake.len() > seen;
+            mended += usize::from(new || self.foreign > foreign || !known && !node.deleting);
         }
+        // A key that was lost would leave its Node waiting for ever (R8); an idle one costs nothing.
+        effects.wake.extend(self.open.values().map(|open| open.name.clone()));
         let known = self.names.keys().chain(self.open.keys());
         let dead: BTreeSet<Uid> = known.filter(|uid| !uids.contains(*uid)).cloned().collect();
         for uid in dead {

@@ -1,6 +1,7 @@
 //! What the allocator wants told: to users as events, to workers as keys to look at again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cidr::{Conflict, IpNet, Pool};
 use model::Node;
@@ -28,6 +29,8 @@ pub struct Effects {
     pub notices: Vec<Notice>,
     /// Names of Nodes to work on.
     pub wake: Vec<Arc<str>>,
+    /// A Node of ours was seen assigned before its PATCH was answered, after this time.
+    pub assigned: Option<Duration>,
     /// For each block that was allocated: its pool, and the used blocks stepped over to find it.
     pub skipped: Vec<(IpNet, u128)>,
 }
@@ -37,6 +40,7 @@ impl Effects {
         self.notices.extend(other.notices);
         self.wake.extend(other.wake);
         self.skipped.extend(other.skipped);
+        self.assigned = self.assigned.or(other.assigned);
     }
 }
 

@@ -16,10 +16,7 @@ pub(super) enum Phase {
         ticket: u64,
     },
     /// Holds blocks that the Node does not show yet.
-    Reserved {
-        /// A PATCH was sent whose outcome is not known.
-        unresolved: bool,
-    },
+    Reserved,
 }
 
 #[derive(Debug)]
@@ -27,6 +24,8 @@ pub(super) struct Open {
     pub(super) name: Arc<str>,
     pub(super) phase: Phase,
     pub(super) deleting: bool,
+    /// A PATCH was sent whose outcome is not known; outlives the block that it carried.
+    pub(super) unresolved: bool,
     /// When the Node was first seen without CIDRs.
     pub(super) since: Instant,
     told: Vec<(&'static str, Instant)>,
@@ -34,7 +33,14 @@ pub(super) struct Open {
 
 impl Open {
     pub(super) fn new(name: Arc<str>, since: Instant) -> Self {
-        Self { name, phase: Phase::Pending, deleting: false, since, told: Vec::new() }
+        Self {
+            name,
+            phase: Phase::Pending,
+            deleting: false,
+            unresolved: false,
+            since,
+            told: Vec::new(),
+        }
     }
 
     /// True at most once per `every` for each reason.

@@ -33,7 +33,7 @@ pub struct Snapshot {
     pub starved: usize,
     /// Nodes with blocks that they do not show yet.
     pub reserved: usize,
-    /// Reserved ones with a PATCH of unknown outcome.
+    /// Nodes with a PATCH of unknown outcome.
     pub unresolved: usize,
     /// Pairs of live Nodes whose CIDRs overlap.
     pub conflicts: usize,
@@ -67,11 +67,9 @@ impl Allocator {
             match open.phase {
                 Phase::Pending => snapshot.pending += 1,
                 Phase::Starved { .. } => snapshot.starved += 1,
-                Phase::Reserved { unresolved } => {
-                    snapshot.reserved += 1;
-                    snapshot.unresolved += usize::from(unresolved);
-                }
+                Phase::Reserved => snapshot.reserved += 1,
             }
+            snapshot.unresolved += usize::from(open.unresolved);
         }
         snapshot
     }

@@ -101,6 +101,24 @@ fn r1_an_unresolved_patch_is_not_repeated_over_another_nodes_claim() {
 }
 
 #[test]
+fn r1_nothing_is_sent_while_a_list_is_being_delivered() {
+    let mut allocator = small();
+    for i in 0..4 {
+        drop(settle(&mut allocator, &format!("n{i}")));
+    }
+    assert!(matches!(add(&mut allocator, "waiting"), Assignment::Starved(_)));
+    // The list shows that n0 is gone, and later that a foreign Node has its block.
+    allocator.set_in_list(true);
+    drop(allocator.gone("n0"));
+    let Assignment::Send { cidrs, .. } = allocator.assign(&"waiting".into()).0 else { panic!() };
+    assert!(!allocator.begin_send(&"waiting".into(), &cidrs), "the list is not complete");
+    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
+    allocator.set_in_list(false);
+    assert!(!allocator.begin_send(&"waiting".into(), &cidrs), "now it is known to be taken");
+    assert!(matches!(allocator.assign(&"waiting".into()).0, Assignment::Starved(_)));
+}
+
+#[test]
 fn r2_deletion_under_way_and_failed_patches_release_nothing() {
     let mut allocator = small();
     let Assignment::Send { cidrs, .. } = add(&mut allocator, "a") else { panic!() };
@@ -302,6 +320,44 @@ fn an_outcome_stays_unknown_until_the_node_shows_it_or_is_gone() {
 }
 
 #[test]
+fn an_unknown_outcome_outlives_the_block_that_was_given_up() {
+    let mut allocator = small();
+    let uid: Uid = "ours".into();
+    let Assignment::Send { cidrs, .. } = add(&mut allocator, "ours") else { panic!() };
+    assert!(allocator.begin_send(&uid, &cidrs));
+    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
+    drop(allocator.still_empty(&uid));
+    let (again, _) = allocator.assign(&uid);
+    assert!(matches!(again, Assignment::Send { unresolved: true, .. }), "{again:?}");
+    assert_eq!(allocator.snapshot().unresolved, 1, "the first PATCH may yet be carried out");
+}
+
+#[test]
+fn a_block_that_was_never_sent_makes_no_conflict() {
+    let mut allocator = small();
+    drop(add(&mut allocator, "ours"));
+    let theirs = node("theirs", "theirs").cidrs(&["10.0.0.0/30"]);
+    assert_eq!(reasons(&allocator.observe(&theirs, now())), [""; 0]);
+    assert_eq!(allocator.snapshot().conflicts, 0);
+    assert_eq!(sent(allocator.assign(&"ours".into()).0), ["10.0.0.4/30"]);
+}
+
+#[test]
+fn an_assignment_seen_before_its_answer_is_counted_once() {
+    let mut allocator = small();
+    let start = now();
+    drop(allocator.observe(&node("a", "a"), start));
+    let Assignment::Send { cidrs, .. } = allocator.assign(&"a".into()).0 else { panic!() };
+    assert!(allocator.begin_send(&"a".into(), &cidrs));
+    let later = start + Duration::from_millis(7);
+    let seen = allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), later);
+    assert_eq!(seen.assigned, Some(Duration::from_millis(7)));
+    assert_eq!(allocator.bound(&"a".into(), later), None);
+    let again = allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), later);
+    assert_eq!(again.assigned, None);
+}
+
+#[test]
 fn a_block_freed_by_the_adoption_of_another_goes_to_the_line() {
     let mut allocator = small();
     for i in 0..3 {
@@ -326,6 +382,25 @@ fn an_event_is_due_at_once_and_then_once_per_period() {
     assert_eq!(due, [0, 300, 600, 900, 1200, 1500]);
     assert!(allocator.due("a", "other reason", period, start));
     assert!(!allocator.due("settled", "R", period, start), "nothing to tell of a settled Node");
+}
+
+#[test]
+fn a_notice_is_given_out_once_per_period_and_again_for_a_successor() {
+    let mut allocator = small();
+    let start = now();
+    let notice = |uid: &str| Notice {
+        name: "n".into(),
+        uid: uid.into(),
+        reason: "PodCIDRConflict",
+        message: String::new(),
+    };
+    let period = Duration::from_secs(300);
+    assert!(allocator.notice_due(&notice("u"), period, start));
+    assert!(!allocator.notice_due(&notice("u"), period, start + Duration::from_secs(299)));
+    assert!(allocator.notice_due(&notice("u"), period, start + period));
+    assert!(allocator.notice_due(&notice("other"), period, start));
+    drop(allocator.gone("u"));
+    assert!(allocator.notice_due(&notice("u"), period, start + period), "nothing is kept of it");
 }
 
 #[test]
@@ -355,6 +430,6 @@ fn the_audit_finds_nothing_in_a_healthy_state_and_mends_a_damaged_one() {
     let c = node("c", "c").cidrs(&["10.0.0.12/30"]);
     let (mended, effects) = allocator.audit([&live[1], &c].into_iter(), now());
     assert_eq!(mended, 2, "one dead, one unknown");
-    assert!(effects.wake.is_empty());
+    assert_eq!(effects.wake, ["b".into()], "in case its key was lost");
     assert_eq!(allocator.snapshot().pools[0].used, 2);
 }

@@ -1,22 +1,16 @@
 //! Every row of `node-ipam.md` 2 that concerns the RangeAllocator.
 
-use flags::{Kind, Spec, Values};
+use flags::Values;
 
 use super::*;
 use crate::flags::FLAGS;
-
-/// Flags of other groups that the rules look at.
-const OTHERS: &[Spec] = &[
-    Spec::honoured("generic", "cloud-provider", Kind::String, "", ""),
-    Spec::honoured("generic", "configure-cloud-routes", Kind::Bool, "true", ""),
-];
 
 fn verdict(line: &str) -> Result<Judged, Vec<Problem>> {
     let given = line.split_whitespace().map(|arg| {
         let (name, value) = arg.trim_start_matches("--").split_once('=').unwrap();
         (name, value.replace('_', " "))
     });
-    judge(&Values::from_given(FLAGS.iter().chain(OTHERS), given).unwrap())
+    judge(&Values::from_given(FLAGS, given).unwrap())
 }
 
 fn on(line: &str) -> (Options, Vec<String>) {
@@ -195,12 +189,6 @@ fn all_problems_are_reported_together() {
     ] {
         assert!(found.iter().any(|line| line.starts_with(flag)), "{flag}: {found:?}");
     }
-}
-
-#[test]
-fn routes_that_nobody_adds_are_warned_about() {
-    let (_, warnings) = on("--cluster-cidr=10.0.0.0/16 --cloud-provider=gce");
-    assert!(warnings[0].contains("--configure-cloud-routes"), "{warnings:?}");
 }
 
 #[test]

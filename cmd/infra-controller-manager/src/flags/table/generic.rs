@@ -27,7 +27,7 @@ pub(super) const FLAGS: &[Spec] = &[
         "controller-start-interval",
         Kind::Duration,
         "0s",
-        "Pause before the start of each controller, made up to twice as long at random.",
+        "Pause between the starts of two controllers, made up to twice as long at random.",
     ),
     flag(
         "feature-gates",

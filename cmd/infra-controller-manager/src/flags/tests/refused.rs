@@ -59,12 +59,15 @@ fn lease_timings_must_fit_into_each_other() {
     assert_refused(&[&set(lease, "10s")], "--leader-elect-lease-duration: 10s is not greater than");
     assert_refused(
         &[&set(lease, "0")],
-        "--leader-elect-lease-duration: 0s is not greater than zero",
+        "--leader-elect-lease-duration: must be greater than zero",
     );
-    assert_refused(&[&set(deadline, "-1s")], "--leader-elect-renew-deadline: -1s is not greater");
+    assert_refused(
+        &[&set(deadline, "-1s")],
+        "--leader-elect-renew-deadline: must be greater than zero",
+    );
     assert_refused(
         &[&set(retry, "0s")],
-        "--leader-elect-retry-period: 0s is not greater than zero",
+        "--leader-elect-retry-period: must be greater than zero",
     );
     assert_refused(
         &[&set(deadline, "2.4s")],

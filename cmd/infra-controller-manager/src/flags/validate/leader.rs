@@ -2,9 +2,8 @@
 
 use ::flags::{Problem, Values};
 
-const DURATION: &str = "leader-elect-lease-duration";
-const DEADLINE: &str = "leader-elect-renew-deadline";
-const RETRY: &str = "leader-elect-retry-period";
+use crate::flags::lease::election_config;
+
 const LOCK: &str = "leader-elect-resource-lock";
 const NAME: &str = "leader-elect-resource-name";
 const NAMESPACE: &str = "leader-elect-resource-namespace";
@@ -34,15 +33,18 @@ pub(super) fn lease(values: &Values, problems: &mut Vec<Problem>) {
         problems.push(Problem::new(LOCK, format!("{lock:?} is not supported; use leases")));
     }
     names(values, problems);
-    timings(values, problems);
+    // Who the candidate is called breaks no rule.
+    let found = election_config(values, String::new()).validate();
+    problems.extend(found.into_iter().map(|found| Problem::new(found.flag, found.rule)));
 }
 
+/// That they are not empty is the elector's rule.
 fn names(values: &Values, problems: &mut Vec<Problem>) {
     let (namespace, name) = (values.string(NAMESPACE), values.string(NAME));
-    if !is_dns_name(name, 253, true) {
+    if !name.is_empty() && !is_dns_name(name, 253, true) {
         problems.push(Problem::new(NAME, format!("{name:?} is not a valid object name")));
     }
-    if !is_dns_name(namespace, 63, false) {
+    if !namespace.is_empty() && !is_dns_name(namespace, 63, false) {
         problems.push(Problem::new(NAMESPACE, format!("{namespace:?} is not a valid namespace")));
     }
     if (namespace, name) == STOCK_LEASE && !values.bool("allow-stock-lease-name") {
@@ -52,33 +54,6 @@ fn names(values: &Values, problems: &mut Vec<Problem>) {
              it would silently stop the controllers of one of the two programs. Choose another \
              name, or set --allow-stock-lease-name if kube-controller-manager never runs",
         ));
-    }
-}
-
-/// The rules of client-go, checked before they can panic anything.
-fn timings(values: &Values, problems: &mut Vec<Problem>) {
-    let before = problems.len();
-    for flag in [DURATION, DEADLINE, RETRY] {
-        let given = values.go_duration(flag);
-        if given.nanos() <= 0 {
-            problems.push(Problem::new(flag, format!("{given} is not greater than zero")));
-        }
-    }
-    if problems.len() > before {
-        return;
-    }
-    let [lease, deadline, retry] = [DURATION, DEADLINE, RETRY].map(|f| values.go_duration(f));
-    if lease.nanos() < 1_000_000_000 {
-        problems.push(Problem::new(DURATION, format!("{lease} is less than 1s")));
-    }
-    if lease <= deadline {
-        let rule = format!("{lease} is not greater than --{DEADLINE} ({deadline})");
-        problems.push(Problem::new(DURATION, rule));
-    }
-    // More than 1.2 times: one retry, late by its jitter, must fit in.
-    if i128::from(deadline.nanos()) * 5 <= i128::from(retry.nanos()) * 6 {
-        let rule = format!("{deadline} is not greater than 1.2 times --{RETRY} ({retry})");
-        problems.push(Problem::new(DEADLINE, rule));
     }
 }
 
