@@ -79,7 +79,9 @@ impl Plan {
         let planned =
             configure(values, selection.ok().as_ref(), &mut idle, &mut warnings, &mut problems);
         let version = reported_version(values, &build::INFO);
-        let election = values.bool("leader-elect").then(|| election_config(values));
+        let election = values
+            .bool("leader-elect")
+            .then(|| crate::flags::election_config(values, build::identity()));
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -133,17 +135,6 @@ fn configure(
         }
     }
     planned
-}
-
-fn election_config(values: &Values) -> ElectionConfig {
-    ElectionConfig {
-        namespace: values.string("leader-elect-resource-namespace").into(),
-        name: values.string("leader-elect-resource-name").into(),
-        identity: build::identity(),
-        lease_duration: values.duration("leader-elect-lease-duration"),
-        renew_deadline: values.duration("leader-elect-renew-deadline"),
-        retry_period: values.duration("leader-elect-retry-period"),
-    }
 }
 
 /// The time that is certain to lie between a leader's last renewal and the next leader's first

@@ -70,11 +70,6 @@ impl<O: Clone + Ord> Ledger<O> {
         claimed.flat_map(|c| c.owners.iter().map(|owner| (owner.clone(), c.net))).collect()
     }
 
-    /// True when every pool has a free block, so that [`Ledger::allocate`] can serve a new owner.
-    pub fn can_allocate(&self) -> bool {
-        self.pools.iter().all(|pool| pool.free() > 0)
-    }
-
     /// Makes `cidrs` the whole claim of an owner, whatever it held before; an empty list ends the
     /// claim. Doing it again changes nothing. Never moves a cursor.
     pub fn occupy(&mut self, owner: &O, cidrs: &[IpNet]) -> Occupied<O> {

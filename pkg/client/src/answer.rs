@@ -1,5 +1,5 @@
 //! One raw request and its whole answer, for callers that decide by status code and must know
-//! whether a write happened: node-ipam's PATCH, the elector's PUT, the token request.
+//! whether a write happened: node-ipam's PATCH and the token request.
 
 use std::time::Duration;
 

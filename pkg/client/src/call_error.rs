@@ -2,13 +2,11 @@
 //! attempt layer, the only place that knows how far a request got; read by every caller that
 //! writes.
 
-use std::error::Error;
-use std::fmt::{self, Write as _};
-
 use hyper_util::client::legacy;
 use tower::BoxError;
 
 use crate::dispatch::Progress;
+use crate::error_chain::ErrorChain;
 use crate::fence::Fenced;
 use crate::request::Withdrawn;
 
@@ -24,12 +22,12 @@ pub enum CallError {
     Withdrawn,
     /// The request never left: no connection, no credentials, or no time left before its body was
     /// taken. **Definitely not written.**
-    #[error("cannot send the request to the API server: {}", Chain(.0.as_ref()))]
+    #[error("cannot send the request to the API server: {}", ErrorChain(.0.as_ref()))]
     NotSent(BoxError),
     /// The connection broke after the request may have left. **May have been written.**
     #[error(
         "cannot read the answer of the API server, which may have carried out the request: {}",
-        Chain(.0.as_ref())
+        ErrorChain(.0.as_ref())
     )]
     Transport(BoxError),
     /// No answer within the time limit of the attempt. **May have been written.**
@@ -38,20 +36,6 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// Whether the server can not have carried out the request. `false` means nobody knows.
-    pub fn is_definitely_not_written(&self) -> bool {
-        matches!(self, Self::Fenced | Self::Withdrawn | Self::NotSent(_))
-    }
-
-    /// The verdict inside an error of a [`kube::Client`] built by this crate; `None` for an error
-    /// that has an answer.
-    pub fn of(error: &kube::Error) -> Option<&Self> {
-        match error {
-            kube::Error::Service(source) => source.downcast_ref(),
-            _ => None,
-        }
-    }
-
     /// Takes the verdict out of `error`. An error of a client that is not ours tells nothing, so it
     /// may have been written.
     pub(crate) fn from_kube(error: kube::Error) -> Self {
@@ -89,24 +73,5 @@ impl CallError {
         } else {
             Self::Timeout
         }
-    }
-}
-
-/// Displays an error with all its causes: hyper's own text stops at "client error (Connect)".
-pub(crate) struct Chain<'a>(pub(crate) &'a (dyn Error + 'static));
-
-impl fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = self.0.to_string();
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            let next = error.to_string();
-            // Many libraries print their cause as well.
-            if !text.ends_with(&next) {
-                write!(text, ": {next}")?;
-            }
-            cause = error.source();
-        }
-        f.write_str(&text)
     }
 }

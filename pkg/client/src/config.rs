@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use http::Uri;
 use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
+use crate::error_chain::ErrorChain;
 use crate::proxy;
 
 /// What the command line and the build say about the process's clients.
@@ -78,7 +79,7 @@ pub enum ConfigError {
 
 impl ConfigError {
     pub(crate) fn credentials(error: &kube::Error) -> Self {
-        Self::Credentials(crate::call_error::Chain(error).to_string())
+        Self::Credentials(ErrorChain(error).to_string())
     }
 
     /// Names the kubeconfig in an error found after it was read.

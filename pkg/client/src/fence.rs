@@ -1,10 +1,10 @@
 //! The leader's fence: no write leaves this process once its lease may have run out (`host.md` 3.3,
 //! 3.4 item 4).
 //!
-//! The elector is its only writer: it opens the fence for `lease duration - 2 s` from the start of
-//! each renewal and closes it when leadership ends. Every client with a fence reads it when a
-//! request leaves. One atomic and one clock reading; nothing to lock, so it holds with every
-//! runtime wedged.
+//! The elector is its only writer: it opens the fence for `lease duration - 2 s`, or for the renew
+//! deadline when that is longer, from the start of each renewal and closes it when leadership ends.
+//! Every client with a fence reads it when a request leaves. One atomic and one clock reading;
+//! nothing to lock, so it holds with every runtime wedged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

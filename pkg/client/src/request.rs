@@ -19,7 +19,7 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 /// Request extension: bounds ONE attempt, from leaving the throttle to the end of the answer's
 /// headers. Without it an attempt gets 30 s, a list 60 s, and a watch has no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AttemptTimeout(pub Duration);
+pub(crate) struct AttemptTimeout(pub(crate) Duration);
 
 /// Request extension: asked once, after every wait in the client, immediately before the request
 /// goes to the wire, and in the same poll as the caller's own future. `false` withdraws the

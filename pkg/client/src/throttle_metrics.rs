@@ -94,8 +94,10 @@ impl Collector for Utilization {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
+        // Held to the end: of two scrapes at once, one must not wipe out what the other has set.
+        let mut buckets = self.buckets.lock();
         self.gauge.reset();
-        self.buckets.lock().retain(|bucket| match bucket.upgrade() {
+        buckets.retain(|bucket| match bucket.upgrade() {
             Some(bucket) => {
                 self.gauge.with_label_values(&[bucket.name()]).set(bucket.utilization());
                 true

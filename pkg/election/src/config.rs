@@ -21,6 +21,30 @@ const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);
 
 /// client-go's jitter factor: pauses are drawn from `retry_period × [1, 1 + factor)`.
 const JITTER_FACTOR: f64 = 1.2;
+/// The same, for exact comparisons.
+const JITTER_TENTHS: u128 = 12;
+
+const DURATION: &str = "leader-elect-lease-duration";
+const DEADLINE: &str = "leader-elect-renew-deadline";
+const RETRY: &str = "leader-elect-retry-period";
+const NAME: &str = "leader-elect-resource-name";
+const NAMESPACE: &str = "leader-elect-resource-namespace";
+
+/// Why an election cannot work with its configuration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--{flag}: {rule}")]
+pub struct ConfigProblem {
+    /// The flag to change, without its dashes.
+    pub flag: &'static str,
+    /// The rule that its value breaks.
+    pub rule: String,
+}
+
+impl ConfigProblem {
+    fn new(flag: &'static str, rule: impl Into<String>) -> Self {
+        Self { flag, rule: rule.into() }
+    }
+}
 
 /// Which Lease to campaign for, under which name, and how patiently (`host.md 3.2`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,45 +64,45 @@ pub struct ElectionConfig {
 }
 
 impl ElectionConfig {
-    /// Every reason why these timings cannot work, each naming the flags to change;
-    /// empty when all is well (`host.md 3.2`, Validation).
-    pub fn validate(&self) -> Vec<String> {
+    /// Every reason why this cannot work; empty when all is well (`host.md 3.2`, Validation).
+    /// The one place of these rules: flags are judged by it, and [`crate::spawn`] refuses by it.
+    pub fn validate(&self) -> Vec<ConfigProblem> {
+        let unnamed = [(NAME, &self.name), (NAMESPACE, &self.namespace)]
+            .into_iter()
+            .filter(|(_, value)| value.is_empty())
+            .map(|(flag, _)| ConfigProblem::new(flag, "must not be empty"));
+        self.judge_timings().into_iter().chain(unnamed).collect()
+    }
+
+    fn judge_timings(&self) -> Vec<ConfigProblem> {
+        let (lease, deadline, retry) =
+            (self.lease_duration, self.renew_deadline, self.retry_period);
+        let zero: Vec<_> = [(DURATION, lease), (DEADLINE, deadline), (RETRY, retry)]
+            .into_iter()
+            .filter(|(_, value)| value.is_zero())
+            .map(|(flag, _)| ConfigProblem::new(flag, "must be greater than zero"))
+            .collect();
+        if !zero.is_empty() {
+            // Comparing with them would only repeat it.
+            return zero;
+        }
         let mut problems = Vec::new();
-        for (flag, value) in [
-            ("--leader-elect-renew-deadline", self.renew_deadline),
-            ("--leader-elect-retry-period", self.retry_period),
-        ] {
-            if value.is_zero() {
-                problems.push(format!("{flag} must be greater than 0"));
-            }
+        if lease < Duration::from_secs(1) {
+            problems.push(ConfigProblem::new(DURATION, format!("{lease:?} is less than 1s")));
         }
-        if self.lease_duration < Duration::from_secs(1) {
-            problems.push(format!(
-                "--leader-elect-lease-duration must be at least 1s, is {:?}",
-                self.lease_duration
-            ));
+        if lease <= deadline {
+            let rule = format!(
+                "{lease:?} is not greater than --{DEADLINE} ({deadline:?}): a second leader would \
+                 start before the first has given up"
+            );
+            problems.push(ConfigProblem::new(DURATION, rule));
         }
-        if self.lease_duration <= self.renew_deadline {
-            problems.push(format!(
-                "--leader-elect-lease-duration ({:?}) must be greater than \
-                 --leader-elect-renew-deadline ({:?}), or a second leader starts before the first has given up",
-                self.lease_duration, self.renew_deadline
-            ));
-        }
-        if self.renew_deadline <= self.retry_period.mul_f64(JITTER_FACTOR) {
-            problems.push(format!(
-                "--leader-elect-renew-deadline ({:?}) must be greater than {JITTER_FACTOR} times \
-                 --leader-elect-retry-period ({:?}), or there is no time for a second try",
-                self.renew_deadline, self.retry_period
-            ));
-        }
-        for (flag, value) in [
-            ("--leader-elect-resource-name", &self.name),
-            ("--leader-elect-resource-namespace", &self.namespace),
-        ] {
-            if value.is_empty() {
-                problems.push(format!("{flag} must not be empty"));
-            }
+        if deadline.as_nanos() * 10 <= retry.as_nanos() * JITTER_TENTHS {
+            let rule = format!(
+                "{deadline:?} is not greater than {JITTER_FACTOR} times --{RETRY} ({retry:?}): \
+                 there would be no time for a second try"
+            );
+            problems.push(ConfigProblem::new(DEADLINE, rule));
         }
         problems
     }
@@ -151,39 +175,47 @@ mod tests {
 
     #[test]
     fn timings_that_cannot_work_are_refused_naming_the_flags() {
-        let rows: [(&str, ElectionConfig, &[&str]); 7] = [
+        let rows: [(&str, ElectionConfig, &[&str]); 8] = [
             ("stock defaults", timings(15_000, 10_000, 2_000), &[]),
             ("the short lease of the tests", timings(4_000, 3_000, 500), &[]),
             (
                 "lease equal to deadline",
                 timings(10_000, 10_000, 2_000),
-                &["lease-duration (10s) must be greater than --leader-elect-renew-deadline (10s)"],
+                &["--leader-elect-lease-duration: 10s is not greater than \
+                   --leader-elect-renew-deadline (10s)"],
             ),
             (
                 "deadline exactly 1.2 retries",
                 timings(15_000, 2_400, 2_000),
-                &["1.2 times --leader-elect-retry-period"],
+                &["--leader-elect-renew-deadline: 2.4s is not greater than 1.2 times \
+                   --leader-elect-retry-period (2s)"],
             ),
-            ("lease below a second", timings(900, 500, 100), &["must be at least 1s, is 900ms"]),
+            ("deadline just above 1.2 retries", timings(15_000, 2_401, 2_000), &[]),
             (
-                "zero retry",
-                timings(15_000, 10_000, 0),
-                &["--leader-elect-retry-period must be greater than 0"],
+                "lease below a second",
+                timings(900, 500, 100),
+                &["--leader-elect-lease-duration: 900ms is less than 1s"],
             ),
             (
-                "everything zero is reported together",
-                timings(0, 0, 0),
+                "zeros, compared with nothing",
+                timings(0, 10_000, 0),
                 &[
-                    "--leader-elect-renew-deadline must be greater than 0",
-                    "--leader-elect-retry-period must be greater than 0",
-                    "at least 1s",
-                    "must be greater than --leader-elect-renew-deadline",
-                    "1.2 times",
+                    "--leader-elect-lease-duration: must be greater than zero",
+                    "--leader-elect-retry-period: must be greater than zero",
+                ],
+            ),
+            (
+                "everything wrong is reported together",
+                timings(900, 1_000, 1_000),
+                &[
+                    "900ms is less than 1s",
+                    "900ms is not greater than",
+                    "1s is not greater than 1.2",
                 ],
             ),
         ];
         for (case, config, wanted) in rows {
-            let got = config.validate();
+            let got: Vec<_> = config.validate().iter().map(ToString::to_string).collect();
             assert_eq!(got.len(), wanted.len(), "{case}: {got:?}");
             for (got, wanted) in got.iter().zip(wanted) {
                 assert!(got.contains(wanted), "{case}: {got:?} lacks {wanted:?}");
@@ -194,7 +226,8 @@ mod tests {
     #[test]
     fn an_unnamed_lease_is_refused() {
         let config = ElectionConfig { name: String::new(), ..timings(15_000, 10_000, 2_000) };
-        assert_eq!(config.validate(), ["--leader-elect-resource-name must not be empty"]);
+        let problem = ConfigProblem::new(NAME, "must not be empty");
+        assert_eq!(config.validate(), [problem]);
     }
 
     #[test]

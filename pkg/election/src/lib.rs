@@ -9,8 +9,9 @@
 //!   than that, counted from the start of its last successful write. Remote timestamps are never
 //!   compared with a local clock.
 //! - *Nothing delays a renewal*: own thread, runtime, connection; no throttle, no retry layer.
-//! - *Rights end before the lease does*: renew deadline ≤ fence < lease duration, and the process is
-//!   gone before the lease runs out ([`ElectionConfig`] derives the times).
+//! - *Rights end before the lease does*: renew deadline ≤ fence < lease duration, and a process that
+//!   neither renewed nor gave up its rights in order is gone before the lease runs out
+//!   ([`ElectionConfig`] derives the times).
 //! - *Losing is final.* The state becomes [`Leadership::Lost`] and never anything else.
 //!
 //! The pieces, pure ones first: `config` (timings), `record` (rules of the record), `elector` (the
@@ -26,7 +27,7 @@ mod term;
 mod thread;
 mod watchdog;
 
-pub use config::ElectionConfig;
+pub use config::{ConfigProblem, ElectionConfig};
 pub use leadership::{Leadership, LeaseEvent, Released};
 pub use metrics::ElectionMetrics;
 pub use thread::{ElectionError, Elector, spawn};

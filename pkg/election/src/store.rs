@@ -5,7 +5,7 @@
 
 use std::future::Future;
 
-use client::{Clients, ConfigError, Identity, Profile};
+use client::{Clients, ConfigError, ErrorChain, Identity, Profile};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::PostParams;
@@ -78,21 +78,6 @@ fn classify(error: kube::Error) -> StoreError {
     match error {
         kube::Error::Api(status) if status.code == 409 => StoreError::Conflict,
         kube::Error::Api(status) => StoreError::Failed(status.to_string()),
-        other => StoreError::Failed(describe(&other)),
+        other => StoreError::Failed(ErrorChain(&other).to_string()),
     }
-}
-
-/// The error with its causes: kube's transport errors keep the useful part in the source.
-fn describe(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        cause = inner.source();
-    }
-    text
 }

@@ -62,6 +62,7 @@ pub fn spawn(
 ) -> Result<Elector, ElectionError> {
     let problems = config.validate();
     if !problems.is_empty() {
+        let problems = problems.iter().map(ToString::to_string).collect();
         return Err(ElectionError::Config(problems));
     }
     let term = Arc::new(Term::new());
@@ -145,22 +146,18 @@ impl Elector {
     }
 
     /// Stops renewing and leaves the lease to expire: for a process that does not know the
-    /// outcome of its last write (README decision 13).
+    /// outcome of its last write (README decision 13). To be called when no controller writes any
+    /// more: the lease thread closes the fence, then disarms the watchdog, so that the process can
+    /// send its events and end its connections after the lease has run out, too. One that has lost
+    /// the lease stays bound to be gone in time.
     pub fn abandon(self) {
         // A send fails only after the thread ended, and then there is nothing to abandon.
         self.orders.send(Order::Abandon).ok();
     }
 
-    /// The check `leaderElection` of `host.md 3.2`: fails only while this process leads and its
-    /// last renewal is older than the lease duration and 20 s. A standby is healthy.
-    ///
-    /// # Errors
-    /// The age of the last renewal, in words.
-    pub fn health(&self) -> Result<(), String> {
-        check(&self.term, self.health_limit)
-    }
-
-    /// [`Elector::health`] as a value that outlives the elector, to register as a health check.
+    /// The check `leaderElection` of `host.md 3.2`, as a value that outlives the elector: fails,
+    /// with the age of the last renewal in words, only while this process leads and that renewal
+    /// is older than the lease duration and 20 s. A standby is healthy.
     pub fn health_check(&self) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
         let (term, limit) = (Arc::clone(&self.term), self.health_limit);
         move || check(&term, limit)

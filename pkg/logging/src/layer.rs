@@ -21,7 +21,7 @@ use crate::threshold::{self, Threshold};
 /// Writes every admitted event as one line.
 pub(crate) struct KlogLayer<W> {
     /// None when `RUST_LOG` decides instead.
-    threshold: Option<Arc<Threshold>>,
+    threshold: Option<Threshold>,
     output: Arc<Output<W>>,
 }
 
@@ -39,7 +39,7 @@ thread_local! {
 }
 
 impl<W> KlogLayer<W> {
-    pub(crate) fn new(threshold: Option<Arc<Threshold>>, output: Arc<Output<W>>) -> Self {
+    pub(crate) fn new(threshold: Option<Threshold>, output: Arc<Output<W>>) -> Self {
         Self { threshold, output }
     }
 
@@ -62,7 +62,7 @@ where
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        self.threshold.as_ref().map(|threshold| threshold.level_hint())
+        self.threshold.as_ref().map(Threshold::level_hint)
     }
 
     fn on_new_span(&self, span: &Attributes<'_>, id: &Id, context: Context<'_, S>) {

@@ -62,26 +62,13 @@ pub enum LogError {
     AlreadyInstalled,
 }
 
-/// Changes the running log. Clones share it.
+/// Reaches the running log. Clones share it.
 #[derive(Clone)]
 pub struct LogHandle {
-    threshold: Arc<Threshold>,
     flush: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl LogHandle {
-    /// Changes `--v` from now on (`/debug/flags/v`). Without effect while `RUST_LOG` rules.
-    pub fn set_verbosity(&self, verbosity: u8) {
-        self.threshold.set_verbosity(verbosity);
-        // Call sites remember whether they are on.
-        tracing::callsite::rebuild_interest_cache();
-    }
-
-    /// The present `--v`.
-    pub fn verbosity(&self) -> u8 {
-        self.threshold.verbosity()
-    }
-
     /// Writes the counts of repeated warnings that are still held back. Call it before exit.
     pub fn flush(&self) {
         (self.flush)();
@@ -109,14 +96,14 @@ where
     if options.format == Format::Json && !options.vmodule.is_empty() {
         return Err(LogError::VmoduleWithJson);
     }
-    let threshold = Arc::new(Threshold::new(options.verbosity, &options.vmodule));
     let output = Arc::new(Output::new(options.format, sink));
     let flush = output.clone();
-    let handle = LogHandle { threshold: threshold.clone(), flush: Arc::new(move || flush.flush()) };
+    let handle = LogHandle { flush: Arc::new(move || flush.flush()) };
     let log = if let Some(directives) = directives {
         let layer = KlogLayer::new(None, output);
         Registry::default().with(layer).with(EnvFilter::try_new(directives)?).into()
     } else {
+        let threshold = Threshold::new(options.verbosity, &options.vmodule);
         Registry::default().with(KlogLayer::new(Some(threshold), output)).into()
     };
     Ok((log, handle))

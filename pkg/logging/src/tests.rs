@@ -219,18 +219,6 @@ fn a_hidden_event_never_formats_its_values() {
 }
 
 #[test]
-fn verbosity_changes_while_running() {
-    let log = text(0);
-    let say = || debug!("now you hear me");
-    assert_eq!(log.of(say), "");
-    log.handle.set_verbosity(4);
-    assert_eq!(log.handle.verbosity(), 4);
-    assert!(!log.of(say).is_empty());
-    log.handle.set_verbosity(0);
-    assert_eq!(log.of(say), "");
-}
-
-#[test]
 fn vmodule_raises_one_file_and_never_lowers_it() {
     let with = |verbosity, pattern: &str, level| {
         let vmodule = vec![("other".to_owned(), 9), (pattern.to_owned(), level)];

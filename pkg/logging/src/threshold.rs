@@ -4,7 +4,6 @@
 //! silent site costs one load. The field `v` of an `info!` is checked when the event comes.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Metadata};
@@ -33,23 +32,15 @@ const QUIET: [&str; 14] = [
     "tower_http",
 ];
 
-/// The live verbosity.
+/// What the flags allow.
 pub(crate) struct Threshold {
-    verbosity: AtomicU8,
+    verbosity: u8,
     modules: Box<[(String, u8)]>,
 }
 
 impl Threshold {
     pub(crate) fn new(verbosity: u8, modules: &[(String, u8)]) -> Self {
-        Self { verbosity: AtomicU8::new(verbosity), modules: modules.into() }
-    }
-
-    pub(crate) fn verbosity(&self) -> u8 {
-        self.verbosity.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_verbosity(&self, verbosity: u8) {
-        self.verbosity.store(verbosity, Ordering::Relaxed);
+        Self { verbosity, modules: modules.into() }
     }
 
     /// Whether anything from this call site can be heard.
@@ -66,7 +57,7 @@ impl Threshold {
     /// The most detailed level any site can be heard at.
     pub(crate) fn level_hint(&self) -> LevelFilter {
         let modules = self.modules.iter().map(|(_, verbosity)| *verbosity);
-        match modules.fold(self.verbosity(), u8::max) {
+        match modules.fold(self.verbosity, u8::max) {
             0..=3 => LevelFilter::INFO,
             4..=5 => LevelFilter::DEBUG,
             _ => LevelFilter::TRACE,
@@ -75,7 +66,7 @@ impl Threshold {
 
     /// The verbosity that holds for a site.
     fn at(&self, site: &Metadata<'_>) -> u8 {
-        let verbosity = self.verbosity();
+        let verbosity = self.verbosity;
         if self.modules.is_empty() {
             return verbosity;
         }

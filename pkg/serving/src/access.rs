@@ -7,10 +7,15 @@ use serde_json::json;
 
 use crate::reply::{self, Reply};
 
-/// The refusal for a peer that is not on this host. IPv4 peers of a dual-stack socket come as
-/// mapped IPv6 addresses, and count as what they are.
+/// Whether the peer is on this host. IPv4 peers of a dual-stack socket come as mapped IPv6
+/// addresses, and count as what they are.
+pub(crate) fn is_local(peer: IpAddr) -> bool {
+    peer.to_canonical().is_loopback()
+}
+
+/// The refusal for a peer that is not on this host.
 pub(crate) fn refusal(peer: IpAddr, method: &Method, path: &str) -> Option<Reply> {
-    (!peer.to_canonical().is_loopback()).then(|| forbidden(method, path))
+    (!is_local(peer)).then(|| forbidden(method, path))
 }
 
 /// A Kubernetes `Status`, so that clients show the message (host.md 5.3).

@@ -2,7 +2,7 @@
 //!
 //! The manager binds the [`Server`] before it touches the network, so that a taken port ends the
 //! start-up at once, and serves [`Routes`] until everything else has stopped. Health checks join
-//! and leave the [`Health`] registry while the server runs.
+//! the [`Health`] registry while the server runs.
 //!
 //! Delegated authentication and authorization are not built yet: everything but the three health
 //! paths answers to loopback peers only (README decision 12).
@@ -11,6 +11,7 @@ mod access;
 mod build_info;
 mod certificate;
 mod connection;
+mod door;
 mod error;
 mod health;
 mod listener;

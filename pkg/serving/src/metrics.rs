@@ -55,6 +55,7 @@ pub(crate) const START_TIME: &str = "process_start_time_seconds";
 pub(crate) struct ServerMetrics {
     pub(crate) connections: IntGauge,
     pub(crate) handshake_errors: IntCounter,
+    pub(crate) rejected: IntCounter,
 }
 
 impl ServerMetrics {
@@ -65,8 +66,14 @@ impl ServerMetrics {
             "icm_serving_handshake_errors_total",
             "Connections to the secure port that ended before TLS was agreed.",
         )?;
+        let rejected = IntCounter::new(
+            "icm_serving_rejected_connections_total",
+            "Connections to the secure port from other hosts that were closed at once, since too \
+             many were open.",
+        )?;
         registry.register(Box::new(connections.clone()))?;
         registry.register(Box::new(handshake_errors.clone()))?;
-        Ok(Self { connections, handshake_errors })
+        registry.register(Box::new(rejected.clone()))?;
+        Ok(Self { connections, handshake_errors, rejected })
     }
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use rustls::crypto::ring;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,12 +14,10 @@ use tracing::{info, warn};
 
 use crate::certificate::Keeper;
 use crate::connection::Connections;
+use crate::door::Door;
 use crate::metrics::ServerMetrics;
 use crate::{Routes, ServeError, ServingOptions, listener};
 
-/// Connections at once. Probes and scrapes need a handful; the rest wait in the kernel's queue, so
-/// that a flood costs them time and us no memory.
-const MOST_CONNECTIONS: usize = 256;
 /// How long open requests may take after the stop (host.md 9.1, step 6).
 const DRAIN: Duration = Duration::from_secs(2);
 /// Pause after the system refused a connection: it is out of file descriptors, and asking again
@@ -58,6 +55,7 @@ impl Server {
     /// the server's metrics are in the registry already.
     pub async fn serve(self, routes: Routes, stop: CancellationToken) -> Result<(), ServeError> {
         let metrics = ServerMetrics::new(&routes.registry)?;
+        let rejected = metrics.rejected.clone();
         // Cancelled when this future ends or is dropped: no connection outlives its server.
         let end = CancellationToken::new();
         let _end = end.clone().drop_guard();
@@ -70,9 +68,10 @@ impl Server {
         ));
         info!(logger = "serving", "Serving securely on {}", self.address);
         let open = TaskTracker::new();
+        let door = Door::new(connections, open.clone(), end, rejected);
         tokio::select! {
             () = stop.cancelled() => {}
-            () = accept_for_ever(&self.listener, &connections, &open, &end) => {}
+            () = accept_for_ever(&self.listener, &door) => {}
             () = self.keeper.run() => {}
         }
         drop(self.listener);
@@ -88,22 +87,10 @@ impl Server {
     }
 }
 
-async fn accept_for_ever(
-    listener: &TcpListener,
-    connections: &Arc<Connections>,
-    open: &TaskTracker,
-    end: &CancellationToken,
-) {
-    let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    // The semaphore is never closed, so this loop has no end of its own.
-    while let Ok(permit) = permits.clone().acquire_owned().await {
+async fn accept_for_ever(listener: &TcpListener, door: &Door) {
+    loop {
         let (stream, peer) = accept(listener).await;
-        listener::tune(&stream);
-        let (connections, end) = (connections.clone(), end.clone());
-        open.spawn(async move {
-            end.run_until_cancelled(Box::pin(connections.serve(stream, peer.ip()))).await;
-            drop(permit);
-        });
+        door.let_in(stream, peer.ip());
     }
 }
 
@@ -133,3 +120,6 @@ fn tls_config(keeper: &Keeper, disable_http2: bool) -> Result<rustls::ServerConf
     }
     Ok(config)
 }
+
+#[cfg(test)]
+mod tests;

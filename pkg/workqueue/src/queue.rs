@@ -129,7 +129,8 @@ impl<K: Key> WorkQueue<K> {
     }
 
     /// Failures of the key in a row.
-    pub fn attempts(&self, key: &K) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn attempts(&self, key: &K) -> u32 {
         self.inner.failures.lock().get(key).copied().unwrap_or(0)
     }
 

@@ -35,12 +35,3 @@ async fn any_status_is_an_answer_with_its_body_and_retry_time() {
         assert_eq!(answer.body, body);
     }
 }
-
-#[tokio::test]
-async fn an_error_of_kubes_api_carries_the_same_verdict() {
-    let server = Server::plain(|_| Conduct::HangUp).await;
-    let (clients, _) = clients(&server.url()).await;
-    let client = clients.build(profile()).unwrap();
-    let error = client.send(request(Method::GET, "/a")).await.err().unwrap();
-    assert!(matches!(CallError::of(&error), Some(CallError::Transport(_))), "{error}");
-}

@@ -6,9 +6,9 @@ use http::Method;
 use prometheus::Registry;
 
 use super::*;
-use crate::answer;
 use crate::testing::server::{Authority, Conduct, Seen, Server};
 use crate::testing::{TempFile, page, profile, reply, reply_after, request};
+use crate::{CallError, answer};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -144,7 +144,7 @@ async fn over_http2_too_a_fence_that_closes_during_the_handshake_stops_the_write
     assert!(futures::poll!(&mut writing).is_pending());
     fence.close();
     let error = writing.await.unwrap_err();
-    assert!(matches!(error, crate::CallError::Fenced), "{error}");
+    assert!(matches!(error, CallError::Fenced), "{error}");
     assert!(server.seen().is_empty());
 }
 
@@ -157,7 +157,7 @@ async fn a_server_that_our_authority_did_not_sign_gets_nothing() {
     let clients = Clients::load(&options, &Registry::new()).await.unwrap();
     let client = clients.build(profile()).unwrap();
     let error = answer(&client, request(Method::PATCH, "/work"), LONG).await.unwrap_err();
-    assert!(error.is_definitely_not_written(), "{error}");
+    assert!(matches!(error, CallError::NotSent(_)), "{error}");
     assert!(error.to_string().contains("certificate"), "{error}");
     assert!(impostor.seen().is_empty());
 }
@@ -168,7 +168,7 @@ async fn a_token_that_cannot_be_had_means_nothing_was_sent_and_says_why() {
     let (clients, _) = crate::testing::clients(&server.url()).await;
     let client = clients.build(Profile { identity: node_controller(), ..profile() }).unwrap();
     let error = answer(&client, request(Method::PATCH, "/work"), LONG).await.unwrap_err();
-    assert!(error.is_definitely_not_written());
+    assert!(matches!(error, CallError::NotSent(_)), "{error}");
     let text = error.to_string();
     assert!(text.contains("service account kube-system/node-controller"), "{text}");
     assert!(text.contains("get serviceaccounts"), "{text}");

@@ -164,6 +164,23 @@ fn a_negative_rate_is_no_limit_and_zero_or_nonsense_is_an_error() {
     Throttle::new("fast", 1e12, u32::MAX, &m).unwrap();
 }
 
+#[tokio::test]
+async fn every_one_of_many_scrapes_at_once_shows_every_bucket() {
+    let registry = Registry::new();
+    let m = ThrottleMetrics::new(&registry).unwrap();
+    let buckets = ["a", "b", "c"].map(|name| Throttle::new(name, 1.0, 1, &m).unwrap());
+    let shown = || {
+        let families = registry.gather();
+        let levels = families.iter().find(|f| f.name() == "icm_client_bucket_utilization");
+        levels.map_or(0, |family| family.get_metric().len())
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..500).for_each(|_| assert_eq!(shown(), buckets.len())));
+        }
+    });
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_metrics_show_who_waits_how_long_and_how_full_the_bucket_is() {
     let registry = Registry::new();

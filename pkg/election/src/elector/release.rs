@@ -1,7 +1,9 @@
 //! The two ways of stopping while holding the lease: give it back, or let it expire.
 //!
 //! Called by the loop in the parent module after it stopped campaigning. Both close the fence
-//! first: nothing may be written under a lease that another process is about to take.
+//! first: nothing may be written under a lease that another process is about to take. Then the
+//! watchdog has nothing left to protect and is disarmed: the process may finish its events and
+//! answers, however short the lease is.
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -21,9 +23,6 @@ impl<S: LeaseStore> Candidate<S> {
             return Released::NotHeld;
         }
         self.withdraw();
-        // Whatever is still wrong with this process, it can no longer write: no need to be killed
-        // while it waits for an answer.
-        self.ties.term.end();
         let lease = self.config.lease_key();
         let outcome = self.keep_giving_back().await;
         match &outcome {
@@ -80,7 +79,7 @@ impl<S: LeaseStore> Candidate<S> {
     }
 
     /// Stops without giving the lease back, for a process that cannot be sure that its last
-    /// write is settled (`node-ipam.md 5.4`, Shutdown). The watchdog keeps its limit.
+    /// write is settled (`node-ipam.md 5.4`, Shutdown).
     pub(super) fn abandon(&mut self) {
         if self.claim.is_none() {
             return;
@@ -94,8 +93,11 @@ impl<S: LeaseStore> Candidate<S> {
         );
     }
 
+    /// Gives up every right of a holder.
     fn withdraw(&mut self) {
         self.ties.fence.close();
+        // After the fence: until it is closed, a stuck process must still be ended in time.
+        self.ties.term.end();
         self.ties.meters.master.set(0);
         if matches!(*self.ties.status.borrow(), Leadership::Leading { .. }) {
             self.announce("stopped leading");

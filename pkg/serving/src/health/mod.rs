@@ -1,7 +1,6 @@
 //! The registry of health checks (host.md 5.4 and 9.3).
 //!
-//! Checks are added when what they watch starts, and removed when it stops; requests see the set
-//! of that moment. `ping` is always there. A check runs on the server's runtime for every request
+//! Checks are added when what they watch starts; requests see the set of that moment. `ping` is always there. A check runs on the server's runtime for every request
 //! that asks: it must read state, never wait. A check that panics counts as failed.
 
 mod check;
@@ -98,11 +97,6 @@ impl Health {
             Some(known) => *known = added,
             None => checks.push(added),
         }
-    }
-
-    /// Removes a check. A name that is not there is no error: the owner may stop twice.
-    pub fn remove(&self, name: &str) {
-        self.checks.write().retain(|known| known.name() != name);
     }
 
     /// Runs every check of `endpoint` but the excluded ones.

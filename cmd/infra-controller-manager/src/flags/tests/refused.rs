@@ -57,18 +57,12 @@ fn lease_timings_must_fit_into_each_other() {
     let retry = "--leader-elect-retry-period";
     let set = |flag: &str, value: &str| format!("{flag}={value}");
     assert_refused(&[&set(lease, "10s")], "--leader-elect-lease-duration: 10s is not greater than");
-    assert_refused(
-        &[&set(lease, "0")],
-        "--leader-elect-lease-duration: must be greater than zero",
-    );
+    assert_refused(&[&set(lease, "0")], "--leader-elect-lease-duration: must be greater than zero");
     assert_refused(
         &[&set(deadline, "-1s")],
         "--leader-elect-renew-deadline: must be greater than zero",
     );
-    assert_refused(
-        &[&set(retry, "0s")],
-        "--leader-elect-retry-period: must be greater than zero",
-    );
+    assert_refused(&[&set(retry, "0s")], "--leader-elect-retry-period: must be greater than zero");
     assert_refused(
         &[&set(deadline, "2.4s")],
         "--leader-elect-renew-deadline: 2.4s is not greater than 1.2 times",

@@ -1,6 +1,14 @@
 //! Release and abandonment.
 
+use std::sync::mpsc;
+
 use super::*;
+use crate::watchdog;
+
+fn abandon(running: &mut Running) {
+    let (unused, _) = oneshot::channel();
+    assert!(std::mem::replace(&mut running.orders, unused).send(Order::Abandon).is_ok());
+}
 
 async fn release(running: &mut Running) -> Released {
     let (reply, outcome) = oneshot::channel();
@@ -107,16 +115,42 @@ async fn an_abandoned_lease_is_fenced_and_left_to_expire() {
     let server = Server::default();
     let mut a = Running::start("a", server.store(well));
     a.leads().await;
-    let (unused, _) = oneshot::channel();
-    assert!(std::mem::replace(&mut a.orders, unused).send(Order::Abandon).is_ok());
+    abandon(&mut a);
     a.until(|s| *s == Leadership::Standby { holder: None }).await;
     server.forget_calls();
     assert!(a.fence.check().is_err());
-    assert!(a.term.is_limited(), "it still may not outlive its lease");
     let mut b = Running::start("b", server.store(well));
     let start = Instant::now();
     assert_eq!(b.leads().await, Leadership::Leading { inherited: true });
     assert!(start.elapsed() >= 4_000 * MS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_watchdog_lets_a_process_finish_that_abandoned_its_lease() {
+    let mut a = Running::start("a", Server::default().store(well));
+    a.leads().await;
+    let (kill, killed) = mpsc::channel();
+    let exit: watchdog::Exit = Arc::new(move |code| kill.send(code).unwrap());
+    let watchdog = watchdog::start(Arc::clone(&a.term), exit).unwrap();
+    abandon(&mut a);
+    (&mut a.task).await.unwrap();
+    assert!(a.fence.check().is_err());
+    drop(a);
+    // It watches for as long as there is a limit, past which it kills.
+    watchdog.join().unwrap();
+    assert!(killed.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loser_that_is_abandoned_still_has_to_be_gone_in_time() {
+    let server = Server::default();
+    let mut a = Running::start("a", server.store(well));
+    a.leads().await;
+    server.freeze(4_000 * MS);
+    a.loses().await;
+    abandon(&mut a);
+    (&mut a.task).await.unwrap();
+    assert!(a.term.is_limited());
 }
 
 #[tokio::test(start_paused = true)]
