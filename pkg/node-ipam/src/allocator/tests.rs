@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use model::Node;
+
 use super::*;
 
 fn pool(text: &str, mask: u8) -> Pool {
