@@ -146,7 +146,17 @@ impl Allocator {
 
     fn forget_findings(&mut self, uid: &str) {
         self.external.remove(uid);
-        self.conflicts.retain(|(a, b)| **a != *uid && **b != *uid);
+        let ended: Vec<_> =
+            self.conflicts.iter().filter(|(a, b)| **a == *uid || **b == *uid).cloned().collect();
+        for pair in &ended {
+            self.conflicts.remove(pair);
+        }
+        // Who has no conflict left enters the state anew with the next one, which is told at once.
+        for uid in ended.into_iter().flat_map(|(a, b)| [a, b]) {
+            if !self.conflicts.iter().any(|(a, b)| *a == uid || *b == uid) {
+                self.noticed.remove(&(uid, notice::CONFLICT));
+            }
+        }
     }
 
     fn name_of(&self, uid: &Uid) -> Arc<str> {

@@ -8,6 +8,9 @@ use model::Node;
 
 use super::{Owner, Uid};
 
+/// Reason of the notices on two Nodes that overlap.
+pub(super) const CONFLICT: &str = "PodCIDRConflict";
+
 /// A Warning event on one Node (`node-ipam.md` 4.3), also logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
@@ -81,7 +84,7 @@ pub(super) fn conflict(
     let notice = |name: &Arc<str>, uid: &Uid, message: String| Notice {
         name: name.clone(),
         uid: uid.clone(),
-        reason: "PodCIDRConflict",
+        reason: CONFLICT,
         message,
     };
     let cure = "pod CIDRs cannot be changed: delete and re-create one of the two";

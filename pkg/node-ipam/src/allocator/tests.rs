@@ -406,6 +406,23 @@ fn a_notice_is_given_out_once_per_period_and_again_for_a_successor() {
 }
 
 #[test]
+fn a_conflict_that_ended_and_begins_again_is_told_at_once() {
+    let mut allocator = small();
+    let start = now();
+    drop(allocator.observe(&node("kept", "kept").cidrs(&["10.0.0.0/30"]), start));
+    for round in 0..3 {
+        let effects = allocator.observe(&node("rival", "rival").cidrs(&["10.0.0.0/30"]), start);
+        for notice in &effects.notices {
+            let due = allocator.notice_due(notice, Duration::from_secs(300), start);
+            assert!(due, "round {round}: {notice:?}");
+            assert!(!allocator.notice_due(notice, Duration::from_secs(300), start));
+        }
+        assert_eq!(effects.notices.len(), 2);
+        drop(allocator.gone("rival"));
+    }
+}
+
+#[test]
 fn crossing_a_warning_line_is_told_on_the_node_that_crossed_it() {
     let mut allocator = Allocator::new(vec![pool("10.0.0.0/27", 32)], &[]);
     let mut told = Vec::new();
