@@ -20,7 +20,7 @@ pub(crate) fn shutdown() -> io::Result<CancellationToken> {
         // SIGHUP means nothing here, and its default would be to end.
         tokio::spawn(async move { while hup.recv().await.is_some() {} });
         either(&mut term, &mut int).await;
-        info!("Shutting down: finishing work under way, then releasing the lease");
+        info!("Shutting down");
         first.cancel();
         either(&mut term, &mut int).await;
         warn!("Second signal: ending at once, the lease is left to expire");

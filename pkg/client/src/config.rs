@@ -122,11 +122,27 @@ async fn resolve_in(
     Ok(config)
 }
 
+/// The place and nothing else: the parser's own words quote the file, which holds secrets.
+fn not_yaml(error: &str) -> String {
+    let number_after = |word: &str| {
+        let rest = error.split_once(word)?.1;
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse::<u32>().ok()
+    };
+    match (number_after("line "), number_after("column ")) {
+        (Some(line), Some(column)) => {
+            format!("it is not the YAML of a kubeconfig, see line {line}, column {column}")
+        }
+        _ => "it is not the YAML of a kubeconfig".to_owned(),
+    }
+}
+
 /// The configuration of `path`, and whether it names a proxy of its own.
 async fn from_file(path: &Path) -> Result<(kube::Config, bool), ConfigError> {
     let fail = |error: KubeconfigError| {
         let reason = match error {
             KubeconfigError::ReadConfig(source, _) => source.to_string(),
+            KubeconfigError::Parse(error) => not_yaml(&error.to_string()),
             other => other.to_string(),
         };
         ConfigError::Kubeconfig { path: path.to_owned(), reason }

@@ -59,11 +59,22 @@ pub fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
         Some(clusters) => pools(values, &clusters, limit, &mut problems),
         None => Vec::new(),
     };
+    warnings.extend(pools.iter().filter_map(|pool| swallowed(pool, &service_ranges)));
     if problems.is_empty() {
         Ok(Judged::On { options: Options { pools, service_ranges, concurrency }, warnings })
     } else {
         Err(problems)
     }
+}
+
+/// A pool without a block to give is legal and surely not meant.
+fn swallowed(pool: &Pool, service_ranges: &[IpNet]) -> Option<String> {
+    let range = service_ranges.iter().find(|range| range.contains(&pool.cidr()))?;
+    Some(format!(
+        "--cluster-cidr: {} lies wholly inside --service-cluster-ip-range {range}: no Node will get \
+         a pod CIDR",
+        pool.cidr()
+    ))
 }
 
 fn check_allocator_type(kind: &str, problems: &mut Vec<Problem>) {
@@ -239,7 +250,7 @@ fn pools(values: &Values, clusters: &[IpNet], limit: u8, problems: &mut Vec<Prob
 fn pool_message(error: &PoolError) -> String {
     match error {
         PoolError::TooManyIpv6Bits { .. } => {
-            format!("{error}; raise --node-cidr-max-ipv6-bits to allow it")
+            format!("{error} with --node-cidr-max-ipv6-bits")
         }
         _ => error.to_string(),
     }

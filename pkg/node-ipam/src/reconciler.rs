@@ -155,7 +155,7 @@ impl Reconciler {
                     self.metrics.assigned(took);
                 }
                 info!(v = 2, logger = LOGGER, node = %node.name,
-                    cidrs = ?texts(cidrs), "Set node PodCIDR");
+                    cidrs = texts(cidrs), "Set node PodCIDR");
                 Next::Done
             }
             Class::Missing | Class::Replaced | Class::Taken => match self.look_again(node).await {
@@ -256,8 +256,8 @@ enum Look {
     Settled(Next),
 }
 
-fn texts(cidrs: &[IpNet]) -> Vec<String> {
-    cidrs.iter().map(cidr::canonical).collect()
+fn texts(cidrs: &[IpNet]) -> String {
+    cidrs.iter().map(cidr::canonical).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

@@ -115,3 +115,18 @@ async fn a_ca_file_is_followed_and_inline_data_wins() {
     let config = load(Some(file.path()), None).await.unwrap();
     assert_eq!(config.root_cert_file.as_deref(), Some(ca.path()));
 }
+
+#[test]
+fn a_broken_kubeconfig_is_located_and_never_quoted() {
+    let error = "error: line 7 column 4: unexpected end\n6 |     token: SECRETTOKEN\n7 |    bad: x";
+    assert_eq!(not_yaml(error), "it is not the YAML of a kubeconfig, see line 7, column 4");
+    assert_eq!(not_yaml("SECRETTOKEN"), "it is not the YAML of a kubeconfig");
+}
+
+#[tokio::test]
+async fn no_word_of_a_broken_kubeconfig_reaches_the_error() {
+    let yaml = "apiVersion: v1\nusers:\n- name: a\n  user:\n    token: SECRETTOKEN\n   bad: x\n";
+    let error = load(Some(TempFile::new(yaml).path()), None).await.unwrap_err().to_string();
+    assert!(error.contains("line"), "{error}");
+    assert!(!error.contains("SECRETTOKEN"), "{error}");
+}

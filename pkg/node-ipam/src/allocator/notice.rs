@@ -109,18 +109,22 @@ pub(super) fn conflict(
 }
 
 pub(super) fn nearly_full(name: &Arc<str>, uid: &Uid, pool: &Pool, line: u8) -> Notice {
+    let left = match pool.free() {
+        0 => "no further Node can get a pod CIDR".to_owned(),
+        1 => "one more Node can get a pod CIDR".to_owned(),
+        free => format!("{free} more Nodes can get a pod CIDR"),
+    };
     Notice {
         name: name.clone(),
         uid: uid.clone(),
         reason: "PodCIDRPoolNearlyFull",
         message: format!(
             "Cluster CIDR {} with node mask /{} has {} of {} blocks in use, over {line} %; \
-             {} more Nodes can get a pod CIDR",
+             {left}",
             cidr::canonical(&pool.cidr()),
             pool.mask(),
             pool.used(),
             pool.blocks(),
-            pool.free(),
         ),
     }
 }

@@ -193,6 +193,10 @@ fn all_problems_are_reported_together() {
 
 #[test]
 fn a_pool_that_the_service_range_fills_is_legal() {
-    let (options, _) = on("--cluster-cidr=10.0.0.0/23 --service-cluster-ip-range=10.0.0.0/21");
+    let (options, warnings) =
+        on("--cluster-cidr=10.0.0.0/23 --service-cluster-ip-range=10.0.0.0/21");
     assert_eq!(options.pools[0].blocks(), 2);
+    assert!(warnings[0].starts_with("--cluster-cidr: 10.0.0.0/23"), "{warnings:?}");
+    let (_, warnings) = on("--cluster-cidr=10.0.0.0/20 --service-cluster-ip-range=10.0.0.0/21");
+    assert!(warnings.is_empty(), "{warnings:?}");
 }

@@ -14,7 +14,7 @@ const STOCK_LEASE: (&str, &str) = ("kube-system", "kube-controller-manager");
 pub(super) fn migration(values: &Values, problems: &mut Vec<Problem>) {
     const WHY: &str = "leader migration cannot move controllers to this program; turn node-ipam \
                        off in kube-controller-manager with \
-                       --controllers=*,-node-ipam-controller, then start this one";
+                       --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller, then start this one";
     if values.bool("enable-leader-migration") {
         problems.push(Problem::new("enable-leader-migration", WHY));
     }
