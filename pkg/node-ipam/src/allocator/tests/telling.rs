@@ -1,0 +1,110 @@
+//! What users and operators are told, and how often; and the audit.
+
+use super::*;
+
+#[test]
+fn a_block_that_was_never_sent_makes_no_conflict() {
+    let mut allocator = small();
+    drop(add(&mut allocator, "ours"));
+    let theirs = node("theirs", "theirs").cidrs(&["10.0.0.0/30"]);
+    assert_eq!(reasons(&allocator.observe(&theirs, now())), [""; 0]);
+    assert_eq!(allocator.snapshot().conflicts, 0);
+    assert_eq!(sent(allocator.assign(&"ours".into()).0), ["10.0.0.4/30"]);
+}
+
+#[test]
+fn an_assignment_seen_before_its_answer_is_counted_once() {
+    let mut allocator = small();
+    let start = now();
+    drop(allocator.observe(&node("a", "a"), start));
+    let Assignment::Send { cidrs, .. } = allocator.assign(&"a".into()).0 else { panic!() };
+    assert!(allocator.begin_send(&"a".into(), &cidrs));
+    let later = start + Duration::from_millis(7);
+    let seen = allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), later);
+    assert_eq!(seen.assigned, Some(Duration::from_millis(7)));
+    assert_eq!(allocator.bound(&"a".into(), later), None);
+    let again = allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), later);
+    assert_eq!(again.assigned, None);
+}
+
+#[test]
+fn an_event_is_due_at_once_and_then_once_per_period() {
+    let mut allocator = small();
+    drop(add(&mut allocator, "a"));
+    let start = now();
+    let period = Duration::from_secs(300);
+    let due: Vec<u64> = (0..=1500)
+        .step_by(10)
+        .filter(|s| allocator.due("a", "R", period, start + Duration::from_secs(*s)))
+        .collect();
+    assert_eq!(due, [0, 300, 600, 900, 1200, 1500]);
+    assert!(allocator.due("a", "other reason", period, start));
+    assert!(!allocator.due("settled", "R", period, start), "nothing to tell of a settled Node");
+}
+
+#[test]
+fn a_notice_is_given_out_once_per_period_and_again_for_a_successor() {
+    let mut allocator = small();
+    let start = now();
+    let notice = |uid: &str| Notice {
+        name: "n".into(),
+        uid: uid.into(),
+        reason: "PodCIDRConflict",
+        message: String::new(),
+    };
+    let period = Duration::from_secs(300);
+    assert!(allocator.notice_due(&notice("u"), period, start));
+    assert!(!allocator.notice_due(&notice("u"), period, start + Duration::from_secs(299)));
+    assert!(allocator.notice_due(&notice("u"), period, start + period));
+    assert!(allocator.notice_due(&notice("other"), period, start));
+    drop(allocator.gone("u"));
+    assert!(allocator.notice_due(&notice("u"), period, start + period), "nothing is kept of it");
+}
+
+#[test]
+fn a_conflict_that_ended_and_begins_again_is_told_at_once() {
+    let mut allocator = small();
+    let start = now();
+    drop(allocator.observe(&node("kept", "kept").cidrs(&["10.0.0.0/30"]), start));
+    for round in 0..3 {
+        let effects = allocator.observe(&node("rival", "rival").cidrs(&["10.0.0.0/30"]), start);
+        for notice in &effects.notices {
+            let due = allocator.notice_due(notice, Duration::from_secs(300), start);
+            assert!(due, "round {round}: {notice:?}");
+            assert!(!allocator.notice_due(notice, Duration::from_secs(300), start));
+        }
+        assert_eq!(effects.notices.len(), 2);
+        drop(allocator.gone("rival"));
+    }
+}
+
+#[test]
+fn crossing_a_warning_line_is_told_on_the_node_that_crossed_it() {
+    let mut allocator = Allocator::new(vec![pool("10.0.0.0/27", 32)], &[]);
+    let mut told = Vec::new();
+    for i in 0..32 {
+        let name = format!("n{i}");
+        drop(allocator.observe(&node(&name, &name), now()));
+        let (_, effects) = allocator.assign(&name.as_str().into());
+        told.extend(effects.notices.into_iter().map(|notice| (i + 1, notice)));
+    }
+    let at: Vec<_> = told.iter().map(|(used, notice)| (*used, notice.reason)).collect();
+    assert_eq!(at, [(26, "PodCIDRPoolNearlyFull"), (31, "PodCIDRPoolNearlyFull")]);
+    for text in ["10.0.0.0/27", "/32", "26 of 32", "80 %"] {
+        assert!(told[0].1.message.contains(text), "{}", told[0].1.message);
+    }
+}
+
+#[test]
+fn the_audit_finds_nothing_in_a_healthy_state_and_mends_a_damaged_one() {
+    let mut allocator = small();
+    drop(settle(&mut allocator, "a"));
+    drop(add(&mut allocator, "b"));
+    let live = [node("a", "a").cidrs(&["10.0.0.0/30"]), node("b", "b")];
+    assert_eq!(allocator.audit(live.iter(), now()).0, 0);
+    let c = node("c", "c").cidrs(&["10.0.0.12/30"]);
+    let (mended, effects) = allocator.audit([&live[1], &c].into_iter(), now());
+    assert_eq!(mended, 2, "one dead, one unknown");
+    assert_eq!(effects.wake, ["b".into()], "in case its key was lost");
+    assert_eq!(allocator.snapshot().pools[0].used, 2);
+}
