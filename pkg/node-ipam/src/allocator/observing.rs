@@ -34,7 +34,7 @@ impl Allocator {
         }
     }
 
-    pub(super) fn see_empty(&mut self, node: &Node, now: Instant) -> Effects {
+    fn see_empty(&mut self, node: &Node, now: Instant) -> Effects {
         let mut effects = Effects::default();
         if let Some(open) = self.open.get_mut(&node.uid) {
             open.deleting = node.deleting;
@@ -53,7 +53,7 @@ impl Allocator {
         effects
     }
 
-    pub(super) fn see_assigned(&mut self, node: &Node, now: Instant) -> Effects {
+    fn see_assigned(&mut self, node: &Node, now: Instant) -> Effects {
         let mut effects = Effects::default();
         let (cidrs, garbage) = parse_cidrs(node);
         let owner = Owner::Node(node.uid.clone());

@@ -75,12 +75,12 @@ impl Allocator {
         Some(now.saturating_duration_since(open.since))
     }
 
-    pub(super) fn send(&self, uid: &Uid, unresolved: bool) -> Assignment {
+    fn send(&self, uid: &Uid, unresolved: bool) -> Assignment {
         let cidrs = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default().to_vec();
         Assignment::Send { cidrs, unresolved }
     }
 
-    pub(super) fn reserve(&mut self, uid: &Uid, effects: &mut Effects) -> Result<(), Exhausted> {
+    fn reserve(&mut self, uid: &Uid, effects: &mut Effects) -> Result<(), Exhausted> {
         let allocated = self.ledger.allocate(&Owner::Node(uid.clone()))?;
         self.count(&allocated.change);
         let pools = self.ledger.pools().iter().map(Pool::cidr);
@@ -100,7 +100,7 @@ impl Allocator {
     }
 
     /// Gives a reserved block back; the Node is pending again.
-    pub(super) fn give_up(&mut self, uid: &Uid, effects: &mut Effects) {
+    fn give_up(&mut self, uid: &Uid, effects: &mut Effects) {
         self.forget_findings(uid);
         let change = self.ledger.release(&Owner::Node(uid.clone()));
         self.count(&change);
@@ -110,7 +110,7 @@ impl Allocator {
         self.serve_line(effects);
     }
 
-    pub(super) fn queue_up(&mut self, uid: &Uid) {
+    fn queue_up(&mut self, uid: &Uid) {
         if let Some(open) = self.open.get_mut(uid)
             && !matches!(open.phase, Phase::Starved { .. })
         {
@@ -132,7 +132,7 @@ impl Allocator {
     }
 
     /// Whether another owner's claim overlaps a block of this Node.
-    pub(super) fn contested(&self, uid: &Uid) -> bool {
+    fn contested(&self, uid: &Uid) -> bool {
         let me = Owner::Node(uid.clone());
         let claim = self.ledger.claim(&me).unwrap_or_default();
         claim.iter().any(|cidr| self.ledger.overlapping(cidr).iter().any(|(owner, _)| *owner != me))
