@@ -69,7 +69,7 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
     ended
 }
 
-fn start_logging(values: &::flags::Values) -> Result<LogHandle, Exit> {
+fn start_logging(values: &pflag::Values) -> Result<LogHandle, Exit> {
     let options = LogOptions {
         format: match values.string("logging-format") {
             "json" => Format::Json,

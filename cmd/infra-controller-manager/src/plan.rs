@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ::flags::controllers::{self, Known, Selection};
-use ::flags::{Problem, Spec, Values};
+use pflag::controllers::{self, Known, Selection};
+use pflag::{Problem, Spec, Values};
 use client::ClientOptions;
 use election::ElectionConfig;
 use manager::{Plan as ControllerPlan, Planned};

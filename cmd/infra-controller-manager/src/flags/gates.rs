@@ -1,7 +1,7 @@
 //! The feature gates this program knows (`host.md` 1.4) and what they resolve to.
 
-use ::flags::Values;
-use ::flags::syntax::gates::DEFAULT_COMPONENT;
+use pflag::Values;
+use pflag::syntax::gates::DEFAULT_COMPONENT;
 
 pub(super) const ALL_ALPHA: &str = "AllAlpha";
 pub(super) const ALL_BETA: &str = "AllBeta";

@@ -1,6 +1,6 @@
 //! Leader election, as the flags give it (`host.md` 3.2).
 
-use ::flags::Values;
+use pflag::Values;
 use election::ElectionConfig;
 
 /// The lease and timings for the candidate `identity`. A negative duration counts as zero, which

@@ -19,9 +19,9 @@ mod warnings;
 use std::ffi::OsString;
 use std::fmt;
 
-use ::flags::argv::{self, Argv};
-use ::flags::controllers::Known;
-use ::flags::{Spec, Values, VersionRequest};
+use pflag::argv::{self, Argv};
+use pflag::controllers::Known;
+use pflag::{Spec, Values, VersionRequest};
 
 pub use gates::release_on_exit;
 pub use lease::election_config;

@@ -1,7 +1,7 @@
 //! The limits of the API clients, as flags give them (`host.md` 4.5): requests per second (negative
 //! means unlimited) and requests that may go at once.
 
-use ::flags::Values;
+use pflag::Values;
 
 /// The limit of each controller's work client.
 pub fn work_rate(values: &Values) -> (f64, u32) {

@@ -1,6 +1,6 @@
 //! `--version`: what it prints, and the override it allows (`host.md` 1.1).
 
-use ::flags::{Values, VersionRequest};
+use pflag::{Values, VersionRequest};
 
 /// Facts about this build.
 #[derive(Clone, Copy, Debug)]

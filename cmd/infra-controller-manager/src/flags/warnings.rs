@@ -1,6 +1,6 @@
 //! What deserves a warning although the program starts (`host.md` 1.2, 1.4).
 
-use ::flags::{Spec, Values, Verdict, controllers};
+use pflag::{Spec, Values, Verdict, controllers};
 
 use super::gates;
 

@@ -1,6 +1,6 @@
 //! Flags of kube-controller-manager's volume controllers.
 
-use ::flags::{Kind, Spec};
+use pflag::{Kind, Spec};
 
 use super::accepted;
 

@@ -1,7 +1,7 @@
 //! Delegated authentication and authorization: read, and not enforced until they are built; until
 //! then everything but health answers to loopback peers only (`README.md`, decision 12).
 
-use ::flags::{Kind, Spec};
+use pflag::{Kind, Spec};
 
 use super::not_enforced;
 

@@ -1,6 +1,6 @@
 //! Flags of the whole process: which controllers run, and how they talk to the API server.
 
-use ::flags::{Kind, Spec};
+use pflag::{Kind, Spec};
 
 use super::not_enforced;
 

@@ -1,7 +1,7 @@
 //! Leader election over a Lease, and the migration of controllers that is refused
 //! (`host.md` 3.2, 3.6).
 
-use ::flags::{Kind, Spec};
+use pflag::{Kind, Spec};
 
 const GROUP: &str = "generic";
 const MIGRATION: &str = "leader-migration";

@@ -13,7 +13,7 @@ mod observing;
 mod program;
 mod serving;
 
-use ::flags::{Kind, Spec, Verdict};
+use pflag::{Kind, Spec, Verdict};
 
 /// Help section of flags without effect.
 pub const ACCEPTED_GROUP: &str = "accepted for compatibility";

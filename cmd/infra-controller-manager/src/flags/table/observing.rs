@@ -1,6 +1,6 @@
 //! Metrics, logs and debugging.
 
-use ::flags::{Kind, Spec};
+use pflag::{Kind, Spec};
 
 use super::{accepted, not_enforced};
 

@@ -1,6 +1,6 @@
 //! Where the API server is, and what to print instead of running.
 
-use ::flags::{Kind, Spec};
+use pflag::{Kind, Spec};
 
 pub(super) const FLAGS: &[Spec] = &[
     Spec::honoured(

@@ -1,6 +1,6 @@
 //! The HTTPS listener.
 
-use ::flags::{Kind, Spec};
+use pflag::{Kind, Spec};
 
 use super::not_enforced;
 

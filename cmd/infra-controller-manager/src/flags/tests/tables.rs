@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use ::flags::{Kind, Verdict};
+use pflag::{Kind, Verdict};
 
 use super::stock_flags::{OURS, STOCK};
 use super::*;

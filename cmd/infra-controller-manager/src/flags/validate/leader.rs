@@ -1,6 +1,6 @@
 //! Leader election: what would lose or share the lease (`host.md` 3.2, 3.6).
 
-use ::flags::{Problem, Values};
+use pflag::{Problem, Values};
 
 use crate::flags::lease::election_config;
 

@@ -1,6 +1,6 @@
 //! Rates and durations that would stop work or never end (`host.md` 4.5).
 
-use ::flags::{Problem, Values};
+use pflag::{Problem, Values};
 
 pub(super) fn rates(values: &Values, problems: &mut Vec<Problem>) {
     let qps = values.float("kube-api-qps");

@@ -1,6 +1,6 @@
 //! Log options and the gates they stand behind (`host.md` 1.3 logs, 1.4).
 
-use ::flags::{Problem, Values};
+use pflag::{Problem, Values};
 
 use crate::flags::gates::{self, LOGGING_ALPHA, LOGGING_BETA};
 

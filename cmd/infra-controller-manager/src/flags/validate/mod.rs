@@ -5,7 +5,7 @@ mod leader;
 mod limits;
 mod logs;
 
-use ::flags::{Problem, Values};
+use pflag::{Problem, Values};
 
 /// Every broken rule, none twice; empty means the program may start. Controllers judge the values
 /// of their own flags themselves, and the registry those of `--controllers`.

@@ -1,6 +1,6 @@
 //! The flags that node-ipam owns (`node-ipam.md` 2, `host.md` 1.3 group node-ipam).
 
-use flags::{Kind, Spec};
+use pflag::{Kind, Spec};
 
 const fn flag(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Spec {
     Spec::honoured("node-ipam-controller", name, kind, default, help)

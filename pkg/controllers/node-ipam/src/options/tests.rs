@@ -1,6 +1,6 @@
 //! Every row of `node-ipam.md` 2 that concerns the RangeAllocator.
 
-use flags::Values;
+use pflag::Values;
 
 use super::*;
 use crate::flags::FLAGS;

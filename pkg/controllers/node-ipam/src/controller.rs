@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use flags::{Problem, Spec, Values};
+use pflag::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 use informer::{Delta, Informer};
 use manager::{Context, Controller, Failure, Permission, Plan, Runner, Setup, Stopped};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flags::{Problem, Spec, Values};
+use pflag::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 
 use crate::{Context, Permission};

@@ -3,7 +3,7 @@
 //! All problems are found in one pass, so that a user mends the command line once.
 
 use cidr::{Family, IpNet, Pool, PoolError};
-use flags::{Problem, Values};
+use pflag::{Problem, Values};
 
 /// The allocator types that exist (`node-ipam.md` 2); only the first is built.
 const ALLOCATOR_TYPES: [&str; 5] = [
