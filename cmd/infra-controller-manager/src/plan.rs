@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use pflag::controllers::{self, Known, Selection};
-use pflag::{Problem, Spec, Values};
 use client::ClientOptions;
 use election::ElectionConfig;
 use manager::{Plan as ControllerPlan, Planned};
+use pflag::controllers::{self, Known, Selection};
+use pflag::{Problem, Spec, Values};
 use serving::ServingOptions;
 
 use crate::build;

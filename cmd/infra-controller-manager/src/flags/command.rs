@@ -1,10 +1,10 @@
 //! The strict parser behind the normalising pass: clap, fed from the specs, its errors retold in
 //! the words kube-controller-manager users know (`README.md`, decision 11).
 
-use pflag::{Spec, Value};
 use clap::builder::ValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
+use pflag::{Spec, Value};
 
 use super::removed;
 

@@ -1,7 +1,7 @@
 //! Leader election, as the flags give it (`host.md` 3.2).
 
-use pflag::Values;
 use election::ElectionConfig;
+use pflag::Values;
 
 /// The lease and timings for the candidate `identity`. A negative duration counts as zero, which
 /// [`ElectionConfig::validate`] refuses.

@@ -3,12 +3,12 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use pflag::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 use informer::{Delta, Informer};
 use manager::{Context, Controller, Failure, Permission, Plan, Runner, Setup, Stopped};
 use model::Node;
 use parking_lot::Mutex;
+use pflag::{Problem, Spec, Values};
 use tokio::time::Instant;
 use tracing::{error, info};
 use workqueue::{Backoff, WorkQueue, run_workers};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pflag::{Problem, Spec, Values};
 use futures::future::BoxFuture;
+use pflag::{Problem, Spec, Values};
 
 use crate::{Context, Permission};
 
