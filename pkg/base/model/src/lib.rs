@@ -10,13 +10,19 @@
 //! |---|---|
 //! | `cached.rs` | [`Cached`], what an informer needs to know of a type |
 //! | `node.rs` | [`Node`] |
+//! | `resource.rs` | [`Resource`], a kind and its paths as a value |
+//! | `own_writes.rs` | [`OwnWrites`], what a cache must show before a key is worked on |
 //! | `read.rs` | the serde readers for text, versions and presence |
 
 mod cached;
 mod node;
+mod own_writes;
 pub mod protobuf;
 mod read;
+mod resource;
 
 pub use cached::{Cached, FromProtobuf};
 pub use node::Node;
+pub use own_writes::{OwnWrite, OwnWrites};
 pub use read::resource_version;
+pub use resource::Resource;
