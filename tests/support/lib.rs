@@ -26,6 +26,7 @@
 //! | [`manager`] | the product: start, await log lines and exit, signals, metrics |
 //! | [`nodes`], [`observer`], [`history`] | make nodes, watch them, check what was seen |
 //! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
+//! | [`mod@poll`] | waiting for what nothing announces |
 //! | [`child`], [`watchdog`] | child processes that never outlive us, not even after SIGKILL |
 //!
 //! Failing is done by panicking with a message that says what was awaited and what was there
@@ -50,6 +51,7 @@ pub mod metrics;
 pub mod nodes;
 pub mod observer;
 mod pki;
+pub mod poll;
 pub mod ports;
 pub mod programs;
 pub mod temp_dir;
@@ -62,6 +64,7 @@ pub use history::{assert_never_shared, assert_patches_never_share};
 pub use manager::Manager;
 pub use nodes::{create_nodes, delete_nodes, mk_node};
 pub use observer::Observer;
+pub use poll::{eventually, poll};
 
 use std::time::Duration;
 

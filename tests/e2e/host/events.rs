@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use tests::nodes::{delete_node, names};
-use tests::{Fault, Match, create_nodes, mk_node};
+use tests::{Fault, Match, create_nodes, eventually, mk_node};
 
 use crate::scene::Scene;
 
@@ -48,9 +48,7 @@ async fn does_not_matter(scene: Scene, refused: impl Fn() -> usize) {
     let manager = scene.start(ARGS).await;
     let odd = names("odd", 60).map(|name| mk_node(name).cidr("192.168.0.0/24"));
     create_nodes(&scene.client, odd).await;
-    while refused() == 0 {
-        tokio::time::sleep(Duration::from_millis(20)).await; // the record can only be polled
-    }
+    eventually("an event is refused", || refused() > 0).await;
     for name in names("n", 20) {
         let took = scene.serves(&name).await;
         assert!(took < Duration::from_secs(2), "{name} had to wait for {took:?}");

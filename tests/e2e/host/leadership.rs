@@ -6,7 +6,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::{WatchEvent, WatchParams};
-use tests::{FaultProxy, Manager, Match, mk_node};
+use tests::{FaultProxy, Manager, Match, PATIENCE, eventually, mk_node};
 use tokio::task::JoinHandle;
 
 use crate::scene::{
@@ -21,9 +21,8 @@ async fn standby(proxy: &FaultProxy, args: &str) -> Manager {
     let manager = launch(proxy, args);
     until_readyz(&manager, 200).await;
     // Its second look at the lease: the first one was worked off.
-    while proxy.requests_like(&Match::leases()).len() < 2 {
-        tokio::time::sleep(Duration::from_millis(20)).await; // the record can only be polled
-    }
+    let looks = || proxy.requests_like(&Match::leases()).len();
+    eventually("the standby has looked twice", || looks() >= 2).await;
     manager
 }
 
@@ -52,6 +51,13 @@ async fn holders_until(scene: &Scene, last: impl Fn(&str) -> bool + Send + 'stat
 }
 
 struct Holders(JoinHandle<Vec<String>>);
+
+impl Holders {
+    async fn seen(self) -> Vec<String> {
+        let seen = tokio::time::timeout(PATIENCE, self.0).await;
+        seen.expect("the last holder comes in time").expect("the watch goes on")
+    }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_lease_is_asked_for_with_get_post_and_put_only_under_its_own_name() {
@@ -121,7 +127,7 @@ async fn after_sigterm_the_lease_is_free_and_the_standby_leads_within_5_s() {
     assert!(took <= Duration::from_secs(5), "{took:?} from the signal to the next leader");
     assert_eq!(leader.exit(AT_ONCE).await.code(), Some(0));
 
-    let holders = holders.0.await.unwrap();
+    let holders = holders.seen().await;
     assert_eq!(holders.len(), 3, "{holders:?}");
     assert_eq!((&*holders[0], &*holders[1]), (&*first, ""), "released before it is taken");
     let taken = other.requests_like(&lease_writes())[0].request.json();

@@ -10,7 +10,7 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::Recorded;
-use tests::{Cluster, FaultProxy, Manager, Match, Observer, PATIENCE, cluster, mk_node};
+use tests::{Cluster, FaultProxy, Manager, Match, Observer, cluster, mk_node, poll};
 
 /// The shortest timings that the other tests use, too.
 pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=4s \
@@ -69,18 +69,11 @@ impl Scene {
     ) -> Event {
         let fields = format!("involvedObject.name={node},reason={reason}");
         let events = Api::<Event>::namespaced(self.client.clone(), "default");
-        let wait = async {
-            loop {
-                let found = events.list(&ListParams::default().fields(&fields)).await.unwrap();
-                if let Some(event) = found.items.into_iter().find(&wanted) {
-                    return event;
-                }
-                // Events are listed again and again: a watch of its own would be the longer text.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+        let ask = async || {
+            let found = events.list(&ListParams::default().fields(&fields)).await.unwrap();
+            found.items.into_iter().find(&wanted)
         };
-        let in_time = tokio::time::timeout(PATIENCE, wait).await;
-        in_time.unwrap_or_else(|_| panic!("no such event {reason} on {node} within {PATIENCE:?}"))
+        poll(&format!("such an event {reason} on {node}"), ask).await
     }
 
     /// The product's lease.
@@ -125,16 +118,6 @@ pub(crate) fn methods(requests: &[Recorded]) -> BTreeSet<&str> {
 
 /// Polls until `/readyz` answers with this status; the body then.
 pub(crate) async fn until_readyz(manager: &Manager, status: u16) -> String {
-    let wait = async {
-        loop {
-            if let Ok((code, body)) = manager.get("/readyz").await
-                && code == status
-            {
-                return body;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await; // readiness can only be polled
-        }
-    };
-    let in_time = tokio::time::timeout(PATIENCE, wait).await;
-    in_time.unwrap_or_else(|_| panic!("/readyz is not {status} within {PATIENCE:?}"))
+    let ask = async || manager.get("/readyz").await.ok().filter(|(code, _)| *code == status);
+    poll(&format!("/readyz answers {status}"), ask).await.1
 }

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use tests::nodes::delete_node;
-use tests::{Cluster, Manager, Observer, PATIENCE, assert_never_shared, cluster, mk_node};
+use tests::{Cluster, Manager, Observer, assert_never_shared, cluster, mk_node, poll};
 
 /// An exclusive cluster with the product running in it as kubeadm runs it: as
 /// `system:kube-controller-manager`, writing as a service account.
@@ -71,17 +71,8 @@ impl Story {
 
     /// Waits for an event on a Node.
     pub(crate) async fn event(&self, node: &str, reason: &str) -> Event {
-        let wait = async {
-            loop {
-                if let Some(event) = self.events(node, reason).await.pop() {
-                    return event;
-                }
-                // Events are listed again and again: a watch of its own would be the longer text.
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            }
-        };
-        let in_time = tokio::time::timeout(PATIENCE, wait).await;
-        in_time.unwrap_or_else(|_| panic!("no event {reason} on {node} within {PATIENCE:?}"))
+        let what = format!("event {reason} on {node}");
+        poll(&what, async || self.events(node, reason).await.pop()).await
     }
 
     /// The events on a Node of one reason.

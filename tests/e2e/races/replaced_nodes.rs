@@ -1,13 +1,11 @@
 //! A Node goes, or another takes its name, while a PATCH for it is on its way: the block never
 //! reaches the wrong object and is never lost (`node-ipam.md` 4.1, 5.4).
 
-use std::time::Duration;
-
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use tests::fault_proxy::Hold;
-use tests::{Manager, mk_node};
+use tests::{Manager, eventually, mk_node};
 
 use crate::scene::{Scene, patch_of, settled, until_used};
 
@@ -28,9 +26,7 @@ async fn patch_on_its_way() -> (Scene, Manager, Hold) {
 async fn answer(scene: &Scene, hold: Hold) -> Option<u16> {
     hold.release();
     let held = || scene.patches("a").into_iter().next().expect("it has arrived");
-    while held().settled.is_none() {
-        tokio::time::sleep(Duration::from_millis(10)).await; // the record can only be polled
-    }
+    eventually("the held PATCH is answered", || held().settled.is_some()).await;
     held().upstream_status
 }
 

@@ -1,7 +1,6 @@
 //! The words that the tests are written in.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use http::Method;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -11,7 +10,7 @@ use kube::{Api, Client};
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::{NodePatch, Recorded};
 use tests::nodes::delete_node;
-use tests::{Cluster, FaultProxy, Manager, Match, Observer, PATIENCE, cluster, mk_node};
+use tests::{Cluster, FaultProxy, Manager, Match, Observer, cluster, mk_node, poll};
 use tests::{assert_never_shared, assert_patches_never_share};
 
 /// The timings of the issue: a PATCH is given up after 1 s.
@@ -83,17 +82,8 @@ impl Scene {
 
     /// Waits for an event on a Node.
     pub(crate) async fn event(&self, node: &str, reason: &str) -> Event {
-        let wait = async {
-            loop {
-                if let Some(event) = self.events(node, reason).await.pop() {
-                    return event;
-                }
-                // Events are listed again and again: a watch of its own would be the longer text.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        };
-        let in_time = tokio::time::timeout(PATIENCE, wait).await;
-        in_time.unwrap_or_else(|_| panic!("no event {reason} on {node} within {PATIENCE:?}"))
+        let what = format!("event {reason} on {node}");
+        poll(&what, async || self.events(node, reason).await.pop()).await
     }
 
     /// The events on a Node of one reason.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tests::fault_proxy::Hold;
-use tests::{Cut, Fault, Manager, Match, mk_node};
+use tests::{Cut, Fault, Manager, Match, mk_node, poll};
 
 use crate::scene::{SHORT_LEASE, Scene, lease_releases, lease_renewals, patch_of};
 
@@ -20,9 +20,8 @@ async fn stopping(scene: &Scene, args: &str, hold: impl FnOnce(&Scene) -> Hold) 
     mk_node("a").create(&scene.client).await;
     hold.arrived(1).await;
     leader.terminate();
-    while matches!(leader.get("/readyz").await, Ok((200, _))) {
-        tokio::time::sleep(Duration::from_millis(20)).await; // readiness can only be polled
-    }
+    let unready = async || (!matches!(leader.get("/readyz").await, Ok((200, _)))).then_some(());
+    poll("the leader is unready", unready).await;
     (leader, hold)
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use tests::control_plane::{MANAGER_USER, client_from};
 use tests::nodes::set_cidrs;
 use tests::{
-    FaultProxy, Observer, assert_never_shared, cluster, create_nodes, delete_nodes, mk_node,
+    FaultProxy, Observer, assert_never_shared, cluster, create_nodes, delete_nodes, mk_node, poll,
 };
 
 async fn who_am_i(client: &Client) -> (String, Vec<String>) {
@@ -97,13 +97,8 @@ async fn a_control_plane_is_lent_clean() {
         cluster.url().to_owned()
     };
     // Other tests may have either control plane in the meantime.
-    let cluster = loop {
-        let cluster = cluster().await;
-        if cluster.url() == url {
-            break cluster;
-        }
-        tokio::task::yield_now().await;
-    };
+    let same = async || Some(cluster().await).filter(|cluster| cluster.url() == url);
+    let cluster = poll("the same control plane once more", same).await;
     let client = cluster.client().await;
     let list = ListParams::default();
     assert_eq!(Api::<Node>::all(client.clone()).list(&list).await.unwrap().items, []);

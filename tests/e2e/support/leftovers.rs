@@ -4,12 +4,10 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tests::PATIENCE;
+use tests::eventually;
 use tests::temp_dir::TempDir;
-use tokio::time::{sleep, timeout};
 
 /// The program, run as a shell would: our own `Child` would clean up in its place.
 struct Running {
@@ -62,15 +60,6 @@ fn processes_in(directory: &Path) -> usize {
         // The kernel adds " (deleted)" once the directory is gone and the process is not.
         .filter(|cwd| cwd.to_string_lossy().starts_with(&*directory.to_string_lossy()))
         .count()
-}
-
-async fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let wait = async {
-        while !holds() {
-            sleep(Duration::from_millis(20)).await; // other processes do not announce it
-        }
-    };
-    assert!(timeout(PATIENCE, wait).await.is_ok(), "not within {PATIENCE:?}: {what}");
 }
 
 #[tokio::test]

@@ -12,4 +12,5 @@ mod clusters;
 mod faults;
 mod leftovers;
 mod managers;
+mod test_script;
 mod watches;

@@ -1,0 +1,108 @@
+//! `scripts/test` and `.ci/run` with a cargo of ours: nothing is left out unnoticed, and nothing
+//! runs for ever.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::time::Duration;
+
+use tests::manager::Manager;
+use tests::programs::workspace;
+use tests::temp_dir::TempDir;
+
+const LIMIT: Duration = Duration::from_secs(20);
+/// What the scripts call besides cargo and go.
+const TOOLS: [&str; 15] = [
+    "bash", "cat", "dirname", "env", "grep", "mktemp", "paste", "rm", "sed", "sleep", "sort",
+    "tail", "tee", "timeout", "sh",
+];
+const HANGS: &str = "echo 'test a::slow has been running for over 60 seconds'
+echo 'test a::late has been running for over 60 seconds'
+echo 'test a::late ... ok'
+exec sleep 1000";
+
+/// A folder that is all of PATH.
+struct Sandbox(TempDir);
+
+impl Sandbox {
+    /// With a cargo that does `work` when it is to test something, and has no `missing` part.
+    fn new(missing: &str, work: &str) -> Self {
+        let dir = TempDir::new("test-script").unwrap();
+        for tool in TOOLS {
+            let path = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(tool));
+            symlink(path.iter().find(|path| path.exists()).unwrap(), dir.join(tool)).unwrap();
+        }
+        let calls = dir.join("calls");
+        let cargo = format!(
+            "#!/bin/sh\necho \"$@\" >>{}\n[ \"$1\" != '{missing}' ] || exit 101\n\
+             [ \"$1\" = test ] || exit 0\n{work}\n",
+            calls.display()
+        );
+        fs::write(dir.join("cargo"), cargo).unwrap();
+        fs::set_permissions(dir.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+        Self(dir)
+    }
+
+    fn call(&self, script: &str, args: &[&str]) -> Manager {
+        Manager::bare()
+            .program(&workspace().join(script))
+            .args(args.iter().copied())
+            .env("PATH", self.0.to_str().unwrap())
+            .env("KUBEBUILDER_ASSETS", "")
+            .env("TEST_LIMIT", "3")
+            .start()
+    }
+
+    /// Whether cargo was asked to do anything but tell whether it has a part.
+    fn worked(&self) -> bool {
+        let calls = fs::read_to_string(self.0.join("calls")).unwrap_or_default();
+        calls.lines().any(|call| !call.ends_with(" --version"))
+    }
+}
+
+async fn ends(run: &Manager) -> (Option<i32>, String) {
+    let status = run.exit(LIMIT).await;
+    (status.code(), run.lines().join("\n"))
+}
+
+#[tokio::test]
+async fn ci_fails_before_any_work_when_a_tool_is_missing_and_says_what_to_install() {
+    for (missing, remedy) in [
+        ("fmt", "rustup component add rustfmt"),
+        ("clippy", "rustup component add clippy"),
+        ("", "install Go 1."), // the sandbox has none
+    ] {
+        let sandbox = Sandbox::new(missing, "");
+        let (code, output) = ends(&sandbox.call(".ci/run", &[])).await;
+        assert_eq!(code, Some(1), "{missing}: {output}");
+        assert!(output.contains(remedy), "{missing}: {output}");
+        assert!(!sandbox.worked(), "{missing}: {output}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_tool_scripts_test_says_what_it_left_out() {
+    let (code, output) = ends(&Sandbox::new("fmt", "").call("scripts/test", &[])).await;
+    assert_eq!(code, Some(0), "{output}");
+    for part in ["left out: format: ", "left out: end-to-end tests: "] {
+        assert!(output.contains(part), "{part}: {output}");
+    }
+}
+
+#[tokio::test]
+async fn tests_that_hang_are_ended_at_the_limit_and_named() {
+    let (code, output) = ends(&Sandbox::new("", HANGS).call("scripts/test", &["--fast"])).await;
+    assert_eq!(code, Some(1), "{output}");
+    let message = output.lines().find(|line| line.contains("Tests that had not ended"));
+    let message = message.unwrap_or_else(|| panic!("no such message: {output}"));
+    assert!(message.contains("'unit and property tests'"), "{message}");
+    assert!(message.contains("a::slow") && !message.contains("a::late"), "{message}");
+}
+
+#[tokio::test]
+async fn a_failing_step_fails_the_whole() {
+    let (code, output) =
+        ends(&Sandbox::new("", "exit 101").call("scripts/test", &["--fast"])).await;
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("'unit and property tests' failed"), "{output}");
+}
