@@ -18,7 +18,7 @@ use prometheus::{IntCounter, Registry};
 use tests::{Fault, Match, PATIENCE, mk_node};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
-use workqueue::{Backoff, Next, QueueMetrics, Reconcile, WorkQueue, run_workers};
+use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile, WorkQueue, run_workers};
 
 use crate::scene::{Scene, lease_writes};
 
@@ -185,7 +185,7 @@ impl Drop for Load {
 
 /// Items that all have to pass a throttle, and their workers.
 fn queue_of_items(clients: &Clients, registry: &Registry) -> WorkQueue<Arc<str>> {
-    let backoff = Backoff { base: Duration::from_millis(50), cap: PATIENCE, jitter: 0.5 };
+    let backoff = Backoff::doubling(Duration::from_millis(50), PATIENCE, Jitter::Around(0.5));
     let queue = WorkQueue::new("items", backoff, &QueueMetrics::new(registry).unwrap());
     for item in 0..ITEMS {
         queue.add(item.to_string().into());

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use pflag::{Problem, Spec, Values};
 use tokio::time::Instant;
 use tracing::{error, info};
-use workqueue::{Backoff, WorkQueue, run_workers};
+use workqueue::{Backoff, Jitter, WorkQueue, run_workers};
 
 use crate::LOGGER;
 use crate::allocator::Allocator;
@@ -23,7 +23,7 @@ use crate::reconciler::Reconciler;
 
 /// Per Node, for ever (`node-ipam.md` 1.2).
 const BACKOFF: Backoff =
-    Backoff { base: Duration::from_millis(50), cap: Duration::from_secs(30), jitter: 0.5 };
+    Backoff::doubling(Duration::from_millis(50), Duration::from_secs(30), Jitter::Around(0.5));
 /// How often all claims are compared with the cache (`node-ipam.md` 1.2).
 const AUDIT: Duration = Duration::from_secs(600);
 

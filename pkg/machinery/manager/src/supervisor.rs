@@ -1,21 +1,20 @@
 //! Keeps one controller running: a failed run is followed by a fresh one (`host.md` 9.4).
 
-use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use futures::FutureExt;
+use backoff::{Backoff, Jitter};
+use panics::contain;
 use prometheus::{IntCounter, IntGauge};
 use tracing::error;
 
 use crate::{Context, Failure, Runner, Stopped};
 
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// Up to this share is added to a pause.
-const JITTER: f64 = 0.2;
+/// Pauses before a failed controller is started again.
+const PAUSES: Backoff =
+    Backoff::doubling(Duration::from_secs(1), Duration::from_secs(300), Jitter::Above(0.2));
 /// A run that lasted this long clears the record of failures before it.
 const HEALTHY_RUN: Duration = Duration::from_secs(60);
 /// Restarts after which the controller's health check turns red.
@@ -38,11 +37,10 @@ impl Supervisor {
         loop {
             self.running.set(1);
             // The runner is called again with a fresh context only, so nothing torn is seen.
-            let run =
-                AssertUnwindSafe(one_run(self.runner.clone(), context.clone())).catch_unwind();
+            let run = contain(one_run(self.runner.clone(), context.clone()));
             let ended = self.forgive(run).await.unwrap_or_else(|panic| {
                 context.panics.inc();
-                Err(Failure::new(format!("it panicked: {}", panic_text(panic.as_ref()))))
+                Err(Failure::new(format!("it panicked: {panic}")))
             });
             self.running.set(0);
             let failure = match ended {
@@ -51,8 +49,7 @@ impl Supervisor {
             };
             let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
             // What the failed run sent may still be carried out, so the next list waits for it.
-            let jitter = 1.0 + JITTER * rand::random::<f64>();
-            let pause = pause(failures).mul_f64(jitter).max(context.patch_timeout);
+            let pause = PAUSES.delay(failures - 1).max(context.patch_timeout);
             error!(logger = self.name, err = %failure, failures, pause = ?pause,
                 "Controller failed and is started again");
             self.restarts.inc();
@@ -93,15 +90,6 @@ pub(crate) fn check(failures: &AtomicU32) -> Result<(), String> {
         few if few < RED => Ok(()),
         many => Err(format!("failed {many} times in a row")),
     }
-}
-
-fn pause(failures: u32) -> Duration {
-    FIRST_PAUSE.saturating_mul(1 << (failures - 1).min(16)).min(LONGEST_PAUSE)
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 #[cfg(test)]

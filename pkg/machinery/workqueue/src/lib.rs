@@ -20,21 +20,19 @@
 //! | `state.rs` | which keys wait and which are being handled, a plain value |
 //! | `delays.rs` | which keys come later, a plain value |
 //! | `item.rs` | [`Item`], the right to work on a key |
-//! | `backoff.rs` | how long a failed key waits |
 //! | `worker.rs` | [`Reconcile`], [`Next`], [`run_workers`] |
-//! | `panics.rs` | catching a panic with its place, and when there are too many |
+//! | `panic_limit.rs` | which panics are logged, and when there are too many |
 //! | `metrics.rs` | the `workqueue_*` metrics |
 
-mod backoff;
 mod delays;
 mod item;
 mod metrics;
-mod panics;
+mod panic_limit;
 mod queue;
 mod state;
 mod worker;
 
-pub use backoff::Backoff;
+pub use backoff::{Backoff, Jitter};
 pub use item::Item;
 pub use metrics::QueueMetrics;
 pub use queue::{Key, WorkQueue};

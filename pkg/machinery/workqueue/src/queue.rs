@@ -7,11 +7,11 @@ use std::hash::Hash;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use backoff::Backoff;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::backoff::Backoff;
 use crate::delays::Delays;
 use crate::item::Item;
 use crate::metrics::{Counters, Probe, QueueMetrics, Sample};

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use panics::{Panic, contain};
 use prometheus::IntCounter;
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tracing::{debug, error};
 
-use crate::panics::{Caught, PanicLimit, contain};
+use crate::panic_limit::PanicLimit;
 use crate::{Key, WorkQueue};
 
 /// What a handled key needs next.
@@ -119,7 +120,7 @@ fn plan<K: Key>(queue: &WorkQueue<K>, key: &K, next: Next) {
     }
 }
 
-fn after_panic<K: Key>(queue: &WorkQueue<K>, key: &K, limit: &PanicLimit, caught: &Caught) {
+fn after_panic<K: Key>(queue: &WorkQueue<K>, key: &K, limit: &PanicLimit, caught: &Panic) {
     let verdict = limit.record(&caught.location);
     if verdict.show {
         error!(

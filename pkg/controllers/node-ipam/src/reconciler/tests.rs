@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
-use workqueue::{Backoff, QueueMetrics, run_workers};
+use workqueue::{Backoff, Jitter, QueueMetrics, run_workers};
 
 use super::*;
 
@@ -44,7 +44,7 @@ impl Bench {
         let pool = Pool::new(cidr::parse(POOL).unwrap(), mask, 16).unwrap();
         let cache = Informer::new(lists(nodes), InformerMetrics::new(&registry).unwrap());
         let queue = QueueMetrics::new(&registry).unwrap();
-        let backoff = Backoff { base: ms(50), cap: REMIND, jitter: 0.5 };
+        let backoff = Backoff::doubling(ms(50), REMIND, Jitter::Around(0.5));
         let metrics = EventMetrics::new(&Registry::new()).unwrap();
         let (recorder, broadcaster) = events::start(events, "cidrAllocator", "test", metrics);
         let reconciler = Arc::new(Reconciler {

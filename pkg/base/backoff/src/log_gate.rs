@@ -1,0 +1,85 @@
+//! [`LogGate`]: a line at most once per interval, and how many were held back.
+//!
+//! The log's own collapsing of repeats compares whole lines; these gates stand where the lines of
+//! one failure differ from object to object.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// Lets one line pass per interval. Can be a `static`.
+#[derive(Debug)]
+pub struct LogGate {
+    interval: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct State {
+    passed: Option<Instant>,
+    suppressed: u64,
+}
+
+impl State {
+    const NEW: Self = Self { passed: None, suppressed: 0 };
+
+    fn pass(&mut self, now: Instant, interval: Duration) -> Option<u64> {
+        if self.is_recent(now, interval) {
+            self.suppressed = self.suppressed.saturating_add(1);
+            return None;
+        }
+        self.passed = Some(now);
+        Some(std::mem::take(&mut self.suppressed))
+    }
+
+    fn is_recent(&self, now: Instant, interval: Duration) -> bool {
+        self.passed.is_some_and(|passed| now.saturating_duration_since(passed) < interval)
+    }
+}
+
+impl LogGate {
+    /// The first line passes.
+    pub const fn new(interval: Duration) -> Self {
+        Self { interval, state: Mutex::new(State::NEW) }
+    }
+
+    /// Asks for a line at `now`: `Some` lets it pass and says how many did not since the last one
+    /// that passed.
+    pub fn pass(&self, now: impl Into<Instant>) -> Option<u64> {
+        self.state.lock().pass(now.into(), self.interval)
+    }
+
+    /// Lets the next line pass whenever it comes. True when a line has passed since the last
+    /// reset: what was said has ended, which may be worth a line, too.
+    pub fn reset(&self) -> bool {
+        std::mem::replace(&mut *self.state.lock(), State::NEW).passed.is_some()
+    }
+}
+
+/// A [`LogGate`] per key. Keys not heard of for an interval are forgotten.
+#[derive(Debug)]
+pub struct KeyedLogGate<K> {
+    interval: Duration,
+    states: Mutex<HashMap<K, State>>,
+}
+
+impl<K: Eq + Hash> KeyedLogGate<K> {
+    /// The first line of every key passes.
+    pub fn new(interval: Duration) -> Self {
+        Self { interval, states: Mutex::default() }
+    }
+
+    /// As [`LogGate::pass`], for the lines of `key`.
+    pub fn pass(&self, key: K, now: impl Into<Instant>) -> Option<u64> {
+        let (now, mut states) = (now.into(), self.states.lock());
+        if !states.contains_key(&key) {
+            states.retain(|_, state| state.is_recent(now, self.interval));
+        }
+        states.entry(key).or_insert(State::NEW).pass(now, self.interval)
+    }
+}
+
+#[cfg(test)]
+mod tests;
