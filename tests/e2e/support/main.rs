@@ -8,6 +8,7 @@
 )]
 
 mod binaries;
+mod citations;
 mod clusters;
 mod faults;
 mod leftovers;
