@@ -12,12 +12,12 @@ use hyper::body::Incoming;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::State;
 use super::canned::Canned;
 use super::matching::Request;
 use super::past::Past;
 use super::recorder::{Entry, Outcome};
 use super::rules::{Cut, Fault};
+use super::state::State;
 use super::upstream::end_to_end;
 
 type Body = UnsyncBoxBody<Bytes, anyhow::Error>;

@@ -11,9 +11,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::State;
 use super::exchange;
 use super::freeze::Freezable;
+use super::state::State;
 use crate::pki::Identity;
 
 /// Streams on one connection, as kube-apiserver allows them by default.

@@ -24,6 +24,7 @@
 //! | `streams` | watches: passed through unbuffered, ended or stalled on demand |
 //! | `past` | answers from an earlier state |
 //! | `listener`, `freeze`, `upstream` | the connections on both sides |
+//! | `state` | what the connections share |
 //! | `recorder` | what was asked and what became of it |
 
 mod canned;
@@ -34,6 +35,7 @@ mod matching;
 mod past;
 mod recorder;
 mod rules;
+mod state;
 mod streams;
 mod upstream;
 
@@ -50,10 +52,7 @@ pub use rules::{Cut, Fault, Hold, On, Rule};
 pub use streams::Watches;
 
 use crate::ControlPlane;
-use freeze::Freezer;
-use recorder::Recorder;
-use rules::Rules;
-use streams::Streams;
+use state::State;
 use upstream::Upstream;
 
 /// A running proxy for one user. It ends on drop, with all its connections. Bound to the runtime
@@ -65,27 +64,13 @@ pub struct FaultProxy {
     _stop: DropGuard,
 }
 
-/// What the connections share.
-struct State {
-    rules: Rules,
-    recorder: Recorder,
-    streams: Streams,
-    freezer: Arc<Freezer>,
-    upstream: Upstream,
-}
-
 impl FaultProxy {
     /// Starts a proxy in front of `plane` that authenticates as this user.
     pub async fn start(plane: &ControlPlane, user: &str, groups: &[&str]) -> Self {
         crate::control_plane::install_crypto_provider();
         let identity = plane.ca().client(user, groups).expect("a certificate can be made");
-        let state = Arc::new(State {
-            rules: Rules::default(),
-            recorder: Recorder::default(),
-            streams: Streams::default(),
-            freezer: Arc::default(),
-            upstream: Upstream::new(plane.url(), plane.ca(), &identity).expect("TLS can be set up"),
-        });
+        let upstream = Upstream::new(plane.url(), plane.ca(), &identity);
+        let state = Arc::new(State::new(upstream.expect("TLS can be set up")));
         let stop = CancellationToken::new();
         let certificate = plane.ca().server().expect("a certificate can be made");
         let port = listener::start(Arc::clone(&state), certificate, stop.clone()).await;
