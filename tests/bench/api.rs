@@ -25,7 +25,7 @@ pub(crate) const JSON: &str = "application/json";
 /// The media type of replies of which nothing but the metadata is wanted.
 pub(crate) const METADATA_ONLY: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-/// The media type of the PATCH that assigns a CIDR (node-ipam.md 4.1).
+/// The media type of the PATCH that assigns a CIDR.
 pub(crate) const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";
 
 /// One connection; clones share it.

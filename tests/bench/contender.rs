@@ -17,7 +17,7 @@ use crate::cases::Throttle;
 
 /// The size of each Node's block.
 pub(crate) const MASK_SIZE: u8 = 24;
-/// The service account whose token both managers use for Nodes (host.md 4.4).
+/// The service account whose token both managers use for Nodes.
 pub(crate) const SERVICE_ACCOUNT: &str = "node-controller";
 
 /// 65,536 blocks: no case comes near its end.

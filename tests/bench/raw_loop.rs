@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::api::{Api, JSON, METADATA_ONLY, STRATEGIC_MERGE};
 use crate::contender::{Identity, MASK_SIZE, SERVICE_ACCOUNT, pool};
 
-/// The product's number of PATCHes in flight (node-ipam.md 10).
+/// The product's number of PATCHes in flight.
 const IN_FLIGHT: usize = 64;
 
 /// A PATCH that waits to be sent.
@@ -36,7 +36,7 @@ pub(crate) async fn connect(kubeconfig: &Path, identity: Identity) -> anyhow::Re
     Ok(api.accepting(METADATA_ONLY))
 }
 
-/// The token a controller manager gets with `--use-service-account-credentials` (host.md 4.4).
+/// The token a controller manager gets with `--use-service-account-credentials`.
 async fn service_account_token(api: &Api) -> anyhow::Result<String> {
     #[derive(Deserialize)]
     struct TokenRequest {
@@ -56,7 +56,7 @@ async fn service_account_token(api: &Api) -> anyhow::Result<String> {
     Ok(answer.status.token)
 }
 
-/// One PATCH per Node, with the body that node-ipam.md 4.1 prescribes. Made before the clock is
+/// One PATCH per Node, with the body that the product sends. Made before the clock is
 /// read: what is measured is the sending.
 pub(crate) fn patches<'a>(
     nodes: impl Iterator<Item = (&'a str, &'a str)>,

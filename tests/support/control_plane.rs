@@ -21,7 +21,7 @@ use crate::pki::{self, Ca};
 use crate::temp_dir::TempDir;
 use crate::{PATIENCE, kubeconfig, ports, programs};
 
-/// The user whose rights the product needs to get by with (host.md 4.6).
+/// The user whose rights the product needs to get by with.
 pub const MANAGER_USER: &str = "system:kube-controller-manager";
 /// The group that RBAC's bootstrap roles let do everything.
 pub const ADMIN_GROUP: &str = "system:masters";

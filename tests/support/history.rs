@@ -1,5 +1,5 @@
 //! Checks what was seen: no two live nodes ever share an address, at any resourceVersion, and no
-//! PATCH on the wire could have made them (node-ipam.md 5.1 R1).
+//! PATCH on the wire could have made them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

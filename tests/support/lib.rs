@@ -1,7 +1,7 @@
 //! Support for the end-to-end tests: a real control plane, the product as a child process, nodes
 //! and their history, and a proxy that breaks things between the product and the API server.
 //!
-//! Nothing here imitates Kubernetes (README decision 7). A test reads as a story:
+//! Nothing here imitates Kubernetes. A test reads as a story:
 //! ```no_run
 //! # async fn story() {
 //! use tests::{Manager, Observer, cluster, mk_node};

@@ -2,7 +2,7 @@
 //! and the key that signs ServiceAccount tokens.
 //!
 //! The front proxy has a CA of its own: with a shared one every client certificate could pass
-//! itself off as a proxy and name any user (rust-guide.md 9).
+//! itself off as a proxy and name any user.
 
 use anyhow::bail;
 use rcgen::{

@@ -1,4 +1,4 @@
-//! Two replicas, one leader at a time, and no leader that lives long (`node-ipam.md` 5.4).
+//! Two replicas, one leader at a time, and no leader that lives long.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

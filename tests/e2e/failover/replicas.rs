@@ -76,7 +76,7 @@ impl<'a> Replicas<'a> {
     }
 
     /// Every PATCH of every process, in order of arrival at each. Fails if one process has sent
-    /// one Node two different blocks (R4).
+    /// one Node two different blocks.
     pub(crate) fn node_patches(&self) -> Vec<NodePatch> {
         let proxies = self.running.iter().map(|replica| &replica.proxy).chain(&self.ended);
         proxies.flat_map(|proxy| same_block_each_time(proxy.node_patches())).collect()

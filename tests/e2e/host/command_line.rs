@@ -1,4 +1,4 @@
-//! From a command line to a running process, or to one clear line and exit 1 (`host.md` 1, 3.1).
+//! From a command line to a running process, or to one clear line and exit 1.
 
 use std::collections::BTreeSet;
 use std::fs;

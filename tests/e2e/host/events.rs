@@ -1,4 +1,4 @@
-//! Events: repeated ones are counted, and their failure is nobody else's (`host.md` 7).
+//! Events: repeated ones are counted, and their failure is nobody else's.
 
 use std::time::{Duration, Instant};
 

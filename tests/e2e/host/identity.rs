@@ -1,5 +1,5 @@
 //! Who the process is to the API server: the kubeconfig's identity reads and leads, a service
-//! account writes (`host.md` 4.4).
+//! account writes.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ServiceAccount;

@@ -1,4 +1,4 @@
-//! Two replicas and one lease (`host.md` 3.2, 3.5, 9.1, 13.3).
+//! Two replicas and one lease.
 
 use std::time::{Duration, Instant};
 

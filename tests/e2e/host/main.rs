@@ -1,5 +1,5 @@
 //! The process around the controllers on a real API server: command line, identity, throttle,
-//! leadership, serving, events (`host.md` 1–4, 7, 9, 13).
+//! leadership, serving, events.
 //!
 //! What happens to the lease and to writes under way when the server fails, is in the tests `races`.
 #![allow(

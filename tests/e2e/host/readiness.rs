@@ -1,4 +1,4 @@
-//! What the process says of itself while the API server is away (`host.md` 3.1, 9.3).
+//! What the process says of itself while the API server is away.
 
 use std::path::PathBuf;
 use std::time::Duration;

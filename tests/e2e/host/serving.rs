@@ -1,4 +1,4 @@
-//! The paths of the serving port (`host.md` 5.4, 9.3).
+//! The paths of the serving port.
 
 use tests::Manager;
 

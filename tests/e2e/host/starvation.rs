@@ -1,4 +1,4 @@
-//! Nothing starves the lease, in the worst case that can be made (`host.md` 3.4-5, scaled down).
+//! Nothing starves the lease, in the worst case that can be made.
 //!
 //! The crates are put together as the process does it, inside the test, because no command line
 //! makes a handler block or a worker spin. The work has a runtime of its own, so that it starves

@@ -1,4 +1,4 @@
-//! A client that must wait says so, and the lease never waits with it (`host.md` 3.4, 4.5).
+//! A client that must wait says so, and the lease never waits with it.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use tests::{Fault, Match, create_nodes, mk_node};
 
 use crate::scene::{AT_ONCE, Scene, lease_writes};
 
-/// Renewals come every 2 s with the default timings (`host.md` 3.4-5).
+/// Renewals come every 2 s with the default timings.
 const GAP: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,5 @@
-//! The invariants of `node-ipam.md` 5.1 on a real API server. Those that need a fault to show
-//! (R4, and the races of R1, R2 and R9) are in the tests `races`.
+//! What holds at every moment, on a real API server. What needs a fault to show is in the tests
+//! `races`.
 
 use tests::nodes::{delete_node, drop_finalizers, names, set_cidrs};
 use tests::{create_nodes, delete_nodes, mk_node};
@@ -7,7 +7,7 @@ use tests::{create_nodes, delete_nodes, mk_node};
 use crate::story::Story;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r1_nodes_that_come_and_go_never_share_a_block() {
+async fn nodes_that_come_and_go_never_share_a_block() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/18").await;
     create_nodes(&story.client, names("old", 60).map(mk_node)).await;
     for round in 0..4 {
@@ -22,7 +22,7 @@ async fn r1_nodes_that_come_and_go_never_share_a_block() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r2_a_node_that_a_finalizer_keeps_alive_keeps_its_block() {
+async fn a_node_that_a_finalizer_keeps_alive_keeps_its_block() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/24").await;
     mk_node("kept").finalizer("example.com/keep").create(&story.client).await;
     let block = story.assigned("kept").await;
@@ -34,7 +34,7 @@ async fn r2_a_node_that_a_finalizer_keeps_alive_keeps_its_block() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r2_a_node_that_is_being_deleted_gets_no_block() {
+async fn a_node_that_is_being_deleted_gets_no_block() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/24").await;
     story.add("first").await;
     mk_node("leaving").finalizer("example.com/keep").create(&story.client).await;
@@ -49,7 +49,7 @@ async fn r2_a_node_that_is_being_deleted_gets_no_block() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r3_after_the_last_node_the_pool_is_back_at_its_baseline() {
+async fn after_the_last_node_the_pool_is_back_at_its_baseline() {
     let mut story =
         Story::begin("--cluster-cidr=10.0.0.0/20 --service-cluster-ip-range=10.0.0.0/24").await;
     story.until_used("10.0.0.0/20", 1.0).await;
@@ -64,7 +64,7 @@ async fn r3_after_the_last_node_the_pool_is_back_at_its_baseline() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r5_bad_nodes_at_start_are_reported_and_others_are_served() {
+async fn bad_nodes_at_start_are_reported_and_others_are_served() {
     let mut story = Story::with_nodes(
         &[("outside", "192.168.7.0/24"), ("other-family", "fd00::/64"), ("odd", "10.0.0.0/28")],
         "--cluster-cidr=10.0.0.0/22",
@@ -84,12 +84,9 @@ async fn r5_bad_nodes_at_start_are_reported_and_others_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r5_duplicates_found_at_start_are_kept_reported_and_freed_with_the_last_of_them() {
-    let mut story =
-        Story::with_nodes(&[("twin-1", "10.0.0.0/24")], "--cluster-cidr=10.0.0.0/23").await;
-    story.add_foreign("twin-1-already-there", &["10.0.1.0/24"]).await;
-    story.remove("twin-1-already-there").await;
-    story.add_foreign("twin-2", &["10.0.0.0/24"]).await;
+async fn duplicates_found_at_start_are_kept_reported_and_freed_with_the_last_of_them() {
+    let twins = [("twin-1", "10.0.0.0/24"), ("twin-2", "10.0.0.0/24")];
+    let story = Story::with_nodes(&twins, "--cluster-cidr=10.0.0.0/23").await;
     for (name, other) in [("twin-1", "twin-2"), ("twin-2", "twin-1")] {
         let message = story.event(name, "PodCIDRConflict").await.message.unwrap_or_default();
         assert!(message.contains(other) && message.contains("10.0.0.0/24"), "{message}");
@@ -105,7 +102,7 @@ async fn r5_duplicates_found_at_start_are_kept_reported_and_freed_with_the_last_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r6_no_block_of_one_family_is_lost_while_the_other_is_full() {
+async fn no_block_of_one_family_is_lost_while_the_other_is_full() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/22,fd00::/64").await;
     story.add("a").await;
     story.starves("b").await;
@@ -114,7 +111,7 @@ async fn r6_no_block_of_one_family_is_lost_while_the_other_is_full() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r7_blocks_of_existing_nodes_are_known_before_the_first_is_given_out() {
+async fn blocks_of_existing_nodes_are_known_before_the_first_is_given_out() {
     let cluster = tests::cluster().await;
     let client = cluster.client().await;
     let nodes = tests::Observer::start(&client).await;
@@ -128,7 +125,7 @@ async fn r7_blocks_of_existing_nodes_are_known_before_the_first_is_given_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r8_a_node_is_served_without_another_event_on_it() {
+async fn a_node_is_served_without_another_event_on_it() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/24").await;
     story.add("a").await;
     story.starves("quiet").await;
@@ -140,7 +137,7 @@ async fn r8_a_node_is_served_without_another_event_on_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r9_a_value_that_somebody_else_sets_on_a_waiting_node_is_adopted() {
+async fn a_value_that_somebody_else_sets_on_a_waiting_node_is_adopted() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/24").await;
     story.add("a").await;
     story.starves("b").await;
@@ -155,7 +152,7 @@ async fn r9_a_value_that_somebody_else_sets_on_a_waiting_node_is_adopted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r10_a_pool_of_2_to_the_64_blocks_costs_nothing() {
+async fn a_pool_of_2_to_the_64_blocks_costs_nothing() {
     let story = Story::begin(
         "--cluster-cidr=fd00::/16 --node-cidr-mask-size=80 --node-cidr-max-ipv6-bits=64",
     )

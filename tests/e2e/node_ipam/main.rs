@@ -1,5 +1,5 @@
-//! node-ipam end to end, on a real API server: the rows of `node-ipam.md` 3.2, the start-up rules
-//! of its section 2, and the invariants of 5.1.
+//! node-ipam end to end, on a real API server: pools of every form, what ends the start, and what
+//! holds at every moment.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,9 +1,10 @@
-//! Every error and warning of `node-ipam.md` 2 that concerns the RangeAllocator: exit code 1
-//! before anything is contacted, a message that names the flag and the cause, all at once.
+//! Every error and warning about the RangeAllocator's flags: exit code 1 before anything is
+//! contacted, a message that names the flag and the cause, all at once.
 
 use std::time::Duration;
 
-use tests::Manager;
+use tests::control_plane::MANAGER_USER;
+use tests::{FaultProxy, Manager, Match, mk_node, poll};
 
 /// An error comes at once; this is for a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(20);
@@ -155,12 +156,17 @@ async fn an_unparsable_service_range_only_warns() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_allocate_node_cidrs_nothing_is_checked_and_nobody_is_served() {
     let cluster = tests::cluster().await;
-    let manager = Manager::with_kubeconfig(&cluster.manager_kubeconfig())
+    let proxy = FaultProxy::start(&cluster, MANAGER_USER, &[]).await;
+    mk_node("a").create(&cluster.client().await).await;
+    let manager = Manager::with_kubeconfig(proxy.kubeconfig())
         .args(["--cluster-cidr=nonsense", "--cidr-allocator-type=none", "--leader-elect=false"])
         .start();
     manager.line("--allocate-node-cidrs is false").await;
-    manager.until_metric("process_open_fds", &[], |open| open > 0.0).await;
+    let ready = async || manager.get("/readyz").await.ok().filter(|(code, _)| *code == 200);
+    poll("it is ready", ready).await;
     assert!(manager.is_running());
     let running = manager.metric("running_managed_controllers", &[("name", "nodeipam")]).await;
-    assert!(running.is_none_or(|running| running == 0.0));
+    assert_eq!(running, None, "as of a controller that was never started");
+    let about_nodes = proxy.requests_like(&Match::any().path_prefix("/api/v1/nodes"));
+    assert!(about_nodes.is_empty(), "{about_nodes:?}");
 }

@@ -1,4 +1,4 @@
-//! R7 (`node-ipam.md` 5.1): nothing is given out before everything that is taken is known.
+//! Nothing is given out before everything that is taken is known.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ async fn nothing_before(scene: &Scene, hold: tests::fault_proxy::Hold) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r7_no_patch_leaves_before_the_list_is_answered() {
+async fn no_patch_leaves_before_the_list_is_answered() {
     let scene = Scene::set().await;
     create_nodes(&scene.client, names("new", 20).map(mk_node)).await;
     let held = (0..20).map(|i| mk_node(format!("held-{i}")).cidr(&format!("10.0.{i}.0/24")));
@@ -40,7 +40,7 @@ async fn r7_no_patch_leaves_before_the_list_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r7_no_patch_leaves_before_the_last_page_of_the_list_is_there() {
+async fn no_patch_leaves_before_the_last_page_of_the_list_is_there() {
     let scene = Scene::set().await;
     // The first page of 500 is full of Nodes that want a block, the second knows what is taken.
     create_nodes(&scene.client, names("a", 500).map(mk_node)).await;

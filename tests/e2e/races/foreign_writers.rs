@@ -1,5 +1,5 @@
 //! Somebody else assigns CIDRs too: what they set first is adopted, and what they break is
-//! reported, not repaired (`node-ipam.md` 5.1 R9, 5.4).
+//! reported, not repaired.
 
 use tests::nodes::set_cidrs;
 use tests::{Fault, Manager, mk_node};

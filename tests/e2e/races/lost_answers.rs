@@ -1,5 +1,5 @@
 //! The outcome of a PATCH is unknown: it is read before anything else, and only ever sent again
-//! as it was (`node-ipam.md` 5.3, R2, R4).
+//! as it was.
 
 use http::Method;
 use tests::fault_proxy::Canned;
@@ -107,7 +107,7 @@ async fn the_block_of_a_patch_with_unknown_outcome_goes_to_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r4_all_patches_of_a_node_carry_the_same_cidrs_whatever_happens_to_them() {
+async fn all_patches_of_a_node_carry_the_same_cidrs_whatever_happens_to_them() {
     let scene = Scene::set().await;
     let pools = "--cluster-cidr=10.0.0.0/22,fd00::/62";
     let manager = scene.start(pools).await;

@@ -1,5 +1,5 @@
 //! The server stands still, or the process does: a leader that cannot renew its lease ends before
-//! another one can lead, and writes nothing on the way (`host.md` 3.3, 3.4, 13).
+//! another one can lead, and writes nothing on the way.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::scene::{SHORT_LEASE, Scene, launch};
 
-/// How long the outages of the issue last.
+/// Longer than any lease here: a leader that came back to life would find its lease taken.
 const OUTAGE: Duration = Duration::from_secs(20);
 const POOL: &str = "--cluster-cidr=10.0.0.0/16";
 

@@ -1,4 +1,4 @@
-//! Answers that say for certain that nothing was written (`node-ipam.md` 5.3).
+//! Answers that say for certain that nothing was written.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn a_429_is_followed_by_no_patch_before_its_retry_after_is_over() {
     assert_eq!(scene.assigned("a").await, ["10.0.0.0/24"]);
     settled(&manager).await;
     assert_eq!(scene.methods("a"), [Method::PATCH; 3], "nothing to read: it was not written");
-    // The server has asked this client, so other Nodes wait as well (`host.md` 4.5).
+    // The server has asked this client, so other Nodes wait as well.
     for others in [scene.patches("a"), [&scene.patches("a")[..1], &scene.patches("b")].concat()] {
         let pauses = pauses(&others);
         assert!(pauses.iter().all(|pause| *pause >= Duration::from_secs(2)), "{pauses:?}");

@@ -13,7 +13,7 @@ use tests::nodes::delete_node;
 use tests::{Cluster, FaultProxy, Manager, Match, Observer, cluster, mk_node, poll};
 use tests::{assert_never_shared, assert_patches_never_share};
 
-/// The timings of the issue: a PATCH is given up after 1 s.
+/// Timings that keep tests short.
 pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=4s \
      --leader-elect-renew-deadline=3s --leader-elect-retry-period=500ms";
 
@@ -114,7 +114,7 @@ impl Scene {
     }
 
     /// Checks every resourceVersion and every PATCH that was seen: no two Nodes shared a block,
-    /// none could have (R1), and every Node was sent the same CIDRs each time (R4).
+    /// none could have, and every Node was sent the same CIDRs each time.
     pub(crate) fn end(self) {
         self.end_with(&[], &[]);
     }
@@ -134,7 +134,7 @@ impl Scene {
     }
 }
 
-/// All PATCHes of one uid that one process sends carry the same CIDRs (R4).
+/// All PATCHes of one uid that one process sends carry the same CIDRs.
 fn assert_retries_repeat(patches: &[NodePatch], foreign: &[&str]) {
     let mut first: HashMap<&str, &NodePatch> = HashMap::new();
     for patch in patches.iter().filter(|patch| !foreign.contains(&&*patch.node)) {

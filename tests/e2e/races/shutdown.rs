@@ -1,5 +1,4 @@
-//! The lease is given back after the last write is settled, and only then (`node-ipam.md` 5.4,
-//! `host.md` 9.1, README decision 13).
+//! The lease is given back after the last write is settled, and only then.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A new leader and what the dead one may have left on the wire (`node-ipam.md` 5.4).
+//! A new leader and what the dead one may have left on the wire.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! The watch breaks in every way it can, and what happened meanwhile is not lost; a list from the
-//! past frees nothing (`node-ipam.md` 5.3 and 5.4, `host.md` 11).
+//! past frees nothing.
 
 use tests::fault_proxy::Watches;
 use tests::nodes::delete_node;
