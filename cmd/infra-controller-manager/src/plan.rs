@@ -7,7 +7,7 @@ use election::ElectionConfig;
 use manager::{Plan as ControllerPlan, Planned};
 use pflag::controllers::{self, Known, Selection};
 use pflag::{Problem, Spec, Values};
-use serving::ServingOptions;
+use serving::{CertificateSource, ListenerOptions, TlsChoice};
 
 use crate::build;
 use crate::controllers::ALL;
@@ -30,7 +30,7 @@ pub struct Plan {
     /// Where the API server is.
     pub client: ClientOptions,
     /// What to serve, and where; `None` with `--secure-port=0`.
-    pub serving: Option<ServingOptions>,
+    pub serving: Option<ListenerOptions>,
     /// `--use-service-account-credentials`.
     pub service_accounts: bool,
     /// For each controller's client.
@@ -157,18 +157,38 @@ fn client_options(values: &Values, version: &str) -> ClientOptions {
     }
 }
 
-fn serving_options(values: &Values) -> Option<ServingOptions> {
+fn serving_options(values: &Values) -> Option<ListenerOptions> {
     let port = u16::try_from(values.int("secure-port")).ok().filter(|port| *port != 0)?;
-    let path = |name| Some(values.string(name)).filter(|text| !text.is_empty()).map(Into::into);
-    Some(ServingOptions {
+    Some(ListenerOptions {
+        name: "secure",
+        port_flag: "--secure-port",
         bind_address: values.ip("bind-address"),
         port,
-        cert_dir: path("cert-dir"),
-        tls_cert_file: path("tls-cert-file"),
-        tls_private_key_file: path("tls-private-key-file"),
+        certificate: certificate(values),
+        client_ca_file: None,
+        tls: tls_choice(values).options,
         disable_http2: values.bool("disable-http2-serving"),
         http2_max_streams: u32::try_from(values.int("http2-max-streams-per-connection"))
             .unwrap_or_default(),
         permit_port_sharing: values.bool("permit-port-sharing"),
     })
+}
+
+/// Files win over the directory; that both files are given is checked before.
+fn certificate(values: &Values) -> CertificateSource {
+    let path = |name| Some(values.string(name)).filter(|text| !text.is_empty()).map(Into::into);
+    match (path("tls-cert-file"), path("tls-private-key-file"), path("cert-dir")) {
+        (Some(certificate), Some(key), _) => CertificateSource::Files { certificate, key },
+        (_, _, Some(folder)) => CertificateSource::Directory { folder, name: build::PRODUCT },
+        _ => CertificateSource::Memory,
+    }
+}
+
+/// The TLS flags, judged.
+pub(crate) fn tls_choice(values: &Values) -> TlsChoice {
+    TlsChoice::new(
+        values.string("tls-min-version"),
+        values.strings("tls-cipher-suites"),
+        values.ints("tls-curve-preferences"),
+    )
 }

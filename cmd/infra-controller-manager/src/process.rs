@@ -10,7 +10,7 @@ use election::Elector;
 use events::{Broadcaster, EventMetrics};
 use manager::{Ended, Host, HostOptions};
 use prometheus::Registry;
-use serving::{BuildInfo, Endpoints, Health, Routes, ServeError, Server};
+use serving::{BuildInfo, Endpoints, Health, Pages, Server, ServingMetrics};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{error, info, warn};
@@ -207,7 +207,7 @@ async fn give_back(ended: Ended, elector: Elector, release: bool) -> Result<()> 
 /// The HTTPS server and its task.
 struct Serving {
     stop: CancellationToken,
-    task: Option<JoinHandle<Result<(), ServeError>>>,
+    task: Option<JoinHandle<()>>,
 }
 
 impl Serving {
@@ -215,18 +215,17 @@ impl Serving {
         let stop = CancellationToken::new();
         let Some(options) = plan.serving.take() else { return Ok(Self { stop, task: None }) };
         let server = Server::bind(&options).await?;
-        let routes = Routes { health: health.clone(), registry: registry.clone(), version: BUILD };
-        let task = tokio::spawn(server.serve(routes, stop.clone()));
+        let (metrics, stopped) = (ServingMetrics::new(registry)?, stop.clone());
+        let pages = Pages::standard(health, registry, &BUILD);
+        let task = tokio::spawn(async move { server.serve(pages, &metrics, stopped).await });
         Ok(Self { stop, task: Some(task) })
     }
 
     async fn stop(self) {
         self.stop.cancel();
         let Some(task) = self.task else { return };
-        match task.await {
-            Ok(Ok(())) => {}
-            Ok(Err(failed)) => error!(err = %failed, "Serving ended badly"),
-            Err(panicked) => error!(err = %panicked, "Serving ended badly"),
+        if let Err(panicked) = task.await {
+            error!(err = %panicked, "Serving ended badly");
         }
     }
 }

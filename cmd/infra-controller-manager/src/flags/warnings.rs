@@ -3,6 +3,7 @@
 use pflag::{Spec, Values, Verdict, controllers};
 
 use super::gates;
+use crate::plan::tls_choice;
 
 /// The warnings of a command line, in the order to log them. Flags without effect make exactly one
 /// line however many they are; defaults never warn.
@@ -14,6 +15,8 @@ pub fn warnings(values: &Values) -> Vec<String> {
             lines.push(format!("--{} is deprecated: {why}", spec.name));
         }
     }
+    let tls = tls_choice(values).warned;
+    lines.extend(tls.into_iter().map(|found| format!("--{}: {}", found.flag, found.message)));
     lines.extend(feature_gates(values));
     if gates::setting(values, gates::COORDINATED_ELECTION) == Some(true) {
         lines.push(format!(

@@ -1,38 +1,44 @@
-//! Who may ask for what, until delegated authorization is built (README decision 12).
-
-use std::net::IpAddr;
+//! Who may ask for a page.
 
 use http::{Method, StatusCode};
-use serde_json::json;
 
+use crate::peer::{Peer, PeerCertificate};
 use crate::reply::{self, Reply};
 
-/// Whether the peer is on this host. IPv4 peers of a dual-stack socket come as mapped IPv6
-/// addresses, and count as what they are.
-pub(crate) fn is_local(peer: IpAddr) -> bool {
-    peer.to_canonical().is_loopback()
+/// The access rule of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Everyone who does not show bad credentials.
+    Anyone,
+    /// Those with a right to the path. Delegated authorization is not built, so these are the
+    /// peers on loopback (rule:loopback-until-delegated).
+    Authorized,
+    /// Peers with a certificate of the listener's client CA.
+    TrustedCertificate,
 }
 
-/// The refusal for a peer that is not on this host.
-pub(crate) fn refusal(peer: IpAddr, method: &Method, path: &str) -> Option<Reply> {
-    (!is_local(peer)).then(|| forbidden(method, path))
+impl Access {
+    /// The refusal for this peer; `None` when it may ask.
+    pub(crate) fn refusal(self, peer: &Peer, method: &Method, path: &str) -> Option<Reply> {
+        match (self, &peer.certificate) {
+            // Whoever shows credentials is judged by them (rule:bad-credentials-are-refused).
+            (_, PeerCertificate::Untrusted)
+            | (Self::TrustedCertificate, PeerCertificate::Absent) => Some(unauthorized()),
+            (Self::Authorized, _) if !peer.address.is_loopback() => Some(forbidden(method, path)),
+            _ => None,
+        }
+    }
 }
 
-/// A Kubernetes `Status`, so that clients show the message (host.md 5.3).
+fn unauthorized() -> Reply {
+    reply::failure(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
+}
+
 fn forbidden(method: &Method, path: &str) -> Reply {
     let verb = method.as_str().to_lowercase();
-    let status = json!({
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": format!(
-            "forbidden: User \"system:anonymous\" cannot {verb} path \"{path}\": delegated \
-             authorization is not built yet, so this path answers to loopback peers only"
-        ),
-        "reason": "Forbidden",
-        "details": {},
-        "code": 403,
-    });
-    reply::json(StatusCode::FORBIDDEN, status.to_string())
+    let message = format!(
+        "forbidden: User \"system:anonymous\" cannot {verb} path \"{path}\": delegated \
+         authorization is not built yet, so this path answers to loopback peers only"
+    );
+    reply::failure(StatusCode::FORBIDDEN, "Forbidden", &message)
 }

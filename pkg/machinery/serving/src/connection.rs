@@ -1,5 +1,5 @@
 //! One connection from its first byte to its last. Whatever the peer sends ends this connection
-//! at worst: every stage has a time limit, and nothing is read but request heads.
+//! at worst: every stage has a time limit.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -14,54 +14,47 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
-use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, trace};
 
-use crate::Routes;
-use crate::metrics::ServerMetrics;
-use crate::reply::Reply;
+use crate::activity::Activity;
+use crate::client_ca::ClientCa;
+use crate::metrics::ListenerMetrics;
+use crate::{Pages, Peer, PeerCertificate, Reply, dispatch};
 
 /// From the accepted connection to agreed TLS.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// From the first wait for a request to the end of its head (host.md 5.1). hyper counts the pause
-/// between two requests of one HTTP/1 connection into it as well.
+/// From the first wait for a request to the end of its head, as kube-controller-manager. hyper
+/// counts the pause between two requests of one HTTP/1 connection into it as well.
 const HEAD: Duration = Duration::from_secs(32);
-/// Without a request for so long, or with an answer that the peer does not read (host.md 5.1).
+/// Without a request for so long, or with an answer that the peer does not read; as
+/// kube-controller-manager.
 const IDLE: Duration = Duration::from_secs(90);
-/// What an idle peer gets to say goodbye.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// Far above what probes and scrapers send, and within the 1 MiB of host.md 5.1: these paths are
-/// open to strangers, who must not fill our memory.
+/// What an idle peer gets to close the connection in order.
+const CLOSE: Duration = Duration::from_secs(2);
+/// Far above what probes, scrapers and the API server send: these ports are open to strangers, who
+/// must not fill our memory.
 const HEAD_BYTES: u32 = 64 * 1024;
+/// HTTP/2 streams of a connection unless the options say otherwise.
 const STREAMS: u32 = 100;
 
-/// What all connections of a server share.
+/// What all connections of a listener share.
 pub(crate) struct Connections {
-    routes: Routes,
-    acceptor: TlsAcceptor,
-    max_streams: u32,
-    metrics: ServerMetrics,
-    stop: CancellationToken,
+    pub(crate) pages: Pages,
+    pub(crate) acceptor: TlsAcceptor,
+    pub(crate) client_ca: Option<Arc<ClientCa>>,
+    /// 0 means [`STREAMS`].
+    pub(crate) max_streams: u32,
+    pub(crate) metrics: ListenerMetrics,
+    pub(crate) stop: CancellationToken,
 }
 
 impl Connections {
-    pub(crate) fn new(
-        routes: Routes,
-        tls: rustls::ServerConfig,
-        max_streams: u32,
-        metrics: ServerMetrics,
-        stop: CancellationToken,
-    ) -> Self {
-        let max_streams = if max_streams == 0 { STREAMS } else { max_streams };
-        Self { routes, acceptor: Arc::new(tls).into(), max_streams, metrics, stop }
-    }
-
     /// Serves one peer until either side is done.
     pub(crate) async fn serve(self: Arc<Self>, stream: TcpStream, peer: IpAddr) {
         let _open = Open::count(&self.metrics);
@@ -91,21 +84,33 @@ impl Connections {
         debug!(v = 5, logger = "serving", %peer, %err, "TLS handshake failed");
     }
 
-    async fn serve_http(&self, stream: TlsStream<TcpStream>, peer: IpAddr) {
+    fn peer(&self, address: IpAddr, stream: &TlsStream<TcpStream>) -> Peer {
+        let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+        let certificate =
+            self.client_ca.as_ref().map_or(PeerCertificate::Absent, |ca| ca.judge(chain));
+        Peer::new(address, certificate)
+    }
+
+    async fn serve_http(&self, stream: TlsStream<TcpStream>, address: IpAddr) {
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        let activity = Activity::now();
+        let peer = self.peer(address, &stream);
+        let activity = Activity::new();
         let service = service_fn(|request: Request<Incoming>| {
-            activity.touch();
-            let reply = self.routes.answer(peer, request.method(), request.uri());
-            async { Ok::<Reply, Infallible>(reply) }
+            let (pages, peer, running) = (self.pages.clone(), peer.clone(), activity.begin());
+            async move {
+                let reply = dispatch::answer(&pages, peer, request).await;
+                drop(running);
+                Ok::<Reply, Infallible>(reply)
+            }
         });
         let io = TokioIo::new(stream);
         // The protocol is known from ALPN. Guessing it from the first bytes, as hyper-util's
         // automatic builder does, has no time limit for a peer that sends none.
         if http2 {
+            let streams = if self.max_streams == 0 { STREAMS } else { self.max_streams };
             let connection = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
-                .max_concurrent_streams(self.max_streams)
+                .max_concurrent_streams(streams)
                 .max_header_list_size(HEAD_BYTES)
                 .serve_connection(io, service);
             self.drive(connection, &activity).await;
@@ -133,9 +138,9 @@ impl Connections {
                 connection.as_mut().graceful_shutdown();
                 Some(connection.await)
             }
-            () = activity.idle() => {
+            () = activity.idle(IDLE) => {
                 connection.as_mut().graceful_shutdown();
-                timeout(FAREWELL, connection).await.ok()
+                timeout(CLOSE, connection).await.ok()
             }
         };
         if let Some(Err(err)) = outcome {
@@ -159,35 +164,11 @@ async fn speaks_plain_http(stream: &TcpStream) -> std::io::Result<bool> {
     ))
 }
 
-/// When the peer last asked for something.
-struct Activity(Mutex<Instant>);
-
-impl Activity {
-    fn now() -> Self {
-        Self(Mutex::new(Instant::now()))
-    }
-
-    fn touch(&self) {
-        *self.0.lock() = Instant::now();
-    }
-
-    /// Ends when nothing was asked for [`IDLE`].
-    async fn idle(&self) {
-        loop {
-            let due = *self.0.lock() + IDLE;
-            if Instant::now() >= due {
-                return;
-            }
-            sleep_until(due).await;
-        }
-    }
-}
-
 /// One open connection in the gauge.
 struct Open(prometheus::IntGauge);
 
 impl Open {
-    fn count(metrics: &ServerMetrics) -> Self {
+    fn count(metrics: &ListenerMetrics) -> Self {
         metrics.connections.inc();
         Self(metrics.connections.clone())
     }

@@ -1,39 +1,35 @@
-//! Why the server cannot start. All of it is fatal at start-up (host.md 9.2, exit code 1); what
-//! goes wrong later is logged and survived.
+//! Why a listener cannot start. All of it is fatal at start-up; what goes wrong later is logged and
+//! survived.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::options::STOCK_PORT;
 
-/// Why the process cannot serve.
+/// Why a listener cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Another process listens there already.
-    #[error("cannot listen on {address}: port {} is in use{}", address.port(), port_advice(*address))]
+    #[error("cannot listen on {address}: port {} is in use{}", address.port(), port_advice(address.port(), port_flag))]
     AddressInUse {
         /// What was asked for.
         address: SocketAddr,
+        /// The flag to change.
+        port_flag: &'static str,
     },
     /// The socket cannot be made, for any other reason.
-    #[error("cannot listen on {address}: {source}; check --bind-address and --secure-port")]
+    #[error("cannot listen on {address}: {source}; check the address and {port_flag}")]
     Listen {
         /// What was asked for.
         address: SocketAddr,
+        /// The flag to check.
+        port_flag: &'static str,
         /// What the system said.
         source: std::io::Error,
     },
-    /// One of the two TLS files is given without the other.
-    #[error("cannot use {given} without {missing}: give both, or neither for a self-signed pair")]
-    HalfPair {
-        /// The flag that was given.
-        given: &'static str,
-        /// The flag that belongs to it.
-        missing: &'static str,
-    },
     /// A certificate or key file cannot be read.
     #[error("cannot read certificate or key file {path:?}: {source}")]
-    ReadPair {
+    ReadFile {
         /// The file.
         path: PathBuf,
         /// What the system said.
@@ -57,22 +53,29 @@ pub enum ServeError {
         /// What is wrong; never key material.
         reason: String,
     },
+    /// The file of client CAs was read, but cannot be used.
+    #[error("cannot use client ca file {path:?}: {reason}; give PEM certificates")]
+    BadClientCa {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// The self-signed chain cannot be made.
     #[error("cannot generate self-signed certificate: {0}")]
     Generate(#[from] rcgen::Error),
     /// The TLS library refuses our settings.
     #[error("cannot set up tls: {0}")]
     Tls(#[from] rustls::Error),
-    /// The server's own metrics are registered already: one server per registry.
-    #[error("cannot register serving metrics: {0}")]
-    Metrics(#[from] prometheus::Error),
 }
 
-fn port_advice(address: SocketAddr) -> &'static str {
-    if address.port() == STOCK_PORT {
-        ", likely by the stock kube-controller-manager, which owns 10257 on the host network; \
-         run beside it with --secure-port=10267"
+fn port_advice(port: u16, flag: &str) -> String {
+    if port == STOCK_PORT {
+        format!(
+            ", likely by the stock kube-controller-manager, which owns {STOCK_PORT} on the host \
+             network; run beside it with {flag}=10267"
+        )
     } else {
-        "; choose a free one with --secure-port"
+        format!("; choose a free one with {flag}")
     }
 }

@@ -1,33 +1,54 @@
-//! The HTTPS endpoint of the process: health, metrics and version (host.md 5 and 9.3).
+//! The HTTPS listeners of the process: health, metrics, version, and what controllers add.
 //!
-//! The manager binds the [`Server`] before it touches the network, so that a taken port ends the
-//! start-up at once, and serves [`Routes`] until everything else has stopped. Health checks join
-//! the [`Health`] registry while the server runs.
+//! `cmd` binds a [`Server`] before it touches the network, so that a taken port ends the start-up at
+//! once, and serves a set of [`Pages`] until everything else has stopped. Pages and checks of the
+//! [`Health`] registry come while the server runs. A second [`Server`], with a port, certificate and
+//! pages of its own, serves admission webhooks.
 //!
-//! Delegated authentication and authorization are not built yet: everything but the three health
-//! paths answers to loopback peers only (README decision 12).
+//! A page is a path, an access rule and an async handler:
+//! ```
+//! use serving::{Access, Page, Pages, reply};
+//!
+//! let pages = Pages::new();
+//! pages.add(Page::new("/debug/controllers/sample", Access::Authorized, |_request| async {
+//!     reply::text(http::StatusCode::OK, "nothing waits\n")
+//! }));
+//! ```
 
+mod acceptor;
 mod access;
+mod activity;
 mod build_info;
 mod certificate;
+mod client_ca;
 mod connection;
-mod door;
+mod dispatch;
 mod error;
 mod health;
 mod listener;
 mod metrics;
 mod options;
-mod reply;
-mod routes;
+mod page;
+mod pages;
+mod peer;
+mod process_metrics;
+pub mod reply;
 mod server;
+mod tls;
 
+pub use access::Access;
 pub use build_info::BuildInfo;
 pub use error::ServeError;
 pub use health::{Endpoints, Health};
-pub use metrics::register_process_metrics;
-pub use options::ServingOptions;
-pub use routes::Routes;
+pub use metrics::ServingMetrics;
+pub use options::{CertificateSource, ListenerOptions};
+pub use page::{Page, PageRequest};
+pub use pages::Pages;
+pub use peer::{Peer, PeerCertificate};
+pub use process_metrics::register_process_metrics;
+pub use reply::Reply;
 pub use server::Server;
+pub use tls::{TlsChoice, TlsFinding, TlsOptions};
 
 #[cfg(test)]
 mod tests;

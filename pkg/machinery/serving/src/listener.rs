@@ -1,4 +1,4 @@
-//! The listening socket, dual-stack where the address asks for all families (host.md 1.3).
+//! The listening socket, dual-stack where the address asks for all families.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,17 +7,17 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::{ServeError, ServingOptions};
+use crate::{ListenerOptions, ServeError};
 
-/// host.md 5.1.
+/// As kube-controller-manager.
 const KEEPALIVE: Duration = Duration::from_secs(180);
 const BACKLOG: i32 = 1024;
 
-/// Binds what the options ask for. An unspecified address of either family means every address of
+/// Binds what the options ask for; returns the address with the real port as well. An unspecified address of either family means every address of
 /// the host; a host without IPv6 gets the IPv4 ones.
-pub(crate) fn listen(options: &ServingOptions) -> Result<TcpListener, ServeError> {
+pub(crate) fn listen(options: &ListenerOptions) -> Result<(TcpListener, SocketAddr), ServeError> {
     let asked = SocketAddr::new(options.bind_address, options.port);
-    let share = options.permit_port_sharing;
+    let (share, port_flag) = (options.permit_port_sharing, options.port_flag);
     let outcome = if options.bind_address.is_unspecified() {
         match open(any(Ipv6Addr::UNSPECIFIED, options.port), share) {
             Err(error) if no_ipv6(&error) => open(any(Ipv4Addr::UNSPECIFIED, options.port), share),
@@ -26,10 +26,12 @@ pub(crate) fn listen(options: &ServingOptions) -> Result<TcpListener, ServeError
     } else {
         open(asked, share)
     };
-    outcome.map_err(|source| match source.kind() {
-        io::ErrorKind::AddrInUse => ServeError::AddressInUse { address: asked },
-        _ => ServeError::Listen { address: asked, source },
-    })
+    let bound = outcome.and_then(|listener| Ok((listener.local_addr()?, listener)));
+    let (address, listener) = bound.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => ServeError::AddressInUse { address: asked, port_flag },
+        _ => ServeError::Listen { address: asked, port_flag, source },
+    })?;
+    Ok((listener, address))
 }
 
 /// Notices peers that vanished without a word, and sends small answers at once. A refusal by the

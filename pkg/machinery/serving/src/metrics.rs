@@ -1,79 +1,56 @@
-//! Metrics about the process and about this server (host.md 6).
+//! What the listeners count about themselves.
 
-use prometheus::process_collector::ProcessCollector;
-use prometheus::proto::MetricFamily;
-use prometheus::{Gauge, IntCounter, IntGauge, Opts, PullingGauge, Registry};
-use tokio::runtime::Handle;
+use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
-use crate::BuildInfo;
-
-/// Registers what the dashboards read about any process: `process_*`, `go_goroutines` (our live
-/// tasks under the name the Kubernetes panels query) and `icm_build_info`. Called once, inside the
-/// runtime whose tasks are to be counted.
-pub fn register_process_metrics(
-    registry: &Registry,
-    build: &BuildInfo,
-) -> Result<(), prometheus::Error> {
-    registry.register(Box::new(ProcessCollector::for_self()))?;
-    registry.register(Box::new(live_tasks()?))?;
-    let info = Gauge::with_opts(
-        Opts::new("icm_build_info", "What this program was built from. Always 1.")
-            .const_label("version", build.version)
-            .const_label("commit", build.commit)
-            .const_label("rustc", build.rustc)
-            .const_label("k8s_compat", build.k8s_compat),
-    )?;
-    info.set(1.0);
-    registry.register(Box::new(info))
-}
-
-fn live_tasks() -> Result<PullingGauge, prometheus::Error> {
-    let runtime = Handle::try_current().ok();
-    PullingGauge::new(
-        "go_goroutines",
-        "Number of live async tasks; the name is the one Kubernetes dashboards query.",
-        Box::new(move || {
-            let alive = runtime.as_ref().map_or(0, |handle| handle.metrics().num_alive_tasks());
-            f64::from(u32::try_from(alive).unwrap_or(u32::MAX))
-        }),
-    )
-}
-
-/// The process start in Unix seconds, as the scraped page itself says it.
-pub(crate) fn process_start(families: &[MetricFamily]) -> Option<i64> {
-    let family = families.iter().find(|family| family.name() == START_TIME)?;
-    let seconds = family.get_metric().first()?.get_gauge().get_value();
-    #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
-    Some(seconds as i64)
-}
-
-/// Name of the process collector's series.
-pub(crate) const START_TIME: &str = "process_start_time_seconds";
-
-/// What the server counts about itself.
+/// Metrics of all listeners of a process, told apart by the label `listener`. Clones share them.
 #[derive(Clone)]
-pub(crate) struct ServerMetrics {
+pub struct ServingMetrics {
+    connections: IntGaugeVec,
+    handshake_errors: IntCounterVec,
+    rejected: IntCounterVec,
+}
+
+/// Metrics of one listener.
+#[derive(Clone)]
+pub(crate) struct ListenerMetrics {
     pub(crate) connections: IntGauge,
     pub(crate) handshake_errors: IntCounter,
     pub(crate) rejected: IntCounter,
 }
 
-impl ServerMetrics {
-    pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let connections =
-            IntGauge::new("icm_serving_connections", "Open connections to the secure port.")?;
-        let handshake_errors = IntCounter::new(
-            "icm_serving_handshake_errors_total",
-            "Connections to the secure port that ended before TLS was agreed.",
+impl ServingMetrics {
+    /// Registers the metrics in `registry`.
+    ///
+    /// # Errors
+    /// A metric of one of these names is registered already.
+    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let labels = &["listener"];
+        let connections = IntGaugeVec::new(
+            Opts::new("icm_serving_connections", "Open connections, by listener."),
+            labels,
         )?;
-        let rejected = IntCounter::new(
+        let counter = |name: &str, help: &str| IntCounterVec::new(Opts::new(name, help), labels);
+        let handshake_errors = counter(
+            "icm_serving_handshake_errors_total",
+            "Connections that ended before TLS was agreed, by listener.",
+        )?;
+        let rejected = counter(
             "icm_serving_rejected_connections_total",
-            "Connections to the secure port from other hosts that were closed at once, since too \
-             many were open.",
+            "Connections from other hosts that were closed at once, since too many were open, by \
+             listener.",
         )?;
         registry.register(Box::new(connections.clone()))?;
         registry.register(Box::new(handshake_errors.clone()))?;
         registry.register(Box::new(rejected.clone()))?;
         Ok(Self { connections, handshake_errors, rejected })
+    }
+
+    pub(crate) fn of(&self, listener: &str) -> ListenerMetrics {
+        let label = &[listener];
+        ListenerMetrics {
+            connections: self.connections.with_label_values(label),
+            handshake_errors: self.handshake_errors.with_label_values(label),
+            rejected: self.rejected.with_label_values(label),
+        }
     }
 }

@@ -1,70 +1,73 @@
-//! What the secure-serving flags say (host.md 1.3, group "secure serving").
+//! What a listener is to be.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-use crate::ServeError;
+use crate::TlsOptions;
 
-/// Stock's port, and ours unless both share a host network (README decision 4).
+/// The port of kube-controller-manager, which may own it on a shared host network.
 pub(crate) const STOCK_PORT: u16 = 10257;
 
 /// How to listen, and which certificate to show.
 #[derive(Clone, Debug)]
-pub struct ServingOptions {
-    /// `--bind-address`. An unspecified address of either family listens on both.
+pub struct ListenerOptions {
+    /// Tells listeners apart in logs and metrics: `secure` or `webhook`.
+    pub name: &'static str,
+    /// The flag that decides [`ListenerOptions::port`], dashes included, for messages.
+    pub port_flag: &'static str,
+    /// An unspecified address of either family listens on both.
     pub bind_address: IpAddr,
-    /// `--secure-port`. The flag's 0 means "serve nothing" and is the caller's to honour: here 0
-    /// takes any free port.
+    /// 0 takes any free port. A flag's 0 that means "serve nothing" is the caller's to honour.
     pub port: u16,
-    /// `--cert-dir`: keep the self-signed pair there instead of in memory.
-    pub cert_dir: Option<PathBuf>,
-    /// `--tls-cert-file`: PEM chain, leaf first. Wins over `cert_dir`.
-    pub tls_cert_file: Option<PathBuf>,
-    /// `--tls-private-key-file`: PEM key of the leaf.
-    pub tls_private_key_file: Option<PathBuf>,
-    /// `--disable-http2-serving`.
+    /// What clients are shown.
+    pub certificate: CertificateSource,
+    /// PEM file with the CAs of clients' certificates; without it no certificate is asked for.
+    pub client_ca_file: Option<PathBuf>,
+    /// Versions, suites and groups.
+    pub tls: TlsOptions,
+    /// Serve HTTP/1.1 only.
     pub disable_http2: bool,
-    /// `--http2-max-streams-per-connection`; 0 means 100.
+    /// Concurrent HTTP/2 streams of one connection; 0 means 100.
     pub http2_max_streams: u32,
-    /// `--permit-port-sharing`: `SO_REUSEPORT`.
+    /// `SO_REUSEPORT`.
     pub permit_port_sharing: bool,
 }
 
-impl Default for ServingOptions {
+/// Where the certificate of a listener comes from.
+#[derive(Clone, Debug, Default)]
+pub enum CertificateSource {
+    /// The operator's files: read, never written.
+    Files {
+        /// PEM chain, leaf first.
+        certificate: PathBuf,
+        /// PEM key of the leaf.
+        key: PathBuf,
+    },
+    /// A self-signed pair kept as `<name>.crt` and `<name>.key`, unless the operator put one there.
+    Directory {
+        /// Made when it is not there.
+        folder: PathBuf,
+        /// Base name of the two files.
+        name: &'static str,
+    },
+    /// A self-signed pair that lives as long as the process.
+    #[default]
+    Memory,
+}
+
+impl Default for ListenerOptions {
     fn default() -> Self {
         Self {
+            name: "secure",
+            port_flag: "--secure-port",
             bind_address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             port: STOCK_PORT,
-            cert_dir: None,
-            tls_cert_file: None,
-            tls_private_key_file: None,
+            certificate: CertificateSource::default(),
+            client_ca_file: None,
+            tls: TlsOptions::default(),
             disable_http2: false,
             http2_max_streams: 0,
             permit_port_sharing: false,
-        }
-    }
-}
-
-impl ServingOptions {
-    /// Everything wrong with the options that can be known without opening a file or a socket, so
-    /// that start-up reports it together with the other flags' problems (host.md 3.1, step 4).
-    pub fn validate(&self) -> Vec<String> {
-        self.certificate_files().err().map(|error| error.to_string()).into_iter().collect()
-    }
-
-    /// The two TLS files, when they are given.
-    pub(crate) fn certificate_files(&self) -> Result<Option<(PathBuf, PathBuf)>, ServeError> {
-        match (&self.tls_cert_file, &self.tls_private_key_file) {
-            (Some(cert), Some(key)) => Ok(Some((cert.clone(), key.clone()))),
-            (None, None) => Ok(None),
-            (Some(_), None) => Err(ServeError::HalfPair {
-                given: "--tls-cert-file",
-                missing: "--tls-private-key-file",
-            }),
-            (None, Some(_)) => Err(ServeError::HalfPair {
-                given: "--tls-private-key-file",
-                missing: "--tls-cert-file",
-            }),
         }
     }
 }

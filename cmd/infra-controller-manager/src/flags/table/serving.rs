@@ -42,14 +42,19 @@ pub(super) const FLAGS: &[Spec] = &[
         "0",
         "Most concurrent HTTP/2 streams of one client; 0 leaves it to the server.",
     ),
-    later("tls-cipher-suites", Kind::Strings, "", "Cipher suites for TLS 1.2, by IANA name."),
-    later(
+    flag(
+        "tls-cipher-suites",
+        Kind::Strings,
+        "",
+        "Cipher suites for TLS 1.2, by IANA name; those of TLS 1.3 are always on.",
+    ),
+    flag(
         "tls-curve-preferences",
         Kind::Int32Slice,
         "",
-        "Key exchange groups, by IANA number, best first.",
+        "Key exchange groups, by IANA number, best first: 23 (P-256), 24 (P-384) or 29 (X25519).",
     ),
-    later(
+    flag(
         "tls-min-version",
         Kind::String,
         "",

@@ -146,6 +146,18 @@ fn tls_versions_are_gos_names() {
 }
 
 #[test]
+fn suites_and_groups_of_which_nothing_can_be_served_are_refused() {
+    let (suites, groups) = ("--tls-cipher-suites", "--tls-curve-preferences");
+    assert_fine(&[&format!("{suites}=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")]);
+    let none = [&*format!("{suites}=TLS_RSA_WITH_AES_128_CBC_SHA")];
+    assert_refused(&none, "--tls-cipher-suites: none of these cipher suites is supported");
+    let typo = [&*format!("{suites}=TLS_AES_128_GCM_SHA256,TLS_AES")];
+    assert_refused(&typo, "--tls-cipher-suites: \"TLS_AES\" is not a cipher suite");
+    assert_refused(&[&format!("{groups}=25")], "--tls-curve-preferences: none of these groups");
+    assert_refused(&[&format!("{groups}=29,1")], "--tls-curve-preferences: 1 is not a key");
+}
+
+#[test]
 fn durations_that_mean_nothing_are_refused() {
     for flag in [
         "controller-shutdown-timeout",

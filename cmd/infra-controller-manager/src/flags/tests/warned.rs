@@ -25,6 +25,18 @@ fn a_deprecated_flag_warns_on_its_own_line() {
 }
 
 #[test]
+fn tls_settings_that_cannot_be_had_warn_and_the_others_do_not() {
+    let served = ["--tls-min-version=VersionTLS13", "--tls-curve-preferences=29,23"];
+    assert_eq!(warned(&served), [""; 0]);
+    let lines = warned(&["--tls-min-version=VersionTLS11", "--tls-curve-preferences=4588,29"]);
+    let expected = [
+        "--tls-min-version: VersionTLS11 is not served; the oldest version is TLS 1.2",
+        "--tls-curve-preferences: 4588 (X25519MLKEM768) is not supported and left out",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
 fn feature_gates_without_effect_share_one_line() {
     let lines = warned(&["--feature-gates=Foo=true,other:LoggingBetaOptions=true,AllBeta=true"]);
     let expected = "feature gates without effect in this program: Foo=true, \

@@ -7,6 +7,8 @@ mod logs;
 
 use pflag::{Problem, Values};
 
+use crate::plan::tls_choice;
+
 /// Every broken rule, none twice; empty means the program may start. Controllers judge the values
 /// of their own flags themselves, and the registry those of `--controllers`.
 pub fn validate(values: &Values) -> Vec<Problem> {
@@ -66,14 +68,6 @@ fn serving(values: &Values, problems: &mut Vec<Problem>) {
             problems.push(Problem::new(flag, format!("must be set together with --{other}")));
         }
     }
-    tls_version(values.string("tls-min-version"), problems);
-}
-
-fn tls_version(version: &str, problems: &mut Vec<Problem>) {
-    const VERSIONS: [&str; 5] =
-        ["", "VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"];
-    if !VERSIONS.contains(&version) {
-        let rule = format!("{version:?} is not a TLS version; use VersionTLS12 or VersionTLS13");
-        problems.push(Problem::new("tls-min-version", rule));
-    }
+    let refused = tls_choice(values).refused;
+    problems.extend(refused.into_iter().map(|found| Problem::new(found.flag, found.message)));
 }

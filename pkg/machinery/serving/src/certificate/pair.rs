@@ -66,7 +66,7 @@ impl Paths {
 }
 
 async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
-    let failed = |source| ServeError::ReadPair { path: path.to_owned(), source };
+    let failed = |source| ServeError::ReadFile { path: path.to_owned(), source };
     fs::read(path).await.map_err(failed)
 }
 

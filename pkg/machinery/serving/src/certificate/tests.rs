@@ -1,7 +1,7 @@
 //! The life of a serving pair, from the first handshake to its renewal.
 
 use std::fs;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,7 +14,7 @@ use rustls::pki_types::{ServerName, UnixTime};
 
 use super::self_signed::made_at;
 use super::*;
-use crate::ServingOptions;
+use crate::CertificateSource;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -39,18 +39,20 @@ impl Drop for Folder {
     }
 }
 
-fn in_folder(folder: &Folder) -> ServingOptions {
-    ServingOptions { cert_dir: Some(folder.join("pki")), ..ServingOptions::default() }
+const EVERYWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+fn in_folder(folder: &Folder) -> CertificateSource {
+    CertificateSource::Directory { folder: folder.join("pki"), name: "infra-controller-manager" }
 }
 
-/// Writes a pair as an operator's tool would, and returns the options that name it.
-fn operators_files(folder: &Folder) -> ServingOptions {
+async fn load(source: &CertificateSource) -> Result<Reloader, crate::ServeError> {
+    Reloader::load(source, EVERYWHERE, None).await
+}
+
+/// Writes a pair as an operator's tool would, and names it.
+fn operators_files(folder: &Folder) -> CertificateSource {
     write_operators_pair(folder);
-    ServingOptions {
-        tls_cert_file: Some(folder.join("tls.crt")),
-        tls_private_key_file: Some(folder.join("tls.key")),
-        ..ServingOptions::default()
-    }
+    CertificateSource::Files { certificate: folder.join("tls.crt"), key: folder.join("tls.key") }
 }
 
 fn write_operators_pair(folder: &Folder) {
@@ -59,13 +61,13 @@ fn write_operators_pair(folder: &Folder) {
     fs::write(folder.join("tls.key"), pair.signing_key.serialize_pem()).unwrap();
 }
 
-fn leaf(keeper: &Keeper) -> Vec<u8> {
-    keeper.shown().0.read().cert[0].to_vec()
+fn leaf(reloader: &Reloader) -> Vec<u8> {
+    reloader.current().0.read().cert[0].to_vec()
 }
 
 /// Whether a client that trusts the chain's CA accepts the leaf for `name` at `time`.
-fn accepted(keeper: &Keeper, name: &str, time: SystemTime) -> bool {
-    let key = keeper.shown().0.read().clone();
+fn accepted(reloader: &Reloader, name: &str, time: SystemTime) -> bool {
+    let key = reloader.current().0.read().clone();
     let mut roots = RootCertStore::empty();
     roots.add(key.cert[1].clone()).unwrap();
     let provider = Arc::new(ring::default_provider());
@@ -79,20 +81,19 @@ fn accepted(keeper: &Keeper, name: &str, time: SystemTime) -> bool {
 #[tokio::test]
 async fn without_files_the_chain_names_localhost_and_the_bind_address() {
     let now = SystemTime::now();
-    let everywhere = Keeper::load(&ServingOptions::default()).await.unwrap();
+    let everywhere = load(&CertificateSource::Memory).await.unwrap();
     assert!(accepted(&everywhere, "localhost", now));
     assert!(accepted(&everywhere, "127.0.0.1", now));
     assert!(!accepted(&everywhere, "10.1.2.3", now));
 
     let bind_address: IpAddr = "10.1.2.3".parse().unwrap();
-    let options = ServingOptions { bind_address, ..ServingOptions::default() };
-    let bound = Keeper::load(&options).await.unwrap();
+    let bound = Reloader::load(&CertificateSource::Memory, bind_address, None).await.unwrap();
     assert!(accepted(&bound, "localhost", now) && accepted(&bound, "10.1.2.3", now));
 }
 
 #[tokio::test]
 async fn the_chain_lives_from_an_hour_ago_for_a_year() {
-    let keeper = Keeper::load(&ServingOptions::default()).await.unwrap();
+    let reloader = load(&CertificateSource::Memory).await.unwrap();
     let now = SystemTime::now();
     let minutes = |count: u64| Duration::from_secs(count * 60);
     for (time, expected) in [
@@ -101,52 +102,52 @@ async fn the_chain_lives_from_an_hour_ago_for_a_year() {
         (now + 364 * DAY, true),
         (now + 366 * DAY, false),
     ] {
-        assert_eq!(accepted(&keeper, "localhost", time), expected, "{time:?}");
+        assert_eq!(accepted(&reloader, "localhost", time), expected, "{time:?}");
     }
 }
 
 #[tokio::test]
 async fn a_chain_in_memory_is_renewed_at_two_thirds_of_its_life() {
-    let mut keeper = Keeper::load(&ServingOptions::default()).await.unwrap();
-    let (first, start) = (leaf(&keeper), SystemTime::now());
-    assert!(!keeper.look_again(start + 243 * DAY).await.unwrap());
-    assert_eq!(leaf(&keeper), first);
-    assert!(keeper.look_again(start + 244 * DAY).await.unwrap());
-    assert!(accepted(&keeper, "localhost", start + 600 * DAY), "the new one has a year again");
-    assert!(!keeper.look_again(start + 244 * DAY).await.unwrap());
+    let mut reloader = load(&CertificateSource::Memory).await.unwrap();
+    let (first, start) = (leaf(&reloader), SystemTime::now());
+    assert!(!reloader.reload(start + 243 * DAY).await.unwrap());
+    assert_eq!(leaf(&reloader), first);
+    assert!(reloader.reload(start + 244 * DAY).await.unwrap());
+    assert!(accepted(&reloader, "localhost", start + 600 * DAY), "the new one has a year again");
+    assert!(!reloader.reload(start + 244 * DAY).await.unwrap());
 }
 
 #[tokio::test]
 async fn changed_files_are_taken_over() {
     let folder = Folder::new("changed");
-    let mut keeper = Keeper::load(&operators_files(&folder)).await.unwrap();
-    let first = leaf(&keeper);
-    assert!(!keeper.look_again(SystemTime::now()).await.unwrap());
+    let mut reloader = load(&operators_files(&folder)).await.unwrap();
+    let first = leaf(&reloader);
+    assert!(!reloader.reload(SystemTime::now()).await.unwrap());
     write_operators_pair(&folder);
-    assert!(keeper.look_again(SystemTime::now()).await.unwrap());
-    assert_ne!(leaf(&keeper), first);
+    assert!(reloader.reload(SystemTime::now()).await.unwrap());
+    assert_ne!(leaf(&reloader), first);
 }
 
 #[tokio::test]
 async fn a_bad_new_file_keeps_the_old_pair() {
     let folder = Folder::new("bad");
-    let mut keeper = Keeper::load(&operators_files(&folder)).await.unwrap();
-    let (first, now) = (leaf(&keeper), SystemTime::now());
+    let mut reloader = load(&operators_files(&folder)).await.unwrap();
+    let (first, now) = (leaf(&reloader), SystemTime::now());
     let good_key = fs::read(folder.join("tls.key")).unwrap();
 
     write_operators_pair(&folder);
     fs::write(folder.join("tls.key"), &good_key).unwrap();
-    let mismatch = keeper.look_again(now).await.unwrap_err().to_string();
+    let mismatch = reloader.reload(now).await.unwrap_err().to_string();
     assert!(mismatch.contains("tls.crt"), "{mismatch}");
 
     fs::write(folder.join("tls.crt"), "not a certificate").unwrap();
-    keeper.look_again(now).await.unwrap_err();
+    reloader.reload(now).await.unwrap_err();
     fs::remove_file(folder.join("tls.crt")).unwrap();
-    keeper.look_again(now).await.unwrap_err();
-    assert_eq!(leaf(&keeper), first);
+    reloader.reload(now).await.unwrap_err();
+    assert_eq!(leaf(&reloader), first);
 
     write_operators_pair(&folder);
-    assert!(keeper.look_again(now).await.unwrap(), "and recovers when the files do");
+    assert!(reloader.reload(now).await.unwrap(), "and recovers when the files do");
 }
 
 #[tokio::test]
@@ -154,19 +155,19 @@ async fn bad_files_at_start_are_errors_that_name_them() {
     let folder = Folder::new("start");
     let options = operators_files(&folder);
     fs::write(folder.join("tls.key"), "garbage").unwrap();
-    let message = Keeper::load(&options).await.err().unwrap().to_string();
+    let message = load(&options).await.err().unwrap().to_string();
     assert!(message.contains("tls.crt") && message.contains("private key"), "{message}");
     assert!(!message.contains("garbage"), "no key material: {message}");
     fs::remove_file(folder.join("tls.key")).unwrap();
-    let message = Keeper::load(&options).await.err().unwrap().to_string();
+    let message = load(&options).await.err().unwrap().to_string();
     assert!(message.contains("tls.key"), "{message}");
 }
 
 #[tokio::test]
 async fn a_folder_keeps_the_pair_over_restarts_and_the_key_private() {
     let folder = Folder::new("kept");
-    let first = leaf(&Keeper::load(&in_folder(&folder)).await.unwrap());
-    let second = leaf(&Keeper::load(&in_folder(&folder)).await.unwrap());
+    let first = leaf(&load(&in_folder(&folder)).await.unwrap());
+    let second = leaf(&load(&in_folder(&folder)).await.unwrap());
     assert_eq!(first, second);
     let mode = |name: &str| {
         fs::metadata(folder.join("pki").join(name)).unwrap().permissions().mode() & 0o777
@@ -178,12 +179,12 @@ async fn a_folder_keeps_the_pair_over_restarts_and_the_key_private() {
 #[tokio::test]
 async fn a_pair_of_ours_in_a_folder_is_renewed_there() {
     let folder = Folder::new("renewed");
-    let mut keeper = Keeper::load(&in_folder(&folder)).await.unwrap();
+    let mut reloader = load(&in_folder(&folder)).await.unwrap();
     let later = SystemTime::now() + 250 * DAY;
-    assert!(keeper.look_again(later).await.unwrap());
-    let on_disk = Keeper::load(&in_folder(&folder)).await.unwrap();
-    assert_eq!(leaf(&on_disk), leaf(&keeper));
-    assert!(made_at(&keeper.shown().0.read()).unwrap() > SystemTime::now() + 249 * DAY);
+    assert!(reloader.reload(later).await.unwrap());
+    let on_disk = load(&in_folder(&folder)).await.unwrap();
+    assert_eq!(leaf(&on_disk), leaf(&reloader));
+    assert!(made_at(&reloader.current().0.read()).unwrap() > SystemTime::now() + 249 * DAY);
 }
 
 #[tokio::test]
@@ -195,7 +196,7 @@ async fn a_pair_that_an_operator_put_into_the_folder_is_never_overwritten() {
         let to = folder.join("pki").join(format!("infra-controller-manager.{to}"));
         fs::rename(folder.join(from), to).unwrap();
     }
-    let mut keeper = Keeper::load(&in_folder(&folder)).await.unwrap();
-    assert_eq!(made_at(&keeper.shown().0.read()), None);
-    assert!(!keeper.look_again(SystemTime::now() + 4000 * DAY).await.unwrap());
+    let mut reloader = load(&in_folder(&folder)).await.unwrap();
+    assert_eq!(made_at(&reloader.current().0.read()), None);
+    assert!(!reloader.reload(SystemTime::now() + 4000 * DAY).await.unwrap());
 }

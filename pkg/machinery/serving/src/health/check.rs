@@ -1,10 +1,9 @@
-//! One check: its question, what it answered so far, and when it was last logged.
+//! One check: its probe, what it answered so far, and when its failure was last logged.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use backoff::LogGate;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -13,14 +12,14 @@ use super::{Endpoint, Endpoints};
 /// A failing check is probed every few seconds by several probers: one line per this time says it.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
-type Question = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+type Probe = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 pub(super) struct Check {
     name: String,
     endpoints: Endpoints,
-    question: Question,
-    /// When the failure was last logged; none while the check passes.
-    logged: Mutex<Option<Instant>>,
+    probe: Probe,
+    /// Reset while the check passes.
+    failure_log: LogGate,
     tallies: [Tally; 3],
 }
 
@@ -34,8 +33,9 @@ pub(super) struct Tally {
 }
 
 impl Check {
-    pub(super) fn new(name: String, endpoints: Endpoints, question: Question) -> Self {
-        Self { name, endpoints, question, logged: Mutex::new(None), tallies: Default::default() }
+    pub(super) fn new(name: String, endpoints: Endpoints, probe: Probe) -> Self {
+        let failure_log = LogGate::new(LOG_EVERY);
+        Self { name, endpoints, probe, failure_log, tallies: Default::default() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -52,8 +52,8 @@ impl Check {
 
     /// Asks, counts the answer, and logs a failure with its reason.
     pub(super) fn run(&self, endpoint: Endpoint) -> Result<(), String> {
-        let answer = catch_unwind(AssertUnwindSafe(|| (self.question)()))
-            .unwrap_or_else(|_| Err("the check panicked".to_owned()));
+        let answer = panics::contain_call(|| (self.probe)())
+            .unwrap_or_else(|panic| Err(format!("the check panicked: {panic}")));
         let tally = self.tally(endpoint);
         let (count, last) = if answer.is_ok() { (&tally.success, 1) } else { (&tally.error, 0) };
         count.fetch_add(1, Ordering::Relaxed);
@@ -70,21 +70,16 @@ impl Check {
     }
 
     fn log(&self, endpoint: Endpoint, answer: &Result<(), String>) {
-        let mut logged = self.logged.lock();
+        let check = &self.name;
         match answer {
-            Ok(()) => {
-                if logged.take().is_some() {
-                    info!(logger = "serving", check = %self.name, "Health check passes again");
-                }
+            Ok(()) if self.failure_log.reset() => {
+                info!(logger = "serving", check, "Health check passes again");
             }
-            Err(reason) => {
-                let now = Instant::now();
-                if logged.is_none_or(|last| now.duration_since(last) >= LOG_EVERY) {
-                    *logged = Some(now);
-                    let endpoint = endpoint.name();
-                    warn!(logger = "serving", check = %self.name, endpoint, reason, "Health check failed");
-                }
+            Err(reason) if self.failure_log.pass(Instant::now()).is_some() => {
+                let endpoint = endpoint.name();
+                warn!(logger = "serving", check, endpoint, reason, "Health check failed");
             }
+            Ok(()) | Err(_) => {}
         }
     }
 }

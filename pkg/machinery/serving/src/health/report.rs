@@ -1,4 +1,4 @@
-//! The outcome of one health request, and its body to the byte (host.md 5.4).
+//! The outcome of one health request, and its body to the byte (rule:health-bodies-are-stocks).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -28,7 +28,7 @@ impl Report {
             } else if check.run(endpoint).is_ok() {
                 report.line(format_args!("[+]{name} ok"));
             } else {
-                // The path is open to everyone, so the reason stays in the log.
+                // rule:reasons-are-withheld
                 report.line(format_args!("[-]{name} failed: reason withheld"));
                 report.failed = true;
             }

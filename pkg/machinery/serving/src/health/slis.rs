@@ -1,4 +1,4 @@
-//! The page `/metrics/slis`: what the checks answered to those who asked (host.md 5.4).
+//! The page `/metrics/slis`: what the checks answered to those who asked (`component-base/metrics/prometheus/slis`).
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -79,11 +79,11 @@ fn an_excluded_check_is_not_run() {
 
 /// Counts events, and keeps the fields of the last one.
 #[derive(Clone, Default)]
-struct Listener {
+struct LogLines {
     lines: Arc<Mutex<Vec<String>>>,
 }
 
-impl tracing::Subscriber for Listener {
+impl tracing::Subscriber for LogLines {
     fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
         true
     }
@@ -101,9 +101,9 @@ impl tracing::Subscriber for Listener {
 
 #[tokio::test(start_paused = true)]
 async fn the_reason_is_logged_once_in_ten_seconds_and_the_recovery_once() {
-    let listener = Listener::default();
-    let _guard = tracing::subscriber::set_default(listener.clone());
-    let lines = || std::mem::take(&mut *listener.lines.lock().unwrap());
+    let log = LogLines::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let lines = || std::mem::take(&mut *log.lines.lock().unwrap());
 
     let health = Health::new();
     let healthy = Arc::new(AtomicBool::new(false));

@@ -2,11 +2,12 @@
 
 use std::net::Ipv6Addr;
 
+use http::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
 use super::*;
-use crate::Endpoints;
+use crate::{Access, Endpoints, Page, ServeError, reply};
 
 #[tokio::test]
 async fn http1_and_http2_give_the_same_bytes() {
@@ -26,7 +27,11 @@ async fn http1_and_http2_give_the_same_bytes() {
         );
         assert_eq!(server.get(&[alpn], "/nothing").await.status, 404);
         let metrics = server.get(&[alpn], "/metrics").await;
-        assert!(metrics.body.contains("icm_serving_connections 1\n"), "{}", metrics.body);
+        assert!(
+            metrics.body.contains("icm_serving_connections{listener=\"secure\"} 1\n"),
+            "{}",
+            metrics.body
+        );
     }
 }
 
@@ -36,7 +41,7 @@ async fn http2_is_preferred_and_can_be_switched_off() {
     let server = start(&loopback()).await;
     assert_eq!(server.get(&both, "/healthz").await.version, Version::HTTP_2);
     assert_eq!(server.get(&[], "/healthz").await.version, Version::HTTP_11);
-    let server = start(&ServingOptions { disable_http2: true, ..loopback() }).await;
+    let server = start(&ListenerOptions { disable_http2: true, ..loopback() }).await;
     assert_eq!(server.get(&both, "/healthz").await.version, Version::HTTP_11);
 }
 
@@ -44,7 +49,7 @@ async fn http2_is_preferred_and_can_be_switched_off() {
 async fn an_unspecified_address_serves_both_families_and_knows_loopback_in_each() {
     let unspecified: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     for bind_address in unspecified {
-        let mut server = start(&ServingOptions { bind_address, ..loopback() }).await;
+        let mut server = start(&ListenerOptions { bind_address, ..loopback() }).await;
         let port = server.address.port();
         let mut homes: Vec<IpAddr> = vec![Ipv4Addr::LOCALHOST.into()];
         // A host without IPv6 is served on IPv4 alone.
@@ -64,54 +69,25 @@ async fn a_taken_port_is_named_with_a_way_out() {
     let port = server.address.port();
     for bind_address in ["127.0.0.1", "0.0.0.0"] {
         let bind_address = bind_address.parse().unwrap();
-        let options = ServingOptions { bind_address, port, ..loopback() };
+        let options = ListenerOptions { bind_address, port, ..loopback() };
         let error = Server::bind(&options).await.err().unwrap();
         assert!(matches!(error, ServeError::AddressInUse { .. }), "{error}");
         assert!(error.to_string().contains(&format!("port {port} is in use")), "{error}");
         assert!(error.to_string().contains("--secure-port"), "{error}");
     }
-    let stock = ServeError::AddressInUse { address: "0.0.0.0:10257".parse().unwrap() };
-    let message = stock.to_string();
+    let address = "0.0.0.0:10257".parse().unwrap();
+    let message = ServeError::AddressInUse { address, port_flag: "--secure-port" }.to_string();
     assert!(message.contains("kube-controller-manager"), "{message}");
     assert!(message.contains("--secure-port=10267"), "{message}");
 }
 
 #[tokio::test]
 async fn a_port_is_shared_only_when_both_permit_it() {
-    let sharing = ServingOptions { permit_port_sharing: true, ..loopback() };
+    let sharing = ListenerOptions { permit_port_sharing: true, ..loopback() };
     let first = start(&sharing).await;
     let port = first.address.port();
-    assert!(Server::bind(&ServingOptions { port, ..sharing }).await.is_ok());
-    assert!(Server::bind(&ServingOptions { port, ..loopback() }).await.is_err());
-}
-
-#[tokio::test]
-async fn clients_of_tls_1_2_are_served() {
-    let server = start(&loopback()).await;
-    let provider = Arc::new(ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider.clone())
-        .with_protocol_versions(&[&rustls::version::TLS12])
-        .unwrap()
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
-        .with_no_client_auth();
-    let stream = TcpStream::connect(server.address).await.unwrap();
-    let name = ServerName::try_from("localhost").unwrap();
-    let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
-    stream.write_all(b"GET /livez HTTP/1.0\r\n\r\n").await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
-}
-
-#[tokio::test]
-async fn half_a_pair_of_files_is_refused_before_anything_is_opened() {
-    let options =
-        ServingOptions { tls_cert_file: Some("/nowhere".into()), ..ServingOptions::default() };
-    let problems = options.validate();
-    assert_eq!(problems.len(), 1);
-    assert!(problems[0].contains("--tls-private-key-file"), "{problems:?}");
-    assert!(loopback().validate().is_empty());
+    assert!(Server::bind(&ListenerOptions { port, ..sharing }).await.is_ok());
+    assert!(Server::bind(&ListenerOptions { port, ..loopback() }).await.is_err());
 }
 
 #[tokio::test]
@@ -125,7 +101,7 @@ async fn the_stop_closes_idle_connections_at_once() {
 
     let stopped = Instant::now();
     server.stop.cancel();
-    server.task.await.unwrap().unwrap();
+    server.task.await.unwrap();
     assert!(stopped.elapsed() < Duration::from_secs(1), "{:?}", stopped.elapsed());
     idle.read_to_end(&mut Vec::new()).await.unwrap();
     assert!(TcpStream::connect(server.address).await.is_err(), "the port is free again");
@@ -144,7 +120,7 @@ async fn a_request_under_way_is_answered_after_the_stop() {
     let mut answer = String::new();
     slow.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("\r\n\r\nok"), "{answer}");
-    server.task.await.unwrap().unwrap();
+    server.task.await.unwrap();
 }
 
 #[tokio::test]
@@ -155,18 +131,38 @@ async fn the_stop_waits_no_longer_than_two_seconds_for_a_peer_that_does_not_fini
     server.get(&["h2"], "/livez").await;
     let stopped = Instant::now();
     server.stop.cancel();
-    server.task.await.unwrap().unwrap();
+    server.task.await.unwrap();
     let took = stopped.elapsed();
     assert!(took < Duration::from_millis(2500), "{took:?}");
 }
 
 #[tokio::test]
-async fn two_servers_do_not_fit_into_one_registry() {
-    let first = start(&loopback()).await;
-    first.get(&["h2"], "/livez").await;
-    let server = Server::bind(&loopback()).await.unwrap();
-    let version = BuildInfo { version: "0.0.0", commit: "c", rustc: "r", k8s_compat: "k" };
-    let routes = Routes { health: first.health.clone(), registry: first.registry.clone(), version };
-    let error = server.serve(routes, CancellationToken::new()).await.unwrap_err();
-    assert!(matches!(error, ServeError::Metrics(_)), "{error}");
+async fn head_has_the_length_of_the_body_and_no_body() {
+    let server = start(&loopback()).await;
+    for alpn in ["http/1.1", "h2"] {
+        let request = Request::head(format!("https://{}/livez", server.address));
+        let answer =
+            send(server.connect(&[alpn]).await, request.body(Full::default()).unwrap()).await;
+        assert_eq!((answer.status, &*answer.body), (200, ""), "{alpn}");
+        assert_eq!(answer.headers["content-length"], "2", "{alpn}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_takes_its_time_is_not_taken_for_an_idle_connection() {
+    let server = start(&loopback()).await;
+    for alpn in ["http/1.1", "h2"] {
+        server.pages.add(Page::new("/slow", Access::Authorized, |_| async {
+            tokio::time::sleep(Duration::from_secs(50)).await;
+            reply::text(StatusCode::OK, "done")
+        }));
+        let stream = server.connect(&[alpn]).await;
+        tokio::time::pause();
+        // Half of the idle time passes before the request, half of it within.
+        tokio::time::sleep(Duration::from_secs(if alpn == "h2" { 60 } else { 20 })).await;
+        let request = Request::get(format!("https://{}/slow", server.address));
+        let answer = send(stream, request.body(Full::default()).unwrap()).await;
+        assert_eq!((answer.status, &*answer.body), (200, "done"), "{alpn}");
+        tokio::time::resume();
+    }
 }

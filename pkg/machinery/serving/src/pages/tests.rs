@@ -1,24 +1,39 @@
-//! The table of host.md 5.4, to the byte, for what is built.
+//! The standard pages to the byte, and how a path finds its page.
 
-use http_body_util::BodyExt;
+use std::future::ready;
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt, Empty};
 
 use super::*;
-use crate::Endpoints;
+use crate::{Endpoints, Peer, PeerCertificate, Reply, dispatch};
 
 const HOME: &str = "127.0.0.1";
 const AWAY: &str = "10.1.2.3";
 
-fn routes() -> Routes {
-    let version =
-        BuildInfo { version: "0.1.2", commit: "abc", rustc: "1.95.0", k8s_compat: "1.31-1.37" };
-    Routes { health: Health::new(), registry: Registry::new(), version }
+const BUILD: BuildInfo =
+    BuildInfo { version: "0.1.2", commit: "abc", rustc: "1.95.0", k8s_compat: "1.31-1.37" };
+
+/// The standard pages and what stands behind them.
+struct Standard {
+    health: Health,
+    registry: Registry,
+    pages: Pages,
 }
 
-/// Routes with one failing check.
-fn failing() -> Routes {
-    let routes = routes();
-    routes.health.add("informer-sync", Endpoints::READY, || Err("https://secret:6443".to_owned()));
-    routes
+fn standard() -> Standard {
+    let (health, registry) = (Health::new(), Registry::new());
+    let pages = Pages::standard(&health, &registry, &BUILD);
+    Standard { health, registry, pages }
+}
+
+/// Pages with one failing check.
+fn failing() -> Standard {
+    let standard = standard();
+    let reason = || Err("https://secret:6443".to_owned());
+    standard.health.add("informer-sync", Endpoints::READY, reason);
+    standard
 }
 
 struct Answer {
@@ -27,8 +42,10 @@ struct Answer {
     body: String,
 }
 
-async fn ask_as(routes: &Routes, peer: &str, method: Method, uri: &str) -> Answer {
-    let reply = routes.answer(peer.parse().unwrap(), &method, &uri.parse().unwrap());
+async fn ask_as(standard: &Standard, peer: &str, method: Method, uri: &str) -> Answer {
+    let peer = Peer::new(peer.parse().unwrap(), PeerCertificate::Absent);
+    let request = Request::builder().method(method).uri(uri).body(Empty::<Bytes>::new()).unwrap();
+    let reply: Reply = dispatch::answer(&standard.pages, peer, request).await;
     let (parts, body) = reply.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     Answer {
@@ -38,8 +55,8 @@ async fn ask_as(routes: &Routes, peer: &str, method: Method, uri: &str) -> Answe
     }
 }
 
-async fn get(routes: &Routes, peer: &str, uri: &str) -> (u16, String) {
-    let answer = ask_as(routes, peer, Method::GET, uri).await;
+async fn get(standard: &Standard, peer: &str, uri: &str) -> (u16, String) {
+    let answer = ask_as(standard, peer, Method::GET, uri).await;
     (answer.status, answer.body)
 }
 
@@ -49,10 +66,10 @@ fn ok(body: &str) -> (u16, String) {
 
 #[tokio::test]
 async fn health_bodies_are_those_of_kubernetes() {
-    let routes = routes();
-    routes.health.add("leaderElection", Endpoints::ALL, || Ok(()));
+    let standard = standard();
+    standard.health.add("leaderElection", Endpoints::ALL, || Ok(()));
     for name in ["healthz", "livez", "readyz"] {
-        let ask = async |query: &str| get(&routes, AWAY, &format!("/{name}{query}")).await;
+        let ask = async |query: &str| get(&standard, AWAY, &format!("/{name}{query}")).await;
         assert_eq!(ask("").await, ok("ok"));
         assert_eq!(ask("?verbose=").await, ask("?verbose").await);
         assert_eq!(
@@ -77,12 +94,12 @@ async fn health_bodies_are_those_of_kubernetes() {
 
 #[tokio::test]
 async fn a_failure_shows_all_lines_but_not_the_reason() {
-    let routes = failing();
+    let standard = failing();
     let body = "[+]ping ok\n[-]informer-sync failed: reason withheld\nreadyz check failed\n";
-    assert_eq!(get(&routes, AWAY, "/readyz").await, (500, body.to_owned()));
-    assert_eq!(get(&routes, AWAY, "/readyz?verbose").await, (500, body.to_owned()));
-    assert_eq!(get(&routes, AWAY, "/readyz?exclude=informer-sync").await, ok("ok"));
-    assert_eq!(get(&routes, AWAY, "/livez").await, ok("ok"), "not one of its checks");
+    assert_eq!(get(&standard, AWAY, "/readyz").await, (500, body.to_owned()));
+    assert_eq!(get(&standard, AWAY, "/readyz?verbose").await, (500, body.to_owned()));
+    assert_eq!(get(&standard, AWAY, "/readyz?exclude=informer-sync").await, ok("ok"));
+    assert_eq!(get(&standard, AWAY, "/livez").await, ok("ok"), "not one of its checks");
 }
 
 #[tokio::test]
@@ -98,35 +115,35 @@ async fn health_answers_any_method_as_uncached_plain_text() {
 
 #[tokio::test]
 async fn a_single_check_answers_on_its_own_path_with_the_reason() {
-    let routes = failing();
-    assert_eq!(get(&routes, HOME, "/livez/ping").await, ok("ok"));
+    let standard = failing();
+    assert_eq!(get(&standard, HOME, "/livez/ping").await, ok("ok"));
     assert_eq!(
-        get(&routes, HOME, "/readyz/informer-sync").await,
+        get(&standard, HOME, "/readyz/informer-sync").await,
         (500, "internal server error: https://secret:6443\n".to_owned())
     );
     for absent in ["/livez/informer-sync", "/readyz/", "/readyz/no", "/ready/ping"] {
-        assert_eq!(get(&routes, HOME, absent).await.0, 404, "{absent}");
+        assert_eq!(get(&standard, HOME, absent).await.0, 404, "{absent}");
     }
 }
 
 #[tokio::test]
-async fn strangers_get_the_health_paths_and_nothing_else() {
-    let routes = routes();
+async fn remote_peers_get_the_health_paths_and_nothing_else() {
+    let standard = standard();
     for path in ["/metrics", "/metrics/slis", "/version", "/healthz/ping", "/healthz/", "/", "/x"] {
         for peer in [AWAY, "::ffff:10.1.2.3", "2001:db8::1"] {
-            let answer = ask_as(&routes, peer, Method::GET, path).await;
+            let answer = ask_as(&standard, peer, Method::GET, path).await;
             assert_eq!(answer.status, 403, "{path} from {peer}");
             assert_eq!(answer.headers["cache-control"], "no-cache, private");
         }
         for peer in [HOME, "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
-            assert_ne!(get(&routes, peer, path).await.0, 403, "{path} from {peer}");
+            assert_ne!(get(&standard, peer, path).await.0, 403, "{path} from {peer}");
         }
     }
 }
 
 #[tokio::test]
 async fn a_refusal_is_a_kubernetes_status() {
-    let answer = ask_as(&routes(), AWAY, Method::DELETE, "/metrics/slis").await;
+    let answer = ask_as(&standard(), AWAY, Method::DELETE, "/metrics/slis").await;
     assert_eq!(answer.headers["content-type"], "application/json");
     let status: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
     assert_eq!(status["kind"], "Status");
@@ -143,15 +160,15 @@ async fn a_refusal_is_a_kubernetes_status() {
 #[tokio::test]
 async fn unknown_paths_are_not_found() {
     for path in ["/", "/metricsx", "/metrics/", "/configz", "/healthz//ping", "*"] {
-        assert_eq!(get(&routes(), HOME, path).await, (404, "404 page not found\n".to_owned()));
+        assert_eq!(get(&standard(), HOME, path).await, (404, "404 page not found\n".to_owned()));
     }
 }
 
 #[tokio::test]
 async fn metrics_are_the_registry_in_text_with_the_process_start() {
-    let routes = routes();
-    crate::register_process_metrics(&routes.registry, &routes.version).unwrap();
-    let answer = ask_as(&routes, HOME, Method::GET, "/metrics").await;
+    let standard = standard();
+    crate::register_process_metrics(&standard.registry, &BUILD).unwrap();
+    let answer = ask_as(&standard, HOME, Method::GET, "/metrics").await;
     assert_eq!(answer.headers["content-type"], "text/plain; version=0.0.4; charset=utf-8");
     assert_eq!(answer.headers["cache-control"], "no-cache, private");
     let value = |name: &str| {
@@ -171,16 +188,16 @@ async fn metrics_are_the_registry_in_text_with_the_process_start() {
 
 #[tokio::test]
 async fn live_tasks_are_counted_when_scraped() {
-    let routes = routes();
-    crate::register_process_metrics(&routes.registry, &routes.version).unwrap();
+    let standard = standard();
+    crate::register_process_metrics(&standard.registry, &BUILD).unwrap();
     let _tasks: Vec<_> = (0..5).map(|_| tokio::spawn(std::future::pending::<()>())).collect();
-    let page = get(&routes, HOME, "/metrics").await.1;
+    let page = get(&standard, HOME, "/metrics").await.1;
     assert!(page.contains("\ngo_goroutines 5\n"), "{page}");
 }
 
 #[tokio::test]
 async fn version_is_json_with_the_names_of_kubernetes() {
-    let (status, body) = get(&routes(), HOME, "/version").await;
+    let (status, body) = get(&standard(), HOME, "/version").await;
     let version: serde_json::Value = serde_json::from_str(&body).unwrap();
     assert_eq!(status, 200);
     assert_eq!(
@@ -191,11 +208,11 @@ async fn version_is_json_with_the_names_of_kubernetes() {
 
 #[tokio::test]
 async fn slis_count_what_was_asked_until_reset() {
-    let routes = failing();
+    let standard = failing();
     for path in ["/readyz", "/readyz", "/livez", "/livez/ping", "/readyz?exclude=informer-sync"] {
-        get(&routes, AWAY, path).await;
+        get(&standard, AWAY, path).await;
     }
-    let page = get(&routes, HOME, "/metrics/slis").await.1;
+    let page = get(&standard, HOME, "/metrics/slis").await.1;
     let samples: Vec<_> = page.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(
         samples,
@@ -208,8 +225,49 @@ async fn slis_count_what_was_asked_until_reset() {
             r#"kubernetes_healthchecks_total{name="informer-sync",type="readyz",status="error"} 2"#,
         ]
     );
-    let reset = ask_as(&routes, HOME, Method::DELETE, "/metrics/slis").await;
+    let reset = ask_as(&standard, HOME, Method::DELETE, "/metrics/slis").await;
     assert_eq!((reset.status, reset.body.as_str()), (200, "metrics reset\n"));
-    let page = get(&routes, HOME, "/metrics/slis").await.1;
+    let page = get(&standard, HOME, "/metrics/slis").await.1;
     assert!(!page.contains("kubernetes_healthchecks_total{"), "{page}");
+}
+
+async fn said(pages: &Pages, path: &str) -> (u16, String) {
+    let standard = Standard { pages: pages.clone(), ..standard() };
+    get(&standard, HOME, path).await
+}
+
+fn page(path: &str, says: &'static str) -> Page {
+    Page::new(path, Access::Authorized, move |_| ready(reply::text(StatusCode::OK, says)))
+}
+
+#[tokio::test]
+async fn a_path_stands_for_itself_and_with_a_slash_for_what_is_below_and_the_longest_wins() {
+    let pages = Pages::new();
+    for (path, says) in [("/debug/", "below"), ("/debug/a", "a"), ("/debug/a/", "below a")] {
+        pages.add(page(path, says));
+    }
+    for (path, says) in [
+        ("/debug/", "below"),
+        ("/debug/b", "below"),
+        ("/debug/a", "a"),
+        ("/debug/a/", "below a"),
+        ("/debug/a/c/d", "below a"),
+        ("/debug/ab", "below"),
+    ] {
+        assert_eq!(said(&pages, path).await, ok(says), "{path}");
+    }
+    for unknown in ["/debug", "/", "/debugger/x"] {
+        assert_eq!(said(&pages, unknown).await.0, 404, "{unknown}");
+    }
+}
+
+#[tokio::test]
+async fn pages_come_and_are_replaced_while_the_server_runs() {
+    let pages = Pages::new();
+    let seen_by_the_server = pages.clone();
+    assert_eq!(said(&seen_by_the_server, "/configz").await.0, 404);
+    pages.add(page("/configz", "first"));
+    assert_eq!(said(&seen_by_the_server, "/configz").await, ok("first"));
+    pages.add(page("/configz", "second"));
+    assert_eq!(said(&seen_by_the_server, "/configz").await, ok("second"));
 }

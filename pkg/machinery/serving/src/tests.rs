@@ -2,6 +2,8 @@
 
 mod end_to_end;
 mod hostile;
+mod tls;
+mod webhook;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -9,45 +11,63 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Version};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prometheus::Registry;
+use rustls::client::WantsClientCert;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{
+    ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, SignatureScheme,
+    SupportedProtocolVersion,
+};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::{BuildInfo, Health, Routes, ServeError, Server, ServingOptions};
+use crate::{BuildInfo, Health, ListenerOptions, Pages, Server, ServingMetrics};
 
 /// A running server on a free loopback port.
 struct Running {
     address: SocketAddr,
     health: Health,
     registry: Registry,
+    metrics: ServingMetrics,
+    pages: Pages,
     stop: CancellationToken,
-    task: JoinHandle<Result<(), ServeError>>,
+    task: JoinHandle<()>,
 }
 
-fn loopback() -> ServingOptions {
+const BUILD: BuildInfo = BuildInfo { version: "0.0.0", commit: "c", rustc: "r", k8s_compat: "k" };
+
+fn loopback() -> ListenerOptions {
     let bind_address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    ServingOptions { bind_address, port: 0, ..ServingOptions::default() }
+    ListenerOptions { bind_address, port: 0, ..ListenerOptions::default() }
 }
 
-async fn start(options: &ServingOptions) -> Running {
+async fn start(options: &ListenerOptions) -> Running {
     let server = Server::bind(options).await.unwrap();
     let address = server.local_addr();
     let (health, registry) = (Health::new(), Registry::new());
-    let version = BuildInfo { version: "0.0.0", commit: "c", rustc: "r", k8s_compat: "k" };
-    let routes = Routes { health: health.clone(), registry: registry.clone(), version };
+    let metrics = ServingMetrics::new(&registry).unwrap();
+    let pages = Pages::standard(&health, &registry, &BUILD);
     let stop = CancellationToken::new();
-    let task = tokio::spawn(server.serve(routes, stop.clone()));
-    Running { address, health, registry, stop, task }
+    let task = spawn(server, pages.clone(), &metrics, &stop);
+    Running { address, health, registry, metrics, pages, stop, task }
+}
+
+fn spawn(
+    server: Server,
+    pages: Pages,
+    metrics: &ServingMetrics,
+    stop: &CancellationToken,
+) -> JoinHandle<()> {
+    let (metrics, stop) = (metrics.clone(), stop.clone());
+    tokio::spawn(async move { server.serve(pages, &metrics, stop).await })
 }
 
 impl Running {
@@ -72,38 +92,40 @@ impl Running {
     }
 
     async fn connect(&self, alpn: &[&str]) -> TlsStream<TcpStream> {
-        let stream = TcpStream::connect(self.address).await.unwrap();
+        self.connect_as(client_config(alpn)).await.unwrap()
+    }
+
+    async fn connect_as(&self, config: ClientConfig) -> std::io::Result<TlsStream<TcpStream>> {
+        let stream = TcpStream::connect(self.address).await?;
         let name = ServerName::try_from("localhost").unwrap();
-        TlsConnector::from(Arc::new(client_config(alpn))).connect(name, stream).await.unwrap()
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await
     }
 
     /// One GET over the protocol that ALPN chooses from `alpn`.
     async fn get(&self, alpn: &[&str], path: &str) -> Answer {
-        let stream = self.connect(alpn).await;
-        let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let request = Request::get(format!("https://{}{path}", self.address));
-        let request = request.body(Empty::<Bytes>::new()).unwrap();
-        let io = TokioIo::new(stream);
-        let response = if http2 {
-            let (mut sender, connection) =
-                http2::handshake(TokioExecutor::new(), io).await.unwrap();
-            tokio::spawn(connection);
-            sender.send_request(request).await.unwrap()
-        } else {
-            let (mut sender, connection) = http1::handshake(io).await.unwrap();
-            tokio::spawn(connection);
-            sender.send_request(request).await.unwrap()
-        };
-        let (parts, body) = response.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
-        let body = String::from_utf8(body.to_vec()).unwrap();
-        Answer {
-            status: parts.status.as_u16(),
-            version: parts.version,
-            headers: parts.headers,
-            body,
-        }
+        let request = request.body(Full::default()).unwrap();
+        send(self.connect(alpn).await, request).await
     }
+}
+
+/// One request over a fresh connection, in the protocol that ALPN chose.
+async fn send(stream: TlsStream<TcpStream>, request: Request<Full<Bytes>>) -> Answer {
+    let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let io = TokioIo::new(stream);
+    let response = if http2 {
+        let (mut sender, connection) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
+        tokio::spawn(connection);
+        sender.send_request(request).await.unwrap()
+    } else {
+        let (mut sender, connection) = http1::handshake(io).await.unwrap();
+        tokio::spawn(connection);
+        sender.send_request(request).await.unwrap()
+    };
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    Answer { status: parts.status.as_u16(), version: parts.version, headers: parts.headers, body }
 }
 
 struct Answer {
@@ -114,15 +136,23 @@ struct Answer {
 }
 
 fn client_config(alpn: &[&str]) -> ClientConfig {
-    let provider = Arc::new(ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
+    let mut config =
+        client(ring::default_provider(), rustls::DEFAULT_VERSIONS).with_no_client_auth();
+    config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+    config
+}
+
+/// The beginnings of a client that can do what `provider` can.
+fn client(
+    provider: CryptoProvider,
+    versions: &[&'static SupportedProtocolVersion],
+) -> ConfigBuilder<ClientConfig, WantsClientCert> {
+    let provider = Arc::new(provider);
+    ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(versions)
         .unwrap()
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
-        .with_no_client_auth();
-    config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
-    config
 }
 
 /// A client like the kubelet's probes: it checks the signature, not who signed.

@@ -1,7 +1,10 @@
-//! The registry of health checks (host.md 5.4 and 9.3).
+//! The registry of health checks.
 //!
-//! Checks are added when what they watch starts; requests see the set of that moment. `ping` is always there. A check runs on the server's runtime for every request
-//! that asks: it must read state, never wait. A check that panics counts as failed.
+//! Checks are added when what they watch starts; requests see the set of that moment. `ping` is
+//! always there. A check runs on the server's runtime for every request that asks: it must read
+//! state, never wait. A check that panics counts as failed.
+//!
+//! `healthz`, `livez` and `readyz` differ in their checks only (rule:liveness-needs-no-api-server).
 
 mod check;
 mod report;
@@ -18,7 +21,7 @@ pub(crate) use report::Report;
 /// The three sets a check can belong to. The names are those of Kubernetes' paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoints {
-    /// Fails `/livez`: the kubelet restarts the container. Must not depend on the API server.
+    /// Fails `/livez`: the kubelet restarts the container.
     pub livez: bool,
     /// Fails `/readyz`.
     pub readyz: bool,
@@ -83,15 +86,15 @@ impl Health {
     }
 
     /// Adds a check, or replaces the one of the same name in its place. Answers list checks in the
-    /// order of addition. `check` returns the reason when it fails: the log shows it, the health
-    /// paths do not.
+    /// order of addition. `probe` returns the reason when it fails: the log and the path of the
+    /// check show it, `/livez` and the like do not (rule:reasons-are-withheld).
     pub fn add(
         &self,
         name: impl Into<String>,
         endpoints: Endpoints,
-        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+        probe: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
-        let added = Arc::new(Check::new(name.into(), endpoints, Box::new(check)));
+        let added = Arc::new(Check::new(name.into(), endpoints, Box::new(probe)));
         let mut checks = self.checks.write();
         match checks.iter_mut().find(|known| known.name() == added.name()) {
             Some(known) => *known = added,

@@ -1,7 +1,6 @@
-//! Loads the serving pair at start and keeps it fresh until the server stops.
+//! Loads the files of a listener at start and looks at them again until it stops.
 
 use std::net::IpAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -9,47 +8,40 @@ use rustls::sign::CertifiedKey;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{info, warn};
 
-use super::Shown;
+use super::Current;
 use super::pair::{Pair, Paths};
 use super::self_signed;
-use crate::{ServeError, ServingOptions};
+use crate::client_ca::ClientCa;
+use crate::{CertificateSource, ServeError};
 
-/// How often files are read again and the age is checked (host.md 5.1).
-const LOOK_EVERY: Duration = Duration::from_secs(60);
-/// Base name of the pair in `--cert-dir`.
-const PAIR_NAME: &str = "infra-controller-manager";
+/// How often files are read again and the age of our own pair is checked.
+const RELOAD_EVERY: Duration = Duration::from_secs(60);
 
 enum Source {
-    /// The operator's files: read, never written.
     Files(Paths),
-    /// Ours in `--cert-dir`, unless the operator put a pair there.
     Directory(Paths),
     Memory,
 }
 
 /// Owner of the serving pair.
-pub(crate) struct Keeper {
+pub(crate) struct Reloader {
     source: Source,
     bind: IpAddr,
     pair: Pair,
-    shown: Arc<Shown>,
+    current: Arc<Current>,
+    client_ca: Option<Arc<ClientCa>>,
 }
 
-impl Keeper {
+impl Reloader {
     /// Reads or makes the pair. Any failure is fatal here; later ones keep the pair in use.
-    pub(crate) async fn load(options: &ServingOptions) -> Result<Self, ServeError> {
-        let source = match (options.certificate_files()?, &options.cert_dir) {
-            (Some((cert, key)), _) => Source::Files(Paths { cert, key }),
-            (None, Some(folder)) => Source::Directory(pair_in(folder)),
-            (None, None) => Source::Memory,
-        };
-        let bind = options.bind_address;
+    pub(crate) async fn load(
+        source: &CertificateSource,
+        bind: IpAddr,
+        client_ca: Option<Arc<ClientCa>>,
+    ) -> Result<Self, ServeError> {
+        let source = Source::of(source);
         let (pair, key) = match &source {
-            Source::Files(paths) => {
-                let pair = Pair::read(paths).await?;
-                let key = pair.certified_key(&paths.cert.to_string_lossy())?;
-                (pair, key)
-            }
+            Source::Files(paths) => from_files(paths).await?,
             Source::Directory(paths) => from_folder(paths, bind, SystemTime::now()).await?,
             Source::Memory => {
                 let made = make(bind, SystemTime::now())?;
@@ -57,46 +49,36 @@ impl Keeper {
                 made
             }
         };
-        Ok(Self { source, bind, pair, shown: Shown::new(key) })
+        Ok(Self { source, bind, pair, current: Current::new(key), client_ca })
     }
 
     /// What handshakes ask for the pair.
-    pub(crate) fn shown(&self) -> Arc<Shown> {
-        self.shown.clone()
+    pub(crate) fn current(&self) -> Arc<Current> {
+        self.current.clone()
     }
 
     /// Looks again every minute, for ever; the server drops it on stop.
     pub(crate) async fn run(mut self) {
-        let mut ticks = interval(LOOK_EVERY);
+        let mut ticks = interval(RELOAD_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.tick().await;
         loop {
             ticks.tick().await;
-            match self.look_again(SystemTime::now()).await {
-                Ok(true) => info!(logger = "serving", "Serving certificate replaced"),
-                Ok(false) => {}
-                Err(err) => {
-                    warn!(logger = "serving", %err, "Cannot renew serving certificate, keeping the old one");
-                }
+            report("Serving certificate", self.reload(SystemTime::now()).await);
+            if let Some(ca) = &self.client_ca {
+                report("Client CA", ca.reload().await);
             }
         }
     }
 
     /// Takes over a pair that changed on disk, or makes a new one when ours grows old. Returns
     /// whether the pair shown changed; an error leaves it as it was.
-    pub(super) async fn look_again(&mut self, now: SystemTime) -> Result<bool, ServeError> {
+    pub(super) async fn reload(&mut self, now: SystemTime) -> Result<bool, ServeError> {
         let (pair, key) = match &self.source {
-            Source::Files(paths) => {
-                let pair = Pair::read(paths).await?;
-                if pair == self.pair {
-                    return Ok(false);
-                }
-                let key = pair.certified_key(&paths.cert.to_string_lossy())?;
-                (pair, key)
-            }
+            Source::Files(paths) => from_files(paths).await?,
             Source::Directory(paths) => from_folder(paths, self.bind, now).await?,
             Source::Memory => {
-                if !self_signed::is_due(&self.shown.0.read(), now) {
+                if !self_signed::is_due(&self.current.0.read(), now) {
                     return Ok(false);
                 }
                 make(self.bind, now)?
@@ -106,16 +88,38 @@ impl Keeper {
             return Ok(false);
         }
         self.pair = pair;
-        self.shown.replace(key);
+        self.current.replace(key);
         Ok(true)
     }
 }
 
-fn pair_in(folder: &Path) -> Paths {
-    Paths {
-        cert: folder.join(format!("{PAIR_NAME}.crt")),
-        key: folder.join(format!("{PAIR_NAME}.key")),
+impl Source {
+    fn of(source: &CertificateSource) -> Self {
+        match source {
+            CertificateSource::Files { certificate, key } => {
+                Self::Files(Paths { cert: certificate.clone(), key: key.clone() })
+            }
+            CertificateSource::Directory { folder, name } => {
+                let file = |extension| folder.join(format!("{name}.{extension}"));
+                Self::Directory(Paths { cert: file("crt"), key: file("key") })
+            }
+            CertificateSource::Memory => Self::Memory,
+        }
     }
+}
+
+fn report(what: &str, outcome: Result<bool, ServeError>) {
+    match outcome {
+        Ok(true) => info!(logger = "serving", "{what} replaced"),
+        Ok(false) => {}
+        Err(err) => warn!(logger = "serving", %err, "Cannot renew, keeping the old one: {what}"),
+    }
+}
+
+async fn from_files(paths: &Paths) -> Result<(Pair, CertifiedKey), ServeError> {
+    let pair = Pair::read(paths).await?;
+    let key = pair.certified_key(&paths.cert.to_string_lossy())?;
+    Ok((pair, key))
 }
 
 /// Reuses what is in the folder. Writes a new pair when there is none, or when ours is due.
@@ -125,8 +129,7 @@ async fn from_folder(
     now: SystemTime,
 ) -> Result<(Pair, CertifiedKey), ServeError> {
     if paths.exist().await {
-        let pair = Pair::read(paths).await?;
-        let key = pair.certified_key(&paths.cert.to_string_lossy())?;
+        let (pair, key) = from_files(paths).await?;
         if !self_signed::is_due(&key, now) {
             return Ok((pair, key));
         }

@@ -1,10 +1,9 @@
-//! The serving certificate: where it comes from, and how it stays fresh (host.md 5.1).
+//! The serving certificate: where it comes from, and how it stays fresh.
 //!
-//! Three sources: the two files of the flags, a pair kept in `--cert-dir`, or a pair in memory.
-//! [`Keeper`] loads it, then looks again every minute; handshakes take what [`Shown`] holds.
+//! [`Reloader`] loads it, then looks again every minute; handshakes take what [`Current`] holds.
 
-mod keeper;
 mod pair;
+mod reloader;
 mod self_signed;
 
 use std::sync::Arc;
@@ -13,13 +12,13 @@ use parking_lot::RwLock;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-pub(crate) use keeper::Keeper;
+pub(crate) use reloader::Reloader;
 
 /// The pair that new handshakes get. One for all names: probes come by IP address.
 #[derive(Debug)]
-pub(crate) struct Shown(RwLock<Arc<CertifiedKey>>);
+pub(crate) struct Current(RwLock<Arc<CertifiedKey>>);
 
-impl Shown {
+impl Current {
     fn new(key: CertifiedKey) -> Arc<Self> {
         Arc::new(Self(RwLock::new(Arc::new(key))))
     }
@@ -29,7 +28,7 @@ impl Shown {
     }
 }
 
-impl ResolvesServerCert for Shown {
+impl ResolvesServerCert for Current {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.0.read().clone())
     }

@@ -1,0 +1,105 @@
+//! From a request to its reply: find the page, judge the peer, read the body, ask the handler.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, HeaderValue};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Body;
+use tokio::time::timeout;
+use tracing::{debug, error};
+
+use crate::page::{Page, PageRequest};
+use crate::reply::{self, Reply};
+use crate::{Access, Pages, Peer};
+
+/// From the end of the head to the reply, kube-apiserver's limit for requests.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Answers one request, whatever its page does.
+pub(crate) async fn answer<B>(pages: &Pages, peer: Peer, request: Request<B>) -> Reply
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (head, body) = request.into_parts();
+    let (path, headers_only) = (head.uri.path().to_owned(), head.method == Method::HEAD);
+    let mut reply = timeout(LIMIT, reply_to(pages, peer, head, body)).await.unwrap_or_else(|_| {
+        error!(logger = "serving", path, "Page did not answer in time");
+        reply::failure(StatusCode::GATEWAY_TIMEOUT, "Timeout", "the page did not answer in time")
+    });
+    let never_stored = HeaderValue::from_static("no-cache, private");
+    reply.headers_mut().entry(CACHE_CONTROL).or_insert(never_stored);
+    if headers_only { without_body(reply) } else { reply }
+}
+
+/// HTTP/2 as hyper serves it would send the body of an answer to HEAD, which breaks the stream.
+fn without_body(mut reply: Reply) -> Reply {
+    let length = reply.body().size_hint().exact().unwrap_or_default();
+    reply.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    reply.map(|_| Full::default())
+}
+
+async fn reply_to<B>(pages: &Pages, peer: Peer, head: Parts, body: B) -> Reply
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let path = head.uri.path();
+    let page = pages.find(path);
+    // Which paths exist is no stranger's business.
+    let access = page.as_ref().map_or(Access::Authorized, |page| page.access());
+    if let Some(refusal) = access.refusal(&peer, &head.method, path) {
+        return refusal;
+    }
+    let Some(page) = page else { return reply::not_found() };
+    match read(body, &head.headers, page.body_limit()).await {
+        Ok(body) => ask(&page, peer, head, body).await,
+        Err(refusal) => refusal,
+    }
+}
+
+/// The body, which has at most `limit` bytes. A page without a limit reads none.
+async fn read<B>(body: B, headers: &HeaderMap, limit: usize) -> Result<Bytes, Reply>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    if limit == 0 {
+        return Ok(Bytes::new());
+    }
+    let announced =
+        headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: usize| length > limit) {
+        return Err(too_large(limit));
+    }
+    match Limited::new(body, limit).collect().await {
+        Ok(read) => Ok(read.to_bytes()),
+        Err(err) if err.is::<LengthLimitError>() => Err(too_large(limit)),
+        Err(err) => {
+            debug!(v = 5, logger = "serving", %err, "Cannot read request body");
+            let message = "the request body ended too early";
+            Err(reply::failure(StatusCode::BAD_REQUEST, "BadRequest", message))
+        }
+    }
+}
+
+async fn ask(page: &Page, peer: Peer, head: Parts, body: Bytes) -> Reply {
+    let Parts { method, uri, mut headers, .. } = head;
+    headers.remove(AUTHORIZATION);
+    let path = uri.path().to_owned();
+    page.answer(PageRequest { method, uri, headers, body, peer }).await.unwrap_or_else(|err| {
+        error!(logger = "serving", path, %err, "Page panicked");
+        reply::failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "the page failed")
+    })
+}
+
+fn too_large(limit: usize) -> Reply {
+    let message = format!("the request body has more than {limit} bytes");
+    reply::failure(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &message)
+}
+
+#[cfg(test)]
+mod tests;

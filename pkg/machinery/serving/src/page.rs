@@ -1,0 +1,82 @@
+//! A page: a path, who may ask for it, and what answers. Controllers and the host make them and
+//! add them to [`crate::Pages`].
+
+use std::pin::Pin;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Uri};
+use panics::Panic;
+
+use crate::{Access, Peer, Reply};
+
+type Answer = Pin<Box<dyn Future<Output = Reply> + Send>>;
+type Handler = Box<dyn Fn(PageRequest) -> Answer + Send + Sync>;
+
+/// What a handler is given.
+#[derive(Clone, Debug)]
+pub struct PageRequest {
+    /// Any method: the handler decides which it takes.
+    pub method: Method,
+    /// Path and query.
+    pub uri: Uri,
+    /// The headers but `Authorization` (rule:handlers-see-no-credentials).
+    pub headers: HeaderMap,
+    /// Empty unless the page reads bodies.
+    pub body: Bytes,
+    /// Who asks.
+    pub peer: Peer,
+}
+
+/// One page of a listener.
+pub struct Page {
+    path: String,
+    access: Access,
+    body_limit: usize,
+    handler: Handler,
+}
+
+impl Page {
+    /// `path` stands for itself; one that ends in `/` stands for everything below it as well.
+    /// `handler` may take its time: after a minute the server answers in its place, and it does so
+    /// when the handler panics.
+    pub fn new<F>(
+        path: impl Into<String>,
+        access: Access,
+        handler: impl Fn(PageRequest) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Reply> + Send + 'static,
+    {
+        let handler = move |request| -> Answer { Box::pin(handler(request)) };
+        Self { path: path.into(), access, body_limit: 0, handler: Box::new(handler) }
+    }
+
+    /// Reads the body of a request first, when it has at most `bytes`; a longer one is refused.
+    /// Without this no body is read.
+    #[must_use]
+    pub fn with_body_limit(self, bytes: usize) -> Self {
+        Self { body_limit: bytes, ..self }
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(crate) fn access(&self) -> Access {
+        self.access
+    }
+
+    pub(crate) fn body_limit(&self) -> usize {
+        self.body_limit
+    }
+
+    /// Whether this page stands for `path`.
+    pub(crate) fn covers(&self, path: &str) -> bool {
+        path == self.path || self.path.ends_with('/') && path.starts_with(&self.path)
+    }
+
+    /// Asks the handler, and contains its panic.
+    pub(crate) async fn answer(&self, request: PageRequest) -> Result<Reply, Panic> {
+        panics::contain(async { (self.handler)(request).await }).await
+    }
+}

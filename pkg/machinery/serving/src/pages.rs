@@ -1,0 +1,59 @@
+//! The pages of one listener. They come while the server runs; requests see those of that moment.
+
+mod health;
+mod metrics;
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use parking_lot::RwLock;
+use prometheus::Registry;
+
+use crate::{Access, BuildInfo, Health, Page, reply};
+
+/// A set of pages. Clones share it.
+#[derive(Clone, Default)]
+pub struct Pages(Arc<RwLock<Vec<Arc<Page>>>>);
+
+impl Pages {
+    /// A set without pages: every path is unknown.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The pages that every process of this kind has: health, metrics and version.
+    pub fn standard(health: &Health, registry: &Registry, build: &BuildInfo) -> Self {
+        let pages = Self::new();
+        for page in health::pages(health) {
+            pages.add(page);
+        }
+        for page in metrics::pages(health, registry) {
+            pages.add(page);
+        }
+        let version = build.to_json();
+        pages.add(Page::new("/version", Access::Authorized, move |_| {
+            std::future::ready(reply::json(StatusCode::OK, version.clone()))
+        }));
+        pages
+    }
+
+    /// Adds a page, or replaces the one of the same path: a controller that is started again
+    /// brings its page again.
+    pub fn add(&self, page: Page) {
+        let mut pages = self.0.write();
+        match pages.iter_mut().find(|known| known.path() == page.path()) {
+            Some(known) => *known = Arc::new(page),
+            None => pages.push(Arc::new(page)),
+        }
+    }
+
+    /// The page for `path`: of those that stand for it the one with the longest path, as in Go's
+    /// `http.ServeMux`.
+    pub(crate) fn find(&self, path: &str) -> Option<Arc<Page>> {
+        let pages = self.0.read();
+        pages.iter().filter(|page| page.covers(path)).max_by_key(|page| page.path().len()).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests;

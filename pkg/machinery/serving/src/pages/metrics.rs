@@ -1,0 +1,60 @@
+//! `/metrics` and `/metrics/slis`.
+
+use std::future::ready;
+
+use http::header::{HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+use prometheus::{Registry, TextEncoder};
+use tracing::error;
+
+use crate::process_metrics::{START_TIME, process_start};
+use crate::{Access, Health, Page, Reply, reply};
+
+pub(super) fn pages(health: &Health, registry: &Registry) -> [Page; 2] {
+    let (health, scraped, started) = (health.clone(), registry.clone(), registry.clone());
+    [
+        Page::new("/metrics", Access::Authorized, move |_| ready(metrics(&scraped))),
+        Page::new("/metrics/slis", Access::Authorized, move |request| {
+            ready(slis(&health, &started, &request.method))
+        }),
+    ]
+}
+
+fn metrics(registry: &Registry) -> Reply {
+    let families = registry.gather();
+    match TextEncoder::new().encode_to_string(&families) {
+        Ok(text) => prometheus_text(text, process_start(&families)),
+        Err(err) => {
+            error!(logger = "serving", %err, "Cannot encode metrics");
+            reply::text(StatusCode::INTERNAL_SERVER_ERROR, "cannot encode metrics\n")
+        }
+    }
+}
+
+/// What the health checks answered; DELETE starts the counts anew.
+fn slis(health: &Health, registry: &Registry, method: &Method) -> Reply {
+    if method == Method::DELETE {
+        health.reset_slis();
+        return reply::text(StatusCode::OK, "metrics reset\n");
+    }
+    let start = process_start(&registry.gather());
+    let process = start.map_or_else(String::new, |start| {
+        format!(
+            "# HELP {START_TIME} Start of the process in seconds since 1970.\n\
+             # TYPE {START_TIME} gauge\n{START_TIME} {start}\n"
+        )
+    });
+    prometheus_text(health.slis() + &process, start)
+}
+
+/// `start` is the process start in Unix seconds: scrapers use it to tell a restart from a counter
+/// that was reset.
+fn prometheus_text(text: String, start: Option<i64>) -> Reply {
+    let mut reply =
+        reply::with_type(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text);
+    if let Some(start) = start {
+        let name = HeaderName::from_static("process-start-time-unix");
+        reply.headers_mut().insert(name, HeaderValue::from(start));
+    }
+    reply
+}

@@ -1,0 +1,31 @@
+//! Who is at the other end of a connection.
+
+use std::net::IpAddr;
+
+use rustls::pki_types::CertificateDer;
+
+/// The other end, as pages see it.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Where it connects from. An IPv4 peer of a dual-stack socket has its IPv4 address here.
+    pub address: IpAddr,
+    /// What it showed in the TLS handshake.
+    pub certificate: PeerCertificate,
+}
+
+/// A client's certificate, judged by the client CA of the listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerCertificate {
+    /// The peer showed none, or the listener has no client CA and asked for none.
+    Absent,
+    /// The chain, leaf first: it leads to the client CA, is valid now, and is for clients.
+    Trusted(Vec<CertificateDer<'static>>),
+    /// The peer showed one that the client CA does not vouch for. Its contents mean nothing.
+    Untrusted,
+}
+
+impl Peer {
+    pub(crate) fn new(address: IpAddr, certificate: PeerCertificate) -> Self {
+        Self { address: address.to_canonical(), certificate }
+    }
+}
