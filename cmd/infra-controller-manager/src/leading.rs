@@ -1,9 +1,10 @@
 //! Leader election as the process uses it: start it, wait for it, hear of its end.
 
 use anyhow::{Result, bail};
-use client::{Clients, Fence};
+use client::Clients;
 use election::{ElectionConfig, ElectionMetrics, Elector, Leadership, LeaseEvent};
 use events::{EventType, ObjectRef};
+use fence::Fence;
 use prometheus::Registry;
 use serving::{Endpoints, Health};
 

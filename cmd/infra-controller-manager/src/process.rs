@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use client::{Clients, Fence, Identity, Profile, Throttle, ThrottleMetrics};
+use client::{Clients, Profile, RequestMetrics, Throttle, ThrottleMetrics};
 use election::Elector;
 use events::{Broadcaster, EventMetrics};
+use fence::Fence;
 use manager::{Ended, Host, HostOptions};
 use prometheus::Registry;
 use serving::{BuildInfo, Endpoints, Health, Pages, Server, ServingMetrics};
@@ -51,7 +52,7 @@ pub async fn run(mut plan: Plan) -> Result<()> {
     let health = Health::new();
     serving::register_process_metrics(&registry, &BUILD)?;
     let serving = Serving::start(&mut plan, &health, &registry).await?;
-    let clients = Clients::load(&plan.client, &registry).await?;
+    let clients = Clients::load(&plan.client, &RequestMetrics::new(&registry)?).await?;
     info!(server = clients.server(), "Using API server");
     let _probing = probe(&clients, &health)?;
     let events = Events::start(&plan, &clients, &registry)?;
@@ -108,14 +109,7 @@ fn is_lost_leadership(error: &anyhow::Error) -> bool {
 
 /// Asks the API server now and then whether it lives, until the guard is dropped.
 fn probe(clients: &Clients, health: &Health) -> Result<DropGuard> {
-    let client = clients.build(Profile {
-        agent: "readiness".into(),
-        throttle: None,
-        fence: None,
-        retry: false,
-        identity: Identity::Root,
-        own_connection: false,
-    })?;
+    let client = clients.build(Profile::root("readiness"))?;
     let stop = CancellationToken::new();
     manager::watch_api_server(client, health, stop.clone());
     Ok(stop.drop_guard())
@@ -244,14 +238,8 @@ impl Events {
         let throttle_metrics = ThrottleMetrics::new(registry)?;
         let metrics = EventMetrics::new(registry)?;
         let (qps, burst) = plan.event_rate;
-        let client = clients.build(Profile {
-            agent: "events".into(),
-            throttle: Throttle::new("events", qps, burst, &throttle_metrics)?,
-            fence: None,
-            retry: false,
-            identity: Identity::Root,
-            own_connection: false,
-        })?;
+        let throttle = Throttle::new("events", qps, burst, &throttle_metrics)?;
+        let client = clients.build(Profile { throttle, ..Profile::root("events") })?;
         let identity = plan.election.as_ref().map(|e| e.identity.clone()).unwrap_or_default();
         let (recorder, broadcaster) =
             events::start(client.clone(), build::PRODUCT, &identity, metrics.clone());

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use client::{ClientOptions, Clients, Fence, Identity, Profile, Throttle, ThrottleMetrics};
+use client::{ClientOptions, Clients, Profile, RequestMetrics, Throttle, ThrottleMetrics};
 use election::{ElectionConfig, ElectionMetrics, Elector, Leadership, Released};
+use fence::Fence;
 use http::Request;
 use informer::{Informer, InformerMetrics};
 use kube::client::Body;
@@ -36,7 +37,8 @@ async fn the_lease_is_renewed_while_10_000_items_wait_a_handler_blocks_and_all_w
     let scene = Scene::set().await;
     mk_node("a").create(&scene.client).await;
     let registry = Registry::new();
-    let clients = Clients::load(&options(&scene), &registry).await.unwrap();
+    let clients =
+        Clients::load(&options(&scene), &RequestMetrics::new(&registry).unwrap()).await.unwrap();
     let load = Load::start(&clients, &registry, &scene).await;
     let fence = Fence::closed();
     let elector = lead(&load, &clients, &registry, &fence).await;
@@ -205,14 +207,7 @@ async fn until(wanted: impl Fn() -> bool) {
 }
 
 fn profile(throttle: Option<Throttle>) -> Profile {
-    Profile {
-        agent: "work".into(),
-        throttle,
-        fence: None,
-        retry: false,
-        identity: Identity::Root,
-        own_connection: false,
-    }
+    Profile { throttle, ..Profile::root("work") }
 }
 
 fn writer(clients: &Clients, registry: &Registry) -> kube::Client {

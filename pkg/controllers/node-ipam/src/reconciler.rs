@@ -186,7 +186,7 @@ impl Reconciler {
                 self.tell_failure(node, error);
                 Next::Retry { at_least: Duration::ZERO }
             }
-            CallError::Timeout | CallError::Transport(_) => {
+            CallError::Timeout { .. } | CallError::Transport { .. } => {
                 self.metrics.patched("ambiguous");
                 self.tell_failure(node, error);
                 Next::Retry { at_least: Duration::ZERO }

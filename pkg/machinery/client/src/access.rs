@@ -7,19 +7,20 @@ use std::sync::Arc;
 
 use kube::config::AuthInfo;
 
-use crate::config::ConfigError;
-use crate::transport::{self, Protocol, Wire};
+use crate::call::dispatch::GuardedBody;
+use crate::error::ConfigError;
+use crate::wire::{self, Protocol, Wire};
 
 /// Configuration and shared connections of one identity.
 pub(crate) struct Access {
     pub(crate) config: kube::Config,
-    shared: Arc<dyn Wire>,
+    shared: Arc<dyn Wire<GuardedBody>>,
 }
 
 impl Access {
     /// Reads the certificates that `config` names. No network.
     pub(crate) fn new(config: kube::Config) -> Result<Self, ConfigError> {
-        let shared = transport::open(&config, Protocol::Negotiated)?;
+        let shared = wire::open(&config, Protocol::Negotiated)?;
         Ok(Self { config, shared })
     }
 
@@ -32,11 +33,7 @@ impl Access {
     }
 
     /// The shared pool, or a new one for a client that must not wait behind others.
-    pub(crate) fn wire(&self, own: bool) -> Result<Arc<dyn Wire>, ConfigError> {
-        if own {
-            transport::open(&self.config, Protocol::Http1)
-        } else {
-            Ok(Arc::clone(&self.shared))
-        }
+    pub(crate) fn wire(&self, own: bool) -> Result<Arc<dyn Wire<GuardedBody>>, ConfigError> {
+        if own { wire::open(&self.config, Protocol::Http1) } else { Ok(Arc::clone(&self.shared)) }
     }
 }

@@ -7,21 +7,20 @@ use kube::client::ConfigExt as _;
 use tower::ServiceBuilder;
 use tower::layer::layer_fn;
 
-use crate::attempt::Attempt;
-use crate::clients::Profile;
-use crate::config::ConfigError;
-use crate::dispatch::Dispatch;
-use crate::gate::Gate;
-use crate::metrics::ClientMetrics;
-use crate::retry::Retry;
-use crate::service_account::ServiceAccount;
+use crate::call::attempt::Attempt;
+use crate::call::dispatch::{Dispatch, GuardedBody};
+use crate::call::gate::Gate;
+use crate::call::metrics::ClientMetrics;
+use crate::error::ConfigError;
+use crate::identity::account::ServiceAccount;
+use crate::identity::bearer::Bearer;
+use crate::profile::Profile;
 use crate::throttle::Throttle;
-use crate::token_layer::Bearer;
-use crate::transport::Wire;
+use crate::wire::Wire;
 
 /// What the layers of one client share.
 pub(crate) struct Parts {
-    pub(crate) wire: Arc<dyn Wire>,
+    pub(crate) wire: Arc<dyn Wire<GuardedBody>>,
     pub(crate) metrics: Arc<ClientMetrics>,
     pub(crate) account: Option<Arc<ServiceAccount>>,
     pub(crate) profile: Profile,
@@ -36,10 +35,9 @@ pub(crate) fn assemble(config: &kube::Config, parts: Parts) -> Result<kube::Clie
         // Unlimited clients still stop for the server's 429; the lease stops for nothing.
         None => (!profile.own_connection).then(|| Throttle::unlimited(&profile.agent)),
     };
-    let (retry_metrics, gate_metrics) = (Arc::clone(&metrics), Arc::clone(&metrics));
+    let gate_metrics = Arc::clone(&metrics);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .layer(layer_fn(move |inner| Retry::new(inner, profile.retry, Arc::clone(&retry_metrics))))
         .layer(layer_fn(move |inner| Gate::new(inner, throttle.clone(), Arc::clone(&gate_metrics))))
         .layer(layer_fn(move |inner| Attempt::new(inner, Arc::clone(&metrics))))
         .option_layer(config.auth_layer().map_err(|e| ConfigError::credentials(&e))?)

@@ -12,8 +12,8 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use prometheus::{Registry, TextEncoder};
 
-use crate::metrics::{ClientMetrics, RequestMetrics};
-use crate::{ClientOptions, Clients, Identity, Profile};
+use crate::call::metrics::{ClientMetrics, RequestMetrics};
+use crate::{ClientOptions, Clients, Profile};
 
 pub(crate) mod server;
 
@@ -90,21 +90,21 @@ pub(crate) fn options() -> ClientOptions {
 }
 
 pub(crate) fn profile() -> Profile {
-    Profile {
-        agent: "work".to_owned(),
-        throttle: None,
-        fence: None,
-        retry: false,
-        identity: Identity::Root,
-        own_connection: false,
-    }
+    Profile::root("work")
+}
+
+pub(crate) async fn load(
+    options: &ClientOptions,
+    registry: &Registry,
+) -> Result<Clients, crate::ConfigError> {
+    Clients::load(options, &RequestMetrics::new(registry).unwrap()).await
 }
 
 /// A factory for a server that needs no credentials.
 pub(crate) async fn clients(address: &str) -> (Clients, Registry) {
     let registry = Registry::new();
     let options = ClientOptions { master: Some(address.to_owned()), ..options() };
-    (Clients::load(&options, &registry).await.unwrap(), registry)
+    (load(&options, &registry).await.unwrap(), registry)
 }
 
 /// A list that tests fill from inside services.

@@ -16,7 +16,7 @@
 use std::future::{Future, pending};
 use std::sync::Arc;
 
-use client::Fence;
+use fence::Fence;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use tokio::sync::{oneshot, watch};

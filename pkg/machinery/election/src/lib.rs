@@ -1,7 +1,7 @@
 //! Leader election over a `coordination.k8s.io/v1` Lease.
 //!
 //! Called by `cmd` only. [`spawn`] campaigns on a thread of its own; [`Elector::leadership`] tells
-//! where the process stands, the [`client::Fence`] given to it is open exactly while writes are
+//! where the process stands, the [`fence::Fence`] given to it is open exactly while writes are
 //! safe, and a watchdog ends the process when everything else is stuck. The contract:
 //!
 //! - *One leader.* A candidate takes a lease only when it is free, or when its record did not

@@ -5,10 +5,11 @@
 
 use std::future::Future;
 
-use client::{Clients, ConfigError, ErrorChain, Identity, Profile};
+use client::{Clients, ConfigError, Profile};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::PostParams;
+use transport::ErrorChain;
 
 /// Why a call on the Lease failed. Every failure leads to another try; of a conflict alone it is
 /// certain that nothing was written.
@@ -47,14 +48,8 @@ impl KubeLease {
     pub(crate) fn new(clients: &Clients, namespace: &str, name: &str) -> Result<Self, ConfigError> {
         // No throttle, no retry, nothing shared: the lease never waits behind work (host.md 3.4.2).
         // No fence, since renewing is what opens it.
-        let client = clients.build(Profile {
-            agent: "leader-election".to_owned(),
-            throttle: None,
-            fence: None,
-            retry: false,
-            identity: Identity::Root,
-            own_connection: true,
-        })?;
+        let client =
+            clients.build(Profile { own_connection: true, ..Profile::root("leader-election") })?;
         Ok(Self { api: Api::namespaced(client, namespace), name: name.to_owned() })
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use client::BootInstant;
+use fence::BootInstant;
 use tokio::time::Instant;
 
 /// No limit is set: the watchdog has nothing to enforce.

@@ -9,7 +9,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use std::{io, process, thread};
 
-use client::{Clients, ConfigError, Fence};
+use client::{Clients, ConfigError};
+use fence::Fence;
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Clients, Fence, Identity, Profile, Throttle, ThrottleMetrics};
+use client::{Clients, Identity, Profile, Throttle, ThrottleMetrics};
 use events::{Broadcaster, EventMetrics};
+use fence::Fence;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use informer::InformerMetrics;
@@ -280,20 +281,12 @@ fn controller_profile(options: &HostOptions, account: &str) -> Profile {
     } else {
         (account.to_owned(), Identity::Root)
     };
-    Profile { agent, throttle: None, fence: None, retry: false, identity, own_connection: false }
+    Profile { identity, ..Profile::root(agent) }
 }
 
 /// Reads for all controllers as the process's own identity; a list is too rare to throttle.
 fn read_client(options: &HostOptions) -> Result<kube::Client, Failure> {
-    let profile = Profile {
-        agent: "shared-informers".into(),
-        throttle: None,
-        fence: None,
-        retry: false,
-        identity: Identity::Root,
-        own_connection: false,
-    };
-    options.clients.build(profile).map_err(failure)
+    options.clients.build(Profile::root("shared-informers")).map_err(failure)
 }
 
 fn counter(registry: &Registry, name: &str, help: &str) -> Result<IntCounterVec, Failure> {

@@ -5,7 +5,7 @@ use std::io;
 
 use bytes::Bytes;
 use cidr::Pool;
-use client::{ClientOptions, Clients, Identity, Profile, Throttle, ThrottleMetrics};
+use client::{ClientOptions, Clients, Profile, RequestMetrics, Throttle, ThrottleMetrics};
 use events::{Broadcaster, EventMetrics};
 use futures::stream::{self, StreamExt as _};
 use http::{Method, Request, Response};
@@ -229,21 +229,16 @@ impl Server {
             version: "v0".into(),
             commit: "0".into(),
         };
-        let clients = Clients::load(&options, &registry).await.unwrap();
+        let clients =
+            Clients::load(&options, &RequestMetrics::new(&registry).unwrap()).await.unwrap();
         let metrics = ThrottleMetrics::new(&registry).unwrap();
         Self { clients, metrics, patches, seen, answers }
     }
 
     /// Calls at most this often, after a first one at once.
     fn api(&self, qps: f64, patch_timeout: Duration) -> NodeApi {
-        let client = self.clients.build(Profile {
-            agent: "test".into(),
-            throttle: Throttle::new("test", qps, 1, &self.metrics).unwrap(),
-            fence: None,
-            retry: false,
-            identity: Identity::Root,
-            own_connection: false,
-        });
+        let throttle = Throttle::new("test", qps, 1, &self.metrics).unwrap();
+        let client = self.clients.build(Profile { throttle, ..Profile::root("test") });
         NodeApi::new(client.unwrap(), patch_timeout)
     }
 

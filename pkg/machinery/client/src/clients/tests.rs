@@ -7,7 +7,7 @@ use prometheus::Registry;
 
 use super::*;
 use crate::testing::server::{Authority, Conduct, Seen, Server};
-use crate::testing::{TempFile, page, profile, reply, reply_after, request};
+use crate::testing::{TempFile, load, page, profile, reply, reply_after, request};
 use crate::{CallError, answer};
 
 const LONG: Duration = Duration::from_secs(30);
@@ -64,7 +64,7 @@ fn node_controller() -> Identity {
 #[tokio::test]
 async fn a_service_accounts_client_sends_its_token_and_nothing_of_the_root_identity() {
     let (root, server) = root_with_certificate().await;
-    let clients = Clients::load(&root.options, &Registry::new()).await.unwrap();
+    let clients = load(&root.options, &Registry::new()).await.unwrap();
     let client = clients.build(Profile { identity: node_controller(), ..profile() }).unwrap();
     answer(&client, request(Method::PATCH, "/work"), LONG).await.unwrap();
 
@@ -102,7 +102,7 @@ async fn a_401_makes_the_next_request_bring_a_new_token() {
         ca.path().display()
     ));
     let options = ClientOptions { kubeconfig: Some(file.path().to_owned()), ..root.options };
-    let clients = Clients::load(&options, &Registry::new()).await.unwrap();
+    let clients = load(&options, &Registry::new()).await.unwrap();
     let client = clients.build(Profile { identity: node_controller(), ..profile() }).unwrap();
     for _ in 0..2 {
         let answer = answer(&client, request(Method::GET, "/work"), LONG).await.unwrap();
@@ -116,7 +116,7 @@ async fn a_401_makes_the_next_request_bring_a_new_token() {
 #[tokio::test]
 async fn clients_share_one_http2_connection_and_the_lease_has_its_own() {
     let (root, server) = root_with_certificate().await;
-    let clients = Clients::load(&root.options, &Registry::new()).await.unwrap();
+    let clients = load(&root.options, &Registry::new()).await.unwrap();
     let own = Profile { own_connection: true, ..profile() };
     for profile in [profile(), profile(), own] {
         let client = clients.build(profile).unwrap();
@@ -133,9 +133,9 @@ async fn clients_share_one_http2_connection_and_the_lease_has_its_own() {
 #[tokio::test]
 async fn over_http2_too_a_fence_that_closes_during_the_handshake_stops_the_write() {
     let (root, server) = root_with_certificate().await;
-    let clients = Clients::load(&root.options, &Registry::new()).await.unwrap();
-    let fence = Fence::closed();
-    fence.open_for(crate::BootInstant::now(), LONG);
+    let clients = load(&root.options, &Registry::new()).await.unwrap();
+    let fence = fence::Fence::closed();
+    fence.open_for(fence::BootInstant::now(), LONG);
     let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
     let mut writing = Box::pin(answer(&client, request(Method::PATCH, "/work"), LONG));
     // Past the first look at the fence, into a handshake that cannot be over within two polls.
@@ -154,7 +154,7 @@ async fn a_server_that_our_authority_did_not_sign_gets_nothing() {
     let impostor = Server::tls(&Authority::new(), |_| Conduct::Answer(reply(200))).await;
     let options =
         ClientOptions { master: Some(format!("https://{}", impostor.address)), ..root.options };
-    let clients = Clients::load(&options, &Registry::new()).await.unwrap();
+    let clients = load(&options, &Registry::new()).await.unwrap();
     let client = clients.build(profile()).unwrap();
     let error = answer(&client, request(Method::PATCH, "/work"), LONG).await.unwrap_err();
     assert!(matches!(error, CallError::NotSent(_)), "{error}");
@@ -187,17 +187,6 @@ async fn a_429_stops_every_client_but_the_leases() {
         let started = tokio::time::Instant::now();
         answer(&client, request(Method::PUT, "/work"), LONG).await.unwrap();
         assert_eq!(started.elapsed() > Duration::from_millis(900), stopped, "{own_connection}");
-    }
-}
-
-#[tokio::test]
-async fn only_a_profile_that_asks_for_it_repeats() {
-    let server = Server::plain(|_| Conduct::Answer(reply_after(503, "0"))).await;
-    let (clients, _) = crate::testing::clients(&server.url()).await;
-    for (retry, attempts) in [(false, 1), (true, 11)] {
-        let client = clients.build(Profile { retry, ..profile() }).unwrap();
-        answer(&client, request(Method::PATCH, "/work"), LONG).await.unwrap();
-        assert_eq!(std::mem::take(&mut *server.seen.lock()).len(), attempts);
     }
 }
 

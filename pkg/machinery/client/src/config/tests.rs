@@ -101,7 +101,7 @@ async fn bad_credentials_are_found_at_load_and_named_with_file_and_flag() {
     let no_cert = "client-certificate: /nonexistent/cert, client-key: /nonexistent/key";
     let file = kubeconfig("server: 'https://a'", no_cert);
     let options = ClientOptions { kubeconfig: Some(file.path().to_owned()), ..options() };
-    let error = crate::Clients::load(&options, &registry).await.err().unwrap().to_string();
+    let error = crate::testing::load(&options, &registry).await.err().unwrap().to_string();
     assert!(error.contains("--kubeconfig"), "{error}");
     assert!(error.contains(file.path().to_str().unwrap()), "{error}");
     assert!(error.contains("/nonexistent/cert"), "{error}");

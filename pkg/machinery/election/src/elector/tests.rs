@@ -8,7 +8,7 @@ mod server;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use client::BootInstant;
+use fence::BootInstant;
 use prometheus::Registry;
 use tokio::task::JoinHandle;
 use tokio::time::advance;

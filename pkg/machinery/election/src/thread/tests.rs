@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 
-use client::ClientOptions;
+use client::{ClientOptions, RequestMetrics};
 use prometheus::Registry;
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ async fn start(config: ElectionConfig, master: String) -> (Result<Elector, Elect
         version: "v1".into(),
         commit: "abc".into(),
     };
-    let clients = Clients::load(&options, &registry).await.unwrap();
+    let clients = Clients::load(&options, &RequestMetrics::new(&registry).unwrap()).await.unwrap();
     let metrics = ElectionMetrics::new(&registry).unwrap();
     let fence = Fence::closed();
     (spawn(config, clients, metrics, fence.clone(), |_| {}), fence)
@@ -149,9 +149,9 @@ fn only_a_leader_whose_lease_ran_out_long_ago_is_unhealthy() {
     let limit = Duration::from_secs(35);
     let term = Term::new();
     assert_eq!(check(&term, limit), Ok(()), "a standby");
-    let boot = client::BootInstant::now().as_nanos();
+    let boot = fence::BootInstant::now().as_nanos();
     let before = |d: Duration| {
-        client::BootInstant::from_nanos(boot.saturating_sub(u64::try_from(d.as_nanos()).unwrap()))
+        fence::BootInstant::from_nanos(boot.saturating_sub(u64::try_from(d.as_nanos()).unwrap()))
     };
     term.renew(before(Duration::from_secs(30)), limit);
     assert_eq!(check(&term, limit), Ok(()));

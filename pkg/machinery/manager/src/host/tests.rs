@@ -1,6 +1,6 @@
 //! Starting and stopping controllers on a paused clock.
 
-use client::ClientOptions;
+use client::{ClientOptions, RequestMetrics};
 use futures::future::pending;
 use tokio::time::{Instant, sleep};
 
@@ -100,7 +100,7 @@ async fn options(registry: &Registry) -> HostOptions {
         commit: "0".into(),
     };
     HostOptions {
-        clients: Clients::load(&address, registry).await.unwrap(),
+        clients: Clients::load(&address, &RequestMetrics::new(registry).unwrap()).await.unwrap(),
         registry: registry.clone(),
         health: Health::new(),
         fence: Fence::always_open(),

@@ -1,0 +1,151 @@
+//! The innermost service: the last look at the fence, the server's own time limit, then the wire.
+//! Built by `stack`; its request has all headers.
+//!
+//! Every write tells the server how long it may work on it: the parameter `timeout` of its URL,
+//! which the API server makes the deadline of the request (`rule:writes-end-with-their-timeout`).
+//! It is what is left of the attempt, or of our lease if that is less, and is judged here, after
+//! every wait that the client knows of.
+//!
+//! Between here and the wire lies a wait that nobody bounds tightly: a connection may take ten
+//! seconds to open, and a stopped process wakes up anywhere. So the fence is asked twice: when the
+//! request arrives here, and again when the connection takes the body. A body that is refused
+//! leaves the server with a truncated request, which it rejects. The same spot tells a caller for
+//! certain that a write never left: its body was never taken.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fence::{Fence, Fenced};
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use kube::client::Body;
+use tower::{BoxError, Service};
+
+use crate::call::progress::Progress;
+use crate::call::request::{SendCheck, Withdrawn, is_mutating, set_timeout};
+use crate::wire::Wire;
+
+/// How long a request may take from here into a connection without being refused there. Taken off
+/// the time that the lease has left.
+const SENDING: Duration = Duration::from_millis(250);
+
+/// Sends requests over a wire. Cheap to clone; always ready.
+#[derive(Clone)]
+pub(crate) struct Dispatch {
+    wire: Arc<dyn Wire<GuardedBody>>,
+    fence: Option<Fence>,
+}
+
+impl Dispatch {
+    pub(crate) fn new(wire: Arc<dyn Wire<GuardedBody>>, fence: Option<Fence>) -> Self {
+        Self { wire, fence }
+    }
+
+    /// Gives a write its time limit, and its body a guard.
+    fn guard(&self, mut request: Request<Body>) -> Result<Request<GuardedBody>, BoxError> {
+        let progress = request.extensions_mut().remove::<Arc<Progress>>();
+        if !is_mutating(request.method()) {
+            let timeout = Duration::ZERO;
+            return Ok(request.map(|body| GuardedBody { body, fence: None, progress, timeout }));
+        }
+        let of_attempt = progress.as_ref().map_or(Duration::MAX, |p| p.time_left());
+        if of_attempt.is_zero() {
+            return Err("no time left".into());
+        }
+        let of_lease = self.fence.as_ref().map_or(Duration::MAX, Fence::remaining);
+        let of_lease = of_lease.saturating_sub(SENDING);
+        if of_lease.is_zero() {
+            return Err(Fenced.into());
+        }
+        // Zero would mean no limit at all.
+        let timeout = of_attempt.min(of_lease).max(Duration::from_millis(1));
+        if timeout < Duration::MAX {
+            set_timeout(request.uri_mut(), timeout)?;
+        }
+        if let Some(progress) = &progress {
+            progress.leaves(timeout);
+        }
+        let fence = self.fence.clone();
+        Ok(request.map(|body| GuardedBody { body, fence, progress, timeout }))
+    }
+}
+
+impl Service<Request<Body>> for Dispatch {
+    type Response = Response<Incoming>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let check = request.extensions_mut().remove::<SendCheck>();
+        let request = match self.guard(request) {
+            Ok(request) => request,
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        if check.is_some_and(|SendCheck(go)| !go()) {
+            return Box::pin(std::future::ready(Err(Withdrawn.into())));
+        }
+        let sending = self.wire.send(request);
+        Box::pin(async move { Ok(sending.await?) })
+    }
+}
+
+/// A request body that asks the fence when the connection takes it.
+pub(crate) struct GuardedBody {
+    body: Body,
+    /// Taken out with the body, as is the progress.
+    fence: Option<Fence>,
+    progress: Option<Arc<Progress>>,
+    /// What the server was told; zero for a read.
+    timeout: Duration,
+}
+
+impl GuardedBody {
+    /// Asks the fence, the first time that the body is asked for.
+    fn may_leave(&mut self) -> bool {
+        let fence = self.fence.take();
+        let open = fence.is_none_or(|fence| fence.remaining() >= self.timeout);
+        if let Some(progress) = self.progress.take() {
+            if open {
+                progress.body_taken(self.timeout);
+            } else {
+                progress.body_refused();
+            }
+        }
+        open
+    }
+}
+
+impl http_body::Body for GuardedBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if !self.may_leave() {
+            return Poll::Ready(Some(Err(Fenced.into())));
+        }
+        Pin::new(&mut self.body).poll_frame(cx).map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! The fence at its two places, and the verdicts on what a real connection does.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fence::BootInstant;
+use http::{Method, header};
+use http_body::Body as _;
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::testing::server::{Conduct, Server};
+use crate::testing::{clients, profile, reply, request, sample};
+use crate::{CallError, Profile, SendCheck, Throttle, ThrottleMetrics, answer};
+
+const SHORT: Duration = Duration::from_millis(200);
+const LONG: Duration = Duration::from_secs(30);
+
+fn guarded(fence: &Fence) -> (GuardedBody, Arc<Progress>) {
+    let request = request(Method::PATCH, "/a");
+    let progress = Arc::new(Progress::new(&request, None));
+    let body = GuardedBody {
+        body: request.into_body(),
+        fence: Some(fence.clone()),
+        progress: Some(Arc::clone(&progress)),
+        timeout: Duration::from_secs(5),
+    };
+    (body, progress)
+}
+
+fn poll(body: &mut GuardedBody) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    Pin::new(body).poll_frame(&mut Context::from_waker(std::task::Waker::noop()))
+}
+
+#[test]
+fn a_body_is_given_out_while_the_fence_is_open_and_refused_once_it_closed() {
+    let fence = Fence::closed();
+    fence.open_for(BootInstant::now(), LONG);
+    let (mut body, progress) = guarded(&fence);
+    assert!(progress.body_was_kept());
+    assert!(matches!(poll(&mut body), Poll::Ready(Some(Ok(_)))));
+    assert!(!progress.body_was_kept() && !progress.was_refused());
+
+    let (mut body, progress) = guarded(&fence);
+    fence.close();
+    match poll(&mut body) {
+        Poll::Ready(Some(Err(error))) => assert!(error.is::<Fenced>(), "{error}"),
+        _ => panic!("the body left"),
+    }
+    assert!(progress.was_refused());
+}
+
+#[tokio::test]
+async fn a_closed_fence_stops_the_four_writing_methods_and_lets_reads_pass() {
+    let server = Server::plain(|_| Conduct::Answer(reply(200))).await;
+    let (clients, registry) = clients(&server.url()).await;
+    let fence = Fence::closed();
+    let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
+    for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+        let error = answer(&client, request(method.clone(), "/a"), LONG).await.unwrap_err();
+        assert!(matches!(error, CallError::Fenced), "{method}: {error}");
+    }
+    // Nothing of it would be seen a second time.
+    let bare = Request::delete("/a").body(Body::empty()).unwrap();
+    assert!(matches!(answer(&client, bare, LONG).await, Err(CallError::Fenced)));
+    assert!(server.seen().is_empty());
+    assert!((sample(&registry, "icm_fenced_requests_total") - 5.0).abs() < 1e-9);
+
+    answer(&client, request(Method::GET, "/a"), LONG).await.unwrap();
+    fence.open_for(BootInstant::now(), LONG);
+    answer(&client, request(Method::PATCH, "/a"), LONG).await.unwrap();
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn the_fence_is_asked_after_the_wait_in_the_throttle() {
+    let server = Server::plain(|_| Conduct::Answer(reply(200))).await;
+    let (clients, registry) = clients(&server.url()).await;
+    let m = ThrottleMetrics::new(&registry).unwrap();
+    let throttle = Throttle::new("work", 5.0, 1, &m).unwrap().unwrap();
+    let fence = Fence::closed();
+    fence.open_for(BootInstant::now(), LONG);
+    let profile =
+        Profile { fence: Some(fence.clone()), throttle: Some(throttle.clone()), ..profile() };
+    let client = clients.build(profile).unwrap();
+
+    throttle.acquire().await;
+    let writing =
+        tokio::spawn(async move { answer(&client, request(Method::PATCH, "/a"), LONG).await });
+    while throttle.in_line() == 0 {
+        tokio::task::yield_now().await;
+    }
+    fence.close();
+    assert!(matches!(writing.await.unwrap(), Err(CallError::Fenced)));
+    assert!(server.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_request_that_its_caller_withdraws_during_the_wait_in_the_throttle_is_not_sent() {
+    let server = Server::plain(|_| Conduct::Answer(reply(200))).await;
+    let (clients, registry) = clients(&server.url()).await;
+    let m = ThrottleMetrics::new(&registry).unwrap();
+    let throttle = Throttle::new("work", 5.0, 1, &m).unwrap().unwrap();
+    let client = clients.build(Profile { throttle: Some(throttle), ..profile() }).unwrap();
+
+    let wanted = Arc::new(AtomicBool::new(true));
+    let send = || {
+        let (client, wanted) = (client.clone(), Arc::clone(&wanted));
+        let mut request = request(Method::PATCH, "/a");
+        let check = SendCheck(Arc::new(move || wanted.load(Ordering::Relaxed)));
+        request.extensions_mut().insert(check);
+        async move { answer(&client, request, LONG).await }
+    };
+    send().await.unwrap();
+    let mut second = Box::pin(send());
+    assert!(futures::poll!(&mut second).is_pending());
+    wanted.store(false, Ordering::Relaxed);
+    let error = second.await.unwrap_err();
+    assert!(matches!(error, CallError::Withdrawn), "{error}");
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn a_fence_that_closes_while_the_connection_opens_still_stops_the_write() {
+    // Accepts only when told to; until then the kernel holds the connection and nothing is read.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let fence = Fence::closed();
+    fence.open_for(BootInstant::now(), LONG);
+    let (clients, _) = clients(&address).await;
+    let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
+
+    let mut writing = Box::pin(answer(&client, request(Method::PATCH, "/a"), LONG));
+    // One poll takes the request past the first look at the fence and into the pool.
+    assert!(futures::poll!(&mut writing).is_pending());
+    tokio::task::yield_now().await;
+    assert!(futures::poll!(&mut writing).is_pending());
+    fence.close();
+    let error = writing.await.unwrap_err();
+    assert!(matches!(error, CallError::Fenced), "{error}");
+}
+
+#[tokio::test]
+async fn a_refused_connection_means_nothing_was_sent() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let (clients, _) = clients(&address).await;
+    let client = clients.build(profile()).unwrap();
+    for method in [Method::PATCH, Method::GET] {
+        let error = answer(&client, request(method, "/a"), LONG).await.unwrap_err();
+        assert!(matches!(error, CallError::NotSent(_)), "{error}");
+        assert!(error.to_string().contains("onnection refused"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn whatever_fails_after_the_request_left_may_have_been_written() {
+    for (conduct, own_connection) in [(0, false), (1, false), (2, false), (3, false), (1, true)] {
+        let server = Server::plain(move |_| match conduct {
+            0 => Conduct::Silence,
+            1 => Conduct::HangUp,
+            2 => Conduct::StallInBody,
+            _ => Conduct::HangUpInBody,
+        })
+        .await;
+        let (clients, _) = clients(&server.url()).await;
+        let client = clients.build(Profile { own_connection, ..profile() }).unwrap();
+        let error = answer(&client, request(Method::PATCH, "/a"), SHORT).await.unwrap_err();
+        let in_time = matches!(conduct, 1 | 3);
+        assert_eq!(matches!(error, CallError::Transport { .. }), in_time, "{conduct}: {error}");
+        assert_eq!(matches!(error, CallError::Timeout { .. }), !in_time, "{conduct}: {error}");
+        assert_eq!(server.seen().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn the_leases_client_starts_on_a_fresh_connection_after_every_failure() {
+    let server = Server::plain(|seen| match seen.path() {
+        "/silence" => Conduct::Silence,
+        _ => Conduct::Answer(reply(200)),
+    })
+    .await;
+    let (clients, _) = clients(&server.url()).await;
+    let client = clients.build(Profile { own_connection: true, ..profile() }).unwrap();
+    for path in ["/a", "/b", "/silence", "/c"] {
+        answer(&client, request(Method::PUT, path), SHORT).await.ok();
+    }
+    let ports: Vec<_> = server.seen().iter().map(|s| s.connection).collect();
+    assert_eq!(ports[0], ports[1], "kept while all is well");
+    assert_eq!(ports[1], ports[2]);
+    assert_ne!(ports[2], ports[3], "opened anew after the failure");
+}
+
+#[tokio::test]
+async fn the_callers_headers_and_body_arrive_with_the_clients_user_agent() {
+    let server = Server::plain(|_| Conduct::Answer(reply(200))).await;
+    let (clients, _) = clients(&server.url()).await;
+    let client = clients.build(profile()).unwrap();
+    let mut patch = request(Method::PATCH, "/api/v1/nodes/a?fieldManager=x");
+    let kind = http::HeaderValue::from_static("application/strategic-merge-patch+json");
+    patch.headers_mut().insert(header::CONTENT_TYPE, kind);
+    answer(&client, patch, LONG).await.unwrap();
+    let seen = server.seen().remove(0);
+    assert!(seen.head.uri.query().unwrap().starts_with("fieldManager=x&timeout="));
+    assert_eq!(seen.header("content-type"), Some("application/strategic-merge-patch+json"));
+    assert_eq!(seen.body, "{}");
+    let agent = seen.header("user-agent").unwrap();
+    assert!(agent.starts_with("infra-controller-manager/v0.1.0 (linux/"), "{agent}");
+    assert!(agent.ends_with(") kubernetes/0123456/work"), "{agent}");
+    assert_eq!(seen.header("accept-encoding"), None);
+}
+
+/// What the query of a request tells the server about time, in milliseconds.
+fn told(seen: &crate::testing::server::Seen) -> Option<u64> {
+    let query = seen.head.uri.query()?;
+    let value = query.split('&').find_map(|pair| pair.strip_prefix("timeout="))?;
+    value.strip_suffix("ms")?.parse().ok()
+}
+
+#[tokio::test]
+async fn a_write_tells_the_server_to_give_up_when_the_attempt_does_and_a_read_does_not() {
+    let server = Server::plain(|_| Conduct::Answer(reply(200))).await;
+    let (clients, _) = clients(&server.url()).await;
+    let client = clients.build(profile()).unwrap();
+    for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+        let before = tokio::time::Instant::now();
+        let limit = Duration::from_secs(5);
+        let answer = answer(&client, request(method.clone(), "/a"), limit).await.unwrap();
+        let told = told(&server.seen.lock().pop().unwrap()).unwrap();
+        assert!((4_000..=5_000).contains(&told), "{method}: {told}");
+        let settled_at = answer.settled_at.unwrap();
+        assert!(settled_at >= before + Duration::from_millis(told), "{method}");
+        assert!(settled_at <= before + Duration::from_secs(8), "{method}");
+    }
+    let answer = answer(&client, request(Method::GET, "/a"), LONG).await.unwrap();
+    assert_eq!(answer.settled_at, None);
+    assert_eq!(told(&server.seen.lock().pop().unwrap()), None);
+}
+
+#[tokio::test]
+async fn the_end_of_the_lease_is_the_end_of_a_write_that_is_sent_under_it() {
+    let server = Server::plain(|_| Conduct::Answer(reply(200))).await;
+    let (clients, _) = clients(&server.url()).await;
+    let fence = Fence::closed();
+    let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
+    fence.open_for(BootInstant::now(), Duration::from_secs(3));
+    answer(&client, request(Method::PATCH, "/a"), LONG).await.unwrap();
+    let told = told(&server.seen().remove(0)).unwrap();
+    assert!((1_500..=2_750).contains(&told), "{told}: 3 s less what the sending may take");
+}
+
+#[tokio::test]
+async fn a_write_whose_lease_leaves_the_server_no_time_is_fenced() {
+    let server = Server::plain(|_| Conduct::Answer(reply(200))).await;
+    let (clients, _) = clients(&server.url()).await;
+    let fence = Fence::closed();
+    let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
+    fence.open_for(BootInstant::now(), Duration::from_millis(200));
+    let error = answer(&client, request(Method::PATCH, "/a"), LONG).await.unwrap_err();
+    assert!(matches!(error, CallError::Fenced), "{error}");
+    assert_eq!(error.settled_at(), None);
+    assert!(server.seen().is_empty());
+}
+
+#[test]
+fn a_body_is_refused_when_the_lease_no_longer_covers_what_the_server_was_told() {
+    let fence = Fence::closed();
+    fence.open_for(BootInstant::now(), Duration::from_secs(4)); // told: 5 s
+    let (mut body, progress) = guarded(&fence);
+    match poll(&mut body) {
+        Poll::Ready(Some(Err(error))) => assert!(error.is::<Fenced>(), "{error}"),
+        _ => panic!("the body left"),
+    }
+    assert!(progress.was_refused());
+}
+
+#[tokio::test]
+async fn whatever_leaves_a_write_open_says_from_when_on_it_is_settled() {
+    let server = Server::plain(|seen| match seen.path() {
+        "/silence" => Conduct::Silence,
+        "/hang-up" => Conduct::HangUp,
+        _ => Conduct::StallInBody,
+    })
+    .await;
+    let (clients, _) = clients(&server.url()).await;
+    let client = clients.build(profile()).unwrap();
+    for path in ["/silence", "/hang-up", "/stall"] {
+        let before = tokio::time::Instant::now();
+        let error = answer(&client, request(Method::PATCH, path), SHORT).await.unwrap_err();
+        let settled_at = error.settled_at().unwrap();
+        assert!(settled_at > before + SHORT, "{path}");
+        assert!(settled_at < before + Duration::from_secs(10), "{path}");
+        let error = answer(&client, request(Method::GET, path), SHORT).await.unwrap_err();
+        assert_eq!(error.settled_at(), None, "{path}");
+    }
+}

@@ -1,0 +1,101 @@
+//! What an error says about the request: was it carried out, and may it be repeated? Made by the
+//! attempt layer, the only place that knows how far a request got; read by every caller that
+//! writes.
+
+use fence::Fenced;
+use hyper_util::client::legacy;
+use tokio::time::Instant;
+use tower::BoxError;
+use transport::ErrorChain;
+
+use crate::call::progress::Progress;
+use crate::call::request::Withdrawn;
+
+/// Why a call has no answer. Any HTTP status is an answer, not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The leader's fence is closed, or leaves the server no time for the write. **Definitely not
+    /// written.**
+    #[error("{Fenced}")]
+    Fenced,
+    /// The caller's [`SendCheck`](crate::SendCheck) withdrew the request. **Definitely not
+    /// written.**
+    #[error("{Withdrawn}")]
+    Withdrawn,
+    /// The request never left: no connection, no credentials, or no time left before its body was
+    /// taken. **Definitely not written.**
+    #[error("cannot send the request to the API server: {}", ErrorChain(.0.as_ref()))]
+    NotSent(BoxError),
+    /// The connection broke after the request may have left. **May have been written, and may
+    /// still be until [`settled_at`](Self::settled_at).**
+    #[error(
+        "cannot read the answer of the API server, which may have carried out the request: {}",
+        ErrorChain(.source.as_ref())
+    )]
+    Transport {
+        /// What broke.
+        source: BoxError,
+        /// See [`settled_at`](Self::settled_at).
+        settled_at: Option<Instant>,
+    },
+    /// No answer within the time limit of the attempt. **May have been written, and may still be
+    /// until [`settled_at`](Self::settled_at).**
+    #[error("cannot get an answer of the API server in time; it may have carried out the request")]
+    Timeout {
+        /// See [`settled_at`](Self::settled_at).
+        settled_at: Option<Instant>,
+    },
+}
+
+impl CallError {
+    /// From when on the server no longer carries out the write
+    /// (`rule:writes-end-with-their-timeout`): what a consistent read shows after that moment stays
+    /// as far as this request is concerned. `None` when nothing was sent, for a read, and for a
+    /// client that is not of [`Clients`](crate::Clients), of which nothing is known.
+    pub fn settled_at(&self) -> Option<Instant> {
+        match self {
+            Self::Transport { settled_at, .. } | Self::Timeout { settled_at } => *settled_at,
+            Self::Fenced | Self::Withdrawn | Self::NotSent(_) => None,
+        }
+    }
+
+    /// Takes the verdict out of `error`. An error of a client that is not ours tells nothing, so it
+    /// may have been written.
+    pub(crate) fn from_kube(error: kube::Error) -> Self {
+        let unknown = |source| Self::Transport { source, settled_at: None };
+        match error {
+            kube::Error::Service(source) => match source.downcast::<Self>() {
+                Ok(verdict) => *verdict,
+                Err(other) => unknown(other),
+            },
+            other => unknown(Box::new(other)),
+        }
+    }
+
+    /// Judges the `error` of an attempt by how far its request got.
+    pub(crate) fn judge(error: BoxError, progress: &Progress) -> Self {
+        if progress.was_refused() || error.is::<Fenced>() {
+            return Self::Fenced;
+        }
+        if error.is::<Withdrawn>() {
+            return Self::Withdrawn;
+        }
+        match error.downcast::<legacy::Error>() {
+            Ok(wire) if wire.is_connect() || progress.body_was_kept() => Self::NotSent(wire),
+            Ok(wire) => Self::Transport { source: wire, settled_at: progress.settled_at() },
+            // Only the wire sends; every other layer fails before it.
+            Err(layer) => Self::NotSent(layer),
+        }
+    }
+
+    /// Judges an attempt whose time is up.
+    pub(crate) fn timed_out(progress: &Progress) -> Self {
+        if progress.was_refused() {
+            Self::Fenced
+        } else if progress.body_was_kept() {
+            Self::NotSent("no connection or credentials within the time limit".into())
+        } else {
+            Self::Timeout { settled_at: progress.settled_at() }
+        }
+    }
+}

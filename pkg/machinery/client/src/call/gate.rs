@@ -1,0 +1,99 @@
+//! The outermost layer: every request pays a token before it leaves, a watch does not, and the
+//! server's 429 stops the whole bucket (`rule:a-429-stops-the-bucket`). Waits inside `call`: kube polls
+//! readiness of all callers in one line, so that waiting there would let one caller block the
+//! others.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use http::{HeaderMap, Request, Response, StatusCode};
+use kube::client::Body;
+use tokio::time::Instant;
+use tower::{Service, ServiceExt as _};
+use transport::retry_after;
+
+use crate::call::error::CallError;
+use crate::call::metrics::ClientMetrics;
+use crate::call::request::is_watch;
+use crate::throttle::Throttle;
+use crate::throttle::log::WAIT_LOG;
+
+/// The server names the flow schema that judged a request in this header.
+const FLOW_SCHEMA: &str = "x-kubernetes-pf-flowschema-uid";
+
+/// Layer around attempts; without a throttle it lets everything pass.
+#[derive(Clone)]
+pub(crate) struct Gate<S> {
+    inner: S,
+    throttle: Option<Throttle>,
+    metrics: Arc<ClientMetrics>,
+}
+
+impl<S> Gate<S> {
+    pub(crate) fn new(inner: S, throttle: Option<Throttle>, metrics: Arc<ClientMetrics>) -> Self {
+        Self { inner, throttle, metrics }
+    }
+}
+
+impl<S, B> Service<Request<Body>> for Gate<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = CallError> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Response<B>;
+    type Error = CallError;
+    type Future = BoxFuture<'static, Result<Response<B>, CallError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Self { inner, throttle, metrics } = self.clone();
+        Box::pin(async move {
+            if is_watch(&request) {
+                return send(inner, request, throttle.as_ref(), &metrics).await;
+            }
+            let started = Instant::now();
+            let method = request.method().clone();
+            if let Some(throttle) = &throttle {
+                let wait = throttle.acquire().await;
+                metrics.limiter(&method, wait.time);
+                WAIT_LOG.report(throttle, &wait, &method, request.uri());
+            }
+            let outcome = send(inner, request, throttle.as_ref(), &metrics).await;
+            metrics.request(&method, started.elapsed());
+            outcome
+        })
+    }
+}
+
+async fn send<S, B>(
+    inner: S,
+    request: Request<Body>,
+    throttle: Option<&Throttle>,
+    metrics: &ClientMetrics,
+) -> Result<Response<B>, CallError>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = CallError>,
+{
+    let response = inner.oneshot(request).await?;
+    if let Some(throttle) = throttle
+        && response.status() == StatusCode::TOO_MANY_REQUESTS
+    {
+        stop_for(throttle, response.headers(), metrics);
+    }
+    Ok(response)
+}
+
+fn stop_for(throttle: &Throttle, headers: &HeaderMap, metrics: &ClientMetrics) {
+    let flow_schema = headers.get(FLOW_SCHEMA).and_then(|v| v.to_str().ok()).unwrap_or("unknown");
+    metrics.server_throttled(flow_schema);
+    if let Some(pause) = retry_after(headers) {
+        throttle.pause(pause, flow_schema);
+    }
+}
+
+#[cfg(test)]
+mod tests;

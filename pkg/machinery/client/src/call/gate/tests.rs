@@ -1,0 +1,124 @@
+//! What pays, what does not, and what a 429 stops; on a paused clock.
+
+use std::time::Duration;
+
+use http::Method;
+use prometheus::Registry;
+use tokio::time::Instant;
+use tower::service_fn;
+
+use super::*;
+use crate::ThrottleMetrics;
+use crate::testing::{Log, Reply, metrics, reply, reply_after, request, sample};
+
+fn throttle(qps: f64) -> Option<Throttle> {
+    Throttle::new("work", qps, 1, &ThrottleMetrics::new(&Registry::new()).unwrap()).unwrap()
+}
+
+/// Attempts that give `answers` in turn, then 200; notes when each began.
+fn attempts(
+    answers: Vec<Reply>,
+) -> (
+    impl Service<
+        Request<Body>,
+        Response = Reply,
+        Error = CallError,
+        Future = impl Future<Output = Result<Reply, CallError>> + Send,
+    > + Clone
+    + Send
+    + 'static,
+    Log<Duration>,
+) {
+    let times: Log<Duration> = Log::default();
+    let started = Instant::now();
+    let service = service_fn({
+        let times = Arc::clone(&times);
+        move |_: Request<Body>| {
+            times.lock().push(started.elapsed());
+            let n = times.lock().len();
+            let answer = answers.get(n - 1).cloned().unwrap_or_else(|| reply(200));
+            async move { Ok(answer) }
+        }
+    });
+    (service, times)
+}
+
+fn seconds(times: &Log<Duration>) -> Vec<u64> {
+    times.lock().iter().map(Duration::as_secs).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_call_pays_a_token_and_a_watch_pays_none() {
+    let (inner, times) = attempts(vec![]);
+    let gate = Gate::new(inner, throttle(1.0), metrics().0);
+    for uri in ["/a", "/a?watch=true", "/a?watch=1", "/a"] {
+        gate.clone().oneshot(request(Method::GET, uri)).await.unwrap();
+    }
+    assert_eq!(seconds(&times), [0, 0, 0, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_stops_the_whole_client_its_other_calls_included() {
+    let (inner, times) = attempts(vec![reply_after(429, "9")]);
+    let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
+    gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    gate.clone().oneshot(request(Method::GET, "/another")).await.unwrap();
+    assert_eq!(seconds(&times), [0, 9]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_that_asks_for_an_hour_stops_the_client_for_a_minute() {
+    let (inner, times) = attempts(vec![reply_after(429, "3600")]);
+    let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
+    gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    assert_eq!(seconds(&times), [0, 60]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_stops_an_unlimited_client_as_well() {
+    let (inner, times) = attempts(vec![reply_after(429, "9")]);
+    let gate = Gate::new(inner, Some(Throttle::unlimited("work")), metrics().0);
+    for _ in 0..3 {
+        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    }
+    assert_eq!(seconds(&times), [0, 9, 9]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_without_time_stops_nothing_and_other_answers_neither() {
+    let (inner, times) = attempts(vec![reply(429), reply_after(503, "9"), reply_after(200, "9")]);
+    let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
+    for _ in 0..4 {
+        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    }
+    assert_eq!(seconds(&times), [0, 0, 0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_waits_for_nothing() {
+    let (inner, times) = attempts(vec![reply_after(429, "9")]);
+    let gate = Gate::new(inner, None, metrics().0);
+    for _ in 0..3 {
+        gate.clone().oneshot(request(Method::PUT, "/lease")).await.unwrap();
+    }
+    assert_eq!(seconds(&times), [0, 0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_and_the_servers_refusals_are_counted() {
+    let (metrics, registry) = metrics();
+    let mut refusal = reply_after(429, "1");
+    refusal.headers_mut().insert(FLOW_SCHEMA, http::HeaderValue::from_static("uid-1"));
+    let (inner, _) = attempts(vec![refusal]);
+    let gate = Gate::new(inner, throttle(1_000.0), metrics);
+    for _ in 0..2 {
+        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    }
+    let refused = "icm_client_server_throttled_total{client=\"work\",flow_schema=\"uid-1\"}";
+    assert!((sample(&registry, refused) - 1.0).abs() < 1e-9);
+    let waited = "rest_client_rate_limiter_duration_seconds_sum{host=\"api:6443\",verb=\"PATCH\"}";
+    assert!((sample(&registry, waited) - 1.0).abs() < 0.01);
+    let asked = "rest_client_rate_limiter_duration_seconds_count{host=\"api:6443\",verb=\"PATCH\"}";
+    assert!((sample(&registry, asked) - 2.0).abs() < 1e-9);
+}

@@ -1,0 +1,238 @@
+//! Request metrics under stock's names, which dashboards and alerts query, and three of our
+//! own. Registered once by `cmd`; each client keeps its children, so that a request formats no label
+//! but its status code.
+//!
+//! The path of a request is never a label. `verb` is the HTTP method, as in stock.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use prometheus::{
+    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
+};
+
+use crate::latency::LATENCY_BUCKETS;
+
+/// Stock's size buckets, 64 B to 16 MiB.
+const SIZE_BUCKETS: [f64; 11] = [
+    64.0,
+    256.0,
+    512.0,
+    1024.0,
+    4096.0,
+    16_384.0,
+    65_536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+];
+
+/// Code of an attempt without an answer, as stock writes it.
+const NO_ANSWER: &str = "<error>";
+
+const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "OTHER"];
+
+fn index(method: &Method) -> usize {
+    METHODS.iter().position(|m| *m == method.as_str()).unwrap_or(METHODS.len() - 1)
+}
+
+/// The registered families; clones share them. Made once per process and given to every
+/// [`Clients`](crate::Clients).
+#[derive(Clone)]
+pub struct RequestMetrics {
+    requests: IntCounterVec,
+    duration: HistogramVec,
+    limiter: HistogramVec,
+    request_size: HistogramVec,
+    response_size: HistogramVec,
+    server_duration: HistogramVec,
+    server_throttled: IntCounterVec,
+    fenced: IntCounter,
+}
+
+impl RequestMetrics {
+    /// Registers the families.
+    ///
+    /// # Errors
+    /// They are registered already.
+    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let r = registry;
+        let verb_host = &["verb", "host"];
+        Ok(Self {
+            requests: counter(
+                r,
+                "rest_client_requests_total",
+                "[ALPHA] HTTP requests to the API server, each attempt counted, by answer",
+                &["code", "method", "host"],
+            )?,
+            duration: histogram(
+                r,
+                "rest_client_request_duration_seconds",
+                "[ALPHA] Time of a request with its waits, watches excluded",
+                verb_host,
+                &LATENCY_BUCKETS,
+            )?,
+            limiter: histogram(
+                r,
+                "rest_client_rate_limiter_duration_seconds",
+                "[ALPHA] Time a request waited for the client-side rate limiter",
+                verb_host,
+                &LATENCY_BUCKETS,
+            )?,
+            request_size: histogram(
+                r,
+                "rest_client_request_size_bytes",
+                "[ALPHA] Size of request bodies",
+                verb_host,
+                &SIZE_BUCKETS,
+            )?,
+            response_size: histogram(
+                r,
+                "rest_client_response_size_bytes",
+                "[ALPHA] Size of response bodies, watches excluded",
+                verb_host,
+                &SIZE_BUCKETS,
+            )?,
+            server_duration: histogram(
+                r,
+                "icm_server_request_duration_seconds",
+                "Time of one attempt on the network and in the API server, client-side waits excluded",
+                &["client", "verb"],
+                &LATENCY_BUCKETS,
+            )?,
+            server_throttled: counter(
+                r,
+                "icm_client_server_throttled_total",
+                "Answers 429 of the API server's priority and fairness, by FlowSchema UID",
+                &["client", "flow_schema"],
+            )?,
+            fenced: plain_counter(
+                r,
+                "icm_fenced_requests_total",
+                "Writes that were not sent because the leader lease was not held",
+            )?,
+        })
+    }
+
+    /// The children of the client `agent` of the server `host`.
+    pub(crate) fn for_client(&self, host: &str, agent: &str) -> ClientMetrics {
+        ClientMetrics {
+            families: self.clone(),
+            host: host.to_owned(),
+            agent: agent.to_owned(),
+            verbs: Default::default(),
+        }
+    }
+}
+
+fn counter(
+    r: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<IntCounterVec, prometheus::Error> {
+    let family = IntCounterVec::new(Opts::new(name, help), labels)?;
+    r.register(Box::new(family.clone()))?;
+    Ok(family)
+}
+
+fn plain_counter(r: &Registry, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {
+    let counter = IntCounter::new(name, help)?;
+    r.register(Box::new(counter.clone()))?;
+    Ok(counter)
+}
+
+fn histogram(
+    r: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+    buckets: &[f64],
+) -> Result<HistogramVec, prometheus::Error> {
+    let family =
+        HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), labels)?;
+    r.register(Box::new(family.clone()))?;
+    Ok(family)
+}
+
+/// Metrics of one client.
+pub(crate) struct ClientMetrics {
+    families: RequestMetrics,
+    host: String,
+    agent: String,
+    verbs: [OnceLock<Verb>; METHODS.len()],
+}
+
+/// Children of one verb, made when it is first used.
+struct Verb {
+    duration: Histogram,
+    limiter: Histogram,
+    request_size: Histogram,
+    response_size: Histogram,
+    server_duration: Histogram,
+}
+
+impl ClientMetrics {
+    fn verb(&self, method: &Method) -> &Verb {
+        let i = index(method);
+        self.verbs[i].get_or_init(|| {
+            let verb_host = &[METHODS[i], self.host.as_str()];
+            let f = &self.families;
+            Verb {
+                duration: f.duration.with_label_values(verb_host),
+                limiter: f.limiter.with_label_values(verb_host),
+                request_size: f.request_size.with_label_values(verb_host),
+                response_size: f.response_size.with_label_values(verb_host),
+                server_duration: f.server_duration.with_label_values(&[&self.agent, METHODS[i]]),
+            }
+        })
+    }
+
+    /// One attempt ended, with an answer or (`None`) without.
+    pub(crate) fn attempt(
+        &self,
+        method: &Method,
+        status: Option<StatusCode>,
+        watch: bool,
+        request_size: u64,
+        latency: Duration,
+    ) {
+        let code = status.as_ref().map_or(NO_ANSWER, StatusCode::as_str);
+        let name = METHODS[index(method)];
+        self.families.requests.with_label_values(&[code, name, &self.host]).inc();
+        if watch {
+            return;
+        }
+        let verb = self.verb(method);
+        verb.server_duration.observe(latency.as_secs_f64());
+        #[expect(clippy::cast_precision_loss, reason = "exact below 2^53 bytes")]
+        verb.request_size.observe(request_size as f64);
+    }
+
+    /// A request that is no watch ended, its waits included.
+    pub(crate) fn request(&self, method: &Method, time: Duration) {
+        self.verb(method).duration.observe(time.as_secs_f64());
+    }
+
+    /// An attempt passed the throttle.
+    pub(crate) fn limiter(&self, method: &Method, wait: Duration) {
+        self.verb(method).limiter.observe(wait.as_secs_f64());
+    }
+
+    /// Where the size of an answer goes once it is read.
+    pub(crate) fn response_size(&self, method: &Method) -> Histogram {
+        self.verb(method).response_size.clone()
+    }
+
+    /// The server answered 429.
+    pub(crate) fn server_throttled(&self, flow_schema: &str) {
+        self.families.server_throttled.with_label_values(&[&self.agent, flow_schema]).inc();
+    }
+
+    /// The fence refused a write.
+    pub(crate) fn fenced(&self) {
+        self.families.fenced.inc();
+    }
+}

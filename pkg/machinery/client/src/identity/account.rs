@@ -1,0 +1,144 @@
+//! The token of one service account: requested when first needed, renewed in time, dropped when
+//! refused (`rule:service-account-tokens-are-renewed-early`). The bearer layer asks for it with
+//! every request; `token_request` gets it from the server.
+//!
+//! Guarantees:
+//! - one request to the server at a time, however many callers wait; it goes on when they give up;
+//! - a token is renewed at 80 % of its life while requests go on with the old one, which is kept if
+//!   renewal fails;
+//! - after a failure the server is left alone for a second, and callers get the same error.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt as _, Shared};
+use http::HeaderValue;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tracing::warn;
+
+use crate::identity::token::{Token, TokenError};
+use crate::identity::token_request::TokenRequester;
+
+/// A renewal that failed is tried again after this long.
+const RENEWAL_PAUSE: Duration = Duration::from_secs(30);
+/// Callers that fail do not make the next request at once.
+const FAILURE_PAUSE: Duration = Duration::from_secs(1);
+
+type Request = Shared<BoxFuture<'static, Result<Token, TokenError>>>;
+
+/// One service account, shared by all its clients.
+pub(crate) struct ServiceAccount {
+    requester: Arc<TokenRequester>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    token: Option<Token>,
+    /// When the token should be renewed: 80 % of its life, or later after a failed renewal.
+    renew_at: Option<Instant>,
+    under_way: Option<Request>,
+    failed: Option<(Instant, TokenError)>,
+}
+
+impl ServiceAccount {
+    /// `root` is a client of the root identity that may read and create service accounts and their
+    /// tokens.
+    pub(crate) fn new(root: kube::Client, namespace: &str, name: &str) -> Self {
+        Self {
+            requester: Arc::new(TokenRequester::new(root, namespace, name)),
+            state: Arc::default(),
+        }
+    }
+
+    /// The header to send. Waits only when there is no valid token.
+    pub(crate) async fn header(&self) -> Result<HeaderValue, TokenError> {
+        let request = {
+            let now = Instant::now();
+            let mut state = self.state.lock();
+            match state.valid_token(now) {
+                Some(header) => {
+                    if state.renew_at.is_some_and(|at| at <= now) {
+                        // Nobody waits for it: it runs on a task of its own.
+                        drop(self.start(&mut state));
+                    }
+                    return Ok(header);
+                }
+                None => match state.recent_failure(now) {
+                    Some(error) => return Err(error),
+                    None => self.start(&mut state),
+                },
+            }
+        };
+        request.await.map(|token| token.header)
+    }
+
+    /// The server refused a request that started at `started`: a token older than that is no good.
+    pub(crate) fn refused(&self, started: Instant) {
+        let mut state = self.state.lock();
+        if state.token.as_ref().is_some_and(|t| t.obtained <= started) {
+            state.token = None;
+        }
+    }
+
+    /// Joins the request under way, or starts one on a task of its own.
+    fn start(&self, state: &mut State) -> Request {
+        if let Some(request) = &state.under_way {
+            return request.clone();
+        }
+        let (requester, shared) = (Arc::clone(&self.requester), Arc::clone(&self.state));
+        let task = tokio::spawn(async move {
+            let under_way = UnderWay(shared);
+            let outcome = requester.request().await;
+            under_way.0.lock().finish(&outcome);
+            outcome
+        });
+        let lost = self.requester.error("the task that requests it was stopped".to_owned());
+        let request = async move { task.await.unwrap_or(Err(lost)) }.boxed().shared();
+        state.under_way = Some(request.clone());
+        request
+    }
+}
+
+/// Ends the request under way in the shared state, also when its task is stopped with its runtime.
+struct UnderWay(Arc<Mutex<State>>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.lock().under_way = None;
+    }
+}
+
+impl State {
+    fn valid_token(&self, now: Instant) -> Option<HeaderValue> {
+        let token = self.token.as_ref()?;
+        (now < token.obtained + token.life).then(|| token.header.clone())
+    }
+
+    fn recent_failure(&self, now: Instant) -> Option<TokenError> {
+        let (at, error) = self.failed.as_ref()?;
+        (now < *at + FAILURE_PAUSE).then(|| error.clone())
+    }
+
+    fn finish(&mut self, outcome: &Result<Token, TokenError>) {
+        match outcome {
+            Ok(token) => {
+                self.renew_at = Some(token.obtained + token.life.mul_f64(0.8));
+                self.token = Some(token.clone());
+                self.failed = None;
+            }
+            Err(error) => {
+                let now = Instant::now();
+                if self.valid_token(now).is_some() {
+                    warn!(err = %error, "Cannot renew a service account's token, keeping the old one");
+                }
+                self.renew_at = Some(now + RENEWAL_PAUSE);
+                self.failed = Some((now, error.clone()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Gets a service account's token as stock does: look for the account, create it when absent, ask
+//! for a token. All in the name of the root identity, through no bucket.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http::{HeaderValue, Method, Request, StatusCode, header};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+use tracing::info;
+
+use crate::call::answer::{Answer, answer};
+use crate::identity::token::{Token, TokenError};
+
+/// Asked for; the server may give another.
+const LIFE_SECONDS: u64 = 3600;
+/// A shorter life is taken for a difference of clocks.
+const LIFE_MIN: Duration = Duration::from_secs(600);
+const TRIES: u32 = 4;
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// Bounds each of the calls.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Requests tokens for one service account.
+pub(crate) struct TokenRequester {
+    root: kube::Client,
+    namespace: String,
+    name: String,
+}
+
+/// One failed try, and whether the next may fare better.
+struct Failure {
+    reason: String,
+    lasting: bool,
+}
+
+#[derive(Deserialize)]
+struct TokenReply {
+    status: TokenStatus,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TokenStatus {
+    token: String,
+    expiration_timestamp: Time,
+}
+
+impl TokenRequester {
+    pub(crate) fn new(root: kube::Client, namespace: &str, name: &str) -> Self {
+        Self { root, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// Tries four times, half a second apart at first, then twice as long each time. What
+    /// permissions forbid is not tried again.
+    pub(crate) async fn request(&self) -> Result<Token, TokenError> {
+        let mut pause = FIRST_PAUSE;
+        let mut tries = 1;
+        loop {
+            match self.try_once().await {
+                Ok(token) => return Ok(token),
+                Err(failure) if failure.lasting || tries == TRIES => {
+                    return Err(self.error(failure.reason));
+                }
+                Err(_) => {}
+            }
+            sleep(pause).await;
+            pause *= 2;
+            tries += 1;
+        }
+    }
+
+    /// An error that names this service account.
+    pub(crate) fn error(&self, reason: String) -> TokenError {
+        TokenError { namespace: self.namespace.clone(), name: self.name.clone(), reason }
+    }
+
+    async fn try_once(&self) -> Result<Token, Failure> {
+        self.ensure_account().await?;
+        let obtained = Instant::now();
+        let body = json!({
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": LIFE_SECONDS},
+        });
+        let path = format!("{}/{}/token", self.accounts(), self.name);
+        let reply = self.call(Method::POST, &path, Some(&body)).await?;
+        if !reply.status.is_success() {
+            return Err(refusal("request its token", "create serviceaccounts/token", &reply));
+        }
+        let reply: TokenReply = serde_json::from_slice(&reply.body)
+            .map_err(|e| Failure::passing(format!("the API server's reply has no token: {e}")))?;
+        let mut header = HeaderValue::from_str(&format!("Bearer {}", reply.status.token))
+            .map_err(|_| Failure::passing("the token is no valid header".to_owned()))?;
+        header.set_sensitive(true);
+        let life = life(&reply.status.expiration_timestamp, SystemTime::now());
+        Ok(Token { header, obtained, life })
+    }
+
+    /// Creates the account unless it is there. Another replica may be faster (409); a missing
+    /// namespace (404) is waited for by trying again, since the root identity may not create
+    /// namespaces.
+    async fn ensure_account(&self) -> Result<(), Failure> {
+        let path = format!("{}/{}", self.accounts(), self.name);
+        let found = self.call(Method::GET, &path, None).await?;
+        if found.status.is_success() {
+            return Ok(());
+        }
+        if found.status != StatusCode::NOT_FOUND {
+            return Err(refusal("look for it", "get serviceaccounts", &found));
+        }
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": self.name, "namespace": self.namespace},
+        });
+        let created = self.call(Method::POST, &self.accounts(), Some(&body)).await?;
+        match created.status {
+            StatusCode::CONFLICT => {
+                let found = self.call(Method::GET, &path, None).await?;
+                if found.status.is_success() {
+                    Ok(())
+                } else {
+                    Err(refusal("look for it again", "get serviceaccounts", &found))
+                }
+            }
+            StatusCode::NOT_FOUND => {
+                Err(Failure::passing(format!("namespace {:?} does not exist yet", self.namespace)))
+            }
+            status if status.is_success() => {
+                info!(namespace = self.namespace, name = self.name, "Created service account");
+                Ok(())
+            }
+            _ => Err(refusal("create it", "create serviceaccounts", &created)),
+        }
+    }
+
+    fn accounts(&self) -> String {
+        format!("/api/v1/namespaces/{}/serviceaccounts", self.namespace)
+    }
+
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer, Failure> {
+        let body = body.map_or_else(Body::empty, |json| json.to_string().into_bytes().into());
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::ACCEPT, "application/json")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body)
+            .map_err(|e| Failure { reason: e.to_string(), lasting: true })?;
+        answer(&self.root, request, CALL_TIMEOUT).await.map_err(|e| Failure::passing(e.to_string()))
+    }
+}
+
+impl Failure {
+    fn passing(reason: String) -> Self {
+        Self { reason, lasting: false }
+    }
+}
+
+/// Words for a status that is no success, with the permission to grant where that is what is
+/// missing.
+fn refusal(what: &str, permission: &str, reply: &Answer) -> Failure {
+    let status = reply.status;
+    let message = serde_json::from_slice::<Value>(&reply.body)
+        .ok()
+        .and_then(|v| Some(v.get("message")?.as_str()?.to_owned()))
+        .unwrap_or_default();
+    let lasting = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    let hint = if lasting {
+        format!("; allow the identity of --kubeconfig to {permission} there (RBAC)")
+    } else {
+        String::new()
+    };
+    Failure { reason: format!("cannot {what}: {status}: {message}{hint}"), lasting }
+}
+
+/// Life of a token that ends at `end`, counted from now.
+fn life(end: &Time, now: SystemTime) -> Duration {
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let end = Duration::from_secs(u64::try_from(end.0.as_second()).unwrap_or(0));
+    end.saturating_sub(now).max(LIFE_MIN)
+}

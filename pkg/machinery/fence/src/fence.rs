@@ -1,0 +1,129 @@
+//! The switch: no write leaves this process once its lease may have run out
+//! (`rule:fence-closes-before-the-lease-ends`).
+//!
+//! The elector is its only writer: it opens the fence from the start of each renewal and closes it
+//! when leadership ends. Every client with a fence reads it when a request leaves. One atomic and
+//! one clock reading; nothing to lock, so it holds with every runtime wedged.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::boot_clock::BootInstant;
+
+const CLOSED: u64 = 0;
+const ALWAYS: u64 = u64::MAX;
+
+/// A write was refused because this process does not hold the lease, or may not hold it any more.
+/// Nothing was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot send a write without the leader lease, which is not held or is about to expire")]
+pub struct Fenced;
+
+/// Shared switch for writes. Clones are the same switch.
+#[derive(Clone, Debug)]
+pub struct Fence {
+    /// Nanoseconds since boot at which writes stop, or one of the two constants above.
+    until: Arc<AtomicU64>,
+}
+
+impl Fence {
+    /// A fence that never stops a write: for `--leader-elect=false`.
+    pub fn always_open() -> Self {
+        Self::from_raw(ALWAYS)
+    }
+
+    /// A fence that stops every write until it is opened: the state of a candidate.
+    pub fn closed() -> Self {
+        Self::from_raw(CLOSED)
+    }
+
+    fn from_raw(until: u64) -> Self {
+        Self { until: Arc::new(AtomicU64::new(until)) }
+    }
+
+    /// Lets writes pass until `length` after `from`, in place of what was set before.
+    pub fn open_for(&self, from: BootInstant, length: Duration) {
+        // The two marks stay out of reach of a computed moment.
+        let until = from.saturating_add(length).as_nanos().clamp(CLOSED + 1, ALWAYS - 1);
+        self.until.store(until, Ordering::Release);
+    }
+
+    /// Stops every write from now on.
+    pub fn close(&self) {
+        self.until.store(CLOSED, Ordering::Release);
+    }
+
+    /// Time in which a write may still be sent and carried out: zero when the fence is closed,
+    /// [`Duration::MAX`] when it never closes. The lease itself lasts longer, by the margin that
+    /// the elector keeps for what is on its way.
+    pub fn remaining(&self) -> Duration {
+        match self.until.load(Ordering::Acquire) {
+            ALWAYS => Duration::MAX,
+            CLOSED => Duration::ZERO,
+            until => BootInstant::from_nanos(until).saturating_since(BootInstant::now()),
+        }
+    }
+
+    /// Whether a write may leave now.
+    ///
+    /// # Errors
+    /// The fence is closed; nothing may be sent.
+    pub fn check(&self) -> Result<(), Fenced> {
+        if self.remaining().is_zero() { Err(Fenced) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn a_fresh_candidate_may_not_write() {
+        let fence = Fence::closed();
+        assert_eq!(fence.check(), Err(Fenced));
+        assert_eq!(fence.remaining(), Duration::ZERO);
+    }
+
+    #[test]
+    fn without_leader_election_every_write_passes() {
+        let fence = Fence::always_open();
+        assert_eq!(fence.check(), Ok(()));
+        assert_eq!(fence.remaining(), Duration::MAX);
+    }
+
+    #[test]
+    fn writes_pass_until_the_end_of_the_renewed_time_and_not_after() {
+        let fence = Fence::closed();
+        fence.open_for(BootInstant::now(), LONG);
+        assert_eq!(fence.check(), Ok(()));
+
+        let an_hour_ago = BootInstant::from_nanos(1);
+        fence.open_for(an_hour_ago, Duration::from_nanos(1));
+        assert_eq!(fence.check(), Err(Fenced));
+    }
+
+    #[test]
+    fn what_remains_is_counted_from_the_start_of_the_renewal() {
+        let fence = Fence::closed();
+        let now = BootInstant::now();
+        fence.open_for(now, LONG);
+        let left = fence.remaining();
+        assert!(left <= LONG && left + Duration::from_secs(60) > LONG, "{left:?}");
+
+        // Opened again for less: the last word counts.
+        fence.open_for(now, LONG / 2);
+        assert!(fence.remaining() <= LONG / 2);
+    }
+
+    #[test]
+    fn closing_stops_every_clone_at_once() {
+        let fence = Fence::closed();
+        let seen_by_a_client = fence.clone();
+        fence.open_for(BootInstant::now(), LONG);
+        fence.close();
+        assert_eq!(seen_by_a_client.check(), Err(Fenced));
+    }
+}

@@ -1,0 +1,173 @@
+//! The `Status` object in which the API server words a refusal, read from JSON or protobuf.
+//!
+//! A proxy or gateway on the way may answer with anything, and may even send a `Status` of its own:
+//! who concludes something from a refusal looks at [`Status::reason`] and [`Status::details`], not
+//! at the code of the answer alone.
+
+use model::protobuf::{Fields, Malformed, Value};
+use serde::Deserialize;
+
+/// How every object in protobuf begins; `runtime.Unknown` follows.
+const MAGIC: &[u8] = b"k8s\0";
+
+/// A refusal in the server's own words. Fields that the server left out are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Status {
+    /// The HTTP status once more.
+    pub code: u16,
+    /// One word for programs: `NotFound`, `Conflict`, `Expired`, …
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+    /// What it is about.
+    pub details: Details,
+}
+
+/// What a [`Status`] is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Details {
+    /// Name of the object.
+    pub name: String,
+    /// API group of the resource; empty for the core group.
+    pub group: String,
+    /// The resource in its plural, as `nodes`, unlike what the name of the field says.
+    pub kind: String,
+    /// UID of the object, when the server knows it.
+    pub uid: String,
+    /// More about it, one entry for each field of the object that was refused.
+    #[serde(deserialize_with = "null_is_empty")]
+    pub causes: Vec<Cause>,
+    /// When to come back, in seconds; 0 when the server does not say.
+    #[serde(rename = "retryAfterSeconds")]
+    pub retry_after_seconds: u32,
+}
+
+/// One reason among several for a refusal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Cause {
+    /// One word for programs.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+    /// Path of the refused field.
+    pub field: String,
+}
+
+impl Status {
+    /// Reads the body of an answer, whichever way it is written. `None` when it is no `Status`:
+    /// then something other than the API server wrote it.
+    pub fn read(body: &[u8]) -> Option<Self> {
+        match body.strip_prefix(MAGIC) {
+            Some(unknown) => from_envelope(unknown).ok().flatten(),
+            None => from_json(body),
+        }
+    }
+
+    /// Reads the protobuf message of a `Status`, without the envelope that an answer has.
+    ///
+    /// # Errors
+    /// The bytes are no such message.
+    pub fn from_protobuf(message: &[u8]) -> Result<Self, Malformed> {
+        let mut status = Self::default();
+        for field in Fields::of(message) {
+            let field = field?;
+            match (field.number, field.value) {
+                (3, _) => field.text()?.clone_into(&mut status.message),
+                (4, _) => field.text()?.clone_into(&mut status.reason),
+                (5, _) => status.details = Details::from_protobuf(field.bytes()?)?,
+                (6, Value::Varint(code)) => status.code = u16::try_from(code).unwrap_or(u16::MAX),
+                _ => {}
+            }
+        }
+        Ok(status)
+    }
+
+    /// The server says that the object `name` of `resource` (plural, as `nodes`) does not exist. A
+    /// gateway's 404, or one about something else, says nothing about that object
+    /// (`rule:not-found-names-the-object`).
+    pub fn says_not_found(&self, resource: &str, name: &str) -> bool {
+        self.reason == "NotFound" && self.details.kind == resource && self.details.name == name
+    }
+}
+
+impl Details {
+    fn from_protobuf(message: &[u8]) -> Result<Self, Malformed> {
+        let mut details = Self::default();
+        for field in Fields::of(message) {
+            let field = field?;
+            match (field.number, field.value) {
+                (1, _) => field.text()?.clone_into(&mut details.name),
+                (2, _) => field.text()?.clone_into(&mut details.group),
+                (3, _) => field.text()?.clone_into(&mut details.kind),
+                (4, _) => details.causes.push(Cause::from_protobuf(field.bytes()?)?),
+                (5, Value::Varint(seconds)) => {
+                    details.retry_after_seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
+                }
+                (6, _) => field.text()?.clone_into(&mut details.uid),
+                _ => {}
+            }
+        }
+        Ok(details)
+    }
+}
+
+impl Cause {
+    fn from_protobuf(message: &[u8]) -> Result<Self, Malformed> {
+        let mut cause = Self::default();
+        for field in Fields::of(message) {
+            let field = field?;
+            match field.number {
+                1 => field.text()?.clone_into(&mut cause.reason),
+                2 => field.text()?.clone_into(&mut cause.message),
+                3 => field.text()?.clone_into(&mut cause.field),
+                _ => {}
+            }
+        }
+        Ok(cause)
+    }
+}
+
+fn null_is_empty<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Cause>, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+fn from_json(body: &[u8]) -> Option<Status> {
+    #[derive(Deserialize)]
+    struct Object {
+        kind: String,
+        #[serde(flatten)]
+        status: Status,
+    }
+    let object: Object = serde_json::from_slice(body).ok()?;
+    (object.kind == "Status").then_some(object.status)
+}
+
+/// `runtime.Unknown`: its type is field 1, in which the kind is field 2; the object is field 2.
+fn from_envelope(unknown: &[u8]) -> Result<Option<Status>, Malformed> {
+    let (mut kind, mut object) = ("", None);
+    for field in Fields::of(unknown) {
+        let field = field?;
+        match field.number {
+            1 => {
+                for field in Fields::of(field.bytes()?) {
+                    let field = field?;
+                    if field.number == 2 {
+                        kind = field.text()?;
+                    }
+                }
+            }
+            2 => object = Some(field.bytes()?),
+            _ => {}
+        }
+    }
+    match object {
+        Some(object) if kind == "Status" => Status::from_protobuf(object).map(Some),
+        _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests;
