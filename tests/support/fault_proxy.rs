@@ -25,19 +25,24 @@
 //! | `past` | answers from an earlier state |
 //! | `listener`, `freeze`, `upstream` | the connections on both sides |
 //! | `state` | what the connections share |
+//! | `wire` | JSON or protobuf, pages or streams: what of the client's wishes is granted |
+//! | `encoding`, `protobuf` | both forms of what is made up or looked into |
 //! | `recorder` | what was asked and what became of it |
 
 mod canned;
+mod encoding;
 mod exchange;
 mod freeze;
 mod listener;
 mod matching;
 mod past;
+mod protobuf;
 mod recorder;
 mod rules;
 mod state;
 mod streams;
 mod upstream;
+mod wire;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,6 +55,7 @@ pub use past::Past;
 pub use recorder::{NodePatch, Outcome, Recorded};
 pub use rules::{Cut, Fault, Hold, On, Rule};
 pub use streams::Watches;
+pub use wire::Wire;
 
 use crate::ControlPlane;
 use state::State;
@@ -67,10 +73,15 @@ pub struct FaultProxy {
 impl FaultProxy {
     /// Starts a proxy in front of `plane` that authenticates as this user.
     pub async fn start(plane: &ControlPlane, user: &str, groups: &[&str]) -> Self {
+        Self::start_with(Wire::ProtobufStreamed, plane, user, groups).await
+    }
+
+    /// As [`Self::start`], in front of a server that has objects travel in this way.
+    pub async fn start_with(wire: Wire, plane: &ControlPlane, user: &str, groups: &[&str]) -> Self {
         crate::control_plane::install_crypto_provider();
         let identity = plane.ca().client(user, groups).expect("a certificate can be made");
         let upstream = Upstream::new(plane.url(), plane.ca(), &identity);
-        let state = Arc::new(State::new(upstream.expect("TLS can be set up")));
+        let state = Arc::new(State::new(upstream.expect("TLS can be set up"), wire));
         let stop = CancellationToken::new();
         let certificate = plane.ca().server().expect("a certificate can be made");
         let port = listener::start(Arc::clone(&state), certificate, stop.clone()).await;

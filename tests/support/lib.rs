@@ -59,7 +59,7 @@ pub mod watchdog;
 
 pub use cluster::{Cluster, cluster};
 pub use control_plane::{ControlPlane, Options as ControlPlaneOptions};
-pub use fault_proxy::{Cut, Fault, FaultProxy, Match};
+pub use fault_proxy::{Cut, Fault, FaultProxy, Match, Wire};
 pub use history::{assert_never_shared, assert_patches_never_share};
 pub use manager::Manager;
 pub use nodes::{create_nodes, delete_nodes, mk_node};

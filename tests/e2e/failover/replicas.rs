@@ -1,12 +1,14 @@
 //! Two processes of the product, each behind a proxy of its own, so that every PATCH has a sender.
 
+use std::array::IntoIter;
 use std::collections::HashMap;
+use std::iter::Cycle;
 use std::time::Duration;
 
 use futures::future::select_all;
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::NodePatch;
-use tests::{Cluster, FaultProxy, Manager};
+use tests::{Cluster, FaultProxy, Manager, Wire};
 
 /// How a leader ends.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +23,8 @@ pub(crate) enum End {
 pub(crate) struct Replicas<'a> {
     cluster: &'a Cluster,
     args: &'a str,
+    /// Of the next processes, one after the other.
+    wires: Cycle<IntoIter<Wire, 3>>,
     running: Vec<Replica>,
     ended: Vec<FaultProxy>,
 }
@@ -32,9 +36,12 @@ struct Replica {
 
 impl<'a> Replicas<'a> {
     pub(crate) async fn start(cluster: &'a Cluster, args: &'a str) -> Self {
-        let running =
-            vec![Replica::start(cluster, args).await, Replica::start(cluster, args).await];
-        Self { cluster, args, running, ended: Vec::new() }
+        let mut wires = Wire::ALL.into_iter().cycle();
+        let mut running = Vec::new();
+        for wire in wires.by_ref().take(2) {
+            running.push(Replica::start(cluster, args, wire).await);
+        }
+        Self { cluster, args, wires, running, ended: Vec::new() }
     }
 
     /// Waits until one of them leads, and says which.
@@ -57,7 +64,8 @@ impl<'a> Replicas<'a> {
         if matches!(how, End::Terminate) {
             assert!(status.success(), "a requested stop ends with 0, not {status}");
         }
-        let next = Replica::start(self.cluster, self.args).await;
+        let wire = self.wires.next().expect("it cycles");
+        let next = Replica::start(self.cluster, self.args, wire).await;
         let Replica { proxy, .. } = std::mem::replace(&mut self.running[leader], next);
         let patches = proxy.node_patches();
         self.ended.push(proxy);
@@ -93,8 +101,8 @@ fn same_block_each_time(patches: Vec<NodePatch>) -> Vec<NodePatch> {
 }
 
 impl Replica {
-    async fn start(cluster: &Cluster, args: &str) -> Self {
-        let proxy = FaultProxy::start(cluster, MANAGER_USER, &[]).await;
+    async fn start(cluster: &Cluster, args: &str, wire: Wire) -> Self {
+        let proxy = FaultProxy::start_with(wire, cluster, MANAGER_USER, &[]).await;
         let manager = Manager::with_kubeconfig(proxy.kubeconfig())
             .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true"])
             .args(["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s"])

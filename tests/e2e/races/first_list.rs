@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tests::nodes::names;
-use tests::{Fault, Match, create_nodes, mk_node};
+use tests::{Match, Wire, create_nodes, mk_node};
 
 use crate::scene::{Scene, launch};
 
@@ -26,7 +26,13 @@ async fn nothing_before(scene: &Scene, hold: tests::fault_proxy::Hold) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_patch_leaves_before_the_list_is_answered() {
-    let scene = Scene::set().await;
+    for wire in Wire::ALL {
+        list_is_awaited(wire).await;
+    }
+}
+
+async fn list_is_awaited(wire: Wire) {
+    let scene = Scene::set_on(wire).await;
     create_nodes(&scene.client, names("new", 20).map(mk_node)).await;
     let held = (0..20).map(|i| mk_node(format!("held-{i}")).cidr(&format!("10.0.{i}.0/24")));
     create_nodes(&scene.client, held).await;
@@ -41,15 +47,17 @@ async fn no_patch_leaves_before_the_list_is_answered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_patch_leaves_before_the_last_page_of_the_list_is_there() {
-    let scene = Scene::set().await;
+    for wire in [Wire::ProtobufPages, Wire::JsonPages] {
+        last_page_is_awaited(wire).await;
+    }
+}
+
+async fn last_page_is_awaited(wire: Wire) {
+    let scene = Scene::set_on(wire).await;
     // The first page of 500 is full of Nodes that want a block, the second knows what is taken.
     create_nodes(&scene.client, names("a", 500).map(mk_node)).await;
     let held = (0..20).map(|i| mk_node(format!("z-{i}")).cidr(&format!("10.0.0.{i}/32")));
     create_nodes(&scene.client, held).await;
-    scene
-        .proxy
-        .on(Match::any().and(tests::fault_proxy::Request::is_watch_list))
-        .then(Fault::status(400));
     let hold = scene.proxy.on(Match::node_lists().query_contains("continue=")).hold();
     let manager = launch(
         &scene.proxy,

@@ -10,7 +10,7 @@ use kube::{Api, Client};
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::{NodePatch, Recorded};
 use tests::nodes::delete_node;
-use tests::{Cluster, FaultProxy, Manager, Match, Observer, cluster, mk_node, poll};
+use tests::{Cluster, FaultProxy, Manager, Match, Observer, Wire, cluster, mk_node, poll};
 use tests::{assert_never_shared, assert_patches_never_share};
 
 /// Timings that keep tests short.
@@ -27,17 +27,23 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
+    /// One of the ways that objects travel, and for this test always the same.
     pub(crate) async fn set() -> Self {
+        Self::set_on(Wire::of_this_test()).await
+    }
+
+    pub(crate) async fn set_on(wire: Wire) -> Self {
+        eprintln!("{wire:?}"); // shown when the test fails
         let cluster = cluster().await;
         let client = cluster.client().await;
         let nodes = Observer::start(&client).await;
-        let proxy = FaultProxy::start(&cluster, MANAGER_USER, &[]).await;
+        let proxy = FaultProxy::start_with(wire, &cluster, MANAGER_USER, &[]).await;
         Self { proxy, nodes, client, cluster }
     }
 
     /// Another way to the same cluster, so that two processes can be told apart.
     pub(crate) async fn another_proxy(&self) -> FaultProxy {
-        FaultProxy::start(&self.cluster, MANAGER_USER, &[]).await
+        FaultProxy::start_with(Wire::of_this_test(), &self.cluster, MANAGER_USER, &[]).await
     }
 
     /// The product without leader election, ready to work.
@@ -127,6 +133,9 @@ impl Scene {
             let one = proxy.node_patches();
             assert_retries_repeat(&one, foreign);
             patches.extend(one);
+        }
+        for list in self.proxy.requests_like(&Match::node_lists()) {
+            assert!(list.request.wants_protobuf(), "{list:?}");
         }
         let history = self.nodes.history();
         assert_never_shared(&history, foreign);

@@ -3,7 +3,7 @@
 
 use tests::fault_proxy::Watches;
 use tests::nodes::delete_node;
-use tests::{Fault, Manager, Match};
+use tests::{Fault, Manager, Match, Wire};
 
 use crate::scene::{Scene, settled, until_used};
 
@@ -11,8 +11,8 @@ const NODES: &str = "/api/v1/nodes";
 
 /// One block, held by `a`, wanted by `b`: whether `b` gets it shows whether the end of `a` is
 /// known.
-async fn one_block() -> (Scene, Manager) {
-    let scene = Scene::set().await;
+async fn one_block(wire: Wire) -> (Scene, Manager) {
+    let scene = Scene::set_on(wire).await;
     let manager = scene.start("--cluster-cidr=10.0.0.0/24").await;
     scene.add("a").await;
     scene.starves("b").await;
@@ -24,9 +24,15 @@ async fn settled_but_b(manager: &Manager) {
     manager.until_metric("node_ipam_pending_nodes", &[], |nodes| (nodes - 1.0).abs() < 0.1).await;
 }
 
-/// `a` goes while nobody watches.
+/// `a` goes while nobody watches, on every wire.
 async fn gap(break_off: impl Fn(&Watches), reopening: Match) {
-    let (scene, _manager) = one_block().await;
+    for wire in Wire::ALL {
+        one_gap(wire, &break_off, reopening.clone()).await;
+    }
+}
+
+async fn one_gap(wire: Wire, break_off: impl Fn(&Watches), reopening: Match) {
+    let (scene, _manager) = one_block(wire).await;
     let hold = scene.proxy.on(reopening).hold();
     let watches = scene.proxy.watches(NODES);
     assert_eq!(watches.count(), 1, "one watch serves all");
@@ -61,7 +67,13 @@ async fn after_an_error_410_in_the_watch_the_relist_shows_who_is_gone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_410_at_the_opening_of_the_watch_the_relist_shows_who_is_gone() {
-    let (scene, _manager) = one_block().await;
+    for wire in Wire::ALL {
+        expired_at_the_opening(wire).await;
+    }
+}
+
+async fn expired_at_the_opening(wire: Wire) {
+    let (scene, _manager) = one_block(wire).await;
     let expired = scene.proxy.on(continued_watch()).times(1).then(Fault::status(410));
     let hold = scene.proxy.on(Match::node_lists()).hold();
     scene.proxy.watches(NODES).close();
@@ -75,7 +87,13 @@ async fn after_a_410_at_the_opening_of_the_watch_the_relist_shows_who_is_gone() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relist_answered_from_the_past_frees_no_block() {
-    let scene = Scene::set().await;
+    for wire in Wire::ALL {
+        relist_from_the_past(wire).await;
+    }
+}
+
+async fn relist_from_the_past(wire: Wire) {
+    let scene = Scene::set_on(wire).await;
     let manager = scene.start("--cluster-cidr=10.0.0.0/23").await;
     let empty = scene.proxy.snapshot(NODES).await;
     let held = scene.add("a").await;

@@ -9,6 +9,7 @@ use http::Request;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
+use tests::fault_proxy::Canned;
 use tests::{Fault, Match, delete_nodes, mk_node};
 use tokio::time::timeout;
 
@@ -104,6 +105,26 @@ async fn an_expired_watch_says_410_and_ends() {
     let (head, status) =
         get(&scene.client, "/api/v1/nodes?watch=true&resourceVersion=1").await.unwrap();
     assert_eq!((head.status.as_u16(), &status["reason"]), (410, &json!("Expired")));
+}
+
+/// The server's own words, against which the product's decoder is proven.
+#[tokio::test]
+async fn a_made_up_status_in_protobuf_is_byte_for_byte_what_the_server_would_send() {
+    let scene = Scene::set(Http::Two).await;
+    let ask = async || {
+        let request = Request::get("/api/v1/nodes/none")
+            .header("accept", "application/vnd.kubernetes.protobuf")
+            .body(Body::empty());
+        let answer = scene.client.send(request.unwrap()).await.unwrap();
+        let kind = answer.headers()["content-type"].clone();
+        (kind, answer.into_body().collect_bytes().await.unwrap())
+    };
+    let real = ask().await;
+    let made_up = Canned::status(404)
+        .because("NotFound", "nodes \"none\" not found")
+        .details(json!({"name": "none", "kind": "nodes"}));
+    scene.proxy.on(Match::node_gets()).times(1).then(Fault::Answer(made_up));
+    assert_eq!(ask().await, real);
 }
 
 #[tokio::test]

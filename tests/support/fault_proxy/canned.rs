@@ -4,6 +4,8 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use serde_json::{Value, json};
 
+use super::encoding::Encoding;
+
 /// A made-up answer: a `Status` object with this code.
 #[derive(Debug, Clone)]
 pub struct Canned {
@@ -58,23 +60,15 @@ impl Canned {
         self
     }
 
-    /// The Status object.
-    pub(super) fn body(&self) -> &Value {
-        &self.body
+    /// As an event of a watch.
+    pub(super) fn event(&self, encoding: Encoding) -> Bytes {
+        encoding.error(&self.body)
     }
 
-    pub(super) fn response(&self) -> Response<Bytes> {
-        let mut response = json_response(&self.body);
+    pub(super) fn response(&self, encoding: Encoding) -> Response<Bytes> {
+        let mut response = encoding.response(encoding.status(&self.body));
         *response.status_mut() = self.status;
         response.headers_mut().extend(self.headers.iter().cloned());
         response
     }
-}
-
-/// 200 with a JSON body.
-pub(super) fn json_response(body: &Value) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from(body.to_string()));
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
 }

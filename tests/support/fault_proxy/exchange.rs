@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::canned::Canned;
+use super::encoding::Encoding;
 use super::matching::Request;
 use super::past::Past;
 use super::recorder::{Entry, Outcome};
@@ -31,7 +32,11 @@ pub(super) async fn answer(
     let request = read(request).await?;
     // In this order: who has awaited the use of a rule finds the request in the record.
     let entry = state.recorder.arrived(request.clone());
-    let fault = state.rules.take(&request);
+    let request = state.wire.granted(request);
+    let fault = match state.wire.refusal(&request) {
+        Some(refusal) => Fault::Answer(refusal),
+        None => state.rules.take(&request),
+    };
     // In a task of its own: what the server has begun goes on when the client hangs up, and the
     // record learns how it ended.
     tokio::spawn(async move {
@@ -79,7 +84,7 @@ impl Exchange {
             }
             Fault::Answer(canned) => {
                 self.never_sent();
-                Ok(whole(canned.response()))
+                Ok(whole(canned.response(self.asked_for())))
             }
             Fault::ReplaceAnswer(canned) => self.replaced(&canned).await,
             Fault::DelayBefore(time) => {
@@ -106,20 +111,21 @@ impl Exchange {
 
     async fn replaced(&self, canned: &Canned) -> anyhow::Result<Response<Body>> {
         self.forward().await?;
-        Ok(whole(canned.response()))
+        Ok(whole(canned.response(self.asked_for())))
     }
 
     async fn past(&self, past: &Past) -> anyhow::Result<Response<Body>> {
         if self.request.is_watch_list() {
             let upstream =
                 self.state.upstream.send(&past.watch_since(self.request.clone())).await?;
-            return Ok(self.stream(upstream, past.initial_events()));
+            let encoding = Encoding::of_answer(upstream.headers());
+            return Ok(self.stream(upstream, past.initial_events(encoding)));
         }
         if self.request.is_watch() {
             return self.forward().await;
         }
         self.never_sent();
-        Ok(whole(past.list()))
+        Ok(whole(past.list(self.asked_for())))
     }
 
     /// Sends it to the server; the server's answer, complete unless it is a watch.
@@ -137,7 +143,7 @@ impl Exchange {
         let (head, body) = upstream.into_parts();
         let body = body.collect().await.map(Collected::to_bytes);
         // The head alone says that it has taken effect.
-        self.settled(head.status.as_u16(), body.as_deref().unwrap_or_default());
+        self.settled(&head, body.as_deref().unwrap_or_default());
         let body = body?;
         Ok(whole(Response::from_parts(head, body)))
     }
@@ -146,16 +152,19 @@ impl Exchange {
         let (head, body) = upstream.into_parts();
         self.state.recorder.settled(self.entry, Some(head.status.as_u16()), None);
         let path = self.request.path.clone();
-        let events = self.state.streams.pass(path, prefix, body);
+        let encoding = Encoding::of_answer(&head.headers);
+        let events = self.state.streams.pass(path, prefix, body, encoding);
         with_body(head, StreamBody::new(events).boxed_unsync())
     }
 
-    fn settled(&self, status: u16, body: &[u8]) {
-        let version = (!self.request.method.is_safe())
-            .then(|| serde_json::from_slice::<serde_json::Value>(body).ok())
-            .flatten()
-            .and_then(|object| object["metadata"]["resourceVersion"].as_str()?.parse().ok());
-        self.state.recorder.settled(self.entry, Some(status), version);
+    fn settled(&self, head: &http::response::Parts, body: &[u8]) {
+        let read = || Encoding::of_answer(&head.headers).resource_version(body);
+        let version = (!self.request.method.is_safe()).then(read).flatten();
+        self.state.recorder.settled(self.entry, Some(head.status.as_u16()), version);
+    }
+
+    fn asked_for(&self) -> Encoding {
+        Encoding::asked_for(&self.request.headers)
     }
 
     fn never_sent(&self) {

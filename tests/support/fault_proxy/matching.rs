@@ -6,6 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, Method, header};
 
+use super::encoding::Encoding;
+
 /// A request as it arrived.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -48,6 +50,11 @@ impl Request {
     /// The client's name for itself; empty when it gives none.
     pub fn user_agent(&self) -> &str {
         self.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or("")
+    }
+
+    /// Whether it asks for protobuf before anything else.
+    pub fn wants_protobuf(&self) -> bool {
+        Encoding::asked_for(&self.headers) == Encoding::Protobuf
     }
 
     /// Whether it brings a bearer token.

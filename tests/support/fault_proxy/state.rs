@@ -7,6 +7,7 @@ use super::recorder::Recorder;
 use super::rules::Rules;
 use super::streams::Streams;
 use super::upstream::Upstream;
+use super::wire::Wire;
 
 pub(super) struct State {
     pub(super) rules: Rules,
@@ -14,16 +15,18 @@ pub(super) struct State {
     pub(super) streams: Streams,
     pub(super) freezer: Arc<Freezer>,
     pub(super) upstream: Upstream,
+    pub(super) wire: Wire,
 }
 
 impl State {
-    pub(super) fn new(upstream: Upstream) -> Self {
+    pub(super) fn new(upstream: Upstream, wire: Wire) -> Self {
         Self {
             rules: Rules::default(),
             recorder: Recorder::default(),
             streams: Streams::default(),
             freezer: Arc::default(),
             upstream,
+            wire,
         }
     }
 }

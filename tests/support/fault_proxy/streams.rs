@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::canned::Canned;
+use super::encoding::{Encoding, Events};
 
 /// The watches a proxy has open.
 #[derive(Default)]
@@ -86,11 +87,13 @@ impl Streams {
         path: String,
         prefix: VecDeque<Bytes>,
         upstream: Incoming,
+        encoding: Encoding,
     ) -> impl Stream<Item = anyhow::Result<Frame<Bytes>>> + Send + use<> {
         let (orders, inbox) = mpsc::unbounded_channel();
         self.0.lock().push(Open { path, orders });
+        let events = encoding.events();
         let watch =
-            Watch { prefix, upstream, inbox, stalled: false, at_line_end: true, ending: None };
+            Watch { prefix, upstream, inbox, encoding, events, stalled: false, ending: None };
         futures::stream::unfold(Some(watch), async |watch| {
             let mut watch = watch?;
             match watch.next().await {
@@ -108,8 +111,9 @@ struct Watch {
     upstream: Incoming,
     inbox: UnboundedReceiver<Order>,
     stalled: bool,
-    /// Whether what was passed on so far ends with a whole event.
-    at_line_end: bool,
+    encoding: Encoding,
+    /// What was passed on so far.
+    events: Events,
     /// An order to end, which waits for the end of the event under way.
     ending: Option<Order>,
 }
@@ -126,8 +130,10 @@ impl Watch {
         loop {
             match self.ending {
                 Some(Order::Cut) => return Next::Error(anyhow::anyhow!("cut by the test")),
-                Some(Order::Expire) if self.at_line_end => return Next::LastData(expired()),
-                Some(Order::Close) if self.at_line_end => return Next::End,
+                Some(Order::Expire) if self.events.at_end() => {
+                    return Next::LastData(Canned::status(410).event(self.encoding));
+                }
+                Some(Order::Close) if self.events.at_end() => return Next::End,
                 _ => {}
             }
             tokio::select! {
@@ -136,7 +142,7 @@ impl Watch {
                 order = self.inbox.recv() => self.obey(order.unwrap_or(Order::Cut)),
                 next = from_server(&mut self.prefix, &mut self.upstream), if !self.stalled => {
                     if let Next::Data(data) = &next {
-                        self.at_line_end = data.last().is_none_or(|byte| *byte == b'\n');
+                        self.events.pass(data);
                     }
                     return next;
                 }
@@ -171,9 +177,4 @@ async fn from_server(prefix: &mut VecDeque<Bytes>, upstream: &mut Incoming) -> N
             }
         }
     }
-}
-
-fn expired() -> Bytes {
-    let event = serde_json::json!({"type": "ERROR", "object": Canned::status(410).body()});
-    format!("{event}\n").into()
 }

@@ -50,19 +50,25 @@ impl Upstream {
         let mut forwarded = http::Request::new(Full::new(request.body.clone()));
         *forwarded.method_mut() = request.method.clone();
         *forwarded.uri_mut() = uri;
-        *forwarded.headers_mut() = as_json(end_to_end(request.headers.clone()));
+        *forwarded.headers_mut() = end_to_end(request.headers.clone());
         let http =
             if request.has_token() { &self.without_certificate } else { &self.with_certificate };
         Ok(http.request(forwarded).await?)
     }
 
     /// GET with the proxy's own identity.
-    pub(super) async fn get(&self, path: &str) -> anyhow::Result<Response<Incoming>> {
+    pub(super) async fn get(
+        &self,
+        path: &str,
+        query: String,
+        accept: &'static str,
+    ) -> anyhow::Result<Response<Incoming>> {
+        let accept = (header::ACCEPT, HeaderValue::from_static(accept));
         let request = Request {
             method: Method::GET,
             path: path.to_owned(),
-            query: String::new(),
-            headers: HeaderMap::new(),
+            query,
+            headers: HeaderMap::from_iter([accept]),
             body: Bytes::new(),
         };
         self.send(&request).await
@@ -80,16 +86,6 @@ pub(super) fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
         header::CONTENT_LENGTH,
     ] {
         headers.remove(name);
-    }
-    headers
-}
-
-/// The proxy reads and falsifies JSON only, so that is what it asks for; clients that would rather
-/// have protobuf are told by the answer's content type.
-fn as_json(mut headers: HeaderMap) -> HeaderMap {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    if accept.is_some_and(|accept| accept.contains("protobuf")) {
-        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     }
     headers
 }
