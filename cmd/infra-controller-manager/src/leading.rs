@@ -1,16 +1,21 @@
 //! Leader election as the process uses it: start it, wait for it, hear of its end.
 
+use std::sync::Arc;
+
 use anyhow::{Result, bail};
-use client::Clients;
-use election::{ElectionConfig, ElectionMetrics, Elector, Leadership, LeaseEvent};
+use client::{Clients, Profile};
+use election::{
+    Election, ElectionConfig, ElectionMetrics, Elector, Leadership, LeaseEvent, PredecessorCheck,
+};
 use events::{EventType, ObjectRef};
 use fence::Fence;
+use manager::Runner;
 use prometheus::Registry;
 use serving::{Endpoints, Health};
 
 use crate::process::{Events, Fatal};
 
-/// Starts the elector's threads and registers its health check.
+/// Starts the elector's threads and registers its health check. `runners` are what it will lead.
 pub(crate) fn spawn(
     config: ElectionConfig,
     clients: &Clients,
@@ -18,18 +23,41 @@ pub(crate) fn spawn(
     health: &Health,
     fence: Fence,
     events: &Events,
+    runners: Vec<Arc<dyn Runner>>,
 ) -> Result<Elector> {
     let (namespace, name) = (config.namespace.clone(), config.name.clone());
     let recorder = events.recorder.clone();
-    let told = move |event: LeaseEvent| {
-        let lease = ObjectRef::lease(&namespace, &name, &event.lease_uid);
-        recorder.event(lease, EventType::Normal, "LeaderElection", event.message);
-    };
-    let metrics = ElectionMetrics::new(registry)?;
-    let elector = election::spawn(config, clients.clone(), metrics, fence, told)?;
+    let elector = election::spawn(Election {
+        config,
+        clients: clients.clone(),
+        metrics: ElectionMetrics::new(registry)?,
+        fence,
+        on_event: Box::new(move |event: LeaseEvent| {
+            let lease = ObjectRef::lease(&namespace, &name, &event.lease_uid);
+            recorder.event(lease, EventType::Normal, "LeaderElection", event.message);
+        }),
+        may_have_predecessor: predecessor_check(clients, runners)?,
+    })?;
 
     health.add("leaderElection", Endpoints::ALL, elector.health_check());
     Ok(elector)
+}
+
+/// There may be a predecessor as soon as one of the controllers thinks so.
+fn predecessor_check(clients: &Clients, runners: Vec<Arc<dyn Runner>>) -> Result<PredecessorCheck> {
+    let client = clients.build(Profile::root("leader-election"))?;
+    Ok(Box::new(move || {
+        let (client, runners) = (client.clone(), runners.clone());
+        Box::pin(async move {
+            for runner in runners {
+                let answer = runner.may_have_predecessor(client.clone()).await;
+                if answer.map_err(|error| error.to_string())? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+    }))
 }
 
 /// Waits until this process leads; says whether it took over from a leader that may have died

@@ -91,7 +91,9 @@ pub async fn run(mut plan: Plan) -> Result<()> {
             alone(&options, plan, &shutdown, &draining).await
         }
         Some(config) => {
-            let elector = leading::spawn(config, &clients, &registry, &health, fence, &events)?;
+            let runners = plan.controllers.iter().map(|planned| planned.runner.clone()).collect();
+            let elector =
+                leading::spawn(config, &clients, &registry, &health, fence, &events, runners)?;
             led(&options, plan, elector, &shutdown, &draining).await
         }
     };

@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod absent_lease;
 mod command_line;
 mod events;
 mod identity;

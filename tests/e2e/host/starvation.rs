@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use client::{ClientOptions, Clients, Profile, RequestMetrics, Throttle, ThrottleMetrics};
-use election::{ElectionConfig, ElectionMetrics, Elector, Leadership, Released};
+use election::{Election, ElectionConfig, ElectionMetrics, Elector, Leadership, Released};
 use fence::Fence;
 use http::Request;
 use informer::{Informer, InformerMetrics};
@@ -82,7 +82,15 @@ async fn lead(load: &Load, clients: &Clients, registry: &Registry, fence: &Fence
     let metrics = ElectionMetrics::new(registry).unwrap();
     let elector = {
         let _inside = load.runtime().enter();
-        election::spawn(config, clients.clone(), metrics, fence.clone(), |_| ()).unwrap()
+        election::spawn(Election {
+            config,
+            clients: clients.clone(),
+            metrics,
+            fence: fence.clone(),
+            on_event: Box::new(|_| ()),
+            may_have_predecessor: Box::new(|| Box::pin(async { Ok(false) })),
+        })
+        .unwrap()
     };
     let leads = |state: &Leadership| matches!(state, Leadership::Leading { .. });
     let mut leadership = elector.leadership();

@@ -19,6 +19,7 @@ use crate::api::NodeApi;
 use crate::flags::FLAGS;
 use crate::metrics::IpamMetrics;
 use crate::options::{Judged, Options, judge};
+use crate::predecessor;
 use crate::reconciler::Reconciler;
 
 /// Per Node, for ever (`node-ipam.md` 1.2).
@@ -82,6 +83,13 @@ impl Runner for Allocation {
 
     fn event_component(&self) -> &'static str {
         "cidrAllocator"
+    }
+
+    fn may_have_predecessor(
+        &self,
+        client: kube::Client,
+    ) -> BoxFuture<'static, Result<bool, Failure>> {
+        Box::pin(predecessor::has_assigned(client))
     }
 
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {

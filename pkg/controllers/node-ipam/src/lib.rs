@@ -12,6 +12,7 @@ pub mod flags;
 pub mod metrics;
 pub mod options;
 pub mod patch;
+mod predecessor;
 pub mod reconciler;
 
 pub use controller::NodeIpam;

@@ -1,20 +1,20 @@
-//! The loop of one candidate: acquire, renew until lost, release (`host.md 3.2`, 3.3).
+//! The loop of one candidate: acquire, renew until lost, release.
 //!
 //! Run by [`crate::thread`] on the lease thread. The rules of the record are in [`crate::record`];
 //! here is when to call the server and what an answer, or none, means:
 //!
-//! - *Acquire* tries at once, then after pauses of `retry_period × [1, 2.2)`.
+//! - *Acquire* tries at once, then as `standby_pause` says.
 //! - *Renew* starts every `retry_period`. It first replaces the Lease as it remembers it (one
 //!   request); if that fails for any reason it reads and replaces.
 //! - Leadership is lost when another holder is seen, or `renew_deadline` after the *start* of the
-//!   last write that succeeded. client-go counts from the start of the failing round instead,
-//!   one `retry_period` later; ours leaves a frozen server's leader that much earlier.
+//!   last write that succeeded (rule:lease-rights-count-from-the-start-of-a-write).
 //! - A write without an answer may have happened. Its consequences are bound to the moment it
 //!   left, never to the moment something was heard of it.
 //! - A candidate that lost never campaigns again: the process ends.
 
 use std::future::{Future, pending};
 use std::sync::Arc;
+use std::time::Duration;
 
 use fence::Fence;
 use jiff::Timestamp;
@@ -23,16 +23,16 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tracing::{debug, info};
 
-use crate::LOGGER;
 use crate::config::ElectionConfig;
 use crate::leadership::{Leadership, LeaseEvent, Released};
-use crate::metrics::Meters;
+use crate::metrics::LeaseMetrics;
+use crate::predecessor::PredecessorCheck;
 use crate::record::{LeaseRecord, Observed, Standing};
 use crate::store::{LeaseStore, StoreError};
 use crate::term::{Moment, Term};
 
-mod passage;
 mod release;
+mod transitions;
 
 /// What the owner of the process wants of the elector.
 pub(crate) enum Order {
@@ -43,13 +43,14 @@ pub(crate) enum Order {
 }
 
 /// What the elector shares with the rest of the process.
-pub(crate) struct Ties {
+pub(crate) struct Shared {
     pub(crate) term: Arc<Term>,
     pub(crate) fence: Fence,
     pub(crate) status: watch::Sender<Leadership>,
-    pub(crate) meters: Meters,
+    pub(crate) metrics: LeaseMetrics,
     pub(crate) on_event: Box<dyn Fn(LeaseEvent) + Send + Sync>,
-    /// Uniform in `[0, 1)`: the jitter of the acquire pauses.
+    pub(crate) may_have_predecessor: PredecessorCheck,
+    /// Uniform in `[0, 1)`: the jitter of the pauses of a standby.
     pub(crate) draw: Box<dyn Fn() -> f64 + Send + Sync>,
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct Ties {
 pub(crate) struct Candidate<S> {
     config: ElectionConfig,
     store: S,
-    ties: Ties,
+    shared: Shared,
     observed: Observed,
     /// A write of ours was sent and may have made us the holder; whether it took over an
     /// expired record. `None` when we are certainly not the holder.
@@ -66,8 +67,10 @@ pub(crate) struct Candidate<S> {
     lease: Option<Lease>,
     /// `metadata.uid` of the Lease last written, for events.
     uid: Option<String>,
-    /// The last complaint, so that an outage is told once and not at every try.
-    complaint: Option<StoreError>,
+    /// The failure last warned about and when: an outage is not told at every try.
+    reported: Option<(StoreError, Instant)>,
+    /// A leader may believe in the Lease that is gone: do not ask again.
+    has_predecessor: bool,
 }
 
 /// Outcome of one try to renew that got its answers.
@@ -77,9 +80,18 @@ enum Renewal {
 }
 
 impl<S: LeaseStore> Candidate<S> {
-    pub(crate) fn new(config: ElectionConfig, store: S, ties: Ties) -> Self {
-        let observed = Observed::default();
-        Self { config, store, ties, observed, claim: None, lease: None, uid: None, complaint: None }
+    pub(crate) fn new(config: ElectionConfig, store: S, shared: Shared) -> Self {
+        Self {
+            config,
+            store,
+            shared,
+            observed: Observed::default(),
+            claim: None,
+            lease: None,
+            uid: None,
+            reported: None,
+            has_predecessor: false,
+        }
     }
 
     /// Campaigns and leads until the lease is lost or `orders` says otherwise. A dropped
@@ -94,7 +106,7 @@ impl<S: LeaseStore> Candidate<S> {
             Order::Release(reply) => {
                 let outcome = self.release().await;
                 if reply.send(outcome).is_err() {
-                    debug!(logger = LOGGER, "Nobody waits for the release of the lease");
+                    debug!("Nobody waits for the release of the lease");
                 }
             }
             Order::Abandon => self.abandon(),
@@ -111,15 +123,25 @@ impl<S: LeaseStore> Candidate<S> {
     }
 
     async fn acquire(&mut self) -> (Moment, bool) {
-        let (lease, identity) = (self.config.lease_key(), &self.config.identity);
-        info!(logger = LOGGER, lease, identity, "Attempting to acquire leader lease...");
+        info!(identity = self.config.identity, "Attempting to acquire leader lease...");
         loop {
             match self.try_acquire().await {
                 Ok(Some(taken)) => return taken,
-                Ok(None) => self.complaint = None,
-                Err(err) => self.complain(err),
+                Ok(None) => self.reported = None,
+                Err(err) => self.report(err),
             }
-            sleep(self.config.acquire_pause((self.ties.draw)())).await;
+            sleep(self.standby_pause()).await;
+        }
+    }
+
+    /// Never past the moment at which the lease can be taken over.
+    fn standby_pause(&self) -> Duration {
+        let pause = self.config.standby_pause((self.shared.draw)());
+        let expiry = self.observed.expiry(self.config.lease_duration);
+        let left = expiry.map(|at| at.saturating_duration_since(Instant::now()));
+        match left {
+            Some(left) if !left.is_zero() => pause.min(left),
+            _ => pause,
         }
     }
 
@@ -133,7 +155,8 @@ impl<S: LeaseStore> Candidate<S> {
                 self.follow(holder);
                 return Ok(None);
             }
-            Standing::Free => false,
+            Standing::Absent if self.may_have_predecessor(deadline).await => return Ok(None),
+            Standing::Absent | Standing::Free => false,
             Standing::Expired { .. } => true,
             // The answer of our own write was lost; what it took over is what counts.
             Standing::Ours => self.claim.unwrap_or(true),
@@ -165,7 +188,7 @@ impl<S: LeaseStore> Candidate<S> {
                 }
                 Ok(Renewal::Taken { holder }) => return format!("{holder:?} holds the lease"),
                 Err(err) => {
-                    debug!(logger = LOGGER, %err, "Lease was not renewed, trying again");
+                    debug!(%err, "Lease was not renewed, trying again");
                     failure = Some(err);
                 }
             }
@@ -178,12 +201,12 @@ impl<S: LeaseStore> Candidate<S> {
             match self.write(Some(remembered), deadline).await {
                 Ok(start) => return Ok(Renewal::Renewed(start)),
                 Err(err) => debug!(
-                    logger = LOGGER, %err,
+                    %err,
                     "Failed to update lease optimistically, falling back to slow path"
                 ),
             }
         }
-        self.ties.meters.slow_path.inc();
+        self.shared.metrics.slow_path.inc();
         let current = self.read(deadline).await?;
         match current.as_ref().map(|lease| LeaseRecord::of(lease).holder) {
             Some(holder) if holder != self.config.identity => Ok(Renewal::Taken { holder }),
@@ -206,7 +229,7 @@ impl<S: LeaseStore> Candidate<S> {
                 self.bounded(deadline, self.store.replace(record.into_lease(lease))).await?
             }
             None => {
-                let lease = record.into_lease(passage::new_lease(&self.config));
+                let lease = record.into_lease(self.config.new_lease());
                 self.bounded(deadline, self.store.create(lease)).await?
             }
         };

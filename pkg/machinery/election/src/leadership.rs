@@ -2,8 +2,8 @@
 
 /// Where this process stands, as published by [`crate::Elector::leadership`].
 ///
-/// `Standby` → `Leading` → `Lost`, never back: a process that lost exits (`host.md 3.3`). After a
-/// release or an abandonment the state is `Standby` with no holder.
+/// `Standby` → `Leading` → `Lost`, never back (rule:lease-lost-is-final). After a release or an
+/// abandonment the state is `Standby` with no holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leadership {
     /// Someone else leads, or nobody does yet.
@@ -14,8 +14,7 @@ pub enum Leadership {
     /// This process leads.
     Leading {
         /// The lease was taken from a holder that let it expire without releasing it. Writes of
-        /// that holder may still be under way; a controller whose writes must not overlap waits
-        /// them out (`node-ipam.md 5.4`).
+        /// that holder may still be under way.
         inherited: bool,
     },
     /// The lease is lost; the fence is closed and the process must exit 1 within a second.

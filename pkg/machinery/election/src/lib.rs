@@ -1,8 +1,9 @@
 //! Leader election over a `coordination.k8s.io/v1` Lease.
 //!
-//! Called by `cmd` only. [`spawn`] campaigns on a thread of its own; [`Elector::leadership`] tells
+//! Called by the command. [`spawn`] campaigns on a thread of its own; [`Elector::leadership`] tells
 //! where the process stands, the [`fence::Fence`] given to it is open exactly while writes are
-//! safe, and a watchdog ends the process when everything else is stuck. The contract:
+//! safe, and a watchdog ends the process when everything else is stuck. The contract, whose rules
+//! stand in `RULES.md`:
 //!
 //! - *One leader.* A candidate takes a lease only when it is free, or when its record did not
 //!   change for the record's lease duration by the candidate's own clock; a leader stops earlier
@@ -21,6 +22,7 @@ mod config;
 mod elector;
 mod leadership;
 mod metrics;
+mod predecessor;
 mod record;
 mod store;
 mod term;
@@ -30,7 +32,5 @@ mod watchdog;
 pub use config::{ConfigProblem, ElectionConfig};
 pub use leadership::{Leadership, LeaseEvent, Released};
 pub use metrics::ElectionMetrics;
-pub use thread::{ElectionError, Elector, spawn};
-
-/// Value of the log field `logger`.
-const LOGGER: &str = "leader-election";
+pub use predecessor::{PredecessorAnswer, PredecessorCheck};
+pub use thread::{Election, ElectionError, Elector, spawn};

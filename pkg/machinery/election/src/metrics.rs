@@ -1,31 +1,34 @@
-//! The metrics of leadership (`host.md 6`).
+//! The metrics of leadership, by the name of the lease.
 //!
-//! Made by `cmd` with the process's registry before the election starts, so that the series exist
-//! from the first scrape.
+//! Made once by the command with the process's registry and handed to every election, so that a
+//! process may hold several leases.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{
-    Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
-    Registry,
+    GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts, Registry,
 };
 
 use crate::term::Term;
 
-/// From a fast answer on loopback to the request timeout of the stock timings and beyond.
+/// From a fast answer on loopback to the request timeout of the default timings and beyond.
 const RENEW_BUCKETS: [f64; 12] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0];
 
-/// Metrics of one election; cheap to clone.
+/// The families of all elections of a process; clones share them.
 #[derive(Clone)]
 pub struct ElectionMetrics {
     master: IntGaugeVec,
     slow_path: IntCounterVec,
-    renew: Histogram,
-    term: Arc<OnceLock<Arc<Term>>>,
+    renew: HistogramVec,
+    terms: Terms,
 }
+
+/// The elections that run, by the name of their lease.
+type Terms = Arc<Mutex<Vec<(String, Weak<Term>)>>>;
 
 impl ElectionMetrics {
     /// Registers the metrics in `registry`.
@@ -48,36 +51,42 @@ impl ElectionMetrics {
                 ),
                 &["name"],
             )?,
-            renew: Histogram::with_opts(
+            renew: HistogramVec::new(
                 HistogramOpts::new(
                     "icm_lease_renew_duration_seconds",
-                    "Time from sending a successful write of the lease to its answer.",
+                    "Time from sending a successful write of the lease `name` to its answer.",
                 )
                 .buckets(RENEW_BUCKETS.to_vec()),
+                &["name"],
             )?,
-            term: Arc::default(),
+            terms: Terms::default(),
         };
         registry.register(Box::new(metrics.master.clone()))?;
         registry.register(Box::new(metrics.slow_path.clone()))?;
         registry.register(Box::new(metrics.renew.clone()))?;
-        registry.register(Box::new(SinceRenew::new(Arc::clone(&metrics.term))?))?;
+        registry.register(Box::new(SinceRenew::new(Arc::clone(&metrics.terms))?))?;
         Ok(metrics)
     }
 
     /// The series of the lease `name`, created at 0; its age is read from `term` at each scrape.
-    pub(crate) fn into_meters(self, name: &str, term: &Arc<Term>) -> Meters {
-        // A second election of the same process would keep the first one's age: one per process.
-        self.term.get_or_init(|| Arc::clone(term));
-        Meters {
+    /// `None` while another election under that name runs: their series would be one.
+    pub(crate) fn of_lease(&self, name: &str, term: &Arc<Term>) -> Option<LeaseMetrics> {
+        let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        terms.retain(|(_, term)| term.strong_count() > 0);
+        if terms.iter().any(|(known, _)| known == name) {
+            return None;
+        }
+        terms.push((name.to_owned(), Arc::downgrade(term)));
+        Some(LeaseMetrics {
             master: self.master.with_label_values(&[name]),
             slow_path: self.slow_path.with_label_values(&[name]),
-            renew: self.renew,
-        }
+            renew: self.renew.with_label_values(&[name]),
+        })
     }
 }
 
 /// The series of one lease.
-pub(crate) struct Meters {
+pub(crate) struct LeaseMetrics {
     pub(crate) master: IntGauge,
     pub(crate) slow_path: IntCounter,
     pub(crate) renew: Histogram,
@@ -86,17 +95,15 @@ pub(crate) struct Meters {
 /// Age of the last renewal, computed when scraped: a gauge set by the elector would stand still
 /// exactly when the elector does. Absent while we do not lead.
 struct SinceRenew {
-    gauge: Gauge,
-    term: Arc<OnceLock<Arc<Term>>>,
+    gauge: GaugeVec,
+    terms: Terms,
 }
 
 impl SinceRenew {
-    fn new(term: Arc<OnceLock<Arc<Term>>>) -> Result<Self, prometheus::Error> {
-        let gauge = Gauge::new(
-            "icm_lease_seconds_since_renew",
-            "Seconds since the start of the last successful renewal, while leading.",
-        )?;
-        Ok(Self { gauge, term })
+    fn new(terms: Terms) -> Result<Self, prometheus::Error> {
+        let help = "Seconds since the start of the last successful renewal of the lease `name`, while leading.";
+        let gauge = GaugeVec::new(Opts::new("icm_lease_seconds_since_renew", help), &["name"])?;
+        Ok(Self { gauge, terms })
     }
 }
 
@@ -106,8 +113,17 @@ impl Collector for SinceRenew {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let Some(age) = self.term.get().and_then(|term| term.age()) else { return Vec::new() };
-        self.gauge.set(age.as_secs_f64());
-        self.gauge.collect()
+        let terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        let ages = terms.iter().filter_map(|(name, term)| Some((name, term.upgrade()?.age()?)));
+        self.gauge.reset();
+        for (name, age) in ages {
+            self.gauge.with_label_values(&[name]).set(age.as_secs_f64());
+        }
+        let mut families = self.gauge.collect();
+        families.retain(|family| !family.get_metric().is_empty());
+        families
     }
 }
+
+#[cfg(test)]
+mod tests;

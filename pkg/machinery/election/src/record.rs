@@ -1,9 +1,5 @@
-//! The record in the Lease and the rules on it, without I/O and without a clock of its own.
-//!
-//! Used by [`crate::elector`]. A candidate never compares a timestamp of the record with its own
-//! clock, since clocks differ between machines: it remembers when, by its own monotonic clock, it
-//! last saw the record *change*, and takes a record for dead that did not change for the record's
-//! own lease duration (`host.md 3.2`, Expiry test).
+//! The record in the Lease and what it means to a candidate (rule:lease-expires-by-own-clock,
+//! rule:lease-absent-is-not-free). Used by [`crate::elector`]; without I/O or a clock of its own.
 
 use std::time::Duration;
 
@@ -57,7 +53,7 @@ impl LeaseRecord {
     /// replaces (`None` when there is no Lease).
     ///
     /// The acquire time stays while `me` holds; transitions grow when the lease comes from anyone
-    /// else, a holder that released it included, and start at 0 (`host.md 3.2`).
+    /// else, a holder that released it included, and start at 0 (rule:lease-record-as-client-go).
     pub(crate) fn claim(previous: Option<&Self>, me: &str, seconds: i32, now: Timestamp) -> Self {
         let mut renewed = to_micros(now);
         let (acquired, transitions) = match previous {
@@ -83,7 +79,7 @@ impl LeaseRecord {
     }
 
     /// The record with which the holder gives the lease back: no holder, one second, both times
-    /// now, transitions kept (`host.md 3.2`, Release).
+    /// now, transitions kept (rule:lease-record-as-client-go).
     pub(crate) fn release(&self, now: Timestamp) -> Self {
         let now = to_micros(now);
         Self {
@@ -111,7 +107,10 @@ fn to_micros(t: Timestamp) -> Timestamp {
 /// What the lease means to one candidate at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Nobody holds it: never created, or released.
+    /// There is no Lease and there was none since we look, which is not long enough yet for a
+    /// leader to have given up whose Lease was deleted.
+    Absent,
+    /// Nobody holds it: released, or absent for so long that nobody can believe in it.
     Free,
     /// We hold it: our own write succeeded although its answer was lost.
     Ours,
@@ -130,36 +129,47 @@ pub(crate) enum Standing {
 /// What one candidate knows of the lease, and since when.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
+    /// The record last read, and when it was first read like this.
     last: Option<(LeaseRecord, Instant)>,
+    /// Since when there has been no Lease.
+    absent_since: Option<Instant>,
 }
 
 impl Observed {
-    /// Takes note of the record read at `now`; `None` when the Lease does not exist.
-    ///
-    /// Only a change moves the moment from which expiry counts. A Lease that vanished leaves the
-    /// last record standing: its holder still believes in it, so deleting a Lease does not make
-    /// a second leader at once.
+    /// Takes note of the record read at `now`; `None` when the Lease does not exist. Only a change
+    /// moves the moment from which expiry counts.
     pub(crate) fn note(&mut self, record: Option<LeaseRecord>, now: Instant) {
-        let Some(record) = record else { return };
+        let Some(record) = record else {
+            self.absent_since.get_or_insert(now);
+            return;
+        };
+        let back = self.absent_since.take().is_some();
         match &self.last {
-            Some((last, _)) if *last == record => {}
+            Some((last, _)) if *last == record && !back => {}
             _ => self.last = Some((record, now)),
         }
     }
 
-    /// What the lease means to `me` at `now`; `fallback` is the lease duration of records
-    /// that carry none.
+    /// What the lease means to `me` at `now`; `fallback` is the lease duration of leaders whose
+    /// record carries none or was never seen.
     pub(crate) fn standing(&self, me: &str, now: Instant, fallback: Duration) -> Standing {
-        let Some((record, since)) = &self.last else { return Standing::Free };
-        let holder = record.holder.clone();
-        if holder.is_empty() {
-            Standing::Free
-        } else if holder == me {
-            Standing::Ours
-        } else if now.duration_since(*since) >= record.lease_duration(fallback) {
-            Standing::Expired { holder }
-        } else {
-            Standing::Held { holder }
+        let expired = self.expiry(fallback).is_some_and(|expiry| now >= expiry);
+        match self.last.as_ref().map(|(record, _)| record.holder.clone()) {
+            Some(holder) if holder == me => Standing::Ours,
+            Some(holder) if !holder.is_empty() && expired => Standing::Expired { holder },
+            Some(holder) if !holder.is_empty() => Standing::Held { holder },
+            _ if self.absent_since.is_some() && !expired => Standing::Absent,
+            _ => Standing::Free,
+        }
+    }
+
+    /// When the leader last seen can be taken for dead. One whose Lease is gone may have renewed
+    /// it, or taken it over, unseen until we found it gone.
+    pub(crate) fn expiry(&self, fallback: Duration) -> Option<Instant> {
+        let seen = self.last.as_ref().map(|(last, at)| (last.lease_duration(fallback), *at));
+        match (self.absent_since, seen) {
+            (Some(gone), seen) => Some(gone + seen.map_or(fallback, |(own, _)| own.max(fallback))),
+            (None, seen) => seen.map(|(own, at)| at + own),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The three calls leader election makes, and their implementation on the API server.
 //!
 //! Used by [`crate::elector`]; tests drive the elector through a store of their own. GET, POST and
-//! PUT only: default RBAC and the priority of lease traffic know no other verb (`host.md 0.2`).
+//! PUT only (rule:lease-verbs).
 
 use std::future::Future;
 
@@ -24,6 +24,9 @@ pub(crate) enum StoreError {
     /// Refused by the server, or failed on the way; a write may have happened.
     #[error("{0}")]
     Failed(String),
+    /// There is no Lease, and nobody could say whether a leader believes in one.
+    #[error("cannot find out whether the cluster had a leader before: {0}")]
+    Predecessor(String),
 }
 
 /// Where the Lease lives. A dropped call leaves open whether its write happens.
@@ -46,8 +49,8 @@ pub(crate) struct KubeLease {
 impl KubeLease {
     /// Must be called inside the runtime that will make the calls: the client starts a task there.
     pub(crate) fn new(clients: &Clients, namespace: &str, name: &str) -> Result<Self, ConfigError> {
-        // No throttle, no retry, nothing shared: the lease never waits behind work (host.md 3.4.2).
-        // No fence, since renewing is what opens it.
+        // No throttle, no retry, nothing shared (rule:lease-never-behind-work); no fence, since
+        // renewing is what opens it.
         let client =
             clients.build(Profile { own_connection: true, ..Profile::root("leader-election") })?;
         Ok(Self { api: Api::namespaced(client, namespace), name: name.to_owned() })

@@ -1,8 +1,7 @@
 //! The term of leadership as the other threads see it: two numbers, no lock.
 //!
 //! Written by the lease thread ([`crate::elector`]); read by the watchdog, the health check and
-//! the metrics. All times are CLOCK_BOOTTIME, which goes on while the machine sleeps: a leader
-//! that was suspended must wake up knowing that its term is over (`host.md 3.4.3`).
+//! the metrics. All times are CLOCK_BOOTTIME (rule:lease-time-counts-suspend).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

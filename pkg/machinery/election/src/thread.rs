@@ -1,8 +1,7 @@
 //! The lease thread and the handle on it.
 //!
-//! [`spawn`] is called once by `cmd`. The elector gets an OS thread, a runtime and a connection
-//! that it shares with nobody, so that no amount of work elsewhere delays a renewal
-//! (`host.md 3.4`).
+//! [`spawn`] is called by the command for every lease. The elector gets an OS thread, a runtime
+//! and a connection that it shares with nobody (rule:lease-never-behind-work).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
@@ -13,11 +12,13 @@ use client::{Clients, ConfigError};
 use fence::Fence;
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
+use tracing::{Instrument as _, info_span};
 
 use crate::config::ElectionConfig;
-use crate::elector::{Candidate, Order, Ties};
+use crate::elector::{Candidate, Order, Shared};
 use crate::leadership::{Leadership, LeaseEvent, Released};
 use crate::metrics::ElectionMetrics;
+use crate::predecessor::PredecessorCheck;
 use crate::store::KubeLease;
 use crate::term::Term;
 use crate::watchdog;
@@ -28,6 +29,9 @@ pub enum ElectionError {
     /// The timings contradict each other; every contradiction is named.
     #[error("cannot start leader election: {}", .0.join("; "))]
     Config(Vec<String>),
+    /// Another election of this process has a lease of that name.
+    #[error("cannot start leader election twice for a lease named {0:?}; choose another name")]
+    NameInUse(String),
     /// The client of the lease cannot be built.
     #[error("cannot build the client of the leader lease: {0}")]
     Client(#[from] ConfigError),
@@ -45,28 +49,42 @@ pub struct Elector {
     health_limit: Duration,
 }
 
-/// Starts to campaign for the lease of `config`, and goes on until the elector is released,
-/// abandoned or has lost.
+/// An election that is to be started.
+pub struct Election {
+    /// The Lease and the timings.
+    pub config: ElectionConfig,
+    /// Makes the client of the lease, which shares nothing with the others.
+    pub clients: Clients,
+    /// Shared by all elections of the process.
+    pub metrics: ElectionMetrics,
+    /// Opened by every renewal and closed when leadership ends.
+    pub fence: Fence,
+    /// Called on the lease thread; must not block.
+    pub on_event: Box<dyn Fn(LeaseEvent) + Send + Sync>,
+    /// Asked when there is no Lease.
+    pub may_have_predecessor: PredecessorCheck,
+}
+
+/// Starts to campaign for a lease, and goes on until the elector is released, abandoned or has
+/// lost. May be called for several leases of different names.
 ///
-/// `fence` is opened by every renewal and closed when leadership ends. `on_event` is called on the
-/// lease thread and must not block. A leader that fails to renew and does not leave by itself is
-/// ended by a watchdog with exit code 1; a panic on the lease thread ends the process with 101.
+/// A leader that fails to renew and does not leave by itself is ended by a watchdog with exit code
+/// 1; a panic on the lease thread ends the process with 101.
 ///
 /// # Errors
-/// When the timings are invalid, the client cannot be built, or there is no thread to be had.
-pub fn spawn(
-    config: ElectionConfig,
-    clients: Clients,
-    metrics: ElectionMetrics,
-    fence: Fence,
-    on_event: impl Fn(LeaseEvent) + Send + Sync + 'static,
-) -> Result<Elector, ElectionError> {
+/// When the timings are invalid, the name is in use, the client cannot be built, or there is no
+/// thread to be had.
+pub fn spawn(election: Election) -> Result<Elector, ElectionError> {
+    let Election { config, clients, metrics, fence, on_event, may_have_predecessor } = election;
     let problems = config.validate();
     if !problems.is_empty() {
         let problems = problems.iter().map(ToString::to_string).collect();
         return Err(ElectionError::Config(problems));
     }
     let term = Arc::new(Term::new());
+    let Some(metrics) = metrics.of_lease(&config.name, &term) else {
+        return Err(ElectionError::NameInUse(config.name));
+    };
     let (status, watched) = watch::channel(Leadership::Standby { holder: None });
     let (orders, inbox) = oneshot::channel();
     let elector = Elector {
@@ -75,15 +93,16 @@ pub fn spawn(
         term: Arc::clone(&term),
         health_limit: config.health_limit(),
     };
-    let ties = Ties {
-        meters: metrics.into_meters(&config.name, &term),
+    let shared = Shared {
         term: Arc::clone(&term),
         fence,
         status,
-        on_event: Box::new(on_event),
+        metrics,
+        on_event,
+        may_have_predecessor,
         draw: Box::new(rand::random::<f64>),
     };
-    start_thread(config, clients, ties, inbox)?;
+    start_thread(config, clients, shared, inbox)?;
     watchdog::start(term, Arc::new(|code| process::exit(code)))?;
     Ok(elector)
 }
@@ -92,16 +111,18 @@ pub fn spawn(
 fn start_thread(
     config: ElectionConfig,
     clients: Clients,
-    ties: Ties,
+    shared: Shared,
     inbox: oneshot::Receiver<Order>,
 ) -> Result<(), ElectionError> {
     let (started, outcome) = mpsc::sync_channel::<Result<(), ElectionError>>(1);
     thread::Builder::new().name("leader-election".to_owned()).spawn(move || {
-        let fence = ties.fence.clone();
+        let fence = shared.fence.clone();
         let campaign = AssertUnwindSafe(|| match prepare(&clients, &config) {
             Ok((runtime, store)) => {
                 started.send(Ok(())).ok();
-                runtime.block_on(Candidate::new(config, store, ties).run(inbox));
+                let span = info_span!("lease", logger = "leader-election", lease = config.key());
+                let campaign = Candidate::new(config, store, shared).run(inbox);
+                runtime.block_on(campaign.instrument(span));
             }
             Err(err) => {
                 started.send(Err(err)).ok();
@@ -147,8 +168,7 @@ impl Elector {
     }
 
     /// Stops renewing and leaves the lease to expire: for a process that does not know the
-    /// outcome of its last write (README decision 13). To be called when no controller writes any
-    /// more: the lease thread closes the fence, then disarms the watchdog, so that the process can
+    /// outcome of its last write. To be called when no controller writes any more: the lease thread closes the fence, then disarms the watchdog, so that the process can
     /// send its events and end its connections after the lease has run out, too. One that has lost
     /// the lease stays bound to be gone in time.
     pub fn abandon(self) {
@@ -156,9 +176,8 @@ impl Elector {
         self.orders.send(Order::Abandon).ok();
     }
 
-    /// The check `leaderElection` of `host.md 3.2`, as a value that outlives the elector: fails,
-    /// with the age of the last renewal in words, only while this process leads and that renewal
-    /// is older than the lease duration and 20 s. A standby is healthy.
+    /// The check `leaderElection`, as a value that outlives the elector: fails, with the age of
+    /// the last renewal in words (rule:lease-health). A standby is healthy.
     pub fn health_check(&self) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
         let (term, limit) = (Arc::clone(&self.term), self.health_limit);
         move || check(&term, limit)

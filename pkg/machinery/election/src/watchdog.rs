@@ -1,7 +1,7 @@
 //! The dead man's switch: ends the process when the lease was not renewed in time.
 //!
 //! Started by [`crate::thread`] beside the lease thread. It is the backstop for the case that
-//! every async runtime is wedged (`host.md 3.4.3`), so it uses none: a plain thread, a blocking
+//! every async runtime is wedged (rule:lease-watchdog), so it uses none: a plain thread, a blocking
 //! sleep, an atomic read. While things work, the ordinary path (report `Lost`, wait for writes in
 //! flight, exit 1) is always earlier.
 
@@ -15,8 +15,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::config::WATCHDOG_POLL;
 use crate::term::Term;
 
-/// The way out of the process; injected by tests. `host.md 3.4.3` says `_exit(1)`, which takes
-/// `unsafe`, forbidden here: `process::exit` runs the C library's exit handlers and nothing of ours.
+/// The way out of the process; injected by tests. `process::exit` runs the C library's exit
+/// handlers and nothing of ours; `_exit` would take `unsafe`, which is forbidden here.
 pub(crate) type Exit = Arc<dyn Fn(i32) + Send + Sync>;
 
 /// Watches `term` for as long as it has a limit or anyone else holds it.

@@ -57,6 +57,17 @@ pub trait Runner: Send + Sync {
     /// Source component of its events.
     fn event_component(&self) -> &'static str;
 
+    /// Whether a leader before this process may have written what this controller could contradict,
+    /// as far as the cluster shows: asked when there is no leader's Lease, whose age would tell how
+    /// long to wait for one. `client` reads as the process. Unless a controller knows better, yes.
+    fn may_have_predecessor(
+        &self,
+        client: kube::Client,
+    ) -> BoxFuture<'static, Result<bool, Failure>> {
+        drop(client);
+        Box::pin(std::future::ready(Ok(true)))
+    }
+
     /// Runs until `context.stop` is cancelled and all work under way has ended. Called again with
     /// a fresh context after a failure; nothing of the failed run may be reused.
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>>;

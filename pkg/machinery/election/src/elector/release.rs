@@ -11,7 +11,6 @@ use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
 use super::Candidate;
-use crate::LOGGER;
 use crate::leadership::{Leadership, Released};
 use crate::record::LeaseRecord;
 use crate::store::{LeaseStore, StoreError};
@@ -23,13 +22,12 @@ impl<S: LeaseStore> Candidate<S> {
             return Released::NotHeld;
         }
         self.withdraw();
-        let lease = self.config.lease_key();
         let outcome = self.keep_giving_back().await;
         match &outcome {
-            Released::Freed => info!(logger = LOGGER, lease, "Released lease"),
-            Released::NotHeld => info!(logger = LOGGER, lease, "Lease is held by someone else"),
+            Released::Freed => info!("Released lease"),
+            Released::NotHeld => info!("Lease is held by someone else"),
             Released::LeftToExpire { reason } => {
-                warn!(logger = LOGGER, lease, err = reason, "Cannot release lease, it will expire");
+                warn!(err = reason, "Cannot release lease, it will expire");
             }
         }
         outcome
@@ -51,7 +49,7 @@ impl<S: LeaseStore> Candidate<S> {
             if Instant::now() + pause >= deadline {
                 return Released::LeftToExpire { reason: err.to_string() };
             }
-            debug!(logger = LOGGER, %err, "Lease was not released, trying again");
+            debug!(%err, "Lease was not released, trying again");
             sleep(pause).await;
         }
     }
@@ -61,7 +59,7 @@ impl<S: LeaseStore> Candidate<S> {
         if let Some(remembered) = self.lease.take() {
             match self.write_free(remembered, deadline).await {
                 Ok(()) => return Ok(true),
-                Err(err) => debug!(logger = LOGGER, %err, "Reading the lease to release it"),
+                Err(err) => debug!(%err, "Reading the lease to release it"),
             }
         }
         match self.read(deadline).await? {
@@ -79,15 +77,13 @@ impl<S: LeaseStore> Candidate<S> {
     }
 
     /// Stops without giving the lease back, for a process that cannot be sure that its last
-    /// write is settled (`node-ipam.md 5.4`, Shutdown).
+    /// write is settled (rule:lease-released-after-the-last-write).
     pub(super) fn abandon(&mut self) {
         if self.claim.is_none() {
             return;
         }
         self.withdraw();
         info!(
-            logger = LOGGER,
-            lease = self.config.lease_key(),
             lease_duration = ?self.config.lease_duration,
             "Lease is not released but left to expire"
         );
@@ -95,13 +91,13 @@ impl<S: LeaseStore> Candidate<S> {
 
     /// Gives up every right of a holder.
     fn withdraw(&mut self) {
-        self.ties.fence.close();
+        self.shared.fence.close();
         // After the fence: until it is closed, a stuck process must still be ended in time.
-        self.ties.term.end();
-        self.ties.meters.master.set(0);
-        if matches!(*self.ties.status.borrow(), Leadership::Leading { .. }) {
+        self.shared.term.end();
+        self.shared.metrics.master.set(0);
+        if matches!(*self.shared.status.borrow(), Leadership::Leading { .. }) {
             self.announce("stopped leading");
         }
-        self.ties.status.send_replace(Leadership::Standby { holder: None });
+        self.shared.status.send_replace(Leadership::Standby { holder: None });
     }
 }

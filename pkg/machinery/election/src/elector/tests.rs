@@ -1,6 +1,7 @@
 //! The loop against a server in memory, on a paused clock: milliseconds of test for minutes of
 //! leadership.
 
+mod absent;
 mod leaving;
 mod rivals;
 mod server;
@@ -50,13 +51,22 @@ impl Drop for Running {
 
 impl Running {
     fn start(identity: &str, store: Store) -> Self {
-        Self::start_with(config(identity), store, || 0.0)
+        Self::start_with(config(identity), store, || 0.0, || Ok(false))
+    }
+
+    /// In a cluster of which `predecessor` says whether somebody has worked on it.
+    fn start_after(
+        predecessor: impl Fn() -> Result<bool, String> + Send + Sync + 'static,
+        store: Store,
+    ) -> Self {
+        Self::start_with(config("a"), store, || 0.0, predecessor)
     }
 
     fn start_with(
         config: ElectionConfig,
         store: Store,
         draw: impl Fn() -> f64 + Send + Sync + 'static,
+        predecessor: impl Fn() -> Result<bool, String> + Send + Sync + 'static,
     ) -> Self {
         let registry = Registry::new();
         let metrics = ElectionMetrics::new(&registry).unwrap();
@@ -65,15 +75,16 @@ impl Running {
         let (orders, inbox) = oneshot::channel();
         let events = Arc::<Mutex<Vec<LeaseEvent>>>::default();
         let sink = Arc::clone(&events);
-        let ties = Ties {
-            meters: metrics.into_meters(&config.name, &term),
+        let shared = Shared {
+            metrics: metrics.of_lease(&config.name, &term).unwrap(),
             term: Arc::clone(&term),
             fence: fence.clone(),
             status,
             on_event: Box::new(move |event| sink.lock().unwrap().push(event)),
+            may_have_predecessor: Box::new(move || Box::pin(std::future::ready(predecessor()))),
             draw: Box::new(draw),
         };
-        let task = tokio::spawn(Candidate::new(config, store, ties).run(inbox));
+        let task = tokio::spawn(Candidate::new(config, store, shared).run(inbox));
         Self { status: watched, orders, term, fence, events, registry, task }
     }
 
@@ -181,16 +192,24 @@ async fn a_silent_holder_is_replaced_after_its_lease_whatever_its_clock_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_to_acquire_are_one_to_two_point_two_retry_periods_apart() {
-    for (draw, gap) in [(0.0, 500 * MS), (0.5, 800 * MS)] {
+async fn a_standby_looks_at_the_lease_twice_in_a_retry_period() {
+    for (draw, gap) in [(0.0, 250 * MS), (1.0, 275 * MS)] {
         let server = Server::holding(ghost("ghost", "2000-01-01T00:00:00Z"));
-        let mut a = Running::start_with(config("a"), server.store(well), move || draw);
-        a.leads().await;
-        let calls = server.calls();
-        let gets: Vec<_> = calls.iter().filter(|(_, v)| *v == Verb::Get).map(|(t, _)| *t).collect();
+        let _a = Running::start_with(config("a"), server.store(well), move || draw, || Ok(false));
+        tokio::time::sleep(2_000 * MS).await;
+        let gets: Vec<_> = server.calls().iter().map(|(at, _)| *at).collect();
         assert!(gets.len() > 4);
         assert!(gets.windows(2).all(|pair| pair[1] - pair[0] == gap), "{draw}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_acts_at_the_moment_of_expiry_and_not_at_its_next_look() {
+    let server = Server::holding(ghost("ghost", "2000-01-01T00:00:00Z"));
+    let mut a = Running::start_with(config("a"), server.store(well), || 0.37, || Ok(false));
+    let start = Instant::now();
+    a.leads().await;
+    assert_eq!(start.elapsed(), 4_000 * MS);
 }
 
 #[tokio::test(start_paused = true)]

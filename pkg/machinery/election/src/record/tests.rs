@@ -94,7 +94,9 @@ async fn a_lease_is_free_ours_held_or_expired() {
     let now = Instant::now();
     // (case, record, age in seconds, standing)
     let rows = [
-        ("no lease yet", None, 0, Standing::Free),
+        ("no lease", None, 0, Standing::Absent),
+        ("no lease, just before a leader gave up", None, 14, Standing::Absent),
+        ("no lease for a whole lease duration", None, 15, Standing::Free),
         ("no holder", Some(held_by("", 1)), 0, Standing::Free),
         ("our own identity", Some(held_by("me", 1)), 0, Standing::Ours),
         ("our own, long silent", Some(held_by("me", 1)), 99, Standing::Ours),
@@ -140,13 +142,27 @@ async fn only_a_change_of_the_record_renews_it_whatever_its_timestamps_say() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_lease_stays_its_last_holders_until_it_would_have_expired() {
+async fn a_deleted_lease_stays_its_holders_who_may_have_renewed_it_until_it_was_found_gone() {
     let now = Instant::now();
     let mut observed = Observed::default();
     observed.note(Some(held_by("you", 1)), now);
-    observed.note(None, now + secs(1));
+    observed.note(None, now + secs(3));
+    observed.note(None, now + secs(5));
     let held = Standing::Held { holder: "you".into() };
-    assert_eq!(observed.standing("me", now + secs(3), FALLBACK), held);
+    assert_eq!(observed.standing("me", now + secs(17), FALLBACK), held);
     let expired = Standing::Expired { holder: "you".into() };
-    assert_eq!(observed.standing("me", now + secs(4), FALLBACK), expired);
+    assert_eq!(observed.standing("me", now + secs(18), FALLBACK), expired);
+    observed.note(Some(held_by("you", 1)), now + secs(20));
+    assert_eq!(observed.standing("me", now + secs(23), FALLBACK), held, "created again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_deleted_after_its_release_may_have_had_another_holder_in_between() {
+    let now = Instant::now();
+    let mut observed = Observed::default();
+    observed.note(Some(held_by("", 1)), now);
+    assert_eq!(observed.standing("me", now, FALLBACK), Standing::Free);
+    observed.note(None, now + secs(1));
+    assert_eq!(observed.standing("me", now + secs(15), FALLBACK), Standing::Absent);
+    assert_eq!(observed.standing("me", now + secs(16), FALLBACK), Standing::Free);
 }

@@ -95,7 +95,15 @@ async fn start(config: ElectionConfig, master: String) -> (Result<Elector, Elect
     let clients = Clients::load(&options, &RequestMetrics::new(&registry).unwrap()).await.unwrap();
     let metrics = ElectionMetrics::new(&registry).unwrap();
     let fence = Fence::closed();
-    (spawn(config, clients, metrics, fence.clone(), |_| {}), fence)
+    let election = Election {
+        config,
+        clients,
+        metrics,
+        fence: fence.clone(),
+        on_event: Box::new(|_| {}),
+        may_have_predecessor: Box::new(|| Box::pin(async { Ok(false) })),
+    };
+    (spawn(election), fence)
 }
 
 #[tokio::test]

@@ -29,7 +29,12 @@ fn candidate(identity: &str, server: &Server, seed: u64) -> Running {
     let mut rng = StdRng::seed_from_u64(seed);
     let jitter = Mutex::new(StdRng::seed_from_u64(!seed));
     let store = server.store(move |_| random_fault(&mut rng));
-    Running::start_with(config(identity), store, move || jitter.lock().unwrap().random())
+    Running::start_with(
+        config(identity),
+        store,
+        move || jitter.lock().unwrap().random(),
+        || Ok(false),
+    )
 }
 
 /// Follows one candidate's published state; panics when it leads beside another.

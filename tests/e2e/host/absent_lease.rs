@@ -1,0 +1,51 @@
+//! No Lease at start: a leader may exist all the same (rule:lease-absent-is-not-free).
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use kube::api::DeleteParams;
+use tests::{Match, mk_node};
+
+use crate::scene::{AT_ONCE, SHORT_LEASE, Scene, launch, writes};
+
+const ARGS: &str = "--use-service-account-credentials=true";
+const LEADS: &str = "Successfully acquired lease";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fresh_process_does_not_lead_beside_one_whose_lease_was_deleted() {
+    let scene = Scene::set().await;
+    let args = format!("{SHORT_LEASE} {ARGS}");
+    let first = scene.start(&args).await;
+    scene.serves("a").await;
+    // From here on it can do all but renew.
+    let renewals = scene.proxy.on(Match::leases()).hold();
+    renewals.arrived(1).await;
+    let leases = Api::<Lease>::namespaced(scene.client.clone(), "kube-system");
+    leases.delete("infra-controller-manager", &DeleteParams::default()).await.unwrap();
+
+    let other = scene.another_proxy().await;
+    let second = launch(&other, &args);
+    second.line("a leader may still believe in it").await;
+    second.line(LEADS).await;
+    assert_eq!(first.exit(AT_ONCE).await.code(), Some(1), "it has lost its lease");
+    let looks = other.requests_like(&Match::leases());
+    let written = other.requests_like(&writes());
+    let waited = written[0].arrived - looks[0].arrived;
+    assert!(waited >= Duration::from_secs(4), "it wrote {waited:?} after its first look");
+    scene.serves("b").await;
+    renewals.release();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_in_which_no_node_has_a_cidr_is_led_at_once() {
+    let scene = Scene::set().await;
+    mk_node("a").create(&scene.client).await;
+    let manager = launch(&scene.proxy, ARGS);
+    manager.line(LEADS).await;
+    let requests = scene.proxy.requests_like(&Match::leases());
+    let took = requests[1].arrived - requests[0].arrived;
+    assert_eq!(requests[1].request.method, http::Method::POST);
+    assert!(took < Duration::from_secs(5), "{took:?} with a lease of 15 s and nobody before");
+    scene.nodes.until("a is served", |now| now.assigned() == 1).await;
+}
