@@ -1,7 +1,7 @@
 //! Read your writes: what this process wrote last, so that nobody works from a cache that is older.
 //!
 //! Whoever writes notes the answer here by the object's key; before a key is worked on, the worker
-//! waits until the informer's cache shows that write (rule:read-your-writes). Pure bookkeeping:
+//! waits until the informer's cache shows that write (`rule:read-your-writes`). Pure bookkeeping:
 //! the waiting is the informer's.
 
 use std::collections::HashMap;

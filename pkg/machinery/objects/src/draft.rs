@@ -1,0 +1,101 @@
+//! [`Draft`]: what may be changed of an object, and what a change comes to on the wire.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::merge_patch;
+use crate::overlay::overlay;
+use crate::{Kind, Object, OwnerReference};
+
+/// The fields of an object that a writer may change, apart from its status; also a new object.
+#[derive(Serialize)]
+pub struct Draft<K: Kind> {
+    /// Its changeable metadata.
+    pub metadata: DraftMetadata,
+    /// The fields beside metadata and status.
+    #[serde(flatten)]
+    pub body: K::Body,
+}
+
+/// The metadata that a writer may change.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DraftMetadata {
+    /// Labels.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    /// Finalizers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub finalizers: Vec<String>,
+    /// Owners.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owner_references: Vec<OwnerReference>,
+}
+
+impl<K: Kind> Draft<K> {
+    /// A new object with no labels, annotations, finalizers or owners yet.
+    pub fn new(body: K::Body) -> Self {
+        Self { metadata: DraftMetadata::default(), body }
+    }
+
+    pub(crate) fn of(object: &Object<K>) -> Self {
+        let metadata = &object.metadata;
+        Self {
+            metadata: DraftMetadata {
+                labels: metadata.labels.clone(),
+                annotations: metadata.annotations.clone(),
+                finalizers: metadata.finalizers.clone(),
+                owner_references: metadata.owner_references.clone(),
+            },
+            body: object.body.clone(),
+        }
+    }
+}
+
+/// A changed object on its way to the server.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Change {
+    /// All of it, with what it was changed to.
+    pub(crate) whole: Value,
+    /// The difference alone.
+    pub(crate) patch: Value,
+}
+
+/// Lays what became of a draft over its object; `None` when nothing did.
+pub(crate) fn change_of<K: Kind>(
+    object: &Object<K>,
+    edited: &Draft<K>,
+) -> Result<Option<Change>, serde_json::Error> {
+    let before = serde_json::to_value(Draft::of(object))?;
+    let after = serde_json::to_value(edited)?;
+    Ok(change(object, &before, &after))
+}
+
+/// As [`change_of`], of the status alone.
+pub(crate) fn status_change_of<K: Kind>(
+    object: &Object<K>,
+    edited: &K::Status,
+) -> Result<Option<Change>, serde_json::Error> {
+    let before = json!({ "status": serde_json::to_value(&object.status)? });
+    let after = json!({ "status": serde_json::to_value(edited)? });
+    Ok(change(object, &before, &after))
+}
+
+fn change<K: Kind>(object: &Object<K>, before: &Value, after: &Value) -> Option<Change> {
+    let raw = object.whole();
+    let whole = overlay(Some(&raw), before, after)?;
+    let mut patch = merge_patch::between(&raw, &whole)?;
+    // Preconditions (`rule:writes-are-guarded`): the server refuses another object of this name,
+    // and another version than the one that was changed.
+    patch["metadata"]["uid"] = Value::from(&*object.metadata.uid);
+    patch["metadata"]["resourceVersion"] = object.metadata.resource_version.to_string().into();
+    Some(Change { whole, patch })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! [`Kind`]: what a controller says of the objects it writes.
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// The typed view of one kind. Types name the fields that the controller uses; what they do not
+/// name stays in the object and survives every write (`rule:unknown-fields-survive`).
+pub trait Kind: Debug + Send + Sync + 'static {
+    /// The fields beside `apiVersion`, `kind`, `metadata` and `status`: for most kinds a struct
+    /// with the one field `spec`.
+    type Body: Clone + Serialize + DeserializeOwned + Send + Sync;
+
+    /// The field `status`; `()` for a kind that has none. The default stands for an absent one.
+    type Status: Clone + Default + Serialize + DeserializeOwned + Send + Sync;
+}
+
+/// A kind that is learnt at run time: its fields are JSON.
+#[derive(Clone, Copy, Debug)]
+pub enum Dynamic {}
+
+impl Kind for Dynamic {
+    type Body = Map<String, Value>;
+    type Status = Value;
+}

@@ -1,0 +1,65 @@
+//! Whole objects and how to write them: what a controller of custom resources stands on.
+//!
+//! An [`Object`] is all of what the server sent, with a typed view of the fields that the
+//! controller knows; an [`ObjectClient`] changes it without losing the rest, or what others write
+//! at the same time. Its calls end in a result or in an [`Error`] whose [`Outcome`] says whether
+//! the write may have happened.
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use objects::{Error, Kind, Object, ObjectClient};
+//! # use serde::{Deserialize, Serialize};
+//! #[derive(Clone, Serialize, Deserialize)]
+//! struct Spec { size: u32 }
+//! #[derive(Clone, Serialize, Deserialize)]
+//! struct Body { spec: Spec }
+//! #[derive(Clone, Default, Serialize, Deserialize)]
+//! struct Status { ready: bool }
+//!
+//! #[derive(Debug)]
+//! enum Widget {}
+//! impl Kind for Widget {
+//!     type Body = Body;
+//!     type Status = Status;
+//! }
+//!
+//! # async fn story(widgets: ObjectClient<Widget>, cached: Arc<Object<Widget>>) -> Result<(), Error> {
+//! let held = widgets.add_finalizer(&cached, "example.org/widget").await?.object;
+//! let shown = widgets.change_status(&held, |widget, status| {
+//!     status.ready = widget.body.spec.size > 0;
+//! });
+//! shown.await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | file | holds |
+//! |---|---|
+//! | `kind.rs` | [`Kind`], the typed view of one kind; [`Dynamic`] for kinds learnt at run time |
+//! | `object.rs`, `metadata.rs` | [`Object`], [`Metadata`] |
+//! | `draft.rs` | [`Draft`], what may be changed, and what a change comes to on the wire |
+//! | `overlay.rs`, `merge_patch.rs` | lay typed changes over whole JSON; the difference as a patch |
+//! | `object_client.rs` | [`ObjectClient`]; below it change, create, delete, apply, finalizers |
+//! | `calls.rs`, `verdict.rs` | single requests, and what their answers mean |
+//! | `error.rs` | [`Error`], [`Outcome`] |
+
+mod calls;
+mod draft;
+mod error;
+mod kind;
+mod merge_patch;
+mod metadata;
+mod object;
+mod object_client;
+mod overlay;
+#[cfg(test)]
+mod testing;
+mod verdict;
+
+pub use calls::Part;
+pub use draft::{Draft, DraftMetadata};
+pub use error::{Error, Outcome, Why};
+pub use kind::{Dynamic, Kind};
+pub use metadata::{Metadata, OwnerReference};
+pub use object::{DecodeError, Object};
+pub use object_client::{Apply, Created, Deletion, ObjectClient, Propagation, Written};

@@ -1,0 +1,114 @@
+//! [`Object`]: a whole object with a typed view. Made only by reading one in full, so that whoever
+//! has one may write it back: the slim copies of `model` are other types.
+
+use std::fmt;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use crate::{Kind, Metadata};
+
+/// A whole object as the server sent it, except for `metadata.managedFields`, which the server
+/// keeps by itself when a writer leaves them out.
+pub struct Object<K: Kind> {
+    /// `metadata`.
+    pub metadata: Metadata,
+    /// The typed view of the fields beside metadata and status.
+    pub body: K::Body,
+    /// The typed view of `status`.
+    pub status: K::Status,
+    /// All of it as JSON text, which takes a fraction of the memory of parsed JSON.
+    text: Box<str>,
+}
+
+/// The object is not what its type expects.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot decode the object: {field} is missing or is not of the expected form")]
+pub struct DecodeError {
+    /// Path of the field. Its value is never shown: it may be a secret.
+    pub field: String,
+}
+
+impl<K: Kind> Object<K> {
+    /// Takes an object that was read in full.
+    ///
+    /// # Errors
+    /// [`DecodeError`] names the first field that the types do not take.
+    pub fn read(mut whole: Value) -> Result<Self, DecodeError> {
+        let metadata: Metadata = typed(whole.get("metadata"), "metadata")?;
+        let status = match whole.get("status") {
+            None | Some(Value::Null) => K::Status::default(),
+            status => typed(status, "status")?,
+        };
+        if let Some(metadata) = whole.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+        let text = whole.to_string().into_boxed_str();
+        let body = typed(body_of(whole).as_ref(), "")?;
+        Ok(Self { metadata, body, status, text })
+    }
+
+    /// All of it.
+    pub fn whole(&self) -> Value {
+        // The text was made from JSON by this type.
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+
+    /// Bytes of its text, for who counts memory.
+    pub fn size(&self) -> usize {
+        self.text.len()
+    }
+}
+
+impl<'de, K: Kind> Deserialize<'de> for Object<K> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::read(Value::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+/// What the body's type is read from.
+fn body_of(whole: Value) -> Option<Value> {
+    let Value::Object(fields) = whole else { return None };
+    let ours = |field: &str| !["apiVersion", "kind", "metadata", "status"].contains(&field);
+    let body: Map<_, _> = fields.into_iter().filter(|(field, _)| ours(field)).collect();
+    Some(Value::Object(body))
+}
+
+fn typed<T: for<'a> Deserialize<'a>>(value: Option<&Value>, at: &str) -> Result<T, DecodeError> {
+    let value = value.unwrap_or(&Value::Null);
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let inside = error.path().to_string();
+        let field = match (at, &*inside) {
+            ("", _) => inside,
+            (_, ".") => at.to_owned(),
+            _ => format!("{at}.{inside}"),
+        };
+        DecodeError { field }
+    })
+}
+
+impl<K: Kind> Clone for Object<K> {
+    fn clone(&self) -> Self {
+        Self {
+            metadata: self.metadata.clone(),
+            body: self.body.clone(),
+            status: self.status.clone(),
+            text: self.text.clone(),
+        }
+    }
+}
+
+/// Never its fields: an object may be a Secret.
+impl<K: Kind> fmt::Debug for Object<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Object")
+            .field("key", &self.metadata.key)
+            .field("uid", &self.metadata.uid)
+            .field("resource_version", &self.metadata.resource_version)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

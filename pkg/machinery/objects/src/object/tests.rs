@@ -1,0 +1,69 @@
+//! Whole objects, and what they refuse.
+
+use serde_json::json;
+
+use super::*;
+use crate::Dynamic;
+use crate::testing::Widget;
+
+fn widget() -> Value {
+    json!({
+        "apiVersion": "example.org/v1", "kind": "Widget",
+        "metadata": {"namespace": "ns", "name": "a", "uid": "u1", "resourceVersion": "7",
+            "managedFields": [{"manager": "kubectl"}], "annotations": {"k": "v"}},
+        "spec": {"sizes": {"s": 1}, "colour": "red"},
+        "status": {"ready": true, "phase": "Odd"},
+    })
+}
+
+#[test]
+fn everything_but_managed_fields_is_kept_whatever_the_type_knows() {
+    let object = Object::<Widget>::read(widget()).unwrap();
+    assert_eq!(object.body.spec.sizes["s"], 1);
+    assert!(object.status.ready);
+    let mut expected = widget();
+    expected["metadata"].as_object_mut().unwrap().remove("managedFields");
+    assert_eq!(object.whole(), expected);
+}
+
+#[test]
+fn a_kind_learnt_at_run_time_is_read_as_json() {
+    let object = Object::<Dynamic>::read(widget()).unwrap();
+    assert_eq!(object.body.keys().collect::<Vec<_>>(), ["spec"]);
+    assert_eq!(object.status["phase"], "Odd");
+}
+
+#[test]
+fn the_key_of_a_namespaced_object_has_its_namespace() {
+    let metadata = Object::<Widget>::read(widget()).unwrap().metadata;
+    assert_eq!((&*metadata.key, metadata.name(), metadata.namespace()), ("ns/a", "a", Some("ns")));
+    let mut cluster = widget();
+    cluster["metadata"].as_object_mut().unwrap().remove("namespace");
+    let metadata = Object::<Widget>::read(cluster).unwrap().metadata;
+    assert_eq!((&*metadata.key, metadata.name(), metadata.namespace()), ("a", "a", None));
+}
+
+#[test]
+fn an_object_of_another_form_is_refused_by_the_name_of_the_field_and_never_by_its_value() {
+    for (at, value, field) in [
+        ("/spec/sizes/s", json!("hunter2"), "spec.sizes.s"),
+        ("/status/ready", json!("hunter2"), "status.ready"),
+        ("/metadata/resourceVersion", json!("hunter2"), "metadata.resourceVersion"),
+        ("/metadata/uid", json!(null), "metadata.uid"),
+        ("/metadata", json!("hunter2"), "metadata"),
+        ("/spec", json!("hunter2"), "spec"),
+    ] {
+        let mut whole = widget();
+        *whole.pointer_mut(at).unwrap() = value;
+        let error = Object::<Widget>::read(whole).unwrap_err();
+        assert_eq!(error.field, field);
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+    assert!(Object::<Widget>::read(json!([])).is_err());
+}
+
+#[test]
+fn what_is_printed_of_an_object_holds_no_field_of_it() {
+    let text = format!("{:?}", Object::<Widget>::read(widget()).unwrap());
+    assert!(text.contains("ns/a") && !text.contains("red"), "{text}");
+}

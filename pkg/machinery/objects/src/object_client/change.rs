@@ -1,0 +1,194 @@
+//! Change and write: from the copy in the cache, and from a fresh one whenever somebody else was
+//! faster.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use tracing::debug;
+
+use super::{ObjectClient, Written};
+use crate::calls::{Part, Verb};
+use crate::draft::{self, Change, Draft};
+use crate::{Error, Kind, Object, Outcome, Why};
+
+/// As client-go's `RetryOnConflict`.
+const ATTEMPTS: u32 = 5;
+/// Times the number of the attempt.
+const PAUSE: Duration = Duration::from_millis(10);
+
+impl<K: Kind> ObjectClient<K> {
+    /// Brings an object to what `edit` makes of it; its status is not touched.
+    ///
+    /// `edit` is called with the object and a draft to change, first with the given copy, and
+    /// again with a fresh one after a conflict or an unknown outcome. It decides from what it is
+    /// given, not from what it saw before. A draft left as it was sends nothing
+    /// (`rule:unchanged-is-not-sent`).
+    ///
+    /// # Errors
+    /// [`Error::outcome`] says whether it may have been written. Trying again is safe in any case.
+    pub async fn change(
+        &self,
+        object: &Arc<Object<K>>,
+        mut edit: impl FnMut(&Object<K>, &mut Draft<K>),
+    ) -> Result<Written<K>, Error> {
+        self.change_main(object, |object, draft| {
+            edit(object, draft);
+            Ok(())
+        })
+        .await
+    }
+
+    /// As [`ObjectClient::change`], for the subresource `status`, and nothing else.
+    ///
+    /// # Errors
+    /// As [`ObjectClient::change`].
+    pub async fn change_status(
+        &self,
+        object: &Arc<Object<K>>,
+        mut edit: impl FnMut(&Object<K>, &mut K::Status),
+    ) -> Result<Written<K>, Error> {
+        self.settle(object, Part::Status, |object| {
+            let mut status = object.status.clone();
+            edit(object, &mut status);
+            draft::status_change_of(object, &status).map_err(|_| Why::Encode)
+        })
+        .await
+    }
+
+    /// [`ObjectClient::change`] with an edit that may refuse.
+    pub(super) async fn change_main(
+        &self,
+        object: &Arc<Object<K>>,
+        mut edit: impl FnMut(&Object<K>, &mut Draft<K>) -> Result<(), Why>,
+    ) -> Result<Written<K>, Error> {
+        self.settle(object, Part::Main, |object| {
+            let mut draft = Draft::of(object);
+            edit(object, &mut draft)?;
+            draft::change_of(object, &draft).map_err(|_| Why::Encode)
+        })
+        .await
+    }
+
+    async fn settle(
+        &self,
+        object: &Arc<Object<K>>,
+        part: Part,
+        mut edit: impl FnMut(&Object<K>) -> Result<Option<Change>, Why>,
+    ) -> Result<Written<K>, Error> {
+        let mut settling = Settling::new(self, object);
+        for attempt in 1.. {
+            let change = edit(&settling.current).map_err(|why| settling.fail(why))?;
+            // Also after the last attempt: it may be what the read shows.
+            let Some(change) = change else { return settling.unchanged() };
+            if attempt > ATTEMPTS {
+                break;
+            }
+            match self.send(&settling.current, part, &change).await {
+                Ok(object) => return Ok(Written { object, changed: true }),
+                Err(error) => settling.after(error, attempt).await?,
+            }
+        }
+        Err(settling.fail(Why::Conflict { attempts: ATTEMPTS }))
+    }
+
+    async fn send(
+        &self,
+        object: &Object<K>,
+        part: Part,
+        change: &Change,
+    ) -> Result<Arc<Object<K>>, Error> {
+        let (verb, body) = if self.whole_updates {
+            (Verb::Update, &change.whole)
+        } else {
+            (Verb::MergePatch, &change.patch)
+        };
+        self.write(&object.metadata.key, part, verb, body).await
+    }
+}
+
+/// One object on its way to what it shall be.
+struct Settling<'a, K: Kind> {
+    client: &'a ObjectClient<K>,
+    current: Arc<Object<K>>,
+    doubt: Option<Doubt>,
+    /// There was an attempt of unknown outcome.
+    doubted: bool,
+}
+
+/// An attempt that may yet be carried out (`rule:doubt-ends-with-the-version`).
+#[derive(Clone, Copy)]
+struct Doubt {
+    /// The version on which it rests.
+    version: u64,
+    settled_at: Option<Instant>,
+}
+
+impl Doubt {
+    /// A read that began at `read` and showed `version` proves that it was carried out, or never
+    /// will be.
+    fn ends(&self, read: Instant, version: u64) -> bool {
+        self.version != version || self.settled_at.is_some_and(|settled| settled <= read)
+    }
+}
+
+impl<'a, K: Kind> Settling<'a, K> {
+    fn new(client: &'a ObjectClient<K>, object: &Arc<Object<K>>) -> Self {
+        Self { client, current: Arc::clone(object), doubt: None, doubted: false }
+    }
+
+    /// The object is as it shall be.
+    fn unchanged(self) -> Result<Written<K>, Error> {
+        if self.doubt.is_some() {
+            return Err(self.fail(Why::Conflict { attempts: 1 }));
+        }
+        Ok(Written { object: self.current, changed: self.doubted })
+    }
+
+    /// Reads the object again when that can help.
+    async fn after(&mut self, error: Error, attempt: u32) -> Result<(), Error> {
+        let unknown = error.outcome() == Outcome::Unknown;
+        if unknown {
+            let version = self.current.metadata.resource_version;
+            self.doubt = Some(Doubt { version, settled_at: error.settled_at() });
+            self.doubted = true;
+        } else if !matches!(error.why, Why::Conflict { .. }) {
+            // A deletion ends every doubt about what was written before it.
+            return Err(if matches!(error.why, Why::Gone) { error } else { self.fail(error.why) });
+        }
+        debug!(logger = "objects", err = %error, attempt, "Reading the object again");
+        sleep(PAUSE * attempt).await;
+        let began = Instant::now();
+        match self.client.read(&self.current.metadata.key).await {
+            Ok(Some(fresh)) if fresh.metadata.uid == self.current.metadata.uid => {
+                self.take(fresh, began);
+                Ok(())
+            }
+            Ok(_) => Err(self.error(Why::Gone)),
+            Err(_) if unknown => Err(error),
+            Err(read) => Err(self.fail(read.why)),
+        }
+    }
+
+    fn take(&mut self, fresh: Arc<Object<K>>, began: Instant) {
+        let version = fresh.metadata.resource_version;
+        if self.doubt.take_if(|doubt| doubt.ends(began, version)).is_some() {
+            // Ours may be in it, so a cache must show at least this.
+            self.client.note(&fresh);
+        }
+        self.current = fresh;
+    }
+
+    fn fail(&self, why: Why) -> Error {
+        match self.doubt {
+            Some(Doubt { settled_at, .. }) if why.outcome() != Outcome::Unknown => {
+                self.error(Why::Open { last: Box::new(why), settled_at })
+            }
+            _ => self.error(why),
+        }
+    }
+
+    fn error(&self, why: Why) -> Error {
+        self.client.calls.error("change", &self.current.metadata.key, why)
+    }
+}

@@ -1,0 +1,94 @@
+//! New objects.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::ObjectClient;
+use crate::calls::{Part, Verb};
+use crate::{Draft, Error, Kind, Object, Outcome, Why};
+
+/// Attempts whose outcome a read could not tell.
+const ATTEMPTS: u32 = 3;
+/// Times the number of the attempt.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// An object that is there now.
+#[derive(Debug)]
+pub enum Created<K: Kind> {
+    /// It was made from the draft.
+    New(Arc<Object<K>>),
+    /// There was one of this name, or an attempt of unknown outcome made it; it may differ from
+    /// the draft.
+    Existing(Arc<Object<K>>),
+}
+
+impl<K: Kind> Created<K> {
+    /// The object.
+    pub fn into_object(self) -> Arc<Object<K>> {
+        match self {
+            Self::New(object) | Self::Existing(object) => object,
+        }
+    }
+}
+
+impl<K: Kind> ObjectClient<K> {
+    /// Makes an object of this key (name, or `namespace/name`). A status in it is not taken by
+    /// kinds that have the subresource.
+    ///
+    /// # Errors
+    /// [`Why::Exists`] when there is one. [`Error::outcome`] says whether it may have been made.
+    pub async fn create(&self, key: &str, draft: &Draft<K>) -> Result<Arc<Object<K>>, Error> {
+        let body = self.manifest(key, draft).map_err(|why| self.calls.error("create", key, why))?;
+        self.write(key, Part::Main, Verb::Create, &body).await
+    }
+
+    /// Makes an object unless there is one of this key. After an unknown outcome it looks, and
+    /// tries again when there is none: a name is given once.
+    ///
+    /// # Errors
+    /// As [`ObjectClient::create`].
+    pub async fn create_if_absent(&self, key: &str, draft: &Draft<K>) -> Result<Created<K>, Error> {
+        let mut attempt = 1;
+        loop {
+            let error = match self.create(key, draft).await {
+                Ok(object) => return Ok(Created::New(object)),
+                Err(error) => error,
+            };
+            if error.outcome() != Outcome::Unknown && !matches!(error.why, Why::Exists) {
+                return Err(error);
+            }
+            if let Ok(Some(object)) = self.read(key).await {
+                self.note(&object);
+                return Ok(Created::Existing(object));
+            }
+            if attempt == ATTEMPTS {
+                return Err(error);
+            }
+            sleep(PAUSE * attempt).await;
+            attempt += 1;
+        }
+    }
+
+    fn manifest(&self, key: &str, draft: &Draft<K>) -> Result<Value, Why> {
+        let mut manifest = serde_json::to_value(draft).map_err(|_| Why::Encode)?;
+        self.identify(&mut manifest, key);
+        Ok(manifest)
+    }
+
+    /// Says in a manifest which object it is.
+    pub(super) fn identify(&self, manifest: &mut Value, key: &str) {
+        let resource = &self.calls.resource;
+        manifest["apiVersion"] = json!(resource.api_version());
+        manifest["kind"] = json!(resource.kind);
+        match key.split_once('/') {
+            Some((namespace, name)) => {
+                manifest["metadata"]["namespace"] = json!(namespace);
+                manifest["metadata"]["name"] = json!(name);
+            }
+            None => manifest["metadata"]["name"] = json!(key),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Deletions, of the very object that was seen.
+
+use std::sync::Arc;
+
+use model::OwnWrite;
+use serde_json::{Value, json};
+
+use super::ObjectClient;
+use crate::calls::{Part, Verb};
+use crate::{Error, Kind, Object, Outcome, Why};
+
+/// What becomes of the objects that the deleted one owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They go after it.
+    Background,
+    /// They go before it.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// What a deletion came to.
+#[derive(Debug)]
+pub enum Deletion<K: Kind> {
+    /// The object is gone.
+    Gone,
+    /// It goes once its finalizers are taken away, or its time of grace is over.
+    Pending(Arc<Object<K>>),
+}
+
+impl<K: Kind> ObjectClient<K> {
+    /// Deletes the object that was seen, not another that has its name by now. With
+    /// `only_this_version` it is deleted only if nobody has changed it since.
+    ///
+    /// # Errors
+    /// [`Why::Conflict`]: somebody has changed it. [`Error::outcome`] says whether it may have been
+    /// deleted.
+    pub async fn delete(
+        &self,
+        object: &Object<K>,
+        only_this_version: bool,
+        propagation: Propagation,
+    ) -> Result<Deletion<K>, Error> {
+        let key = &object.metadata.key;
+        let options = options(object, only_this_version, propagation);
+        match self.calls.write(key, Part::Main, Verb::Delete, &options).await {
+            Ok(answer) => self.deleted(object, answer),
+            Err(error) => match error.why {
+                Why::Gone => Ok(self.gone(object)),
+                Why::Conflict { .. } => self.look_again(object, error).await,
+                _ if error.outcome() == Outcome::Unknown => self.look_again(object, error).await,
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// The server answers with a `Status` when the object is gone, or else with the object.
+    fn deleted(&self, object: &Object<K>, answer: Value) -> Result<Deletion<K>, Error> {
+        if answer["kind"] == "Status" {
+            return Ok(self.gone(object));
+        }
+        match Object::read(answer) {
+            Ok(pending) => {
+                self.note(&pending);
+                Ok(Deletion::Pending(Arc::new(pending)))
+            }
+            Err(error) => {
+                Err(self.calls.error("delete", &object.metadata.key, Why::Unreadable(error)))
+            }
+        }
+    }
+
+    async fn look_again(&self, object: &Object<K>, error: Error) -> Result<Deletion<K>, Error> {
+        match self.read(&object.metadata.key).await {
+            Ok(Some(now)) if now.metadata.uid != object.metadata.uid => Ok(self.gone(object)),
+            Ok(Some(now)) if now.metadata.deleting() => {
+                self.note(&now);
+                Ok(Deletion::Pending(now))
+            }
+            Ok(None) => Ok(self.gone(object)),
+            Ok(Some(_)) | Err(_) => Err(error),
+        }
+    }
+
+    fn gone(&self, object: &Object<K>) -> Deletion<K> {
+        let metadata = &object.metadata;
+        self.writes.note(&metadata.key, OwnWrite::deleted(Arc::clone(&metadata.uid)));
+        Deletion::Gone
+    }
+}
+
+fn options<K: Kind>(
+    object: &Object<K>,
+    only_this_version: bool,
+    propagation: Propagation,
+) -> Value {
+    let metadata = &object.metadata;
+    let mut preconditions = json!({ "uid": &*metadata.uid });
+    if only_this_version {
+        preconditions["resourceVersion"] = metadata.resource_version.to_string().into();
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": preconditions,
+        "propagationPolicy": match propagation {
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+            Propagation::Orphan => "Orphan",
+        },
+    })
+}

@@ -1,0 +1,78 @@
+//! Lays the changes of a typed view over the whole object it was read from, so that what the type
+//! does not know survives (`rule:unknown-fields-survive`). Pure.
+
+use serde_json::{Map, Value};
+
+/// By which field an element of a list is known again after it changed; the first that it has
+/// decides. Owners have UIDs, conditions types, containers and the like names, taints keys.
+const IDENTITY: [&str; 4] = ["uid", "type", "name", "key"];
+
+/// The whole value `raw` with what changed from `before` to `after`. `before` is what the type made
+/// of `raw`; `None` means absent.
+pub(crate) fn overlay(raw: Option<&Value>, before: &Value, after: &Value) -> Option<Value> {
+    if before == after {
+        return raw.cloned();
+    }
+    Some(match (raw, before, after) {
+        (Some(Value::Object(raw)), Value::Object(before), Value::Object(after)) => {
+            Value::Object(overlay_fields(raw, before, after))
+        }
+        (Some(Value::Array(raw)), Value::Array(before), Value::Array(after))
+            if raw.len() == before.len() =>
+        {
+            Value::Array(overlay_elements(raw, before, after))
+        }
+        _ => after.clone(),
+    })
+}
+
+fn overlay_fields(
+    raw: &Map<String, Value>,
+    before: &Map<String, Value>,
+    after: &Map<String, Value>,
+) -> Map<String, Value> {
+    let mut whole = raw.clone();
+    whole.retain(|field, _| after.contains_key(field) || !before.contains_key(field));
+    for (field, new) in after {
+        let old = before.get(field).unwrap_or(&Value::Null);
+        if let Some(value) = overlay(raw.get(field), old, new) {
+            whole.insert(field.clone(), value);
+        }
+    }
+    whole
+}
+
+/// Elements that did not change keep their whole form wherever they stand now; a changed one is
+/// laid over the element of the same identity.
+fn overlay_elements(raw: &[Value], before: &[Value], after: &[Value]) -> Vec<Value> {
+    let mut free = vec![true; before.len()];
+    let mut origin: Vec<Option<usize>> =
+        after.iter().map(|new| take(&mut free, |at| before[at] == *new)).collect();
+    for (new, origin) in after.iter().zip(&mut origin) {
+        if let (None, Some(identity)) = (&origin, identity(new)) {
+            *origin = take(&mut free, |at| before[at].get(identity) == new.get(identity));
+        }
+    }
+    after
+        .iter()
+        .zip(origin)
+        .map(|(new, origin)| {
+            let kept = origin.and_then(|at| overlay(Some(&raw[at]), &before[at], new));
+            kept.unwrap_or_else(|| new.clone())
+        })
+        .collect()
+}
+
+/// The first free place that matches; it is free no longer.
+fn take(free: &mut [bool], matches: impl Fn(usize) -> bool) -> Option<usize> {
+    let at = (0..free.len()).find(|at| free[*at] && matches(*at))?;
+    free[at] = false;
+    Some(at)
+}
+
+fn identity(element: &Value) -> Option<&'static str> {
+    IDENTITY.into_iter().find(|field| element.get(field).is_some_and(Value::is_string))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Tables of raw values, typed views and edits.
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn what_the_type_does_not_know_survives_every_change_of_what_it_knows() {
+    let rows = [
+        // (whole, typed before, typed after, whole after)
+        (json!({"a": 1, "x": 9}), json!({"a": 1}), json!({"a": 2}), json!({"a": 2, "x": 9})),
+        (json!({"a": 1, "x": 9}), json!({"a": 1}), json!({}), json!({"x": 9})),
+        (json!({"x": 9}), json!({}), json!({"a": 1}), json!({"a": 1, "x": 9})),
+        (
+            json!({"in": {"a": 1, "x": 9}, "y": 8}),
+            json!({"in": {"a": 1}}),
+            json!({"in": {"a": 2}}),
+            json!({"in": {"a": 2, "x": 9}, "y": 8}),
+        ),
+        // The type's word wins where it speaks, and nowhere else.
+        (json!({"a": {"x": 9}}), json!({"a": {}}), json!({"a": 3}), json!({"a": 3})),
+    ];
+    for (raw, before, after, expected) in rows {
+        assert_eq!(overlay(Some(&raw), &before, &after), Some(expected), "{raw} {after}");
+    }
+}
+
+#[test]
+fn defaults_of_the_type_are_not_written_unless_something_beside_them_is() {
+    let typed = json!({"phase": "Initializing", "conditions": []});
+    assert_eq!(overlay(None, &typed, &typed), None);
+    let raw = json!({"conditions": []});
+    assert_eq!(overlay(Some(&raw), &typed, &typed), Some(raw));
+    // An absent status that is set is set whole, so that fields the schema requires are there.
+    let set = json!({"phase": "Initializing", "conditions": [{"type": "Ready"}]});
+    assert_eq!(overlay(None, &typed, &set), Some(set));
+}
+
+#[test]
+fn elements_of_lists_keep_their_unknown_fields_when_moved_changed_or_joined_by_others() {
+    let raw = json!([
+        {"type": "Ready", "status": "True", "x": 1},
+        {"type": "Paused", "status": "False", "x": 2},
+    ]);
+    let before = json!([
+        {"type": "Ready", "status": "True"},
+        {"type": "Paused", "status": "False"},
+    ]);
+    let after = json!([
+        {"type": "New", "status": "True"},
+        {"type": "Paused", "status": "False"},
+        {"type": "Ready", "status": "False"},
+    ]);
+    let expected = json!([
+        {"type": "New", "status": "True"},
+        {"type": "Paused", "status": "False", "x": 2},
+        {"type": "Ready", "status": "False", "x": 1},
+    ]);
+    assert_eq!(overlay(Some(&raw), &before, &after), Some(expected));
+}
+
+#[test]
+fn an_element_that_did_not_change_is_known_before_one_that_merely_has_the_same_identity() {
+    let raw = json!([
+        {"type": "InternalIP", "address": "10.0.0.1", "x": 1},
+        {"type": "InternalIP", "address": "10.0.0.2", "x": 2},
+    ]);
+    let before = json!([
+        {"type": "InternalIP", "address": "10.0.0.1"},
+        {"type": "InternalIP", "address": "10.0.0.2"},
+    ]);
+    let after = json!([{"type": "InternalIP", "address": "10.0.0.2"}]);
+    let expected = json!([{"type": "InternalIP", "address": "10.0.0.2", "x": 2}]);
+    assert_eq!(overlay(Some(&raw), &before, &after), Some(expected));
+}
+
+#[test]
+fn a_view_whose_list_has_another_length_than_the_object_replaces_the_list() {
+    let after = json!(["c"]);
+    assert_eq!(overlay(Some(&json!(["a", "b"])), &json!(["a"]), &after), Some(after));
+}
