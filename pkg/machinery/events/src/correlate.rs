@@ -1,13 +1,13 @@
 //! Decides what becomes of an event: created, counted on an earlier one, or dropped as spam.
 //!
-//! Used by [`crate::worker`]; no I/O, time comes in as arguments. client-go's rules (`host.md 7`):
+//! Used by [`crate::worker`]; no I/O, time comes in as arguments. client-go's rules (`k8s.io/client-go/tools/record`):
 //!
 //! 1. *Aggregation*: from the tenth distinct message within ten minutes for the same source, object,
 //!    type and reason on, messages are folded into one event with a prefix.
 //! 2. *De-duplication*: an event equal to an earlier one raises that one's count by a PATCH; the
 //!    name and the first time are kept.
 //! 3. *Spam filter*: a bucket per source, object, type and reason. Counting comes before it, so the
-//!    next event that passes shows the true count.
+//!    next event that passes shows the true count (rule:spam-is-counted-on).
 //!
 //! Source, reporting component and instance are those of the recorder, hence in no key here.
 
@@ -29,11 +29,11 @@ const AGGREGATE_WITHIN: Duration = Duration::from_secs(600);
 /// client-go's words, which tools and people search for.
 const AGGREGATE_PREFIX: &str = "(combined from similar events): ";
 
-/// One event as a controller told it.
+/// One event as it was recorded.
 #[derive(Debug, Clone)]
 pub(crate) struct Emission {
     pub(crate) object: Arc<ObjectRef>,
-    pub(crate) kind: EventType,
+    pub(crate) event_type: EventType,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
     /// When it happened.
@@ -46,7 +46,7 @@ pub(crate) struct Emission {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Observation {
     pub(crate) object: Arc<ObjectRef>,
-    pub(crate) kind: EventType,
+    pub(crate) event_type: EventType,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
     pub(crate) name: String,
@@ -60,7 +60,7 @@ pub(crate) struct Observation {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Topic {
     object: Arc<ObjectRef>,
-    kind: EventType,
+    event_type: EventType,
     reason: &'static str,
 }
 
@@ -95,16 +95,16 @@ impl Correlator {
         }
     }
 
-    /// What to write for `emission`, told at `now`; `None` when it is spam.
+    /// What to write for `emission`, recorded at `now`; `None` when it is spam.
     pub(crate) fn observe(&mut self, emission: Emission, now: Instant) -> Option<Observation> {
-        let Emission { object, kind, reason, message, time, name } = emission;
-        let topic = Topic { object: Arc::clone(&object), kind, reason };
+        let Emission { object, event_type, reason, message, time, name } = emission;
+        let topic = Topic { object: Arc::clone(&object), event_type, reason };
         let (message, identity) = self.aggregate(&topic, message, now);
         let written = self.written.entry(&identity, || Written { name, first: time, count: 0 });
         written.count = written.count.saturating_add(1);
         let observation = Observation {
             object,
-            kind,
+            event_type,
             reason,
             message,
             name: written.name.clone(),

@@ -1,11 +1,13 @@
-//! Writes one observation to the API server, patiently but not forever (`host.md 7`, Delivery).
+//! Writes one observation to the API server, patiently but not for ever.
 //!
 //! Called by [`crate::worker`]. A repeat is a strategic-merge PATCH; an Event the server has
 //! forgotten (they live for an hour) is created again under its old name. Every write can be
 //! repeated blindly: counts are absolute, and a POST that happened answers AlreadyExists.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use backoff::KeyedLogGate;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::Status;
@@ -23,42 +25,58 @@ const TRIES: u32 = 12;
 /// do not come back to a restarted server together.
 const PAUSE: Duration = Duration::from_secs(5);
 /// One event may keep its worker this long: client-go's two minutes halved.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(60);
 /// One try; a server that is silent for longer is not going to answer.
 const TRY_TIMEOUT: Duration = Duration::from_secs(10);
+/// One line about events lost for the same reason, however many they are.
+const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// Where events go.
 #[derive(Clone)]
 pub(crate) struct Sink {
-    pub(crate) client: Client,
-    pub(crate) source: Source,
+    client: Client,
+    source: Source,
+    losses: Arc<KeyedLogGate<DropReason>>,
 }
 
 enum Failure {
     /// The event is known to the server, or its namespace is going away: as good as written.
-    Moot(String),
-    Final(String),
-    Passing(String),
+    Settled(String),
+    /// The server will never take it.
+    Permanent(String),
+    /// It may succeed later.
+    Transient(String),
 }
 
 impl Sink {
-    /// Writes `o`; an error says why it was given up.
-    pub(crate) async fn deliver(&self, o: &Observation) -> Result<(), DropReason> {
-        let (logger, event) = (self.source.component, &o.name);
-        let give_up = Instant::now() + PATIENCE;
+    pub(crate) fn new(client: Client, source: Source) -> Self {
+        Self { client, source, losses: Arc::new(KeyedLogGate::new(LOG_EVERY)) }
+    }
+
+    /// Writes `observation`; an error says why it was given up. A panic below costs this event
+    /// (rule:an-event-costs-no-other).
+    pub(crate) async fn deliver(&self, observation: &Observation) -> Result<(), DropReason> {
+        match panics::contain(self.write_patiently(observation)).await {
+            Ok(outcome) => outcome,
+            Err(panic) => Err(self.lost(observation, DropReason::Panicked, &panic.to_string())),
+        }
+    }
+
+    async fn write_patiently(&self, observation: &Observation) -> Result<(), DropReason> {
+        let (logger, event) = (self.source.component, &observation.name);
+        let give_up = Instant::now() + LIMIT;
         let mut last = String::new();
         for attempt in 0..TRIES {
-            match self.attempt(o, give_up).await {
+            match self.attempt(observation, give_up).await {
                 Ok(()) => return Ok(()),
-                Err(Failure::Moot(err)) => {
+                Err(Failure::Settled(err)) => {
                     debug!(logger, event, err, "Event is known or its namespace is terminating");
                     return Ok(());
                 }
-                Err(Failure::Final(err)) => {
-                    warn!(logger, event, err, "Server rejected event");
-                    return Err(DropReason::Rejected);
+                Err(Failure::Permanent(err)) => {
+                    return Err(self.lost(observation, DropReason::Rejected, &err));
                 }
-                Err(Failure::Passing(err)) => last = err,
+                Err(Failure::Transient(err)) => last = err,
             }
             let pause = if attempt == 0 { PAUSE.mul_f64(rand::random()) } else { PAUSE };
             if attempt + 1 == TRIES || Instant::now() + pause >= give_up {
@@ -67,28 +85,39 @@ impl Sink {
             debug!(logger, event, err = last, "Event was not written, trying again");
             sleep(pause).await;
         }
-        warn!(logger, event, err = last, "Unable to write event");
-        Err(DropReason::Unreachable)
+        Err(self.lost(observation, DropReason::Unreachable, &last))
     }
 
-    async fn attempt(&self, o: &Observation, give_up: Instant) -> Result<(), Failure> {
+    /// Tells of an event that is given up.
+    fn lost(&self, observation: &Observation, reason: DropReason, err: &str) -> DropReason {
+        if let Some(suppressed) = self.losses.pass(reason, Instant::now()) {
+            let (logger, event) = (self.source.component, &observation.name);
+            let why = reason.label();
+            warn!(logger, event, why, err, suppressed, "Unable to write event");
+        }
+        reason
+    }
+
+    async fn attempt(&self, observation: &Observation, give_up: Instant) -> Result<(), Failure> {
         let limit = give_up.min(Instant::now() + TRY_TIMEOUT);
-        match timeout_at(limit, self.write(o)).await {
+        match timeout_at(limit, self.write(observation)).await {
             Ok(written) => written.map_err(classify),
-            Err(_) => Err(Failure::Passing("the API server gave no answer in time".to_owned())),
+            Err(_) => Err(Failure::Transient("the API server gave no answer in time".to_owned())),
         }
     }
 
-    async fn write(&self, o: &Observation) -> Result<(), kube::Error> {
-        let api = Api::<Event>::namespaced(self.client.clone(), o.object.event_namespace());
-        if o.count > 1 {
-            let patch = Patch::Strategic(wire::repeat(o));
-            match api.patch_metadata(&o.name, &PatchParams::default(), &patch).await {
+    async fn write(&self, observation: &Observation) -> Result<(), kube::Error> {
+        let namespace = observation.object.event_namespace();
+        let api = Api::<Event>::namespaced(self.client.clone(), namespace);
+        if observation.count > 1 {
+            let patch = Patch::Strategic(wire::repeat(observation));
+            match api.patch_metadata(&observation.name, &PatchParams::default(), &patch).await {
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 patched => return patched.map(drop),
             }
         }
-        api.create(&PostParams::default(), &wire::body(o, &self.source)).await.map(drop)
+        let event = wire::body(observation, &self.source);
+        api.create(&PostParams::default(), &event).await.map(drop)
     }
 }
 
@@ -96,14 +125,14 @@ fn classify(error: kube::Error) -> Failure {
     match error {
         kube::Error::Api(status) => match status.code {
             _ if status.is_already_exists() || namespace_terminates(&status) => {
-                Failure::Moot(status.to_string())
+                Failure::Settled(status.to_string())
             }
-            429 | 500.. => Failure::Passing(status.to_string()),
-            _ => Failure::Final(status.to_string()),
+            429 | 500.. => Failure::Transient(status.to_string()),
+            _ => Failure::Permanent(status.to_string()),
         },
         // The request would be built wrongly the next time, too.
-        kube::Error::BuildRequest(err) => Failure::Final(err.to_string()),
-        other => Failure::Passing(other.to_string()),
+        kube::Error::BuildRequest(err) => Failure::Permanent(err.to_string()),
+        other => Failure::Transient(other.to_string()),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Kubernetes Events: told by controllers without waiting, written by workers in the background.
+//! Kubernetes Events: recorded by controllers without waiting, written by workers in the background.
 //!
 //! `cmd` calls [`start`] once per component and passes the [`Recorder`] on; at shutdown it calls
-//! [`Broadcaster::flush`]. The contract, client-go's where nothing else is said (`host.md 7`):
+//! [`Broadcaster::flush`]. The contract, client-go's where RULES.md says nothing else:
 //!
 //! - [`Recorder::event`] never blocks. At most 1000 events wait; more are dropped and counted in
 //!   `icm_event_dropped_total{reason}`, as is every other event that is not written.

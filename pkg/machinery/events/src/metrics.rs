@@ -3,7 +3,7 @@
 use prometheus::{IntCounterVec, Opts, Registry};
 
 /// Why an event was not written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum DropReason {
     /// 1000 events were waiting already.
     QueueFull,
@@ -13,20 +13,29 @@ pub(crate) enum DropReason {
     Rejected,
     /// The server did not take it within the tries and the time an event gets.
     Unreachable,
+    /// Code under the recorder panicked while writing it.
+    Panicked,
     /// The process ended first.
     Shutdown,
 }
 
 impl DropReason {
-    const ALL: [Self; 5] =
-        [Self::QueueFull, Self::Spam, Self::Rejected, Self::Unreachable, Self::Shutdown];
+    const ALL: [Self; 6] = [
+        Self::QueueFull,
+        Self::Spam,
+        Self::Rejected,
+        Self::Unreachable,
+        Self::Panicked,
+        Self::Shutdown,
+    ];
 
-    fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::QueueFull => "queue_full",
             Self::Spam => "spam",
             Self::Rejected => "rejected",
             Self::Unreachable => "unreachable",
+            Self::Panicked => "panicked",
             Self::Shutdown => "shutdown",
         }
     }
@@ -58,8 +67,8 @@ impl EventMetrics {
         self.drop_many(reason, 1);
     }
 
-    pub(crate) fn drop_many(&self, reason: DropReason, n: u64) {
-        self.dropped.with_label_values(&[reason.label()]).inc_by(n);
+    pub(crate) fn drop_many(&self, reason: DropReason, count: u64) {
+        self.dropped.with_label_values(&[reason.label()]).inc_by(count);
     }
 
     #[cfg(test)]

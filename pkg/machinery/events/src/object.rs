@@ -28,7 +28,8 @@ impl ObjectRef {
         Self::new("coordination.k8s.io/v1", "Lease", namespace, name, uid)
     }
 
-    fn new(api_version: &str, kind: &str, namespace: &str, name: &str, uid: &str) -> Self {
+    /// Any object; `namespace` is empty for cluster-scoped ones.
+    pub fn new(api_version: &str, kind: &str, namespace: &str, name: &str, uid: &str) -> Self {
         Self {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
@@ -38,7 +39,7 @@ impl ObjectRef {
         }
     }
 
-    /// Where events about this object are kept (`host.md 7`, Name / namespace).
+    /// Where events about this object are kept (rule:events-live-beside-their-object).
     pub(crate) fn event_namespace(&self) -> &str {
         if self.namespace.is_empty() { "default" } else { &self.namespace }
     }

@@ -1,4 +1,4 @@
-//! The two handles of an event pipeline: one to tell events, one to end it.
+//! The two handles of an event pipeline: one to record events, one to end it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,24 +16,24 @@ use crate::deliver::Sink;
 use crate::metrics::{DropReason, EventMetrics};
 use crate::object::{EventType, ObjectRef};
 use crate::wire::{Source, event_name, unix_nanos};
-use crate::worker::{self, LANES, Queued, lane_of};
+use crate::worker::{self, Queued, WORKERS, worker_of};
 
-/// Events that may wait, the ones being written included (`host.md 7`, Delivery).
+/// Events that may wait, the ones being written included; client-go's number.
 pub(crate) const QUEUE: usize = 1000;
 
-/// Tells events. Clones share one queue.
+/// Records events. Clones share one queue.
 #[derive(Clone)]
 pub struct Recorder(Arc<Inner>);
 
 struct Inner {
     component: &'static str,
-    lanes: [mpsc::UnboundedSender<Queued>; LANES],
+    queues: [mpsc::UnboundedSender<Queued>; WORKERS],
     slots: Arc<Semaphore>,
     metrics: EventMetrics,
     last_name: AtomicU64,
 }
 
-/// Writes what the [`Recorder`] is told, until flushed. Dropping it drops what was not written.
+/// Writes what the [`Recorder`] records, until flushed. Dropping it drops what was not written.
 #[must_use = "dropping the broadcaster stops the writing of events"]
 pub struct Broadcaster {
     component: &'static str,
@@ -52,10 +52,10 @@ pub fn start(
     instance: &str,
     metrics: EventMetrics,
 ) -> (Recorder, Broadcaster) {
-    let sink = Sink { client, source: Source { component, instance: instance.to_owned() } };
+    let sink = Sink::new(client, Source { component, instance: instance.to_owned() });
     let (closing, closed) = watch::channel(false);
     let mut workers = JoinSet::new();
-    let lanes = std::array::from_fn(|_| {
+    let queues = std::array::from_fn(|_| {
         let (sender, receiver) = mpsc::unbounded_channel();
         workers.spawn(worker::run(receiver, closed.clone(), sink.clone(), metrics.clone()));
         sender
@@ -63,7 +63,7 @@ pub fn start(
     let slots = Arc::new(Semaphore::new(QUEUE));
     let recorder = Recorder(Arc::new(Inner {
         component,
-        lanes,
+        queues,
         slots: Arc::clone(&slots),
         metrics: metrics.clone(),
         last_name: AtomicU64::new(0),
@@ -74,18 +74,25 @@ pub fn start(
 impl Recorder {
     /// Logs the event and queues it to be written. Never blocks and never fails: what cannot be
     /// queued is dropped and counted. `reason` is one CamelCase word.
-    pub fn event(&self, object: ObjectRef, kind: EventType, reason: &'static str, message: String) {
-        self.log(&object, kind, reason, &message);
-        let lane = lane_of(&object);
+    pub fn event(
+        &self,
+        object: ObjectRef,
+        event_type: EventType,
+        reason: &'static str,
+        message: String,
+    ) {
+        self.log(&object, event_type, reason, &message);
+        let worker = worker_of(&object);
         let Ok(slot) = Arc::clone(&self.0.slots).try_acquire_owned() else {
             self.0.metrics.drop_one(DropReason::QueueFull);
             return;
         };
         let time = Timestamp::now();
         let name = event_name(&object.name, self.unused_nanos(unix_nanos(time)));
-        let emission = Emission { object: Arc::new(object), kind, reason, message, time, name };
-        let queued = Queued { emission, told: Instant::now(), slot };
-        if self.0.lanes[lane].send(queued).is_err() {
+        let emission =
+            Emission { object: Arc::new(object), event_type, reason, message, time, name };
+        let queued = Queued { emission, recorded: Instant::now(), slot };
+        if self.0.queues[worker].send(queued).is_err() {
             self.0.metrics.drop_one(DropReason::Shutdown);
         }
     }
@@ -93,18 +100,19 @@ impl Recorder {
     /// `nanos`, or the next number not yet used: names are unique though clocks are coarse.
     fn unused_nanos(&self, nanos: u64) -> u64 {
         let next = |last: u64| nanos.max(last.saturating_add(1));
-        match self.0.last_name.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |l| Some(next(l)))
-        {
+        let used = &self.0.last_name;
+        match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last))) {
             Ok(last) | Err(last) => next(last),
         }
     }
 
-    /// `host.md 7`, Logging. The text of the event is `note`, as in events.k8s.io: `message` is
-    /// the name that `tracing` gives to the text of the line.
-    fn log(&self, object: &ObjectRef, kind: EventType, reason: &str, note: &str) {
+    /// A Warning is heard at any verbosity. The text of the event is `note`, as in events.k8s.io:
+    /// `message` is the name that `tracing` gives to the text of the line.
+    fn log(&self, object: &ObjectRef, event_type: EventType, reason: &str, note: &str) {
         let logger = self.0.component;
-        let (name, object_kind, r#type) = (object.display_name(), &object.kind, kind.as_str());
-        match kind {
+        let (name, object_kind, r#type) =
+            (object.display_name(), &object.kind, event_type.as_str());
+        match event_type {
             EventType::Warning => {
                 info!(
                     logger,

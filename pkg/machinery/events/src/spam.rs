@@ -1,7 +1,7 @@
 //! The spam filter: how many events one source may write about one object for one reason.
 //!
 //! Used by [`crate::correlate`]. client-go's numbers; its key lacks the reason, so that one chatty
-//! reason silences every other one about the same object, which ours avoids (`host.md 7`).
+//! reason silences every other one about the same object (rule:one-reason-silences-no-other).
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Events as core v1 has them: the body of the POST and of the PATCH.
 //!
 //! Used by [`crate::deliver`]. `kubectl describe` and every tool that reads events knows core v1;
-//! the newer group shows in other columns (`host.md 7`).
+//! the newer group shows in other columns.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
@@ -36,20 +36,20 @@ pub(crate) fn event_name(object: &str, unix_nanos: u64) -> String {
 }
 
 /// The Event to create.
-pub(crate) fn body(o: &Observation, source: &Source) -> Event {
+pub(crate) fn body(observation: &Observation, source: &Source) -> Event {
     Event {
         metadata: ObjectMeta {
-            name: Some(o.name.clone()),
-            namespace: Some(o.object.event_namespace().to_owned()),
+            name: Some(observation.name.clone()),
+            namespace: Some(observation.object.event_namespace().to_owned()),
             ..ObjectMeta::default()
         },
-        involved_object: reference(&o.object),
-        type_: Some(o.kind.as_str().to_owned()),
-        reason: Some(o.reason.to_owned()),
-        message: Some(o.message.clone()),
-        count: Some(i32::try_from(o.count).unwrap_or(i32::MAX)),
-        first_timestamp: Some(Time(o.first)),
-        last_timestamp: Some(Time(o.last)),
+        involved_object: reference(&observation.object),
+        type_: Some(observation.event_type.as_str().to_owned()),
+        reason: Some(observation.reason.to_owned()),
+        message: Some(observation.message.clone()),
+        count: Some(i32::try_from(observation.count).unwrap_or(i32::MAX)),
+        first_timestamp: Some(Time(observation.first)),
+        last_timestamp: Some(Time(observation.last)),
         source: Some(EventSource { component: Some(source.component.to_owned()), host: None }),
         reporting_component: Some(source.component.to_owned()),
         reporting_instance: Some(source.instance.clone()),
@@ -59,13 +59,14 @@ pub(crate) fn body(o: &Observation, source: &Source) -> Event {
 
 /// What changes in an Event that happened again. The message is part of it for folded events,
 /// which show the newest one.
-pub(crate) fn repeat(o: &Observation) -> Value {
-    json!({ "count": o.count, "lastTimestamp": Time(o.last), "message": o.message })
+pub(crate) fn repeat(observation: &Observation) -> Value {
+    let Observation { count, last, message, .. } = observation;
+    json!({ "count": count, "lastTimestamp": Time(*last), "message": message })
 }
 
 /// Nanoseconds since 1970; the next 550 years fit.
-pub(crate) fn unix_nanos(t: Timestamp) -> u64 {
-    u64::try_from(t.as_nanosecond()).unwrap_or_default()
+pub(crate) fn unix_nanos(time: Timestamp) -> u64 {
+    u64::try_from(time.as_nanosecond()).unwrap_or_default()
 }
 
 fn reference(object: &ObjectRef) -> ObjectReference {

@@ -1,8 +1,8 @@
-//! The workers behind a recorder: one per lane, each with its own memory of past events.
+//! The workers behind a recorder, each with its own queue and its own memory of past events.
 //!
-//! Started by [`crate::start`]. An object always has the same lane, so a worker needs no lock for
+//! Started by [`crate::start`]. An object always has the same worker, so a worker needs no lock for
 //! what it remembers, and the events of an object are written in order. A server that is stuck on
-//! one event delays that lane only (`host.md 7`).
+//! one event delays the objects of that worker only.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
@@ -15,44 +15,44 @@ use crate::metrics::{DropReason, EventMetrics};
 use crate::object::ObjectRef;
 
 /// Number of workers.
-pub(crate) const LANES: usize = 4;
+pub(crate) const WORKERS: usize = 4;
 /// Remembered by all workers together, as much as client-go's single one.
 const MEMORY: usize = 4096;
 
 /// An event on its way to its worker, with the place it takes in the queue.
 pub(crate) struct Queued {
     pub(crate) emission: Emission,
-    pub(crate) told: Instant,
+    pub(crate) recorded: Instant,
     pub(crate) slot: OwnedSemaphorePermit,
 }
 
-/// The lane of an object, always the same.
-pub(crate) fn lane_of(object: &ObjectRef) -> usize {
+/// The worker of an object, always the same.
+pub(crate) fn worker_of(object: &ObjectRef) -> usize {
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(object);
-    // The remainder is below LANES.
-    usize::try_from(hash % LANES as u64).unwrap_or_default()
+    // The remainder is below WORKERS.
+    usize::try_from(hash % WORKERS as u64).unwrap_or_default()
 }
 
-/// Writes what comes through `lane`; after `closing` turned true, only what is in it already.
+/// Writes what comes through `queue`; after `closing` turned true, only what is in it already.
 pub(crate) async fn run(
-    mut lane: mpsc::UnboundedReceiver<Queued>,
+    mut queue: mpsc::UnboundedReceiver<Queued>,
     mut closing: watch::Receiver<bool>,
     sink: Sink,
     metrics: EventMetrics,
 ) {
-    let mut correlator = Correlator::new(MEMORY / LANES);
+    let mut correlator = Correlator::new(MEMORY / WORKERS);
     loop {
         let next = tokio::select! {
             biased;
             // A closer that vanished without a word closes, too.
-            _ = closing.wait_for(|closed| *closed), if !lane.is_closed() => {
-                lane.close();
+            _ = closing.wait_for(|closed| *closed), if !queue.is_closed() => {
+                queue.close();
                 continue;
             }
-            next = lane.recv() => next,
+            next = queue.recv() => next,
         };
-        let Some(Queued { emission, told, slot }) = next else { return };
-        match correlator.observe(emission, told) {
+        let Some(Queued { emission, recorded, slot }) = next else { return };
+        match correlator.observe(emission, recorded) {
             Some(observation) => {
                 if let Err(reason) = sink.deliver(&observation).await {
                     metrics.drop_one(reason);

@@ -4,7 +4,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::options::STOCK_PORT;
+/// The port of kube-controller-manager, which may own it on a shared host network.
+pub(crate) const STOCK_PORT: u16 = 10257;
 
 /// Why a listener cannot start.
 #[derive(Debug, thiserror::Error)]

@@ -4,9 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use crate::TlsOptions;
-
-/// The port of kube-controller-manager, which may own it on a shared host network.
-pub(crate) const STOCK_PORT: u16 = 10257;
+use crate::error::STOCK_PORT;
 
 /// How to listen, and which certificate to show.
 #[derive(Clone, Debug)]

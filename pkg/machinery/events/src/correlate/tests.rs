@@ -5,7 +5,7 @@ const NOON: i64 = 1_800_000_000;
 fn emission(object: &str, reason: &'static str, message: &str, second: i64) -> Emission {
     Emission {
         object: Arc::new(ObjectRef::node(object, "uid")),
-        kind: EventType::Normal,
+        event_type: EventType::Normal,
         reason,
         message: message.to_owned(),
         time: Timestamp::from_second(NOON + second).unwrap(),
@@ -13,7 +13,7 @@ fn emission(object: &str, reason: &'static str, message: &str, second: i64) -> E
     }
 }
 
-/// A correlator and the moment it began; events are told `second`s later.
+/// A correlator and the moment it began; events are recorded `second`s later.
 struct Story(Correlator, Instant);
 
 impl Story {
@@ -21,9 +21,9 @@ impl Story {
         Self(Correlator::new(1024), Instant::now())
     }
 
-    fn tell(&mut self, e: Emission) -> Option<Observation> {
-        let second = u64::try_from(e.time.as_second() - NOON).unwrap();
-        self.0.observe(e, self.1 + Duration::from_secs(second))
+    fn tell(&mut self, emission: Emission) -> Option<Observation> {
+        let second = u64::try_from(emission.time.as_second() - NOON).unwrap();
+        self.0.observe(emission, self.1 + Duration::from_secs(second))
     }
 }
 
@@ -44,7 +44,7 @@ async fn whatever_tells_two_events_apart_makes_two_events() {
     let mut other_uid = base();
     other_uid.object = Arc::new(ObjectRef::node("n", "another uid"));
     let mut warning = base();
-    warning.kind = EventType::Warning;
+    warning.event_type = EventType::Warning;
     for (case, other) in [
         ("object", emission("m", "Full", "no block", 0)),
         ("uid", other_uid),

@@ -27,6 +27,7 @@ enum Script {
     Refuse(u16, Value),
     Reset,
     Hang,
+    Panic,
 }
 
 #[derive(Clone, Default)]
@@ -79,6 +80,7 @@ async fn answer(
         Script::Refuse(code, status) => (code, status),
         Script::Reset => return Err(std::io::Error::other("connection reset")),
         Script::Hang => std::future::pending().await,
+        Script::Panic => panic!("a layer of the client has a defect"),
     };
     let body = Body::from(serde_json::to_vec(&reply).unwrap());
     Ok(Response::builder().status(StatusCode::from_u16(code).unwrap()).body(body).unwrap())
@@ -115,10 +117,11 @@ fn tell(recorder: &Recorder, node: &str, message: &str) {
     recorder.event(object, EventType::Normal, "CIDRNotAvailable", message.to_owned());
 }
 
-/// Two node names of different lanes.
-fn two_lanes() -> (String, String) {
-    let lane = |name: &str| lane_of(&ObjectRef::node(name, "u-1"));
-    let other = (0..100).map(|n| format!("n{n}")).find(|name| lane(name) != lane("n")).unwrap();
+/// Two node names of different workers.
+fn two_workers() -> (String, String) {
+    let worker = |name: &str| worker_of(&ObjectRef::node(name, "u-1"));
+    let mut names = (0..100).map(|n| format!("n{n}"));
+    let other = names.find(|name| worker(name) != worker("n")).unwrap();
     ("n".to_owned(), other)
 }
 
@@ -280,9 +283,9 @@ async fn a_server_that_refuses_connections_gets_twelve_tries_at_most() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stuck_event_does_not_delay_those_of_other_lanes() {
+async fn a_stuck_event_does_not_delay_those_of_other_workers() {
     let server = Server::default();
-    let (stuck, other) = two_lanes();
+    let (stuck, other) = two_workers();
     let hang = stuck.clone();
     let script = move |_: usize, seen: &Seen| {
         if seen.body["involvedObject"]["name"] == hang { Script::Hang } else { Script::Accept }
@@ -356,4 +359,62 @@ async fn names_are_unique_however_fast_events_come() {
     let names: std::collections::HashSet<_> =
         server.seen().iter().map(|seen| seen.body["metadata"]["name"].to_string()).collect();
     assert_eq!(names.len(), 9);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_while_writing_costs_one_event_and_not_its_worker() {
+    let server = Server::default();
+    let script = |n: usize, _: &Seen| if n == 0 { Script::Panic } else { Script::Accept };
+    let (recorder, broadcaster, metrics) = pipeline(server.client(script));
+    tell(&recorder, "n", "no block");
+    tell(&recorder, "n", "no room");
+    broadcaster.flush(2 * SECOND).await;
+    let last = server.seen().pop().unwrap();
+    assert_eq!(last.body["message"], "no room");
+    assert_eq!(metrics.dropped(DropReason::Panicked), 1);
+    assert_eq!(metrics.dropped(DropReason::Shutdown), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_events_that_are_refused_make_one_line_of_the_log() {
+    let log = LogLines::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let server = Server::default();
+    let (recorder, broadcaster, metrics) =
+        pipeline(server.client(|_, _| refusal(403, "Forbidden")));
+    for n in 0..QUEUE {
+        tell(&recorder, &format!("n{n}"), "no block");
+    }
+    broadcaster.flush(100 * SECOND).await;
+    assert_eq!(metrics.dropped(DropReason::Rejected), QUEUE as u64);
+    let lines = log.with("Unable to write event");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("rejected") && lines[0].contains("Forbidden"), "{lines:?}");
+}
+
+/// The events of `tracing`, as text.
+#[derive(Clone, Default)]
+struct LogLines(Arc<Mutex<Vec<String>>>);
+
+impl LogLines {
+    fn with(&self, text: &str) -> Vec<String> {
+        let lines = self.0.lock().unwrap();
+        lines.iter().filter(|line| line.contains(text)).cloned().collect()
+    }
+}
+
+impl tracing::Subscriber for LogLines {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        self.0.lock().unwrap().push(format!("{event:?}"));
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
 }

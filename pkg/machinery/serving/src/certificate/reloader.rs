@@ -57,7 +57,8 @@ impl Reloader {
         self.current.clone()
     }
 
-    /// Looks again every minute, for ever; the server drops it on stop.
+    /// Looks again every minute, for ever (rule:bad-files-keep-the-old); the server drops it on
+    /// stop.
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(RELOAD_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
