@@ -7,7 +7,7 @@ use backoff::LogGate;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::{Endpoint, Endpoints};
+use super::endpoint::{Endpoint, Endpoints};
 
 /// A failing check is probed every few seconds by several probers: one line per this time says it.
 const LOG_EVERY: Duration = Duration::from_secs(10);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::Endpoint;
 use super::check::Check;
+use super::endpoint::Endpoint;
 
 /// What the checks of an endpoint said.
 pub(crate) struct Report {

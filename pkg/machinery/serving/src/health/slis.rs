@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Endpoint;
 use super::check::Check;
+use super::endpoint::Endpoint;
 
 /// Renders Prometheus text. Checks that were never asked have no series.
 pub(super) fn page(checks: &[Arc<Check>]) -> String {
