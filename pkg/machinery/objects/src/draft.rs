@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use crate::merge_patch;
 use crate::overlay::overlay;
-use crate::{Kind, Object, OwnerReference};
+use crate::{Object, OwnerReference, Schema};
 
 /// The fields of an object that a writer may change, apart from its status; also a new object.
 #[derive(Serialize)]
-pub struct Draft<K: Kind> {
+pub struct Draft<S: Schema> {
     /// Its changeable metadata.
     pub metadata: DraftMetadata,
     /// The fields beside metadata and status.
     #[serde(flatten)]
-    pub body: K::Body,
+    pub body: S::Body,
 }
 
 /// The metadata that a writer may change.
@@ -37,13 +37,13 @@ pub struct DraftMetadata {
     pub owner_references: Vec<OwnerReference>,
 }
 
-impl<K: Kind> Draft<K> {
+impl<S: Schema> Draft<S> {
     /// A new object with no labels, annotations, finalizers or owners yet.
-    pub fn new(body: K::Body) -> Self {
+    pub fn new(body: S::Body) -> Self {
         Self { metadata: DraftMetadata::default(), body }
     }
 
-    pub(crate) fn of(object: &Object<K>) -> Self {
+    pub(crate) fn of(object: &Object<S>) -> Self {
         let metadata = &object.metadata;
         Self {
             metadata: DraftMetadata {
@@ -67,9 +67,9 @@ pub(crate) struct Change {
 }
 
 /// Lays what became of a draft over its object; `None` when nothing did.
-pub(crate) fn change_of<K: Kind>(
-    object: &Object<K>,
-    edited: &Draft<K>,
+pub(crate) fn change_of<S: Schema>(
+    object: &Object<S>,
+    edited: &Draft<S>,
 ) -> Result<Option<Change>, serde_json::Error> {
     let before = serde_json::to_value(Draft::of(object))?;
     let after = serde_json::to_value(edited)?;
@@ -77,16 +77,16 @@ pub(crate) fn change_of<K: Kind>(
 }
 
 /// As [`change_of`], of the status alone.
-pub(crate) fn status_change_of<K: Kind>(
-    object: &Object<K>,
-    edited: &K::Status,
+pub(crate) fn status_change_of<S: Schema>(
+    object: &Object<S>,
+    edited: &S::Status,
 ) -> Result<Option<Change>, serde_json::Error> {
     let before = json!({ "status": serde_json::to_value(&object.status)? });
     let after = json!({ "status": serde_json::to_value(edited)? });
     Ok(change(object, &before, &after))
 }
 
-fn change<K: Kind>(object: &Object<K>, before: &Value, after: &Value) -> Option<Change> {
+fn change<S: Schema>(object: &Object<S>, before: &Value, after: &Value) -> Option<Change> {
     let raw = object.whole();
     let whole = overlay(Some(&raw), before, after)?;
     let mut patch = merge_patch::between(&raw, &whole)?;

@@ -7,7 +7,7 @@
 //!
 //! ```no_run
 //! # use std::sync::Arc;
-//! # use objects::{Error, Kind, Object, ObjectClient};
+//! # use objects::{Error, Schema, Object, ObjectClient};
 //! # use serde::{Deserialize, Serialize};
 //! #[derive(Clone, Serialize, Deserialize)]
 //! struct Spec { size: u32 }
@@ -18,7 +18,7 @@
 //!
 //! #[derive(Debug)]
 //! enum Widget {}
-//! impl Kind for Widget {
+//! impl Schema for Widget {
 //!     type Body = Body;
 //!     type Status = Status;
 //! }
@@ -35,8 +35,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `kind.rs` | [`Kind`], the typed view of one kind; [`Dynamic`] for kinds learnt at run time |
-//! | `object.rs`, `metadata.rs` | [`Object`], [`Metadata`] |
+//! | `schema.rs` | [`Schema`], the typed view of one kind; [`Dynamic`] for kinds learnt at run time |
+//! | `object.rs`, `object_meta.rs` | [`Object`], [`ObjectMeta`] |
 //! | `draft.rs` | [`Draft`], what may be changed, and what a change comes to on the wire |
 //! | `overlay.rs`, `merge_patch.rs` | lay typed changes over whole JSON; the difference as a patch |
 //! | `object_client.rs` | [`ObjectClient`]; below it change, create, delete, apply, finalizers |
@@ -46,12 +46,12 @@
 mod calls;
 mod draft;
 mod error;
-mod kind;
 mod merge_patch;
-mod metadata;
 mod object;
 mod object_client;
+mod object_meta;
 mod overlay;
+mod schema;
 #[cfg(test)]
 mod testing;
 mod verdict;
@@ -59,7 +59,7 @@ mod verdict;
 pub use calls::Part;
 pub use draft::{Draft, DraftMetadata};
 pub use error::{Error, Outcome, Why};
-pub use kind::{Dynamic, Kind};
-pub use metadata::{Metadata, OwnerReference};
 pub use object::{DecodeError, Object};
 pub use object_client::{Apply, Created, Deletion, ObjectClient, Propagation, Written};
+pub use object_meta::{ObjectMeta, OwnerReference};
+pub use schema::{Dynamic, Schema};

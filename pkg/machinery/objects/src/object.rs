@@ -7,17 +7,17 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::{Kind, Metadata};
+use crate::{ObjectMeta, Schema};
 
 /// A whole object as the server sent it, except for `metadata.managedFields`, which the server
 /// keeps by itself when a writer leaves them out.
-pub struct Object<K: Kind> {
+pub struct Object<S: Schema> {
     /// `metadata`.
-    pub metadata: Metadata,
+    pub metadata: ObjectMeta,
     /// The typed view of the fields beside metadata and status.
-    pub body: K::Body,
+    pub body: S::Body,
     /// The typed view of `status`.
-    pub status: K::Status,
+    pub status: S::Status,
     /// All of it as JSON text, which takes a fraction of the memory of parsed JSON.
     text: Box<str>,
 }
@@ -30,15 +30,15 @@ pub struct DecodeError {
     pub field: String,
 }
 
-impl<K: Kind> Object<K> {
+impl<S: Schema> Object<S> {
     /// Takes an object that was read in full.
     ///
     /// # Errors
     /// [`DecodeError`] names the first field that the types do not take.
     pub fn read(mut whole: Value) -> Result<Self, DecodeError> {
-        let metadata: Metadata = typed(whole.get("metadata"), "metadata")?;
+        let metadata: ObjectMeta = typed(whole.get("metadata"), "metadata")?;
         let status = match whole.get("status") {
-            None | Some(Value::Null) => K::Status::default(),
+            None | Some(Value::Null) => S::Status::default(),
             status => typed(status, "status")?,
         };
         if let Some(metadata) = whole.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -61,7 +61,7 @@ impl<K: Kind> Object<K> {
     }
 }
 
-impl<'de, K: Kind> Deserialize<'de> for Object<K> {
+impl<'de, S: Schema> Deserialize<'de> for Object<S> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Self::read(Value::deserialize(from)?).map_err(D::Error::custom)
     }
@@ -88,7 +88,7 @@ fn typed<T: for<'a> Deserialize<'a>>(value: Option<&Value>, at: &str) -> Result<
     })
 }
 
-impl<K: Kind> Clone for Object<K> {
+impl<S: Schema> Clone for Object<S> {
     fn clone(&self) -> Self {
         Self {
             metadata: self.metadata.clone(),
@@ -100,7 +100,7 @@ impl<K: Kind> Clone for Object<K> {
 }
 
 /// Never its fields: an object may be a Secret.
-impl<K: Kind> fmt::Debug for Object<K> {
+impl<S: Schema> fmt::Debug for Object<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Object")
             .field("key", &self.metadata.key)

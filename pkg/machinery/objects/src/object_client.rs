@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use crate::calls::{Calls, Part, Verb};
-use crate::{Error, Kind, Object, Why};
+use crate::{Error, Object, Schema, Why};
 
 mod apply;
 mod change;
@@ -28,23 +28,23 @@ pub use delete::{Deletion, Propagation};
 /// The leader's fence, the throttle and the identity are those of the `kube::Client` it is given.
 ///
 /// Writes are noted in [`ObjectClient::own_writes`], for the informer of the same kind.
-pub struct ObjectClient<K> {
+pub struct ObjectClient<S> {
     calls: Calls,
     writes: OwnWrites,
     whole_updates: bool,
-    kind: PhantomData<fn() -> K>,
+    schema: PhantomData<fn() -> S>,
 }
 
 /// What a write came to.
 #[derive(Debug)]
-pub struct Written<K: Kind> {
+pub struct Written<S: Schema> {
     /// The newest known copy: what the server answered, or what was there already.
-    pub object: Arc<Object<K>>,
+    pub object: Arc<Object<S>>,
     /// False when nothing was different, and so nothing was sent.
     pub changed: bool,
 }
 
-impl<K: Kind> ObjectClient<K> {
+impl<S: Schema> ObjectClient<S> {
     /// `client` comes from [`client::Clients`]; `manager` is the field manager of all writes, at
     /// most 128 characters; `timeout` bounds one attempt of one request.
     pub fn new(
@@ -54,7 +54,7 @@ impl<K: Kind> ObjectClient<K> {
         timeout: Duration,
     ) -> Self {
         let calls = Calls::new(client, resource, manager.into(), timeout);
-        Self { calls, writes: OwnWrites::default(), whole_updates: false, kind: PhantomData }
+        Self { calls, writes: OwnWrites::default(), whole_updates: false, schema: PhantomData }
     }
 
     /// Changes objects by PUT instead of merge PATCH, for an identity that may update and not
@@ -91,7 +91,7 @@ impl<K: Kind> ObjectClient<K> {
     ///
     /// # Errors
     /// Nothing is known of the object.
-    pub async fn read(&self, key: &str) -> Result<Option<Arc<Object<K>>>, Error> {
+    pub async fn read(&self, key: &str) -> Result<Option<Arc<Object<S>>>, Error> {
         match self.calls.read(key).await {
             Ok(whole) => match Object::read(whole) {
                 Ok(object) => Ok(Some(Arc::new(object))),
@@ -109,7 +109,7 @@ impl<K: Kind> ObjectClient<K> {
         part: Part,
         verb: Verb,
         body: &Value,
-    ) -> Result<Arc<Object<K>>, Error> {
+    ) -> Result<Arc<Object<S>>, Error> {
         let answer = self.calls.write(key, part, verb, body).await?;
         let version = answer["metadata"]["resourceVersion"].as_str().map(str::parse);
         match Object::read(answer) {
@@ -126,7 +126,7 @@ impl<K: Kind> ObjectClient<K> {
         }
     }
 
-    fn note(&self, object: &Object<K>) {
+    fn note(&self, object: &Object<S>) {
         let metadata = &object.metadata;
         let gone = metadata.deleting() && metadata.finalizers.is_empty();
         let write = if gone {
@@ -138,13 +138,13 @@ impl<K: Kind> ObjectClient<K> {
     }
 }
 
-impl<K> Clone for ObjectClient<K> {
+impl<S> Clone for ObjectClient<S> {
     fn clone(&self) -> Self {
         Self {
             calls: self.calls.clone(),
             writes: self.writes.clone(),
             whole_updates: self.whole_updates,
-            kind: PhantomData,
+            schema: PhantomData,
         }
     }
 }

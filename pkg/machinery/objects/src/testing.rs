@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::{Kind, Object, ObjectClient, merge_patch};
+use crate::{Object, ObjectClient, Schema, merge_patch};
 
 /// Time limit of one attempt.
 pub(crate) const ATTEMPT: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ pub(crate) const WIDGETS: Resource = Resource::namespaced("example.org", "v1", "
 #[derive(Debug)]
 pub(crate) enum Widget {}
 
-impl Kind for Widget {
+impl Schema for Widget {
     type Body = Fields;
     type Status = Status;
 }
@@ -91,7 +91,7 @@ impl Server {
         server
     }
 
-    pub(crate) fn client<K: Kind>(&self) -> ObjectClient<K> {
+    pub(crate) fn client<S: Schema>(&self) -> ObjectClient<S> {
         let state = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let state = state.clone();
@@ -101,7 +101,7 @@ impl Server {
         ObjectClient::new(client, WIDGETS, "test", ATTEMPT)
     }
 
-    pub(crate) fn widget<K: Kind>(&self) -> Arc<Object<K>> {
+    pub(crate) fn widget<S: Schema>(&self) -> Arc<Object<S>> {
         Arc::new(Object::read(self.raw()).unwrap())
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::ObjectClient;
 use crate::calls::{Part, Verb};
-use crate::{Error, Kind, Object, Why};
+use crate::{Error, Object, Schema, Why};
 
 /// What is applied, and over whose head.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Apply {
     pub part: Part,
 }
 
-impl<K: Kind> ObjectClient<K> {
+impl<S: Schema> ObjectClient<S> {
     /// Applies fields once. The server makes no new version when nothing is different.
     ///
     /// The object's version is no precondition: the server lays the fields over whatever version
@@ -32,7 +32,7 @@ impl<K: Kind> ObjectClient<K> {
     ///
     /// # Errors
     /// [`Error::outcome`] says whether it may have been applied.
-    pub async fn apply(&self, key: &str, apply: &Apply) -> Result<Arc<Object<K>>, Error> {
+    pub async fn apply(&self, key: &str, apply: &Apply) -> Result<Arc<Object<S>>, Error> {
         let mut manifest = apply.fields.clone();
         if !manifest.is_object() || manifest.get("metadata").is_some_and(|m| !m.is_object()) {
             return Err(self.calls.error("apply", key, Why::Encode));

@@ -10,14 +10,14 @@ use tracing::debug;
 use super::{ObjectClient, Written};
 use crate::calls::{Part, Verb};
 use crate::draft::{self, Change, Draft};
-use crate::{Error, Kind, Object, Outcome, Why};
+use crate::{Error, Object, Outcome, Schema, Why};
 
 /// As client-go's `RetryOnConflict`.
 const ATTEMPTS: u32 = 5;
 /// Times the number of the attempt.
 const PAUSE: Duration = Duration::from_millis(10);
 
-impl<K: Kind> ObjectClient<K> {
+impl<S: Schema> ObjectClient<S> {
     /// Brings an object to what `edit` makes of it; its status is not touched.
     ///
     /// `edit` is called with the object and a draft to change, first with the given copy, and
@@ -29,9 +29,9 @@ impl<K: Kind> ObjectClient<K> {
     /// [`Error::outcome`] says whether it may have been written. Trying again is safe in any case.
     pub async fn change(
         &self,
-        object: &Arc<Object<K>>,
-        mut edit: impl FnMut(&Object<K>, &mut Draft<K>),
-    ) -> Result<Written<K>, Error> {
+        object: &Arc<Object<S>>,
+        mut edit: impl FnMut(&Object<S>, &mut Draft<S>),
+    ) -> Result<Written<S>, Error> {
         self.change_main(object, |object, draft| {
             edit(object, draft);
             Ok(())
@@ -45,9 +45,9 @@ impl<K: Kind> ObjectClient<K> {
     /// As [`ObjectClient::change`].
     pub async fn change_status(
         &self,
-        object: &Arc<Object<K>>,
-        mut edit: impl FnMut(&Object<K>, &mut K::Status),
-    ) -> Result<Written<K>, Error> {
+        object: &Arc<Object<S>>,
+        mut edit: impl FnMut(&Object<S>, &mut S::Status),
+    ) -> Result<Written<S>, Error> {
         self.settle(object, Part::Status, |object| {
             let mut status = object.status.clone();
             edit(object, &mut status);
@@ -59,9 +59,9 @@ impl<K: Kind> ObjectClient<K> {
     /// [`ObjectClient::change`] with an edit that may refuse.
     pub(super) async fn change_main(
         &self,
-        object: &Arc<Object<K>>,
-        mut edit: impl FnMut(&Object<K>, &mut Draft<K>) -> Result<(), Why>,
-    ) -> Result<Written<K>, Error> {
+        object: &Arc<Object<S>>,
+        mut edit: impl FnMut(&Object<S>, &mut Draft<S>) -> Result<(), Why>,
+    ) -> Result<Written<S>, Error> {
         self.settle(object, Part::Main, |object| {
             let mut draft = Draft::of(object);
             edit(object, &mut draft)?;
@@ -72,10 +72,10 @@ impl<K: Kind> ObjectClient<K> {
 
     async fn settle(
         &self,
-        object: &Arc<Object<K>>,
+        object: &Arc<Object<S>>,
         part: Part,
-        mut edit: impl FnMut(&Object<K>) -> Result<Option<Change>, Why>,
-    ) -> Result<Written<K>, Error> {
+        mut edit: impl FnMut(&Object<S>) -> Result<Option<Change>, Why>,
+    ) -> Result<Written<S>, Error> {
         let mut settling = Settling::new(self, object);
         for attempt in 1.. {
             let change = edit(&settling.current).map_err(|why| settling.fail(why))?;
@@ -94,10 +94,10 @@ impl<K: Kind> ObjectClient<K> {
 
     async fn send(
         &self,
-        object: &Object<K>,
+        object: &Object<S>,
         part: Part,
         change: &Change,
-    ) -> Result<Arc<Object<K>>, Error> {
+    ) -> Result<Arc<Object<S>>, Error> {
         let (verb, body) = if self.whole_updates {
             (Verb::Update, &change.whole)
         } else {
@@ -108,9 +108,9 @@ impl<K: Kind> ObjectClient<K> {
 }
 
 /// One object on its way to what it shall be.
-struct Settling<'a, K: Kind> {
-    client: &'a ObjectClient<K>,
-    current: Arc<Object<K>>,
+struct Settling<'a, S: Schema> {
+    client: &'a ObjectClient<S>,
+    current: Arc<Object<S>>,
     doubt: Option<Doubt>,
     /// There was an attempt of unknown outcome.
     doubted: bool,
@@ -132,13 +132,13 @@ impl Doubt {
     }
 }
 
-impl<'a, K: Kind> Settling<'a, K> {
-    fn new(client: &'a ObjectClient<K>, object: &Arc<Object<K>>) -> Self {
+impl<'a, S: Schema> Settling<'a, S> {
+    fn new(client: &'a ObjectClient<S>, object: &Arc<Object<S>>) -> Self {
         Self { client, current: Arc::clone(object), doubt: None, doubted: false }
     }
 
     /// The object is as it shall be.
-    fn unchanged(self) -> Result<Written<K>, Error> {
+    fn unchanged(self) -> Result<Written<S>, Error> {
         if self.doubt.is_some() {
             return Err(self.fail(Why::Conflict { attempts: 1 }));
         }
@@ -170,7 +170,7 @@ impl<'a, K: Kind> Settling<'a, K> {
         }
     }
 
-    fn take(&mut self, fresh: Arc<Object<K>>, began: Instant) {
+    fn take(&mut self, fresh: Arc<Object<S>>, began: Instant) {
         let version = fresh.metadata.resource_version;
         if self.doubt.take_if(|doubt| doubt.ends(began, version)).is_some() {
             // Ours may be in it, so a cache must show at least this.

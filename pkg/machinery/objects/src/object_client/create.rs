@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::ObjectClient;
 use crate::calls::{Part, Verb};
-use crate::{Draft, Error, Kind, Object, Outcome, Why};
+use crate::{Draft, Error, Object, Outcome, Schema, Why};
 
 /// Attempts whose outcome a read could not tell.
 const ATTEMPTS: u32 = 3;
@@ -17,30 +17,30 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// An object that is there now.
 #[derive(Debug)]
-pub enum Created<K: Kind> {
+pub enum Created<S: Schema> {
     /// It was made from the draft.
-    New(Arc<Object<K>>),
+    New(Arc<Object<S>>),
     /// There was one of this name, or an attempt of unknown outcome made it; it may differ from
     /// the draft.
-    Existing(Arc<Object<K>>),
+    Existing(Arc<Object<S>>),
 }
 
-impl<K: Kind> Created<K> {
+impl<S: Schema> Created<S> {
     /// The object.
-    pub fn into_object(self) -> Arc<Object<K>> {
+    pub fn into_object(self) -> Arc<Object<S>> {
         match self {
             Self::New(object) | Self::Existing(object) => object,
         }
     }
 }
 
-impl<K: Kind> ObjectClient<K> {
+impl<S: Schema> ObjectClient<S> {
     /// Makes an object of this key (name, or `namespace/name`). A status in it is not taken by
     /// kinds that have the subresource.
     ///
     /// # Errors
     /// [`Why::Exists`] when there is one. [`Error::outcome`] says whether it may have been made.
-    pub async fn create(&self, key: &str, draft: &Draft<K>) -> Result<Arc<Object<K>>, Error> {
+    pub async fn create(&self, key: &str, draft: &Draft<S>) -> Result<Arc<Object<S>>, Error> {
         let body = self.manifest(key, draft).map_err(|why| self.calls.error("create", key, why))?;
         self.write(key, Part::Main, Verb::Create, &body).await
     }
@@ -50,7 +50,7 @@ impl<K: Kind> ObjectClient<K> {
     ///
     /// # Errors
     /// As [`ObjectClient::create`].
-    pub async fn create_if_absent(&self, key: &str, draft: &Draft<K>) -> Result<Created<K>, Error> {
+    pub async fn create_if_absent(&self, key: &str, draft: &Draft<S>) -> Result<Created<S>, Error> {
         let mut attempt = 1;
         loop {
             let error = match self.create(key, draft).await {
@@ -72,7 +72,7 @@ impl<K: Kind> ObjectClient<K> {
         }
     }
 
-    fn manifest(&self, key: &str, draft: &Draft<K>) -> Result<Value, Why> {
+    fn manifest(&self, key: &str, draft: &Draft<S>) -> Result<Value, Why> {
         let mut manifest = serde_json::to_value(draft).map_err(|_| Why::Encode)?;
         self.identify(&mut manifest, key);
         Ok(manifest)

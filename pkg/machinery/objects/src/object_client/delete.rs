@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::ObjectClient;
 use crate::calls::{Part, Verb};
-use crate::{Error, Kind, Object, Outcome, Why};
+use crate::{Error, Object, Outcome, Schema, Why};
 
 /// What becomes of the objects that the deleted one owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,14 +22,14 @@ pub enum Propagation {
 
 /// What a deletion came to.
 #[derive(Debug)]
-pub enum Deletion<K: Kind> {
+pub enum Deletion<S: Schema> {
     /// The object is gone.
     Gone,
     /// It goes once its finalizers are taken away, or its time of grace is over.
-    Pending(Arc<Object<K>>),
+    Pending(Arc<Object<S>>),
 }
 
-impl<K: Kind> ObjectClient<K> {
+impl<S: Schema> ObjectClient<S> {
     /// Deletes the object that was seen, not another that has its name by now. With
     /// `only_this_version` it is deleted only if nobody has changed it since.
     ///
@@ -38,10 +38,10 @@ impl<K: Kind> ObjectClient<K> {
     /// deleted.
     pub async fn delete(
         &self,
-        object: &Object<K>,
+        object: &Object<S>,
         only_this_version: bool,
         propagation: Propagation,
-    ) -> Result<Deletion<K>, Error> {
+    ) -> Result<Deletion<S>, Error> {
         let key = &object.metadata.key;
         let options = options(object, only_this_version, propagation);
         match self.calls.write(key, Part::Main, Verb::Delete, &options).await {
@@ -56,7 +56,7 @@ impl<K: Kind> ObjectClient<K> {
     }
 
     /// The server answers with a `Status` when the object is gone, or else with the object.
-    fn deleted(&self, object: &Object<K>, answer: Value) -> Result<Deletion<K>, Error> {
+    fn deleted(&self, object: &Object<S>, answer: Value) -> Result<Deletion<S>, Error> {
         if answer["kind"] == "Status" {
             return Ok(self.gone(object));
         }
@@ -71,7 +71,7 @@ impl<K: Kind> ObjectClient<K> {
         }
     }
 
-    async fn look_again(&self, object: &Object<K>, error: Error) -> Result<Deletion<K>, Error> {
+    async fn look_again(&self, object: &Object<S>, error: Error) -> Result<Deletion<S>, Error> {
         match self.read(&object.metadata.key).await {
             Ok(Some(now)) if now.metadata.uid != object.metadata.uid => Ok(self.gone(object)),
             Ok(Some(now)) if now.metadata.deleting() => {
@@ -83,15 +83,15 @@ impl<K: Kind> ObjectClient<K> {
         }
     }
 
-    fn gone(&self, object: &Object<K>) -> Deletion<K> {
+    fn gone(&self, object: &Object<S>) -> Deletion<S> {
         let metadata = &object.metadata;
         self.writes.note(&metadata.key, OwnWrite::deleted(Arc::clone(&metadata.uid)));
         Deletion::Gone
     }
 }
 
-fn options<K: Kind>(
-    object: &Object<K>,
+fn options<S: Schema>(
+    object: &Object<S>,
     only_this_version: bool,
     propagation: Propagation,
 ) -> Value {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{ObjectClient, Written};
-use crate::{Error, Kind, Object, Why};
+use crate::{Error, Object, Schema, Why};
 
-impl<K: Kind> ObjectClient<K> {
+impl<S: Schema> ObjectClient<S> {
     /// Makes sure that this finalizer holds the object.
     ///
     /// # Errors
@@ -13,9 +13,9 @@ impl<K: Kind> ObjectClient<K> {
     /// Otherwise as [`ObjectClient::change`].
     pub async fn add_finalizer(
         &self,
-        object: &Arc<Object<K>>,
+        object: &Arc<Object<S>>,
         finalizer: &str,
-    ) -> Result<Written<K>, Error> {
+    ) -> Result<Written<S>, Error> {
         self.change_main(object, |object, draft| {
             if object.metadata.has_finalizer(finalizer) {
                 return Ok(());
@@ -36,9 +36,9 @@ impl<K: Kind> ObjectClient<K> {
     /// As [`ObjectClient::change`].
     pub async fn remove_finalizer(
         &self,
-        object: &Arc<Object<K>>,
+        object: &Arc<Object<S>>,
         finalizer: &str,
-    ) -> Result<Option<Written<K>>, Error> {
+    ) -> Result<Option<Written<S>>, Error> {
         let removed = self.change_main(object, |_, draft| {
             draft.metadata.finalizers.retain(|held| held != finalizer);
             Ok(())

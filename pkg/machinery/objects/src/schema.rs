@@ -1,4 +1,4 @@
-//! [`Kind`]: what a controller says of the objects it writes.
+//! [`Schema`]: the fields that a controller knows of one kind.
 
 use std::fmt::Debug;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// The typed view of one kind. Types name the fields that the controller uses; what they do not
 /// name stays in the object and survives every write (`rule:unknown-fields-survive`).
-pub trait Kind: Debug + Send + Sync + 'static {
+pub trait Schema: Debug + Send + Sync + 'static {
     /// The fields beside `apiVersion`, `kind`, `metadata` and `status`: for most kinds a struct
     /// with the one field `spec`.
     type Body: Clone + Serialize + DeserializeOwned + Send + Sync;
@@ -21,7 +21,7 @@ pub trait Kind: Debug + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug)]
 pub enum Dynamic {}
 
-impl Kind for Dynamic {
+impl Schema for Dynamic {
     type Body = Map<String, Value>;
     type Status = Value;
 }

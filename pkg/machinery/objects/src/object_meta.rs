@@ -1,4 +1,4 @@
-//! [`Metadata`]: `metadata` of a whole object, as controllers read it.
+//! [`ObjectMeta`]: `metadata` of a whole object, as controllers read it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// `metadata`. What may be changed is changed through a [`Draft`](crate::Draft).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Metadata {
+pub struct ObjectMeta {
     /// Name, or `namespace/name` for a namespaced object.
     pub key: Arc<str>,
     /// Unique over all time: a name that comes back with another UID is another object.
@@ -30,7 +30,7 @@ pub struct Metadata {
     pub owner_references: Vec<OwnerReference>,
 }
 
-impl Metadata {
+impl ObjectMeta {
     /// Name without the namespace.
     pub fn name(&self) -> &str {
         self.key.split_once('/').map_or(&self.key, |(_, name)| name)
@@ -58,7 +58,7 @@ impl Metadata {
 pub struct OwnerReference {
     /// `group/version` of the owner.
     pub api_version: String,
-    /// Kind of the owner.
+    /// Schema of the owner.
     pub kind: String,
     /// Name of the owner, in the same namespace or in none.
     pub name: String,
@@ -72,7 +72,7 @@ pub struct OwnerReference {
     pub block_owner_deletion: Option<bool>,
 }
 
-impl<'de> Deserialize<'de> for Metadata {
+impl<'de> Deserialize<'de> for ObjectMeta {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Wire::deserialize(from).map(Self::from)
     }
@@ -103,7 +103,7 @@ struct Wire {
     owner_references: Option<Vec<OwnerReference>>,
 }
 
-impl From<Wire> for Metadata {
+impl From<Wire> for ObjectMeta {
     fn from(wire: Wire) -> Self {
         Self {
             key: match wire.namespace {
