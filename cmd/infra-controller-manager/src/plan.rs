@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use client::ClientOptions;
 use election::ElectionConfig;
-use manager::{Plan as ControllerPlan, Planned};
+use manager::{Activity, Hosted};
 use pflag::controllers::{self, Known, Selection};
 use pflag::{Problem, Spec, Values};
 use serving::{CertificateSource, ListenerOptions, TlsChoice};
@@ -16,7 +16,7 @@ use crate::flags::{event_rate, release_on_exit, reported_version, work_rate};
 /// Everything that the command line decides.
 pub struct Plan {
     /// What to run once leading.
-    pub controllers: Vec<Planned>,
+    pub controllers: Vec<Hosted>,
     /// For the log: enabled controllers without work, and those turned off.
     pub idle: Vec<(&'static str, String)>,
     /// For the log.
@@ -111,7 +111,7 @@ fn configure(
     idle: &mut Vec<(&'static str, String)>,
     warnings: &mut Vec<String>,
     problems: &mut Vec<Problem>,
-) -> Vec<Planned> {
+) -> Vec<Hosted> {
     let mut planned = Vec::new();
     for controller in ALL {
         let name = controller.name();
@@ -121,11 +121,11 @@ fn configure(
         }
         match controller.configure(values) {
             Err(found) => problems.extend(found),
-            Ok(setup) => {
-                warnings.extend(setup.warnings);
-                match setup.plan {
-                    ControllerPlan::Idle { reason } => idle.push((name, reason)),
-                    ControllerPlan::Run(runner) => planned.push(Planned {
+            Ok(configured) => {
+                warnings.extend(configured.warnings);
+                match configured.activity {
+                    Activity::Idle { reason } => idle.push((name, reason)),
+                    Activity::Run(runner) => planned.push(Hosted {
                         name,
                         alias: controller.aliases().first().copied().unwrap_or(name),
                         runner,

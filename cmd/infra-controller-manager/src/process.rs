@@ -72,7 +72,7 @@ pub async fn run(mut plan: Plan) -> Result<()> {
         event_metrics: events.metrics.clone(),
         start_interval: plan.start_interval,
         shutdown_timeout: plan.shutdown_timeout,
-        patch_timeout: plan.patch_timeout,
+        write_timeout: plan.patch_timeout,
     };
     let draining = Arc::new(AtomicBool::new(false));
     let stopping = draining.clone();

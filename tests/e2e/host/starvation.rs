@@ -19,7 +19,10 @@ use prometheus::{IntCounter, Registry};
 use tests::{Fault, Match, PATIENCE, mk_node};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
-use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile, WorkQueue, run_workers};
+use workqueue::{
+    Backoff, Jitter, Next, PanicLimit, QueueMetrics, Reconcile, ReconcileMetrics, Retry, WorkQueue,
+    WorkerOptions, run_workers,
+};
 
 use crate::scene::{Scene, lease_writes};
 
@@ -200,9 +203,15 @@ fn queue_of_items(clients: &Clients, registry: &Registry) -> WorkQueue<Arc<str>>
     for item in 0..ITEMS {
         queue.add(item.to_string().into());
     }
-    let panics = IntCounter::new("panics", "Contained panics.").unwrap();
+    let options = WorkerOptions {
+        workers: WORKERS,
+        limit: Duration::from_secs(3600),
+        ready: None,
+        metrics: ReconcileMetrics::new(registry).unwrap().of_controller("load"),
+        panics: PanicLimit::new(IntCounter::new("panics", "Contained panics.").unwrap()),
+    };
     let work = Arc::new(Send(writer(clients, registry)));
-    tokio::spawn(run_workers(queue.clone(), WORKERS, work, panics));
+    tokio::spawn(run_workers(queue.clone(), work, options));
     queue
 }
 
@@ -229,9 +238,9 @@ struct Send(kube::Client);
 impl Reconcile for Send {
     type Key = Arc<str>;
 
-    async fn reconcile(&self, _: &Arc<str>) -> Next {
+    async fn reconcile(&self, _: &Arc<str>) -> Result<Next, Retry> {
         let request = Request::get("/version").body(Body::empty()).unwrap();
         let _answered = client::answer(&self.0, request, PATIENCE).await.is_ok();
-        Next::Done
+        Ok(Next::Done)
     }
 }

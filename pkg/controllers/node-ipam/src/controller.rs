@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use informer::{Delta, Informer};
-use manager::{Context, Controller, Failure, Permission, Plan, Runner, Setup, Stopped};
+use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
 use model::Node;
 use parking_lot::Mutex;
 use pflag::{Problem, Spec, Values};
 use tokio::time::Instant;
 use tracing::{error, info};
-use workqueue::{Backoff, Jitter, WorkQueue, run_workers};
+use workqueue::{Backoff, Jitter};
 
 use crate::LOGGER;
 use crate::allocator::Allocator;
@@ -31,6 +31,9 @@ const AUDIT: Duration = Duration::from_secs(600);
 /// The first list is given up after this time, and tried from anew (`node-ipam.md` 1.1 step 7).
 const FIRST_LIST: Duration = Duration::from_secs(600);
 
+/// One handling of a Node, waits for the throttle included. The server may stop the client for 60 s.
+const ITEM_LIMIT: Duration = Duration::from_secs(180);
+
 /// The controller as the manager sees it.
 pub struct NodeIpam;
 
@@ -47,16 +50,13 @@ impl Controller for NodeIpam {
         FLAGS
     }
 
-    fn configure(&self, values: &Values) -> Result<Setup, Vec<Problem>> {
+    fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {
         Ok(match judge(values)? {
-            Judged::Off => Setup {
-                warnings: Vec::new(),
-                plan: Plan::Idle { reason: "--allocate-node-cidrs is false".into() },
-            },
-            Judged::On { options, warnings } => Setup {
-                warnings,
-                plan: Plan::Run(Arc::new(Allocation { options, metrics: OnceLock::new() })),
-            },
+            Judged::Off => Configured::idle("--allocate-node-cidrs is false"),
+            Judged::On { options, warnings } => {
+                Configured::run(Allocation { options, metrics: OnceLock::new() })
+                    .with_warnings(warnings)
+            }
         })
     }
 }
@@ -74,10 +74,8 @@ impl Runner for Allocation {
     }
 
     fn permissions(&self) -> &'static [Permission] {
-        const NODES: [Permission; 2] = [
-            Permission { verb: "get", group: "", resource: "nodes" },
-            Permission { verb: "patch", group: "", resource: "nodes" },
-        ];
+        const NODES: [Permission; 2] =
+            [Permission::new("get", "", "nodes"), Permission::new("patch", "", "nodes")];
         &NODES
     }
 
@@ -104,58 +102,51 @@ impl Allocation {
         let allocator = Arc::new(Mutex::new(allocator));
         metrics.attach(&allocator);
         let nodes = context.informers.get::<Node>();
-        let queue = WorkQueue::new("cidrallocator_node", BACKOFF, &context.queue_metrics);
+        let queue = context.queue("cidrallocator_node", BACKOFF);
         let reconciler = Arc::new(Reconciler {
             allocator: allocator.clone(),
             nodes: nodes.clone(),
             queue: queue.clone(),
-            api: NodeApi::new(context.client.clone(), context.patch_timeout),
+            api: NodeApi::new(context.client.clone(), context.settings.write_timeout),
             recorder: context.recorder.clone(),
             metrics,
             stop: context.stop.clone(),
-            last_warning: Mutex::new(None),
         });
         watch(&nodes, &reconciler);
-        tokio::select! {
-            synced = tokio::time::timeout(FIRST_LIST, nodes.synced()) => {
-                synced.map_err(|_| Failure::new("the first list of Nodes did not come in 10 minutes"))?;
-            }
-            () = context.stop.cancelled() => return Ok(Stopped::default()),
-        }
         if self.options.service_ranges.is_empty() {
-            info!(
-                logger = LOGGER,
-                "No --service-cluster-ip-range is given: nothing is kept out of the pools"
-            );
+            info!("No --service-cluster-ip-range is given: nothing is kept out of the pools");
         }
-        // Every Node of the first list is a claim by now (R7), so allocation may begin.
-        info!(logger = LOGGER, nodes = nodes.len(), "Controller starting...");
-        let workers = run_workers(
-            queue.clone(),
-            self.options.concurrency,
-            reconciler.clone(),
-            context.panics,
-        );
-        tokio::pin!(workers);
-        let ended = tokio::select! {
-            ended = &mut workers => ended,
-            () = audit(&nodes, &reconciler) => Ok(()),
-            () = context.stop.cancelled() => {
-                queue.shut_down();
-                workers.await
-            }
-        };
-        ended.map_err(|error| Failure::new(error.to_string()))?;
-        info!(logger = LOGGER, "Controller terminated");
+        // Every Node of the first list is a claim before a worker starts, so allocation may begin.
+        let (filled, audited, auditor) = (nodes.clone(), nodes, reconciler.clone());
+        context
+            .run(&queue, reconciler)
+            .workers(self.options.concurrency)
+            .item_limit(self.item_limit(&context))
+            .start_after(async move { filled.synced().await })
+            .start_within(FIRST_LIST)
+            .audit(AUDIT, move || {
+                audit(&audited, &auditor);
+                std::future::ready(())
+            })
+            .until_stopped()
+            .await?;
         Ok(Stopped { unknown_writes: allocator.lock().snapshot().unresolved })
+    }
+
+    /// Long enough for a worker to wait for its turn while all others hold a token of the throttle,
+    /// or while the server's `Retry-After` stops the client.
+    fn item_limit(&self, context: &Context) -> Duration {
+        let (qps, _) = context.settings.work_rate;
+        let workers = u32::try_from(self.options.concurrency).unwrap_or(u32::MAX);
+        let turn = Duration::try_from_secs_f64(2.0 * f64::from(workers) / qps).unwrap_or_default();
+        ITEM_LIMIT.max(turn)
     }
 
     fn metrics(&self, context: &Context) -> Result<IpamMetrics, Failure> {
         if let Some(metrics) = self.metrics.get() {
             return Ok(metrics.clone());
         }
-        let metrics = IpamMetrics::new(&context.registry)
-            .map_err(|error| Failure::new(format!("cannot register metrics: {error}")))?;
+        let metrics = IpamMetrics::new(&context.registry)?;
         Ok(self.metrics.get_or_init(|| metrics).clone())
     }
 }
@@ -189,20 +180,14 @@ pub(crate) fn watch(nodes: &Informer<Node>, reconciler: &Arc<Reconciler>) {
     });
 }
 
-/// Compares claims and cache every [`AUDIT`]; never ends.
-async fn audit(nodes: &Informer<Node>, reconciler: &Reconciler) {
-    loop {
-        tokio::time::sleep(AUDIT).await;
-        let (mended, effects) = nodes.frozen(|store| {
-            let live = store.values().map(AsRef::as_ref);
-            reconciler.allocator.lock().audit(live, Instant::now())
-        });
-        if mended > 0 {
-            error!(
-                logger = LOGGER,
-                mended, "Claims differed from the cache and were mended; please report this"
-            );
-        }
-        reconciler.carry_out(effects);
+/// Compares claims and cache.
+fn audit(nodes: &Informer<Node>, reconciler: &Reconciler) {
+    let (mended, effects) = nodes.frozen(|store| {
+        let live = store.values().map(AsRef::as_ref);
+        reconciler.allocator.lock().audit(live, Instant::now())
+    });
+    if mended > 0 {
+        error!(mended, "Claims differed from the cache and were mended; please report this");
     }
+    reconciler.carry_out(effects);
 }

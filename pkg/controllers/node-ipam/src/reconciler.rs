@@ -12,8 +12,8 @@ use model::Node;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
-use workqueue::{Next, Reconcile, WorkQueue};
+use tracing::{info, warn};
+use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
 use crate::LOGGER;
 use crate::allocator::{Allocator, Assignment, Effects};
@@ -23,8 +23,6 @@ use crate::patch::{self, Class};
 
 /// An unassigned Node's state is told again this often (`node-ipam.md` 4.3).
 pub const REMIND: Duration = Duration::from_secs(300);
-/// Failures of the server are logged once in this time.
-const QUIET: Duration = Duration::from_secs(10);
 
 /// Works on Nodes by name. The allocator is shared with the watch handler.
 pub struct Reconciler {
@@ -42,23 +40,21 @@ pub struct Reconciler {
     pub metrics: IpamMetrics,
     /// Once cancelled, no PATCH leaves any more.
     pub stop: CancellationToken,
-    /// When [`QUIET`] began.
-    pub last_warning: Mutex<Option<Instant>>,
 }
 
 impl Reconcile for Reconciler {
     type Key = Arc<str>;
 
-    async fn reconcile(&self, name: &Arc<str>) -> Next {
+    async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
         // A Node that is gone has been released by the watch handler.
-        let Some(node) = self.nodes.get(name) else { return Next::Done };
+        let Some(node) = self.nodes.get(name) else { return Ok(Next::Done) };
         let (assignment, effects) = self.allocator.lock().assign(&node.uid);
         self.carry_out(effects);
         match assignment {
-            Assignment::Settled => Next::Done,
+            Assignment::Settled => Ok(Next::Done),
             Assignment::Starved(exhausted) => {
                 self.tell(&node, "CIDRNotAvailable", &exhausted.to_string());
-                Next::After(REMIND)
+                Ok(Next::After(REMIND))
             }
             Assignment::Send { cidrs, unresolved } => self.settle(&node, cidrs, unresolved).await,
         }
@@ -87,18 +83,23 @@ impl Reconciler {
         }
     }
 
-    async fn settle(&self, node: &Node, cidrs: Vec<IpNet>, unresolved: bool) -> Next {
+    async fn settle(
+        &self,
+        node: &Node,
+        cidrs: Vec<IpNet>,
+        unresolved: bool,
+    ) -> Result<Next, Retry> {
         if unresolved {
             match self.look_again(node).await {
                 // Nothing is sent to a Node that is leaving; its DELETE settles the rest.
-                Look::StillEmpty if node.deleting => return Next::Done,
+                Look::StillEmpty if node.deleting => return Ok(Next::Done),
                 Look::StillEmpty => {}
                 Look::Settled(next) => return next,
             }
             let effects = self.allocator.lock().still_empty(&node.uid);
             if !effects.wake.is_empty() {
                 self.carry_out(effects);
-                return Next::Done;
+                return Ok(Next::Done);
             }
         }
         let sent = Arc::new(AtomicBool::new(false));
@@ -110,7 +111,7 @@ impl Reconciler {
                 // What still waits for the throttle is never sent; what is on its way is awaited.
                 () = self.stop.cancelled() => {
                     if !sent.load(Ordering::Relaxed) {
-                        return Next::Done;
+                        return Ok(Next::Done);
                     }
                     send.await
                 }
@@ -121,7 +122,7 @@ impl Reconciler {
                 self.metrics.patched(class.label());
                 self.act_on(node, &cidrs, unresolved, class).await
             }
-            Err(error) => self.act_on_failure(node, unresolved, &error),
+            Err(error) => self.act_on_failure(node, unresolved, error),
         }
     }
 
@@ -144,7 +145,13 @@ impl Reconciler {
         Ok(patch::classify(answer.status, answer.retry_after, &answer.body))
     }
 
-    async fn act_on(&self, node: &Node, cidrs: &[IpNet], before: bool, class: Class) -> Next {
+    async fn act_on(
+        &self,
+        node: &Node,
+        cidrs: &[IpNet],
+        before: bool,
+        class: Class,
+    ) -> Result<Next, Retry> {
         if !matches!(class, Class::Done | Class::Ambiguous { .. }) {
             self.allocator.lock().not_written(&node.uid, before);
         }
@@ -156,40 +163,38 @@ impl Reconciler {
                 }
                 info!(v = 2, logger = LOGGER, node = %node.name,
                     cidrs = texts(cidrs), "Set node PodCIDR");
-                Next::Done
+                Ok(Next::Done)
             }
             Class::Missing | Class::Replaced | Class::Taken => match self.look_again(node).await {
                 Look::Settled(next) => next,
-                Look::StillEmpty => Next::Retry { at_least: Duration::ZERO },
+                Look::StillEmpty => Err(Retry::expected("the Node still has no pod CIDR")),
             },
             Class::Rejected { message, pause } => {
                 self.tell(node, "CIDRAssignmentFailed", &message);
-                Next::Retry { at_least: pause }
+                Err(Retry::expected(message).at_least(pause))
             }
-            Class::Throttled { pause } => Next::Retry { at_least: pause },
+            Class::Throttled { pause } => Err(Retry::throttled("the server asked to wait", pause)),
             Class::Ambiguous { message } => {
-                debug!(logger = LOGGER, node = %node.name, err = %message,
-                    "PATCH may have been applied, reading the Node");
-                Next::Retry { at_least: Duration::ZERO }
+                let reason =
+                    format!("the PATCH may have been applied, reading the Node: {message}");
+                Err(Retry::expected(reason))
             }
         }
     }
 
-    fn act_on_failure(&self, node: &Node, before: bool, error: &CallError) -> Next {
+    fn act_on_failure(&self, node: &Node, before: bool, error: CallError) -> Result<Next, Retry> {
         match error {
             // The allocator said no at the last moment: ask it again.
-            CallError::Withdrawn if self.stop.is_cancelled() => Next::Done,
-            CallError::Withdrawn => Next::Retry { at_least: Duration::ZERO },
+            CallError::Withdrawn if self.stop.is_cancelled() => Ok(Next::Done),
+            CallError::Withdrawn => Err(Retry::expected(error)),
             CallError::Fenced | CallError::NotSent(_) => {
                 self.metrics.patched("not_sent");
                 self.allocator.lock().not_written(&node.uid, before);
-                self.tell_failure(node, error);
-                Next::Retry { at_least: Duration::ZERO }
+                Err(error.into())
             }
             CallError::Timeout { .. } | CallError::Transport { .. } => {
                 self.metrics.patched("ambiguous");
-                self.tell_failure(node, error);
-                Next::Retry { at_least: Duration::ZERO }
+                Err(error.into())
             }
         }
     }
@@ -198,7 +203,7 @@ impl Reconciler {
     async fn look_again(&self, node: &Node) -> Look {
         let read = tokio::select! {
             read = self.api.read(&node.name) => read,
-            () = self.stop.cancelled() => return Look::Settled(Next::Done),
+            () = self.stop.cancelled() => return Look::Settled(Ok(Next::Done)),
         };
         match read {
             Ok(Read::Found(found)) if found.uid == node.uid => {
@@ -207,20 +212,19 @@ impl Reconciler {
                 }
                 let effects = self.allocator.lock().observe_read(&found, Instant::now());
                 self.carry_out(effects);
-                Look::Settled(Next::Done)
+                Look::Settled(Ok(Next::Done))
             }
             Ok(Read::Found(_) | Read::Absent) => {
                 let effects = self.allocator.lock().gone(&node.uid);
                 self.carry_out(effects);
-                Look::Settled(Next::Done)
+                Look::Settled(Ok(Next::Done))
             }
             Err(error) => {
                 let at_least = match &error {
                     ReadError::Refused { pause: Some(pause), .. } => *pause,
                     _ => Duration::ZERO,
                 };
-                self.tell_failure(node, &error);
-                Look::Settled(Next::Retry { at_least })
+                Look::Settled(Err(Retry::from(error).at_least(at_least)))
             }
         }
     }
@@ -235,25 +239,13 @@ impl Reconciler {
             self.recorder.event(object, EventType::Normal, reason, message);
         }
     }
-
-    /// A failure that is no event: the server's state, not the Node's. With thousands of Nodes
-    /// under way one line in [`QUIET`] tells enough; the metric counts them all.
-    fn tell_failure(&self, node: &Node, error: &dyn std::error::Error) {
-        let now = Instant::now();
-        let mut last = self.last_warning.lock();
-        if last.is_none_or(|last| now.saturating_duration_since(last) >= QUIET) {
-            *last = Some(now);
-            warn!(logger = LOGGER, node = %node.name, err = %error,
-                "Cannot set pod CIDRs at the moment, retrying");
-        }
-    }
 }
 
 enum Look {
     /// The Node is alive and has no CIDRs.
     StillEmpty,
     /// Everything that the read said is carried out.
-    Settled(Next),
+    Settled(Result<Next, Retry>),
 }
 
 fn texts(cidrs: &[IpNet]) -> String {

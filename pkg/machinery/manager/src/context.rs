@@ -1,33 +1,83 @@
 //! What a running controller is given.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use events::Recorder;
-use prometheus::{IntCounter, Registry};
+use fence::Fence;
+use prometheus::Registry;
+use serving::Health;
 use tokio_util::sync::CancellationToken;
-use workqueue::QueueMetrics;
+use workqueue::{Backoff, ControllerMetrics, Key, PanicLimit, QueueMetrics, Reconcile, WorkQueue};
 
 use crate::Informers;
+use crate::clients::ClientSource;
+use crate::run::Run;
+use crate::stalls::Stalls;
+use crate::tasks::Tasks;
 
-/// One controller's means for one run.
+/// One controller's means for one run. Clones are the same run.
 #[derive(Clone)]
 pub struct Context {
     /// Acts as the controller's identity, behind its own throttle and the leader's fence; it never
     /// repeats a request by itself.
     pub client: kube::Client,
+    /// Further clients: for another purpose, or another cluster.
+    pub clients: ClientSource,
+    /// Whether this process still leads. Its clients ask it by themselves; whatever changes
+    /// something in another way, such as a call to a cloud, asks it before each call.
+    pub fence: Fence,
     /// Shared caches.
     pub informers: Informers,
     /// Records events under the controller's component name.
     pub recorder: Recorder,
     /// For the controller's own metrics.
     pub registry: Registry,
-    /// Upstream's `workqueue_*` families.
-    pub queue_metrics: QueueMetrics,
-    /// Counts contained panics of this controller.
-    pub panics: IntCounter,
-    /// Cancelled when the controller is to stop.
+    /// For the controller's own checks. Name them after the controller; a later run's check
+    /// replaces that of an earlier one.
+    pub health: Health,
+    /// What the command line says to all controllers.
+    pub settings: Settings,
+    /// Cancelled when this run is to stop.
     pub stop: CancellationToken,
-    /// How long a write may take before it is given up: the time that is certain to pass between
-    /// a leader's last renewal and the next leader's first write.
-    pub patch_timeout: Duration,
+    pub(crate) work: Work,
+}
+
+/// What the command line says to all controllers.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `--kube-api-qps` and `--kube-api-burst`: the rate of [`Context::client`].
+    pub work_rate: (f64, u32),
+    /// How long a write may take before it is given up.
+    pub write_timeout: Duration,
+}
+
+/// What the manager follows a run by.
+#[derive(Clone)]
+pub(crate) struct Work {
+    pub(crate) queues: QueueMetrics,
+    pub(crate) metrics: ControllerMetrics,
+    /// Kept over fresh starts.
+    pub(crate) panics: PanicLimit,
+    pub(crate) stalls: Stalls,
+    pub(crate) tasks: Tasks,
+}
+
+impl Context {
+    /// A queue whose metrics have the label `name`.
+    pub fn queue<K: Key>(&self, name: &str, backoff: Backoff) -> WorkQueue<K> {
+        WorkQueue::new(name, backoff, &self.work.queues)
+    }
+
+    /// Handles the keys of `queue` with `reconcile`: see [`Run`], which begins with
+    /// [`Run::until_stopped`].
+    pub fn run<R: Reconcile>(&self, queue: &WorkQueue<R::Key>, reconcile: Arc<R>) -> Run<R> {
+        Run::new(self.clone(), queue.clone(), reconcile)
+    }
+
+    /// Runs a task beside the workers, which must end soon after [`Context::stop`]. The manager
+    /// waits for it; a panic in it ends the run.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.work.tasks.spawn(task);
+    }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use pflag::{Problem, Spec, Values};
 
-use crate::{Context, Permission};
+use crate::{Context, Failure, Permission};
 
 /// A controller that the binary hosts.
 pub trait Controller: Send + Sync {
-    /// Canonical name, such as `node-ipam-controller` (`host.md` 2).
+    /// Canonical name, such as `node-ipam-controller`. Its log lines and metrics carry it.
     fn name(&self) -> &'static str;
 
     /// Other names that `--controllers` takes for it; the first labels
@@ -23,19 +23,19 @@ pub trait Controller: Send + Sync {
     ///
     /// # Errors
     /// Every problem, so that all can be mended at once.
-    fn configure(&self, values: &Values) -> Result<Setup, Vec<Problem>>;
+    fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>>;
 }
 
 /// A controller that accepts the command line.
-pub struct Setup {
+pub struct Configured {
     /// For the log, one sentence each.
     pub warnings: Vec<String>,
     /// What the command line asks of it.
-    pub plan: Plan,
+    pub activity: Activity,
 }
 
 /// Whether there is anything to run.
-pub enum Plan {
+pub enum Activity {
     /// Enabled, but the command line gives it nothing to do.
     Idle {
         /// For the log.
@@ -45,13 +45,31 @@ pub enum Plan {
     Run(Arc<dyn Runner>),
 }
 
+impl Configured {
+    /// To be run.
+    pub fn run(runner: impl Runner + 'static) -> Self {
+        Self { warnings: Vec::new(), activity: Activity::Run(Arc::new(runner)) }
+    }
+
+    /// Nothing to do, for this reason.
+    pub fn idle(reason: impl Into<String>) -> Self {
+        Self { warnings: Vec::new(), activity: Activity::Idle { reason: reason.into() } }
+    }
+
+    /// Sentences for the log.
+    #[must_use]
+    pub fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.warnings = warnings;
+        self
+    }
+}
+
 /// The running half of a controller.
 pub trait Runner: Send + Sync {
-    /// Service account in kube-system that it acts as under
-    /// `--use-service-account-credentials` (`host.md` 4.4).
+    /// Service account in kube-system that it acts as under `--use-service-account-credentials`.
     fn service_account(&self) -> &'static str;
 
-    /// What that identity must be allowed to do; a missing right is reported at start.
+    /// What that identity must be allowed to do; a missing right is reported.
     fn permissions(&self) -> &'static [Permission];
 
     /// Source component of its events.
@@ -77,20 +95,6 @@ pub trait Runner: Send + Sync {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stopped {
     /// Writes that the server may yet carry out; while there are any the lease must not be
-    /// released (`node-ipam.md` 5.4).
+    /// released (rule:no-release-with-open-writes).
     pub unknown_writes: usize,
-}
-
-/// Why a controller ended without being asked to.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct Failure {
-    message: String,
-}
-
-impl Failure {
-    /// A failure with its reason for the log.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
-    }
 }

@@ -3,22 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Clients, Identity, Profile, Throttle, ThrottleMetrics};
+use client::{Clients, ThrottleMetrics};
 use events::{Broadcaster, EventMetrics};
 use fence::Fence;
 use futures::StreamExt;
+use futures::future::join_all;
 use futures::stream::FuturesUnordered;
-use informer::InformerMetrics;
-use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
-use serving::{Endpoints, Health};
+use prometheus::Registry;
+use serving::Health;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
-use workqueue::QueueMetrics;
+use tracing::warn;
 
-use crate::permissions::{self, Subject};
-use crate::supervisor::{self, Supervisor};
-use crate::{Context, Failure, Informers, Runner, Stopped};
+use crate::wiring::Wiring;
+use crate::{Runner, StartError, Stopped};
 
 /// What all controllers are started with.
 pub struct HostOptions {
@@ -48,12 +46,12 @@ pub struct HostOptions {
     pub start_interval: Duration,
     /// `--controller-shutdown-timeout`; zero means no limit.
     pub shutdown_timeout: Duration,
-    /// See [`Context::patch_timeout`].
-    pub patch_timeout: Duration,
+    /// How long a write of a controller may take before it is given up.
+    pub write_timeout: Duration,
 }
 
 /// A controller that is to run.
-pub struct Planned {
+pub struct Hosted {
     /// Canonical name.
     pub name: &'static str,
     /// Label of `running_managed_controllers`.
@@ -83,7 +81,7 @@ pub struct Host {
     shutdown_timeout: Duration,
 }
 
-/// Time for events that are still on their way (`host.md` 9.1).
+/// Time for events that are still on their way.
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
 
 impl Host {
@@ -91,7 +89,7 @@ impl Host {
     ///
     /// # Errors
     /// A client or a metric could not be made.
-    pub fn start(options: &HostOptions, planned: Vec<Planned>) -> Result<Self, Failure> {
+    pub fn start(options: &HostOptions, hosted: Vec<Hosted>) -> Result<Self, StartError> {
         let stop = CancellationToken::new();
         let background = CancellationToken::new();
         let wiring = Wiring::new(options, &background)?;
@@ -104,11 +102,11 @@ impl Host {
             shutdown_timeout: options.shutdown_timeout,
         };
         let mut delay = Duration::ZERO;
-        for planned in planned {
-            let (context, broadcaster) = wiring.context(options, &planned, &stop)?;
+        for hosted in hosted {
+            let (context, broadcaster) = wiring.context(options, &hosted, &stop)?;
             host.broadcasters.push(broadcaster);
-            host.names.push(planned.name);
-            host.controllers.push(wiring.spawn(options, planned, context, delay));
+            host.names.push(hosted.name);
+            host.controllers.push(wiring.spawn(options, hosted, context, delay));
             delay += options.start_interval.mul_f64(rand::random_range(1.0..2.0));
         }
         Ok(host)
@@ -118,9 +116,8 @@ impl Host {
     pub async fn stop(mut self) -> Ended {
         self.stop.cancel();
         let ended = self.drain().await;
-        for broadcaster in self.broadcasters {
-            broadcaster.flush(EVENT_FLUSH).await;
-        }
+        // Side by side: one that waits for its server must not take the time of the others.
+        join_all(self.broadcasters.drain(..).map(|events| events.flush(EVENT_FLUSH))).await;
         self.background.cancel();
         ended
     }
@@ -154,164 +151,6 @@ impl Host {
             }
         }
     }
-}
-
-/// What is made once and shared by all controllers.
-struct Wiring {
-    informers: Informers,
-    queue_metrics: QueueMetrics,
-    panics: IntCounterVec,
-    restarts: IntCounterVec,
-    running: IntGaugeVec,
-    missing: IntGaugeVec,
-}
-
-impl Wiring {
-    fn new(options: &HostOptions, background: &CancellationToken) -> Result<Self, Failure> {
-        let registry = &options.registry;
-        let reads = read_client(options)?;
-        let informers = Informers::new(
-            reads,
-            InformerMetrics::new(registry).map_err(metric)?,
-            background.clone(),
-        );
-        options.health.add("informer-sync", Endpoints::READY, informers.check());
-        Ok(Self {
-            informers,
-            queue_metrics: QueueMetrics::new(registry).map_err(metric)?,
-            panics: counter(registry, "icm_panics_total", "Panics contained, by controller.")?,
-            restarts: counter(
-                registry,
-                "icm_controller_restarts_total",
-                "Controllers started again after a failure.",
-            )?,
-            running: gauge(
-                registry,
-                "running_managed_controllers",
-                "Controllers that run in this process: 1 while running, 0 when stopped.",
-                &["name", "manager"],
-            )?,
-            missing: gauge(
-                registry,
-                "icm_missing_permissions",
-                "Rights that a controller needs and did not have at start.",
-                &["controller"],
-            )?,
-        })
-    }
-
-    fn context(
-        &self,
-        options: &HostOptions,
-        planned: &Planned,
-        stop: &CancellationToken,
-    ) -> Result<(Context, Broadcaster), Failure> {
-        let (qps, burst) = options.work_rate;
-        let account = planned.runner.service_account();
-        let throttle =
-            Throttle::new(account, qps, burst, &options.throttle_metrics).map_err(failure)?;
-        let mut profile = controller_profile(options, account);
-        let unthrottled = options.clients.build(profile.clone()).map_err(failure)?;
-        let subject =
-            Subject { controller: planned.name, account, by_account: options.service_accounts };
-        let missing = self.missing.with_label_values(&[planned.name]);
-        // Also fetches the account's token while the caches fill.
-        tokio::spawn(permissions::check(
-            unthrottled,
-            subject,
-            planned.runner.permissions(),
-            missing,
-        ));
-        profile.throttle = throttle;
-        profile.fence = Some(options.fence.clone());
-        let client = options.clients.build(profile);
-        let (recorder, broadcaster) = events::start(
-            options.event_client.clone(),
-            planned.runner.event_component(),
-            &options.identity,
-            options.event_metrics.clone(),
-        );
-        let context = Context {
-            client: client.map_err(failure)?,
-            informers: self.informers.clone(),
-            recorder,
-            registry: options.registry.clone(),
-            queue_metrics: self.queue_metrics.clone(),
-            panics: self.panics.with_label_values(&[planned.name]),
-            stop: stop.clone(),
-            patch_timeout: options.patch_timeout,
-        };
-        Ok((context, broadcaster))
-    }
-
-    fn spawn(
-        &self,
-        options: &HostOptions,
-        planned: Planned,
-        context: Context,
-        delay: Duration,
-    ) -> JoinHandle<(&'static str, Stopped)> {
-        let name = planned.name;
-        let supervisor = Supervisor {
-            name,
-            runner: planned.runner,
-            running: self.running.with_label_values(&[planned.alias, options.product]),
-            restarts: self.restarts.with_label_values(&[name]),
-            failures: Arc::default(),
-        };
-        let failures = supervisor.failures.clone();
-        options.health.add(name, Endpoints::ALL, move || supervisor::check(&failures));
-        tokio::spawn(async move {
-            tokio::select! {
-                () = tokio::time::sleep(delay) => {}
-                () = context.stop.cancelled() => return (name, Stopped::default()),
-            }
-            info!(v = 1, logger = name, "Starting");
-            (name, supervisor.run(context).await)
-        })
-    }
-}
-
-/// The identity of a controller, without limits yet.
-fn controller_profile(options: &HostOptions, account: &str) -> Profile {
-    let (agent, identity) = if options.service_accounts {
-        let identity =
-            Identity::ServiceAccount { namespace: "kube-system".into(), name: account.into() };
-        (format!("system:serviceaccount:kube-system:{account}"), identity)
-    } else {
-        (account.to_owned(), Identity::Root)
-    };
-    Profile { identity, ..Profile::root(agent) }
-}
-
-/// Reads for all controllers as the process's own identity; a list is too rare to throttle.
-fn read_client(options: &HostOptions) -> Result<kube::Client, Failure> {
-    options.clients.build(Profile::root("shared-informers")).map_err(failure)
-}
-
-fn counter(registry: &Registry, name: &str, help: &str) -> Result<IntCounterVec, Failure> {
-    let counter = IntCounterVec::new(Opts::new(name, help), &["controller"]).map_err(metric)?;
-    registry.register(Box::new(counter.clone())).map_err(metric)?;
-    Ok(counter)
-}
-
-fn gauge(
-    registry: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-) -> Result<IntGaugeVec, Failure> {
-    let gauge = IntGaugeVec::new(Opts::new(name, help), labels).map_err(metric)?;
-    registry.register(Box::new(gauge.clone())).map_err(metric)?;
-    Ok(gauge)
-}
-
-fn failure(error: impl std::fmt::Display) -> Failure {
-    Failure::new(error.to_string())
-}
-
-fn metric(error: prometheus::Error) -> Failure {
-    Failure::new(format!("cannot register metrics: {error}"))
 }
 
 #[cfg(test)]

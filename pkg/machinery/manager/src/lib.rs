@@ -1,22 +1,41 @@
 //! Hosts controllers: names them, starts them on shared informers with a client of their own
 //! each, restarts one that failed, and stops them all before leadership is given back.
 //!
-//! A controller group implements [`Controller`] in its own crate and is added to the one list in
-//! the binary; nothing here knows any of them.
+//! A controller group implements [`Controller`] and [`Runner`] in its own crate and is added to the
+//! one list in the binary; nothing here knows any of them.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `controller.rs` | [`Controller`], [`Runner`]: what a controller is to the manager |
+//! | `context.rs`, `clients.rs`, `informers.rs` | [`Context`]: what a running controller is given |
+//! | `run.rs` | [`Run`]: queue, workers, start, audit, stop, written once |
+//! | `host.rs`, `wiring.rs` | [`Host`]: starts and stops all controllers |
+//! | `supervisor.rs`, `tasks.rs`, `stalls.rs` | keeps one running, and says when it is not well |
+//! | `permissions.rs` | [`Permission`]: which rights are missing |
+//! | `reachability.rs` | whether the API server answers |
 
+mod clients;
 mod context;
 mod controller;
+mod failure;
 mod host;
 mod informers;
 mod permissions;
 mod reachability;
+mod run;
+mod stalls;
 mod supervisor;
+mod tasks;
 #[cfg(test)]
 mod testing;
+mod wiring;
 
-pub use context::Context;
-pub use controller::{Controller, Failure, Plan, Runner, Setup, Stopped};
-pub use host::{Ended, Host, HostOptions, Planned};
+pub use clients::{ClientError, ClientSource};
+pub use context::{Context, Settings};
+pub use controller::{Activity, Configured, Controller, Runner, Stopped};
+pub use failure::{Failure, StartError};
+pub use host::{Ended, Host, HostOptions, Hosted};
 pub use informers::Informers;
 pub use permissions::Permission;
 pub use reachability::watch_api_server;
+pub use run::Run;

@@ -1,6 +1,8 @@
-//! Asks the server at start whether a controller may do what it is going to do, so that a missing
-//! right is one clear line in the log instead of a refusal of every write (`host.md` 4.4).
+//! Asks the server whether a controller may do what it is going to do, so that a missing right is
+//! one clear line in the log instead of a refusal of every write. Asked again now and then: rights
+//! are granted, and taken away, while the process runs.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use http::Request;
@@ -8,12 +10,14 @@ use kube::client::Body;
 use prometheus::IntGauge;
 use serde::Deserialize;
 use serde_json::json;
-use tracing::{debug, error};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, error, info};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
+const EVERY: Duration = Duration::from_secs(5 * 60);
 
-/// A right that a controller needs on a cluster-scoped resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A right that a controller needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Permission {
     /// RBAC verb.
     pub verb: &'static str,
@@ -21,75 +25,144 @@ pub struct Permission {
     pub group: &'static str,
     /// Plural name.
     pub resource: &'static str,
+    /// Such as `status`; empty for the resource itself.
+    pub subresource: &'static str,
+    /// Empty for all namespaces, and for what has none.
+    pub namespace: &'static str,
+    /// The one object that it is about; empty for all.
+    pub name: &'static str,
 }
 
-/// Who asks, for the log.
+impl Permission {
+    /// On all objects of a resource.
+    pub const fn new(verb: &'static str, group: &'static str, resource: &'static str) -> Self {
+        Self { verb, group, resource, subresource: "", namespace: "", name: "" }
+    }
+
+    /// On this part of the objects, such as `status`.
+    #[must_use]
+    pub const fn subresource(self, subresource: &'static str) -> Self {
+        Self { subresource, ..self }
+    }
+
+    /// In this namespace only.
+    #[must_use]
+    pub const fn in_namespace(self, namespace: &'static str) -> Self {
+        Self { namespace, ..self }
+    }
+
+    /// On the object of this name only.
+    #[must_use]
+    pub const fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+}
+
+/// Whose rights are checked, for the log.
 pub(crate) struct Subject {
-    pub(crate) controller: &'static str,
     pub(crate) account: &'static str,
     pub(crate) by_account: bool,
 }
 
-/// Checks each right as the identity of `client`; counts and logs those that are missing.
-pub(crate) async fn check(
-    client: kube::Client,
-    subject: Subject,
-    needed: &'static [Permission],
-    missing: IntGauge,
-) {
-    for permission in needed {
-        match allowed(&client, *permission).await {
-            Ok(true) => {}
-            Ok(false) => {
-                missing.inc();
-                error!(
-                    logger = subject.controller,
-                    verb = permission.verb,
-                    resource = permission.resource,
-                    "{}",
-                    cure(&subject)
-                );
+/// Checks rights until the controllers stop.
+pub(crate) struct PermissionCheck {
+    /// Acts as the controller, behind no throttle.
+    pub(crate) client: kube::Client,
+    pub(crate) subject: Subject,
+    pub(crate) needed: &'static [Permission],
+    /// Shows how many rights are missing.
+    pub(crate) missing: IntGauge,
+}
+
+impl PermissionCheck {
+    /// Asks at once and then every few minutes.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let mut missing = HashSet::new();
+        loop {
+            self.ask(&mut missing).await;
+            tokio::select! {
+                () = tokio::time::sleep(EVERY) => {}
+                () = stop.cancelled() => return,
             }
-            // The writes themselves will tell.
-            Err(why) => debug!(logger = subject.controller, err = why, "Cannot check permissions"),
+        }
+    }
+
+    /// Asks for each right, counts those that are missing, and logs what has changed.
+    async fn ask(&self, missing: &mut HashSet<Permission>) {
+        for permission in self.needed {
+            match allowed(&self.client, permission).await {
+                Ok(true) => {
+                    if missing.remove(permission) {
+                        let Permission { verb, resource, .. } = permission;
+                        info!(verb, resource, "Permission is granted now");
+                    }
+                }
+                Ok(false) => {
+                    if missing.insert(*permission) {
+                        self.report(permission);
+                    }
+                }
+                // The writes themselves will tell; what was known before stays.
+                Err(error) => debug!(err = %error, "Cannot check permissions"),
+            }
+        }
+        self.missing.set(i64::try_from(missing.len()).unwrap_or(i64::MAX));
+    }
+
+    fn report(&self, permission: &Permission) {
+        let Permission { verb, group, resource, subresource, namespace, name } = permission;
+        error!(verb, group, resource, subresource, namespace, name, "{}", self.subject.cure());
+    }
+}
+
+impl Subject {
+    fn cure(&self) -> String {
+        let account = self.account;
+        if self.by_account {
+            format!(
+                "Missing permission: service account kube-system/{account} may not do this; \
+                 restore the ClusterRole system:controller:{account} and its binding"
+            )
+        } else {
+            format!(
+                "Missing permission: the identity in --kubeconfig may not do this; run with \
+                 --use-service-account-credentials=true to act as kube-system/{account}, or grant it"
+            )
         }
     }
 }
 
-fn cure(subject: &Subject) -> String {
-    let account = subject.account;
-    if subject.by_account {
-        format!(
-            "Missing permission: service account kube-system/{account} may not do this; restore \
-             the ClusterRole system:controller:{account} and its binding"
-        )
-    } else {
-        format!(
-            "Missing permission: the identity in --kubeconfig may not do this; run with \
-             --use-service-account-credentials=true to act as kube-system/{account}, or grant it"
-        )
-    }
+/// Why it is not known whether a right is there.
+#[derive(Debug, thiserror::Error)]
+enum CheckError {
+    #[error(transparent)]
+    Request(#[from] http::Error),
+    #[error(transparent)]
+    Call(#[from] client::CallError),
+    #[error("cannot check: the server answered {0}")]
+    Refused(http::StatusCode),
+    #[error("cannot decode the review: {0}")]
+    Decode(#[from] serde_json::Error),
 }
 
-async fn allowed(client: &kube::Client, permission: Permission) -> Result<bool, String> {
+async fn allowed(client: &kube::Client, permission: &Permission) -> Result<bool, CheckError> {
     let body = json!({
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": {
             "verb": permission.verb, "group": permission.group, "resource": permission.resource,
+            "subresource": permission.subresource, "namespace": permission.namespace,
+            "name": permission.name,
         }},
     });
     let request = Request::post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
         .header(http::header::CONTENT_TYPE, "application/json")
-        .body(Body::from(body.to_string().into_bytes()))
-        .map_err(|error| error.to_string())?;
-    let answer =
-        client::answer(client, request, TIMEOUT).await.map_err(|error| error.to_string())?;
+        .body(Body::from(body.to_string().into_bytes()))?;
+    let answer = client::answer(client, request, TIMEOUT).await?;
     if !answer.status.is_success() {
-        return Err(format!("the server answered {}", answer.status));
+        return Err(CheckError::Refused(answer.status));
     }
-    let review: Review = serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
-    Ok(review.status.allowed)
+    Ok(serde_json::from_slice::<Review>(&answer.body)?.status.allowed)
 }
 
 #[derive(Deserialize)]

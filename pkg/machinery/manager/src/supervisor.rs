@@ -1,6 +1,6 @@
-//! Keeps one controller running: a failed run is followed by a fresh one (`host.md` 9.4).
+//! Keeps one controller running: a failed run is followed by a fresh one
+//! (rule:failed-controller-starts-anew).
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -10,6 +10,8 @@ use panics::contain;
 use prometheus::{IntCounter, IntGauge};
 use tracing::error;
 
+use crate::stalls::Stalls;
+use crate::tasks::Tasks;
 use crate::{Context, Failure, Runner, Stopped};
 
 /// Pauses before a failed controller is started again.
@@ -22,13 +24,33 @@ const RED: u32 = 3;
 
 /// One supervised controller.
 pub(crate) struct Supervisor {
-    pub(crate) name: &'static str,
     pub(crate) runner: Arc<dyn Runner>,
     /// `running_managed_controllers`.
     pub(crate) running: IntGauge,
     pub(crate) restarts: IntCounter,
-    /// Failures in a row, shown by [`check`].
-    pub(crate) failures: Arc<AtomicU32>,
+    pub(crate) state: ControllerHealth,
+}
+
+/// What the health check of a controller reads; clones share it.
+#[derive(Clone)]
+pub(crate) struct ControllerHealth {
+    failures: Arc<AtomicU32>,
+    stalls: Stalls,
+}
+
+impl ControllerHealth {
+    /// That of the controller whose queues these are.
+    pub(crate) fn of(stalls: Stalls) -> Self {
+        Self { failures: Arc::default(), stalls }
+    }
+
+    /// Red after [`RED`] failures in a row, and while a worker is stuck.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self.failures.load(Ordering::Relaxed) {
+            few if few < RED => self.stalls.check(),
+            many => Err(format!("failed {many} times in a row")),
+        }
+    }
 }
 
 impl Supervisor {
@@ -36,22 +58,16 @@ impl Supervisor {
     pub(crate) async fn run(self, mut context: Context) -> Stopped {
         loop {
             self.running.set(1);
-            // The runner is called again with a fresh context only, so nothing torn is seen.
-            let run = contain(one_run(self.runner.clone(), context.clone()));
-            let ended = self.forgive(run).await.unwrap_or_else(|panic| {
-                context.panics.inc();
-                Err(Failure::new(format!("it panicked: {panic}")))
-            });
+            let ended = self.one_run(&context).await;
             self.running.set(0);
             let failure = match ended {
                 Ok(stopped) => return stopped,
                 Err(failure) => failure,
             };
-            let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+            let failures = self.state.failures.fetch_add(1, Ordering::Relaxed) + 1;
             // What the failed run sent may still be carried out, so the next list waits for it.
-            let pause = PAUSES.delay(failures - 1).max(context.patch_timeout);
-            error!(logger = self.name, err = %failure, failures, pause = ?pause,
-                "Controller failed and is started again");
+            let pause = PAUSES.delay(failures - 1).max(context.settings.write_timeout);
+            error!(err = %failure, failures, ?pause, "Controller failed and is started again");
             self.restarts.inc();
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -62,33 +78,51 @@ impl Supervisor {
         }
     }
 
-    /// Waits for the end of a run; when it lasts long enough, the failures before it are forgotten
-    /// and the health check is green again.
-    async fn forgive<T>(&self, run: impl Future<Output = T>) -> T {
-        let mut run = pin!(run);
+    /// The runner is called with a token and tasks of its own, which end with it.
+    async fn one_run(&self, process: &Context) -> Result<Stopped, Failure> {
+        let mut context = process.clone();
+        context.stop = process.stop.child_token();
+        context.work.tasks = Tasks::new();
+        let (stop, tasks) = (context.stop.clone(), context.work.tasks.clone());
+        let write_timeout = context.settings.write_timeout;
+        let watched = self.watch_run(context);
+        let ended = self.until_healthy(watched).await;
+        stop.cancel();
+        if ended.is_ok() {
+            tasks.ended().await;
+        } else {
+            tasks.end_within(write_timeout).await;
+        }
+        ended
+    }
+
+    /// Until the runner ends, or something that it relies on.
+    async fn watch_run(&self, context: Context) -> Result<Stopped, Failure> {
+        let (informers, tasks) = (context.informers.clone(), context.work.tasks.clone());
+        let panics = context.work.panics.clone();
+        let runner = Arc::clone(&self.runner);
+        let panicked = |panic| {
+            panics.count();
+            Err(Failure::Panicked(panic))
+        };
+        tokio::select! {
+            ended = contain(async { runner.run(context).await }) => ended.unwrap_or_else(panicked),
+            panic = tasks.panicked() => panicked(panic),
+            () = informers.broken() => Err(Failure::BrokenWatch),
+        }
+    }
+
+    /// Waits for the end of a run. Once that has lasted long enough, the failures before it are
+    /// forgotten and the health check is green again.
+    async fn until_healthy<T>(&self, run: impl Future<Output = T>) -> T {
+        tokio::pin!(run);
         match tokio::time::timeout(HEALTHY_RUN, &mut run).await {
             Ok(ended) => ended,
             Err(_) => {
-                self.failures.store(0, Ordering::Relaxed);
+                self.state.failures.store(0, Ordering::Relaxed);
                 run.await
             }
         }
-    }
-}
-
-async fn one_run(runner: Arc<dyn Runner>, context: Context) -> Result<Stopped, Failure> {
-    let informers = context.informers.clone();
-    tokio::select! {
-        ended = runner.run(context) => ended,
-        () = informers.broken() => Err(Failure::new("a watch that it relies on panicked")),
-    }
-}
-
-/// The controller's health: red after [`RED`] failures in a row.
-pub(crate) fn check(failures: &AtomicU32) -> Result<(), String> {
-    match failures.load(Ordering::Relaxed) {
-        few if few < RED => Ok(()),
-        many => Err(format!("failed {many} times in a row")),
     }
 }
 

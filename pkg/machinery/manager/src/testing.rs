@@ -1,23 +1,29 @@
 //! What the tests of this crate share: an API server that is a function, a runner that is another,
 //! a context for it, and a log that can be read.
 
+use std::cell::RefCell;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
+use client::{ClientOptions, Clients, RequestMetrics, ThrottleMetrics};
 use events::EventMetrics;
+use fence::Fence;
 use futures::future::{BoxFuture, pending};
 use http::{Request, Response};
 use informer::InformerMetrics;
 use kube::client::Body;
 use parking_lot::Mutex;
 use prometheus::{IntCounter, Registry};
+use serving::Health;
 use tokio_util::sync::CancellationToken;
-use tracing::subscriber::DefaultGuard;
-use workqueue::QueueMetrics;
+use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
-use crate::{Context, Failure, Informers, Permission, Runner, Stopped};
+use crate::context::{Settings, Work};
+use crate::stalls::Stalls;
+use crate::tasks::Tasks;
+use crate::{ClientSource, Context, Failure, Informers, Permission, Runner, Stopped};
 
 /// What becomes of a request.
 pub(crate) enum Reply {
@@ -48,21 +54,48 @@ pub(crate) fn client(
     kube::Client::new(service, "default")
 }
 
+/// Clients of a server that nobody contacts.
+pub(crate) async fn clients(registry: &Registry) -> Clients {
+    let address = ClientOptions {
+        kubeconfig: None,
+        master: Some("http://127.0.0.1:1".into()),
+        product: "test".into(),
+        version: "v0".into(),
+        commit: "0".into(),
+    };
+    Clients::load(&address, &RequestMetrics::new(registry).unwrap()).await.unwrap()
+}
+
 /// A context whose API server is this client.
-pub(crate) fn context(client: kube::Client) -> Context {
+pub(crate) async fn context(client: kube::Client) -> Context {
     let registry = Registry::new();
     let metrics = EventMetrics::new(&registry).unwrap();
     let (recorder, _nobody_listens) = events::start(client.clone(), "test", "test", metrics);
     let metrics = InformerMetrics::new(&registry).unwrap();
+    let fence = Fence::always_open();
+    let throttles = ThrottleMetrics::new(&registry).unwrap();
+    let clients = clients(&registry).await;
+    let reconciles = ReconcileMetrics::new(&registry).unwrap();
+    let panics = IntCounter::new("panics", "Contained panics.").unwrap();
+    let work = Work {
+        queues: QueueMetrics::new(&registry).unwrap(),
+        metrics: reconciles.of_controller("fake-controller"),
+        panics: PanicLimit::new(panics.clone()),
+        stalls: Stalls::default(),
+        tasks: Tasks::new(),
+    };
+    registry.register(Box::new(panics)).unwrap();
     Context {
+        clients: ClientSource::new(clients, "fake", false, fence.clone(), throttles),
+        fence,
+        health: Health::new(),
+        settings: Settings { work_rate: (5.0, 10), write_timeout: Duration::ZERO },
+        work,
         informers: Informers::new(client.clone(), metrics, CancellationToken::new()),
         client,
         recorder,
-        queue_metrics: QueueMetrics::new(&registry).unwrap(),
         registry,
-        panics: IntCounter::new("panics", "Contained panics.").unwrap(),
         stop: CancellationToken::new(),
-        patch_timeout: Duration::ZERO,
     }
 }
 
@@ -98,15 +131,36 @@ impl<F: Fn(usize, Context) -> Run + Send + Sync> Runner for Fake<F> {
     }
 }
 
+thread_local! {
+    static CAPTURED: RefCell<Option<Log>> = const { RefCell::new(None) };
+}
+
 /// The log of this thread, from [`Log::capture`] on.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
+/// Ends the capture.
+pub(crate) struct Capture;
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        CAPTURED.take();
+    }
+}
+
 impl Log {
-    pub(crate) fn capture(&self) -> DefaultGuard {
-        let sink = self.clone();
-        let log = tracing_subscriber::fmt().with_ansi(false).with_writer(move || sink.clone());
-        tracing::subscriber::set_default(log.finish())
+    /// One subscriber for the process writes to the log of the thread: with one per test, a line
+    /// that another thread reaches first, without a subscriber, could be silent for good.
+    pub(crate) fn capture(&self) -> Capture {
+        static INSTALLED: Once = Once::new();
+        INSTALLED.call_once(|| {
+            let log = tracing_subscriber::fmt().with_ansi(false);
+            let log =
+                log.with_writer(|| CAPTURED.with_borrow(|log| log.clone().unwrap_or_default()));
+            tracing::subscriber::set_global_default(log.finish()).expect("nothing else logs");
+        });
+        CAPTURED.set(Some(self.clone()));
+        Capture
     }
 
     /// The lines so far that contain `text`.
@@ -125,4 +179,10 @@ impl io::Write for Log {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// A context that can still be given another limit for writes.
+pub(crate) fn with_write_timeout(mut context: Context, write_timeout: Duration) -> Context {
+    context.settings.write_timeout = write_timeout;
+    context
 }

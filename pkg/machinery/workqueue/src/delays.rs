@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, HashMap};
 use tokio::time::Instant;
 
 use crate::Key;
+use crate::state::Lane;
 
 /// One entry of the heap, ordered by time and then by arrival; the key takes no part.
 struct Entry<K> {
@@ -34,9 +35,18 @@ impl<K> Ord for Entry<K> {
     }
 }
 
+/// How a key comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Return {
+    pub(crate) at: Instant,
+    pub(crate) lane: Lane,
+    /// The age with which it joins its lane; its time when absent.
+    pub(crate) since: Option<Instant>,
+}
+
 pub(crate) struct Delays<K> {
-    /// The truth: when each key is due.
-    due: HashMap<K, Instant>,
+    /// The truth: when and how each key comes back.
+    due: HashMap<K, Return>,
     /// Every time ever set and not yet passed. An entry that `due` does not confirm was overtaken
     /// by an earlier one and is skipped, which is cheaper than finding it in the heap.
     heap: BinaryHeap<Reverse<Entry<K>>>,
@@ -48,29 +58,30 @@ impl<K: Key> Delays<K> {
         Self { due: HashMap::new(), heap: BinaryHeap::new(), arrivals: 0 }
     }
 
-    /// Makes the key due at that time unless it is due sooner. True when this is now the first
+    /// Makes the key come back so unless it comes sooner. True when this is now the first
     /// deadline of all, so that whoever sleeps until the first must look again.
-    pub(crate) fn put(&mut self, key: K, at: Instant) -> bool {
-        if self.due.get(&key).is_some_and(|sooner| *sooner <= at) {
+    pub(crate) fn put(&mut self, key: K, back: Return) -> bool {
+        if self.due.get(&key).is_some_and(|sooner| sooner.at <= back.at) {
             return false;
         }
-        let first = self.next().is_none_or(|next| at < next);
-        self.due.insert(key.clone(), at);
-        self.heap.push(Reverse(Entry { at, arrival: self.arrivals, key }));
+        let first = self.next().is_none_or(|next| back.at < next);
+        self.due.insert(key.clone(), back);
+        self.heap.push(Reverse(Entry { at: back.at, arrival: self.arrivals, key }));
         self.arrivals += 1;
         first
     }
 
     /// Takes one key that is due.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<K> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<(K, Return)> {
         while let Some(Reverse(first)) = self.heap.peek() {
             if first.at > now {
                 return None;
             }
             let Reverse(Entry { at, key, .. }) = self.heap.pop()?;
-            if self.due.get(&key) == Some(&at) {
-                self.due.remove(&key);
-                return Some(key);
+            if self.due.get(&key).is_some_and(|back| back.at == at)
+                && let Some(back) = self.due.remove(&key)
+            {
+                return Some((key, back));
             }
         }
         None
@@ -79,6 +90,11 @@ impl<K: Key> Delays<K> {
     /// When to look again. May be the time of an overtaken entry; waking for it is harmless.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse(first)| first.at)
+    }
+
+    /// The key comes back no more.
+    pub(crate) fn remove(&mut self, key: &K) {
+        self.due.remove(key);
     }
 
     pub(crate) fn clear(&mut self) {

@@ -4,36 +4,48 @@
 //! - **Exclusive.** A key is never handled by two workers at once.
 //! - **Nothing is missed.** A key that is added while it is handled is handled again afterwards:
 //!   the handler may have read the state before the change.
-//! - **Fair.** Keys are taken in the order in which they became due.
+//! - **New work first.** Keys that were added are taken before keys that came back, in the order
+//!   in which they became due; but of every five keys one is of those that came back.
 //! - **Patient.** A key can wait: [`WorkQueue::add_after`] keeps the earliest of several times,
 //!   [`WorkQueue::retry`] waits longer after each failure until [`WorkQueue::forget`].
 //! - **Ends cleanly.** After [`WorkQueue::shut_down`] nothing is handed out and nothing is taken
 //!   in; work in hand is finished.
-//! - **Contains panics.** A panic costs one attempt at one key, not the process (`host.md` 9.4).
+//! - **Limited.** One handling has a limit of time; a panic costs one key some minutes, not the
+//!   process.
 //!
-//! Controllers implement [`Reconcile`] and give it to [`run_workers`]; informer handlers only ever
-//! call [`WorkQueue::add`].
+//! Controllers implement [`Reconcile`]; the manager gives it to [`run_workers`]. Informer handlers
+//! only ever call [`WorkQueue::add`]. `RULES.md` gives the reasons.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `queue.rs` | [`WorkQueue`]: the locks and wake-ups around the next two |
-//! | `state.rs` | which keys wait and which are being handled, a plain value |
-//! | `delays.rs` | which keys come later, a plain value |
+//! | `queue.rs` | [`WorkQueue`]: the locks and wake-ups around the schedule |
+//! | `schedule.rs` | where each key stands, a plain value made of the next three |
+//! | `state.rs` | which keys wait and which are being handled |
+//! | `delays.rs` | which keys come later |
+//! | `quarantine.rs` | which keys are kept away after a panic |
 //! | `item.rs` | [`Item`], the right to work on a key |
-//! | `worker.rs` | [`Reconcile`], [`Next`], [`run_workers`] |
-//! | `panic_limit.rs` | which panics are logged, and when there are too many |
-//! | `metrics.rs` | the `workqueue_*` metrics |
+//! | `next.rs` | [`Next`] and [`Retry`], what a handler answers |
+//! | `worker.rs` | [`Reconcile`], [`run_workers`] |
+//! | `panic_limit.rs` | when there were panics at too many keys |
+//! | `metrics.rs`, `reconcile_metrics.rs` | the `workqueue_*` and `icm_reconcile_*` metrics |
 
 mod delays;
 mod item;
 mod metrics;
+mod next;
 mod panic_limit;
+mod quarantine;
 mod queue;
+mod reconcile_metrics;
+mod schedule;
 mod state;
 mod worker;
 
 pub use backoff::{Backoff, Jitter};
 pub use item::Item;
 pub use metrics::QueueMetrics;
+pub use next::{Next, Retry};
+pub use panic_limit::PanicLimit;
 pub use queue::{Key, WorkQueue};
-pub use worker::{Next, Reconcile, TooManyPanics, run_workers};
+pub use reconcile_metrics::{ControllerMetrics, ReconcileMetrics};
+pub use worker::{Ready, Reconcile, TooManyPanics, WorkerOptions, run_workers};

@@ -1,5 +1,5 @@
-//! The `workqueue_*` metrics, named and bucketed as every controller manager has them
-//! (`host.md` 6), label `name`.
+//! The `workqueue_*` metrics, named and bucketed as every controller manager has them,
+//! label `name`.
 //!
 //! Counters and histograms are written as things happen. Depth and the two ages of running work
 //! are read from the queues when somebody scrapes, so they cost nothing in between and cannot
@@ -24,6 +24,8 @@ pub(crate) struct Sample {
     pub(crate) unfinished: Duration,
     /// The key longest in hand.
     pub(crate) longest: Duration,
+    /// Keys whose last handling panicked.
+    pub(crate) quarantined: usize,
 }
 
 /// A queue that can be read at scrape.
@@ -104,6 +106,7 @@ struct Gauges {
     depth: GaugeVec,
     unfinished: GaugeVec,
     longest: GaugeVec,
+    quarantined: GaugeVec,
     probes: Arc<Mutex<Vec<Weak<dyn Probe>>>>,
 }
 
@@ -120,37 +123,44 @@ impl Gauges {
                 "workqueue_longest_running_processor_seconds",
                 "Time spent so far on the key longest in hand",
             )?,
+            quarantined: gauge(
+                "icm_workqueue_quarantined_keys",
+                "Keys that are kept away for a while because their last handling panicked",
+            )?,
             probes,
         })
     }
+
+    fn all(&self) -> [&GaugeVec; 4] {
+        [&self.depth, &self.unfinished, &self.longest, &self.quarantined]
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "no queue holds 2⁵³ keys")]
+fn float(keys: usize) -> f64 {
+    keys as f64
 }
 
 impl Collector for Gauges {
     fn desc(&self) -> Vec<&Desc> {
-        [&self.depth, &self.unfinished, &self.longest]
-            .into_iter()
-            .flat_map(Collector::desc)
-            .collect()
+        self.all().into_iter().flat_map(Collector::desc).collect()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
         // Held to the end: two scrapes at once would add to the same gauges.
         let probes = self.probes.lock();
-        for gauge in [&self.depth, &self.unfinished, &self.longest] {
+        for gauge in self.all() {
             gauge.reset();
         }
         for probe in probes.iter().filter_map(Weak::upgrade) {
             let (name, sample) = ([probe.name()], probe.sample());
             // A restarted controller has two queues of one name until its old one is gone.
-            #[allow(clippy::cast_precision_loss, reason = "no queue holds 2⁵³ keys")]
-            self.depth.with_label_values(&name).add(sample.depth as f64);
+            self.depth.with_label_values(&name).add(float(sample.depth));
+            self.quarantined.with_label_values(&name).add(float(sample.quarantined));
             self.unfinished.with_label_values(&name).add(sample.unfinished.as_secs_f64());
             let longest = self.longest.with_label_values(&name);
             longest.set(longest.get().max(sample.longest.as_secs_f64()));
         }
-        [&self.depth, &self.unfinished, &self.longest]
-            .into_iter()
-            .flat_map(Collector::collect)
-            .collect()
+        self.all().into_iter().flat_map(Collector::collect).collect()
     }
 }

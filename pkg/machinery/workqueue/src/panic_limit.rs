@@ -1,65 +1,92 @@
-//! Which contained panics are logged, one per place and minute, and when there were too many.
+//! Which contained panics are logged, and when they are so many that the controller is to be
+//! started anew (rule:fresh-start-after-many-panics).
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use backoff::KeyedLogGate;
+use panics::Panic;
 use parking_lot::Mutex;
+use prometheus::IntCounter;
 use tokio::time::Instant;
 
-/// Panics of one set of workers.
-pub(crate) struct PanicLimit {
-    seen: Mutex<Seen>,
+/// The window in which different keys are counted, and in which one place is logged once.
+const WINDOW: Duration = Duration::from_secs(60);
+/// Different keys in the window that lead to the first fresh start.
+const FIRST_LIMIT: u32 = 5;
+/// A key that did not panic for so long is new again. Longer than any quarantine.
+const MEMORY: Duration = Duration::from_secs(3600);
+
+/// The panics of one controller, kept over its fresh starts; clones share it.
+#[derive(Clone)]
+pub struct PanicLimit {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    counter: IntCounter,
     /// By place.
     shown: KeyedLogGate<String>,
+    seen: Mutex<Seen>,
 }
 
-impl Default for PanicLimit {
-    fn default() -> Self {
-        Self { seen: Mutex::default(), shown: KeyedLogGate::new(Self::WINDOW) }
-    }
-}
-
-#[derive(Default)]
 struct Seen {
-    recent: VecDeque<Instant>,
-    exceeded: Option<(usize, String)>,
+    /// Keys that panicked, and when they last did.
+    keys: HashMap<String, Instant>,
+    /// First panics of different keys in the window.
+    recent: Vec<Instant>,
+    limit: u32,
 }
 
 /// What to do about a panic.
 pub(crate) struct Verdict {
-    /// Its place has not been logged for a minute.
-    pub(crate) show: bool,
-    /// It is the fifth within a minute.
+    /// Log it; so many of this place were not, since the last that was.
+    pub(crate) show: Option<u64>,
+    /// So many different keys panicked that the workers must end.
     pub(crate) exceeded: bool,
 }
 
 impl PanicLimit {
-    const WINDOW: Duration = Duration::from_secs(60);
-    const MOST: usize = 5;
+    /// Counts every panic in `counter`.
+    pub fn new(counter: IntCounter) -> Self {
+        let seen = Seen { keys: HashMap::new(), recent: Vec::new(), limit: FIRST_LIMIT };
+        let shown = KeyedLogGate::new(WINDOW);
+        Self { inner: Arc::new(Inner { counter, shown, seen: Mutex::new(seen) }) }
+    }
 
-    pub(crate) fn record(&self, location: &str) -> Verdict {
+    /// Counts a panic that is not about a key.
+    pub fn count(&self) {
+        self.inner.counter.inc();
+    }
+
+    pub(crate) fn record(&self, key: String, panic: &Panic) -> Verdict {
+        self.count();
         let now = Instant::now();
-        let mut seen = self.seen.lock();
-        seen.recent.retain(|at| now.duration_since(*at) < Self::WINDOW);
-        seen.recent.push_back(now);
-        let show = self.shown.pass(location.to_owned(), now).is_some();
-        let exceeded = seen.recent.len() >= Self::MOST;
-        if exceeded {
-            seen.exceeded = Some((seen.recent.len(), location.to_owned()));
-        }
-        Verdict { show, exceeded }
-    }
-
-    /// Gives up at once.
-    pub(crate) fn exceed(&self, location: &str) {
-        let mut seen = self.seen.lock();
-        let count = seen.recent.len() + 1;
-        seen.exceeded.get_or_insert((count, location.to_owned()));
-    }
-
-    /// How many panics there were and the place of the last, once there were too many.
-    pub(crate) fn exceeded(&self) -> Option<(usize, String)> {
-        self.seen.lock().exceeded.clone()
+        let show = self.inner.shown.pass(panic.location.clone(), now);
+        Verdict { show, exceeded: self.inner.seen.lock().record(key, now) }
     }
 }
+
+impl Seen {
+    fn record(&mut self, key: String, now: Instant) -> bool {
+        self.keys.retain(|_, at| now.duration_since(*at) < MEMORY);
+        self.recent.retain(|at| now.duration_since(*at) < WINDOW);
+        if self.keys.is_empty() {
+            self.limit = FIRST_LIMIT;
+        }
+        // A key that panicked before a fresh start and does again is itself the cause.
+        if self.keys.insert(key, now).is_none() {
+            self.recent.push(now);
+        }
+        let exceeded = u32::try_from(self.recent.len()).unwrap_or(u32::MAX) >= self.limit;
+        if exceeded {
+            self.recent.clear();
+            self.limit = self.limit.saturating_mul(2);
+        }
+        exceeded
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,10 @@
-//! [`WorkQueue`]: the state, the delays and the failure counts under their locks, and who is
-//! woken when. Producers call `add`; the worker loop calls `next`.
+//! [`WorkQueue`]: the schedule and the failure counts under their locks, and who is woken when.
+//! Producers call `add`; the worker loop calls `next`.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,19 +12,18 @@ use backoff::Backoff;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use crate::delays::Delays;
 use crate::item::Item;
 use crate::metrics::{Counters, Probe, QueueMetrics, Sample};
-use crate::state::{Added, State, Taken};
+use crate::schedule::Schedule;
+use crate::state::{Added, Taken};
 
-/// What can be a key: `Arc<str>` or a small enum. Keys are cloned several times per turn.
-pub trait Key: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {}
+/// What can be a key: `Arc<str>` or a small enum. Keys are cloned several times per turn, and
+/// displayed as `object` in every line that is logged while they are handled.
+pub trait Key: Clone + Eq + Hash + fmt::Display + Send + Sync + 'static {}
 
-impl<K: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static> Key for K {}
-
-/// A time no process lives to see, for waits that overflow the clock.
-const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+impl<K: Clone + Eq + Hash + fmt::Display + Send + Sync + 'static> Key for K {}
 
 /// A queue of keys; clones share it. See the crate for the contract.
 pub struct WorkQueue<K: Key> {
@@ -40,35 +40,33 @@ struct Inner<K> {
     name: Box<str>,
     backoff: Backoff,
     counters: Counters,
-    queue: Mutex<Queue<K>>,
+    schedule: Mutex<Schedule<K>>,
     failures: Mutex<HashMap<K, u32>>,
+    /// When a handling was last cut off.
+    cut: Mutex<Option<Instant>>,
     /// Wakes one worker per ready key, all of them at shutdown.
     ready: Notify,
     /// Wakes the timer task: an earlier deadline, shutdown, or the queue is gone. Shared with
     /// that task, which holds nothing else of the queue while it sleeps.
     timer: Arc<Notify>,
-}
-
-struct Queue<K> {
-    state: State<K>,
-    delays: Delays<K>,
-    timer_runs: bool,
-    closed: bool,
+    timer_runs: AtomicBool,
+    closed: CancellationToken,
 }
 
 impl<K: Key> WorkQueue<K> {
     /// An empty queue. `name` is the label of its metrics and logs.
     pub fn new(name: &str, backoff: Backoff, metrics: &QueueMetrics) -> Self {
-        let queue =
-            Queue { state: State::new(), delays: Delays::new(), timer_runs: false, closed: false };
         let inner = Arc::new(Inner {
             name: name.into(),
             backoff,
             counters: metrics.of_queue(name),
-            queue: Mutex::new(queue),
+            schedule: Mutex::new(Schedule::new()),
             failures: Mutex::default(),
+            cut: Mutex::default(),
             ready: Notify::new(),
             timer: Arc::default(),
+            timer_runs: AtomicBool::new(false),
+            closed: CancellationToken::new(),
         });
         let probe: Weak<Inner<K>> = Arc::downgrade(&inner);
         metrics.watch(probe);
@@ -83,30 +81,32 @@ impl<K: Key> WorkQueue<K> {
     /// Makes the key due now. Does nothing when it waits already or the queue is shut down.
     /// Never blocks, so an informer handler may call it.
     pub fn add(&self, key: K) {
-        let mut queue = self.inner.queue.lock();
-        let added = queue.add(key, Instant::now());
-        drop(queue);
+        let added = self.inner.schedule.lock().add(key, Instant::now());
         self.inner.announce(&added);
     }
 
-    /// Makes the key due in `delay`, or sooner if that was asked for before. A key that is added
-    /// meanwhile is handled then, and once more at the end of the delay.
+    /// Makes the key come back in `delay`, or sooner if that was asked for before. A key that is
+    /// added meanwhile is handled then, and once more at the end of the delay.
     pub fn add_after(&self, key: K, delay: Duration) {
-        let inner = &*self.inner;
+        let mut schedule = self.inner.schedule.lock();
+        let sooner = schedule.add_later(key, delay, Instant::now());
+        self.inner.put_back(&schedule, sooner);
+    }
+
+    /// Makes a key in hand come back in `delay`, as old as it was, without counting a failure.
+    pub(crate) fn put_back(&self, key: &K, delay: Duration) {
+        let mut schedule = self.inner.schedule.lock();
+        let sooner = schedule.put_back(key, delay, Instant::now());
+        self.inner.put_back(&schedule, sooner);
+    }
+
+    /// Keeps a key in hand away after a panic; returns for how long.
+    pub(crate) fn quarantine(&self, key: &K) -> Duration {
         let now = Instant::now();
-        let mut queue = inner.queue.lock();
-        if queue.closed {
-            return;
-        }
-        inner.counters.retries.inc();
-        if delay.is_zero() {
-            drop(queue);
-            return self.add(key);
-        }
-        let at = now.checked_add(delay).unwrap_or_else(|| now + NEVER);
-        if queue.delays.put(key, at) {
-            inner.timer.notify_one();
-        }
+        let mut schedule = self.inner.schedule.lock();
+        let (until, sooner) = schedule.quarantine(key, now);
+        self.inner.put_back(&schedule, sooner);
+        until.duration_since(now)
     }
 
     /// Counts a failure of the key and makes it due after the backoff for that many failures,
@@ -128,15 +128,35 @@ impl<K: Key> WorkQueue<K> {
         self.inner.failures.lock().remove(key);
     }
 
+    /// Ends the row of panics of the key, which was handled without one.
+    pub(crate) fn clear_record(&self, key: &K) {
+        self.inner.schedule.lock().clear_record(key);
+    }
+
     /// Failures of the key in a row.
-    #[cfg(test)]
-    pub(crate) fn attempts(&self, key: &K) -> u32 {
+    pub fn failures(&self, key: &K) -> u32 {
         self.inner.failures.lock().get(key).copied().unwrap_or(0)
+    }
+
+    /// How long the key longest in hand has been worked on; zero when none is in hand.
+    pub fn longest_running(&self) -> Duration {
+        self.inner.sample().longest
+    }
+
+    /// Notes that a handling was cut off, by its limit or by a panic: what it had sent may still be
+    /// carried out.
+    pub(crate) fn note_cut(&self) {
+        *self.inner.cut.lock() = Some(Instant::now());
+    }
+
+    /// When a handling was last cut off.
+    pub fn last_cut(&self) -> Option<Instant> {
+        *self.inner.cut.lock()
     }
 
     /// Keys due and not taken yet; those that wait for a time are not counted.
     pub fn len(&self) -> usize {
-        self.inner.queue.lock().state.len()
+        self.inner.schedule.lock().len()
     }
 
     /// True when no key is due.
@@ -147,13 +167,15 @@ impl<K: Key> WorkQueue<K> {
     /// Ends the queue: what waits is dropped, what comes is ignored, and [`WorkQueue::next`]
     /// returns `None` from now on. Keys in hand are not touched.
     pub fn shut_down(&self) {
-        let mut queue = self.inner.queue.lock();
-        queue.closed = true;
-        queue.state.clear();
-        queue.delays.clear();
-        drop(queue);
+        self.inner.schedule.lock().close();
+        self.inner.closed.cancel();
         self.inner.ready.notify_waiters();
         self.inner.timer.notify_one();
+    }
+
+    /// Waits until the queue is shut down.
+    pub async fn closed(&self) {
+        self.inner.closed.cancelled().await;
     }
 
     /// Waits for a key and takes it; `None` once the queue is shut down. May be dropped while
@@ -167,11 +189,11 @@ impl<K: Key> WorkQueue<K> {
             // Made before the look at the queue, so that a shutdown in between still wakes it.
             let ready = self.inner.ready.notified();
             let taken = {
-                let mut queue = self.inner.queue.lock();
-                if queue.closed {
+                let mut schedule = self.inner.schedule.lock();
+                if schedule.is_closed() {
                     return None;
                 }
-                queue.state.take(Instant::now())
+                schedule.take(Instant::now())
             };
             match taken {
                 Taken::Key { key, waited, more } => {
@@ -189,7 +211,7 @@ impl<K: Key> WorkQueue<K> {
 
     /// Ends the work on a key; called by its [`Item`] and nobody else.
     pub(crate) fn done(&self, key: &K) {
-        let (worked, again) = self.inner.queue.lock().state.done(key, Instant::now());
+        let (worked, again) = self.inner.schedule.lock().done(key, Instant::now());
         self.inner.counters.work_duration.observe(worked.as_secs_f64());
         if again {
             self.inner.ready.notify_one();
@@ -198,18 +220,10 @@ impl<K: Key> WorkQueue<K> {
 
     /// Started by the first `next`, which is sure to run inside a runtime; `new` is not.
     fn start_timer(&self) {
-        let mut queue = self.inner.queue.lock();
-        if !queue.timer_runs {
-            queue.timer_runs = true;
+        if !self.inner.timer_runs.swap(true, Ordering::Relaxed) {
             let timer = Arc::clone(&self.inner.timer);
             tokio::spawn(make_due(Arc::downgrade(&self.inner), timer));
         }
-    }
-}
-
-impl<K: Key> Queue<K> {
-    fn add(&mut self, key: K, now: Instant) -> Added {
-        if self.closed { Added::Known } else { self.state.add(key, now) }
     }
 }
 
@@ -225,18 +239,24 @@ impl<K: Key> Inner<K> {
         }
     }
 
+    /// A key was put back: counts it, and wakes the timer when that is due before all others.
+    fn put_back(&self, schedule: &Schedule<K>, sooner: bool) {
+        if !schedule.is_closed() {
+            self.counters.retries.inc();
+        }
+        if sooner {
+            self.timer.notify_one();
+        }
+    }
+
     /// Adds every key whose time has come; returns when to look again. Err ends the timer.
     fn make_due(&self) -> Result<Option<Instant>, ()> {
-        let now = Instant::now();
-        let mut queue = self.queue.lock();
-        if queue.closed {
+        let mut schedule = self.schedule.lock();
+        if schedule.is_closed() {
             return Err(());
         }
-        while let Some(key) = queue.delays.pop(now) {
-            let added = queue.add(key, now);
-            self.announce(&added);
-        }
-        Ok(queue.delays.next())
+        schedule.release(Instant::now(), |added| self.announce(added));
+        Ok(schedule.next_return())
     }
 }
 
@@ -268,13 +288,14 @@ impl<K: Key> Probe for Inner<K> {
 
     fn sample(&self) -> Sample {
         let now = Instant::now();
-        let queue = self.queue.lock();
+        let schedule = self.schedule.lock();
         let (mut unfinished, mut longest) = (Duration::ZERO, Duration::ZERO);
-        for age in queue.state.running(now) {
+        for age in schedule.running(now) {
             unfinished += age;
             longest = longest.max(age);
         }
-        Sample { depth: queue.state.len(), unfinished, longest }
+        let (depth, quarantined) = (schedule.len(), schedule.quarantined());
+        Sample { depth, unfinished, longest, quarantined }
     }
 }
 

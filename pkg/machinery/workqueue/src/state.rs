@@ -1,16 +1,29 @@
-//! The keys that wait and the keys in hand, as a plain value without locks or timers.
+//! The keys that are due and the keys in hand, as a plain value without locks or timers.
 //!
-//! A key is *dirty* from the moment it is added until a worker takes it, and *in hand* from then
-//! until the worker is done. A dirty key that is in hand is not in the order: it joins the order
-//! when the worker is done. That rule gives both halves of the contract, never twice at once and
-//! never missed.
+//! A key is *waiting* from the moment it is added until a worker takes it, and *in hand* from then
+//! until the worker is done. A waiting key that is in hand stands in no lane: it joins its lane
+//! when the worker is done. That gives both halves of the contract, never twice at once and never
+//! missed.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::Key;
+
+/// Keys that were added are taken before keys that came back by themselves, but of every
+/// `ADDED_IN_A_ROW + 1` keys one is of those that came back (rule:new-work-first).
+const ADDED_IN_A_ROW: u32 = 4;
+
+/// Why a key is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Somebody added it.
+    Added,
+    /// The time came for which it was put back.
+    Returned,
+}
 
 /// What [`State::add`] did.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,7 +32,7 @@ pub(crate) enum Added {
     Ready,
     /// The key is in hand and comes again after that.
     AfterCurrent,
-    /// The key waits already.
+    /// The key waits already, or may not be added.
     Known,
 }
 
@@ -35,59 +48,145 @@ pub(crate) enum Taken<K> {
     Nothing,
 }
 
+/// Place in a lane: the lane is ordered by age, and by arrival among those of one age.
+type Place = (Instant, u64);
+
+struct Waiting {
+    lane: Lane,
+    place: Place,
+    /// Since when a worker could have taken it.
+    due: Instant,
+}
+
+struct InHand {
+    taken: Instant,
+    /// Its age when it was taken.
+    since: Instant,
+}
+
 pub(crate) struct State<K> {
-    order: VecDeque<K>,
-    dirty: HashMap<K, Instant>,
-    in_hand: HashMap<K, Instant>,
+    added: BTreeMap<Place, K>,
+    returned: BTreeMap<Place, K>,
+    waiting: HashMap<K, Waiting>,
+    in_hand: HashMap<K, InHand>,
+    arrivals: u64,
+    added_in_a_row: u32,
 }
 
 impl<K: Key> State<K> {
     pub(crate) fn new() -> Self {
-        Self { order: VecDeque::new(), dirty: HashMap::new(), in_hand: HashMap::new() }
+        Self {
+            added: BTreeMap::new(),
+            returned: BTreeMap::new(),
+            waiting: HashMap::new(),
+            in_hand: HashMap::new(),
+            arrivals: 0,
+            added_in_a_row: 0,
+        }
     }
 
-    pub(crate) fn add(&mut self, key: K, now: Instant) -> Added {
-        if self.dirty.contains_key(&key) {
-            return Added::Known;
+    /// Makes the key due. `since` is its age, by which its lane is ordered; a waiting key keeps
+    /// the better of its lanes and the greater of its ages.
+    pub(crate) fn add(&mut self, key: K, lane: Lane, since: Instant, now: Instant) -> Added {
+        let known = self.leave_lane(&key);
+        let (was_known, in_hand) = (known.is_some(), self.in_hand.contains_key(&key));
+        let arrival = self.next_arrival();
+        let waiting = match known {
+            None => Waiting { lane, place: (since, arrival), due: now },
+            Some(before) => Waiting {
+                lane: if lane == Lane::Added { lane } else { before.lane },
+                place: before.place.min((since, arrival)),
+                due: before.due,
+            },
+        };
+        if !in_hand {
+            self.lane(waiting.lane).insert(waiting.place, key.clone());
         }
-        self.dirty.insert(key.clone(), now);
-        if self.in_hand.contains_key(&key) {
-            return Added::AfterCurrent;
+        self.waiting.insert(key, waiting);
+        match (was_known, in_hand) {
+            (true, _) => Added::Known,
+            (false, true) => Added::AfterCurrent,
+            (false, false) => Added::Ready,
         }
-        self.order.push_back(key);
-        Added::Ready
     }
 
     pub(crate) fn take(&mut self, now: Instant) -> Taken<K> {
-        let Some(key) = self.order.pop_front() else { return Taken::Nothing };
-        let added = self.dirty.remove(&key).unwrap_or(now);
-        self.in_hand.insert(key.clone(), now);
-        Taken::Key { key, waited: now.duration_since(added), more: !self.order.is_empty() }
+        let Some(key) = self.pop() else { return Taken::Nothing };
+        let (since, due) =
+            self.waiting.remove(&key).map_or((now, now), |waiting| (waiting.place.0, waiting.due));
+        self.in_hand.insert(key.clone(), InHand { taken: now, since });
+        let more = !(self.added.is_empty() && self.returned.is_empty());
+        Taken::Key { key, waited: now.duration_since(due), more }
     }
 
     /// Ends the work on a key: how long it took, and whether the key is due again.
     pub(crate) fn done(&mut self, key: &K, now: Instant) -> (Duration, bool) {
-        let worked = self.in_hand.remove(key).map_or(Duration::ZERO, |at| now.duration_since(at));
-        let again = self.dirty.contains_key(key);
-        if again {
-            self.order.push_back(key.clone());
-        }
-        (worked, again)
+        let worked =
+            self.in_hand.remove(key).map_or(Duration::ZERO, |hand| now.duration_since(hand.taken));
+        let Some(waiting) = self.waiting.get(key) else { return (worked, false) };
+        let (lane, place) = (waiting.lane, waiting.place);
+        self.lane(lane).insert(place, key.clone());
+        (worked, true)
+    }
+
+    /// The age that a key in hand had when it was taken.
+    pub(crate) fn age(&self, key: &K) -> Option<Instant> {
+        self.in_hand.get(key).map(|hand| hand.since)
+    }
+
+    /// A waiting key waits no more.
+    pub(crate) fn withdraw(&mut self, key: &K) {
+        self.leave_lane(key);
+        self.waiting.remove(key);
     }
 
     /// Keys to be handled, those behind their own current handling included.
     pub(crate) fn len(&self) -> usize {
-        self.dirty.len()
+        self.waiting.len()
     }
 
     /// Drops all keys that wait; keys in hand stay until they are done.
     pub(crate) fn clear(&mut self) {
-        self.order.clear();
-        self.dirty.clear();
+        self.added.clear();
+        self.returned.clear();
+        self.waiting.clear();
     }
 
     /// How long each key in hand has been worked on.
     pub(crate) fn running(&self, now: Instant) -> impl Iterator<Item = Duration> {
-        self.in_hand.values().map(move |at| now.duration_since(*at))
+        self.in_hand.values().map(move |hand| now.duration_since(hand.taken))
+    }
+
+    fn pop(&mut self) -> Option<K> {
+        let turn_of_returned = self.added_in_a_row >= ADDED_IN_A_ROW || self.added.is_empty();
+        if turn_of_returned && let Some((_, key)) = self.returned.pop_first() {
+            self.added_in_a_row = 0;
+            return Some(key);
+        }
+        let (_, key) = self.added.pop_first()?;
+        self.added_in_a_row = self.added_in_a_row.saturating_add(1);
+        Some(key)
+    }
+
+    fn lane(&mut self, lane: Lane) -> &mut BTreeMap<Place, K> {
+        match lane {
+            Lane::Added => &mut self.added,
+            Lane::Returned => &mut self.returned,
+        }
+    }
+
+    fn leave_lane(&mut self, key: &K) -> Option<Waiting> {
+        let Waiting { lane, place, due } = self.waiting.get(key)?;
+        let left = Waiting { lane: *lane, place: *place, due: *due };
+        self.lane(left.lane).remove(&left.place);
+        Some(left)
+    }
+
+    fn next_arrival(&mut self) -> u64 {
+        self.arrivals += 1;
+        self.arrivals
     }
 }
+
+#[cfg(test)]
+mod tests;

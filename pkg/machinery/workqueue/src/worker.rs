@@ -1,30 +1,23 @@
 //! The worker loop, written once for all controllers.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use backoff::LogGate;
 use panics::{Panic, contain};
-use prometheus::IntCounter;
 use thiserror::Error;
 use tokio::task::JoinSet;
-use tracing::{debug, error};
+use tokio::time::{Instant, timeout};
+use tracing::{Instrument, Span, debug, error, info_span, warn};
 
-use crate::panic_limit::PanicLimit;
-use crate::{Key, WorkQueue};
+use crate::next::Kind;
+use crate::reconcile_metrics::{ControllerMetrics, Outcome};
+use crate::{Item, Key, Next, PanicLimit, Retry, WorkQueue};
 
-/// What a handled key needs next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    /// Nothing, until it is added again. Ends its row of failures.
-    Done,
-    /// Another look after this time. Ends its row of failures.
-    After(Duration),
-    /// It failed: another attempt after its backoff, but not before `at_least` has passed.
-    Retry {
-        /// Shortest wait, such as the server's `Retry-After`.
-        at_least: Duration,
-    },
-}
+/// Failures of a queue's keys are logged once in this time; the others at `-v=4`.
+const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// A controller's part of the loop.
 pub trait Reconcile: Send + Sync + 'static {
@@ -32,111 +25,220 @@ pub trait Reconcile: Send + Sync + 'static {
     type Key: Key;
 
     /// Brings the world of one key to its wanted state, from what the caches hold *now*. Called
-    /// for one key by one worker at a time; different keys run side by side. Bounds its own
-    /// waits: the loop sets no time limit, since only the controller knows what may be cut.
-    fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Next> + Send;
+    /// for one key by one worker at a time; different keys run side by side.
+    ///
+    /// The future is dropped when it takes longer than [`WorkerOptions::limit`]. A write that is
+    /// under way then, or when it panics, has an unknown outcome: the next call must look again.
+    ///
+    /// # Errors
+    /// The key could not be handled and is to be tried again; any error will do.
+    fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Next, Retry>> + Send;
 }
 
-/// The workers of a queue panicked too often to be trusted further.
+/// Waits until a key may be handled; `None` when it may be at once.
+pub type Ready<K> =
+    Box<dyn Fn(&K) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> + Send + Sync>;
+
+/// How a queue's keys are handled.
+pub struct WorkerOptions<K> {
+    /// How many keys are handled at once; at least one.
+    pub workers: usize,
+    /// How long one handling may take, `ready` included. After it the future is dropped and the
+    /// key is tried again.
+    pub limit: Duration,
+    /// Asked before each handling; see `read-your-writes` in the rules of `model`.
+    pub ready: Option<Ready<K>>,
+    /// Where results are counted.
+    pub metrics: ControllerMetrics,
+    /// Where panics are counted.
+    pub panics: PanicLimit,
+}
+
+/// Many different keys of a queue panicked, so its state is not trusted further.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "cannot keep the workers of queue {queue:?} running: {panics} panics within a minute, \
-     the last at {location}; report it with the log lines \"Panic in a worker\""
+    "cannot keep the workers of queue {queue:?} running: many different keys panicked within a \
+     minute, the last at {location}; report it with the log lines \"Panic in a worker\""
 )]
 pub struct TooManyPanics {
     /// Name of the queue.
     pub queue: String,
-    /// Panics counted within the last minute.
-    pub panics: usize,
     /// Source file and line of the last one.
     pub location: String,
 }
 
-/// Handles the queue with that many workers (at least one) until it is shut down.
+/// Handles the queue until it is shut down.
 ///
-/// Returns once every worker has finished the key in its hand. A panic inside `reconcile` is
-/// caught: it is counted in `panics`, logged once per place and minute, and the key is retried.
-/// The first call installs a panic hook for the process that keeps the place of a contained panic
-/// for that log line; any other panic goes to the hook that was there before.
+/// Returns once every worker has finished the key in its hand. Each key is handled in a span
+/// `reconcile` with the field `object`. A panic inside `reconcile` is caught, logged once per place
+/// and minute, and its key is kept away for a while.
 ///
 /// Dropping the future aborts the workers at their next await.
 ///
 /// # Errors
-/// After five panics within a minute. The queue is shut down then, and the work in hand finished:
-/// whoever restarts the controller builds its state and its queue anew.
+/// When many different keys panic (see [`PanicLimit`]). The queue is shut down then, and the work
+/// in hand finished: whoever restarts the controller builds its state and its queue anew.
 pub async fn run_workers<R: Reconcile>(
     queue: WorkQueue<R::Key>,
-    workers: usize,
     reconcile: Arc<R>,
-    panics: IntCounter,
+    options: WorkerOptions<R::Key>,
 ) -> Result<(), TooManyPanics> {
-    let limit = Arc::new(PanicLimit::default());
+    let count = options.workers.max(1);
+    let pool = Arc::new(Pool {
+        queue,
+        reconcile,
+        options,
+        log: LogGate::new(LOG_EVERY),
+        exceeded: OnceLock::new(),
+    });
     let mut running = JoinSet::new();
-    for _ in 0..workers.max(1) {
-        let (queue, reconcile) = (queue.clone(), Arc::clone(&reconcile));
-        let (limit, panics) = (Arc::clone(&limit), panics.clone());
-        running.spawn(async move {
-            while let Some(item) = queue.next().await {
-                match contain(async { reconcile.reconcile(&item).await }).await {
-                    Ok(next) => plan(&queue, &item, next),
-                    Err(caught) => {
-                        panics.inc();
-                        after_panic(&queue, &item, &limit, &caught);
-                    }
-                }
-            }
-        });
+    for _ in 0..count {
+        let pool = Arc::clone(&pool);
+        running.spawn(async move { pool.work().await }.instrument(Span::current()));
     }
     while let Some(ended) = running.join_next().await {
         if let Err(error) = ended
             && error.is_panic()
         {
             // Outside of `reconcile` there is nothing of a controller, so this is a bug of ours.
-            panics.inc();
-            error!(logger = "workqueue", queue = queue.name(), %error, "Worker ended by a panic");
-            limit.exceed("the worker loop");
-            queue.shut_down();
+            pool.options.panics.count();
+            error!(queue = pool.queue.name(), %error, "Worker ended by a panic");
+            pool.give_up("the worker loop");
         }
     }
-    match limit.exceeded() {
-        None => Ok(()),
-        Some((panics, location)) => {
-            Err(TooManyPanics { queue: queue.name().to_owned(), panics, location })
-        }
-    }
+    pool.exceeded.get().map_or(Ok(()), |exceeded| Err(exceeded.clone()))
 }
 
-fn plan<K: Key>(queue: &WorkQueue<K>, key: &K, next: Next) {
-    match next {
-        Next::Done => queue.forget(key),
-        Next::After(delay) => {
-            queue.forget(key);
-            queue.add_after(key.clone(), delay);
-        }
-        Next::Retry { at_least } => {
-            let delay = queue.retry(key, at_least);
-            debug!(logger = "workqueue", queue = queue.name(), ?key, ?delay, "Retrying later");
-        }
-    }
+/// What the workers of one queue share.
+struct Pool<R: Reconcile> {
+    queue: WorkQueue<R::Key>,
+    reconcile: Arc<R>,
+    options: WorkerOptions<R::Key>,
+    log: LogGate,
+    exceeded: OnceLock<TooManyPanics>,
 }
 
-fn after_panic<K: Key>(queue: &WorkQueue<K>, key: &K, limit: &PanicLimit, caught: &Panic) {
-    let verdict = limit.record(&caught.location);
-    if verdict.show {
-        error!(
-            logger = "workqueue",
-            queue = queue.name(),
-            ?key,
-            location = caught.location,
-            panic = caught.message,
-            backtrace = caught.backtrace,
-            "Panic in a worker"
-        );
+impl<R: Reconcile> Pool<R> {
+    async fn work(&self) {
+        while let Some(item) = self.queue.next().await {
+            let span = info_span!("reconcile", object = %*item);
+            self.handle(item).instrument(span).await;
+        }
     }
-    if verdict.exceeded {
-        queue.shut_down();
-    } else {
-        queue.retry(key, Duration::ZERO);
+
+    async fn handle(&self, item: Item<R::Key>) {
+        let started = Instant::now();
+        let turn = async {
+            if self.wait_until_ready(&item).await {
+                self.reconcile.reconcile(&item).await.map(Some)
+            } else {
+                Ok(None)
+            }
+        };
+        let ended = contain(timeout(self.options.limit, turn)).await;
+        let outcome = match ended {
+            Ok(Ok(Ok(Some(next)))) => self.finish(&item, next),
+            // Shut down while it waited: nothing was begun.
+            Ok(Ok(Ok(None))) => return,
+            Ok(Ok(Err(retry))) => self.retry(&item, &retry),
+            Ok(Err(_elapsed)) => self.cut_off(&item),
+            Err(panic) => self.contained(&item, &panic),
+        };
+        self.options.metrics.ended(outcome, started.elapsed());
+    }
+
+    /// False when the queue is shut down first.
+    async fn wait_until_ready(&self, key: &R::Key) -> bool {
+        let Some(ready) = self.options.ready.as_ref().and_then(|ready| ready(key)) else {
+            return true;
+        };
+        tokio::select! {
+            () = ready => true,
+            () = self.queue.closed() => false,
+        }
+    }
+
+    fn finish(&self, key: &R::Key, next: Next) -> Outcome {
+        self.queue.clear_record(key);
+        self.queue.forget(key);
+        match next {
+            Next::Done => Outcome::Success,
+            Next::After(delay) => {
+                self.queue.add_after(key.clone(), delay);
+                Outcome::RequeueAfter
+            }
+        }
+    }
+
+    fn retry(&self, key: &R::Key, retry: &Retry) -> Outcome {
+        self.queue.clear_record(key);
+        let err = retry.error();
+        match retry.kind {
+            Kind::Throttled => {
+                self.queue.put_back(key, retry.at_least);
+                debug!(%err, delay = ?retry.at_least, "Throttled, trying again");
+                Outcome::Throttled
+            }
+            Kind::Expected => {
+                let delay = self.queue.retry(key, retry.at_least);
+                debug!(reason = %err, ?delay, "Trying again");
+                Outcome::Requeue
+            }
+            Kind::Failure => {
+                let delay = self.queue.retry(key, retry.at_least);
+                self.log_failure(key, &err.to_string(), delay);
+                Outcome::Error
+            }
+        }
+    }
+
+    fn cut_off(&self, key: &R::Key) -> Outcome {
+        self.queue.note_cut();
+        let delay = self.queue.retry(key, Duration::ZERO);
+        let limit = self.options.limit;
+        self.log_failure(key, &format!("it was not done within its limit of {limit:?}"), delay);
+        Outcome::Timeout
+    }
+
+    /// With thousands of keys failing for one reason a line now and then tells enough; the metric
+    /// counts them all.
+    fn log_failure(&self, key: &R::Key, err: &str, delay: Duration) {
+        let failures = self.queue.failures(key);
+        match self.log.pass(Instant::now()) {
+            Some(0) => warn!(err, failures, ?delay, "Cannot reconcile, trying again"),
+            Some(others) => {
+                warn!(err, failures, ?delay, others, "Cannot reconcile, trying again");
+            }
+            None => debug!(err, failures, ?delay, "Cannot reconcile, trying again"),
+        }
+    }
+
+    fn contained(&self, key: &R::Key, panic: &Panic) -> Outcome {
+        self.queue.note_cut();
+        let away = self.queue.quarantine(key);
+        let verdict = self.options.panics.record(format!("{}/{key}", self.queue.name()), panic);
+        if let Some(others) = verdict.show {
+            error!(
+                location = panic.location,
+                panic = panic.message,
+                backtrace = panic.backtrace,
+                others,
+                kept_away = ?away,
+                "Panic in a worker"
+            );
+        }
+        if verdict.exceeded {
+            self.give_up(&panic.location);
+        }
+        Outcome::Panic
+    }
+
+    fn give_up(&self, location: &str) {
+        let exceeded =
+            TooManyPanics { queue: self.queue.name().to_owned(), location: location.to_owned() };
+        // A later one adds nothing.
+        drop(self.exceeded.set(exceeded));
+        self.queue.shut_down();
     }
 }
 

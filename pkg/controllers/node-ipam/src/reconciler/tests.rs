@@ -20,7 +20,9 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
-use workqueue::{Backoff, Jitter, QueueMetrics, run_workers};
+use workqueue::{
+    Backoff, Jitter, PanicLimit, QueueMetrics, ReconcileMetrics, WorkerOptions, run_workers,
+};
 
 use super::*;
 
@@ -55,7 +57,6 @@ impl Bench {
             recorder,
             metrics: IpamMetrics::new(&registry).unwrap(),
             stop: CancellationToken::new(),
-            last_warning: Mutex::new(None),
         });
         crate::controller::watch(&cache, &reconciler);
         let running = cache.clone();
@@ -64,7 +65,7 @@ impl Bench {
         Self { reconciler, registry, _broadcaster: broadcaster }
     }
 
-    fn start_reconciling(&self, name: &str) -> tokio::task::JoinHandle<Next> {
+    fn start_reconciling(&self, name: &str) -> tokio::task::JoinHandle<Result<Next, Retry>> {
         let (reconciler, name) = (self.reconciler.clone(), Arc::from(name));
         tokio::spawn(async move { reconciler.reconcile(&name).await })
     }
@@ -162,8 +163,14 @@ async fn ten_minutes_of_starvation_make_one_event_per_node_per_5_minutes() {
     nodes.extend(STARVED.map(|name| node(name, &[])));
     let bench = Bench::new(NodeApi::new(nobody(), ms(5000)), events, 24, nodes).await;
     let queue = bench.reconciler.queue.clone();
-    let panics = IntCounter::new("panics", "Contained panics.").unwrap();
-    tokio::spawn(run_workers(queue.clone(), 4, bench.reconciler.clone(), panics));
+    let options = WorkerOptions {
+        workers: 4,
+        limit: ms(60_000),
+        ready: None,
+        metrics: ReconcileMetrics::new(&bench.registry).unwrap().of_controller("test"),
+        panics: PanicLimit::new(IntCounter::new("panics", "Contained panics.").unwrap()),
+    };
+    tokio::spawn(run_workers(queue.clone(), bench.reconciler.clone(), options));
 
     // However often a Node is looked at meanwhile.
     for _ in 0..599 {
@@ -261,12 +268,12 @@ async fn a_patch_that_waits_for_the_throttle_when_the_stop_comes_is_never_sent()
     let server = Server::start(true).await;
     // The next token comes after 400 ms.
     let bench = Bench::new(server.api(2.5, ms(5000)), nobody(), 26, two_nodes()).await;
-    assert_eq!(bench.start_reconciling("a").await.unwrap(), Next::Done);
+    assert_eq!(bench.start_reconciling("a").await.unwrap().unwrap(), Next::Done);
     let mut waiting = bench.start_reconciling("b");
     assert!(timeout(ms(100), &mut waiting).await.is_err(), "there was no token to wait for");
     bench.reconciler.stop.cancel();
     let ended = timeout(ms(200), waiting).await.expect("the wait ends with the stop");
-    assert_eq!(ended.unwrap(), Next::Done);
+    assert_eq!(ended.unwrap().unwrap(), Next::Done);
     sleep(ms(600)).await; // past the token
     assert_eq!(*server.patches.lock(), ["/api/v1/nodes/a"]);
     assert_eq!(bench.unresolved(), 0, "what was not sent needs no looking after");
@@ -298,7 +305,7 @@ async fn a_patch_that_is_on_its_way_when_the_stop_comes_is_awaited() {
     assert!(timeout(ms(300), &mut under_way).await.is_err(), "its outcome is not known yet");
     assert_eq!(bench.unresolved(), 1);
     server.answer();
-    assert_eq!(under_way.await.unwrap(), Next::Done);
+    assert_eq!(under_way.await.unwrap().unwrap(), Next::Done);
     assert_eq!(bench.unresolved(), 0);
     assert!((bench.patched("done") - 1.0).abs() < 0.1);
 }
@@ -311,7 +318,7 @@ async fn a_patch_that_is_never_answered_ends_after_its_time_and_stays_unresolved
     server.saw(1).await;
     bench.reconciler.stop.cancel();
     let ended = timeout(ms(3000), under_way).await.expect("the PATCH has a time limit");
-    assert_eq!(ended.unwrap(), Next::Retry { at_least: Duration::ZERO });
+    assert_eq!(ended.unwrap().unwrap_err().pause(), Duration::ZERO);
     assert_eq!(bench.unresolved(), 1, "the lease must not be given back");
     assert!((bench.patched("ambiguous") - 1.0).abs() < 0.1);
 }

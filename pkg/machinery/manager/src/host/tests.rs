@@ -1,10 +1,10 @@
 //! Starting and stopping controllers on a paused clock.
 
-use client::{ClientOptions, RequestMetrics};
 use futures::future::pending;
 use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::Context;
 use crate::testing::{Fake, Log, Reply, Run};
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -91,16 +91,8 @@ async fn without_a_limit_it_waits_as_long_as_it_takes_and_keeps_telling() {
 }
 
 async fn options(registry: &Registry) -> HostOptions {
-    // Nothing of this is contacted: what the controllers do is up to the test.
-    let address = ClientOptions {
-        kubeconfig: None,
-        master: Some("http://127.0.0.1:1".into()),
-        product: "test".into(),
-        version: "v0".into(),
-        commit: "0".into(),
-    };
     HostOptions {
-        clients: Clients::load(&address, &RequestMetrics::new(registry).unwrap()).await.unwrap(),
+        clients: crate::testing::clients(registry).await,
         registry: registry.clone(),
         health: Health::new(),
         fence: Fence::always_open(),
@@ -113,7 +105,7 @@ async fn options(registry: &Registry) -> HostOptions {
         event_metrics: EventMetrics::new(registry).unwrap(),
         start_interval: secs(10),
         shutdown_timeout: LIMIT,
-        patch_timeout: secs(5),
+        write_timeout: secs(5),
     }
 }
 
@@ -141,10 +133,8 @@ fn running(registry: &Registry) -> Vec<(String, i64)> {
 async fn controllers_start_one_interval_apart_and_all_are_stopped() {
     let registry = Registry::new();
     let options = options(&registry).await;
-    let planned =
-        [("first-controller", "first"), ("second-controller", "second")].map(|(name, alias)| {
-            Planned { name, alias, runner: Fake::runner(|_, c| until_stopped(c)) }
-        });
+    let planned = [("first-controller", "first"), ("second-controller", "second")]
+        .map(|(name, alias)| Hosted { name, alias, runner: Fake::runner(|_, c| until_stopped(c)) });
     let host = Host::start(&options, planned.into()).unwrap();
     sleep(secs(9)).await;
     assert_eq!(running(&registry), [("first".into(), 1), ("second".into(), 0)]);
@@ -160,7 +150,7 @@ async fn a_controller_that_was_not_yet_started_is_stopped_without_being_run() {
     let options = options(&registry).await;
     let never: Arc<dyn Runner> = Fake::runner(|_, _| panic!("started after the stop"));
     let first = Fake::runner(|_, context| until_stopped(context));
-    let planned = [("first", first), ("second", never)].map(|(name, runner)| Planned {
+    let planned = [("first", first), ("second", never)].map(|(name, runner)| Hosted {
         name,
         alias: name,
         runner,
@@ -174,7 +164,7 @@ async fn a_controller_that_was_not_yet_started_is_stopped_without_being_run() {
 async fn a_controller_that_does_not_stop_is_named_after_the_limit() {
     let registry = Registry::new();
     let options = options(&registry).await;
-    let stuck = Planned {
+    let stuck = Hosted {
         name: "stuck-controller",
         alias: "stuck",
         runner: Fake::runner(|_, _| Box::pin(pending())),

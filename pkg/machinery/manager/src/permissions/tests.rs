@@ -1,30 +1,39 @@
 //! What is said of missing rights, and what is not.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use http::Response;
-use prometheus::IntGauge;
 use tokio::sync::mpsc;
 
 use super::*;
 use crate::testing::{Log, Reply};
 
 const NEEDED: &[Permission] = &[
-    Permission { verb: "get", group: "", resource: "nodes" },
-    Permission { verb: "patch", group: "", resource: "nodes" },
-    Permission { verb: "update", group: "example.com", resource: "widgets" },
+    Permission::new("get", "", "nodes"),
+    Permission::new("patch", "", "nodes").subresource("status"),
+    Permission::new("update", "example.com", "widgets").in_namespace("ns").named("w"),
 ];
 
-/// Checks [`NEEDED`] against a server that answers so; the metric and the log.
+fn check(client: kube::Client, by_account: bool) -> PermissionCheck {
+    PermissionCheck {
+        client,
+        subject: Subject { account: "fake-account", by_account },
+        needed: NEEDED,
+        missing: IntGauge::new("missing", "Missing rights.").unwrap(),
+    }
+}
+
+/// Checks [`NEEDED`] once against a server that answers so; the metric and the log.
 async fn checked(
     by_account: bool,
     answer: impl Fn() -> Reply + Send + Sync + 'static,
 ) -> (i64, Log) {
     let log = Log::default();
     let _captured = log.capture();
-    let missing = IntGauge::new("missing", "Missing rights.").unwrap();
-    let subject = Subject { controller: "fake-controller", account: "fake-account", by_account };
-    let client = crate::testing::client(move |_| answer());
-    check(client, subject, NEEDED, missing.clone()).await;
-    (missing.get(), log)
+    let check = check(crate::testing::client(move |_| answer()), by_account);
+    check.ask(&mut HashSet::new()).await;
+    (check.missing.get(), log)
 }
 
 fn verdict(allowed: bool) -> Reply {
@@ -47,9 +56,11 @@ async fn each_missing_right_is_counted_and_one_line_with_its_cure() {
     for (line, right) in lines.iter().zip(NEEDED) {
         for part in [
             "ERROR",
-            "fake-controller",
             right.verb,
             right.resource,
+            right.subresource,
+            right.namespace,
+            right.name,
             "--use-service-account-credentials=true",
             "kube-system/fake-account",
         ] {
@@ -83,7 +94,7 @@ async fn a_server_that_cannot_tell_is_no_missing_right() {
 }
 
 #[tokio::test]
-async fn the_question_names_verb_group_and_resource_of_each_right() {
+async fn the_question_names_everything_that_a_right_is_about() {
     let (asked, mut questions) = mpsc::unbounded_channel();
     let service = tower::service_fn(move |request: Request<Body>| {
         let asked = asked.clone();
@@ -95,14 +106,55 @@ async fn the_question_names_verb_group_and_resource_of_each_right() {
             Ok::<_, kube::Error>(Response::new(Body::from(reply)))
         }
     });
-    let subject = Subject { controller: "c", account: "a", by_account: false };
-    let missing = IntGauge::new("missing", "Missing rights.").unwrap();
-    check(kube::Client::new(service, "default"), subject, NEEDED, missing).await;
+    check(kube::Client::new(service, "default"), false).ask(&mut HashSet::new()).await;
     for right in NEEDED {
         let (path, body) = questions.recv().await.unwrap();
         assert_eq!(path, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
-        let wanted = json!({"verb": right.verb, "group": right.group, "resource": right.resource});
+        let wanted = json!({
+            "verb": right.verb, "group": right.group, "resource": right.resource,
+            "subresource": right.subresource, "namespace": right.namespace, "name": right.name,
+        });
         assert_eq!(body["spec"]["resourceAttributes"], wanted);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_are_checked_again_every_few_minutes_and_each_change_is_told_once() {
+    let log = Log::default();
+    let _captured = log.capture();
+    let granted = Arc::new(AtomicBool::new(false));
+    let server = granted.clone();
+    let client = crate::testing::client(move |_| verdict(server.load(Ordering::SeqCst)));
+    let check = check(client, false);
+    let (missing, stop) = (check.missing.clone(), CancellationToken::new());
+    let running = tokio::spawn(check.run(stop.clone()));
+    let later = |minutes: u64| tokio::time::sleep(Duration::from_secs(60 * minutes));
+    later(11).await;
+    assert_eq!((missing.get(), log.lines("Missing permission").len()), (3, 3));
+    granted.store(true, Ordering::SeqCst);
+    later(5).await;
+    assert_eq!((missing.get(), log.lines("Permission is granted now").len()), (0, 3));
+    granted.store(false, Ordering::SeqCst);
+    later(5).await;
+    assert_eq!((missing.get(), log.lines("Missing permission").len()), (3, 6));
+    stop.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_tell_changes_nothing_that_was_known() {
+    let failing = Arc::new(AtomicBool::new(false));
+    let server = failing.clone();
+    let check = check(
+        crate::testing::client(move |_| {
+            if server.load(Ordering::SeqCst) { Reply::Refused } else { verdict(false) }
+        }),
+        false,
+    );
+    let mut missing = HashSet::new();
+    check.ask(&mut missing).await;
+    failing.store(true, Ordering::SeqCst);
+    check.ask(&mut missing).await;
+    assert_eq!(check.missing.get(), 3);
 }

@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::testing::{Fake, Log, Reply, Run, client, context};
+use crate::testing::{Fake, Log, Reply, Run, client, context, with_write_timeout};
 
 const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
@@ -13,16 +13,21 @@ const fn secs(n: u64) -> Duration {
 
 fn supervisor(runner: Arc<dyn Runner>) -> Supervisor {
     Supervisor {
-        name: "fake-controller",
         runner,
         running: IntGauge::new("running", "Running.").unwrap(),
         restarts: IntCounter::new("restarts", "Restarts.").unwrap(),
-        failures: Arc::default(),
+        state: ControllerHealth::of(Stalls::default()),
     }
 }
 
-fn silent() -> Context {
-    context(client(|_| Reply::Silence))
+async fn silent() -> Context {
+    context(client(|_| Reply::Silence)).await
+}
+
+fn panics(context: &Context) -> String {
+    let families = context.registry.gather();
+    let family = families.iter().find(|family| family.name() == "panics").unwrap();
+    family.get_metric()[0].get_counter().get_value().to_string()
 }
 
 fn fails() -> Run {
@@ -52,7 +57,7 @@ async fn a_failed_controller_is_started_again_after_pauses_that_double_up_to_5_m
     let restarts = supervisor.restarts.clone();
     let log = Log::default();
     let _captured = log.capture();
-    supervisor.run(silent()).await;
+    supervisor.run(silent().await).await;
 
     assert_eq!(restarts.get(), 12);
     let starts = starts.lock();
@@ -63,14 +68,14 @@ async fn a_failed_controller_is_started_again_after_pauses_that_double_up_to_5_m
     }
     let told = log.lines("Controller failed and is started again");
     assert_eq!(told.len(), 12);
-    assert!(told[0].contains("no luck") && told[0].contains("fake-controller"), "{}", told[0]);
+    assert!(told[0].contains("no luck"), "{}", told[0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_pause_outlasts_what_the_failed_run_may_have_sent() {
     let runner = Fake::runner(|n, _| if n == 0 { fails() } else { ends() });
     let began = Instant::now();
-    supervisor(runner).run(Context { patch_timeout: secs(5), ..silent() }).await;
+    supervisor(runner).run(with_write_timeout(silent().await, secs(5))).await;
     assert!(began.elapsed() >= secs(5), "{:?}", began.elapsed());
 }
 
@@ -80,27 +85,28 @@ async fn a_panic_is_counted_and_followed_by_a_fresh_run() {
         if n == 0 { Box::pin(async move { panic!("index {n} out of range") }) } else { ends() }
     });
     let supervisor = supervisor(runner);
-    let (restarts, context) = (supervisor.restarts.clone(), silent());
-    let panics = context.panics.clone();
+    let (restarts, context) = (supervisor.restarts.clone(), silent().await);
     let log = Log::default();
     let _captured = log.capture();
-    supervisor.run(context).await;
-    assert_eq!((panics.get(), restarts.get()), (1, 1));
-    assert_eq!(log.lines("it panicked: index 0 out of range").len(), 1);
+    supervisor.run(context.clone()).await;
+    assert_eq!((panics(&context).as_str(), restarts.get()), ("1", 1));
+    let told = log.lines("it panicked: index 0 out of range at ");
+    assert_eq!(told.len(), 1);
+    assert!(told[0].contains("supervisor/tests.rs:"), "{}", told[0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_check_is_red_after_three_failures_in_a_row() {
     let supervisor = supervisor(Fake::runner(|_, _| fails()));
-    let failures = supervisor.failures.clone();
-    let context = silent();
+    let state = supervisor.state.clone();
+    let context = silent().await;
     let stop = context.stop.clone();
     let running = tokio::spawn(supervisor.run(context));
     let mut verdicts = Vec::new();
     // Within the pauses of 1, 2 and 4 s, whatever their jitter.
     for wait in [500, 1000, 2500] {
         sleep(Duration::from_millis(wait)).await;
-        verdicts.push(check(&failures));
+        verdicts.push(state.check());
     }
     assert_eq!(verdicts, [Ok(()), Ok(()), Err("failed 3 times in a row".into())]);
     stop.cancel();
@@ -111,12 +117,12 @@ async fn the_check_is_red_after_three_failures_in_a_row() {
 async fn the_check_is_green_again_while_a_run_lasts() {
     let runner = Fake::runner(|n, _| if n < 3 { fails() } else { Box::pin(pending()) });
     let supervisor = supervisor(runner);
-    let failures = supervisor.failures.clone();
-    let running = tokio::spawn(supervisor.run(silent()));
+    let state = supervisor.state.clone();
+    let running = tokio::spawn(supervisor.run(silent().await));
     sleep(secs(60)).await;
-    assert!(check(&failures).is_err(), "the fourth run has yet to prove itself");
+    assert!(state.check().is_err(), "the fourth run has yet to prove itself");
     sleep(HEALTHY_RUN).await;
-    assert_eq!(check(&failures), Ok(()));
+    assert_eq!(state.check(), Ok(()));
     running.abort();
 }
 
@@ -132,7 +138,7 @@ async fn a_failure_after_a_long_run_is_the_first_one() {
             _ => ends(),
         }
     });
-    supervisor(runner).run(silent()).await;
+    supervisor(runner).run(silent().await).await;
     let starts = starts.lock();
     let pause = starts[6] - (starts[5] + HEALTHY_RUN + secs(1));
     assert!(pause < secs(2), "{pause:?} as if it were the sixth in a row");
@@ -141,7 +147,7 @@ async fn a_failure_after_a_long_run_is_the_first_one() {
 #[tokio::test(start_paused = true)]
 async fn a_stop_during_a_pause_ends_it_at_once_and_counts_the_failed_runs_writes_as_unknown() {
     let supervisor = supervisor(Fake::runner(|_, _| fails()));
-    let context = Context { patch_timeout: secs(30), ..silent() };
+    let context = with_write_timeout(silent().await, secs(30));
     let stop = context.stop.clone();
     let running = tokio::spawn(supervisor.run(context));
     sleep(secs(10)).await;
@@ -162,7 +168,7 @@ async fn a_controller_that_stops_when_asked_is_not_started_again() {
     });
     let supervisor = supervisor(runner);
     let gauge = supervisor.running.clone();
-    let context = silent();
+    let context = silent().await;
     let stop = context.stop.clone();
     let running = tokio::spawn(supervisor.run(context));
     sleep(secs(1)).await;
@@ -191,7 +197,7 @@ async fn a_restarted_controller_lists_anew_and_the_caches_of_failed_restarts_end
         nodes.subscribe(move |_| assert_eq!(*alive, ()));
         if n < 3 { fails_after(secs(1)) } else { Box::pin(pending()) }
     });
-    let context = context(server);
+    let context = context(server).await;
     let shared = context.informers.clone();
     let running = tokio::spawn(supervisor(runner).run(context));
     sleep(secs(25)).await;
@@ -227,6 +233,56 @@ async fn a_panic_in_a_handler_starts_the_controller_anew_on_a_fresh_cache() {
     });
     let supervisor = supervisor(runner);
     let restarts = supervisor.restarts.clone();
-    supervisor.run(context(server)).await;
+    supervisor.run(context(server).await).await;
     assert_eq!(restarts.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_task_beside_the_workers_starts_the_controller_anew() {
+    let runner = Fake::runner(|n, context: Context| {
+        context.spawn(async move { assert!(n > 0, "a defect of the first run's task") });
+        if n == 0 { Box::pin(pending()) } else { ends() }
+    });
+    let supervisor = supervisor(runner);
+    let (restarts, context) = (supervisor.restarts.clone(), silent().await);
+    supervisor.run(context.clone()).await;
+    assert_eq!((panics(&context).as_str(), restarts.get()), ("1", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tasks_of_a_run_are_told_of_its_end_and_waited_for() {
+    let ended = Arc::new(AtomicU32::new(0));
+    let counted = ended.clone();
+    let runner = Fake::runner(move |_, context: Context| {
+        let (stop, ended) = (context.stop.clone(), counted.clone());
+        context.spawn(async move {
+            stop.cancelled().await;
+            sleep(secs(7)).await;
+            ended.fetch_add(1, Ordering::SeqCst);
+        });
+        ends()
+    });
+    let began = Instant::now();
+    supervisor(runner).run(silent().await).await;
+    assert_eq!((ended.load(Ordering::SeqCst), began.elapsed()), (1, secs(7)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_of_a_failed_run_that_does_not_end_is_dropped_before_the_next_run() {
+    let alive = Arc::new(());
+    let held = Arc::downgrade(&alive);
+    let held_by_task = Mutex::new(Some(alive));
+    let runner = Fake::runner(move |n, context: Context| {
+        if n > 0 {
+            return ends();
+        }
+        let alive = held_by_task.lock().take();
+        context.spawn(async move {
+            pending::<()>().await;
+            drop(alive);
+        });
+        fails()
+    });
+    supervisor(runner).run(with_write_timeout(silent().await, secs(5))).await;
+    assert_eq!(held.strong_count(), 0);
 }

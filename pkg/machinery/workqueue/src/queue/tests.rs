@@ -138,8 +138,8 @@ async fn each_failure_doubles_the_wait_up_to_the_cap_until_forgotten() {
         drop(take(&queue).await);
         assert_eq!(start.elapsed().as_millis(), u128::from(want));
     }
-    assert_eq!(queue.attempts(&"a"), 9);
-    assert_eq!(queue.attempts(&"b"), 0, "failures are counted per key");
+    assert_eq!(queue.failures(&"a"), 9);
+    assert_eq!(queue.failures(&"b"), 0, "failures are counted per key");
     queue.forget(&"a");
     assert_eq!(queue.retry(&"a", Duration::ZERO), Duration::from_millis(10));
 }

@@ -1,0 +1,76 @@
+//! [`ClientSource`]: further clients for a controller that needs more than one.
+
+use client::{Clients, ConfigError, Identity, Profile, Throttle, ThrottleError, ThrottleMetrics};
+use fence::Fence;
+
+/// Why a client cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Its rate.
+    #[error(transparent)]
+    Rate(#[from] ThrottleError),
+    /// Its configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// Makes clients that belong to one controller.
+#[derive(Clone)]
+pub struct ClientSource {
+    clients: Clients,
+    identity: Identity,
+    agent: String,
+    fence: Fence,
+    throttle_metrics: ThrottleMetrics,
+}
+
+impl ClientSource {
+    /// The source of the controller that acts as this service account of kube-system, or as the
+    /// process itself.
+    pub(crate) fn new(
+        clients: Clients,
+        account: &str,
+        by_account: bool,
+        fence: Fence,
+        throttle_metrics: ThrottleMetrics,
+    ) -> Self {
+        let (agent, identity) = if by_account {
+            let identity =
+                Identity::ServiceAccount { namespace: "kube-system".into(), name: account.into() };
+            (format!("system:serviceaccount:kube-system:{account}"), identity)
+        } else {
+            (account.to_owned(), Identity::Root)
+        };
+        Self { clients, identity, agent, fence, throttle_metrics }
+    }
+
+    /// A client of this cluster with the controller's identity, behind the leader's fence and a
+    /// throttle of its own. `purpose` names the throttle in metrics and logs; a negative `qps` is
+    /// unlimited.
+    ///
+    /// # Errors
+    /// The rate is no rate, or the configuration cannot be used.
+    pub fn for_purpose(
+        &self,
+        purpose: &str,
+        (qps, burst): (f64, u32),
+    ) -> Result<kube::Client, ClientError> {
+        let throttle = Throttle::new(purpose, qps, burst, &self.throttle_metrics)?;
+        let fence = Some(self.fence.clone());
+        Ok(self.clients.build(Profile { throttle, fence, ..self.unfenced_profile() })?)
+    }
+
+    /// The factory for clients of this cluster, for a profile of the controller's own.
+    pub fn factory(&self) -> &Clients {
+        &self.clients
+    }
+
+    /// Reads and questions of the controller that no throttle may delay.
+    pub(crate) fn unthrottled(&self) -> Result<kube::Client, ClientError> {
+        Ok(self.clients.build(self.unfenced_profile())?)
+    }
+
+    fn unfenced_profile(&self) -> Profile {
+        Profile { identity: self.identity.clone(), ..Profile::root(&self.agent) }
+    }
+}

@@ -1,0 +1,170 @@
+//! [`Run`]: queue, workers, start once caches are filled, periodic audit and orderly stop, written
+//! once for all controllers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt, join_all};
+use tokio::time::{Instant, sleep_until, timeout};
+use tracing::info;
+use workqueue::{Ready, Reconcile, WorkQueue, WorkerOptions, run_workers};
+
+use crate::{Context, Failure};
+
+/// Of one key, unless [`Run::item_limit`] says otherwise.
+const ITEM_LIMIT: Duration = Duration::from_secs(60);
+
+/// The work on one queue; made by [`Context::run`], begun by [`Run::until_stopped`].
+#[must_use = "it begins with until_stopped"]
+pub struct Run<R: Reconcile> {
+    context: Context,
+    queue: WorkQueue<R::Key>,
+    reconcile: Arc<R>,
+    workers: usize,
+    item_limit: Duration,
+    ready: Option<Ready<R::Key>>,
+    caches: Vec<BoxFuture<'static, ()>>,
+    caches_limit: Option<Duration>,
+    audit: Option<(Duration, Audit)>,
+}
+
+type Audit = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
+impl<R: Reconcile> Run<R> {
+    pub(crate) fn new(context: Context, queue: WorkQueue<R::Key>, reconcile: Arc<R>) -> Self {
+        Self {
+            context,
+            queue,
+            reconcile,
+            workers: 1,
+            item_limit: ITEM_LIMIT,
+            ready: None,
+            caches: Vec::new(),
+            caches_limit: None,
+            audit: None,
+        }
+    }
+
+    /// How many keys are handled at once; 1 by default.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// How long one handling may take before it is cut off; 60 s by default. Waits for the client's
+    /// throttle count. A worker stuck for five times as long makes the controller unhealthy.
+    pub fn item_limit(mut self, limit: Duration) -> Self {
+        self.item_limit = limit;
+        self
+    }
+
+    /// The workers start after this, such as an informer's first list. May be given several times.
+    pub fn start_after(mut self, filled: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.caches.push(filled.boxed());
+        self
+    }
+
+    /// The run fails when it has not started within this time. Without it, it waits as long as it
+    /// takes: for a kind that may never be served.
+    pub fn start_within(mut self, limit: Duration) -> Self {
+        self.caches_limit = Some(limit);
+        self
+    }
+
+    /// Asked before a key is handled; what it returns is awaited first. For caches that have yet to
+    /// show this controller's own last write to that key.
+    pub fn ready<F>(mut self, ready: impl Fn(&R::Key) -> Option<F> + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.ready = Some(Box::new(move |key| Some(Box::pin(ready(key)?))));
+        self
+    }
+
+    /// Called for the first time `every` after the start, and then again and again. Runs beside the
+    /// workers; what it finds it may add to the queue.
+    pub fn audit<F>(
+        mut self,
+        every: Duration,
+        audit: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.audit = Some((every, Box::new(move || audit().boxed())));
+        self
+    }
+
+    /// Runs until [`Context::stop`]; returns when the keys in hand are done and nothing that was
+    /// cut off can be carried out by the server any more.
+    ///
+    /// # Errors
+    /// The caches were not filled in time, or too many different keys panicked.
+    pub async fn until_stopped(mut self) -> Result<(), Failure> {
+        let (stop, queue) = (self.context.stop.clone(), self.queue.clone());
+        let caches = std::mem::take(&mut self.caches);
+        tokio::select! {
+            filled = within(self.caches_limit, join_all(caches)) => filled?,
+            () = stop.cancelled() => {
+                queue.shut_down();
+                return Ok(());
+            }
+        }
+        info!(queue = queue.name(), "Controller starting...");
+        self.work().await?;
+        info!(queue = queue.name(), "Controller terminated");
+        Ok(())
+    }
+
+    async fn work(self) -> Result<(), Failure> {
+        let Self { context, queue, reconcile, workers, item_limit, ready, audit, .. } = self;
+        let _watching = context.work.stalls.watch(queue.clone(), item_limit);
+        let options = WorkerOptions {
+            workers,
+            limit: item_limit,
+            ready,
+            metrics: context.work.metrics.clone(),
+            panics: context.work.panics.clone(),
+        };
+        let running = run_workers(queue.clone(), reconcile, options);
+        tokio::pin!(running);
+        tokio::select! {
+            ended = &mut running => ended?,
+            () = repeat(audit) => {}
+            () = context.stop.cancelled() => {
+                queue.shut_down();
+                running.await?;
+            }
+        }
+        // rule:cut-off-writes-end-before-the-run
+        if let Some(cut) = queue.last_cut() {
+            sleep_until(cut + context.settings.write_timeout).await;
+        }
+        Ok(())
+    }
+}
+
+async fn within(limit: Option<Duration>, filled: impl Future) -> Result<(), Failure> {
+    match limit {
+        None => drop(filled.await),
+        Some(limit) => {
+            let filled = timeout(limit, filled).await;
+            drop(filled.map_err(|_elapsed| Failure::CachesNotFilled(limit))?);
+        }
+    }
+    Ok(())
+}
+
+/// Never ends.
+async fn repeat(audit: Option<(Duration, Audit)>) {
+    let Some((every, audit)) = audit else { return std::future::pending().await };
+    let mut next = Instant::now() + every;
+    loop {
+        sleep_until(next).await;
+        audit().await;
+        next = Instant::now() + every;
+    }
+}
+
+#[cfg(test)]
+mod tests;

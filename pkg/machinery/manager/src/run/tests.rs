@@ -1,0 +1,198 @@
+//! A run from its start to its stop, on a paused clock where no thread is blocked.
+
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
+use workqueue::{Backoff, Jitter, Next, Retry};
+
+use super::*;
+use crate::testing::{Reply, client, context, with_write_timeout};
+
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_secs(1), Duration::from_secs(60), Jitter::None);
+
+const fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+async fn scene() -> Context {
+    context(client(|_| Reply::Silence)).await
+}
+
+/// Counts its calls; key 0 hangs.
+#[derive(Default)]
+struct Count {
+    calls: AtomicUsize,
+}
+
+impl Reconcile for Count {
+    type Key = u32;
+
+    async fn reconcile(&self, key: &u32) -> Result<Next, Retry> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        if *key == 0 {
+            pending::<()>().await;
+        }
+        Ok(Next::Done)
+    }
+}
+
+impl Count {
+    fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_start_when_all_caches_are_filled_and_end_with_the_stop() {
+    let (context, count) = (scene().await, Arc::new(Count::default()));
+    let queue = context.queue("test", BACKOFF);
+    queue.add(1);
+    let filled = [Arc::new(Notify::new()), Arc::new(Notify::new())];
+    let mut run = context.run(&queue, Arc::clone(&count)).workers(3);
+    for cache in filled.clone() {
+        run = run.start_after(async move { cache.notified().await });
+    }
+    let running = tokio::spawn(run.until_stopped());
+    tokio::time::sleep(secs(1)).await;
+    filled[0].notify_one();
+    tokio::time::sleep(secs(3600)).await;
+    assert_eq!(count.calls(), 0, "one cache is not filled");
+    filled[1].notify_one();
+    tokio::time::sleep(secs(1)).await;
+    assert_eq!(count.calls(), 1);
+    context.stop.cancel();
+    running.await.unwrap().unwrap();
+    assert!(queue.next().await.is_none(), "the queue is shut down");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_before_the_start_ends_the_run_without_work() {
+    let (context, count) = (scene().await, Arc::new(Count::default()));
+    let queue = context.queue("test", BACKOFF);
+    queue.add(1);
+    let run = context.run(&queue, Arc::clone(&count)).start_after(pending());
+    let running = tokio::spawn(run.until_stopped());
+    tokio::time::sleep(secs(1)).await;
+    context.stop.cancel();
+    running.await.unwrap().unwrap();
+    assert_eq!(count.calls(), 0);
+    assert!(queue.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_with_a_limit_fails_when_its_caches_are_not_filled_by_then() {
+    let context = scene().await;
+    let queue = context.queue("test", BACKOFF);
+    let began = Instant::now();
+    let run = context
+        .run(&queue, Arc::new(Count::default()))
+        .start_after(pending())
+        .start_within(secs(600));
+    let failure = run.until_stopped().await.unwrap_err();
+    assert!(matches!(failure, Failure::CachesNotFilled(_)), "{failure}");
+    assert_eq!(began.elapsed(), secs(600));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_audit_comes_every_so_often_after_the_start() {
+    let context = scene().await;
+    let queue = context.queue("test", BACKOFF);
+    let audits = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&audits);
+    let run = context.run(&queue, Arc::new(Count::default())).audit(secs(600), move || {
+        let audits = Arc::clone(&counted);
+        async move {
+            audits.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let running = tokio::spawn(run.until_stopped());
+    tokio::time::sleep(secs(599)).await;
+    assert_eq!(audits.load(Ordering::SeqCst), 0);
+    tokio::time::sleep(secs(1200)).await;
+    assert_eq!(audits.load(Ordering::SeqCst), 2);
+    context.stop.cancel();
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_handled_once_it_is_ready() {
+    let (context, count) = (scene().await, Arc::new(Count::default()));
+    let queue = context.queue("test", BACKOFF);
+    queue.add(1);
+    let shown = Arc::new(Notify::new());
+    let waits = Arc::clone(&shown);
+    let run = context.run(&queue, Arc::clone(&count)).ready(move |_| {
+        let waits = Arc::clone(&waits);
+        Some(async move { waits.notified().await })
+    });
+    let running = tokio::spawn(run.until_stopped());
+    tokio::time::sleep(secs(10)).await;
+    assert_eq!(count.calls(), 0);
+    shown.notify_one();
+    tokio::time::sleep(secs(1)).await;
+    assert_eq!(count.calls(), 1);
+    context.stop.cancel();
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_ends_only_when_what_was_cut_off_can_no_longer_be_carried_out() {
+    let (context, count) = (with_write_timeout(scene().await, secs(5)), Arc::new(Count::default()));
+    let queue = context.queue("test", BACKOFF);
+    queue.add(0);
+    let run = context.run(&queue, Arc::clone(&count)).item_limit(secs(30));
+    let began = Instant::now();
+    let running = tokio::spawn(run.until_stopped());
+    // The stop comes while it hangs; its limit cuts it off at 30 s.
+    tokio::time::sleep(secs(29)).await;
+    context.stop.cancel();
+    running.await.unwrap().unwrap();
+    assert_eq!(began.elapsed(), secs(35));
+}
+
+/// Blocks its thread, which no limit can cut off.
+struct Block {
+    released: Arc<AtomicBool>,
+}
+
+impl Reconcile for Block {
+    type Key = u32;
+
+    async fn reconcile(&self, _: &u32) -> Result<Next, Retry> {
+        while !self.released.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        Ok(Next::Done)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_stuck_for_five_times_its_limit_makes_the_check_red_until_it_moves_on() {
+    let context = scene().await;
+    let queue = context.queue("test", BACKOFF);
+    let released = Arc::new(AtomicBool::new(false));
+    let limit = Duration::from_millis(20);
+    let run =
+        context.run(&queue, Arc::new(Block { released: Arc::clone(&released) })).item_limit(limit);
+    let began = Instant::now();
+    queue.add(1);
+    let running = tokio::spawn(run.until_stopped());
+    let stalls = context.work.stalls.clone();
+    assert_eq!(stalls.check(), Ok(()));
+    let until = async |wanted: bool| {
+        while stalls.check().is_ok() != wanted {
+            assert!(began.elapsed() < secs(60), "the check does not change");
+            tokio::time::sleep(Duration::from_millis(1)).await; // a check can only be asked
+        }
+    };
+    until(false).await;
+    assert!(began.elapsed() >= limit * 5, "{:?}", began.elapsed());
+    assert!(stalls.check().unwrap_err().contains("queue test"));
+    released.store(true, Ordering::SeqCst);
+    until(true).await;
+    context.stop.cancel();
+    running.await.unwrap().unwrap();
+    assert_eq!(stalls.check(), Ok(()), "an ended run is not asked about");
+}

@@ -1,0 +1,71 @@
+//! The tasks that a run has beside its workers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use panics::{Panic, contain};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{Instrument, Span};
+
+/// The tasks of one run; clones share them.
+#[derive(Clone)]
+pub(crate) struct Tasks {
+    tracker: TaskTracker,
+    abort: CancellationToken,
+    panicked: Arc<watch::Sender<Option<Panic>>>,
+}
+
+impl Tasks {
+    pub(crate) fn new() -> Self {
+        Self {
+            tracker: TaskTracker::new(),
+            abort: CancellationToken::new(),
+            panicked: Arc::new(watch::Sender::new(None)),
+        }
+    }
+
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let (abort, panicked) = (self.abort.clone(), Arc::clone(&self.panicked));
+        let contained = async move {
+            tokio::select! {
+                ended = contain(task) => {
+                    if let Err(panic) = ended {
+                        panicked.send_replace(Some(panic));
+                    }
+                }
+                () = abort.cancelled() => {}
+            }
+        };
+        self.tracker.spawn(contained.instrument(Span::current()));
+    }
+
+    /// Waits until one of them has panicked.
+    pub(crate) async fn panicked(&self) -> Panic {
+        let mut panicked = self.panicked.subscribe();
+        loop {
+            if let Some(panic) = panicked.borrow_and_update().clone() {
+                return panic;
+            }
+            if panicked.changed().await.is_err() {
+                // The sender lives as long as `self`.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Waits until all have ended by themselves.
+    pub(crate) async fn ended(&self) {
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+
+    /// As [`Tasks::ended`], but what has not ended after `grace` is dropped.
+    pub(crate) async fn end_within(&self, grace: Duration) {
+        if tokio::time::timeout(grace, self.ended()).await.is_err() {
+            self.abort.cancel();
+            self.ended().await;
+        }
+    }
+}

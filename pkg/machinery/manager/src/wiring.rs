@@ -1,0 +1,186 @@
+//! What the host makes once for all controllers, and the means that it gives to each.
+
+use std::time::Duration;
+
+use client::Profile;
+use events::Broadcaster;
+use informer::InformerMetrics;
+use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
+use serving::Endpoints;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, info, info_span};
+use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
+
+use crate::clients::{ClientError, ClientSource};
+use crate::context::{Settings, Work};
+use crate::host::{HostOptions, Hosted};
+use crate::permissions::{PermissionCheck, Subject};
+use crate::stalls::Stalls;
+use crate::supervisor::{ControllerHealth, Supervisor};
+use crate::tasks::Tasks;
+use crate::{Context, Informers, StartError, Stopped};
+
+/// What is made once and shared by all controllers.
+pub(crate) struct Wiring {
+    informers: Informers,
+    queues: QueueMetrics,
+    reconciles: ReconcileMetrics,
+    panics: IntCounterVec,
+    restarts: IntCounterVec,
+    running: IntGaugeVec,
+    missing: IntGaugeVec,
+}
+
+impl Wiring {
+    pub(crate) fn new(
+        options: &HostOptions,
+        background: &CancellationToken,
+    ) -> Result<Self, StartError> {
+        let registry = &options.registry;
+        let informers = Informers::new(
+            read_client(options)?,
+            InformerMetrics::new(registry)?,
+            background.clone(),
+        );
+        options.health.add("informer-sync", Endpoints::READY, informers.check());
+        Ok(Self {
+            informers,
+            queues: QueueMetrics::new(registry)?,
+            reconciles: ReconcileMetrics::new(registry)?,
+            panics: counter(registry, "icm_panics_total", "Panics contained, by controller.")?,
+            restarts: counter(
+                registry,
+                "icm_controller_restarts_total",
+                "Controllers started again after a failure.",
+            )?,
+            running: gauge(
+                registry,
+                "running_managed_controllers",
+                "Controllers that run in this process: 1 while running, 0 when stopped.",
+                &["name", "manager"],
+            )?,
+            missing: gauge(
+                registry,
+                "icm_missing_permissions",
+                "Rights that a controller needs and did not have when they were last checked.",
+                &["controller"],
+            )?,
+        })
+    }
+
+    /// The means of one controller; its rights are checked from now on.
+    pub(crate) fn context(
+        &self,
+        options: &HostOptions,
+        hosted: &Hosted,
+        stop: &CancellationToken,
+    ) -> Result<(Context, Broadcaster), StartError> {
+        let account = hosted.runner.service_account();
+        let by_account = options.service_accounts;
+        let clients = ClientSource::new(
+            options.clients.clone(),
+            account,
+            by_account,
+            options.fence.clone(),
+            options.throttle_metrics.clone(),
+        );
+        let check = PermissionCheck {
+            client: clients.unthrottled()?,
+            subject: Subject { account, by_account },
+            needed: hosted.runner.permissions(),
+            missing: self.missing.with_label_values(&[hosted.name]),
+        };
+        // Also fetches the account's token while the caches fill.
+        tokio::spawn(check.run(stop.clone()).instrument(span(hosted.name)));
+        let (recorder, broadcaster) = events::start(
+            options.event_client.clone(),
+            hosted.runner.event_component(),
+            &options.identity,
+            options.event_metrics.clone(),
+        );
+        let context = Context {
+            client: clients.for_purpose(account, options.work_rate)?,
+            clients,
+            fence: options.fence.clone(),
+            informers: self.informers.clone(),
+            recorder,
+            registry: options.registry.clone(),
+            health: options.health.clone(),
+            settings: Settings {
+                work_rate: options.work_rate,
+                write_timeout: options.write_timeout,
+            },
+            stop: stop.clone(),
+            work: self.work(hosted.name),
+        };
+        Ok((context, broadcaster))
+    }
+
+    fn work(&self, controller: &str) -> Work {
+        Work {
+            queues: self.queues.clone(),
+            metrics: self.reconciles.of_controller(controller),
+            panics: PanicLimit::new(self.panics.with_label_values(&[controller])),
+            stalls: Stalls::default(),
+            tasks: Tasks::new(),
+        }
+    }
+
+    /// Runs the controller, supervised, after `delay`.
+    pub(crate) fn spawn(
+        &self,
+        options: &HostOptions,
+        hosted: Hosted,
+        context: Context,
+        delay: Duration,
+    ) -> JoinHandle<(&'static str, Stopped)> {
+        let name = hosted.name;
+        let state = ControllerHealth::of(context.work.stalls.clone());
+        let health = state.clone();
+        options.health.add(name, Endpoints::ALL, move || health.check());
+        let supervisor = Supervisor {
+            runner: hosted.runner,
+            running: self.running.with_label_values(&[hosted.alias, options.product]),
+            restarts: self.restarts.with_label_values(&[name]),
+            state,
+        };
+        let supervised = async move {
+            tokio::select! {
+                () = tokio::time::sleep(delay) => {}
+                () = context.stop.cancelled() => return (name, Stopped::default()),
+            }
+            info!(v = 1, "Starting");
+            (name, supervisor.run(context).await)
+        };
+        tokio::spawn(supervised.instrument(span(name)))
+    }
+}
+
+/// Every line that is logged inside carries the controller's name.
+fn span(controller: &'static str) -> tracing::Span {
+    info_span!("controller", logger = controller)
+}
+
+/// Reads for all controllers as the process's own identity; a list is too rare to throttle.
+fn read_client(options: &HostOptions) -> Result<kube::Client, StartError> {
+    let client = options.clients.build(Profile::root("shared-informers"));
+    Ok(client.map_err(ClientError::from)?)
+}
+
+fn counter(registry: &Registry, name: &str, help: &str) -> Result<IntCounterVec, StartError> {
+    let counter = IntCounterVec::new(Opts::new(name, help), &["controller"])?;
+    registry.register(Box::new(counter.clone()))?;
+    Ok(counter)
+}
+
+fn gauge(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<IntGaugeVec, StartError> {
+    let gauge = IntGaugeVec::new(Opts::new(name, help), labels)?;
+    registry.register(Box::new(gauge.clone()))?;
+    Ok(gauge)
+}

@@ -1,0 +1,76 @@
+//! What a handled key needs next: [`Next`] when it was handled, [`Retry`] when it was not.
+
+use std::error::Error;
+use std::time::Duration;
+
+/// What a key needs after it was handled. Ends its row of failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing, until it is added again.
+    Done,
+    /// Another look after this time.
+    After(Duration),
+}
+
+/// Why a key could not be handled, and how it is tried again. Every error becomes one with `?`:
+/// tried again after the key's backoff, and logged.
+#[derive(Debug)]
+pub struct Retry {
+    pub(crate) error: Box<dyn Error + Send + Sync>,
+    pub(crate) at_least: Duration,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Failure,
+    Expected,
+    Throttled,
+}
+
+impl Retry {
+    /// A failure of this key, which waits longer after each.
+    pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { error: error.into(), at_least: Duration::ZERO, kind: Kind::Failure }
+    }
+
+    /// No failure but something that happens, such as a conflict: waits like one, but is counted
+    /// apart and logged at `-v=4` only.
+    pub fn expected(reason: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { kind: Kind::Expected, ..Self::new(reason) }
+    }
+
+    /// The server asked to wait. That says nothing about the key: its row of failures neither grows
+    /// nor ends, and after `pause` it is taken before every younger key.
+    pub fn throttled(reason: impl Into<Box<dyn Error + Send + Sync>>, pause: Duration) -> Self {
+        Self { kind: Kind::Throttled, at_least: pause, ..Self::new(reason) }
+    }
+
+    /// Not before this time has passed, such as a server's `Retry-After`.
+    #[must_use]
+    pub fn at_least(mut self, pause: Duration) -> Self {
+        self.at_least = pause;
+        self
+    }
+
+    /// The reason.
+    pub fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
+        self.error.as_ref()
+    }
+
+    /// The shortest wait.
+    pub fn pause(&self) -> Duration {
+        self.at_least
+    }
+
+    /// Whether the server asked for it.
+    pub fn is_throttled(&self) -> bool {
+        self.kind == Kind::Throttled
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for Retry {
+    fn from(error: E) -> Self {
+        Self::new(error)
+    }
+}

@@ -1,0 +1,79 @@
+//! The two lanes and the order inside them.
+
+use std::time::Duration;
+
+use super::*;
+
+fn take_all(state: &mut State<&'static str>) -> Vec<&'static str> {
+    let mut order = Vec::new();
+    while let Taken::Key { key, .. } = state.take(Instant::now()) {
+        state.done(&key, Instant::now());
+        order.push(key);
+    }
+    order
+}
+
+fn add(state: &mut State<&'static str>, keys: &[&'static str], lane: Lane) {
+    let now = Instant::now();
+    for key in keys {
+        state.add(key, lane, now, now);
+    }
+}
+
+#[test]
+fn added_keys_go_before_returned_ones_which_get_every_fifth_turn() {
+    let mut state = State::new();
+    add(&mut state, &["r1", "r2"], Lane::Returned);
+    add(&mut state, &["a1", "a2", "a3", "a4", "a5", "a6"], Lane::Added);
+    assert_eq!(take_all(&mut state), ["a1", "a2", "a3", "a4", "r1", "a5", "a6", "r2"]);
+}
+
+#[test]
+fn a_returned_key_that_is_added_moves_to_the_added_ones() {
+    let mut state = State::new();
+    add(&mut state, &["r1", "r2"], Lane::Returned);
+    add(&mut state, &["a1"], Lane::Added);
+    let later = Instant::now() + Duration::from_secs(1);
+    assert_eq!(state.add("r2", Lane::Added, later, later), Added::Known);
+    assert_eq!(state.len(), 3);
+    assert_eq!(take_all(&mut state), ["r2", "a1", "r1"], "as old as it was");
+}
+
+#[test]
+fn an_added_key_that_returns_stays_where_it_is() {
+    let mut state = State::new();
+    add(&mut state, &["a1", "a2"], Lane::Added);
+    add(&mut state, &["r1", "a2"], Lane::Returned);
+    assert_eq!(take_all(&mut state), ["a1", "a2", "r1"]);
+}
+
+#[test]
+fn an_older_key_goes_before_a_younger_one_that_came_first() {
+    let (mut state, now) = (State::new(), Instant::now());
+    state.add("young", Lane::Added, now, now);
+    state.add("old", Lane::Added, now.checked_sub(Duration::from_millis(1)).unwrap(), now);
+    assert_eq!(take_all(&mut state), ["old", "young"]);
+}
+
+#[test]
+fn a_key_waits_from_the_moment_it_could_be_taken_however_old_it_is() {
+    let (mut state, now) = (State::new(), Instant::now());
+    let second = Duration::from_secs(1);
+    state.add("a", Lane::Added, now, now + second);
+    let taken = state.take(now + 3 * second);
+    assert_eq!(taken, Taken::Key { key: "a", waited: 2 * second, more: false });
+    assert_eq!(state.age(&"a"), Some(now));
+}
+
+#[test]
+fn a_withdrawn_key_is_not_handed_out_not_even_after_its_current_handling() {
+    let (mut state, now) = (State::new(), Instant::now());
+    state.add("a", Lane::Added, now, now);
+    state.take(now);
+    assert_eq!(state.add("a", Lane::Added, now, now), Added::AfterCurrent);
+    state.withdraw(&"a");
+    assert_eq!(state.done(&"a", now), (Duration::ZERO, false));
+    add(&mut state, &["b"], Lane::Returned);
+    state.withdraw(&"b");
+    assert_eq!((state.take(now), state.len()), (Taken::Nothing, 0));
+}
