@@ -1,0 +1,11 @@
+//! A controller of custom resources end to end, on a real API server: what `objects` and the
+//! sample controller promise.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod scene;
+mod whole_objects;
