@@ -1,11 +1,12 @@
-//! What holds at every moment, on a real API server. What needs a fault to show is in the tests
-//! `races`.
+//! The rules of node-ipam that show on a healthy API server; those that need a fault to show are in
+//! the tests `races`.
 
 use tests::nodes::{delete_node, drop_finalizers, names, set_cidrs};
 use tests::{create_nodes, delete_nodes, mk_node};
 
 use crate::story::Story;
 
+/// `rule:block-has-one-holder`
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_that_come_and_go_never_share_a_block() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/18").await;
@@ -21,6 +22,7 @@ async fn nodes_that_come_and_go_never_share_a_block() {
     story.end();
 }
 
+/// `rule:claim-outlives-refusal`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_a_finalizer_keeps_alive_keeps_its_block() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/24").await;
@@ -33,6 +35,7 @@ async fn a_node_that_a_finalizer_keeps_alive_keeps_its_block() {
     story.end();
 }
 
+/// `rule:claim-outlives-refusal`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_is_being_deleted_gets_no_block() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/24").await;
@@ -48,6 +51,7 @@ async fn a_node_that_is_being_deleted_gets_no_block() {
     story.end();
 }
 
+/// `rule:no-block-is-lost`
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_last_node_the_pool_is_back_at_its_baseline() {
     let mut story =
@@ -63,6 +67,7 @@ async fn after_the_last_node_the_pool_is_back_at_its_baseline() {
     assert!(story.manager.is_running());
 }
 
+/// `rule:bad-node-stops-nobody`
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_nodes_at_start_are_reported_and_others_are_served() {
     let mut story = Story::with_nodes(
@@ -83,6 +88,7 @@ async fn bad_nodes_at_start_are_reported_and_others_are_served() {
     story.end();
 }
 
+/// `rule:bad-node-stops-nobody`
 #[tokio::test(flavor = "multi_thread")]
 async fn duplicates_found_at_start_are_kept_reported_and_freed_with_the_last_of_them() {
     let twins = [("twin-1", "10.0.0.0/24"), ("twin-2", "10.0.0.0/24")];
@@ -101,6 +107,7 @@ async fn duplicates_found_at_start_are_kept_reported_and_freed_with_the_last_of_
     assert_eq!(story.assigned("b").await, ["10.0.0.0/24"]);
 }
 
+/// `rule:all-families-or-none`
 #[tokio::test(flavor = "multi_thread")]
 async fn no_block_of_one_family_is_lost_while_the_other_is_full() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/22,fd00::/64").await;
@@ -110,6 +117,7 @@ async fn no_block_of_one_family_is_lost_while_the_other_is_full() {
     story.end();
 }
 
+/// `rule:list-before-allocate`
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_of_existing_nodes_are_known_before_the_first_is_given_out() {
     let cluster = tests::cluster().await;
@@ -124,6 +132,7 @@ async fn blocks_of_existing_nodes_are_known_before_the_first_is_given_out() {
     drop(manager);
 }
 
+/// `rule:served-without-another-event`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_is_served_without_another_event_on_it() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/24").await;
@@ -136,6 +145,7 @@ async fn a_node_is_served_without_another_event_on_it() {
     story.end();
 }
 
+/// `rule:foreign-value-is-adopted`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_value_that_somebody_else_sets_on_a_waiting_node_is_adopted() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/24").await;
@@ -151,6 +161,7 @@ async fn a_value_that_somebody_else_sets_on_a_waiting_node_is_adopted() {
     story.end();
 }
 
+/// `rule:cost-follows-claims`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pool_of_2_to_the_64_blocks_costs_nothing() {
     let story = Story::begin(

@@ -1,5 +1,5 @@
-//! node-ipam end to end, on a real API server: pools of every form, what ends the start, and what
-//! holds at every moment.
+//! node-ipam end to end, on a real API server: pools, the rules of the start, and the rules in its
+//! `RULES.md` that show without faults.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,7 +9,7 @@
 
 mod events;
 mod invariants;
-mod pool_rows;
-mod service_rows;
+mod pools;
+mod service_ranges;
 mod startup;
 mod story;

@@ -1,5 +1,5 @@
-//! Every error and warning about the RangeAllocator's flags: exit code 1 before anything is
-//! contacted, a message that names the flag and the cause, all at once.
+//! `rule:flags-are-judged-together`: exit code 1 before anything is contacted, and a message that names
+//! the flag and the cause.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ async fn each_error_names_its_flag_and_its_cause() {
         ("mask over 32", format!("{V4} --node-cidr-mask-size=33"), "--node-cidr-mask-size", "33"),
         ("mask negative", format!("{V4} --node-cidr-mask-size=-1"), "--node-cidr-mask-size", "-1"),
         (
-            "row 22: 17 bits of IPv6",
+            "17 bits of IPv6",
             "--cluster-cidr=beef:1234::/32 --node-cidr-mask-size=49".into(),
             "--node-cidr-mask-size",
             "--node-cidr-max-ipv6-bits",

@@ -1,4 +1,4 @@
-//! Nothing is given out before everything that is taken is known.
+//! Nothing is given out before everything that is taken is known (`rule:list-before-allocate`).
 
 use std::time::{Duration, Instant};
 

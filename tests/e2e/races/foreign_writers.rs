@@ -1,5 +1,5 @@
 //! Somebody else assigns CIDRs too: what they set first is adopted, and what they break is
-//! reported, not repaired.
+//! reported, not repaired (`rule:foreign-value-is-adopted`).
 
 use tests::nodes::set_cidrs;
 use tests::{Fault, Manager, mk_node};

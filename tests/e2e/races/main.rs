@@ -1,5 +1,5 @@
-//! Races and faults end to end, on a real API server behind the fault proxy: what the
-//! product promises for the moments when things go wrong.
+//! Races and faults end to end, on a real API server behind the fault proxy: what node-ipam and the
+//! host promise for the moments when things go wrong.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

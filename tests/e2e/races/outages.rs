@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::scene::{SHORT_LEASE, Scene, launch};
 
-/// Longer than any lease here: a leader that came back to life would find its lease taken.
+/// Longer than any lease here, and than the default one.
 const OUTAGE: Duration = Duration::from_secs(20);
 const POOL: &str = "--cluster-cidr=10.0.0.0/16";
 

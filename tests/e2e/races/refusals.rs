@@ -1,4 +1,4 @@
-//! Answers that say for certain that nothing was written.
+//! Answers that say for certain that nothing was written (`rule:answers-have-classes`).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! A Node goes, or another takes its name, while a PATCH for it is on its way: the block never
-//! reaches the wrong object and is never lost.
+//! reaches the wrong object and is never lost (`rule:patch-names-the-uid`).
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;

@@ -13,7 +13,7 @@ use tests::nodes::delete_node;
 use tests::{Cluster, FaultProxy, Manager, Match, Observer, Wire, cluster, mk_node, poll};
 use tests::{assert_never_shared, assert_patches_never_share};
 
-/// Timings that keep tests short.
+/// With these timings a PATCH is given up after 1 s.
 pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=4s \
      --leader-elect-renew-deadline=3s --leader-elect-retry-period=500ms";
 
@@ -143,7 +143,8 @@ impl Scene {
     }
 }
 
-/// All PATCHes of one uid that one process sends carry the same CIDRs.
+/// All PATCHes of one uid that one process sends carry the same CIDRs
+/// (`rule:retry-repeats-the-claim`).
 fn assert_retries_repeat(patches: &[NodePatch], foreign: &[&str]) {
     let mut first: HashMap<&str, &NodePatch> = HashMap::new();
     for patch in patches.iter().filter(|patch| !foreign.contains(&&*patch.node)) {

@@ -1,4 +1,5 @@
-//! The lease is given back after the last write is settled, and only then.
+//! The lease is given back after the last write is settled, and only then
+//! (`rule:stop-settles-outcomes`).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! The watch breaks in every way it can, and what happened meanwhile is not lost; a list from the
-//! past frees nothing.
+//! past frees nothing (`rule:claim-outlives-refusal`).
 
 use tests::fault_proxy::Watches;
 use tests::nodes::delete_node;

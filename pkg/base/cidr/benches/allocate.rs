@@ -1,5 +1,5 @@
 //! Cost of one allocation and one release among 10,000 claims, as one JSON line:
-//! `cargo bench -p cidr`. The limit is 10 µs (node-ipam.md 10).
+//! `cargo bench -p cidr`. The limit is 10 µs (`rule:cost-follows-claims`).
 
 #![allow(clippy::print_stdout, reason = "the line is the result")]
 

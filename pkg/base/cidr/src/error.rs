@@ -18,13 +18,13 @@ pub enum ParseError {
         /// What was given.
         text: String,
     },
-    /// The part before the `/` is no IP address.
+    /// The part before the `/` is not an IP address.
     #[error("cannot read CIDR {text:?}: the part before '/' is not an IPv4 or IPv6 address")]
     Address {
         /// What was given.
         text: String,
     },
-    /// The part after the `/` is no number, or longer than the address.
+    /// The part after the `/` is not a number, or longer than the address.
     #[error("cannot read CIDR {text:?}: the prefix length must be a number from 0 to {max}")]
     PrefixLength {
         /// What was given.
@@ -34,7 +34,7 @@ pub enum ParseError {
     },
 }
 
-/// A cluster CIDR cannot be cut with the node mask asked for (node-ipam.md 2 and 3.1).
+/// A cluster CIDR cannot be cut with the node mask asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PoolError {
     /// A block would be larger than the pool.
@@ -80,7 +80,7 @@ pub enum PoolError {
     },
 }
 
-/// A pool has no free block, so nothing was allocated from any pool (rule R6).
+/// A pool has no free block, so nothing was allocated from any pool (`rule:allocation-is-all-or-nothing`).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "cannot allocate a node CIDR: cluster CIDR {pool} with node mask /{mask} is {}, and {} used; \

@@ -1,5 +1,5 @@
 //! The two address families. CIDRs are matched to pools by family, never by their place in a list
-//! (node-ipam.md 3, rule 6).
+//! (`rule:families-meet-by-address`).
 
 use std::fmt;
 

@@ -1,19 +1,22 @@
 //! Who holds which CIDRs, and the pools that follow from it. The node-ipam controller owns one
 //! ledger; its owners are Node UIDs and service ranges.
 //!
-//! Contract (node-ipam.md 5.1):
+//! Contract:
 //! - A block is used exactly while a claim overlaps it, whoever made the claim and in whatever
-//!   order claims come and go. An allocation therefore never overlaps a live claim (R1).
-//! - An owner has at most one claim, and retries get the same one (R3, R4).
-//! - An allocation takes a block from every pool or changes nothing (R6).
-//! - Any CIDR can be claimed, outside the pools or in conflict with others; the caller is told (R5).
-//! - CIDRs meet pools by family and address, never by their place in a list.
+//!   order claims come and go. An allocation therefore never overlaps a live claim
+//!   (`rule:block-is-used-while-claimed`).
+//! - An owner has at most one claim, and retries get the same one (`rule:owner-has-one-claim`).
+//! - An allocation takes a block from every pool or changes nothing
+//!   (`rule:allocation-is-all-or-nothing`).
+//! - Any CIDR can be claimed, outside the pools or in conflict with others; the caller is told
+//!   (`rule:any-cidr-can-be-claimed`).
+//! - CIDRs meet pools by family and address (`rule:families-meet-by-address`).
 
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 
-use crate::claims::Claims;
+use crate::claims::{Claimed, Claims};
 use crate::prefix::Prefix;
 use crate::{Allocated, Candidate, Change, Conflict, Exhausted, Occupied, Pool};
 
@@ -65,9 +68,16 @@ impl<O: Clone + Ord> Ledger<O> {
 
     /// Every claimed CIDR that overlaps `cidr`, with its owner: wider ones first, then by address.
     pub fn overlapping(&self, cidr: &IpNet) -> Vec<(O, IpNet)> {
-        let prefix = Prefix::of(cidr);
-        let claimed = self.claims.around(prefix).chain(self.claims.within(prefix));
+        let claimed = self.claims_overlapping(cidr);
         claimed.flat_map(|c| c.owners.iter().map(|owner| (owner.clone(), c.net))).collect()
+    }
+
+    /// Whether somebody else's claim overlaps the claim of this owner.
+    pub fn is_contested(&self, owner: &O) -> bool {
+        self.claim(owner).unwrap_or_default().iter().any(|cidr| {
+            let mut overlapping = self.claims_overlapping(cidr);
+            overlapping.any(|claimed| claimed.owners.iter().any(|other| other != owner))
+        })
     }
 
     /// Makes `cidrs` the whole claim of an owner, whatever it held before; an empty list ends the
@@ -105,6 +115,11 @@ impl<O: Clone + Ord> Ledger<O> {
         let mut change = self.no_change();
         self.replace(owner, Box::default(), &mut change);
         change
+    }
+
+    fn claims_overlapping(&self, cidr: &IpNet) -> impl Iterator<Item = &Claimed<O>> {
+        let prefix = Prefix::of(cidr);
+        self.claims.around(prefix).chain(self.claims.within(prefix))
     }
 
     /// Marks one free block of every pool, or of none.

@@ -1,4 +1,5 @@
-//! CIDR pools and who holds what of them (node-ipam.md 3). Pure: no Kubernetes, no I/O, no clock.
+//! CIDR pools and who holds what of them. Pure: no Kubernetes, no I/O, no clock. The rules stand in
+//! `RULES.md`.
 //!
 //! - [`parse`] and [`canonical`] are the border between text and [`IpNet`].
 //! - A [`Pool`] is one cluster CIDR cut into blocks of one node mask. It knows blocks, not owners,
@@ -10,7 +11,7 @@
 //! The verbs are Kubernetes' own: *occupy* takes over what the cluster already holds and is
 //! idempotent, *allocate* picks fresh blocks, *release* ends a claim.
 //!
-//! Time and memory follow the number of claims, never the number of blocks (rule R10): two CIDRs
+//! Time and memory follow the number of claims, never the number of blocks (`rule:cost-follows-claims`): two CIDRs
 //! are nested or disjoint, so claims are looked up in an ordered map, and used blocks are kept as
 //! runs. There are no locks inside: one task or one mutex owns a ledger, and nothing here waits.
 

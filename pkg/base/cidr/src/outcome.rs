@@ -4,7 +4,8 @@
 use ipnet::IpNet;
 
 /// Blocks that changed state, per pool in pool order. A block that was used before and is used
-/// after is in neither list, which keeps the counters of node-ipam.md 8 honest (rule 4).
+/// after is in neither list, which keeps counters honest
+/// (`rule:block-is-used-while-claimed`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Blocks that became used.

@@ -1,8 +1,7 @@
 //! CIDR text in and out. Called for flags and for the podCIDRs of every Node, so any text must be
 //! survived.
 //!
-//! Contract: as lenient as the programs this one replaces. Blanks around the text are dropped,
-//! host bits are masked, leading zeros are read as decimal (node-ipam.md 2, `--cluster-cidr`).
+//! Contract: `rule:text-is-read-leniently-and-written-canonically`.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -33,8 +32,7 @@ pub fn parse(text: &str) -> Result<IpNet, ParseError> {
     Ok(unmapped(length.trunc()))
 }
 
-/// The one text of a CIDR: RFC 5952, lower case, no host bits. Since 1.36 the API server takes no
-/// other (node-ipam.md 4.1).
+/// The one text of a CIDR: RFC 5952, lower case, no host bits.
 pub fn canonical(net: &IpNet) -> String {
     net.trunc().to_string()
 }

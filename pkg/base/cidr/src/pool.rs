@@ -1,5 +1,5 @@
 //! One cluster CIDR cut into equal blocks: which block is where, which are used, which is next
-//! (node-ipam.md 3, rules 1 to 4). Used alone where blocks have no owners, and by the ledger.
+//! (`rule:blocks-are-next-fit`). Used alone where blocks have no owners, and by the ledger.
 
 use std::ops::RangeInclusive;
 
@@ -9,8 +9,8 @@ use crate::prefix::Prefix;
 use crate::runs::RunSet;
 use crate::{Exhausted, Family, PoolError};
 
-/// The most bits of block index a pool takes, whatever the caller allows. Leaves all index
-/// arithmetic in `u128` free of overflow (node-ipam.md 3.1: at most 64).
+/// The most bits of block index a pool takes, whatever the caller allows
+/// (`rule:ipv6-split-is-limited`).
 pub(crate) const MAX_BITS: u8 = 64;
 
 /// A pool: one cluster CIDR and one node mask.
@@ -76,7 +76,7 @@ impl Pool {
         self.prefix.family
     }
 
-    /// How many blocks the pool has, used or not (N in node-ipam.md 3).
+    /// How many blocks the pool has, used or not.
     pub fn blocks(&self) -> u128 {
         1 << (self.mask - self.prefix.length)
     }

@@ -1,5 +1,5 @@
-//! The rows of node-ipam.md 3.2 about owners: nodes that hold CIDRs, service ranges, nodes that
-//! come and go. Each script is one row.
+//! Facts about owners: nodes that hold CIDRs, service ranges, nodes that come and go. Each script is
+//! one row of a table.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -25,11 +25,11 @@ enum Step {
 }
 use Step::{Gets, Gone, Holds, Starves, Used};
 
-type Row = (u8, &'static [(&'static str, u8)], &'static [Step]);
+type Row = (&'static str, &'static [(&'static str, u8)], &'static [Step]);
 
 const ROWS: &[Row] = &[
     (
-        13,
+        "a block that two hold is used until both are gone",
         &[("10.42.0.0/16", 24)],
         &[
             Holds("five", &["10.42.5.0/24"]),
@@ -49,12 +49,12 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        25,
+        "a service range inside the pool is skipped",
         &[("127.123.234.0/24", 30)],
         &[Holds("service", &["127.123.234.0/26"]), Gets("a", &["127.123.234.64/30"])],
     ),
     (
-        26,
+        "a service range and held blocks are skipped together",
         &[("127.123.234.0/24", 30)],
         &[
             Holds("service", &["127.123.234.0/26"]),
@@ -66,7 +66,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        27,
+        "what is seen twice counts once",
         &[("10.10.0.0/22", 24)],
         &[
             Holds("a", &["10.10.0.0/24"]),
@@ -80,7 +80,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        28,
+        "a freed block goes to who waits",
         &[("127.123.234.0/28", 30)],
         &[
             Gets("a", &["127.123.234.0/30"]),
@@ -93,7 +93,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        29,
+        "a freed block is reused last",
         &[("10.0.0.0/22", 24)],
         &[
             Gets("a", &["10.0.0.0/24"]),
@@ -105,7 +105,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        30,
+        "ranges beside the pool have no effect",
         &[("10.1.0.0/16", 24)],
         &[
             Holds("elsewhere", &["10.0.255.0/24"]),
@@ -115,12 +115,12 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        30,
+        "a service range on the first block",
         &[("10.1.0.0/16", 24)],
         &[Holds("service", &["10.1.0.0/24"]), Gets("a", &["10.1.1.0/24"])],
     ),
     (
-        31,
+        "a service range smaller than a block takes the block",
         &[("10.0.0.0/16", 24)],
         &[
             Holds("service", &["10.0.1.128/26"]),
@@ -128,10 +128,18 @@ const ROWS: &[Row] = &[
             Gets("b", &["10.0.2.0/24"]),
         ],
     ),
-    (32, &[("10.0.0.0/23", 24)], &[Holds("service", &["10.0.0.0/21"]), Starves("a")]),
-    (33, &[("a00::/8", 24)], &[Holds("node", &["a00::/86"]), Gets("a", &["a00:100::/24"])]),
     (
-        34,
+        "a service range around the pool leaves nothing",
+        &[("10.0.0.0/23", 24)],
+        &[Holds("service", &["10.0.0.0/21"]), Starves("a")],
+    ),
+    (
+        "a claim smaller than a block takes the block",
+        &[("a00::/8", 24)],
+        &[Holds("node", &["a00::/86"]), Gets("a", &["a00:100::/24"])],
+    ),
+    (
+        "all families or none",
         &[("10.0.0.0/22", 24), ("fd00::/63", 64)],
         &[
             Gets("node1", &["10.0.0.0/24", "fd00::/64"]),
@@ -143,7 +151,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        35,
+        "after a change of mask no block overlaps an old one",
         &[("192.168.0.0/16", 23)],
         &[
             Holds("a", &["192.168.0.0/24"]),
@@ -153,7 +161,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        36,
+        "the end of a claim around everything frees what nobody else holds",
         &[("10.244.0.0/22", 24)],
         &[
             Holds("service", &["10.244.0.0/24"]),
@@ -167,7 +175,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        37,
+        "a large claim is passed over",
         &[("10.0.0.0/16", 24)],
         &[Holds("half", &["10.0.0.0/17"]), Gets("a", &["10.0.128.0/24"]), Used(129)],
     ),
@@ -208,13 +216,13 @@ fn owners_get_and_lose_the_blocks_the_table_says() {
         let mut ledger = Ledger::new(pools.collect());
         for (number, step) in steps.iter().enumerate() {
             perform(&mut ledger, step)
-                .unwrap_or_else(|found| panic!("row {row}, step {number} {step:?}: {found}"));
+                .unwrap_or_else(|found| panic!("{row}, step {number} {step:?}: {found}"));
         }
     }
 }
 
 #[test]
-fn row_30_a_service_range_at_the_end_leaves_255_blocks() {
+fn a_service_range_at_the_end_leaves_255_blocks() {
     let pool = Pool::new(net("10.1.0.0/16"), 24, 16).unwrap();
     let mut ledger = Ledger::new(vec![pool]);
     ledger.occupy(&0, &[net("10.1.255.0/24")]);
@@ -222,7 +230,7 @@ fn row_30_a_service_range_at_the_end_leaves_255_blocks() {
 }
 
 #[test]
-fn row_38_the_changes_add_up_to_the_counters() {
+fn the_changes_add_up_to_the_counters() {
     let pool = Pool::new(net("10.0.0.0/16"), 24, 16).unwrap();
     let mut ledger = Ledger::new(vec![pool]);
     let mut allocations = 0;

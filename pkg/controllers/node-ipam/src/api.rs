@@ -8,22 +8,25 @@ use client::{Answer, CallError, SendCheck};
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
 use model::Node;
-use serde::Deserialize;
+use transport::Status;
 
 /// Only the metadata of the patched Node comes back: the reply is not used, and this halves it.
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
+/// On the way to the server.
+const TRAVEL: Duration = Duration::from_secs(1);
+
 /// Sends the calls as the controller's identity.
 #[derive(Clone)]
-pub struct NodeApi {
+pub(crate) struct NodeApi {
     client: kube::Client,
-    /// Bounds one PATCH (`node-ipam.md` 1.2).
+    /// Bounds one PATCH here; the server is told the same.
     patch_timeout: Duration,
 }
 
 /// What a consistent read of a name found.
 #[derive(Debug)]
-pub enum Read {
+pub(crate) enum Read {
     /// A Node of that name.
     Found(Node),
     /// No Node of that name.
@@ -32,13 +35,24 @@ pub enum Read {
 
 impl NodeApi {
     /// A client whose PATCHes are given up after `patch_timeout`.
-    pub fn new(client: kube::Client, patch_timeout: Duration) -> Self {
+    pub(crate) fn new(client: kube::Client, patch_timeout: Duration) -> Self {
         Self { client, patch_timeout }
+    }
+
+    /// Bounds one PATCH.
+    pub(crate) fn patch_timeout(&self) -> Duration {
+        self.patch_timeout
+    }
+
+    /// How long after its start the server may apply a PATCH at the most: it can leave as late as
+    /// our limit allows, and the server is given no longer than that again.
+    pub(crate) fn applicable_for(&self) -> Duration {
+        2 * self.patch_timeout + TRAVEL
     }
 
     /// Sends the PATCH unless `check` says no at the last moment, which is after any wait for the
     /// client's throttle.
-    pub async fn patch(
+    pub(crate) async fn patch(
         &self,
         name: &str,
         body: Bytes,
@@ -61,7 +75,7 @@ impl NodeApi {
     ///
     /// # Errors
     /// The read failed or was refused; nothing is known.
-    pub async fn read(&self, name: &str) -> Result<Read, ReadError> {
+    pub(crate) async fn read(&self, name: &str) -> Result<Read, ReadError> {
         let mut request = Request::builder()
             .method(Method::GET)
             .uri(path(name))
@@ -72,9 +86,8 @@ impl NodeApi {
         let answer = client::answer(&self.client, request, self.patch_timeout).await?;
         match answer.status {
             StatusCode::OK => Ok(Read::Found(serde_json::from_slice(&answer.body)?)),
-            // Something on the way may answer 404 of its own, and to believe that would free a
-            // live Node's block: only the API server's word counts.
-            StatusCode::NOT_FOUND if says_not_found(&answer.body) => Ok(Read::Absent),
+            // Only the API server's own word about this very Node frees its block.
+            StatusCode::NOT_FOUND if says_not_found(&answer.body, name) => Ok(Read::Absent),
             status => Err(ReadError::Refused { status, pause: answer.retry_after }),
         }
     }
@@ -82,7 +95,7 @@ impl NodeApi {
 
 /// Why a consistent read gave no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub(crate) enum ReadError {
     /// No HTTP answer.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -99,14 +112,8 @@ pub enum ReadError {
     Decode(#[from] serde_json::Error),
 }
 
-fn says_not_found(body: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct Status {
-        kind: String,
-        reason: String,
-    }
-    serde_json::from_slice(body)
-        .is_ok_and(|Status { kind, reason }| kind == "Status" && reason == "NotFound")
+fn says_not_found(body: &[u8], node: &str) -> bool {
+    Status::read(body).is_some_and(|status| status.says_not_found("nodes", node))
 }
 
 fn hint(status: StatusCode) -> &'static str {
@@ -125,20 +132,30 @@ fn path(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn only_the_api_servers_own_not_found_means_that_a_node_is_gone() {
-        assert!(says_not_found(br#"{"kind":"Status","reason":"NotFound","code":404}"#));
+    fn only_the_api_servers_own_word_about_the_node_means_that_it_is_gone() {
+        let status = |kind: &str, reason: &str, of: &str, name: &str| {
+            let details = json!({"kind": of, "name": name});
+            json!({"kind": kind, "reason": reason, "details": details, "code": 404}).to_string()
+        };
+        assert!(says_not_found(status("Status", "NotFound", "nodes", "a").as_bytes(), "a"));
         for other in [
-            &b"404 page not found"[..],
-            b"<html>Not Found</html>",
-            b"",
-            br#"{"kind":"Status","code":404}"#,
-            br#"{"kind":"Status","reason":"Forbidden"}"#,
-            br#"{"reason":"NotFound"}"#,
+            status("Status", "NotFound", "nodes", "b"),
+            status("Status", "NotFound", "pods", "a"),
+            status("Status", "Forbidden", "nodes", "a"),
+            status("Problem", "NotFound", "nodes", "a"),
+            r#"{"kind":"Status","reason":"NotFound","code":404}"#.into(),
+            r#"{"kind":"Status","reason":"NotFound","details":{},"code":404}"#.into(),
+            r#"{"kind":"Status","code":404}"#.into(),
+            "404 page not found".into(),
+            "<html>Not Found</html>".into(),
+            String::new(),
         ] {
-            assert!(!says_not_found(other), "{}", String::from_utf8_lossy(other));
+            assert!(!says_not_found(other.as_bytes(), "a"), "{other}");
         }
     }
 }

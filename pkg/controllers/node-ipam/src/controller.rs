@@ -10,6 +10,7 @@ use model::Node;
 use parking_lot::Mutex;
 use pflag::{Problem, Spec, Values};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 use workqueue::{Backoff, Jitter};
 
@@ -22,17 +23,22 @@ use crate::options::{Judged, Options, judge};
 use crate::predecessor;
 use crate::reconciler::Reconciler;
 
-/// Per Node, for ever (`node-ipam.md` 1.2).
+/// Per Node, for ever (`rule:served-without-another-event`).
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(50), Duration::from_secs(30), Jitter::Around(0.5));
-/// How often all claims are compared with the cache (`node-ipam.md` 1.2).
+/// How often all claims are compared with the cache (`rule:claims-are-audited`).
 const AUDIT: Duration = Duration::from_secs(600);
 
-/// The first list is given up after this time, and tried from anew (`node-ipam.md` 1.1 step 7).
+/// The first list is given up after this time, and tried from anew.
 const FIRST_LIST: Duration = Duration::from_secs(600);
 
 /// One handling of a Node, waits for the throttle included. The server may stop the client for 60 s.
 const ITEM_LIMIT: Duration = Duration::from_secs(180);
+
+/// Besides the time of a PATCH, for settling the last outcomes after a stop: one second in which a
+/// PATCH travels to the server, and two for reads. With 5 s of the PATCH it fits into stock's default
+/// for `--controller-shutdown-timeout`, 10 s.
+const LAST_READS: Duration = Duration::from_secs(3);
 
 /// The controller as the manager sees it.
 pub struct NodeIpam;
@@ -69,7 +75,7 @@ struct Allocation {
 
 impl Runner for Allocation {
     fn service_account(&self) -> &'static str {
-        // Stock's own account; its ClusterRole exists in every cluster (host.md 4.4).
+        // Stock's own account; its ClusterRole exists in every cluster.
         "node-controller"
     }
 
@@ -116,10 +122,10 @@ impl Allocation {
         if self.options.service_ranges.is_empty() {
             info!("No --service-cluster-ip-range is given: nothing is kept out of the pools");
         }
-        // Every Node of the first list is a claim before a worker starts, so allocation may begin.
+        // Every Node of the first list is a claim before a worker starts (`rule:list-before-allocate`).
         let (filled, audited, auditor) = (nodes.clone(), nodes, reconciler.clone());
-        context
-            .run(&queue, reconciler)
+        let work = context
+            .run(&queue, reconciler.clone())
             .workers(self.options.concurrency)
             .item_limit(self.item_limit(&context))
             .start_after(async move { filled.synced().await })
@@ -128,9 +134,10 @@ impl Allocation {
                 audit(&audited, &auditor);
                 std::future::ready(())
             })
-            .until_stopped()
-            .await?;
-        Ok(Stopped { unknown_writes: allocator.lock().snapshot().unresolved })
+            .until_stopped();
+        let ((), stopped) = tokio::try_join!(work, moment_of(context.stop))?;
+        let deadline = stopped + context.settings.write_timeout + LAST_READS;
+        Ok(Stopped { unknown_writes: reconciler.settle_outcomes(deadline).await })
     }
 
     /// Long enough for a worker to wait for its turn while all others hold a token of the throttle,
@@ -151,8 +158,13 @@ impl Allocation {
     }
 }
 
+async fn moment_of(stop: CancellationToken) -> Result<Instant, Failure> {
+    stop.cancelled().await;
+    Ok(Instant::now())
+}
+
 /// Feeds the allocator from the watch, in the order of the watch. What the cluster says is taken in
-/// here and not by the workers, so no worker acts on a claim that an event has already ended (D10).
+/// here and not by the workers, so no worker acts on a claim that an event has already ended.
 pub(crate) fn watch(nodes: &Informer<Node>, reconciler: &Arc<Reconciler>) {
     let reconciler = Arc::downgrade(reconciler);
     nodes.subscribe(move |delta| {

@@ -1,4 +1,4 @@
-//! The flags that node-ipam owns (`node-ipam.md` 2, `host.md` 1.3 group node-ipam).
+//! The flags that node-ipam owns.
 
 use pflag::{Kind, Spec};
 
@@ -7,7 +7,7 @@ const fn flag(name: &'static str, kind: Kind, default: &'static str, help: &'sta
 }
 
 /// Every flag the controller reads; the values are judged in [`crate::options`].
-pub const FLAGS: &[Spec] = &[
+pub(crate) const FLAGS: &[Spec] = &[
     flag(
         "allocate-node-cidrs",
         Kind::Bool,

@@ -1,19 +1,19 @@
 //! node-ipam: every Node gets its pod CIDR, never the same twice.
 //!
-//! [`NodeIpam`] is what the manager registers. Inside, from pure to I/O:
-//! [`options`] turns flags into pools, [`allocator`] decides who gets which block, [`patch`]
-//! knows the body and the meaning of answers, [`api`] sends, [`reconciler`] works on one Node,
-//! [`controller`] runs it all. Rules are cited by their number in `node-ipam.md`.
+//! [`NodeIpam`] is what the manager registers. Inside, from pure to I/O: `options` turns flags into
+//! pools, `allocator` decides who gets which block, `patch` knows the body and the meaning of
+//! answers, `api` sends, `reconciler` works on one Node, `controller` runs it all. The rules that
+//! code and tests cite stand in `RULES.md`.
 
-pub mod allocator;
-pub mod api;
-pub mod controller;
-pub mod flags;
-pub mod metrics;
-pub mod options;
-pub mod patch;
+mod allocator;
+mod api;
+mod controller;
+mod flags;
+mod metrics;
+mod options;
+mod patch;
 mod predecessor;
-pub mod reconciler;
+mod reconciler;
 
 pub use controller::NodeIpam;
 

@@ -1,4 +1,4 @@
-//! Metrics of node-ipam (`node-ipam.md` 8). Names and spelling are upstream's where it has them.
+//! Metrics of node-ipam (`rule:metrics-of-stock-keep-their-names`).
 //!
 //! What is state is read off the allocator at scrape time, so it cannot drift from the truth.
 
@@ -18,9 +18,10 @@ use crate::allocator::{Allocator, Snapshot};
 
 /// Registered once per process; a restarted controller attaches its new allocator.
 #[derive(Clone)]
-pub struct IpamMetrics {
+pub(crate) struct IpamMetrics {
     allocator: Arc<Mutex<Weak<Mutex<Allocator>>>>,
     assignment: Histogram,
+    first_patch: Histogram,
     patches: IntCounterVec,
     tries: HistogramVec,
 }
@@ -30,7 +31,7 @@ impl IpamMetrics {
     ///
     /// # Errors
     /// A name is registered already.
-    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let assignment = Histogram::with_opts(
             HistogramOpts::new(
                 "node_ipam_assignment_duration_seconds",
@@ -38,6 +39,17 @@ impl IpamMetrics {
             )
             .buckets(vec![
                 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
+            ]),
+        )?;
+        let first_patch = Histogram::with_opts(
+            HistogramOpts::new(
+                "node_ipam_first_patch_delay_seconds",
+                "Time from receiving a Node without a pod CIDR to its first PATCH leaving; Nodes \
+                 that found the pool full are left out.",
+            )
+            .buckets(vec![
+                0.000_05, 0.000_1, 0.000_2, 0.000_3, 0.000_5, 0.000_75, 0.001, 0.002, 0.005, 0.01,
+                0.05, 0.25, 1.0, 5.0,
             ]),
         )?;
         let patches = IntCounterVec::new(
@@ -53,15 +65,16 @@ impl IpamMetrics {
             &["clusterCIDR"],
         )?;
         registry.register(Box::new(assignment.clone()))?;
+        registry.register(Box::new(first_patch.clone()))?;
         registry.register(Box::new(patches.clone()))?;
         registry.register(Box::new(tries.clone()))?;
         let allocator = Arc::new(Mutex::new(Weak::new()));
         registry.register(Box::new(StateCollector::new(allocator.clone())?))?;
-        Ok(Self { allocator, assignment, patches, tries })
+        Ok(Self { allocator, assignment, first_patch, patches, tries })
     }
 
     /// Shows this allocator from now on.
-    pub fn attach(&self, allocator: &Arc<Mutex<Allocator>>) {
+    pub(crate) fn attach(&self, allocator: &Arc<Mutex<Allocator>>) {
         for pool in allocator.lock().snapshot().pools {
             self.tries.with_label_values(&[&cidr::canonical(&pool.cidr)]);
         }
@@ -69,17 +82,22 @@ impl IpamMetrics {
     }
 
     /// An allocation stepped over this many used blocks of a pool.
-    pub fn skipped(&self, pool: &IpNet, blocks: u128) {
+    pub(crate) fn skipped(&self, pool: &IpNet, blocks: u128) {
         self.tries.with_label_values(&[&cidr::canonical(pool)]).observe(float(blocks));
     }
 
+    /// The first PATCH of a Node left, this long after its event was received.
+    pub(crate) fn left_first(&self, delay: Duration) {
+        self.first_patch.observe(delay.as_secs_f64());
+    }
+
     /// A PATCH ended in this class.
-    pub fn patched(&self, class: &str) {
+    pub(crate) fn patched(&self, class: &str) {
         self.patches.with_label_values(&[class]).inc();
     }
 
     /// A Node was assigned after this time.
-    pub fn assigned(&self, took: Duration) {
+    pub(crate) fn assigned(&self, took: Duration) {
         self.assignment.observe(took.as_secs_f64());
     }
 }
@@ -96,6 +114,7 @@ struct StateCollector {
     pending: IntGaugeVec,
     conflicts: IntGauge,
     external: IntGauge,
+    in_services: IntGauge,
     foreign: Gauge,
 }
 
@@ -137,6 +156,10 @@ impl StateCollector {
                 "node_ipam_external_claims",
                 "Pod CIDRs of live Nodes outside all cluster CIDRs, or not parsable.",
             )?,
+            in_services: IntGauge::new(
+                "node_ipam_service_range_overlaps",
+                "Pod CIDRs of live Nodes that overlap a service range.",
+            )?,
             foreign: Gauge::new(
                 "node_ipam_foreign_assignments_total",
                 "Nodes that somebody else gave a pod CIDR to while they waited for ours.",
@@ -161,11 +184,20 @@ impl StateCollector {
         }
         self.conflicts.set(integer(state.conflicts));
         self.external.set(integer(state.external));
+        self.in_services.set(integer(state.in_services));
         self.foreign.set(float(u128::from(state.foreign_total)));
     }
 
-    fn gauges(&self) -> [&dyn Collector; 6] {
-        [&self.usage, &self.max, &self.pressure, &self.pending, &self.conflicts, &self.external]
+    fn gauges(&self) -> [&dyn Collector; 7] {
+        [
+            &self.usage,
+            &self.max,
+            &self.pressure,
+            &self.pending,
+            &self.conflicts,
+            &self.external,
+            &self.in_services,
+        ]
     }
 
     fn counters(&self) -> [&dyn Collector; 3] {

@@ -1,11 +1,11 @@
-//! From flag values to pools: every start-up rule of `node-ipam.md` 2, without I/O.
+//! From flag values to pools: every rule of the start, without I/O.
 //!
 //! All problems are found in one pass, so that a user mends the command line once.
 
 use cidr::{Family, IpNet, Pool, PoolError};
 use pflag::{Problem, Values};
 
-/// The allocator types that exist (`node-ipam.md` 2); only the first is built.
+/// The allocator types that exist; only the first is built (`rule:unbuilt-types-are-refused`).
 const ALLOCATOR_TYPES: [&str; 5] = [
     "RangeAllocator",
     "CloudAllocator",
@@ -16,18 +16,18 @@ const ALLOCATOR_TYPES: [&str; 5] = [
 
 /// What the controller runs with.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Pools in the order of `--cluster-cidr`: one, or two of different families.
-    pub pools: Vec<Pool>,
+    pub(crate) pools: Vec<Pool>,
     /// Service ranges that no Node may get.
-    pub service_ranges: Vec<IpNet>,
+    pub(crate) service_ranges: Vec<IpNet>,
     /// Most PATCHes in flight at once.
-    pub concurrency: usize,
+    pub(crate) concurrency: usize,
 }
 
 /// The verdict on a command line.
 #[derive(Debug)]
-pub enum Judged {
+pub(crate) enum Judged {
     /// `--allocate-node-cidrs` is off: nothing else was looked at.
     Off,
     /// Ready to run; the warnings are for the log.
@@ -43,7 +43,7 @@ pub enum Judged {
 ///
 /// # Errors
 /// Every broken rule, each naming its flag and the cause.
-pub fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
+pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     if !values.bool("allocate-node-cidrs") {
         return Ok(Judged::Off);
     }
@@ -127,6 +127,7 @@ fn cluster_cidrs(text: &str, problems: &mut Vec<Problem>) -> Option<Vec<IpNet>> 
     (problems.len() == before).then_some(cidrs)
 }
 
+/// `rule:service-ranges-only-warn`.
 fn service_ranges(
     text: &str,
     problems: &mut Vec<Problem>,
@@ -199,7 +200,7 @@ fn concurrency(values: &Values, problems: &mut Vec<Problem>) -> usize {
     }
 }
 
-/// The mask rules: the truth table of `node-ipam.md` 2.
+/// `rule:masks-by-family`.
 fn pools(values: &Values, clusters: &[IpNet], limit: u8, problems: &mut Vec<Problem>) -> Vec<Pool> {
     let before = problems.len();
     let any = mask_flag(values, "node-cidr-mask-size", family_width(clusters), problems);

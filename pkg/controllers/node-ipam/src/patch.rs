@@ -1,16 +1,16 @@
-//! The one write of the RangeAllocator and what its answers mean (`node-ipam.md` 4.1, 5.3).
+//! The one write of the RangeAllocator and what its answers mean
+//! (`rule:answers-have-classes`).
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use cidr::IpNet;
 use http::StatusCode;
-use serde::Deserialize;
 use serde_json::json;
+use transport::Status;
 
-/// The body of the strategic merge patch. The UID makes the server refuse a Node that was
-/// re-created under the same name.
-pub fn body(uid: &str, cidrs: &[IpNet]) -> Bytes {
+/// The body of the strategic merge patch (`rule:patch-names-the-uid`).
+pub(crate) fn body(uid: &str, cidrs: &[IpNet]) -> Bytes {
     let texts: Vec<String> = cidrs.iter().map(cidr::canonical).collect();
     let body = json!({
         "metadata": { "uid": uid },
@@ -19,9 +19,9 @@ pub fn body(uid: &str, cidrs: &[IpNet]) -> Bytes {
     Bytes::from(body.to_string())
 }
 
-/// The classes of `node-ipam.md` 5.3 that an HTTP answer can fall into.
+/// The classes that an HTTP answer can fall into.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Class {
+pub(crate) enum Class {
     /// 200: written.
     Done,
     /// 404: no Node of that name, to be confirmed by a read.
@@ -51,7 +51,7 @@ pub enum Class {
 
 impl Class {
     /// The label of `node_ipam_patch_results_total`.
-    pub fn label(&self) -> &'static str {
+    pub(crate) fn label(&self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::Missing => "missing",
@@ -64,17 +64,17 @@ impl Class {
     }
 }
 
-/// Missing rights do not come back within milliseconds (`node-ipam.md` 5.3).
+/// Missing rights do not come back within milliseconds.
 const FORBIDDEN_PAUSE: Duration = Duration::from_secs(5);
 const THROTTLED_PAUSE: Duration = Duration::from_secs(1);
 
 /// Classifies the answer to a PATCH.
-pub fn classify(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Class {
+pub(crate) fn classify(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Class {
     if status.is_success() {
         return Class::Done;
     }
-    // A proxy may answer something that is no Status; the code alone then decides.
-    let answer: Status = serde_json::from_slice(body).unwrap_or_default();
+    // A proxy may answer something that is not a Status; the code alone then decides.
+    let answer = Status::read(body).unwrap_or_default();
     let message = if answer.message.is_empty() {
         format!("the server answered {status}")
     } else {
@@ -86,8 +86,8 @@ pub fn classify(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) 
         StatusCode::TOO_MANY_REQUESTS => {
             Class::Throttled { pause: retry_after.unwrap_or(THROTTLED_PAUSE) }
         }
-        StatusCode::UNPROCESSABLE_ENTITY if answer.has_cause("metadata.uid") => Class::Replaced,
-        StatusCode::UNPROCESSABLE_ENTITY if answer.is_about_pod_cidrs() => Class::Taken,
+        StatusCode::UNPROCESSABLE_ENTITY if has_cause(&answer, "metadata.uid") => Class::Replaced,
+        StatusCode::UNPROCESSABLE_ENTITY if is_about_pod_cidrs(&answer) => Class::Taken,
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             Class::Rejected { message, pause: FORBIDDEN_PAUSE }
         }
@@ -98,45 +98,17 @@ pub fn classify(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) 
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct Status {
-    #[serde(default)]
-    message: String,
-    #[serde(default)]
-    details: Option<Details>,
+fn has_cause(answer: &Status, field: &str) -> bool {
+    answer.details.causes.iter().any(|cause| cause.field == field)
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct Details {
-    #[serde(default)]
-    causes: Vec<Cause>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Cause {
-    #[serde(default)]
-    field: String,
-    #[serde(default)]
-    message: String,
-}
-
-impl Status {
-    fn causes(&self) -> &[Cause] {
-        self.details.as_ref().map_or(&[], |details| &details.causes)
-    }
-
-    fn has_cause(&self, field: &str) -> bool {
-        self.causes().iter().any(|cause| cause.field == field)
-    }
-
-    /// The two refusals that a Node with CIDRs gives: they are immutable, and a merged list is
-    /// too long.
-    fn is_about_pod_cidrs(&self) -> bool {
-        let refused = |text: &str| {
-            text.contains("may not change podCIDR") || text.contains("no more than one CIDR")
-        };
-        refused(&self.message) || self.causes().iter().any(|cause| refused(&cause.message))
-    }
+/// The two refusals that a Node with CIDRs gives: they are immutable, and a merged list is too
+/// long.
+fn is_about_pod_cidrs(answer: &Status) -> bool {
+    let refused = |text: &str| {
+        text.contains("may not change podCIDR") || text.contains("no more than one CIDR")
+    };
+    refused(&answer.message) || answer.details.causes.iter().any(|cause| refused(&cause.message))
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ fn occupying_replaces_the_whole_claim_and_blocks_in_both_do_not_change_state() {
 }
 
 #[test]
-fn a_claim_that_repeats_or_nests_its_own_cidrs_is_no_conflict_and_ends_wholly() {
+fn a_claim_that_repeats_or_nests_its_own_cidrs_is_not_a_conflict_and_ends_wholly() {
     let mut ledger = four_blocks();
     let own = nets(&["10.0.0.0/23", "10.0.1.0/24", "10.0.1.0/24"]);
     let outcome = ledger.occupy(&"a", &own);
@@ -108,7 +108,7 @@ fn claims_meet_pools_by_family_in_whatever_order_they_are_listed() {
 }
 
 #[test]
-fn r1_no_allocation_overlaps_a_live_claim() {
+fn no_allocation_overlaps_a_live_claim() {
     let mut ledger = ledger(&[("10.0.0.0/20", 24)]);
     for (owner, cidr) in [("a", "10.0.0.0/28"), ("b", "10.0.4.0/22"), ("c", "10.0.9.255/32")] {
         ledger.occupy(&owner, &nets(&[cidr]));
@@ -121,7 +121,7 @@ fn r1_no_allocation_overlaps_a_live_claim() {
 }
 
 #[test]
-fn r3_when_the_last_node_is_gone_only_the_service_range_is_left() {
+fn when_the_last_node_is_gone_only_the_service_range_is_left() {
     let mut ledger = four_blocks();
     ledger.occupy(&"service", &nets(&["10.0.0.0/25"]));
     ledger.occupy(&"giant", &nets(&["10.0.0.0/8"]));
@@ -138,7 +138,7 @@ fn r3_when_the_last_node_is_gone_only_the_service_range_is_left() {
 }
 
 #[test]
-fn r4_an_owner_with_a_claim_is_given_the_same_again() {
+fn an_owner_with_a_claim_is_given_the_same_again() {
     let mut ledger = four_blocks();
     let first = ledger.allocate(&"a").unwrap();
     let again = ledger.allocate(&"a").unwrap();
@@ -149,7 +149,7 @@ fn r4_an_owner_with_a_claim_is_given_the_same_again() {
 }
 
 #[test]
-fn r6_a_full_pool_leaves_every_pool_as_it_was() {
+fn a_full_pool_leaves_every_pool_as_it_was() {
     let mut ledger = ledger(&[("10.0.0.0/22", 24), ("fd00::/64", 64)]);
     ledger.allocate(&"a").unwrap();
     for _ in 0..3 {

@@ -28,7 +28,7 @@ fn cidr_text_is_read_as_upstream_reads_it() {
 }
 
 #[test]
-fn text_that_is_no_cidr_is_refused_with_the_part_that_is_wrong() {
+fn text_that_is_not_a_cidr_is_refused_with_the_part_that_is_wrong() {
     for (text, expected) in [
         ("", "the prefix length is missing"),
         ("10.0.0.0", "the prefix length is missing"),

@@ -1,4 +1,4 @@
-//! The safety net under the event-driven bookkeeping (`node-ipam.md` 1.2).
+//! The safety net under the event-driven bookkeeping (`rule:claims-are-audited`).
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,7 +10,7 @@ use super::{Allocator, Effects, Uid};
 impl Allocator {
     /// Compares all state with a consistent picture of the live Nodes (the informer's store,
     /// held still) and mends what differs. Finding anything is a defect; it is mended anyway.
-    pub fn audit<'a>(
+    pub(crate) fn audit<'a>(
         &mut self,
         live: impl Iterator<Item = &'a Node>,
         now: Instant,
@@ -21,15 +21,17 @@ impl Allocator {
         for node in live {
             uids.insert(node.uid.clone());
             let seen = effects.notices.len() + effects.wake.len();
-            let foreign = self.foreign;
-            let known = self.names.contains_key(&node.uid) || self.open.contains_key(&node.uid);
+            let foreign = self.counters.foreign;
+            let known =
+                self.assigned.contains_key(&node.uid) || self.unassigned.contains_key(&node.uid);
             effects.merge(self.observe(node, now));
             let new = effects.notices.len() + effects.wake.len() > seen;
-            mended += usize::from(new || self.foreign > foreign || !known && !node.deleting);
+            mended +=
+                usize::from(new || self.counters.foreign > foreign || !known && !node.deleting);
         }
-        // A key that was lost would leave its Node waiting for ever (R8); an idle one costs nothing.
-        effects.wake.extend(self.open.values().map(|open| open.name.clone()));
-        let known = self.names.keys().chain(self.open.keys());
+        // A key that was lost would leave its Node waiting for ever; an idle one costs nothing.
+        effects.wake.extend(self.unassigned.values().map(|node| node.name.clone()));
+        let known = self.assigned.keys().chain(self.unassigned.keys());
         let dead: BTreeSet<Uid> = known.filter(|uid| !uids.contains(*uid)).cloned().collect();
         for uid in dead {
             mended += 1;

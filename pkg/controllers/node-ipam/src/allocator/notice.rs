@@ -11,31 +11,31 @@ use super::{Owner, Uid};
 /// Reason of the notices on two Nodes that overlap.
 pub(super) const CONFLICT: &str = "PodCIDRConflict";
 
-/// A Warning event on one Node (`node-ipam.md` 4.3), also logged.
+/// A Warning event on one Node, also logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub(crate) struct Notice {
     /// The Node's name.
-    pub name: Arc<str>,
+    pub(crate) name: Arc<str>,
     /// The Node's UID.
-    pub uid: Uid,
+    pub(crate) uid: Uid,
     /// The event's reason.
-    pub reason: &'static str,
+    pub(crate) reason: &'static str,
     /// One sentence for people.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// What follows from a change of state; the caller carries it out after unlocking.
 #[derive(Debug, Default)]
 #[must_use]
-pub struct Effects {
+pub(crate) struct Effects {
     /// Events to record.
-    pub notices: Vec<Notice>,
+    pub(crate) notices: Vec<Notice>,
     /// Names of Nodes to work on.
-    pub wake: Vec<Arc<str>>,
+    pub(crate) wake: Vec<Arc<str>>,
     /// A Node of ours was seen assigned before its PATCH was answered, after this time.
-    pub assigned: Option<Duration>,
+    pub(crate) assigned: Option<Duration>,
     /// For each block that was allocated: its pool, and the used blocks stepped over to find it.
-    pub skipped: Vec<(IpNet, u128)>,
+    pub(crate) skipped: Vec<(IpNet, u128)>,
 }
 
 impl Effects {
@@ -68,6 +68,22 @@ pub(super) fn out_of_range(
             node.name,
             strange.join(", "),
             pools.join(", ")
+        ),
+    }
+}
+
+/// A CIDR of the Node overlaps a service range.
+pub(super) fn in_services(node: &Node, mine: &IpNet, range: &IpNet) -> Notice {
+    Notice {
+        name: node.name.clone(),
+        uid: node.uid.clone(),
+        reason: "PodCIDROverlapsServices",
+        message: format!(
+            "Pod CIDR {} of Node {} overlaps the service range {}: Pods there may be given the \
+             address of a Service; delete and re-create the Node",
+            cidr::canonical(mine),
+            node.name,
+            cidr::canonical(range),
         ),
     }
 }

@@ -1,22 +1,22 @@
 //! What the cluster shows: claims are taken over, replaced and ended.
 
-use cidr::IpNet;
+use cidr::{Conflict, IpNet};
 use model::Node;
 use tokio::time::Instant;
 
-use super::open::{Open, Phase};
-use super::{Allocator, Effects, Owner, Uid, notice};
+use super::unassigned::Unassigned;
+use super::{Allocator, Effects, Owner, Phase, Uid, notice};
 
 impl Allocator {
-    /// A list begins or ends to be delivered. Between the two nothing is sent: a block that one
-    /// part of the list frees may be held by a Node in another part of it (R1).
-    pub fn set_in_list(&mut self, in_list: bool) {
+    /// A list begins or ends to be delivered. Between the two nothing is sent
+    /// (`rule:nothing-sent-during-a-list`).
+    pub(crate) fn set_in_list(&mut self, in_list: bool) {
         self.in_list = in_list;
     }
 
     /// Takes in what the cluster says of a live Node. Called for every add and update, and with
     /// the result of a consistent read.
-    pub fn observe(&mut self, node: &Node, now: Instant) -> Effects {
+    pub(crate) fn observe(&mut self, node: &Node, now: Instant) -> Effects {
         if node.pod_cidrs.is_empty() {
             self.see_empty(node, now)
         } else {
@@ -26,8 +26,8 @@ impl Allocator {
 
     /// Takes in a consistent read of a Node that a worker asked for. A UID that the watch has
     /// meanwhile reported as gone stays gone.
-    pub fn observe_read(&mut self, node: &Node, now: Instant) -> Effects {
-        if self.open.contains_key(node.uid.as_ref()) {
+    pub(crate) fn observe_read(&mut self, node: &Node, now: Instant) -> Effects {
+        if self.unassigned.contains_key(node.uid.as_ref()) {
             self.observe(node, now)
         } else {
             Effects::default()
@@ -36,18 +36,18 @@ impl Allocator {
 
     fn see_empty(&mut self, node: &Node, now: Instant) -> Effects {
         let mut effects = Effects::default();
-        if let Some(open) = self.open.get_mut(&node.uid) {
-            open.deleting = node.deleting;
-            // Only what was never sent may be given up (R2).
-            if node.deleting && open.phase != Phase::Reserved && !open.unresolved {
+        if let Some(known) = self.unassigned.get_mut(&node.uid) {
+            known.deleting = node.deleting;
+            // A reserved block may have been sent; only the end of the object frees it.
+            if node.deleting && known.phase != Phase::Reserved {
                 self.close(&node.uid);
             }
             return effects;
         }
-        // A claim without an open entry is bound: this copy is older than our own write.
+        // Not unassigned and yet with a claim is bound: this copy is older than our own write.
         let bound = self.ledger.claim(&Owner::Node(node.uid.clone())).is_some();
         if !bound && !node.deleting {
-            self.open.insert(node.uid.clone(), Open::new(node.name.clone(), now));
+            self.unassigned.insert(node.uid.clone(), Unassigned::new(node.name.clone(), now));
             effects.wake.push(node.name.clone());
         }
         effects
@@ -57,70 +57,82 @@ impl Allocator {
         let mut effects = Effects::default();
         let (cidrs, garbage) = parse_cidrs(node);
         let owner = Owner::Node(node.uid.clone());
-        let open = self.close(&node.uid);
-        let was_open = open.is_some();
+        let waited = self.close(&node.uid);
         let claim = self.ledger.claim(&owner);
-        let seen_before = self.names.contains_key(&node.uid);
+        let seen_before = self.assigned.contains_key(&node.uid);
         if (seen_before || claim.is_some()) && same_set(claim.unwrap_or_default(), &cidrs) {
-            self.names.insert(node.uid.clone(), node.name.clone());
-            effects.assigned = open.map(|open| now.saturating_duration_since(open.since));
+            self.assigned.insert(node.uid.clone(), node.name.clone());
+            effects.assigned = waited.map(|open| now.saturating_duration_since(open.since));
             return effects;
         }
-        if was_open || claim.is_some() {
-            self.foreign += 1;
+        if waited.is_some() || claim.is_some() {
+            self.counters.foreign += 1;
         }
-        self.forget_findings(&node.uid);
-        self.names.insert(node.uid.clone(), node.name.clone());
+        self.findings.clear(&node.uid);
+        self.assigned.insert(node.uid.clone(), node.name.clone());
         let taken = self.ledger.occupy(&owner, &cidrs);
-        self.count(&taken.change);
+        self.counters.count(&taken.change);
         if !taken.external.is_empty() || !garbage.is_empty() {
-            self.external.insert(node.uid.clone(), taken.external.len() + garbage.len());
-            effects.notices.push(notice::out_of_range(
-                node,
-                &taken.external,
-                &garbage,
-                self.ledger.pools(),
-            ));
+            self.findings.set_external(&node.uid, taken.external.len() + garbage.len());
+            let pools = self.ledger.pools();
+            effects.notices.push(notice::out_of_range(node, &taken.external, &garbage, pools));
         }
-        for conflict in &taken.conflicts {
-            if let Owner::Node(other) = &conflict.other
-                // A block that never left this process can still be changed, and will be.
-                && self.open.get(other).is_none_or(|open| open.unresolved)
-            {
-                self.conflicts.insert(pair(&node.uid, other));
-                let other_name = self.name_of(other);
-                effects.notices.extend(notice::conflict(node, other, &other_name, conflict));
+        self.find_conflicts(node, &taken.conflicts, &mut effects);
+        self.warn_of_pressure(&node.name, &node.uid, &mut effects);
+        self.serve_starved(&mut effects);
+        effects
+    }
+
+    fn find_conflicts(
+        &mut self,
+        node: &Node,
+        conflicts: &[Conflict<Owner>],
+        effects: &mut Effects,
+    ) {
+        let mut in_services = 0;
+        for conflict in conflicts {
+            match &conflict.other {
+                Owner::Service(range) => {
+                    in_services += 1;
+                    effects.notices.push(notice::in_services(node, &conflict.mine, range));
+                }
+                Owner::Node(other) if self.can_still_move(other) => {}
+                Owner::Node(other) => {
+                    self.findings.add_conflict(&node.uid, other);
+                    let other_name = self.name_of(other);
+                    effects.notices.extend(notice::conflict(node, other, &other_name, conflict));
+                }
             }
         }
-        self.warn_of_pressure(&node.name, &node.uid, &mut effects);
-        self.serve_line(&mut effects);
-        effects
+        if in_services > 0 {
+            self.findings.set_in_services(&node.uid, in_services);
+        }
+    }
+
+    /// A block that never left this process is no conflict: another one will be taken
+    /// (`rule:unsent-block-moves`).
+    fn can_still_move(&self, uid: &Uid) -> bool {
+        self.unassigned.get(uid).is_some_and(|node| !node.outcome.is_open())
     }
 
     /// Ends everything of a UID that is confirmed gone: a DELETE event, a consistent list
     /// without it, or a consistent read. Freed blocks go to the first in line.
-    pub fn gone(&mut self, uid: &str) -> Effects {
+    pub(crate) fn gone(&mut self, uid: &str) -> Effects {
         let mut effects = Effects::default();
         self.close(uid);
-        self.forget_findings(uid);
-        self.names.remove(uid);
-        self.noticed.retain(|(noticed, _), _| **noticed != *uid);
-        let change = self.ledger.release(&Owner::Node(uid.into()));
-        self.count(&change);
-        self.serve_line(&mut effects);
+        self.findings.remove(uid);
+        self.assigned.remove(uid);
+        self.release(&uid.into());
+        self.serve_starved(&mut effects);
         effects
     }
-}
-
-fn pair(a: &Uid, b: &Uid) -> (Uid, Uid) {
-    if a < b { (a.clone(), b.clone()) } else { (b.clone(), a.clone()) }
 }
 
 fn same_set(a: &[IpNet], b: &[IpNet]) -> bool {
     a.len() == b.len() && a.iter().all(|net| b.contains(net))
 }
 
-/// The Node's CIDRs, and the texts that are none (R5).
+/// The Node's CIDRs, and those of its texts that are not CIDRs.
 fn parse_cidrs(node: &Node) -> (Vec<IpNet>, Vec<String>) {
     let mut cidrs = Vec::new();
     let mut garbage = Vec::new();

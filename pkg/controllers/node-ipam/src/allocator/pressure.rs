@@ -1,5 +1,6 @@
 //! When a pool counts as nearly full: a line is crossed once, and armed again only after the
-//! pool has fallen clearly below it, so that a pool that hovers at a line does not chatter.
+//! pool has fallen clearly below it, so that a pool that hovers at a line does not chatter
+//! (`rule:pool-warns-before-it-is-full`).
 
 /// Warning lines in percent of a pool's blocks.
 const LINES: [u8; 2] = [80, 95];
@@ -20,13 +21,18 @@ impl Pressure {
             self.line = reached;
             return reached;
         }
+        self.relieve(used, blocks);
+        None
+    }
+
+    /// Takes in that blocks were freed.
+    pub(super) fn relieve(&mut self, used: u128, blocks: u128) {
         while let Some(line) = self.line {
             if at_least(used, blocks, u128::from(line) - REARM) {
                 break;
             }
             self.line = LINES.into_iter().rev().find(|lower| *lower < line);
         }
-        None
     }
 
     /// The line in force: 0, 80 or 95.

@@ -1,23 +1,56 @@
 //! What workers send: a block is reserved, sent, and bound or given up.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::{Exhausted, IpNet, Pool};
 use tokio::time::Instant;
 
-use super::open::Phase;
-use super::{Allocator, Assignment, Effects, Owner, Uid};
+use super::{Allocator, Assignment, Effects, Owner, Phase, Uid};
+
+/// What follows when a consistent read shows a Node still without CIDRs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterRead {
+    /// Send the claim (again).
+    Send,
+    /// The server may apply an earlier PATCH until then, and nothing may be sent meanwhile: read
+    /// once more afterwards.
+    Wait(Instant),
+    /// The claim was given up; the Node is woken for another one.
+    Reassign,
+    /// Nothing to send and nothing to wait for.
+    Settled,
+}
+
+/// A PATCH that left, and what is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Departure {
+    /// For the first PATCH of a Node that nothing but our own work delayed: the time since its
+    /// event was received.
+    pub(crate) own_delay: Option<Duration>,
+}
+
+/// A Node with a PATCH of unknown outcome.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenOutcome {
+    /// The Node's name.
+    pub(crate) name: Arc<str>,
+    /// The Node's UID.
+    pub(crate) uid: Uid,
+    /// From then on the server can no longer apply it.
+    pub(crate) until: Instant,
+}
 
 impl Allocator {
     /// What to send for a Node, reserving a block of each pool when it has none yet.
-    pub fn assign(&mut self, uid: &Uid) -> (Assignment, Effects) {
+    pub(crate) fn assign(&mut self, uid: &Uid) -> (Assignment, Effects) {
         let mut effects = Effects::default();
-        let Some(open) = self.open.get(uid) else { return (Assignment::Settled, effects) };
-        let unresolved = open.unresolved;
-        if open.deleting && !unresolved {
+        let Some(node) = self.unassigned.get(uid) else { return (Assignment::Settled, effects) };
+        let unresolved = node.outcome.is_open();
+        if node.deleting && !unresolved {
             return (Assignment::Settled, effects);
         }
-        if open.phase == Phase::Reserved {
+        if node.phase == Phase::Reserved {
             if unresolved || !self.contested(uid) {
                 return (self.send(uid, unresolved), effects);
             }
@@ -26,53 +59,90 @@ impl Allocator {
         match self.reserve(uid, &mut effects) {
             Ok(()) => (self.send(uid, unresolved), effects),
             Err(exhausted) => {
-                self.queue_up(uid);
+                self.starve(uid);
                 (Assignment::Starved(exhausted), effects)
             }
         }
     }
 
-    /// The last check before the PATCH of `cidrs` leaves; afterwards its outcome counts as
-    /// unknown until an answer says otherwise. `false`: do not send, ask [`Self::assign`] again.
-    pub fn begin_send(&mut self, uid: &Uid, cidrs: &[IpNet]) -> bool {
-        if self.contested(uid) || self.ledger.claim(&Owner::Node(uid.clone())) != Some(cidrs) {
-            return false;
+    /// The last check before the PATCH of `cidrs` leaves, which the server can apply until
+    /// `until` at the latest; from here on its outcome is open. `None`: do not send, ask
+    /// [`Self::assign`] again.
+    pub(crate) fn begin_send(
+        &mut self,
+        uid: &Uid,
+        cidrs: &[IpNet],
+        now: Instant,
+        until: Instant,
+    ) -> Option<Departure> {
+        if self.in_list
+            || self.contested(uid)
+            || self.ledger.claim(&Owner::Node(uid.clone())) != Some(cidrs)
+        {
+            return None;
         }
-        match self.open.get_mut(uid) {
-            Some(open) if open.phase == Phase::Reserved && !open.deleting && !self.in_list => {
-                open.unresolved = true;
-                true
-            }
-            _ => false,
+        let node = self.unassigned.get_mut(uid)?;
+        if node.phase != Phase::Reserved || node.deleting {
+            return None;
+        }
+        node.outcome.sent(until);
+        let first = std::mem::take(&mut node.undelayed);
+        let own_delay = first.then(|| now.saturating_duration_since(node.since));
+        Some(Departure { own_delay })
+    }
+
+    /// No answer says what became of the last PATCH, which the server can apply until `until`, or
+    /// until what [`Self::begin_send`] was told.
+    pub(crate) fn lost(&mut self, uid: &Uid, until: Option<Instant>) {
+        if let Some(node) = self.unassigned.get_mut(uid) {
+            node.outcome.lost(until);
         }
     }
 
-    /// The answer says that this PATCH wrote nothing. `before` is what
-    /// [`Assignment::Send`] said: an older PATCH of unknown outcome stays unknown.
-    pub fn not_written(&mut self, uid: &Uid, before: bool) {
-        if let Some(open) = self.open.get_mut(uid) {
-            open.unresolved = before;
+    /// The answer says that the last PATCH wrote nothing.
+    pub(crate) fn refused(&mut self, uid: &Uid) {
+        if let Some(node) = self.unassigned.get_mut(uid) {
+            node.outcome.refused();
         }
     }
 
-    /// A consistent read shows the Node still without CIDRs although a PATCH may be under way,
-    /// and other owners meanwhile overlap the claim: sending it again would break R1, so the
-    /// block is given up and another one taken.
-    pub fn still_empty(&mut self, uid: &Uid) -> Effects {
+    /// A consistent read, begun at that moment, shows the Node without CIDRs. While the server may
+    /// yet apply a PATCH, all of its blocks stay claimed, even when others hold some of them.
+    pub(crate) fn read_empty(&mut self, uid: &Uid, begun: Instant) -> (AfterRead, Effects) {
         let mut effects = Effects::default();
-        if self.contested(uid) {
-            self.give_up(uid, &mut effects);
-            effects.wake.extend(self.open.get(uid).map(|open| open.name.clone()));
-        }
-        effects
+        let contested = self.contested(uid);
+        let Some(node) = self.unassigned.get_mut(uid) else {
+            return (AfterRead::Settled, effects);
+        };
+        node.outcome.read_empty(begun);
+        let after = match node.outcome.until() {
+            Some(until) if contested || node.deleting => AfterRead::Wait(until),
+            None if node.deleting => AfterRead::Settled,
+            None if contested => {
+                effects.wake.push(node.name.clone());
+                self.give_up(uid, &mut effects);
+                AfterRead::Reassign
+            }
+            _ => AfterRead::Send,
+        };
+        (after, effects)
     }
 
     /// The PATCH was answered 200: bound, and the time since the Node was first seen without
     /// CIDRs. `None` when the Node is gone or was settled by the watch before the answer came.
-    pub fn bound(&mut self, uid: &Uid, now: Instant) -> Option<Duration> {
-        let open = self.close(uid)?;
-        self.names.insert(uid.clone(), open.name);
-        Some(now.saturating_duration_since(open.since))
+    pub(crate) fn bound(&mut self, uid: &Uid, now: Instant) -> Option<Duration> {
+        let node = self.close(uid)?;
+        self.assigned.insert(uid.clone(), node.name);
+        Some(now.saturating_duration_since(node.since))
+    }
+
+    /// The Nodes with a PATCH of unknown outcome.
+    pub(crate) fn open_outcomes(&self) -> Vec<OpenOutcome> {
+        let open = self.unassigned.iter().filter_map(|(uid, node)| {
+            let until = node.outcome.until()?;
+            Some(OpenOutcome { name: node.name.clone(), uid: uid.clone(), until })
+        });
+        open.collect()
     }
 
     fn send(&self, uid: &Uid, unresolved: bool) -> Assignment {
@@ -80,61 +150,33 @@ impl Allocator {
         Assignment::Send { cidrs, unresolved }
     }
 
-    fn reserve(&mut self, uid: &Uid, effects: &mut Effects) -> Result<(), Exhausted> {
+    pub(super) fn reserve(&mut self, uid: &Uid, effects: &mut Effects) -> Result<(), Exhausted> {
         let allocated = self.ledger.allocate(&Owner::Node(uid.clone()))?;
-        self.count(&allocated.change);
+        self.counters.count(&allocated.change);
         let pools = self.ledger.pools().iter().map(Pool::cidr);
         effects.skipped.extend(pools.zip(allocated.skipped));
-        let mut name = None;
-        if let Some(open) = self.open.get_mut(uid) {
-            if let Phase::Starved { ticket } = open.phase {
-                self.line.remove(&ticket);
-            }
-            open.phase = Phase::Reserved;
-            name = Some(open.name.clone());
+        let Some(node) = self.unassigned.get_mut(uid) else { return Ok(()) };
+        if let Phase::Starved { ticket } = node.phase {
+            self.starved.remove(&ticket);
         }
-        if let Some(name) = name {
-            self.warn_of_pressure(&name, uid, effects);
-        }
+        node.phase = Phase::Reserved;
+        let name = node.name.clone();
+        self.warn_of_pressure(&name, uid, effects);
         Ok(())
     }
 
     /// Gives a reserved block back; the Node is pending again.
     fn give_up(&mut self, uid: &Uid, effects: &mut Effects) {
-        self.forget_findings(uid);
-        let change = self.ledger.release(&Owner::Node(uid.clone()));
-        self.count(&change);
-        if let Some(open) = self.open.get_mut(uid) {
-            open.phase = Phase::Pending;
+        self.findings.clear(uid);
+        self.release(uid);
+        if let Some(node) = self.unassigned.get_mut(uid) {
+            node.phase = Phase::Pending;
         }
-        self.serve_line(effects);
-    }
-
-    fn queue_up(&mut self, uid: &Uid) {
-        if let Some(open) = self.open.get_mut(uid)
-            && !matches!(open.phase, Phase::Starved { .. })
-        {
-            open.phase = Phase::Starved { ticket: self.next_ticket };
-            self.line.insert(self.next_ticket, uid.clone());
-            self.next_ticket += 1;
-        }
-    }
-
-    /// Hands free blocks to those who wait, first come first served.
-    pub(super) fn serve_line(&mut self, effects: &mut Effects) {
-        while let Some((_, uid)) = self.line.first_key_value() {
-            let uid = uid.clone();
-            if self.reserve(&uid, effects).is_err() {
-                return;
-            }
-            effects.wake.extend(self.open.get(&uid).map(|open| open.name.clone()));
-        }
+        self.serve_starved(effects);
     }
 
     /// Whether another owner's claim overlaps a block of this Node.
     fn contested(&self, uid: &Uid) -> bool {
-        let me = Owner::Node(uid.clone());
-        let claim = self.ledger.claim(&me).unwrap_or_default();
-        claim.iter().any(|cidr| self.ledger.overlapping(cidr).iter().any(|(owner, _)| *owner != me))
+        self.ledger.is_contested(&Owner::Node(uid.clone()))
     }
 }

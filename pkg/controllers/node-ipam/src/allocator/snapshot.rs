@@ -2,74 +2,76 @@
 
 use cidr::IpNet;
 
-use super::Allocator;
-use super::open::Phase;
+use super::{Allocator, Phase};
 
 /// One pool in numbers; `usage`, the counters and the warning line are what dashboards show.
 #[derive(Clone, Debug)]
-pub struct PoolState {
+pub(crate) struct PoolState {
     /// The cluster CIDR.
-    pub cidr: IpNet,
+    pub(crate) cidr: IpNet,
     /// How many blocks the pool has.
-    pub blocks: u128,
+    pub(crate) blocks: u128,
     /// Blocks that some claim overlaps.
-    pub used: u128,
+    pub(crate) used: u128,
     /// Blocks that became used since start.
-    pub occupied_total: u128,
+    pub(crate) occupied_total: u128,
     /// Blocks that became free since start.
-    pub freed_total: u128,
+    pub(crate) freed_total: u128,
     /// The highest warning line that the pool stands at: 0, 80 or 95.
-    pub pressure: u8,
+    pub(crate) pressure: u8,
 }
 
 /// All counts at one instant.
 #[derive(Clone, Debug, Default)]
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     /// In the order of the flags.
-    pub pools: Vec<PoolState>,
+    pub(crate) pools: Vec<PoolState>,
     /// Nodes that are to be given blocks.
-    pub pending: usize,
+    pub(crate) pending: usize,
     /// Nodes that wait for a free block.
-    pub starved: usize,
+    pub(crate) starved: usize,
     /// Nodes with blocks that they do not show yet.
-    pub reserved: usize,
+    pub(crate) reserved: usize,
     /// Nodes with a PATCH of unknown outcome.
-    pub unresolved: usize,
+    pub(crate) unresolved: usize,
     /// Pairs of live Nodes whose CIDRs overlap.
-    pub conflicts: usize,
-    /// CIDRs of live Nodes that lie outside all pools, or are none.
-    pub external: usize,
+    pub(crate) conflicts: usize,
+    /// CIDRs of live Nodes that lie outside all pools, or cannot be parsed.
+    pub(crate) external: usize,
+    /// CIDRs of live Nodes that overlap a service range.
+    pub(crate) in_services: usize,
     /// Nodes that somebody else gave CIDRs to while they waited for ours.
-    pub foreign_total: u64,
+    pub(crate) foreign_total: u64,
 }
 
 impl Allocator {
     /// Counts everything.
-    pub fn snapshot(&self) -> Snapshot {
-        let pools = self.ledger.pools().iter().zip(&self.pressure).enumerate();
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let pools = self.ledger.pools().iter().zip(&self.counters.pools);
         let mut snapshot = Snapshot {
             pools: pools
-                .map(|(index, (pool, pressure))| PoolState {
+                .map(|(pool, counters)| PoolState {
                     cidr: pool.cidr(),
                     blocks: pool.blocks(),
                     used: pool.used(),
-                    occupied_total: self.occupied_total[index],
-                    freed_total: self.freed_total[index],
-                    pressure: pressure.percent(),
+                    occupied_total: counters.occupied,
+                    freed_total: counters.freed,
+                    pressure: counters.pressure.percent(),
                 })
                 .collect(),
-            conflicts: self.conflicts.len(),
-            external: self.external.values().sum(),
-            foreign_total: self.foreign,
+            conflicts: self.findings.conflicts(),
+            external: self.findings.external(),
+            in_services: self.findings.in_services(),
+            foreign_total: self.counters.foreign,
             ..Snapshot::default()
         };
-        for open in self.open.values() {
-            match open.phase {
+        for node in self.unassigned.values() {
+            match node.phase {
                 Phase::Pending => snapshot.pending += 1,
                 Phase::Starved { .. } => snapshot.starved += 1,
                 Phase::Reserved => snapshot.reserved += 1,
             }
-            snapshot.unresolved += usize::from(open.unresolved);
+            snapshot.unresolved += usize::from(node.outcome.is_open());
         }
         snapshot
     }

@@ -1,5 +1,6 @@
-//! The allocator's rules, by their numbers in `node-ipam.md`.
+//! The allocator's rules.
 
+mod outcomes;
 mod telling;
 
 use std::time::Duration;
@@ -59,10 +60,26 @@ fn sent(assignment: Assignment) -> Vec<String> {
     }
 }
 
+/// A moment at which no PATCH of these tests can still be applied.
+fn long_after() -> Instant {
+    now() + Duration::from_secs(3600)
+}
+
+/// A PATCH leaves that is never answered by itself.
+fn send(allocator: &mut Allocator, name: &str, cidrs: &[IpNet]) -> bool {
+    allocator.begin_send(&name.into(), cidrs, now(), long_after()).is_some()
+}
+
+/// Sees a new Node and reserves blocks for it.
+fn reserve(allocator: &mut Allocator, name: &str) -> Vec<IpNet> {
+    let Assignment::Send { cidrs, .. } = add(allocator, name) else { panic!("{name} starves") };
+    cidrs
+}
+
 /// Assigns a Node all the way.
 fn settle(allocator: &mut Allocator, name: &str) -> Vec<String> {
-    let Assignment::Send { cidrs, .. } = add(allocator, name) else { panic!("{name} starves") };
-    assert!(allocator.begin_send(&name.into(), &cidrs));
+    let cidrs = reserve(allocator, name);
+    assert!(send(allocator, name, &cidrs));
     assert!(allocator.bound(&name.into(), now()).is_some());
     cidrs.iter().map(cidr::canonical).collect()
 }
@@ -71,41 +88,29 @@ fn reasons(effects: &Effects) -> Vec<&'static str> {
     effects.notices.iter().map(|notice| notice.reason).collect()
 }
 
+/// `rule:block-has-one-holder`
 #[test]
-fn r1_two_nodes_never_get_the_same_block() {
+fn two_nodes_never_get_the_same_block() {
     let mut allocator = small();
     let mut blocks: Vec<_> = (0..4).map(|i| settle(&mut allocator, &format!("n{i}"))).collect();
     blocks.dedup();
     assert_eq!(blocks, [["10.0.0.0/30"], ["10.0.0.4/30"], ["10.0.0.8/30"], ["10.0.0.12/30"]]);
 }
 
+/// `rule:unsent-block-moves`
 #[test]
-fn r1_a_block_that_another_node_shows_meanwhile_is_not_sent() {
+fn a_block_that_another_node_shows_meanwhile_is_not_sent() {
     let mut allocator = small();
-    let Assignment::Send { cidrs, .. } = add(&mut allocator, "ours") else { panic!() };
+    let cidrs = reserve(&mut allocator, "ours");
     drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
-    assert!(!allocator.begin_send(&"ours".into(), &cidrs), "refused at the last moment");
+    assert!(!send(&mut allocator, "ours", &cidrs), "refused at the last moment");
     let (again, _) = allocator.assign(&"ours".into());
     assert_eq!(sent(again), ["10.0.0.4/30"], "another block is taken");
 }
 
+/// `rule:nothing-sent-during-a-list`
 #[test]
-fn r1_an_unresolved_patch_is_not_repeated_over_another_nodes_claim() {
-    let mut allocator = small();
-    let Assignment::Send { cidrs, .. } = add(&mut allocator, "ours") else { panic!() };
-    assert!(allocator.begin_send(&"ours".into(), &cidrs));
-    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
-    let (again, _) = allocator.assign(&"ours".into());
-    assert!(matches!(again, Assignment::Send { unresolved: true, .. }), "a read comes first");
-    assert_eq!(allocator.snapshot().conflicts, 1);
-    let effects = allocator.still_empty(&"ours".into());
-    assert_eq!(effects.wake, ["ours".into()]);
-    assert_eq!(allocator.snapshot().conflicts, 0, "who gave up conflicts with nobody");
-    assert_eq!(sent(allocator.assign(&"ours".into()).0), ["10.0.0.4/30"]);
-}
-
-#[test]
-fn r1_nothing_is_sent_while_a_list_is_being_delivered() {
+fn nothing_is_sent_while_a_list_is_being_delivered() {
     let mut allocator = small();
     for i in 0..4 {
         drop(settle(&mut allocator, &format!("n{i}")));
@@ -115,20 +120,21 @@ fn r1_nothing_is_sent_while_a_list_is_being_delivered() {
     allocator.set_in_list(true);
     drop(allocator.gone("n0"));
     let Assignment::Send { cidrs, .. } = allocator.assign(&"waiting".into()).0 else { panic!() };
-    assert!(!allocator.begin_send(&"waiting".into(), &cidrs), "the list is not complete");
+    assert!(!send(&mut allocator, "waiting", &cidrs), "the list is not complete");
     drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
     allocator.set_in_list(false);
-    assert!(!allocator.begin_send(&"waiting".into(), &cidrs), "now it is known to be taken");
+    assert!(!send(&mut allocator, "waiting", &cidrs), "now it is known to be taken");
     assert!(matches!(allocator.assign(&"waiting".into()).0, Assignment::Starved(_)));
 }
 
+/// `rule:claim-outlives-refusal`
 #[test]
-fn r2_deletion_under_way_and_failed_patches_release_nothing() {
+fn deletion_under_way_and_failed_patches_release_nothing() {
     let mut allocator = small();
-    let Assignment::Send { cidrs, .. } = add(&mut allocator, "a") else { panic!() };
-    assert!(allocator.begin_send(&"a".into(), &cidrs));
+    let cidrs = reserve(&mut allocator, "a");
+    assert!(send(&mut allocator, "a", &cidrs));
     drop(allocator.observe(&node("a", "a").deleting(), now()));
-    allocator.not_written(&"a".into(), false);
+    allocator.refused(&"a".into());
     assert_eq!(allocator.snapshot().pools[0].used, 1);
     drop(settle(&mut allocator, "b"));
     drop(allocator.observe(&node("b", "b").cidrs(&["10.0.0.4/30"]).deleting(), now()));
@@ -138,8 +144,9 @@ fn r2_deletion_under_way_and_failed_patches_release_nothing() {
     assert_eq!(allocator.snapshot().pools[0].used, 0);
 }
 
+/// `rule:claim-outlives-refusal`
 #[test]
-fn r2_a_stale_copy_without_cidrs_does_not_undo_an_assignment() {
+fn a_stale_copy_without_cidrs_does_not_undo_an_assignment() {
     let mut allocator = small();
     drop(settle(&mut allocator, "a"));
     let effects = allocator.observe(&node("a", "a"), now());
@@ -148,8 +155,9 @@ fn r2_a_stale_copy_without_cidrs_does_not_undo_an_assignment() {
     assert_eq!(allocator.snapshot().pools[0].used, 1);
 }
 
+/// `rule:no-block-is-lost`
 #[test]
-fn r3_after_the_last_node_the_pool_is_back_at_the_service_baseline() {
+fn after_the_last_node_the_pool_is_back_at_the_service_baseline() {
     let service = cidr::parse("10.0.0.0/30").unwrap();
     let mut allocator = Allocator::new(vec![pool("10.0.0.0/28", 30)], &[service]);
     drop(settle(&mut allocator, "bound"));
@@ -167,20 +175,22 @@ fn r3_after_the_last_node_the_pool_is_back_at_the_service_baseline() {
     assert_eq!((state.external, state.conflicts), (0, 0));
 }
 
+/// `rule:retry-repeats-the-claim`
 #[test]
-fn r4_every_retry_sends_the_same_blocks() {
+fn every_retry_sends_the_same_blocks() {
     let mut allocator = small();
     let first = sent(add(&mut allocator, "a"));
     for _ in 0..3 {
-        assert!(allocator.begin_send(&"a".into(), &[cidr::parse(&first[0]).unwrap()]));
+        assert!(send(&mut allocator, "a", &[cidr::parse(&first[0]).unwrap()]));
         let (again, _) = allocator.assign(&"a".into());
         assert_eq!(sent(again), first);
     }
     assert_eq!(allocator.snapshot().pools[0].used, 1);
 }
 
+/// `rule:bad-node-stops-nobody`
 #[test]
-fn r5_strange_cidrs_become_findings_and_others_are_served() {
+fn strange_cidrs_become_findings_and_others_are_served() {
     let rows: &[(&str, &[&str], &[&str])] = &[
         ("garbage", &["not-a-cidr"], &["PodCIDROutOfRange"]),
         ("outside", &["192.168.0.0/24"], &["PodCIDROutOfRange"]),
@@ -197,8 +207,9 @@ fn r5_strange_cidrs_become_findings_and_others_are_served() {
     }
 }
 
+/// `rule:bad-node-stops-nobody`
 #[test]
-fn r5_overlapping_nodes_are_reported_on_both_and_stay_used_until_both_are_gone() {
+fn overlapping_nodes_are_reported_on_both_and_stay_used_until_both_are_gone() {
     let mut allocator = small();
     drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), now()));
     let effects = allocator.observe(&node("b", "b").cidrs(&["10.0.0.0/29"]), now());
@@ -213,8 +224,9 @@ fn r5_overlapping_nodes_are_reported_on_both_and_stay_used_until_both_are_gone()
     assert_eq!((state.conflicts, state.pools[0].used), (0, 1));
 }
 
+/// `rule:all-families-or-none`
 #[test]
-fn r6_a_node_gets_all_families_or_none() {
+fn a_node_gets_all_families_or_none() {
     let pools = vec![pool("10.0.0.0/22", 24), pool("fd00::/63", 64)];
     let mut allocator = Allocator::new(pools, &[]);
     assert_eq!(settle(&mut allocator, "node1"), ["10.0.0.0/24", "fd00::/64"]);
@@ -227,8 +239,9 @@ fn r6_a_node_gets_all_families_or_none() {
     assert_eq!(sent(allocator.assign(&"node3".into()).0), ["10.0.2.0/24", "fd00::/64"]);
 }
 
+/// `rule:first-starved-first-served`
 #[test]
-fn r8_starved_nodes_are_served_in_the_order_in_which_they_came() {
+fn starved_nodes_are_served_in_the_order_in_which_they_came() {
     let mut allocator = small();
     for i in 0..4 {
         drop(settle(&mut allocator, &format!("n{i}")));
@@ -245,8 +258,9 @@ fn r8_starved_nodes_are_served_in_the_order_in_which_they_came() {
     assert_eq!(sent(allocator.assign(&"second".into()).0), ["10.0.0.4/30"]);
 }
 
+/// `rule:first-starved-first-served`
 #[test]
-fn r8_a_starved_node_that_is_being_deleted_leaves_the_line() {
+fn a_starved_node_that_is_being_deleted_leaves_the_line() {
     let mut allocator = small();
     for i in 0..4 {
         drop(settle(&mut allocator, &format!("n{i}")));
@@ -258,8 +272,9 @@ fn r8_a_starved_node_that_is_being_deleted_leaves_the_line() {
     assert_eq!(allocator.gone("n0").wake, ["waiting".into()]);
 }
 
+/// `rule:foreign-value-is-adopted`
 #[test]
-fn r9_values_of_others_are_adopted_and_our_block_is_freed() {
+fn values_of_others_are_adopted_and_our_block_is_freed() {
     let mut allocator = small();
     drop(add(&mut allocator, "a"));
     let foreign = node("a", "a").cidrs(&["10.0.0.8/30"]);
@@ -274,10 +289,10 @@ fn r9_values_of_others_are_adopted_and_our_block_is_freed() {
 }
 
 #[test]
-fn our_own_write_seen_on_the_watch_before_its_answer_is_no_foreign_one() {
+fn our_own_write_seen_on_the_watch_before_its_answer_is_not_a_foreign_one() {
     let mut allocator = small();
-    let Assignment::Send { cidrs, .. } = add(&mut allocator, "a") else { panic!() };
-    assert!(allocator.begin_send(&"a".into(), &cidrs));
+    let cidrs = reserve(&mut allocator, "a");
+    assert!(send(&mut allocator, "a", &cidrs));
     drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), now()));
     assert_eq!(allocator.bound(&"a".into(), now()), None);
     let state = allocator.snapshot();
@@ -287,8 +302,8 @@ fn our_own_write_seen_on_the_watch_before_its_answer_is_no_foreign_one() {
 #[test]
 fn an_answer_that_comes_after_the_delete_brings_nothing_back() {
     let mut allocator = small();
-    let Assignment::Send { cidrs, .. } = add(&mut allocator, "a") else { panic!() };
-    assert!(allocator.begin_send(&"a".into(), &cidrs));
+    let cidrs = reserve(&mut allocator, "a");
+    assert!(send(&mut allocator, "a", &cidrs));
     drop(allocator.gone("a"));
     assert_eq!(allocator.bound(&"a".into(), now()), None);
     let late = node("a", "a").cidrs(&["10.0.0.0/30"]);
@@ -306,34 +321,6 @@ fn a_reused_name_is_two_owners() {
     assert_eq!(sent(assignment), ["10.0.0.4/30"]);
     drop(allocator.gone("n"));
     assert_eq!(allocator.snapshot().pools[0].used, 1, "a late delete of the old one is harmless");
-}
-
-#[test]
-fn an_outcome_stays_unknown_until_the_node_shows_it_or_is_gone() {
-    let mut allocator = small();
-    let uid: Uid = "a".into();
-    let Assignment::Send { cidrs, .. } = add(&mut allocator, "a") else { panic!() };
-    assert!(allocator.begin_send(&uid, &cidrs));
-    assert_eq!(allocator.snapshot().unresolved, 1);
-    // A second PATCH is refused, which says nothing about the first.
-    assert!(allocator.begin_send(&uid, &cidrs));
-    allocator.not_written(&uid, true);
-    assert_eq!(allocator.snapshot().unresolved, 1);
-    drop(allocator.gone("a"));
-    assert_eq!(allocator.snapshot().unresolved, 0);
-}
-
-#[test]
-fn an_unknown_outcome_outlives_the_block_that_was_given_up() {
-    let mut allocator = small();
-    let uid: Uid = "ours".into();
-    let Assignment::Send { cidrs, .. } = add(&mut allocator, "ours") else { panic!() };
-    assert!(allocator.begin_send(&uid, &cidrs));
-    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
-    drop(allocator.still_empty(&uid));
-    let (again, _) = allocator.assign(&uid);
-    assert!(matches!(again, Assignment::Send { unresolved: true, .. }), "{again:?}");
-    assert_eq!(allocator.snapshot().unresolved, 1, "the first PATCH may yet be carried out");
 }
 
 #[test]

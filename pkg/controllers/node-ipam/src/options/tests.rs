@@ -1,4 +1,4 @@
-//! Every row of `node-ipam.md` 2 that concerns the RangeAllocator.
+//! Every rule of the start that concerns the RangeAllocator.
 
 use pflag::Values;
 

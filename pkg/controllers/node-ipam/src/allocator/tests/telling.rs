@@ -18,7 +18,7 @@ fn an_assignment_seen_before_its_answer_is_counted_once() {
     let start = now();
     drop(allocator.observe(&node("a", "a"), start));
     let Assignment::Send { cidrs, .. } = allocator.assign(&"a".into()).0 else { panic!() };
-    assert!(allocator.begin_send(&"a".into(), &cidrs));
+    assert!(send(&mut allocator, "a", &cidrs));
     let later = start + Duration::from_millis(7);
     let seen = allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), later);
     assert_eq!(seen.assigned, Some(Duration::from_millis(7)));
@@ -107,4 +107,54 @@ fn the_audit_finds_nothing_in_a_healthy_state_and_mends_a_damaged_one() {
     assert_eq!(mended, 2, "one dead, one unknown");
     assert_eq!(effects.wake, ["b".into()], "in case its key was lost");
     assert_eq!(allocator.snapshot().pools[0].used, 2);
+}
+
+#[test]
+fn the_warning_line_in_force_falls_when_blocks_are_freed() {
+    let mut allocator = small();
+    let line = |allocator: &Allocator| allocator.snapshot().pools[0].pressure;
+    for name in ["a", "b", "c", "d"] {
+        drop(settle(&mut allocator, name));
+    }
+    assert_eq!(line(&allocator), 95);
+    drop(allocator.gone("a"));
+    assert_eq!(line(&allocator), 80, "75 % are still near that line");
+    drop(allocator.gone("b"));
+    assert_eq!(line(&allocator), 0);
+    // The same when a claim is replaced by one outside the pool.
+    for name in ["e", "f"] {
+        drop(settle(&mut allocator, name));
+    }
+    for (name, expected) in [("e", 80), ("f", 0)] {
+        drop(allocator.observe(&node(name, name).cidrs(&["192.168.0.0/24"]), now()));
+        assert_eq!(line(&allocator), expected, "after {name}");
+    }
+}
+
+#[test]
+fn a_pool_that_services_nearly_fill_is_told_with_the_first_node_and_not_before() {
+    let services = ["10.0.0.0/29", "10.0.0.8/30"].map(|text| cidr::parse(text).unwrap());
+    let mut allocator = Allocator::new(vec![pool("10.0.0.0/28", 30)], &services);
+    drop(allocator.gone("nobody"));
+    drop(allocator.observe(&node("a", "a"), now()));
+    let (_, effects) = allocator.assign(&"a".into());
+    assert_eq!(reasons(&effects), ["PodCIDRPoolNearlyFull"]);
+}
+
+#[test]
+fn a_node_in_the_service_range_is_told_and_counted_until_it_is_gone() {
+    let service = cidr::parse("10.0.0.0/30").unwrap();
+    let mut allocator = Allocator::new(vec![pool("10.0.0.0/28", 30)], &[service]);
+    let odd = node("odd", "odd").cidrs(&["10.0.0.0/29"]);
+    let effects = allocator.observe(&odd, now());
+    assert_eq!(reasons(&effects), ["PodCIDROverlapsServices"]);
+    for text in ["Node odd", "10.0.0.0/29", "10.0.0.0/30"] {
+        assert!(effects.notices[0].message.contains(text), "{}", effects.notices[0].message);
+    }
+    assert_eq!(allocator.snapshot().in_services, 1);
+    assert_eq!(reasons(&allocator.observe(&odd, now())), [""; 0], "told once");
+    drop(allocator.observe(&node("beside", "beside").cidrs(&["10.0.0.8/30"]), now()));
+    assert_eq!((allocator.snapshot().in_services, allocator.snapshot().conflicts), (1, 0));
+    drop(allocator.gone("odd"));
+    assert_eq!(allocator.snapshot().in_services, 0);
 }

@@ -1,9 +1,9 @@
-//! Rows of the facts table that are about service ranges and claims that overlap them.
+//! Service ranges and claims that overlap them (`rule:block-is-used-while-claimed`).
 
 use crate::story::Story;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_25_a_service_range_inside_the_pool_is_skipped() {
+async fn a_service_range_inside_the_pool_is_skipped() {
     let story = Story::begin(
         "--cluster-cidr=127.123.234.0/24 --node-cidr-mask-size=30 \
          --service-cluster-ip-range=127.123.234.0/26",
@@ -14,7 +14,7 @@ async fn row_25_a_service_range_inside_the_pool_is_skipped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_26_service_range_and_existing_nodes_are_skipped_together() {
+async fn service_range_and_existing_nodes_are_skipped_together() {
     let story = Story::with_nodes(
         &[
             ("n64", "127.123.234.64/30"),
@@ -33,7 +33,7 @@ async fn row_26_service_range_and_existing_nodes_are_skipped_together() {
 const POOL_30: &str = "--cluster-cidr=10.1.0.0/16 --service-cluster-ip-range=";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_30_service_ranges_below_and_above_the_pool_have_no_effect() {
+async fn service_ranges_below_and_above_the_pool_have_no_effect() {
     for range in ["10.0.255.0/24", "10.2.0.0/24"] {
         let story = Story::begin(&format!("{POOL_30}{range}")).await;
         story.until_used("10.1.0.0/16", 0.0).await;
@@ -43,14 +43,14 @@ async fn row_30_service_ranges_below_and_above_the_pool_have_no_effect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_30_a_service_range_on_the_first_block_moves_the_first_node_to_the_second() {
+async fn a_service_range_on_the_first_block_moves_the_first_node_to_the_second() {
     let story = Story::begin(&format!("{POOL_30}10.1.0.0/24")).await;
     assert_eq!(story.add("a").await, ["10.1.1.0/24"]);
     story.end();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_30_a_service_range_on_the_last_block_leaves_255() {
+async fn a_service_range_on_the_last_block_leaves_255() {
     let story = Story::begin(&format!("{POOL_30}10.1.255.0/24")).await;
     story.until_used("10.1.0.0/16", 1.0).await;
     for index in 0..255 {
@@ -61,7 +61,7 @@ async fn row_30_a_service_range_on_the_last_block_leaves_255() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_31_a_service_range_smaller_than_a_block_takes_the_block() {
+async fn a_service_range_smaller_than_a_block_takes_the_block() {
     let story =
         Story::begin("--cluster-cidr=10.0.0.0/16 --service-cluster-ip-range=10.0.1.128/26").await;
     assert_eq!(story.add("a").await, ["10.0.0.0/24"]);
@@ -70,7 +70,7 @@ async fn row_31_a_service_range_smaller_than_a_block_takes_the_block() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_32_a_service_range_that_covers_the_pool_starves_every_node() {
+async fn a_service_range_that_covers_the_pool_starves_every_node() {
     let story =
         Story::begin("--cluster-cidr=10.0.0.0/23 --service-cluster-ip-range=10.0.0.0/21").await;
     story.starves("a").await;
@@ -78,7 +78,7 @@ async fn row_32_a_service_range_that_covers_the_pool_starves_every_node() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_36_deleting_a_node_that_covers_everything_frees_only_what_nobody_else_claims() {
+async fn deleting_a_node_that_covers_everything_frees_only_what_nobody_else_claims() {
     let mut story = Story::with_nodes(
         &[("ok", "10.244.1.0/24")],
         "--cluster-cidr=10.244.0.0/22 --service-cluster-ip-range=10.244.0.0/24",

@@ -1,4 +1,4 @@
-//! Rows of the facts table that are about pools, masks and the order of blocks.
+//! Pools, masks and the order of blocks (`rule:blocks-are-next-fit`).
 
 use tests::nodes::names;
 use tests::{create_nodes, delete_nodes, mk_node};
@@ -6,7 +6,7 @@ use tests::{create_nodes, delete_nodes, mk_node};
 use crate::story::Story;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_1_a_pool_of_one_ipv4_block_is_given_out_freed_and_given_out_again() {
+async fn a_pool_of_one_ipv4_block_is_given_out_freed_and_given_out_again() {
     let story = Story::begin("--cluster-cidr=127.123.234.0/30 --node-cidr-mask-size=30").await;
     assert_eq!(story.add("a").await, ["127.123.234.0/30"]);
     let why = story.starves("b").await;
@@ -20,7 +20,7 @@ async fn row_1_a_pool_of_one_ipv4_block_is_given_out_freed_and_given_out_again()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_2_a_pool_of_one_ipv6_block_is_exhausted_by_the_first_node() {
+async fn a_pool_of_one_ipv6_block_is_exhausted_by_the_first_node() {
     let story = Story::begin("--cluster-cidr=beef:1234::/30 --node-cidr-mask-size=30").await;
     assert_eq!(story.add("a").await, ["beef:1234::/30"]);
     story.starves("b").await;
@@ -35,7 +35,7 @@ async fn fill(story: &Story, prefix: &str, count: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_10_a_full_pool_that_was_freed_gives_out_the_same_blocks_in_the_same_order() {
+async fn a_full_pool_that_was_freed_gives_out_the_same_blocks_in_the_same_order() {
     let story = Story::begin("--cluster-cidr=127.123.0.0/16").await;
     fill(&story, "first", 256).await;
     story.starves("surplus").await;
@@ -48,7 +48,7 @@ async fn row_10_a_full_pool_that_was_freed_gives_out_the_same_blocks_in_the_same
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_11_blocks_occupied_twice_count_once() {
+async fn blocks_occupied_twice_count_once() {
     let mut story = Story::begin("--cluster-cidr=127.123.0.0/16").await;
     for index in 128..256 {
         story.add_foreign(&format!("held-{index}"), &[&format!("127.123.{index}.0/24")]).await;
@@ -61,7 +61,7 @@ async fn row_11_blocks_occupied_twice_count_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_19_a_pool_of_16_million_blocks_starts_at_once_and_skips_a_large_claim() {
+async fn a_pool_of_16_million_blocks_starts_at_once_and_skips_a_large_claim() {
     let story = Story::with_nodes(
         &[("large", "127.0.0.0/16")],
         "--cluster-cidr=127.0.0.0/8 --node-cidr-mask-size=32",
@@ -75,14 +75,14 @@ async fn row_19_a_pool_of_16_million_blocks_starts_at_once_and_skips_a_large_cla
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_22_ipv6_pools_of_up_to_16_bits_start() {
+async fn ipv6_pools_of_up_to_16_bits_start() {
     let story = Story::begin("--cluster-cidr=beef:1234::/32 --node-cidr-mask-size=48").await;
     assert_eq!(story.add("a").await, ["beef:1234::/48"]);
     story.end();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_23_host_bits_of_the_cluster_cidr_are_masked() {
+async fn host_bits_of_the_cluster_cidr_are_masked() {
     let story = Story::begin("--cluster-cidr=2001:beef:1234:369b::/60").await;
     assert_eq!(story.add("a").await, ["2001:beef:1234:3690::/64"]);
     assert_eq!(story.add("b").await, ["2001:beef:1234:3691::/64"]);
@@ -90,7 +90,7 @@ async fn row_23_host_bits_of_the_cluster_cidr_are_masked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_24_ipv6_blocks_need_not_end_at_a_colon() {
+async fn ipv6_blocks_need_not_end_at_a_colon() {
     let story = Story::begin("--cluster-cidr=ace:cab:deca::/84 --node-cidr-mask-size=98").await;
     assert_eq!(story.add("a").await, ["ace:cab:deca::/98"]);
     assert_eq!(story.add("b").await, ["ace:cab:deca::4000:0/98"]);
@@ -98,7 +98,7 @@ async fn row_24_ipv6_blocks_need_not_end_at_a_colon() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_27_existing_nodes_seen_by_list_and_watch_count_once() {
+async fn existing_nodes_seen_by_list_and_watch_count_once() {
     let story = Story::with_nodes(
         &[("first", "10.10.0.0/24"), ("third", "10.10.2.0/24")],
         "--cluster-cidr=10.10.0.0/22",
@@ -111,7 +111,7 @@ async fn row_27_existing_nodes_seen_by_list_and_watch_count_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_28_a_waiting_node_gets_the_block_that_is_freed() {
+async fn a_waiting_node_gets_the_block_that_is_freed() {
     let story = Story::begin("--cluster-cidr=127.123.234.0/28 --node-cidr-mask-size=30").await;
     for name in ["a", "b", "c", "d"] {
         story.add(name).await;
@@ -124,7 +124,7 @@ async fn row_28_a_waiting_node_gets_the_block_that_is_freed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_29_a_freed_block_is_reused_last() {
+async fn a_freed_block_is_reused_last() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/22").await;
     assert_eq!(story.add("a").await, ["10.0.0.0/24"]);
     assert_eq!(story.add("b").await, ["10.0.1.0/24"]);
@@ -136,7 +136,7 @@ async fn row_29_a_freed_block_is_reused_last() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_33_a_claim_smaller_than_a_block_takes_the_block() {
+async fn a_claim_smaller_than_a_block_takes_the_block() {
     let story = Story::with_nodes(
         &[("small", "a00::/86")],
         "--cluster-cidr=a00::/8 --node-cidr-mask-size=24",
@@ -147,7 +147,7 @@ async fn row_33_a_claim_smaller_than_a_block_takes_the_block() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_34_a_node_gets_a_block_of_every_family_or_none() {
+async fn a_node_gets_a_block_of_every_family_or_none() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/22,fd00::/63").await;
     assert_eq!(story.add("node1").await, ["10.0.0.0/24", "fd00::/64"]);
     assert_eq!(story.add("node2").await, ["10.0.1.0/24", "fd00:0:0:1::/64"]);
@@ -159,7 +159,7 @@ async fn row_34_a_node_gets_a_block_of_every_family_or_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_35_after_a_change_of_mask_no_block_overlaps_an_old_one() {
+async fn after_a_change_of_mask_no_block_overlaps_an_old_one() {
     let story = Story::with_nodes(
         &[("old-1", "192.168.0.0/24"), ("old-2", "192.168.1.0/24")],
         "--cluster-cidr=192.168.0.0/16 --node-cidr-mask-size=23",
@@ -171,7 +171,7 @@ async fn row_35_after_a_change_of_mask_no_block_overlaps_an_old_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_37_tries_and_usage_count_blocks_under_a_large_claim() {
+async fn tries_and_usage_count_blocks_under_a_large_claim() {
     let story = Story::with_nodes(&[("half", "10.0.0.0/17")], "--cluster-cidr=10.0.0.0/16").await;
     assert_eq!(story.add("a").await, ["10.0.128.0/24"]);
     let pool = [("clusterCIDR", "10.0.0.0/16")];

@@ -1,0 +1,155 @@
+//! Who has which pod CIDR: the state machine of node-ipam, without I/O.
+//!
+//! The watch handler tells it what the cluster says ([`Allocator::observe`],
+//! [`Allocator::gone`]); the workers ask it what to send ([`Allocator::assign`],
+//! [`Allocator::begin_send`]) and tell it what came back. One mutex guards it and no call
+//! to the API is ever made while that is held.
+//!
+//! What holds at all times:
+//! - A claim belongs to a Node UID. It ends when that UID is gone, when a read shows other CIDRs on
+//!   it, or when its blocks were never sent or can no longer be applied and somebody else holds them
+//!   (`rule:claim-outlives-refusal`, `rule:unknown-outcome-ends`).
+//! - A UID has at most one claim, and every retry sends it again (`rule:retry-repeats-the-claim`).
+//! - While a Node starves no block is free for it: a freed block goes to the first that starves
+//!   (`rule:first-starved-first-served`).
+
+mod audit;
+mod counters;
+mod findings;
+mod notice;
+mod observing;
+mod outcome;
+mod pressure;
+mod sending;
+mod snapshot;
+mod starving;
+#[cfg(test)]
+mod tests;
+mod told;
+mod unassigned;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cidr::{Exhausted, IpNet, Ledger, Pool};
+use tokio::time::Instant;
+
+use counters::Counters;
+use findings::Findings;
+pub(crate) use notice::{Effects, Notice};
+pub(crate) use sending::{AfterRead, OpenOutcome};
+pub(crate) use snapshot::Snapshot;
+use unassigned::{Phase, Unassigned};
+
+/// A Node's UID.
+pub(crate) type Uid = Arc<str>;
+
+/// Who holds a claim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Owner {
+    /// A service range; never released.
+    Service(IpNet),
+    /// A Node, by UID and never by name: a name may be used again.
+    Node(Uid),
+}
+
+/// What a worker is to do for a Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Assignment {
+    /// Send these CIDRs, one per pool. When `unresolved`, an earlier PATCH may have been applied
+    /// unseen: a consistent read comes first (`rule:read-before-resend`).
+    Send {
+        /// In the order of the pools.
+        cidrs: Vec<IpNet>,
+        /// An earlier PATCH's outcome is unknown.
+        unresolved: bool,
+    },
+    /// A pool is full, so the Node gets no block of any (`rule:all-families-or-none`).
+    Starved(Exhausted),
+    /// Nothing to do: assigned, being deleted, or gone.
+    Settled,
+}
+
+/// The allocator's state. See the module's head for what it guarantees.
+#[derive(Debug)]
+pub(crate) struct Allocator {
+    ledger: Ledger<Owner>,
+    unassigned: HashMap<Uid, Unassigned>,
+    /// Starved Nodes in the order in which they came.
+    starved: BTreeMap<u64, Uid>,
+    next_ticket: u64,
+    /// Names of the Nodes that have CIDRs, ours or not.
+    assigned: HashMap<Uid, Arc<str>>,
+    findings: Findings,
+    counters: Counters,
+    /// A list is being delivered.
+    in_list: bool,
+}
+
+impl Allocator {
+    /// An allocator over `pools` in which the service ranges are taken for ever.
+    pub(crate) fn new(pools: Vec<Pool>, service_ranges: &[IpNet]) -> Self {
+        let mut allocator = Self {
+            counters: Counters::new(pools.len()),
+            ledger: Ledger::new(pools),
+            unassigned: HashMap::new(),
+            starved: BTreeMap::new(),
+            next_ticket: 0,
+            assigned: HashMap::new(),
+            findings: Findings::default(),
+            in_list: false,
+        };
+        for range in service_ranges {
+            let taken = allocator.ledger.occupy(&Owner::Service(*range), &[*range]);
+            allocator.counters.count(&taken.change);
+        }
+        allocator
+    }
+
+    /// Whether an event of this reason is due for an unassigned Node: the first at once, then one
+    /// per `every` (`rule:one-event-per-state-and-period`).
+    pub(crate) fn due(
+        &mut self,
+        uid: &str,
+        reason: &'static str,
+        every: Duration,
+        now: Instant,
+    ) -> bool {
+        self.unassigned.get_mut(uid).is_some_and(|node| node.told.due(reason, every, now))
+    }
+
+    /// The same for a notice, so that a Node that overlaps hundreds of others does not make
+    /// hundreds of events.
+    pub(crate) fn notice_due(&mut self, notice: &Notice, every: Duration, now: Instant) -> bool {
+        self.findings.notice_due(notice, every, now)
+    }
+
+    /// Ends the time in which a Node has no CIDRs.
+    fn close(&mut self, uid: &str) -> Option<Unassigned> {
+        let node = self.unassigned.remove(uid)?;
+        if let Phase::Starved { ticket } = node.phase {
+            self.starved.remove(&ticket);
+        }
+        Some(node)
+    }
+
+    /// Ends the claim of a Node.
+    fn release(&mut self, uid: &Uid) {
+        let change = self.ledger.release(&Owner::Node(uid.clone()));
+        self.counters.count(&change);
+        self.counters.relieve(self.ledger.pools());
+    }
+
+    fn name_of(&self, uid: &Uid) -> Arc<str> {
+        let name = self.unassigned.get(uid).map(|node| &node.name);
+        name.or_else(|| self.assigned.get(uid)).cloned().unwrap_or_else(|| uid.clone())
+    }
+
+    fn warn_of_pressure(&mut self, name: &Arc<str>, uid: &Uid, effects: &mut Effects) {
+        let pools = self.ledger.pools();
+        for (pool, line) in self.counters.crossed(pools) {
+            effects.notices.push(notice::nearly_full(name, uid, pool, line));
+        }
+    }
+}

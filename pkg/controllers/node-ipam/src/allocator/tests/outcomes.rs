@@ -1,0 +1,166 @@
+//! What is known of a PATCH that was sent, and when its blocks are free (`rule:unknown-outcome-ends`).
+
+use super::*;
+
+const LIMIT: Duration = Duration::from_secs(6);
+
+/// A PATCH leaves at that moment; the server can apply it for [`LIMIT`].
+fn send_at(allocator: &mut Allocator, name: &str, cidrs: &[IpNet], at: Instant) {
+    assert!(allocator.begin_send(&name.into(), cidrs, at, at + LIMIT).is_some());
+}
+
+fn read_at(allocator: &mut Allocator, name: &str, begun: Instant) -> AfterRead {
+    allocator.read_empty(&name.into(), begun).0
+}
+
+fn unresolved(allocator: &Allocator) -> usize {
+    allocator.snapshot().unresolved
+}
+
+fn dual_stack() -> Allocator {
+    // Four IPv4 blocks and two of IPv6.
+    Allocator::new(vec![pool("10.0.0.0/22", 24), pool("fd00::/63", 64)], &[])
+}
+
+#[test]
+fn a_patch_that_can_still_be_applied_keeps_its_blocks_of_both_families() {
+    let mut allocator = dual_stack();
+    let start = now();
+    drop(settle(&mut allocator, "other"));
+    let cidrs = reserve(&mut allocator, "ours");
+    send_at(&mut allocator, "ours", &cidrs, start);
+    // Somebody else takes one of the two, and nobody has answered our PATCH.
+    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.1.0/24"]), now()));
+    let later = start + LIMIT / 2;
+    assert_eq!(read_at(&mut allocator, "ours", later), AfterRead::Wait(start + LIMIT));
+    assert!(matches!(add(&mut allocator, "third"), Assignment::Starved(_)), "fd00:0:0:1:: is ours");
+    // The server applies it after all.
+    let both = node("ours", "ours").cidrs(&["10.0.1.0/24", "fd00:0:0:1::/64"]);
+    assert!(allocator.observe(&both, now()).wake.is_empty());
+    assert!(matches!(allocator.assign(&"third".into()).0, Assignment::Starved(_)));
+    assert_eq!((unresolved(&allocator), allocator.snapshot().foreign_total), (0, 0));
+}
+
+#[test]
+fn a_contested_claim_is_given_up_whole_once_the_server_can_no_longer_apply_it() {
+    let mut allocator = dual_stack();
+    let start = now();
+    drop(settle(&mut allocator, "other"));
+    let cidrs = reserve(&mut allocator, "ours");
+    send_at(&mut allocator, "ours", &cidrs, start);
+    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.1.0/24"]), now()));
+    assert_eq!(allocator.snapshot().conflicts, 1);
+    assert!(matches!(add(&mut allocator, "third"), Assignment::Starved(_)));
+    let (after, effects) = allocator.read_empty(&"ours".into(), start + LIMIT);
+    assert_eq!(after, AfterRead::Reassign);
+    assert_eq!(effects.wake, ["ours".into(), "third".into()], "one for new blocks, one for ours");
+    assert_eq!((unresolved(&allocator), allocator.snapshot().conflicts), (0, 0));
+    assert_eq!(sent(allocator.assign(&"third".into()).0), ["10.0.2.0/24", "fd00:0:0:1::/64"]);
+    assert!(matches!(allocator.assign(&"ours".into()).0, Assignment::Starved(_)));
+}
+
+#[test]
+fn a_read_that_was_begun_too_early_settles_nothing() {
+    let mut allocator = small();
+    let start = now();
+    let cidrs = reserve(&mut allocator, "a");
+    send_at(&mut allocator, "a", &cidrs, start);
+    let early = start + LIMIT.checked_sub(Duration::from_nanos(1)).unwrap();
+    assert_eq!(read_at(&mut allocator, "a", early), AfterRead::Send, "nobody else wants it");
+    assert_eq!(unresolved(&allocator), 1);
+    assert_eq!(read_at(&mut allocator, "a", start + LIMIT), AfterRead::Send);
+    assert_eq!(unresolved(&allocator), 0);
+    assert_eq!(allocator.snapshot().pools[0].used, 1, "the claim stays for the next PATCH");
+}
+
+#[test]
+fn a_refusal_says_nothing_of_an_earlier_patch_and_does_not_outlive_it() {
+    let mut allocator = small();
+    let start = now();
+    let cidrs = reserve(&mut allocator, "a");
+    send_at(&mut allocator, "a", &cidrs, start);
+    let second = start + LIMIT / 2;
+    send_at(&mut allocator, "a", &cidrs, second);
+    assert_eq!(allocator.open_outcomes()[0].until, second + LIMIT, "the later of the two");
+    allocator.refused(&"a".into());
+    assert_eq!(allocator.open_outcomes()[0].until, start + LIMIT, "the first is still open");
+    assert_eq!(read_at(&mut allocator, "a", start + LIMIT), AfterRead::Send);
+    assert!(matches!(allocator.assign(&"a".into()).0, Assignment::Send { unresolved: false, .. }));
+    assert!(allocator.open_outcomes().is_empty());
+}
+
+#[test]
+fn a_refusal_of_the_only_patch_leaves_nothing_open() {
+    let mut allocator = small();
+    let cidrs = reserve(&mut allocator, "a");
+    assert!(send(&mut allocator, "a", &cidrs));
+    assert_eq!(unresolved(&allocator), 1);
+    allocator.refused(&"a".into());
+    assert_eq!(unresolved(&allocator), 0);
+}
+
+#[test]
+fn a_node_that_a_finalizer_holds_is_settled_by_the_same_rule_and_keeps_its_blocks() {
+    let mut allocator = small();
+    let start = now();
+    let cidrs = reserve(&mut allocator, "leaving");
+    send_at(&mut allocator, "leaving", &cidrs, start);
+    drop(allocator.observe(&node("leaving", "leaving").deleting(), now()));
+    let again = allocator.assign(&"leaving".into()).0;
+    assert!(matches!(again, Assignment::Send { unresolved: true, .. }), "{again:?}");
+    assert_eq!(read_at(&mut allocator, "leaving", start), AfterRead::Wait(start + LIMIT));
+    assert!(!send(&mut allocator, "leaving", &cidrs), "nothing is sent to it any more");
+    assert_eq!(read_at(&mut allocator, "leaving", start + LIMIT), AfterRead::Settled);
+    assert_eq!(allocator.assign(&"leaving".into()).0, Assignment::Settled);
+    assert_eq!((unresolved(&allocator), allocator.snapshot().pools[0].used), (0, 1));
+}
+
+#[test]
+fn an_outcome_ends_with_the_node_whatever_the_server_may_do() {
+    for end in ["bound", "seen", "foreign", "gone"] {
+        let mut allocator = small();
+        let cidrs = reserve(&mut allocator, "a");
+        assert!(send(&mut allocator, "a", &cidrs));
+        match end {
+            "bound" => assert!(allocator.bound(&"a".into(), now()).is_some()),
+            "seen" => drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), now())),
+            "foreign" => drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.8/30"]), now())),
+            _ => drop(allocator.gone("a")),
+        }
+        assert_eq!(unresolved(&allocator), 0, "{end}");
+        assert_eq!(read_at(&mut allocator, "a", long_after()), AfterRead::Settled, "{end}");
+    }
+}
+
+#[test]
+fn a_read_comes_before_the_next_patch_while_an_outcome_is_open() {
+    let mut allocator = small();
+    let cidrs = reserve(&mut allocator, "ours");
+    assert!(send(&mut allocator, "ours", &cidrs));
+    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
+    let again = allocator.assign(&"ours".into()).0;
+    assert!(matches!(again, Assignment::Send { unresolved: true, .. }), "{again:?}");
+    assert!(!send(&mut allocator, "ours", &cidrs), "not over another Node's claim");
+}
+
+#[test]
+fn only_the_first_patch_of_a_node_that_found_a_block_tells_our_own_delay() {
+    let mut allocator = small();
+    let start = now();
+    let later = start + Duration::from_micros(700);
+    let delay = |allocator: &mut Allocator, name: &str| {
+        let Assignment::Send { cidrs, .. } = allocator.assign(&name.into()).0 else { panic!() };
+        let left = allocator.begin_send(&name.into(), &cidrs, later, later + LIMIT);
+        left.unwrap().own_delay
+    };
+    for name in ["a", "b", "c", "d", "starved"] {
+        drop(allocator.observe(&node(name, name), start));
+    }
+    for name in ["a", "b", "c", "d"] {
+        assert_eq!(delay(&mut allocator, name), Some(later - start));
+        assert_eq!(delay(&mut allocator, name), None, "again");
+    }
+    assert!(matches!(allocator.assign(&"starved".into()).0, Assignment::Starved(_)));
+    drop(allocator.gone("a"));
+    assert_eq!(delay(&mut allocator, "starved"), None);
+}

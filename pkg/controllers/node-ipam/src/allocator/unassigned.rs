@@ -1,0 +1,49 @@
+//! A live Node that has no pod CIDR yet.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::outcome::Outcome;
+use super::told::Told;
+
+/// Where the Node stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// To be given blocks.
+    Pending,
+    /// Waits for a free block; lower tickets are served first.
+    Starved {
+        /// Place in line.
+        ticket: u64,
+    },
+    /// Holds blocks that the Node does not show yet.
+    Reserved,
+}
+
+#[derive(Debug)]
+pub(super) struct Unassigned {
+    pub(super) name: Arc<str>,
+    pub(super) phase: Phase,
+    pub(super) deleting: bool,
+    pub(super) outcome: Outcome,
+    /// When the Node was first seen without CIDRs.
+    pub(super) since: Instant,
+    /// Nothing but our own work has delayed its first PATCH.
+    pub(super) undelayed: bool,
+    pub(super) told: Told,
+}
+
+impl Unassigned {
+    pub(super) fn new(name: Arc<str>, since: Instant) -> Self {
+        Self {
+            name,
+            phase: Phase::Pending,
+            deleting: false,
+            outcome: Outcome::default(),
+            since,
+            undelayed: true,
+            told: Told::default(),
+        }
+    }
+}

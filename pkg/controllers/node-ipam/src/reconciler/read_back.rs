@@ -1,0 +1,109 @@
+//! Consistent reads: what became of a PATCH whose answer left that open, during work and at the
+//! stop (`rule:read-before-resend`, `rule:stop-settles-outcomes`).
+
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt as _};
+use model::Node;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use workqueue::{Next, Retry};
+
+use super::Reconciler;
+use crate::allocator::{AfterRead, OpenOutcome};
+use crate::api::{Read, ReadError};
+
+/// Reads side by side at the stop.
+const READS: usize = 64;
+/// Between two reads of one Node at the stop, when the first failed.
+const READ_AGAIN: Duration = Duration::from_millis(250);
+
+/// What a consistent read led to.
+#[derive(Debug)]
+pub(super) enum ReadBack {
+    /// The Node is alive and has no CIDRs; the allocator says what follows.
+    Empty(AfterRead),
+    /// Everything that the read said is carried out.
+    Settled,
+    /// There was no answer, or we are asked to stop.
+    Unread(Result<Next, Retry>),
+}
+
+impl ReadBack {
+    /// What the queue is told; `resend` is for a PATCH that is to be sent (again).
+    pub(super) fn next(self, resend: Result<Next, Retry>) -> Result<Next, Retry> {
+        match self {
+            Self::Empty(AfterRead::Send) => resend,
+            Self::Empty(AfterRead::Wait(until)) => {
+                Ok(Next::After(until.saturating_duration_since(Instant::now())))
+            }
+            Self::Empty(AfterRead::Reassign | AfterRead::Settled) | Self::Settled => Ok(Next::Done),
+            Self::Unread(next) => next,
+        }
+    }
+}
+
+impl Reconciler {
+    /// A consistent read after an answer that leaves the truth open.
+    pub(super) async fn read_back(&self, node: &Node) -> ReadBack {
+        let begun = Instant::now();
+        let read = tokio::select! {
+            read = self.api.read(&node.name) => read,
+            () = self.stop.cancelled() => return ReadBack::Unread(Ok(Next::Done)),
+        };
+        match read {
+            Ok(read) => self.take_in(&node.uid, read, begun),
+            Err(error) => {
+                let at_least = match &error {
+                    ReadError::Refused { pause: Some(pause), .. } => *pause,
+                    _ => Duration::ZERO,
+                };
+                ReadBack::Unread(Err(Retry::from(error).at_least(at_least)))
+            }
+        }
+    }
+
+    /// Settles by reads what became of the PATCHes of unknown outcome, until `deadline`. Called
+    /// when no worker runs any more; returns how many stay unknown.
+    pub(crate) async fn settle_outcomes(&self, deadline: Instant) -> usize {
+        let open = self.allocator.lock().open_outcomes();
+        let reads = stream::iter(open).for_each_concurrent(READS, |open| self.settle(open));
+        // What is not settled then is counted below.
+        let _in_time = timeout_at(deadline, reads).await.is_ok();
+        self.allocator.lock().open_outcomes().len()
+    }
+
+    /// One read at once, which may show that the PATCH was applied, and one when the server can no
+    /// longer apply it.
+    async fn settle(&self, open: OpenOutcome) {
+        loop {
+            let begun = Instant::now();
+            let next = match self.api.read(&open.name).await {
+                Ok(read) => match self.take_in(&open.uid, read, begun) {
+                    ReadBack::Empty(_) if begun < open.until => open.until,
+                    _ => return,
+                },
+                Err(_) => Instant::now() + READ_AGAIN,
+            };
+            sleep_until(next).await;
+        }
+    }
+
+    fn take_in(&self, uid: &std::sync::Arc<str>, read: Read, begun: Instant) -> ReadBack {
+        match read {
+            Read::Found(found) if found.uid == *uid => {
+                if found.pod_cidrs.is_empty() {
+                    let (after, effects) = self.allocator.lock().read_empty(uid, begun);
+                    self.carry_out(effects);
+                    return ReadBack::Empty(after);
+                }
+                let effects = self.allocator.lock().observe_read(&found, Instant::now());
+                self.carry_out(effects);
+            }
+            Read::Found(_) | Read::Absent => {
+                let effects = self.allocator.lock().gone(uid);
+                self.carry_out(effects);
+            }
+        }
+        ReadBack::Settled
+    }
+}
