@@ -92,6 +92,31 @@ async fn a_conflict_that_a_foreign_writer_made_is_reported_and_not_repaired() {
     scene.end_with(&["a", "theirs"], &[]);
 }
 
+/// `rule:unknown-outcome-ends`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_patch_that_can_still_be_applied_keeps_its_block_of_the_other_family() {
+    let scene = Scene::set().await;
+    // Four blocks of IPv4 and one of IPv6.
+    let manager = scene.start("--cluster-cidr=10.0.0.0/22,fd00::/64").await;
+    let late = scene.proxy.on(patch_of("a")).times(1).hold();
+    let reads = tests::Match::node_gets().path("/api/v1/nodes/a");
+    let read = scene.proxy.on(reads).then(Fault::None);
+    mk_node("a").create(&scene.client).await;
+    late.arrived(1).await;
+    mk_node("theirs").cidr("10.0.0.0/24").create(&scene.client).await;
+    until_conflicts(&manager, 1.0).await;
+    scene.starves("waiting").await;
+    // Our time for the PATCH is over, and a read shows the Node empty. Then it is applied.
+    read.hit(1).await;
+    late.release();
+    assert_eq!(scene.assigned("a").await, ["10.0.0.0/24", "fd00::/64"]);
+    until_conflicts(&manager, 1.0).await;
+    assert!(scene.patches("waiting").is_empty(), "there was no IPv6 block for it");
+    scene.remove("a").await;
+    assert_eq!(scene.assigned("waiting").await, ["10.0.1.0/24", "fd00::/64"]);
+    scene.end_with(&["a", "theirs"], &[]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_that_a_foreign_writer_took_is_not_sent_again() {
     let (scene, manager) = begin().await;

@@ -9,6 +9,7 @@
 
 mod first_list;
 mod foreign_writers;
+mod frozen_store;
 mod lost_answers;
 mod outages;
 mod refusals;

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use tests::fault_proxy::Hold;
-use tests::{Cut, Fault, Manager, Match, mk_node, poll};
+use tests::nodes::names;
+use tests::{Cut, Fault, Manager, Match, create_nodes, mk_node, poll};
 
 use crate::scene::{SHORT_LEASE, Scene, lease_releases, lease_renewals, patch_of};
 
@@ -49,16 +50,38 @@ async fn the_lease_is_released_after_the_open_patch_is_answered_and_not_before()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_whose_patch_is_never_answered_leaves_its_lease_to_expire() {
+async fn a_leader_whose_patch_is_never_answered_reads_the_node_and_gives_its_lease_back() {
     let scene = Scene::set().await;
     let args = format!("{SHORT_LEASE} --cluster-cidr=10.0.0.0/22");
     let hold = |scene: &Scene| scene.proxy.on(patch_of("a")).hold();
-    let (leader, hold) = stopping(&scene, &args, hold).await;
-    left_to_expire(&scene, &leader).await;
-    // The server carries it out after all.
-    hold.release();
-    assert_eq!(scene.assigned("a").await, ["10.0.0.0/24"]);
+    let (leader, _hold) = stopping(&scene, &args, hold).await;
+    settled_and_released(&scene, &leader, Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outcomes_that_the_server_left_open_are_settled_before_the_lease_is_given_back() {
+    let scene = Scene::set().await;
+    let leader = scene.start_leader(LONG_PATCH).await;
+    let failing = scene.proxy.on(Match::node_patches()).then(Fault::status(500));
+    create_nodes(&scene.client, names("n", 10).map(mk_node)).await;
+    failing.hit(20).await;
+    leader.terminate();
+    settled_and_released(&scene, &leader, Duration::from_secs(5)).await;
     scene.end();
+}
+
+/// The leader ends and gives its lease back, not before the server can no longer apply what was sent
+/// and a read has shown it.
+async fn settled_and_released(scene: &Scene, leader: &Manager, patch_timeout: Duration) {
+    assert!(leader.exit(EXIT).await.success());
+    assert_eq!(scene.holder().await, "");
+    let releases = scene.proxy.requests_like(&lease_releases());
+    for patch in scene.proxy.node_patches() {
+        let reads = Match::node_gets().path(&format!("/api/v1/nodes/{}", patch.node));
+        let last = scene.proxy.requests_like(&reads).pop().expect("the Node is read");
+        assert!(last.arrived > patch.arrived + patch_timeout, "{patch:?} could still be applied");
+        assert!(last.settled.expect("answered") < releases[0].arrived);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

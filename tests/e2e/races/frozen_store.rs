@@ -1,0 +1,104 @@
+//! The API server is there and its store is not: a PATCH with a deadline of the server's own is not
+//! applied after the read that settles it (`rule:unknown-outcome-ends`).
+
+use std::time::Duration;
+
+use http::Request;
+use k8s_openapi::api::core::v1::Node;
+use kube::{Api, Client};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tests::{Cluster, mk_node};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::scene::{Scene, patch_of, settled};
+
+/// What the URL of the PATCH asks for, and the time that the product adds for the way.
+const DEADLINE: Duration = Duration::from_secs(1);
+const TRANSIT: Duration = Duration::from_secs(1);
+/// Longer than what is under way between the API server and its store can take.
+const LONG_AFTER: Duration = Duration::from_millis(500);
+
+/// etcd stands still until this is dropped.
+struct Frozen(Pid);
+
+impl Frozen {
+    fn store_of(cluster: &Cluster) -> Self {
+        let [etcd, _] = cluster.pids();
+        let etcd = Pid::from_raw(etcd.try_into().unwrap()).unwrap();
+        kill_process(etcd, Signal::STOP).unwrap();
+        Self(etcd)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        kill_process(self.0, Signal::CONT).unwrap();
+    }
+}
+
+/// Sends the PATCH as the product does and returns how it ended.
+async fn patch(client: &Client, node: &str, uid: &str, cidr: &str) -> kube::Result<String> {
+    let body = json!({"metadata": {"uid": uid}, "spec": {"podCIDR": cidr, "podCIDRs": [cidr]}});
+    let request = Request::patch(format!("/api/v1/nodes/{node}?timeout={}s", DEADLINE.as_secs()))
+        .header("content-type", "application/strategic-merge-patch+json")
+        .body(body.to_string().into_bytes())
+        .unwrap();
+    client.request_text(request).await
+}
+
+/// A consistent read.
+async fn cidr_of(nodes: &Api<Node>, name: &str) -> Option<String> {
+    nodes.get(name).await.unwrap().spec.unwrap_or_default().pod_cidr
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_patch_past_its_deadline_does_not_show_after_the_read_that_settled_it() {
+    let cluster = tests::cluster().await;
+    let client = cluster.client().await;
+    let nodes = Api::<Node>::all(client.clone());
+    let mut applied = 0;
+    for round in 0..10 {
+        let name = format!("n-{round}");
+        let node = mk_node(&*name).create(&client).await;
+        let uid = node.metadata.uid.unwrap();
+
+        let frozen = Frozen::store_of(&cluster);
+        let sent = Instant::now();
+        let cidr = format!("10.0.{round}.0/24");
+        let ended = timeout(DEADLINE + TRANSIT, patch(&client, &name, &uid, &cidr)).await;
+        let ended = ended.expect("the server gives up by itself");
+        assert!(ended.is_err(), "nothing can be stored, yet the answer is {ended:?}");
+        sleep_until(sent + DEADLINE + TRANSIT).await;
+        let read = tokio::spawn({
+            let (nodes, name) = (nodes.clone(), name.clone());
+            async move { cidr_of(&nodes, &name).await }
+        });
+        // The read waits at the store, behind what is left of the PATCH.
+        assert!(!read.is_finished());
+        drop(frozen);
+        let settled = read.await.unwrap();
+        applied += usize::from(settled.is_some());
+        tokio::time::sleep(LONG_AFTER).await; // nothing announces that something does not happen
+        assert_eq!(cidr_of(&nodes, &name).await, settled, "{name} changed after the read");
+    }
+    println!("{applied} of 10 were applied when the store went on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_patch_met_a_frozen_store_is_served_when_the_store_goes_on() {
+    let scene = Scene::set().await;
+    let manager = scene.start("--cluster-cidr=10.0.0.0/22").await;
+    let hold = scene.proxy.on(patch_of("a")).times(1).hold();
+    mk_node("a").create(&scene.client).await;
+    hold.arrived(1).await;
+    let frozen = Frozen::store_of(&scene.cluster);
+    let read = scene.proxy.on(tests::Match::node_gets()).then(tests::Fault::None);
+    hold.release();
+    read.hit(1).await;
+    drop(frozen);
+    assert_eq!(scene.assigned("a").await, ["10.0.0.0/24"]);
+    settled(&manager).await;
+    assert_eq!(scene.add("b").await, ["10.0.1.0/24"]);
+    scene.end();
+}
