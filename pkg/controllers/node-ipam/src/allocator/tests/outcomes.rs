@@ -90,6 +90,24 @@ fn a_refusal_says_nothing_of_an_earlier_patch_and_does_not_outlive_it() {
 }
 
 #[test]
+fn what_the_client_knows_of_a_lost_patch_takes_the_place_of_the_first_guess() {
+    let start = now();
+    for (known, expected) in
+        [(None, LIMIT), (Some(LIMIT / 2), LIMIT / 2), (Some(2 * LIMIT), 2 * LIMIT)]
+    {
+        let mut allocator = small();
+        let cidrs = reserve(&mut allocator, "a");
+        send_at(&mut allocator, "a", &cidrs, start);
+        allocator.lost(&"a".into(), known.map(|known| start + known));
+        assert_eq!(allocator.open_outcomes()[0].until, start + expected);
+        // A later one that ends sooner does not shorten it.
+        send_at(&mut allocator, "a", &cidrs, start);
+        allocator.lost(&"a".into(), Some(start + LIMIT / 4));
+        assert_eq!(allocator.open_outcomes()[0].until, start + expected);
+    }
+}
+
+#[test]
 fn a_refusal_of_the_only_patch_leaves_nothing_open() {
     let mut allocator = small();
     let cidrs = reserve(&mut allocator, "a");
