@@ -39,11 +39,6 @@ impl NodeApi {
         Self { client, patch_timeout }
     }
 
-    /// Bounds one PATCH.
-    pub(crate) fn patch_timeout(&self) -> Duration {
-        self.patch_timeout
-    }
-
     /// How long after its start the server may apply a PATCH at the most: it can leave as late as
     /// our limit allows, and the server is given no longer than that again.
     pub(crate) fn applicable_for(&self) -> Duration {
