@@ -1,0 +1,166 @@
+//! `config/rbac`: the rights of an identity that is not `system:kube-controller-manager`.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ::events::{EventMetrics, EventType, ObjectRef};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use tests::control_plane::client_from;
+use tests::fault_proxy::{Outcome, Recorded, Wire};
+use tests::{Cluster, FaultProxy, Manager, Observer, PATIENCE, cluster, mk_node};
+
+use crate::files::{apply, manifest};
+use crate::rights::Right;
+
+const ROLES: &str = "config/rbac/role.yaml";
+const BINDINGS: &str = "config/rbac/role-binding.yaml";
+/// The service account of the bindings, as a token of it would be read.
+const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
+const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
+
+/// A cluster with the manifests of `config/rbac`.
+async fn cluster_with_roles() -> (Cluster, Client) {
+    let cluster = cluster().await;
+    let client = cluster.client().await;
+    for object in manifest(ROLES).iter().chain(&manifest(BINDINGS)) {
+        apply(&client, object).await.unwrap_or_else(|error| panic!("{object}: {error}"));
+    }
+    (cluster, client)
+}
+
+/// One life of the product under the identity: it leads, serves a Node, tells of one that it cannot
+/// serve, and stops. Everything that it asked for in its own name.
+async fn life(cluster: &Cluster, client: &Client, wire: Wire, node: &str) -> Vec<Recorded> {
+    let nodes = Observer::start(client).await;
+    let proxy = FaultProxy::start_with(wire, cluster, USER, &GROUPS).await;
+    let manager = Manager::with_kubeconfig(proxy.kubeconfig())
+        .args(["--use-service-account-credentials=true", "--allocate-node-cidrs=true"])
+        .args(["--cluster-cidr=10.0.0.0/23", "--v=2"])
+        .start();
+    mk_node(node).create(client).await;
+    nodes.until("the node has a CIDR", |now| !now.cidrs(node).is_empty()).await;
+    assert_eq!(manager.metric("icm_missing_permissions", &[]).await, Some(0.0));
+    let refused = manager.metric("rest_client_requests_total", &[("code", "403")]).await;
+    assert_eq!(refused, None, "forbidden requests");
+    repeat_an_event(&proxy).await;
+
+    manager.terminate();
+    assert!(manager.exit(PATIENCE).await.success());
+    for line in manager.lines() {
+        assert!(!line.contains("is forbidden: User"), "{line}");
+        assert!(!line.contains("Missing permission"), "{line}");
+    }
+    let mut requests = proxy.requests();
+    for seen in &requests {
+        let denied = matches!(seen.outcome, Outcome::Answered(401 | 403));
+        assert!(!denied, "{} {}", seen.request.method, seen.request.path);
+    }
+    // What carries a token is of the service accounts that the controllers act as.
+    requests.retain(|seen| !seen.request.has_token());
+    requests
+}
+
+/// The product does it after five minutes at the earliest: an Event that exists is counted up.
+async fn repeat_an_event(proxy: &FaultProxy) {
+    let client = client_from(proxy.kubeconfig()).await.unwrap();
+    let metrics = EventMetrics::new(&prometheus::Registry::new()).unwrap();
+    let (recorder, broadcaster) = ::events::start(client, "test", "test", metrics);
+    for _ in 0..2 {
+        let node = ObjectRef::node("repeated", "uid");
+        recorder.event(node, EventType::Normal, "Repeated", "the same again".into());
+    }
+    broadcaster.flush(Duration::from_secs(20)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_product_runs_with_the_rights_of_config_rbac_and_needs_every_one_of_them() {
+    let (cluster, client) = cluster_with_roles().await;
+    // A list is the beginning of a watch where the server can, else it needs its own verb.
+    let mut requests = life(&cluster, &client, Wire::ProtobufStreamed, "a").await;
+    requests.extend(life(&cluster, &client, Wire::ProtobufPages, "b").await);
+    let needed: BTreeSet<_> = requests
+        .iter()
+        .filter_map(|seen| Right::needed(&seen.request))
+        .filter(|right| !right.is_everybodys())
+        .collect();
+    let granted: Vec<_> = manifest(ROLES).iter().flat_map(Right::granted).collect();
+    let uncovered: Vec<_> =
+        needed.iter().filter(|right| !granted.iter().any(|own| own.covers(right))).collect();
+    assert!(uncovered.is_empty(), "used through other roles: {uncovered:?}");
+    let unused: Vec<_> =
+        granted.iter().filter(|own| !needed.iter().any(|right| own.covers(right))).collect();
+    assert!(unused.is_empty(), "granted and never used: {unused:?}; needed: {needed:?}");
+}
+
+/// Verb, group, resource with subresource, namespace, name.
+type Attempt = (&'static str, &'static str, &'static str, &'static str, &'static str);
+
+/// What a thief of the identity would try.
+const OUT_OF_REACH: [Attempt; 24] = [
+    ("get", "", "secrets", "kube-system", ""),
+    ("list", "", "secrets", "", ""),
+    ("get", "", "configmaps", "kube-system", ""),
+    ("list", "", "pods", "", ""),
+    ("create", "", "pods", "kube-system", ""),
+    ("create", "", "nodes", "", ""),
+    ("patch", "", "nodes", "", "a"),
+    ("patch", "", "nodes/status", "", "a"),
+    ("update", "", "nodes", "", "a"),
+    ("delete", "", "nodes", "", "a"),
+    ("delete", "", "events", "default", ""),
+    ("list", "", "events", "default", ""),
+    ("create", "", "serviceaccounts", "default", ""),
+    ("delete", "", "serviceaccounts", "kube-system", "node-controller"),
+    ("list", "", "serviceaccounts", "kube-system", ""),
+    ("create", "", "serviceaccounts/token", "kube-system", "clusterrole-aggregation-controller"),
+    ("create", "", "serviceaccounts/token", "kube-system", ""),
+    ("update", "coordination.k8s.io", "leases", "kube-system", "kube-controller-manager"),
+    ("get", "coordination.k8s.io", "leases", "kube-system", "kube-scheduler"),
+    ("delete", "coordination.k8s.io", "leases", "kube-system", "infra-controller-manager"),
+    ("create", "coordination.k8s.io", "leases", "default", ""),
+    ("impersonate", "", "users", "", ""),
+    ("bind", "rbac.authorization.k8s.io", "clusterroles", "", ""),
+    ("escalate", "rbac.authorization.k8s.io", "clusterroles", "", ""),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_identity_of_config_rbac_may_do_nothing_else() {
+    let (_cluster, client) = cluster_with_roles().await;
+    let leases =
+        ("get", "coordination.k8s.io", "leases", "kube-system", "infra-controller-manager");
+    assert!(may(&client, leases).await, "the bindings are in effect");
+    for attempt in OUT_OF_REACH {
+        assert!(!may(&client, attempt).await, "{attempt:?}");
+    }
+}
+
+async fn may(client: &Client, (verb, group, resource, namespace, name): Attempt) -> bool {
+    let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let (resource, subresource) = match resource.split_once('/') {
+        Some((resource, sub)) => (resource, some(sub)),
+        None => (resource, None),
+    };
+    let attributes = ResourceAttributes {
+        verb: some(verb),
+        group: some(group),
+        resource: some(resource),
+        subresource,
+        namespace: some(namespace),
+        name: some(name),
+        ..ResourceAttributes::default()
+    };
+    let spec = SubjectAccessReviewSpec {
+        user: some(USER),
+        groups: Some(GROUPS.map(ToOwned::to_owned).to_vec()),
+        resource_attributes: Some(attributes),
+        ..SubjectAccessReviewSpec::default()
+    };
+    let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+    let reviews = Api::<SubjectAccessReview>::all(client.clone());
+    let answer = reviews.create(&PostParams::default(), &review).await.unwrap();
+    answer.status.unwrap().allowed
+}

@@ -1,0 +1,122 @@
+//! `deploy/static-pod`: the API server takes it, the product takes its arguments, and its probes ask
+//! where the product answers.
+
+use std::path::Path;
+
+use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use tests::{Manager, cluster, poll};
+
+use crate::files::{dry_run, manifest};
+
+const FILE: &str = "deploy/static-pod/infra-controller-manager.yaml";
+/// What a test decides by itself: where the files of this machine and a free port are.
+const OF_THE_TEST: [&str; 3] = ["kubeconfig", "bind-address", "secure-port"];
+
+fn pod() -> Pod {
+    let [object] = &manifest(FILE)[..] else { panic!("{FILE} holds one object") };
+    serde_json::from_value(object.clone()).unwrap()
+}
+
+fn container() -> Container {
+    let [container] = &pod().spec.unwrap().containers[..] else { panic!("one container") };
+    container.clone()
+}
+
+fn arguments() -> Vec<String> {
+    let command = container().command.unwrap();
+    assert_eq!(command[0], "infra-controller-manager");
+    command[1..].to_vec()
+}
+
+/// The value of a flag, which has to be there.
+fn flag(name: &str) -> String {
+    let start = format!("--{name}=");
+    let arguments = arguments();
+    let value = arguments.iter().find_map(|argument| argument.strip_prefix(&start));
+    value.unwrap_or_else(|| panic!("--{name} is not in {arguments:?}")).to_owned()
+}
+
+/// Startup, liveness, readiness.
+fn probes() -> [HTTPGetAction; 3] {
+    let container = container();
+    [container.startup_probe, container.liveness_probe, container.readiness_probe]
+        .map(|probe| probe.unwrap().http_get.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_api_server_takes_the_static_pod_and_refuses_a_misspelt_one() {
+    let cluster = cluster().await;
+    let client = cluster.client().await;
+    let mut object = manifest(FILE).remove(0);
+    let pod = dry_run(&client, &object).await.unwrap();
+    assert_eq!(pod.metadata.namespace.as_deref(), Some("kube-system"));
+    object["spec"]["containers"][0]["livenesProbe"] = serde_json::json!({});
+    let error = dry_run(&client, &object).await.unwrap_err().to_string();
+    assert!(error.contains("livenesProbe"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_product_runs_with_the_arguments_of_the_static_pod_and_its_probes_pass() {
+    let cluster = cluster().await;
+    let arguments = arguments().into_iter().filter(|argument| {
+        !OF_THE_TEST.iter().any(|name| argument.starts_with(&format!("--{name}=")))
+    });
+    let manager = Manager::with_kubeconfig(&cluster.manager_kubeconfig()).args(arguments).start();
+    for probe in probes() {
+        let path = probe.path.unwrap();
+        poll(&format!("{path} is 200"), async || {
+            manager.get(&path).await.ok().filter(|(status, _)| *status == 200)
+        })
+        .await;
+    }
+    manager.line("Controller starting...").await;
+    for line in manager.lines() {
+        assert!(!line.contains("without effect") && !line.contains("not enforced"), "{line}");
+    }
+    manager.terminate();
+    assert!(manager.exit(tests::PATIENCE).await.success());
+}
+
+#[test]
+fn the_probes_ask_at_the_address_and_port_of_the_flags() {
+    let ports = container().ports.unwrap();
+    for probe in probes() {
+        assert_eq!(probe.scheme.as_deref(), Some("HTTPS"));
+        assert_eq!(probe.host, Some(flag("bind-address")));
+        let IntOrString::String(name) = &probe.port else { panic!("a port by name") };
+        let port = ports.iter().find(|port| port.name.as_ref() == Some(name)).unwrap();
+        assert_eq!(port.container_port.to_string(), flag("secure-port"));
+    }
+    let [startup, liveness, readiness] = probes().map(|probe| probe.path.unwrap());
+    assert_eq!([&*startup, &liveness, &readiness], ["/livez", "/livez", "/readyz"]);
+}
+
+#[test]
+fn the_kubeconfig_lies_in_a_read_only_mount_and_nothing_else_is_mounted() {
+    let [mount] = &container().volume_mounts.unwrap()[..] else { panic!("one mount") };
+    assert_eq!(mount.read_only, Some(true));
+    let kubeconfig = flag("kubeconfig");
+    assert_eq!(Path::new(&kubeconfig).parent(), Some(Path::new(&mount.mount_path)));
+    let [volume] = &pod().spec.unwrap().volumes.unwrap()[..] else { panic!("one volume") };
+    assert_eq!(volume.name, mount.name);
+    let source = volume.host_path.clone().unwrap();
+    // A mounted file would stay the old one when it is replaced.
+    assert_eq!(
+        (source.path, source.type_.as_deref()),
+        (mount.mount_path.clone(), Some("Directory"))
+    );
+}
+
+#[test]
+fn the_container_runs_without_root_and_the_grace_is_longer_than_the_shutdown() {
+    let spec = pod().spec.unwrap();
+    let context = spec.security_context.unwrap();
+    assert_eq!(context.run_as_non_root, Some(true));
+    let container = container().security_context.unwrap();
+    assert_eq!(container.allow_privilege_escalation, Some(false));
+    assert_eq!(container.read_only_root_filesystem, Some(true));
+    assert_eq!(container.capabilities.unwrap().drop.unwrap(), ["ALL"]);
+    // 10 s for the controllers, 10 s for the release of the lease, 2 s each for events and serving.
+    assert!(spec.termination_grace_period_seconds.unwrap() >= 24);
+}
