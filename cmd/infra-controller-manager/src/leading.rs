@@ -60,16 +60,15 @@ fn predecessor_check(clients: &Clients, runners: Vec<Arc<dyn Runner>>) -> Result
     }))
 }
 
-/// Waits until this process leads; says whether it took over from a leader that may have died
-/// with writes under way.
-pub(crate) async fn acquired(elector: &Elector) -> Result<bool> {
+/// Waits until this process leads.
+pub(crate) async fn acquired(elector: &Elector) -> Result<()> {
     let mut leadership = elector.leadership();
     let state = leadership
         .wait_for(|state| !matches!(state, Leadership::Standby { .. }))
         .await
         .map(|state| state.clone());
     match state {
-        Ok(Leadership::Leading { inherited }) => Ok(inherited),
+        Ok(Leadership::Leading) => Ok(()),
         Ok(Leadership::Lost { reason }) => Err(Fatal::LeadershipLost(reason).into()),
         Ok(Leadership::Standby { .. }) | Err(_) => bail!("the election thread ended"),
     }

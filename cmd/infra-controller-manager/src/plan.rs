@@ -13,6 +13,10 @@ use crate::build;
 use crate::controllers::ALL;
 use crate::flags::{event_rate, release_on_exit, reported_version, work_rate};
 
+/// Longest wait for the answer of a controller's write; the fence shortens it as the lease runs
+/// out (rule:writes-end-with-their-timeout).
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Everything that the command line decides.
 pub struct Plan {
     /// What to run once leading.
@@ -42,7 +46,7 @@ pub struct Plan {
     /// `--controller-shutdown-timeout`.
     pub shutdown_timeout: Duration,
     /// Bounds one write of a controller.
-    pub patch_timeout: Duration,
+    pub write_timeout: Duration,
 }
 
 /// The names that `--controllers` may use.
@@ -89,7 +93,7 @@ impl Plan {
             controllers: planned,
             idle,
             warnings,
-            patch_timeout: patch_timeout(election.as_ref()),
+            write_timeout: WRITE_TIMEOUT,
             election,
             release_on_exit: release_on_exit(values),
             client: client_options(values, &version),
@@ -135,15 +139,6 @@ fn configure(
         }
     }
     planned
-}
-
-/// The time that is certain to lie between a leader's last renewal and the next leader's first
-/// write, at most 5 s (`node-ipam.md` 1.2).
-fn patch_timeout(election: Option<&ElectionConfig>) -> Duration {
-    const LONGEST: Duration = Duration::from_secs(5);
-    election.map_or(LONGEST, |election| {
-        election.lease_duration.saturating_sub(election.renew_deadline).min(LONGEST)
-    })
 }
 
 fn client_options(values: &Values, version: &str) -> ClientOptions {

@@ -72,7 +72,7 @@ pub async fn run(mut plan: Plan) -> Result<()> {
         event_metrics: events.metrics.clone(),
         start_interval: plan.start_interval,
         shutdown_timeout: plan.shutdown_timeout,
-        write_timeout: plan.patch_timeout,
+        write_timeout: plan.write_timeout,
     };
     let draining = Arc::new(AtomicBool::new(false));
     let stopping = draining.clone();
@@ -139,22 +139,12 @@ async fn led(
     shutdown: &CancellationToken,
     draining: &AtomicBool,
 ) -> Result<()> {
-    let inherited = tokio::select! {
-        inherited = leading::acquired(&elector) => inherited?,
+    tokio::select! {
+        acquired = leading::acquired(&elector) => acquired?,
         () = shutdown.cancelled() => {
             draining.store(true, Ordering::Relaxed);
             // The lease may have been won at this very moment; nothing was written under it.
             return give_back(Ended::Clean, elector, plan.release_on_exit).await;
-        }
-    };
-    if inherited {
-        // The dead leader's last write may still be on its way to the server; the controllers'
-        // first list must come after it (node-ipam.md 5.4).
-        info!(pause = ?plan.patch_timeout, "Taking over from a leader that did not release its lease");
-        tokio::select! {
-            () = tokio::time::sleep(plan.patch_timeout) => {}
-            lost = leading::lost(&elector) => return Err(Fatal::LeadershipLost(lost).into()),
-            () = shutdown.cancelled() => {}
         }
     }
     let host = Host::start(options, plan.controllers)?;

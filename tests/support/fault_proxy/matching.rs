@@ -97,6 +97,8 @@ impl Match {
         Self::method(Method::GET)
             .path("/api/v1/nodes")
             .and(|request| !request.is_watch() || request.is_watch_list())
+            // A candidate's question whether the cluster had a leader before is not of the cache.
+            .and(|request| !request.user_agent().ends_with("/leader-election"))
     }
 
     /// Watches of Nodes, with or without the objects there are.

@@ -60,9 +60,8 @@ pub(crate) struct Candidate<S> {
     store: S,
     shared: Shared,
     observed: Observed,
-    /// A write of ours was sent and may have made us the holder; whether it took over an
-    /// expired record. `None` when we are certainly not the holder.
-    claim: Option<bool>,
+    /// A write of ours was sent and may have made us the holder.
+    may_hold: bool,
     /// The Lease after our last write, while its version is not in doubt.
     lease: Option<Lease>,
     /// `metadata.uid` of the Lease last written, for events.
@@ -86,7 +85,7 @@ impl<S: LeaseStore> Candidate<S> {
             store,
             shared,
             observed: Observed::default(),
-            claim: None,
+            may_hold: false,
             lease: None,
             uid: None,
             reported: None,
@@ -115,14 +114,14 @@ impl<S: LeaseStore> Candidate<S> {
 
     /// Never returns: a candidate that lost waits for the end of the process.
     async fn campaign(&mut self) {
-        let (first, inherited) = self.acquire().await;
-        self.enter(&first, inherited);
+        let first = self.acquire().await;
+        self.enter(&first);
         let reason = self.hold(first).await;
         self.lose(reason);
         pending::<()>().await;
     }
 
-    async fn acquire(&mut self) -> (Moment, bool) {
+    async fn acquire(&mut self) -> Moment {
         info!(identity = self.config.identity, "Attempting to acquire leader lease...");
         loop {
             match self.try_acquire().await {
@@ -145,25 +144,22 @@ impl<S: LeaseStore> Candidate<S> {
         }
     }
 
-    async fn try_acquire(&mut self) -> Result<Option<(Moment, bool)>, StoreError> {
+    async fn try_acquire(&mut self) -> Result<Option<Moment>, StoreError> {
         let deadline = Instant::now() + self.config.renew_deadline;
         let current = self.read(deadline).await?;
         let (me, fallback) = (&self.config.identity, self.config.lease_duration);
-        let inherited = match self.observed.standing(me, Instant::now(), fallback) {
+        match self.observed.standing(me, Instant::now(), fallback) {
             Standing::Held { holder } => {
-                self.claim = None;
+                self.may_hold = false;
                 self.follow(holder);
                 return Ok(None);
             }
             Standing::Absent if self.may_have_predecessor(deadline).await => return Ok(None),
-            Standing::Absent | Standing::Free => false,
-            Standing::Expired { .. } => true,
-            // The answer of our own write was lost; what it took over is what counts.
-            Standing::Ours => self.claim.unwrap_or(true),
-        };
-        self.claim = Some(inherited);
-        let start = self.write(current, deadline).await?;
-        Ok(Some((start, inherited)))
+            // Ours: the answer of our own write was lost.
+            Standing::Absent | Standing::Free | Standing::Expired | Standing::Ours => {}
+        }
+        self.may_hold = true;
+        self.write(current, deadline).await.map(Some)
     }
 
     /// Renews until that is no longer possible; returns why.

@@ -12,11 +12,7 @@ pub enum Leadership {
         holder: Option<String>,
     },
     /// This process leads.
-    Leading {
-        /// The lease was taken from a holder that let it expire without releasing it. Writes of
-        /// that holder may still be under way.
-        inherited: bool,
-    },
+    Leading,
     /// The lease is lost; the fence is closed and the process must exit 1 within a second.
     Lost {
         /// Why, for the log.

@@ -115,10 +115,7 @@ pub(crate) enum Standing {
     /// We hold it: our own write succeeded although its answer was lost.
     Ours,
     /// Another holder let it run out without releasing it.
-    Expired {
-        /// The silent holder.
-        holder: String,
-    },
+    Expired,
     /// Another holder renewed it lately.
     Held {
         /// The living holder.
@@ -156,7 +153,7 @@ impl Observed {
         let expired = self.expiry(fallback).is_some_and(|expiry| now >= expiry);
         match self.last.as_ref().map(|(record, _)| record.holder.clone()) {
             Some(holder) if holder == me => Standing::Ours,
-            Some(holder) if !holder.is_empty() && expired => Standing::Expired { holder },
+            Some(holder) if !holder.is_empty() && expired => Standing::Expired,
             Some(holder) if !holder.is_empty() => Standing::Held { holder },
             _ if self.absent_since.is_some() && !expired => Standing::Absent,
             _ => Standing::Free,

@@ -48,7 +48,7 @@ pub struct Context {
 pub struct Settings {
     /// `--kube-api-qps` and `--kube-api-burst`: the rate of [`Context::client`].
     pub work_rate: (f64, u32),
-    /// How long a write may take before it is given up.
+    /// How long a write may take before it is given up; the fence shortens it as the lease ends.
     pub write_timeout: Duration,
 }
 

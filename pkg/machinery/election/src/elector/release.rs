@@ -18,7 +18,7 @@ use crate::store::{LeaseStore, StoreError};
 impl<S: LeaseStore> Candidate<S> {
     /// Gives the lease back if we hold it or may hold it, trying for `renew_deadline`.
     pub(super) async fn release(&mut self) -> Released {
-        if self.claim.is_none() {
+        if !self.may_hold {
             return Released::NotHeld;
         }
         self.withdraw();
@@ -79,7 +79,7 @@ impl<S: LeaseStore> Candidate<S> {
     /// Stops without giving the lease back, for a process that cannot be sure that its last
     /// write is settled (rule:lease-released-after-the-last-write).
     pub(super) fn abandon(&mut self) {
-        if self.claim.is_none() {
+        if !self.may_hold {
             return;
         }
         self.withdraw();
@@ -95,7 +95,7 @@ impl<S: LeaseStore> Candidate<S> {
         // After the fence: until it is closed, a stuck process must still be ended in time.
         self.shared.term.end();
         self.shared.metrics.master.set(0);
-        if matches!(*self.shared.status.borrow(), Leadership::Leading { .. }) {
+        if matches!(*self.shared.status.borrow(), Leadership::Leading) {
             self.announce("stopped leading");
         }
         self.shared.status.send_replace(Leadership::Standby { holder: None });

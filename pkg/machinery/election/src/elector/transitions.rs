@@ -78,11 +78,11 @@ impl<S: LeaseStore> Candidate<S> {
     }
 
     /// We lead from now on.
-    pub(super) fn enter(&mut self, first: &Moment, inherited: bool) {
+    pub(super) fn enter(&mut self, first: &Moment) {
         self.renewed(first);
         self.shared.metrics.master.set(1);
-        self.shared.status.send_replace(Leadership::Leading { inherited });
-        info!(identity = self.config.identity, inherited, "Successfully acquired lease");
+        self.shared.status.send_replace(Leadership::Leading);
+        info!(identity = self.config.identity, "Successfully acquired lease");
         self.announce("became leader");
     }
 
@@ -97,7 +97,7 @@ impl<S: LeaseStore> Candidate<S> {
     pub(super) fn lose(&mut self, reason: String) {
         self.shared.fence.close();
         self.shared.term.lose(EXIT_GRACE);
-        self.claim = None;
+        self.may_hold = false;
         self.shared.metrics.master.set(0);
         error!(err = reason, "Failed to renew lease");
         error!("leaderelection lost");

@@ -101,7 +101,7 @@ async fn a_lease_is_free_ours_held_or_expired() {
         ("our own identity", Some(held_by("me", 1)), 0, Standing::Ours),
         ("our own, long silent", Some(held_by("me", 1)), 99, Standing::Ours),
         ("just before expiry", Some(held_by("you", 1)), 3, Standing::Held { holder: "you".into() }),
-        ("at expiry", Some(held_by("you", 1)), 4, Standing::Expired { holder: "you".into() }),
+        ("at expiry", Some(held_by("you", 1)), 4, Standing::Expired),
     ];
     for (case, record, age, wanted) in rows {
         let mut observed = Observed::default();
@@ -117,7 +117,7 @@ async fn a_record_without_a_usable_duration_lives_as_long_as_our_own_lease() {
         let mut observed = Observed::default();
         observed.note(Some(LeaseRecord { lease_seconds: seconds, ..held_by("you", 1) }), now);
         let held = Standing::Held { holder: "you".into() };
-        let expired = Standing::Expired { holder: "you".into() };
+        let expired = Standing::Expired;
         assert_eq!(observed.standing("me", now + secs(14), FALLBACK), held);
         assert_eq!(observed.standing("me", now + secs(15), FALLBACK), expired);
     }
@@ -137,7 +137,7 @@ async fn only_a_change_of_the_record_renews_it_whatever_its_timestamps_say() {
         let now = start + secs(second);
         observed.note(Some(record), now);
         let standing = observed.standing("me", now, FALLBACK);
-        assert_eq!(matches!(standing, Standing::Expired { .. }), expired, "at {second}s");
+        assert_eq!(matches!(standing, Standing::Expired), expired, "at {second}s");
     }
 }
 
@@ -150,7 +150,7 @@ async fn a_deleted_lease_stays_its_holders_who_may_have_renewed_it_until_it_was_
     observed.note(None, now + secs(5));
     let held = Standing::Held { holder: "you".into() };
     assert_eq!(observed.standing("me", now + secs(17), FALLBACK), held);
-    let expired = Standing::Expired { holder: "you".into() };
+    let expired = Standing::Expired;
     assert_eq!(observed.standing("me", now + secs(18), FALLBACK), expired);
     observed.note(Some(held_by("you", 1)), now + secs(20));
     assert_eq!(observed.standing("me", now + secs(23), FALLBACK), held, "created again");

@@ -112,7 +112,7 @@ async fn an_elector_leads_renews_and_releases_with_get_post_and_put_only() {
     let (elector, fence) = start(config(), address).await;
     let elector = elector.unwrap();
     let mut status = elector.leadership();
-    let leads = status.wait_for(|s| *s == Leadership::Leading { inherited: false });
+    let leads = status.wait_for(|s| *s == Leadership::Leading);
     tokio::time::timeout(PATIENCE, leads).await.unwrap().unwrap();
     assert!(fence.check().is_ok());
     assert_eq!(elector.health_check()(), Ok(()));

@@ -35,7 +35,7 @@ async fn a_released_lease_has_no_holder_and_the_next_candidate_leads_at_its_next
     assert_eq!(*a.status.borrow(), Leadership::Standby { holder: None });
     assert_eq!(a.told(), ["a became leader", "a stopped leading"]);
     let start = Instant::now();
-    assert_eq!(b.leads().await, Leadership::Leading { inherited: false });
+    assert_eq!(b.leads().await, Leadership::Leading);
     assert!(start.elapsed() <= 500 * MS);
     assert_eq!(server.record().transitions, 1);
 }
@@ -121,7 +121,7 @@ async fn an_abandoned_lease_is_fenced_and_left_to_expire() {
     assert!(a.fence.check().is_err());
     let mut b = Running::start("b", server.store(well));
     let start = Instant::now();
-    assert_eq!(b.leads().await, Leadership::Leading { inherited: true });
+    assert_eq!(b.leads().await, Leadership::Leading);
     assert!(start.elapsed() >= 4_000 * MS);
 }
 

@@ -41,7 +41,7 @@ fn candidate(identity: &str, server: &Server, seed: u64) -> Running {
 async fn referee(mut status: watch::Receiver<Leadership>, leaders: Arc<AtomicUsize>) -> u32 {
     let (mut leading, mut terms) = (false, 0);
     loop {
-        let now = matches!(*status.borrow_and_update(), Leadership::Leading { .. });
+        let now = matches!(*status.borrow_and_update(), Leadership::Leading);
         if now && !leading {
             assert_eq!(leaders.fetch_add(1, Ordering::Relaxed), 0, "two candidates lead");
             terms += 1;
