@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use client::ClientOptions;
 use election::ElectionConfig;
+use informer::Format;
 use manager::{Activity, Hosted};
 use pflag::controllers::{self, Known, Selection};
 use pflag::{Problem, Spec, Values};
@@ -35,6 +36,8 @@ pub struct Plan {
     pub client: ClientOptions,
     /// What to serve, and where; `None` with `--secure-port=0`.
     pub serving: Option<ListenerOptions>,
+    /// `--kube-api-content-type`.
+    pub format: Format,
     /// `--use-service-account-credentials`.
     pub service_accounts: bool,
     /// For each controller's client.
@@ -99,6 +102,10 @@ impl Plan {
             client: client_options(values, &version),
             version,
             serving: serving_options(values),
+            format: match values.string("kube-api-content-type") {
+                "application/json" => Format::Json,
+                _ => Format::Protobuf,
+            },
             service_accounts: values.bool("use-service-account-credentials"),
             work_rate: work_rate(values),
             event_rate: event_rate(values),

@@ -65,6 +65,7 @@ pub async fn run(mut plan: Plan) -> Result<()> {
         fence: fence.clone(),
         product: build::PRODUCT,
         identity,
+        format: plan.format,
         service_accounts: plan.service_accounts,
         work_rate: plan.work_rate,
         throttle_metrics: events.throttle_metrics.clone(),

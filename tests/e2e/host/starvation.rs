@@ -122,8 +122,8 @@ impl Load {
             .unwrap();
         let (queue, nodes) = {
             let _inside = runtime.enter();
-            let metrics = InformerMetrics::new(registry).unwrap();
-            let nodes = Informer::new(clients.build(profile(None)).unwrap(), metrics);
+            let metrics = InformerMetrics::new(registry, "test").unwrap();
+            let nodes = Informer::of_all(clients.build(profile(None)).unwrap(), &metrics);
             (queue_of_items(clients, registry), nodes)
         };
         let load = Self {
@@ -151,14 +151,17 @@ impl Load {
 
     async fn block_a_handler(&self) {
         let (on, blocked) = (Arc::clone(&self.on), Arc::clone(&self.blocked));
-        self.nodes.subscribe(move |_| {
+        let told = self.nodes.subscribe(move |_| {
             blocked.store(true, Ordering::SeqCst);
             while on.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
         let nodes = self.nodes.clone();
-        self.runtime().spawn(async move { nodes.run(CancellationToken::new()).await });
+        self.runtime().spawn(async move {
+            let _told = told;
+            nodes.run(CancellationToken::new()).await;
+        });
         until(|| self.blocked.load(Ordering::SeqCst)).await;
     }
 

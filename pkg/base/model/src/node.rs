@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::protobuf::{Fields, Malformed, Meta};
 use crate::read::{presence, resource_version, shared_text};
-use crate::{Cached, FromProtobuf};
+use crate::{Cached, Decoding, FromProtobuf, Kind, Resource, StaticKind};
 
 /// One Node, about 0.4 KB with its map entry.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -26,12 +26,8 @@ pub struct Node {
 }
 
 impl Cached for Node {
-    const KIND: &'static str = "Node";
-    const GROUP: &'static str = "";
-    const VERSION: &'static str = "v1";
-    const RESOURCE: &'static str = "nodes";
-    const PATH: &'static str = "/api/v1/nodes";
-
+    // One that cannot be read may hold a block.
+    const DECODING: Decoding = Decoding::Strict;
     const FROM_PROTOBUF: Option<FromProtobuf<Self>> = Some(from_protobuf);
 
     fn key(&self) -> &Arc<str> {
@@ -45,6 +41,10 @@ impl Cached for Node {
     fn resource_version(&self) -> u64 {
         self.resource_version
     }
+}
+
+impl StaticKind for Node {
+    const KIND: Kind = Kind::BuiltIn(Resource::cluster("", "v1", "Node", "nodes"));
 }
 
 #[derive(Deserialize)]

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-/// The bytes are no message of the expected kind.
+/// The bytes are not a message of the expected kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed protobuf: {0}")]
 pub struct Malformed(pub &'static str);
@@ -131,7 +131,7 @@ impl Meta {
     /// Reads an `ObjectMeta` (`k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto`).
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not an `ObjectMeta`.
     pub fn read(message: &[u8]) -> Result<Self, Malformed> {
         let mut meta = Self::default();
         for field in Fields::of(message) {

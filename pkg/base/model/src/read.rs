@@ -48,6 +48,14 @@ pub fn resource_version<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Er
     from.deserialize_str(Version)
 }
 
+/// Key of an object: `namespace/name`, or the name of one without a namespace.
+pub fn object_key(namespace: Option<&str>, name: Arc<str>) -> Arc<str> {
+    match namespace {
+        Some(namespace) if !namespace.is_empty() => format!("{namespace}/{name}").into(),
+        _ => name,
+    }
+}
+
 /// True when the field is there and not null, whatever it holds.
 pub(crate) fn presence<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     Ok(Option::<IgnoredAny>::deserialize(from)?.is_some())

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use informer::{Delta, Informer};
+use informer::{Delta, Informer, Subscription};
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
 use model::Node;
 use parking_lot::Mutex;
@@ -118,7 +118,7 @@ impl Allocation {
             metrics,
             stop: context.stop.clone(),
         });
-        watch(&nodes, &reconciler);
+        let _watching = watch(&nodes, &reconciler);
         if self.options.service_ranges.is_empty() {
             info!("No --service-cluster-ip-range is given: nothing is kept out of the pools");
         }
@@ -165,7 +165,7 @@ async fn moment_of(stop: CancellationToken) -> Result<Instant, Failure> {
 
 /// Feeds the allocator from the watch, in the order of the watch. What the cluster says is taken in
 /// here and not by the workers, so no worker acts on a claim that an event has already ended.
-pub(crate) fn watch(nodes: &Informer<Node>, reconciler: &Arc<Reconciler>) {
+pub(crate) fn watch(nodes: &Informer<Node>, reconciler: &Arc<Reconciler>) -> Subscription<Node> {
     let reconciler = Arc::downgrade(reconciler);
     nodes.subscribe(move |delta| {
         let Some(reconciler) = reconciler.upgrade() else { return };
@@ -189,7 +189,7 @@ pub(crate) fn watch(nodes: &Informer<Node>, reconciler: &Arc<Reconciler>) {
             }
         };
         reconciler.carry_out(effects);
-    });
+    })
 }
 
 /// Compares claims and cache.

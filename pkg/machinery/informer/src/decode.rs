@@ -1,21 +1,38 @@
 //! The encodings of lists and watches, and what comes out of them whatever the encoding.
 //!
-//! A type that the API server has protobuf of is asked for in it, JSON otherwise; the answer says
-//! which it is, so a proxy or an old server that answers in JSON is understood as well.
+//! A type that the API server has protobuf of is asked for in it, unless the settings say JSON;
+//! the answer says which it is, so a proxy or an old server that answers in JSON is understood as
+//! well.
 
 mod json;
 mod protobuf;
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use model::Cached;
+use model::{Cached, View};
 
 use crate::fault::Fault;
+use crate::unreadable::Unreadable;
 
 const JSON: &str = "application/json";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json;q=0.9";
 const PROTOBUF_STREAM: &str =
     "application/vnd.kubernetes.protobuf;stream=watch,application/json;q=0.9";
+
+const METADATA_PAGE: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;q=0.9";
+const METADATA_STREAM: &str =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.9";
+
+/// What an informer asks for (`--kube-api-content-type`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Protobuf of the types that have it.
+    #[default]
+    Protobuf,
+    /// JSON only.
+    Json,
+}
 
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,18 +53,25 @@ impl Encoding {
 }
 
 /// Values of the `Accept` header for lists and watches of a type.
+#[derive(Clone, Copy)]
 pub(crate) struct Accept {
     pub(crate) page: &'static str,
     pub(crate) stream: &'static str,
 }
 
 impl Accept {
-    pub(crate) fn of<T: Cached>() -> Self {
-        match T::FROM_PROTOBUF {
-            Some(_) => Self { page: PROTOBUF, stream: PROTOBUF_STREAM },
-            None => Self { page: JSON, stream: JSON },
+    pub(crate) fn of<T: Cached>(format: Format) -> Self {
+        match (T::VIEW, T::FROM_PROTOBUF, format) {
+            (View::Metadata, ..) => Self::METADATA,
+            (View::Object, Some(_), Format::Protobuf) => {
+                Self { page: PROTOBUF, stream: PROTOBUF_STREAM }
+            }
+            (View::Object, ..) => Self { page: JSON, stream: JSON },
         }
     }
+
+    /// Metadata of objects of any kind.
+    pub(crate) const METADATA: Self = Self { page: METADATA_PAGE, stream: METADATA_STREAM };
 }
 
 /// One message of a watch.
@@ -57,6 +81,10 @@ pub(crate) enum Event<T> {
     Modified(T),
     Deleted(T),
     Bookmark(Bookmark),
+    /// An object of a tolerant collection was added or changed and cannot be read.
+    Unreadable(Unreadable),
+    /// The same of one that was deleted.
+    UnreadableDeleted(Unreadable),
     Error(Status),
 }
 
@@ -83,6 +111,8 @@ pub(crate) struct Page<T> {
     /// Token of the next page, if there is one.
     pub(crate) next: Option<String>,
     pub(crate) items: Vec<T>,
+    /// Objects of a tolerant collection that cannot be read.
+    pub(crate) unreadable: Vec<Unreadable>,
 }
 
 /// Reads one message of a watch.
@@ -101,6 +131,14 @@ pub(crate) fn page<T: Cached>(encoding: Encoding, body: &[u8]) -> Result<Page<T>
     }
 }
 
+/// Reads the version of a list whose objects do not matter.
+pub(crate) fn list_version(encoding: Encoding, body: &[u8]) -> Result<u64, Fault> {
+    match encoding {
+        Encoding::Json => json::list_version(body),
+        Encoding::Protobuf => protobuf::list_version(body),
+    }
+}
+
 /// Reads the body of a failed request; a proxy on the way may have written anything.
 pub(crate) fn status(encoding: Encoding, body: &[u8]) -> Status {
     let read = match encoding {
@@ -112,3 +150,6 @@ pub(crate) fn status(encoding: Encoding, body: &[u8]) -> Status {
         Status { message: text.chars().take(200).collect(), ..Status::default() }
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::decode::Encoding;
+
 /// A failed list or watch.
 #[derive(Debug, Error)]
 pub(crate) enum Fault {
@@ -20,9 +22,11 @@ pub(crate) enum Fault {
     #[error("cannot list or watch: the API server answers {code} {reason}: {message}")]
     Status { code: u16, reason: String, message: String, retry_after: Duration },
     #[error("cannot read {object}: {cause}; the whole collection is listed again until it can be")]
-    Undecodable { object: String, cause: Box<dyn Error + Send + Sync> },
+    Undecodable { object: String, encoding: Encoding, cause: Box<dyn Error + Send + Sync> },
     #[error("cannot take a message of more than {0} bytes")]
     MessageTooLong(usize),
+    #[error("cannot take a page of a list of more than {0} bytes")]
+    PageTooLong(usize),
     /// A streamed list broke off before its last bookmark.
     #[error("cannot complete the list: the stream ended early")]
     Incomplete,
@@ -31,7 +35,7 @@ pub(crate) enum Fault {
     /// Applied, it would look like the deletion of everything created since.
     #[error(
         "cannot apply the list: it is as old as resource version {listed} and {known} has been \
-         seen before; if etcd was restored from a backup, restart this process"
+         seen before; if etcd was restored from a backup, it is believed after three lists"
     )]
     Past { listed: u64, known: u64 },
 }
@@ -43,6 +47,16 @@ impl Fault {
             || matches!(self, Self::Status { reason, .. } if reason == "Expired" || reason == "Gone")
     }
 
+    /// The server does not know the collection.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, Self::Status { code: 404, .. })
+    }
+
+    /// Another encoding may say what this one could not.
+    pub(crate) fn is_unreadable_protobuf(&self) -> bool {
+        matches!(self, Self::Undecodable { encoding: Encoding::Protobuf, .. })
+    }
+
     pub(crate) fn is_throttled(&self) -> bool {
         matches!(self, Self::Status { code: 429, .. })
     }
@@ -51,9 +65,13 @@ impl Fault {
     pub(crate) fn is_outage(&self) -> bool {
         match self {
             Self::Transport(_) | Self::Silent(_) => true,
-            Self::Status { code, .. } => *code == 429 || (*code >= 500 && !self.is_expired()),
-            _ => false,
+            _ => self.is_throttled() || self.is_server_error(),
         }
+    }
+
+    /// The server answers, and is in trouble.
+    pub(crate) fn is_server_error(&self) -> bool {
+        matches!(self, Self::Status { code: 500.., .. }) && !self.is_expired()
     }
 
     /// How long the server asked us to stay away.
@@ -75,6 +93,7 @@ impl Fault {
             Self::Status { code: 500.., .. } => "server_error",
             Self::Status { .. } => "refused",
             Self::Undecodable { .. } | Self::MessageTooLong(_) => "undecodable",
+            Self::PageTooLong(_) => "page_too_long",
             Self::Incomplete => "incomplete",
             Self::ShortWatch => "short_watch",
             Self::Past { .. } => "past",

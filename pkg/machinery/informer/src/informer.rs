@@ -1,47 +1,44 @@
-//! [`Informer`]: the handle that controllers hold, and what it shares with its loop.
+//! [`Informer`]: the handle that controllers hold.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kube::Client;
-use model::Cached;
-use tokio::sync::watch;
+use model::{Cached, Metadata, OwnWrite, Resource, StaticKind};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::Delta;
-use crate::metrics::{Counters, InformerMetrics, Probe, Sample};
-use crate::reflector::Reflector;
-use crate::store::Store;
+use crate::changes::{Changes, Waiting};
+use crate::decode::Format;
+use crate::metrics::InformerMetrics;
+use crate::shared::Shared;
+use crate::source::{Server, Source};
+use crate::subscription::Subscription;
+use crate::{Delta, Session, presence};
 
-/// How often a wait for the first list is logged (`host.md` 11).
+/// How often a wait for the first list is logged.
 const STILL_WAITING: Duration = Duration::from_secs(10);
 
-/// A shared copy of all objects of one type; clones share it. See the crate for its promises.
+/// A shared copy of all objects of one source; clones share it. See the crate for its promises.
 pub struct Informer<T: Cached> {
     shared: Arc<Shared<T>>,
+    session: Session,
+    /// Lists begun before are too old for this user.
+    since: Option<Instant>,
+    keep: Option<Arc<dyn Send + Sync>>,
 }
 
 impl<T: Cached> Clone for Informer<T> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self {
+            shared: Arc::clone(&self.shared),
+            session: self.session.clone(),
+            since: self.since,
+            keep: self.keep.clone(),
+        }
     }
-}
-
-/// What the handle and the loop both touch.
-pub(crate) struct Shared<T> {
-    pub(crate) client: Client,
-    pub(crate) metrics: Counters,
-    pub(crate) store: Store<T>,
-    /// The newest version that any applied list, event or bookmark had.
-    version: AtomicU64,
-    synced: watch::Sender<bool>,
-    born: Instant,
-    /// Milliseconds from `born` to the server's last word.
-    last_word: AtomicU64,
 }
 
 impl<T: Cached> Informer<T> {
@@ -49,28 +46,63 @@ impl<T: Cached> Informer<T> {
     ///
     /// Its requests must not wait behind others: a watch that is not answered within 30 s counts
     /// as failed, and the time in a throttle counts too.
-    pub fn new(client: Client, metrics: InformerMetrics) -> Self {
-        let shared = Arc::new(Shared {
-            client,
-            metrics: metrics.of_resource(T::RESOURCE),
-            store: Store::new(),
-            version: AtomicU64::new(0),
-            synced: watch::Sender::new(false),
-            born: Instant::now(),
-            last_word: AtomicU64::new(0),
-        });
-        let probe = Arc::downgrade(&shared);
-        metrics.watch(probe);
-        Self { shared }
+    pub fn new(source: Source, metrics: &InformerMetrics, format: Format) -> Self {
+        let shared = Shared::new(source, metrics, format);
+        Self { shared, session: Session::new(), since: None, keep: None }
     }
 
-    /// Calls the handler for everything in the store, then for every change, in order.
+    /// The same of all objects of a type on the process's own API server.
+    pub fn of_all(client: Client, metrics: &InformerMetrics) -> Self
+    where
+        T: StaticKind,
+    {
+        let source = Source::new(Server::own(client), T::KIND);
+        Self::new(source, metrics, Format::default())
+    }
+
+    /// The same informer for a user of its own, whose session ends when what it was told is void.
+    #[must_use]
+    pub fn in_session(&self, session: Session) -> Self {
+        Self { session, ..self.clone() }
+    }
+
+    /// The same informer for a user who keeps `keep` alive as long as a handle or a subscription of
+    /// its lives.
+    #[must_use]
+    pub fn keeping(&self, keep: Arc<dyn Send + Sync>) -> Self {
+        Self { keep: Some(keep), ..self.clone() }
+    }
+
+    /// The same informer for a user who must not see less than what there is at `since`: it is
+    /// synced when a list that was begun later has been delivered. Has such a list made if need be.
+    #[must_use]
+    pub fn not_older_than(&self, since: Instant) -> Self {
+        self.shared.demand_list(since);
+        Self { since: Some(since), ..self.clone() }
+    }
+
+    /// Calls the handler for everything in the store, then for every change, in order, until the
+    /// subscription is dropped.
     ///
-    /// The handler runs in the informer's task while it delivers: it must return at once and not
-    /// panic. It may call [`Informer::get`] and [`Informer::len`]; [`Informer::subscribe`] and
-    /// [`Informer::frozen`] would wait for itself.
-    pub fn subscribe(&self, handler: impl Fn(Delta<'_, T>) + Send + Sync + 'static) {
-        self.shared.store.subscribe(Box::new(handler));
+    /// The handler runs in the informer's task while it delivers: it must return at once. One that
+    /// may take its time uses [`Informer::changes`]. It may call [`Informer::get`] and
+    /// [`Informer::len`]; [`Informer::subscribe`] and [`Informer::frozen`] would wait for itself.
+    /// A handler that panics is not called again, and the session of its user ends.
+    pub fn subscribe(
+        &self,
+        handler: impl Fn(Delta<'_, T>) + Send + Sync + 'static,
+    ) -> Subscription<T> {
+        let membership = self.shared.store.subscribe(Box::new(handler), self.session.clone());
+        Subscription::new(Arc::clone(&self.shared), membership, self.keep.clone())
+    }
+
+    /// Everything in the store and then every change, to be taken one by one at leisure: what is
+    /// not taken waits once per object and holds up nobody.
+    pub fn changes(&self) -> Changes<T> {
+        let waiting = Arc::new(Waiting::new());
+        let told = Arc::clone(&waiting);
+        let subscription = self.subscribe(move |delta| told.tell(delta));
+        Changes::new(waiting, self.session.clone(), subscription)
     }
 
     /// The newest known copy of an object, by name or `namespace/name`.
@@ -94,16 +126,44 @@ impl<T: Cached> Informer<T> {
         self.shared.store.frozen(read)
     }
 
-    /// The first list has been delivered to every handler. Stays true from then on.
+    /// The first list that is young enough for this user has been delivered to every handler.
+    /// Stays true from then on.
     pub fn is_synced(&self) -> bool {
-        *self.shared.synced.borrow()
+        self.shared.progress.borrow().has_list(self.since)
     }
 
     /// Waits until [`Informer::is_synced`].
     pub async fn synced(&self) {
-        let mut synced = self.shared.synced.subscribe();
+        let mut progress = self.shared.progress.subscribe();
         // Fails only when the sender is gone, which lives as long as `self`.
-        drop(synced.wait_for(|synced| *synced).await);
+        drop(progress.wait_for(|progress| progress.has_list(self.since)).await);
+    }
+
+    /// Waits until the cache shows a write of ours to this key (rule:read-your-writes). Returns also
+    /// when the server's history began anew, since versions mean nothing then.
+    ///
+    /// A write that took an object out of the source's selection is known by its deletion; one of
+    /// an object that was never in it only by the next bookmark, in about a minute: wait with a
+    /// limit.
+    pub async fn shows(&self, key: &str, write: &OwnWrite) {
+        let mut progress = self.shared.progress.subscribe();
+        let history = progress.borrow().history;
+        let shown = progress.wait_for(|progress| {
+            let cached = self.get(key);
+            let cached = cached.as_ref().map(|object| (object.uid(), object.resource_version()));
+            write.is_shown(cached, progress.version) || progress.history != history
+        });
+        drop(shown.await);
+    }
+
+    /// The kind is not served, or not for us: there is nothing to do until it is.
+    pub fn is_dormant(&self) -> bool {
+        self.shared.progress.borrow().dormant
+    }
+
+    /// What a strict collection waits for: an object that cannot be read, and why.
+    pub fn blocked(&self) -> Option<String> {
+        self.shared.blocked()
     }
 
     /// Time since the server last said anything that was believed: an event, a bookmark (about
@@ -112,59 +172,52 @@ impl<T: Cached> Informer<T> {
         self.shared.silent_for()
     }
 
-    /// Lists and watches until `stop`. Call it once, in a task of its own.
+    /// The kind, as in labels of metrics.
+    pub fn name(&self) -> &str {
+        &self.shared.resource
+    }
+
+    /// Where the API server keeps the kind; `None` as long as it has not been found.
+    pub fn resource(&self) -> Option<Resource> {
+        self.shared.served()
+    }
+
+    /// Ends the session of every user of this informer.
+    pub fn end_sessions(&self, cause: &str) {
+        self.shared.store.end_sessions(cause);
+    }
+
+    /// Lists and watches until `stop`. Called once, in a task of its own.
     pub async fn run(&self, stop: CancellationToken) {
+        self.run_with(None, stop).await;
+    }
+
+    /// The same for a kind that may not be served: dormant while it is not, as `crds` tell, an
+    /// informer of [`Source::crds`].
+    pub async fn run_while_served(&self, crds: Informer<Metadata>, stop: CancellationToken) {
+        self.run_with(Some(crds), stop).await;
+    }
+
+    async fn run_with(&self, crds: Option<Informer<Metadata>>, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => {}
-            never = Reflector::new(Arc::clone(&self.shared)).run() => match never {},
+            never = presence::run(Arc::clone(&self.shared), crds) => match never {},
             () = self.log_sync() => {}
         }
     }
 
     /// Logs the wait for the first list and its end; then never returns.
     async fn log_sync(&self) {
-        let (started, resource) = (Instant::now(), T::RESOURCE);
+        let (started, resource) = (Instant::now(), self.name());
         while timeout(STILL_WAITING, self.synced()).await.is_err() {
-            let waited = started.elapsed();
-            info!(logger = "informer", resource, ?waited, "Waiting for caches to sync");
+            if !self.is_dormant() {
+                let waited = started.elapsed();
+                info!(logger = "informer", resource, ?waited, "Waiting for caches to sync");
+            }
         }
         let (took, objects) = (started.elapsed(), self.len());
         info!(v = 2, logger = "informer", resource, objects, ?took, "Caches populated");
         std::future::pending::<()>().await;
-    }
-}
-
-impl<T: Cached> Shared<T> {
-    pub(crate) fn version(&self) -> u64 {
-        self.version.load(Ordering::Relaxed)
-    }
-
-    /// Notes a word of the server that was believed.
-    pub(crate) fn advance(&self, version: u64) {
-        self.version.fetch_max(version, Ordering::Relaxed);
-        let age = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last_word.store(age, Ordering::Relaxed);
-    }
-
-    pub(crate) fn set_synced(&self) {
-        self.synced.send_if_modified(|synced| !std::mem::replace(synced, true));
-    }
-
-    fn silent_for(&self) -> Duration {
-        let last = Duration::from_millis(self.last_word.load(Ordering::Relaxed));
-        self.born.elapsed().saturating_sub(last)
-    }
-}
-
-impl<T: Cached> Probe for Shared<T> {
-    fn sample(&self) -> Sample {
-        Sample {
-            labels: [T::GROUP, T::VERSION, T::RESOURCE],
-            objects: self.store.len(),
-            synced: *self.synced.borrow(),
-            silent: self.silent_for(),
-            version: self.version(),
-        }
     }
 }
 

@@ -1,26 +1,27 @@
-//! A consistent list, streamed where the server can do that and in pages where it cannot.
+//! A list, streamed where the server can do that and in pages where it cannot.
 //!
-//! Streamed, the objects come one by one and cost no more memory than the store will hold
-//! (`rust-guide.md` 2: 5 MiB against 16 to 22 for 5,000 Nodes), and the stream goes on as the
-//! watch. A server whose etcd is too old refuses, by a status or by an ERROR event.
+//! Streamed, the objects come one by one and cost no more memory than the store will hold (5 MiB
+//! against 16 to 22 for 5,000 Nodes), and the stream goes on as the watch. A server whose etcd is
+//! too old refuses, by a status or by an ERROR event.
 
 use std::time::Duration;
 
 use model::Cached;
 use tracing::{debug, info};
 
-use crate::decode::{self, Event};
+use crate::decode::{self, Event, Page};
 use crate::fault::Fault;
-use crate::informer::Shared;
-use crate::request;
-use crate::staged::{Objects, Staged};
+use crate::objects::Objects;
+use crate::request::Collection;
+use crate::shared::Shared;
+use crate::source::FirstList;
+use crate::staged::Staged;
 use crate::stream::{self, Stream};
 
-/// Longest silence inside a list. The server has all of it in memory.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// After so many streamed lists in a row that broke off, one is tried in pages: something on the
-/// way may hold streams back.
-const BROKEN_OFF: u32 = 3;
+/// Longest silence inside a streamed list. The server has all of it in memory, and pages follow.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Objects per page; what every client of the API asks for.
+const PAGE: usize = 500;
 
 /// A complete list.
 pub(crate) struct Listed<T> {
@@ -31,67 +32,121 @@ pub(crate) struct Listed<T> {
     pub(crate) stream: Option<Stream<T>>,
 }
 
+/// How a list is made.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    /// See [`FirstList`].
+    pub(crate) truth: FirstList,
+    /// Copies in the store may be used again.
+    pub(crate) reuse: bool,
+    /// How long the watch that follows is asked to last.
+    pub(crate) lifetime: Duration,
+}
+
 /// Knows how this server wants to be listed.
-#[derive(Default)]
 pub(crate) struct Lister {
     /// The server does not know streamed lists. Remembered: it will not learn before it is
     /// replaced, and a list in pages is as good.
     refused: bool,
-    broken_off: u32,
+    /// Objects per page; fewer after a page that was too long.
+    limit: usize,
 }
 
 impl Lister {
+    pub(crate) fn new() -> Self {
+        Self { refused: false, limit: PAGE }
+    }
+
     pub(crate) async fn list<T: Cached>(
         &mut self,
         shared: &Shared<T>,
-        lifetime: Duration,
+        collection: &Collection,
+        terms: Terms,
     ) -> Result<Listed<T>, Fault> {
         if !self.refused {
-            match streamed(shared, lifetime).await {
-                Ok(listed) => {
-                    self.broken_off = 0;
-                    return Ok(listed);
-                }
-                Err(fault) => self.turn_to_pages::<T>(fault)?,
+            match streamed(shared, collection, terms).await {
+                Ok(listed) => return Ok(listed),
+                Err(fault) => self.turn_to_pages(&shared.resource, fault)?,
             }
         }
-        paged(shared).await
+        self.paged(shared, collection, terms).await
     }
 
-    /// Ok when the list should be tried in pages at once.
-    fn turn_to_pages<T: Cached>(&mut self, fault: Fault) -> Result<(), Fault> {
-        let resource = T::RESOURCE;
+    /// Ok when the list is to be made in pages at once (rule:pages-follow-a-broken-stream).
+    fn turn_to_pages(&mut self, resource: &str, fault: Fault) -> Result<(), Fault> {
         match &fault {
-            Fault::Status { code: 400 | 405 | 406 | 415 | 422, .. } => self.refused = true,
-            // How an API server on an old etcd refuses (and how it may fail once for any reason,
-            // so this is asked again at the next list; that costs one request).
-            Fault::Status { code: 500, .. } => {}
-            Fault::Status { code: 501.., .. } | Fault::Silent(_) | Fault::Incomplete => {
-                self.broken_off += 1;
-                if !self.broken_off.is_multiple_of(BROKEN_OFF) {
-                    return Err(fault);
-                }
+            Fault::Status { code: 400 | 405 | 406 | 415 | 422, .. } => {
+                self.refused = true;
+                info!(logger = "informer", resource, %fault,
+                    "Server has no streaming lists, using pages");
+                Ok(())
             }
-            _ => return Err(fault),
+            // Pages would be answered alike.
+            Fault::Status { code: 401 | 403 | 404 | 429, .. } | Fault::Undecodable { .. } => {
+                Err(fault)
+            }
+            _ => {
+                debug!(logger = "informer", resource, %fault, "Streamed list failed, using pages");
+                Ok(())
+            }
         }
-        if self.refused {
-            info!(logger = "informer", resource, %fault, "Server has no streaming lists, using pages");
-        } else {
-            debug!(logger = "informer", resource, %fault, "Streamed list failed, using pages once");
+    }
+
+    async fn paged<T: Cached>(
+        &mut self,
+        shared: &Shared<T>,
+        collection: &Collection,
+        terms: Terms,
+    ) -> Result<Listed<T>, Fault> {
+        let mut staged = Staged::new(shared, terms.reuse);
+        let (mut version, mut token) = (None, None::<String>);
+        loop {
+            let page = self.page(shared, collection, token.as_deref(), terms.truth).await?;
+            // All pages show the state of the first one, and name it.
+            let version = *version.get_or_insert(page.version);
+            token = page.next;
+            page.unreadable.iter().for_each(|object| staged.keep(object));
+            page.items.into_iter().for_each(|object| staged.insert(object));
+            if token.is_none() {
+                return Ok(Listed { objects: staged.into_objects(), version, stream: None });
+            }
         }
-        Ok(())
+    }
+
+    /// One page; in smaller parts when it is too long for us.
+    async fn page<T: Cached>(
+        &mut self,
+        shared: &Shared<T>,
+        collection: &Collection,
+        token: Option<&str>,
+        truth: FirstList,
+    ) -> Result<Page<T>, Fault> {
+        loop {
+            let request = collection.page(self.limit, token, truth)?;
+            match stream::fetch(shared.client(), request).await {
+                Ok((encoding, body)) => return decode::page::<T>(encoding, &body),
+                Err(Fault::PageTooLong(_)) if self.limit > 1 => self.limit = self.limit.div_ceil(8),
+                Err(fault) => return Err(fault),
+            }
+        }
     }
 }
 
-async fn streamed<T: Cached>(shared: &Shared<T>, lifetime: Duration) -> Result<Listed<T>, Fault> {
+async fn streamed<T: Cached>(
+    shared: &Shared<T>,
+    collection: &Collection,
+    terms: Terms,
+) -> Result<Listed<T>, Fault> {
     shared.metrics.watches.inc();
-    let request = request::streamed_list::<T>(lifetime)?;
-    let mut stream = Stream::<T>::open(&shared.client, request, lifetime).await?;
-    let mut staged = Staged::new(&shared.store);
+    let request = collection.streamed_list(terms.lifetime, terms.truth)?;
+    let mut stream = Stream::<T>::open(shared.client(), request, terms.lifetime).await?;
+    let mut staged = Staged::new(shared, terms.reuse);
     loop {
         match stream.next(PATIENCE).await? {
             Some(Event::Added(object) | Event::Modified(object)) => staged.insert(object),
-            Some(Event::Deleted(object)) => staged.remove(&object),
+            Some(Event::Deleted(object)) => staged.remove(object.key()),
+            Some(Event::Unreadable(object)) => staged.keep(&object),
+            Some(Event::UnreadableDeleted(object)) => staged.remove(&object.key),
             Some(Event::Bookmark(mark)) if mark.ends_list => {
                 let (objects, version) = (staged.into_objects(), mark.version);
                 return Ok(Listed { objects, version, stream: Some(stream) });
@@ -99,23 +154,6 @@ async fn streamed<T: Cached>(shared: &Shared<T>, lifetime: Duration) -> Result<L
             Some(Event::Bookmark(_)) => {}
             Some(Event::Error(status)) => return Err(stream::refusal(status, Duration::ZERO)),
             None => return Err(Fault::Incomplete),
-        }
-    }
-}
-
-async fn paged<T: Cached>(shared: &Shared<T>) -> Result<Listed<T>, Fault> {
-    let mut staged = Staged::new(&shared.store);
-    let (mut version, mut token) = (None, None::<String>);
-    loop {
-        let request = request::page::<T>(token.as_deref())?;
-        let (encoding, body) = stream::fetch(&shared.client, request).await?;
-        let page = decode::page::<T>(encoding, &body)?;
-        // All pages show the state of the first one, and name it.
-        let version = *version.get_or_insert(page.version);
-        token = page.next;
-        page.items.into_iter().for_each(|object| staged.insert(object));
-        if token.is_none() {
-            return Ok(Listed { objects: staged.into_objects(), version, stream: None });
         }
     }
 }

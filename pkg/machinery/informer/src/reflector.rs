@@ -3,28 +3,37 @@
 //! | what happens | what follows |
 //! |---|---|
 //! | server unreachable, 429 or 5xx at the opening of a watch, 429 inside | wait, watch again from the same version |
+//! | a watch that four times in a row is answered 5xx | list again |
 //! | 410, at the opening or inside | list again; at once if the last list served for 30 s |
-//! | server closes the watch, or the connection breaks or goes silent | watch again at once |
+//! | server closes the watch | watch again at once |
+//! | the connection breaks or goes silent | watch again at once, and ask for the newest version |
+//! | no word for two minutes inside a watch | ask for the newest version |
+//! | the newest version is older than what is known | list again |
 //! | server closes the watch within a second and without an event | wait, list again |
-//! | an object that cannot be read, any other refusal | wait, list again |
+//! | protobuf that cannot be read | list again at once, in JSON |
+//! | a strict object that cannot be read, any other refusal | wait, list again |
 //! | a list fails, or is older than what is known | wait, list again |
+//! | lists stay older than what is known | begin anew with the third |
 //!
 //! The store stays as it is during all of this: old knowledge is better than none.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::Cached;
+use backoff::Series;
+use model::{Cached, Kind};
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
-use crate::backoff::Backoff;
 use crate::decode::Event;
+use crate::doubt::Doubt;
 use crate::fault::Fault;
-use crate::informer::Shared;
-use crate::list::{Listed, Lister};
-use crate::request;
+use crate::history::{History, Verdict};
+use crate::list::{Listed, Lister, Terms};
+use crate::request::Collection;
+use crate::retry::after_failures;
+use crate::shared::Shared;
+use crate::source::FirstList;
 use crate::stream::{self, Stream};
 
 /// A watch shorter than this and without an event is a server's way of failing.
@@ -32,6 +41,11 @@ const SHORT: Duration = Duration::from_secs(1);
 /// A list that expired sooner is no reason to list at once again: this server compacts faster
 /// than it serves.
 const WORTHWHILE: Duration = Duration::from_secs(30);
+/// So many watches in a row that are refused by a server in trouble are followed by a list: it may
+/// be able to do that.
+const REFUSED_WATCHES: u32 = 4;
+/// A wait that the server asks for is told from this length on, every time.
+const LONG_WAIT: Duration = Duration::from_secs(5);
 
 enum State<T> {
     /// What the server has is unknown.
@@ -39,77 +53,122 @@ enum State<T> {
     /// The store is as new as its version; a watch has to be opened from there.
     Opening,
     Watching(Stream<T>),
+    /// The server does not know the collection.
+    NotFound,
 }
 
 pub(crate) struct Reflector<T> {
     shared: Arc<Shared<T>>,
+    collection: Collection,
     lister: Lister,
-    backoff: Backoff,
+    backoff: Series,
+    history: History,
     listed_at: Option<Instant>,
+    refused_watches: u32,
+    /// The next watch may be that of a server whose history went back.
+    connection_broke: bool,
     /// Reason of the failure logged last, until something works again.
     complained: Option<&'static str>,
 }
 
 impl<T: Cached> Reflector<T> {
-    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
-        let (lister, backoff) = (Lister::default(), Backoff::new());
-        Self { shared, lister, backoff, listed_at: None, complained: None }
+    pub(crate) fn new(shared: Arc<Shared<T>>, collection: Collection) -> Self {
+        Self {
+            shared,
+            collection,
+            lister: Lister::new(),
+            backoff: after_failures(),
+            history: History::default(),
+            listed_at: None,
+            refused_watches: 0,
+            connection_broke: false,
+            complained: None,
+        }
     }
 
-    pub(crate) async fn run(mut self) -> Infallible {
+    /// Returns when the server does not know a collection that it may cease to have.
+    pub(crate) async fn run(mut self) {
         let mut state = State::Listing;
         loop {
             state = match state {
                 State::Listing => self.list().await,
                 State::Opening => self.open().await,
                 State::Watching(stream) => self.watch(stream).await,
+                State::NotFound => return,
             };
         }
     }
 
     async fn list(&mut self) -> State<T> {
         self.shared.metrics.lists.inc();
-        let started = Instant::now();
-        let listed = match self.lister.list(&self.shared, lifetime()).await {
-            Ok(listed) => self.apply_list(listed),
+        let begun = Instant::now();
+        let never_listed = self.shared.progress.borrow().listed.is_none();
+        let truth =
+            if never_listed { self.shared.source.first_list } else { FirstList::Consistent };
+        let terms = Terms { truth, reuse: !self.history.is_doubted(), lifetime: lifetime() };
+        let listed = match self.lister.list(&self.shared, &self.collection, terms).await {
+            Ok(listed) => self.apply_list(listed, begun),
             Err(fault) => Err(fault),
         };
         match listed {
             Ok(next) => {
-                self.shared.metrics.list_duration.observe(started.elapsed().as_secs_f64());
+                self.shared.metrics.list_duration.observe(begun.elapsed().as_secs_f64());
                 self.listed_at = Some(Instant::now());
-                self.content();
+                (self.refused_watches, self.connection_broke) = (0, false);
+                self.recovered();
                 next
             }
+            Err(fault) if self.turns_to_json(&fault) => State::Listing,
             Err(fault) => {
                 self.pause(&fault).await;
-                State::Listing
+                let built_in = matches!(self.shared.source.kind, Kind::BuiltIn(_));
+                if !built_in && fault.is_not_found() { State::NotFound } else { State::Listing }
             }
         }
     }
 
-    fn apply_list(&mut self, listed: Listed<T>) -> Result<State<T>, Fault> {
+    fn apply_list(&mut self, listed: Listed<T>, begun: Instant) -> Result<State<T>, Fault> {
+        let Listed { objects, version, stream } = listed;
         let known = self.shared.version();
-        if listed.version < known {
-            return Err(Fault::Past { listed: listed.version, known });
+        match self.history.judge(version, known, self.shared.silent_for()) {
+            Verdict::Current => self.shared.apply_list(objects, version, begun),
+            Verdict::Past => return Err(Fault::Past { listed: version, known }),
+            Verdict::Restored => {
+                let resource = &*self.shared.resource;
+                warn!(
+                    logger = "informer",
+                    resource,
+                    version,
+                    known,
+                    "The server's history went back, as after a restore of etcd; beginning anew"
+                );
+                self.shared.restart_history(objects, version, begun);
+            }
         }
-        self.shared.store.replace(listed.objects);
-        self.shared.advance(listed.version);
-        self.shared.set_synced();
-        Ok(listed.stream.map_or(State::Opening, State::Watching))
+        Ok(stream.map_or(State::Opening, State::Watching))
     }
 
     async fn open(&mut self) -> State<T> {
+        if self.shared.is_list_demanded() {
+            return State::Listing;
+        }
         self.shared.metrics.watches.inc();
         let lifetime = lifetime();
-        let request = request::watch_from::<T>(lifetime, self.shared.version());
+        let request = self.collection.watch_from(lifetime, self.shared.version());
         let opened = match request {
-            Ok(request) => Stream::open(&self.shared.client, request, lifetime).await,
+            Ok(request) => Stream::open(self.shared.client(), request, lifetime).await,
             Err(error) => Err(error.into()),
         };
         match opened {
             Ok(stream) => State::Watching(stream),
+            Err(fault)
+                if fault.is_server_error() && self.refused_watches + 1 >= REFUSED_WATCHES =>
+            {
+                self.relist(fault).await
+            }
             Err(fault) if fault.is_outage() => {
+                self.refused_watches += u32::from(fault.is_server_error());
+                self.connection_broke = true;
                 self.pause(&fault).await;
                 State::Opening
             }
@@ -119,9 +178,23 @@ impl<T: Cached> Reflector<T> {
 
     /// Follows a watch to its end.
     async fn watch(&mut self, mut stream: Stream<T>) -> State<T> {
+        let shared = Arc::clone(&self.shared);
+        let broke = std::mem::take(&mut self.connection_broke);
+        let mut doubt = Doubt::new(Arc::clone(&shared), self.collection.clone(), broke);
         let mut events = 0_u64;
         let end = loop {
-            match stream.next(Duration::MAX).await {
+            let next = tokio::select! {
+                biased;
+                next = stream.next(Duration::MAX) => next,
+                behind = doubt.confirmed() => break Err(behind),
+                () = shared.demanded.notified() => {
+                    if shared.is_list_demanded() {
+                        return State::Listing;
+                    }
+                    continue;
+                }
+            };
+            match next {
                 Ok(Some(Event::Error(status))) => {
                     break Err(stream::refusal(status, Duration::ZERO));
                 }
@@ -129,17 +202,19 @@ impl<T: Cached> Reflector<T> {
                 Ok(None) => break Ok(()),
                 Err(fault) => break Err(fault),
             }
+            doubt.heard();
             events += 1;
         };
-        let resource = T::RESOURCE;
         match end {
             Err(fault) if fault.is_throttled() => {
                 self.pause(&fault).await;
                 State::Opening
             }
             Err(fault @ (Fault::Transport(_) | Fault::Silent(_))) if stream.age() > SHORT => {
+                let resource = &*self.shared.resource;
                 self.shared.metrics.error(fault.reason());
                 debug!(logger = "informer", resource, %fault, "Watch broke, opening it again");
+                self.connection_broke = true;
                 State::Opening
             }
             Err(fault) => self.relist(fault).await,
@@ -149,32 +224,49 @@ impl<T: Cached> Reflector<T> {
     }
 
     fn apply(&mut self, event: Event<T>) {
+        let shared = &self.shared;
         let version = match event {
             Event::Added(object) | Event::Modified(object) => {
                 let version = object.resource_version();
-                self.shared.store.upsert(object);
+                shared.unreadables.clear(&shared.resource, object.key());
+                shared.store.upsert(object);
                 version
             }
             Event::Deleted(object) => {
                 let version = object.resource_version();
-                self.shared.store.remove(object);
+                shared.unreadables.clear(&shared.resource, object.key());
+                shared.store.remove(object);
                 version
+            }
+            Event::Unreadable(object) => {
+                shared.unreadables.note(&shared.resource, &shared.metrics, &object);
+                object.version
+            }
+            Event::UnreadableDeleted(object) => {
+                shared.unreadables.clear(&shared.resource, &object.key);
+                shared.store.remove_unread(&object.key, object.version);
+                object.version
             }
             Event::Bookmark(mark) => mark.version,
             Event::Error(_) => return,
         };
-        self.shared.advance(version);
+        shared.advance(version);
         self.backoff.reset();
-        self.content();
+        self.refused_watches = 0;
+        self.recovered();
     }
 
-    /// Decides to list again, after a wait unless the version merely ran out.
+    /// Decides to list again, after a wait unless the version merely ran out or another encoding
+    /// is tried.
     async fn relist(&mut self, fault: Fault) -> State<T> {
         let expired = fault.is_expired();
         let cause = if expired { "expired" } else { fault.reason() };
         self.shared.metrics.relist(cause);
+        if self.turns_to_json(&fault) {
+            return State::Listing;
+        }
         if expired && self.listed_at.is_some_and(|at| at.elapsed() > WORTHWHILE) {
-            let resource = T::RESOURCE;
+            let resource = &*self.shared.resource;
             self.shared.metrics.error(fault.reason());
             info!(logger = "informer", resource, %fault, "Watch expired, listing again");
         } else {
@@ -183,11 +275,28 @@ impl<T: Cached> Reflector<T> {
         State::Listing
     }
 
+    /// True when the fault may be one of protobuf: from now on JSON is asked for
+    /// (rule:json-after-unreadable-protobuf).
+    fn turns_to_json(&mut self, fault: &Fault) -> bool {
+        if !fault.is_unreadable_protobuf() {
+            return false;
+        }
+        let resource = &*self.shared.resource;
+        self.shared.metrics.error(fault.reason());
+        warn!(logger = "informer", resource, error = %fault,
+            "Protobuf cannot be read, asking for JSON from now on; please report this");
+        self.collection.turn_to_json::<T>();
+        true
+    }
+
     async fn pause(&mut self, fault: &Fault) {
-        let (resource, reason) = (T::RESOURCE, fault.reason());
-        let wait = self.backoff.wait().max(fault.retry_after());
+        let (resource, reason) = (&*self.shared.resource, fault.reason());
+        let wait = self.backoff.fail(Instant::now()).max(fault.retry_after());
         self.shared.metrics.error(reason);
-        if self.complained == Some(reason) {
+        if matches!(fault, Fault::Undecodable { .. }) {
+            self.shared.set_blocked(fault.to_string());
+        }
+        if self.complained == Some(reason) && fault.retry_after() < LONG_WAIT {
             debug!(logger = "informer", resource, error = %fault, ?wait, "List or watch failed again");
         } else {
             warn!(logger = "informer", resource, error = %fault, ?wait, "List or watch failed");
@@ -197,15 +306,16 @@ impl<T: Cached> Reflector<T> {
     }
 
     /// Something worked.
-    fn content(&mut self) {
+    fn recovered(&mut self) {
         if self.complained.take().is_some() {
-            info!(logger = "informer", resource = T::RESOURCE, "List and watch work again");
+            let resource = &*self.shared.resource;
+            info!(logger = "informer", resource, "List and watch work again");
         }
     }
 }
 
 /// How long the server is asked to keep a watch open; spread, so that the watches of many clients
-/// do not end at once (`host.md` 11).
+/// do not end at once.
 fn lifetime() -> Duration {
     Duration::from_secs(rand::random_range(300..=600))
 }

@@ -1,63 +1,104 @@
 //! The requests an informer sends, as values.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use form_urlencoded::Serializer;
 use http::header::ACCEPT;
 use kube::client::Body;
-use model::Cached;
+use model::{Cached, Resource};
 
-use crate::decode::Accept;
+use crate::decode::{Accept, Format};
+use crate::source::{FirstList, Source};
 
 type Request = http::Request<Body>;
 
-/// Objects per page; what every client of the API asks for.
-const PAGE: &str = "500";
-
-/// A consistent list as a stream, going on as a watch. That `resourceVersion` is *not set* makes
-/// it consistent: the server first learns from etcd how far it has to be.
-pub(crate) fn streamed_list<T: Cached>(lifetime: Duration) -> Result<Request, http::Error> {
-    let query = [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")];
-    watch::<T>(lifetime, &query)
+/// What every request of a collection says.
+#[derive(Clone)]
+pub(crate) struct Collection {
+    path: String,
+    labels: Option<Arc<str>>,
+    fields: Option<Arc<str>>,
+    accept: Accept,
 }
 
-/// A watch of what comes after that version.
-pub(crate) fn watch_from<T: Cached>(
-    lifetime: Duration,
-    version: u64,
-) -> Result<Request, http::Error> {
-    watch::<T>(lifetime, &[("resourceVersion", &version.to_string())])
-}
-
-/// A page of a consistent list: the first without a token, later ones by the token before.
-pub(crate) fn page<T: Cached>(token: Option<&str>) -> Result<Request, http::Error> {
-    let mut query = Serializer::new(String::new());
-    query.append_pair("limit", PAGE);
-    if let Some(token) = token {
-        query.append_pair("continue", token);
+impl Collection {
+    /// The objects of a source, which the server keeps as `resource`, in the form that `T` reads.
+    pub(crate) fn new<T: Cached>(source: &Source, resource: &Resource, format: Format) -> Self {
+        let path = resource.collection_path(source.namespace.as_deref());
+        let (labels, fields) = (source.labels.clone(), source.fields.clone());
+        Self { path, labels, fields, accept: Accept::of::<T>(format) }
     }
-    get(T::PATH, &query.finish(), "list", Accept::of::<T>().page)
+
+    /// From now on in JSON.
+    pub(crate) fn turn_to_json<T: Cached>(&mut self) {
+        self.accept = Accept::of::<T>(Format::Json);
+    }
+
+    /// A list as a stream, going on as a watch. A `resourceVersion` that is *not set* makes it
+    /// consistent: the server first learns from etcd how far it has to be.
+    pub(crate) fn streamed_list(&self, lifetime: Duration, truth: FirstList) -> Made {
+        let query = [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")];
+        match truth {
+            FirstList::Consistent => self.watch(lifetime, &query),
+            FirstList::Cached => self.watch(lifetime, &[query[0], query[1], FROM_CACHE]),
+        }
+    }
+
+    /// A watch of what comes after that version.
+    pub(crate) fn watch_from(&self, lifetime: Duration, version: u64) -> Made {
+        self.watch(lifetime, &[("resourceVersion", &version.to_string())])
+    }
+
+    /// A page of a list: the first without a token, later ones by the token before.
+    pub(crate) fn page(&self, limit: usize, token: Option<&str>, truth: FirstList) -> Made {
+        let mut query = self.query();
+        query.append_pair("limit", &limit.to_string());
+        match (token, truth) {
+            (Some(token), _) => query.append_pair("continue", token),
+            (None, FirstList::Consistent) => &mut query,
+            (None, FirstList::Cached) => query.append_pair(FROM_CACHE.0, FROM_CACHE.1),
+        };
+        self.get(&query.finish(), "list", self.accept.page)
+    }
+
+    /// A consistent list of one object's metadata, which tells the version of the collection.
+    pub(crate) fn newest_version(&self) -> Made {
+        self.get("limit=1", "list", Accept::METADATA.page)
+    }
+
+    fn watch(&self, lifetime: Duration, more: &[(&str, &str)]) -> Made {
+        let query = self
+            .query()
+            .append_pair("watch", "true")
+            .append_pair("allowWatchBookmarks", "true")
+            .append_pair("timeoutSeconds", &lifetime.as_secs().to_string())
+            .extend_pairs(more)
+            .finish();
+        self.get(&query, "watch", self.accept.stream)
+    }
+
+    fn query(&self) -> Serializer<'static, String> {
+        let mut query = Serializer::new(String::new());
+        let selectors = [("labelSelector", &self.labels), ("fieldSelector", &self.fields)];
+        for (name, selector) in selectors {
+            if let Some(selector) = selector {
+                query.append_pair(name, selector);
+            }
+        }
+        query
+    }
+
+    /// The verb goes where kube's own calls put it: the client's metrics read it there.
+    fn get(&self, query: &str, verb: &'static str, accept: &'static str) -> Made {
+        http::Request::get(format!("{}?{query}", self.path))
+            .header(ACCEPT, accept)
+            .extension(verb)
+            .body(Body::empty())
+    }
 }
 
-fn watch<T: Cached>(lifetime: Duration, more: &[(&str, &str)]) -> Result<Request, http::Error> {
-    let query = Serializer::new(String::new())
-        .append_pair("watch", "true")
-        .append_pair("allowWatchBookmarks", "true")
-        .append_pair("timeoutSeconds", &lifetime.as_secs().to_string())
-        .extend_pairs(more)
-        .finish();
-    get(T::PATH, &query, "watch", Accept::of::<T>().stream)
-}
+/// Lets the server answer with what it has in its cache.
+const FROM_CACHE: (&str, &str) = ("resourceVersion", "0");
 
-/// The verb goes where kube's own calls put it: the client's metrics read it there.
-fn get(
-    path: &str,
-    query: &str,
-    verb: &'static str,
-    accept: &'static str,
-) -> Result<Request, http::Error> {
-    http::Request::get(format!("{path}?{query}"))
-        .header(ACCEPT, accept)
-        .extension(verb)
-        .body(Body::empty())
-}
+type Made = Result<Request, http::Error>;

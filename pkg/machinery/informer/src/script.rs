@@ -67,6 +67,21 @@ impl Server {
         call
     }
 
+    /// The next request, which must be a page of a list.
+    pub(crate) async fn page(&mut self) -> Call {
+        let call = self.call().await;
+        assert_eq!(call.get("watch"), None, "{:?}", call.query);
+        assert_ne!(call.get("limit"), Some("1"), "{:?}", call.query);
+        call
+    }
+
+    /// The next request, which must ask for the newest version.
+    pub(crate) async fn newest_version(&mut self) -> Call {
+        let call = self.call().await;
+        assert_eq!(call.get("limit"), Some("1"), "{:?}", call.query);
+        call
+    }
+
     /// The next request, which must be a watch from that version.
     pub(crate) async fn watch_from(&mut self, version: &str) -> Call {
         let call = self.call().await;

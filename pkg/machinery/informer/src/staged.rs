@@ -5,33 +5,45 @@ use std::sync::Arc;
 
 use model::Cached;
 
-use crate::store::Store;
-
-/// Objects by key, as the store holds them.
-pub(crate) type Objects<T> = HashMap<Arc<str>, Arc<T>>;
+use crate::objects::Objects;
+use crate::shared::Shared;
+use crate::unreadable::Unreadable;
 
 pub(crate) struct Staged<'a, T> {
-    store: &'a Store<T>,
+    shared: &'a Shared<T>,
+    /// The store's copies are of the server's history.
+    reuse: bool,
     objects: Objects<T>,
 }
 
 impl<'a, T: Cached> Staged<'a, T> {
-    pub(crate) fn new(store: &'a Store<T>) -> Self {
-        Self { store, objects: HashMap::with_capacity(store.len()) }
+    pub(crate) fn new(shared: &'a Shared<T>, reuse: bool) -> Self {
+        let objects = HashMap::with_capacity(shared.store.len());
+        Self { shared, reuse, objects }
     }
 
     pub(crate) fn insert(&mut self, object: T) {
+        self.shared.unreadables.clear(&self.shared.resource, object.key());
         // After a relist most objects are what they were. Keeping the old copy means that the
         // memory of a relist is that of the map, and that handlers are spared an update.
-        let object = match self.store.get(object.key()) {
-            Some(known) if same_version(&*known, &object) => known,
+        let object = match self.shared.store.get(object.key()) {
+            Some(known) if self.reuse && same_version(&*known, &object) => known,
             _ => Arc::new(object),
         };
         self.objects.insert(Arc::clone(object.key()), object);
     }
 
-    pub(crate) fn remove(&mut self, object: &T) {
-        self.objects.remove(object.key());
+    /// Keeps the last good copy of an object that the list has and that cannot be read.
+    pub(crate) fn keep(&mut self, unreadable: &Unreadable) {
+        self.shared.unreadables.note(&self.shared.resource, &self.shared.metrics, unreadable);
+        let known = self.shared.store.get(&unreadable.key);
+        if let Some(known) = known.filter(|known| self.reuse && known.uid() == unreadable.uid) {
+            self.objects.insert(Arc::clone(known.key()), known);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) {
+        self.objects.remove(key);
     }
 
     pub(crate) fn into_objects(self) -> Objects<T> {

@@ -1,6 +1,6 @@
 //! The objects, the handlers, and the two locks: which one protects what is the whole design.
 //!
-//! - `handlers` is the *dispatch lock*. It is held while the store changes and the change is
+//! - `subscribers` is the *dispatch lock*. It is held while the store changes and the change is
 //!   delivered, so that handlers hear of all changes in one order and a late subscriber or a
 //!   frozen reader stands between two changes, never inside one.
 //! - `objects` is held for writing only while the map changes, never while handlers run. So a
@@ -16,19 +16,19 @@ use std::sync::Arc;
 use model::Cached;
 use parking_lot::{Mutex, RwLock};
 
-use crate::Delta;
-use crate::staged::Objects;
-
-type Handler<T> = Box<dyn Fn(Delta<'_, T>) + Send + Sync>;
+use crate::objects::{Objects, in_order};
+use crate::subscribers::{Handler, Membership, Subscribers};
+use crate::{Delta, Session};
 
 pub(crate) struct Store<T> {
-    handlers: Mutex<Vec<Handler<T>>>,
+    subscribers: Mutex<Subscribers<T>>,
     objects: RwLock<Objects<T>>,
 }
 
 impl<T: Cached> Store<T> {
-    pub(crate) fn new() -> Self {
-        Self { handlers: Mutex::default(), objects: RwLock::new(HashMap::new()) }
+    pub(crate) fn new(resource: Arc<str>) -> Self {
+        let subscribers = Mutex::new(Subscribers::new(resource));
+        Self { subscribers, objects: RwLock::new(HashMap::new()) }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<Arc<T>> {
@@ -40,21 +40,26 @@ impl<T: Cached> Store<T> {
     }
 
     pub(crate) fn frozen<R>(&self, read: impl FnOnce(&Objects<T>) -> R) -> R {
-        let _dispatch = self.handlers.lock();
+        let _dispatch = self.subscribers.lock();
         read(&self.objects.read())
     }
 
-    pub(crate) fn subscribe(&self, handler: Handler<T>) {
-        let mut handlers = self.handlers.lock();
-        for object in in_order(&self.objects.read()) {
-            handler(Delta::Added(object));
+    pub(crate) fn subscribe(&self, handler: Handler<T>, session: Session) -> Membership {
+        let mut subscribers = self.subscribers.lock();
+        subscribers.add(handler, session, in_order(&self.objects.read()))
+    }
+
+    /// Frees the handlers that have left. Those of a delivery under way are freed at the next.
+    pub(crate) fn sweep(&self) {
+        // A handler may drop its own subscription, on the thread that holds the lock.
+        if let Some(mut subscribers) = self.subscribers.try_lock() {
+            subscribers.sweep();
         }
-        handlers.push(handler);
     }
 
     /// Takes an object that was added or changed, unless a newer copy is here.
     pub(crate) fn upsert(&self, object: T) {
-        let handlers = self.handlers.lock();
+        let subscribers = self.subscribers.lock();
         let mut objects = self.objects.write();
         // The same version is the copy we have.
         if known_version(&objects, &object) >= Some(object.resource_version()) {
@@ -66,12 +71,12 @@ impl<T: Cached> Store<T> {
         let old = objects.remove(new.key());
         objects.insert(Arc::clone(new.key()), Arc::clone(&new));
         drop(objects);
-        deliver_change(&handlers, old.as_ref(), &new);
+        deliver_change(&subscribers, old.as_ref(), &new);
     }
 
     /// Takes the last state of an object that was deleted, unless its successor is here.
     pub(crate) fn remove(&self, last: T) {
-        let handlers = self.handlers.lock();
+        let subscribers = self.subscribers.lock();
         let mut objects = self.objects.write();
         // The API server gives a deletion a version of its own. From one that does not, a
         // deletion at the version we have must not be missed.
@@ -81,32 +86,50 @@ impl<T: Cached> Store<T> {
         let Some(known) = objects.remove(last.key()) else { return };
         drop(objects);
         let gone = if known.uid() == last.uid() { Arc::new(last) } else { known };
-        deliver(&handlers, || Delta::Deleted(&gone));
+        subscribers.tell(|| Delta::Deleted(&gone));
+    }
+
+    /// Takes the deletion of an object whose last state cannot be read.
+    pub(crate) fn remove_unread(&self, key: &str, version: u64) {
+        let subscribers = self.subscribers.lock();
+        let mut objects = self.objects.write();
+        if objects.get(key).is_none_or(|known| known.resource_version() > version) {
+            return;
+        }
+        let Some(gone) = objects.remove(key) else { return };
+        drop(objects);
+        subscribers.tell(|| Delta::Deleted(&gone));
     }
 
     /// Takes a complete list for the state of everything. Deletions are delivered first: they
     /// may free what the additions need.
     pub(crate) fn replace(&self, listed: Objects<T>) {
-        let handlers = self.handlers.lock();
+        let mut subscribers = self.subscribers.lock();
+        subscribers.sweep();
         let old = mem::replace(&mut *self.objects.write(), listed);
         let new = self.objects.read();
-        deliver(&handlers, || Delta::ListStarts);
+        subscribers.tell(|| Delta::ListStarts);
         for gone in old.values().filter(|gone| !new.contains_key(gone.key())) {
-            deliver(&handlers, || Delta::Deleted(gone));
+            subscribers.tell(|| Delta::Deleted(gone));
         }
         for object in in_order(&new) {
-            deliver_change(&handlers, old.get(object.key()), object);
+            deliver_change(&subscribers, old.get(object.key()), object);
         }
-        deliver(&handlers, || Delta::ListEnds);
+        subscribers.tell(|| Delta::ListEnds);
     }
-}
 
-/// In the order of keys, as the API server lists: what a controller does with a list is then the
-/// same after every restart.
-fn in_order<T: Cached>(objects: &Objects<T>) -> Vec<&Arc<T>> {
-    let mut objects: Vec<_> = objects.values().collect();
-    objects.sort_unstable_by(|a, b| a.key().cmp(b.key()));
-    objects
+    /// Takes a list of another history: what was told before is void, so nobody is told the
+    /// difference, and every session ends.
+    pub(crate) fn restart(&self, listed: Objects<T>, cause: &str) {
+        let mut subscribers = self.subscribers.lock();
+        *self.objects.write() = listed;
+        subscribers.end(cause);
+    }
+
+    /// Ends every session.
+    pub(crate) fn end_sessions(&self, cause: &str) {
+        self.subscribers.lock().end(cause);
+    }
 }
 
 /// Version of the copy we have, less than any when there is none.
@@ -114,21 +137,15 @@ fn known_version<T: Cached>(objects: &Objects<T>, object: &T) -> Option<u64> {
     objects.get(object.key()).map(|known| known.resource_version())
 }
 
-fn deliver_change<T: Cached>(handlers: &[Handler<T>], old: Option<&Arc<T>>, new: &Arc<T>) {
+fn deliver_change<T: Cached>(subscribers: &Subscribers<T>, old: Option<&Arc<T>>, new: &Arc<T>) {
     match old {
-        None => deliver(handlers, || Delta::Added(new)),
+        None => subscribers.tell(|| Delta::Added(new)),
         Some(old) if old.uid() != new.uid() => {
-            deliver(handlers, || Delta::Deleted(old));
-            deliver(handlers, || Delta::Added(new));
+            subscribers.tell(|| Delta::Deleted(old));
+            subscribers.tell(|| Delta::Added(new));
         }
         Some(old) if old.resource_version() == new.resource_version() => {}
-        Some(old) => deliver(handlers, || Delta::Updated { old, new }),
-    }
-}
-
-fn deliver<'a, T: 'a>(handlers: &[Handler<T>], delta: impl Fn() -> Delta<'a, T>) {
-    for handler in handlers {
-        handler(delta());
+        Some(old) => subscribers.tell(|| Delta::Updated { old, new }),
     }
 }
 

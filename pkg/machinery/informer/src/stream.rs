@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::RETRY_AFTER;
 use http_body_util::BodyExt;
 use kube::Client;
@@ -22,6 +22,10 @@ const OPENING: Duration = Duration::from_secs(30);
 const PAGE: Duration = Duration::from_secs(60);
 /// A server whose clock or timer is a little late ends a watch after our own time.
 const GRACE: Duration = Duration::from_secs(10);
+/// Longest page that is taken: 500 objects of 128 KiB. One that is longer is asked for in parts.
+pub(crate) const LONGEST_PAGE: usize = 64 << 20;
+/// Longest text of a refusal that is read.
+const LONGEST_REFUSAL: usize = 1 << 20;
 /// Longest `Retry-After` that is believed.
 const LONGEST_STAY_AWAY: Duration = Duration::from_secs(60);
 
@@ -86,7 +90,7 @@ pub(crate) async fn fetch(
 ) -> Result<(Encoding, Bytes), Fault> {
     let whole = async {
         let (encoding, body) = send(client, request).await?;
-        Ok((encoding, body.collect_bytes().await?))
+        Ok((encoding, collect(body, LONGEST_PAGE).await?))
     };
     timeout(PAGE, whole).await.unwrap_or(Err(Fault::Silent(PAGE)))
 }
@@ -101,10 +105,24 @@ async fn send(client: &Client, request: http::Request<Body>) -> Result<(Encoding
         let seconds =
             head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let retry_after = Duration::from_secs(seconds.unwrap_or(0)).min(LONGEST_STAY_AWAY);
-        let status = decode::status(encoding, &body.collect_bytes().await?);
+        let status = decode::status(encoding, &collect(body, LONGEST_REFUSAL).await?);
         Err(refusal(Status { code: head.status.as_u16(), ..status }, retry_after))
     };
     timeout(OPENING, answer).await.unwrap_or(Err(Fault::Silent(OPENING)))
+}
+
+/// Reads all of a body, unless it is longer than `limit`.
+async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Fault> {
+    let mut bytes = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            bytes.extend_from_slice(&data);
+        }
+        if bytes.len() > limit {
+            return Err(Fault::PageTooLong(limit));
+        }
+    }
+    Ok(bytes.freeze())
 }
 
 /// The fault that a status of the server stands for.

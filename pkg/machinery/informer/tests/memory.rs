@@ -60,8 +60,8 @@ fn informer_of_a_large_cluster() -> Informer<Node> {
             .chain(stream::pending());
         async { Ok::<_, Infallible>(Response::new(StreamBody::new(frames))) }
     });
-    let metrics = InformerMetrics::new(&prometheus::Registry::new()).unwrap();
-    Informer::new(Client::new(service, "default"), metrics)
+    let metrics = InformerMetrics::new(&prometheus::Registry::new(), "test").unwrap();
+    Informer::of_all(Client::new(service, "default"), &metrics)
 }
 
 fn node_line(template: &str, number: usize) -> String {

@@ -34,9 +34,9 @@ pub enum Failure {
     /// Its state is no longer trusted.
     #[error(transparent)]
     TooManyPanics(#[from] TooManyPanics),
-    /// A watch that it relies on ended.
-    #[error("cannot go on: a watch that it relies on panicked")]
-    BrokenWatch,
+    /// What its informers told it is void.
+    #[error("cannot go on with what was learnt: {0}")]
+    Void(String),
     /// The controller, or a task of it, panicked.
     #[error("cannot go on: it panicked: {0}")]
     Panicked(Panic),

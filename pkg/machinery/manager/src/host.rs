@@ -9,6 +9,7 @@ use fence::Fence;
 use futures::StreamExt;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
+use informer::Format;
 use prometheus::Registry;
 use serving::Health;
 use tokio::task::JoinHandle;
@@ -32,6 +33,8 @@ pub struct HostOptions {
     pub product: &'static str,
     /// Identity of this process, for events.
     pub identity: String,
+    /// What objects with protobuf are asked for in.
+    pub format: Format,
     /// Whether each controller acts as a service account of its own.
     pub service_accounts: bool,
     /// `--kube-api-qps` and `--kube-api-burst`, for each controller.

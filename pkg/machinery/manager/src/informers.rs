@@ -1,137 +1,214 @@
-//! One informer per type for all controllers of the process (`host.md` 11).
+//! [`Informers`]: one informer per source for all controllers of the process.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use futures::FutureExt;
-use informer::{Informer, InformerMetrics};
-use model::Cached;
+use informer::{Format, Informer, InformerMetrics, Server, Session, Source};
+use model::{Cached, Kind, Metadata, StaticKind};
+use panics::contain;
 use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::error;
 
-/// A watch that hears nothing for this long, bookmarks included, is dead (`host.md` 9.3).
+/// A watch that hears nothing for this long, bookmarks included, is dead.
 const SILENCE: Duration = Duration::from_secs(15 * 60);
+/// Between a panic of an informer itself and its next attempt.
+const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(1);
 
-/// Hands out informers and starts each with its first user.
+/// Hands out informers, starts each with its first user and ends it with its last. Clones are for
+/// the same user; [`Informers::of_run`] is for another.
 #[derive(Clone)]
 pub struct Informers {
-    client: kube::Client,
+    shared: Arc<Shared>,
+    session: Session,
+    /// Lists begun before are too old for this user.
+    since: Option<Instant>,
+    /// Custom kinds count whoever's label their CRD has.
+    any_owner: bool,
+}
+
+/// How informers are made.
+pub struct InformersOptions {
+    /// The process's own API server.
+    pub server: Server,
+    /// What kinds with protobuf are asked for in.
+    pub format: Format,
+    /// Value of the label `app.kubernetes.io/managed-by` that the CRDs of our kinds have.
+    pub product: &'static str,
+    /// Ends all informers.
+    pub stop: CancellationToken,
+}
+
+struct Shared {
+    options: InformersOptions,
     metrics: InformerMetrics,
-    stop: CancellationToken,
-    generation: Arc<Generation>,
-    /// All that live, for the health check.
-    generations: Arc<Mutex<Vec<Weak<Generation>>>>,
+    running: Mutex<HashMap<Key, Weak<Running>>>,
 }
 
-/// Informers that are used together. They end with the last user of the generation.
-struct Generation {
-    running: Mutex<HashMap<TypeId, Running>>,
-    stop: CancellationToken,
-    /// Cancelled when one of the informers has panicked.
-    broken: CancellationToken,
+/// Informers of equal keys are one.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    source: Source,
+    object: TypeId,
 }
 
-impl Generation {
-    fn under(process: &CancellationToken) -> Arc<Self> {
-        Arc::new(Self {
-            running: Mutex::default(),
-            stop: process.child_token(),
-            broken: CancellationToken::new(),
-        })
-    }
-}
-
-impl Drop for Generation {
-    fn drop(&mut self) {
-        self.stop.cancel();
-    }
-}
-
+/// An informer that somebody uses; dropped with its last user, it ends.
 struct Running {
-    informer: Box<dyn Any + Send>,
-    state: Box<dyn Fn() -> Result<(), String> + Send>,
+    informer: Box<dyn Any + Send + Sync>,
+    state: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
+    _stop: DropGuard,
 }
 
 impl Informers {
-    pub(crate) fn new(
-        client: kube::Client,
-        metrics: InformerMetrics,
-        stop: CancellationToken,
-    ) -> Self {
-        let generation = Generation::under(&stop);
-        let generations = Arc::new(Mutex::new(vec![Arc::downgrade(&generation)]));
-        Self { client, metrics, stop, generation, generations }
+    /// No informer runs yet.
+    pub fn new(options: InformersOptions, metrics: InformerMetrics) -> Self {
+        let shared = Arc::new(Shared { options, metrics, running: Mutex::default() });
+        Self { shared, session: Session::new(), since: None, any_owner: false }
     }
 
-    /// The same source with no informer started yet: a restarted controller's first list must be
-    /// younger than the last write of its failed run. The other controllers keep theirs.
-    pub(crate) fn fresh(&self) -> Self {
-        let generation = Generation::under(&self.stop);
-        let mut generations = self.generations.lock();
-        generations.retain(|old| old.strong_count() > 0);
-        generations.push(Arc::downgrade(&generation));
-        Self { generation, ..self.clone() }
+    /// For a run of a controller: its informers are those of all others, its session is its own.
+    #[must_use]
+    pub fn of_run(&self) -> Self {
+        Self { session: Session::new(), ..self.clone() }
     }
 
-    /// The shared informer of a type, running from now on.
-    pub fn get<T: Cached>(&self) -> Informer<T> {
-        let mut running = self.generation.running.lock();
-        let known = running.get(&TypeId::of::<T>());
-        if let Some(informer) = known.and_then(|known| known.informer.downcast_ref::<Informer<T>>())
-        {
-            return informer.clone();
+    /// For a run that follows a failed one: its informers are synced when a list has been delivered
+    /// that is younger than the last write of the failed run (rule:restarted-run-lists-anew).
+    #[must_use]
+    pub fn of_next_run(&self) -> Self {
+        Self { session: Session::new(), since: Some(Instant::now()), ..self.clone() }
+    }
+
+    /// The same without the condition that the CRD of a custom kind is labelled as ours.
+    #[must_use]
+    pub fn of_any_owner(&self) -> Self {
+        Self { any_owner: true, ..self.clone() }
+    }
+
+    /// All objects of a kind on the process's own API server, to be narrowed by the caller.
+    pub fn source(&self, kind: Kind) -> Source {
+        let custom = !matches!(kind, Kind::BuiltIn(_));
+        let mut source = Source::new(self.shared.options.server.clone(), kind);
+        source.managed_by = (custom && !self.any_owner).then(|| self.shared.options.product.into());
+        source
+    }
+
+    /// The informer of all objects of a type, running from now on.
+    pub fn get<T: StaticKind>(&self) -> Informer<T> {
+        self.get_from(self.source(T::KIND))
+    }
+
+    /// The informer of a source whose objects are read as `T`, running from now on until nobody
+    /// has a handle or a subscription of it.
+    pub fn get_from<T: Cached>(&self, source: Source) -> Informer<T> {
+        let informer = self.shared.informer(source).in_session(self.session.clone());
+        match self.since {
+            None => informer,
+            Some(since) => informer.not_older_than(since),
         }
-        let informer = Informer::<T>::new(self.client.clone(), self.metrics.clone());
-        let (stop, broken) = (self.generation.stop.clone(), self.generation.broken.clone());
-        tokio::spawn(run(informer.clone(), stop, broken));
-        let watched = informer.clone();
-        running.insert(
-            TypeId::of::<T>(),
-            Running {
-                informer: Box::new(informer.clone()),
-                state: Box::new(move || state(&watched)),
-            },
-        );
-        informer
     }
 
-    /// Waits until one of these informers has panicked. Whoever uses them must then start anew with
-    /// fresh ones: the panic may have cut a delivery short, and nothing tells what was missed.
-    pub(crate) async fn broken(&self) {
-        self.generation.broken.cancelled().await;
+    /// What this user has learnt is void; ends with the reason.
+    pub(crate) async fn void(&self) -> &str {
+        self.session.ended().await
     }
 
-    /// The check `informer-sync`: every cache in use is filled and alive; the error names the first
-    /// that is not. Keeps no informer alive.
+    /// The check `informer-sync`: every cache in use is filled and alive, or dormant; the error
+    /// names the first that is not. Keeps no informer alive.
     pub(crate) fn check(&self) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
-        let generations = Arc::clone(&self.generations);
+        let shared = Arc::clone(&self.shared);
         move || {
-            let live: Vec<_> = generations.lock().iter().filter_map(Weak::upgrade).collect();
-            live.iter().try_for_each(|generation| {
-                generation.running.lock().values().try_for_each(|running| (running.state)())
-            })
+            let running: Vec<_> =
+                shared.running.lock().values().filter_map(Weak::upgrade).collect();
+            running.iter().try_for_each(|running| (running.state)())
         }
     }
 }
 
-async fn run<T: Cached>(informer: Informer<T>, stop: CancellationToken, broken: CancellationToken) {
-    if AssertUnwindSafe(informer.run(stop)).catch_unwind().await.is_err() {
-        error!(resource = T::RESOURCE, "The watch, or a handler of it, panicked");
-        broken.cancel();
+impl Shared {
+    fn informer<T: Cached>(self: &Arc<Self>, source: Source) -> Informer<T> {
+        let key = Key { source, object: TypeId::of::<T>() };
+        let known = self.running.lock().get(&key).and_then(Weak::upgrade);
+        if let Some(informer) = known.and_then(handle) {
+            return informer;
+        }
+        let crds = (!matches!(key.source.kind, Kind::BuiltIn(_)))
+            .then(|| self.informer::<Metadata>(Source::crds(key.source.server.clone())));
+        let mut running = self.running.lock();
+        // Somebody else may have been quicker.
+        if let Some(informer) = running.get(&key).and_then(Weak::upgrade).and_then(handle) {
+            return informer;
+        }
+        running.retain(|_, running| running.strong_count() > 0);
+        let (informer, started) = self.start::<T>(key.source.clone(), crds);
+        running.insert(key, Arc::downgrade(&started));
+        informer.keeping(started)
+    }
+
+    fn start<T: Cached>(
+        &self,
+        source: Source,
+        crds: Option<Informer<Metadata>>,
+    ) -> (Informer<T>, Arc<Running>) {
+        let informer = Informer::<T>::new(source, &self.metrics, self.options.format);
+        let stop = self.options.stop.child_token();
+        tokio::spawn(run(informer.clone(), crds, stop.clone()));
+        let watched = informer.clone();
+        let running = Running {
+            informer: Box::new(informer.clone()),
+            state: Box::new(move || state(&watched)),
+            _stop: stop.drop_guard(),
+        };
+        (informer, Arc::new(running))
+    }
+}
+
+/// A handle that keeps its informer running.
+fn handle<T: Cached>(running: Arc<Running>) -> Option<Informer<T>> {
+    let informer = running.informer.downcast_ref::<Informer<T>>()?.clone();
+    Some(informer.keeping(running))
+}
+
+/// Runs an informer until `stop`. One that panics begins anew, and so do all its users: the panic
+/// may have cut a delivery short, and nothing tells what was missed.
+async fn run<T: Cached>(
+    informer: Informer<T>,
+    crds: Option<Informer<Metadata>>,
+    stop: CancellationToken,
+) {
+    let resource = informer.name();
+    while !stop.is_cancelled() {
+        let run = async {
+            match crds.clone() {
+                None => informer.run(stop.clone()).await,
+                Some(crds) => informer.run_while_served(crds, stop.clone()).await,
+            }
+        };
+        if let Err(panic) = contain(run).await {
+            error!(logger = "informer", resource, %panic, "The informer panicked and begins anew");
+            informer.end_sessions(&format!("the informer of {resource} panicked"));
+            tokio::time::sleep(PAUSE_AFTER_PANIC).await;
+        }
     }
 }
 
 fn state<T: Cached>(informer: &Informer<T>) -> Result<(), String> {
+    let resource = informer.name();
+    if informer.is_dormant() {
+        return Ok(());
+    }
+    if let Some(blocked) = informer.blocked() {
+        return Err(format!("{resource}: {blocked}"));
+    }
     if !informer.is_synced() {
-        return Err(format!("the first list of {} is not complete", T::RESOURCE));
+        return Err(format!("the first list of {resource} is not complete"));
     }
     let silent = informer.silent_for();
     if silent > SILENCE {
-        return Err(format!("nothing heard of {} for {} s", T::RESOURCE, silent.as_secs()));
+        return Err(format!("nothing heard of {resource} for {} s", silent.as_secs()));
     }
     Ok(())
 }

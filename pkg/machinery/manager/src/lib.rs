@@ -35,7 +35,7 @@ pub use context::{Context, Settings};
 pub use controller::{Activity, Configured, Controller, Runner, Stopped};
 pub use failure::{Failure, StartError};
 pub use host::{Ended, Host, HostOptions, Hosted};
-pub use informers::Informers;
+pub use informers::{Informers, InformersOptions};
 pub use permissions::Permission;
 pub use reachability::watch_api_server;
 pub use run::Run;

@@ -74,7 +74,7 @@ impl Supervisor {
                 // Nothing is known of the failed run's writes.
                 () = context.stop.cancelled() => return Stopped { unknown_writes: 1 },
             }
-            context.informers = context.informers.fresh();
+            context.informers = context.informers.of_next_run();
         }
     }
 
@@ -108,7 +108,7 @@ impl Supervisor {
         tokio::select! {
             ended = contain(async { runner.run(context).await }) => ended.unwrap_or_else(panicked),
             panic = tasks.panicked() => panicked(panic),
-            () = informers.broken() => Err(Failure::BrokenWatch),
+            cause = informers.void() => Err(Failure::Void(cause.to_owned())),
         }
     }
 

@@ -12,7 +12,7 @@ use events::EventMetrics;
 use fence::Fence;
 use futures::future::{BoxFuture, pending};
 use http::{Request, Response};
-use informer::InformerMetrics;
+use informer::{Format, InformerMetrics, Server};
 use kube::client::Body;
 use parking_lot::Mutex;
 use prometheus::{IntCounter, Registry};
@@ -23,7 +23,9 @@ use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 use crate::context::{Settings, Work};
 use crate::stalls::Stalls;
 use crate::tasks::Tasks;
-use crate::{ClientSource, Context, Failure, Informers, Permission, Runner, Stopped};
+use crate::{
+    ClientSource, Context, Failure, Informers, InformersOptions, Permission, Runner, Stopped,
+};
 
 /// What becomes of a request.
 pub(crate) enum Reply {
@@ -71,7 +73,7 @@ pub(crate) async fn context(client: kube::Client) -> Context {
     let registry = Registry::new();
     let metrics = EventMetrics::new(&registry).unwrap();
     let (recorder, _nobody_listens) = events::start(client.clone(), "test", "test", metrics);
-    let metrics = InformerMetrics::new(&registry).unwrap();
+    let metrics = InformerMetrics::new(&registry, "test").unwrap();
     let fence = Fence::always_open();
     let throttles = ThrottleMetrics::new(&registry).unwrap();
     let clients = clients(&registry).await;
@@ -91,12 +93,18 @@ pub(crate) async fn context(client: kube::Client) -> Context {
         health: Health::new(),
         settings: Settings { work_rate: (5.0, 10), write_timeout: Duration::ZERO },
         work,
-        informers: Informers::new(client.clone(), metrics, CancellationToken::new()),
+        informers: informers(client.clone(), metrics),
         client,
         recorder,
         registry,
         stop: CancellationToken::new(),
     }
+}
+
+pub(crate) fn informers(client: kube::Client, metrics: InformerMetrics) -> Informers {
+    let (server, stop) = (Server::own(client), CancellationToken::new());
+    let options = InformersOptions { server, format: Format::Protobuf, product: "test", stop };
+    Informers::new(options, metrics)
 }
 
 pub(crate) type Run = BoxFuture<'static, Result<Stopped, Failure>>;

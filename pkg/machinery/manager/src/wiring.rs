@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use client::Profile;
 use events::Broadcaster;
-use informer::InformerMetrics;
+use informer::{InformerMetrics, Server};
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 use serving::Endpoints;
 use tokio::task::JoinHandle;
@@ -19,7 +19,7 @@ use crate::permissions::{PermissionCheck, Subject};
 use crate::stalls::Stalls;
 use crate::supervisor::{ControllerHealth, Supervisor};
 use crate::tasks::Tasks;
-use crate::{Context, Informers, StartError, Stopped};
+use crate::{Context, Informers, InformersOptions, StartError, Stopped};
 
 /// What is made once and shared by all controllers.
 pub(crate) struct Wiring {
@@ -39,9 +39,13 @@ impl Wiring {
     ) -> Result<Self, StartError> {
         let registry = &options.registry;
         let informers = Informers::new(
-            read_client(options)?,
-            InformerMetrics::new(registry)?,
-            background.clone(),
+            InformersOptions {
+                server: Server::own(read_client(options)?),
+                format: options.format,
+                product: options.product,
+                stop: background.clone(),
+            },
+            InformerMetrics::new(registry, options.product)?,
         );
         options.health.add("informer-sync", Endpoints::READY, informers.check());
         Ok(Self {
@@ -103,7 +107,7 @@ impl Wiring {
             client: clients.for_purpose(account, options.work_rate)?,
             clients,
             fence: options.fence.clone(),
-            informers: self.informers.clone(),
+            informers: self.informers.of_run(),
             recorder,
             registry: options.registry.clone(),
             health: options.health.clone(),

@@ -13,7 +13,7 @@ use http_body::Frame;
 use http_body_util::{Full, StreamBody};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use informer::InformerMetrics;
+use informer::{InformerMetrics, Subscription};
 use kube::client::Body;
 use prometheus::{IntCounter, Registry};
 use serde_json::{Value, json};
@@ -37,6 +37,7 @@ struct Bench {
     reconciler: Arc<Reconciler>,
     registry: Registry,
     _broadcaster: Broadcaster,
+    _watching: Subscription<Node>,
 }
 
 impl Bench {
@@ -44,7 +45,8 @@ impl Bench {
     async fn new(api: NodeApi, events: kube::Client, mask: u8, nodes: Vec<Value>) -> Self {
         let registry = Registry::new();
         let pool = Pool::new(cidr::parse(POOL).unwrap(), mask, 16).unwrap();
-        let cache = Informer::new(lists(nodes), InformerMetrics::new(&registry).unwrap());
+        let cache =
+            Informer::of_all(lists(nodes), &InformerMetrics::new(&registry, "test").unwrap());
         let queue = QueueMetrics::new(&registry).unwrap();
         let backoff = Backoff::doubling(ms(50), REMIND, Jitter::Around(0.5));
         let metrics = EventMetrics::new(&Registry::new()).unwrap();
@@ -58,11 +60,11 @@ impl Bench {
             metrics: IpamMetrics::new(&registry).unwrap(),
             stop: CancellationToken::new(),
         });
-        crate::controller::watch(&cache, &reconciler);
+        let watching = crate::controller::watch(&cache, &reconciler);
         let running = cache.clone();
         tokio::spawn(async move { running.run(CancellationToken::new()).await });
         cache.synced().await;
-        Self { reconciler, registry, _broadcaster: broadcaster }
+        Self { reconciler, registry, _broadcaster: broadcaster, _watching: watching }
     }
 
     fn start_reconciling(&self, name: &str) -> tokio::task::JoinHandle<Result<Next, Retry>> {

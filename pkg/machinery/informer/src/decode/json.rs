@@ -1,13 +1,17 @@
 //! JSON. Lines go straight into the slim type: `type` precedes `object` in what the API server
 //! writes, so serde picks the variant first and never buffers the object.
 
-use std::borrow::Cow;
+use model::{Cached, Decoding, resource_version};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
-use model::{Cached, resource_version};
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
-
-use super::{Bookmark, Event, Page, Status};
+use super::{Bookmark, Encoding, Event, Page, Status};
 use crate::fault::Fault;
+use crate::unreadable::Unreadable;
+use identity::Identity;
+
+mod identity;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", content = "object", rename_all = "UPPERCASE")]
@@ -95,7 +99,7 @@ struct PageMeta {
 impl<T> From<WirePage<T>> for Page<T> {
     fn from(WirePage { metadata, items }: WirePage<T>) -> Self {
         let next = metadata.next.filter(|token| !token.is_empty());
-        Self { version: metadata.resource_version, next, items }
+        Self { version: metadata.resource_version, next, items, unreadable: Vec::new() }
     }
 }
 
@@ -110,17 +114,66 @@ where
 /// Reads one line of a watch, without its newline.
 pub(super) fn event<T: Cached>(line: &[u8]) -> Result<Event<T>, Fault> {
     let read: Result<WireEvent<T>, _> = read(line);
-    read.map(Event::from)
-        .map_err(|cause| Fault::Undecodable { object: object_of(line), cause: Box::new(cause) })
+    read.map(Event::from).or_else(|cause| unreadable_event::<T>(line, cause))
+}
+
+/// What a line whose object cannot be read means.
+fn unreadable_event<T: Cached>(line: &[u8], cause: serde_json::Error) -> Result<Event<T>, Fault> {
+    let (kind, identity) = identity::of_line(line);
+    let Some(identity) = identity else {
+        return Err(undecodable(format!("a line of {} bytes", line.len()), cause));
+    };
+    match (T::DECODING, kind.as_str()) {
+        (Decoding::Tolerant, "ADDED" | "MODIFIED") => {
+            Ok(Event::Unreadable(identity.unreadable(cause)))
+        }
+        (Decoding::Tolerant, "DELETED") => Ok(Event::UnreadableDeleted(identity.unreadable(cause))),
+        _ => Err(undecodable(identity.to_string(), cause)),
+    }
 }
 
 /// Reads one page of a list.
 pub(super) fn page<T: Cached>(body: &[u8]) -> Result<Page<T>, Fault> {
     let read: Result<WirePage<T>, _> = read(body);
-    read.map(Page::from).map_err(|cause| Fault::Undecodable {
-        object: "a page of the list".into(),
-        cause: Box::new(cause),
-    })
+    read.map(Page::from).or_else(|cause| page_one_by_one(body, cause))
+}
+
+/// Reads the objects of a page apart, to find those that cannot be read.
+fn page_one_by_one<T: Cached>(body: &[u8], cause: serde_json::Error) -> Result<Page<T>, Fault> {
+    let Ok(raw) = read::<WirePage<Box<RawValue>>>(body) else {
+        return Err(undecodable("a page of the list".to_owned(), cause));
+    };
+    let Page { version, next, items: raw, .. } = raw.into();
+    let (mut items, mut unreadable) = (Vec::with_capacity(raw.len()), Vec::new());
+    for object in &raw {
+        let text = object.get().as_bytes();
+        match read(text) {
+            Ok(item) => items.push(item),
+            Err(cause) => unreadable.push(unreadable_item::<T>(text, cause)?),
+        }
+    }
+    Ok(Page { version, next, items, unreadable })
+}
+
+fn unreadable_item<T: Cached>(text: &[u8], cause: serde_json::Error) -> Result<Unreadable, Fault> {
+    match (T::DECODING, identity::of_object(text)) {
+        (Decoding::Tolerant, Some(identity)) => Ok(identity.unreadable(cause)),
+        (_, identity) => {
+            let object = identity.map(|identity: Identity| identity.to_string());
+            let unnamed = || "an object without a name in a page of the list".to_owned();
+            Err(undecodable(object.unwrap_or_else(unnamed), cause))
+        }
+    }
+}
+
+fn undecodable(object: String, cause: serde_json::Error) -> Fault {
+    Fault::Undecodable { object, encoding: Encoding::Json, cause: Box::new(cause) }
+}
+
+pub(super) fn list_version(body: &[u8]) -> Result<u64, Fault> {
+    let read: Result<WirePage<IgnoredAny>, _> = read(body);
+    let list = read.map_err(|cause| undecodable("a list".to_owned(), cause))?;
+    Ok(list.metadata.resource_version)
 }
 
 pub(super) fn status(body: &[u8]) -> Option<Status> {
@@ -129,34 +182,6 @@ pub(super) fn status(body: &[u8]) -> Option<Status> {
 
 fn read<V: DeserializeOwned>(json: &[u8]) -> Result<V, serde_json::Error> {
     serde_json::from_slice(json)
-}
-
-/// Whose line it is that cannot be read, as far as that can be read.
-fn object_of(line: &[u8]) -> String {
-    #[derive(Deserialize)]
-    struct Line<'a> {
-        #[serde(borrow)]
-        object: Object<'a>,
-    }
-    #[derive(Deserialize)]
-    struct Object<'a> {
-        #[serde(borrow)]
-        metadata: Meta<'a>,
-    }
-    #[derive(Deserialize)]
-    struct Meta<'a> {
-        #[serde(borrow, default)]
-        namespace: Option<Cow<'a, str>>,
-        #[serde(borrow)]
-        name: Cow<'a, str>,
-    }
-    match serde_json::from_slice::<Line<'_>>(line) {
-        Ok(Line { object: Object { metadata: Meta { namespace: Some(namespace), name } } }) => {
-            format!("object \"{namespace}/{name}\"")
-        }
-        Ok(line) => format!("object {:?}", line.object.metadata.name),
-        Err(_) => format!("a line of {} bytes", line.len()),
-    }
 }
 
 #[cfg(test)]

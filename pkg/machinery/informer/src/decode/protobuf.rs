@@ -4,10 +4,10 @@
 //! Every object stands in an envelope: four bytes `k8s\0`, then `runtime.Unknown` with the object
 //! in field 2.
 
-use model::Cached;
 use model::protobuf::{Fields, Malformed, version};
+use model::{Cached, object_key};
 
-use super::{Bookmark, Event, Page, Status};
+use super::{Bookmark, Encoding, Event, Page, Status};
 use crate::fault::Fault;
 
 const MAGIC: &[u8] = b"k8s\0";
@@ -15,44 +15,54 @@ const LIST_END: &str = "k8s.io/initial-events-end";
 
 /// Reads a `WatchEvent`: type is field 1, the `RawExtension` of the object field 2.
 pub(super) fn event<T: Cached>(message: &[u8]) -> Result<Event<T>, Fault> {
-    let read = || {
-        let (mut kind, mut object) = ("", &[][..]);
-        for field in Fields::of(message) {
-            let field = field?;
-            match field.number {
-                1 => kind = field.text()?,
-                2 => object = only(field.bytes()?, 1)?,
-                _ => {}
-            }
+    let outer = |cause| undecodable(format!("a message of {} bytes", message.len()), cause);
+    let (kind, object) = parts_of_event(message).map_err(outer)?;
+    match kind {
+        "ADDED" => item(object).map(Event::Added),
+        "MODIFIED" => item(object).map(Event::Modified),
+        "DELETED" => item(object).map(Event::Deleted),
+        "BOOKMARK" => bookmark(object).map(Event::Bookmark).map_err(outer),
+        "ERROR" => read_status(object).map(Event::Error).map_err(outer),
+        _ => Err(outer(Malformed("an unknown type of watch event"))),
+    }
+}
+
+fn parts_of_event(message: &[u8]) -> Result<(&str, &[u8]), Malformed> {
+    let (mut kind, mut object) = ("", &[][..]);
+    for field in Fields::of(message) {
+        let field = field?;
+        match field.number {
+            1 => kind = field.text()?,
+            2 => object = only(field.bytes()?, 1)?,
+            _ => {}
         }
-        let object = unwrap(object)?;
-        Ok(match kind {
-            "ADDED" => Event::Added(item(object)?),
-            "MODIFIED" => Event::Modified(item(object)?),
-            "DELETED" => Event::Deleted(item(object)?),
-            "BOOKMARK" => Event::Bookmark(bookmark(object)?),
-            "ERROR" => Event::Error(read_status(object)?),
-            _ => return Err(Malformed("an unknown type of watch event")),
-        })
-    };
-    read().map_err(|cause| undecodable(format!("a message of {} bytes", message.len()), cause))
+    }
+    Ok((kind, unwrap(object)?))
 }
 
 /// Reads a list: `ListMeta` is field 1, the items are field 2.
 pub(super) fn page<T: Cached>(body: &[u8]) -> Result<Page<T>, Fault> {
-    let read = || {
-        let mut page = Page { version: 0, next: None, items: Vec::new() };
-        for field in Fields::of(unwrap(body)?) {
-            let field = field?;
-            match field.number {
-                1 => read_list_meta(field.bytes()?, &mut page)?,
-                2 => page.items.push(item(field.bytes()?)?),
-                _ => {}
-            }
+    let outer = |cause| undecodable("a page of the list".to_owned(), cause);
+    let (mut meta, mut items) = (ListMeta::default(), Vec::new());
+    for field in Fields::of(unwrap(body).map_err(outer)?) {
+        let field = field.map_err(outer)?;
+        let bytes = || field.bytes().map_err(outer);
+        match field.number {
+            1 => read_list_meta(bytes()?, &mut meta).map_err(outer)?,
+            2 => items.push(item(bytes()?)?),
+            _ => {}
         }
-        Ok(page)
+    }
+    Ok(Page { version: meta.version, next: meta.next, items, unreadable: Vec::new() })
+}
+
+pub(super) fn list_version(body: &[u8]) -> Result<u64, Fault> {
+    let read = || {
+        let mut meta = ListMeta::default();
+        read_list_meta(only(unwrap(body)?, 1)?, &mut meta)?;
+        Ok(meta.version)
     };
-    read().map_err(|cause| undecodable("a page of the list".into(), cause))
+    read().map_err(|cause| undecodable("a list".to_owned(), cause))
 }
 
 pub(super) fn status(body: &[u8]) -> Option<Status> {
@@ -60,12 +70,30 @@ pub(super) fn status(body: &[u8]) -> Option<Status> {
 }
 
 fn undecodable(object: String, cause: Malformed) -> Fault {
-    Fault::Undecodable { object, cause: Box::new(cause) }
+    Fault::Undecodable { object, encoding: Encoding::Protobuf, cause: Box::new(cause) }
 }
 
-fn item<T: Cached>(object: &[u8]) -> Result<T, Malformed> {
-    let read = T::FROM_PROTOBUF.ok_or(Malformed("no protobuf of this type was asked for"))?;
-    read(object)
+/// Reads one object. One that cannot be read is a fault even in a tolerant collection: it is asked
+/// for in JSON then, and there the collection's own rule holds.
+fn item<T: Cached>(object: &[u8]) -> Result<T, Fault> {
+    let read = T::FROM_PROTOBUF.ok_or(Malformed("no protobuf of this type was asked for"));
+    read.and_then(|read| read(object)).map_err(|cause| undecodable(name_of(object), cause))
+}
+
+/// Whose message it is: of `ObjectMeta` (field 1), name is field 1 and namespace field 3.
+fn name_of(object: &[u8]) -> String {
+    let (mut name, mut namespace) = (None, None);
+    for field in Fields::of(only(object, 1).unwrap_or_default()).flatten() {
+        match field.number {
+            1 => name = field.text().ok(),
+            3 => namespace = field.text().ok(),
+            _ => {}
+        }
+    }
+    match name {
+        Some(name) => format!("object {:?}", object_key(namespace, name.into())),
+        None => format!("an object of {} bytes", object.len()),
+    }
 }
 
 /// The object inside the envelope.
@@ -85,13 +113,19 @@ fn only(message: &[u8], number: u64) -> Result<&[u8], Malformed> {
     Err(Malformed("a field is missing"))
 }
 
+#[derive(Default)]
+struct ListMeta {
+    version: u64,
+    next: Option<String>,
+}
+
 /// `ListMeta`: resourceVersion is field 2, continue field 3.
-fn read_list_meta<T>(message: &[u8], page: &mut Page<T>) -> Result<(), Malformed> {
+fn read_list_meta(message: &[u8], meta: &mut ListMeta) -> Result<(), Malformed> {
     for field in Fields::of(message) {
         let field = field?;
         match field.number {
-            2 => page.version = version(field.text()?)?,
-            3 => page.next = Some(field.text()?.to_owned()).filter(|token| !token.is_empty()),
+            2 => meta.version = version(field.text()?)?,
+            3 => meta.next = Some(field.text()?.to_owned()).filter(|token| !token.is_empty()),
             _ => {}
         }
     }

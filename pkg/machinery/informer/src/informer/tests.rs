@@ -2,6 +2,7 @@
 //! can be measured exactly.
 
 mod failures;
+mod history;
 mod lists;
 mod watches;
 
@@ -10,6 +11,8 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::script::Server;
+
+const PRODUCT: &str = "infra-controller-manager";
 
 pub(super) struct Fixture {
     pub(super) server: Server,
@@ -23,7 +26,7 @@ pub(super) struct Fixture {
 pub(super) fn start() -> Fixture {
     let (client, server) = Server::new();
     let registry = Registry::new();
-    let informer = Informer::new(client, InformerMetrics::new(&registry).unwrap());
+    let informer = Informer::of_all(client, &InformerMetrics::new(&registry, PRODUCT).unwrap());
     let deltas = Deltas::of(&informer);
     let stop = CancellationToken::new();
     let (running, stopped) = (informer.clone(), stop.clone());
@@ -59,12 +62,15 @@ impl Drop for Fixture {
 }
 
 /// What a handler was told.
-pub(super) struct Deltas(mpsc::UnboundedReceiver<String>);
+pub(super) struct Deltas {
+    told: mpsc::UnboundedReceiver<String>,
+    _subscription: Subscription<model::Node>,
+}
 
 impl Deltas {
     pub(super) fn of(informer: &Informer<model::Node>) -> Self {
         let (sender, told) = mpsc::unbounded_channel();
-        informer.subscribe(move |delta| {
+        let subscription = informer.subscribe(move |delta| {
             let text = match delta {
                 Delta::Added(o) => format!("added {}@{}", o.name, o.resource_version),
                 Delta::Updated { old, new } => {
@@ -78,14 +84,14 @@ impl Deltas {
             };
             drop(sender.send(text));
         });
-        Self(told)
+        Self { told, _subscription: subscription }
     }
 
     /// The next so many deltas, in the order of their delivery.
     pub(super) async fn next(&mut self, count: usize) -> Vec<String> {
         let mut all = Vec::new();
         for _ in 0..count {
-            let next = timeout(Duration::from_secs(2000), self.0.recv()).await;
+            let next = timeout(Duration::from_secs(2000), self.told.recv()).await;
             all.push(next.expect("another delta must come").unwrap());
         }
         all
@@ -99,7 +105,7 @@ impl Deltas {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.told.is_empty()
     }
 }
 
@@ -107,7 +113,7 @@ impl Deltas {
 async fn stopping_ends_the_loop_and_keeps_the_store() {
     let (client, mut server) = Server::new();
     let informer: Informer<model::Node> =
-        Informer::new(client, InformerMetrics::new(&Registry::new()).unwrap());
+        Informer::of_all(client, &InformerMetrics::new(&Registry::new(), PRODUCT).unwrap());
     let stop = CancellationToken::new();
     let (running, stopped) = (informer.clone(), stop.clone());
     let task = tokio::spawn(async move { running.run(stopped).await });
@@ -122,15 +128,15 @@ async fn stopping_ends_the_loop_and_keeps_the_store() {
 #[tokio::test(start_paused = true)]
 async fn a_scrape_shows_the_state_of_the_store() {
     let mut run = start();
-    run.assert_metric("icm_informer_synced{resource=\"nodes\"} 0");
+    run.assert_metric("icm_informer_synced{resource=\"nodes\",source=\"\"} 0");
     let _wire = run.server.serve_list(1_000_000_000_000_042, &[crate::script::node("a", 1)]).await;
     run.deltas.next(1).await;
     run.informer.synced().await;
     tokio::time::advance(Duration::from_secs(3)).await;
     for line in [
-        "icm_informer_synced{resource=\"nodes\"} 1",
-        "icm_informer_objects{resource=\"nodes\"} 1",
-        "icm_informer_last_event_seconds{resource=\"nodes\"} 3",
+        "icm_informer_synced{resource=\"nodes\",source=\"\"} 1",
+        "icm_informer_objects{resource=\"nodes\",source=\"\"} 1",
+        "icm_informer_last_event_seconds{resource=\"nodes\",source=\"\"} 3",
         "icm_informer_lists_total{resource=\"nodes\"} 1",
         "icm_informer_watches_total{resource=\"nodes\"} 1",
         "icm_informer_list_duration_seconds_count{resource=\"nodes\"} 1",

@@ -19,19 +19,31 @@ fn node(name: &str, version: u64) -> Node {
     }
 }
 
+fn store() -> Store<Node> {
+    Store::new("nodes".into())
+}
+
+fn subscribe(store: &Store<Node>, handler: Handler<Node>) {
+    store.subscribe(handler, Session::new());
+}
+
 #[test]
 fn a_handler_finds_its_change_in_the_store_already() {
-    let store = Arc::new(Store::<Node>::new());
+    let store = Arc::new(store());
     let (seen, read) = (Arc::new(Mutex::new(Vec::new())), Arc::clone(&store));
     let log = Arc::clone(&seen);
-    store.subscribe(Box::new(move |delta| {
-        let (Delta::Added(object) | Delta::Updated { new: object, .. } | Delta::Deleted(object)) =
-            delta
-        else {
-            return;
-        };
-        log.lock().push(read.get(&object.name).map(|found| found.resource_version));
-    }));
+    subscribe(
+        &store,
+        Box::new(move |delta| {
+            let (Delta::Added(object)
+            | Delta::Updated { new: object, .. }
+            | Delta::Deleted(object)) = delta
+            else {
+                return;
+            };
+            log.lock().push(read.get(&object.name).map(|found| found.resource_version));
+        }),
+    );
     store.upsert(node("a", 1));
     store.upsert(node("a", 2));
     store.remove(node("a", 3));
@@ -41,19 +53,22 @@ fn a_handler_finds_its_change_in_the_store_already() {
 
 #[test]
 fn the_differences_of_a_list_stand_between_its_start_and_its_end_in_the_order_of_names() {
-    let store = Store::<Node>::new();
+    let store = store();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
     store.upsert(node("gone", 1));
-    store.subscribe(Box::new(move |delta| {
-        log.lock().push(match delta {
-            Delta::Added(new) => format!("added {}", new.name),
-            Delta::Updated { new, .. } => format!("updated {}", new.name),
-            Delta::Deleted(last) => format!("deleted {}", last.name),
-            Delta::ListStarts => "start".to_owned(),
-            Delta::ListEnds => "end".to_owned(),
-        });
-    }));
+    subscribe(
+        &store,
+        Box::new(move |delta| {
+            log.lock().push(match delta {
+                Delta::Added(new) => format!("added {}", new.name),
+                Delta::Updated { new, .. } => format!("updated {}", new.name),
+                Delta::Deleted(last) => format!("deleted {}", last.name),
+                Delta::ListStarts => "start".to_owned(),
+                Delta::ListEnds => "end".to_owned(),
+            });
+        }),
+    );
     let listed = ["c", "a", "b"].map(|name| (name.into(), Arc::new(node(name, 2))));
     store.replace(HashMap::from(listed));
     let expected = ["added gone", "start", "deleted gone", "added a", "added b", "added c", "end"];
@@ -63,7 +78,7 @@ fn the_differences_of_a_list_stand_between_its_start_and_its_end_in_the_order_of
 #[test]
 fn a_subscriber_that_joins_under_load_misses_nothing_and_sees_nothing_twice() {
     const LAST: u64 = 20_000;
-    let store = Arc::new(Store::<Node>::new());
+    let store = Arc::new(store());
     let finished = Arc::new(AtomicBool::new(false));
     let subscribers: Vec<_> = (0..4)
         .map(|_| {
@@ -73,19 +88,22 @@ fn a_subscriber_that_joins_under_load_misses_nothing_and_sees_nothing_twice() {
                 while !finished.load(Ordering::SeqCst) {
                     let chain = Arc::new(Mutex::new(None::<u64>));
                     chains.push(Arc::clone(&chain));
-                    store.subscribe(Box::new(move |delta| {
-                        let mut last = chain.lock();
-                        match delta {
-                            Delta::Added(new) => {
-                                assert_eq!(last.replace(new.resource_version), None);
+                    subscribe(
+                        &store,
+                        Box::new(move |delta| {
+                            let mut last = chain.lock();
+                            match delta {
+                                Delta::Added(new) => {
+                                    assert_eq!(last.replace(new.resource_version), None);
+                                }
+                                Delta::Updated { old, new } => {
+                                    assert_eq!(*last, Some(old.resource_version));
+                                    *last = Some(new.resource_version);
+                                }
+                                other => panic!("{other:?} never happened"),
                             }
-                            Delta::Updated { old, new } => {
-                                assert_eq!(*last, Some(old.resource_version));
-                                *last = Some(new.resource_version);
-                            }
-                            other => panic!("{other:?} never happened"),
-                        }
-                    }));
+                        }),
+                    );
                     thread::sleep(Duration::from_millis(2));
                 }
                 chains
@@ -102,9 +120,9 @@ fn a_subscriber_that_joins_under_load_misses_nothing_and_sees_nothing_twice() {
 
 #[test]
 fn nothing_is_delivered_while_the_store_is_frozen() {
-    let store = Arc::new(Store::<Node>::new());
+    let store = Arc::new(store());
     let (deliver, delivered) = mpsc::channel();
-    store.subscribe(Box::new(move |_| deliver.send(()).unwrap()));
+    subscribe(&store, Box::new(move |_| deliver.send(()).unwrap()));
     let writer = store.frozen(|objects| {
         let other = Arc::clone(&store);
         let writer = thread::spawn(move || other.upsert(node("a", 1)));
@@ -119,14 +137,17 @@ fn nothing_is_delivered_while_the_store_is_frozen() {
 
 #[test]
 fn a_reader_that_freezes_the_store_waits_for_the_delivery_under_way() {
-    let store = Arc::new(Store::<Node>::new());
+    let store = Arc::new(store());
     let (enter, entered) = mpsc::channel();
     let (finish, finished) = mpsc::channel::<()>();
     let finished = Mutex::new(finished);
-    store.subscribe(Box::new(move |_| {
-        enter.send(()).unwrap();
-        finished.lock().recv().unwrap();
-    }));
+    subscribe(
+        &store,
+        Box::new(move |_| {
+            enter.send(()).unwrap();
+            finished.lock().recv().unwrap();
+        }),
+    );
     let (writing, reading) = (Arc::clone(&store), Arc::clone(&store));
     let writer = thread::spawn(move || writing.upsert(node("a", 1)));
     entered.recv().unwrap();
@@ -142,10 +163,10 @@ fn a_reader_that_freezes_the_store_waits_for_the_delivery_under_way() {
 
 #[test]
 fn the_same_version_is_no_change_but_can_be_a_deletion() {
-    let store = Store::<Node>::new();
+    let store = store();
     let told = Arc::new(Mutex::new(0));
     let count = Arc::clone(&told);
-    store.subscribe(Box::new(move |_| *count.lock() += 1));
+    subscribe(&store, Box::new(move |_| *count.lock() += 1));
     store.upsert(node("a", 5));
     let first = store.get("a").unwrap();
     store.upsert(node("a", 5));
@@ -159,7 +180,7 @@ fn the_same_version_is_no_change_but_can_be_a_deletion() {
 
 #[test]
 fn the_key_of_an_entry_is_the_name_of_its_object() {
-    let store = Store::<Node>::new();
+    let store = store();
     store.upsert(node("a", 1));
     store.upsert(node("a", 2));
     store.frozen(|objects| {

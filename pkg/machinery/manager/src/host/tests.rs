@@ -98,6 +98,7 @@ async fn options(registry: &Registry) -> HostOptions {
         fence: Fence::always_open(),
         product: "test",
         identity: "host_1".into(),
+        format: Format::Protobuf,
         service_accounts: false,
         work_rate: (5.0, 10),
         throttle_metrics: ThrottleMetrics::new(registry).unwrap(),

@@ -178,40 +178,9 @@ async fn a_controller_that_stops_when_asked_is_not_started_again() {
     assert_eq!(gauge.get(), 0);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_restarted_controller_lists_anew_and_the_caches_of_failed_restarts_end() {
-    let lists = Arc::new(AtomicU32::new(0));
-    let counted = lists.clone();
-    let server = client(move |_| {
-        counted.fetch_add(1, Ordering::Relaxed);
-        Reply::Silence
-    });
-    let caches = Arc::new(Mutex::new(Vec::new()));
-    let seen = caches.clone();
-    let runner = Fake::runner(move |n, context: Context| {
-        let nodes = context.informers.get::<model::Node>();
-        assert_eq!(nodes.len(), context.informers.get::<model::Node>().len(), "one per run");
-        // A handler that is dropped with its informer.
-        let alive = Arc::new(());
-        seen.lock().push(Arc::downgrade(&alive));
-        nodes.subscribe(move |_| assert_eq!(*alive, ()));
-        if n < 3 { fails_after(secs(1)) } else { Box::pin(pending()) }
-    });
-    let context = context(server).await;
-    let shared = context.informers.clone();
-    let running = tokio::spawn(supervisor(runner).run(context));
-    sleep(secs(25)).await;
-
-    assert_eq!(lists.load(Ordering::Relaxed), 4, "one list for each run");
-    let alive: Vec<_> = caches.lock().iter().map(std::sync::Weak::strong_count).collect();
-    assert_eq!(alive, [1, 0, 0, 1], "the shared one and that of the last run");
-    assert!(shared.check()().is_err(), "the last run's cache is not filled");
-    running.abort();
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_panic_in_a_handler_starts_the_controller_anew_on_a_fresh_cache() {
-    let server = client(|request| {
+/// An API server whose only Node is "a"; tells of every list.
+fn one_node(lists: Arc<AtomicU32>) -> kube::Client {
+    client(move |request| {
         let query = request.uri().query().unwrap_or_default();
         if query.contains("sendInitialEvents") {
             return Reply::Json(400, serde_json::json!({"kind": "Status", "code": 400}));
@@ -219,22 +188,63 @@ async fn a_panic_in_a_handler_starts_the_controller_anew_on_a_fresh_cache() {
         if query.contains("watch=true") {
             return Reply::Silence;
         }
+        lists.fetch_add(1, Ordering::Relaxed);
         let node =
             serde_json::json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}});
         Reply::Json(200, serde_json::json!({"metadata": {"resourceVersion": "2"}, "items": [node]}))
-    });
-    let runner = Fake::runner(|n, context: Context| {
+    })
+}
+
+/// Fails its first run by a panic in a handler and ends its second one with the first list.
+fn panics_in_a_handler_once() -> Arc<dyn Runner> {
+    Fake::runner(|n, context: Context| {
         Box::pin(async move {
             let nodes = context.informers.get::<model::Node>();
-            nodes.subscribe(move |_| assert!(n > 0, "a defect of the first run's handler"));
+            let _told =
+                nodes.subscribe(move |_| assert!(n > 0, "a defect of the first run's handler"));
             nodes.synced().await;
-            Ok(Stopped::default())
+            if n > 0 { Ok(Stopped::default()) } else { pending().await }
         })
-    });
-    let supervisor = supervisor(runner);
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_handler_starts_the_controller_anew() {
+    let supervisor = supervisor(panics_in_a_handler_once());
     let restarts = supervisor.restarts.clone();
-    supervisor.run(context(server).await).await;
+    let log = Log::default();
+    let _captured = log.capture();
+    supervisor.run(context(one_node(Arc::default())).await).await;
     assert_eq!(restarts.get(), 1);
+    assert_eq!(log.lines("a handler of changes of nodes panicked").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_handler_ends_no_other_controller_and_the_restarted_one_shares_the_cache() {
+    let lists = Arc::new(AtomicU32::new(0));
+    let context = context(one_node(lists.clone())).await;
+    let neighbour = context.informers.of_run();
+    let nodes = neighbour.get::<model::Node>();
+    let _told = nodes.subscribe(|_| {});
+    nodes.synced().await;
+    let clumsy = Context { informers: context.informers.of_run(), ..context.clone() };
+    supervisor(panics_in_a_handler_once()).run(clumsy).await;
+    assert_eq!(lists.load(Ordering::Relaxed), 2, "one for each of the runs, and none besides");
+    let ended = tokio::time::timeout(secs(60), neighbour.void()).await;
+    assert!(ended.is_err(), "{ended:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restarted_controller_waits_for_a_list_that_is_younger_than_its_failure() {
+    let lists = Arc::new(AtomicU32::new(0));
+    let context = context(one_node(lists.clone())).await;
+    let nodes = context.informers.get::<model::Node>();
+    nodes.synced().await;
+    tokio::time::sleep(secs(1)).await;
+    let restarted = context.informers.of_next_run().get::<model::Node>();
+    assert!(nodes.is_synced() && !restarted.is_synced());
+    restarted.synced().await;
+    assert_eq!(lists.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test(start_paused = true)]

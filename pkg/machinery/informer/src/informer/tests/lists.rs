@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use crate::informer::tests::{Deltas, start};
-use crate::script::{node, node_with_uid};
+use crate::script::{Call, Wire, node, node_with_uid};
 
 #[tokio::test(start_paused = true)]
 async fn the_first_list_is_streamed_and_consistent() {
@@ -33,7 +33,7 @@ async fn nothing_is_told_before_the_list_is_complete() {
     wire.event("ADDED", &node("a", 1));
     wire.event("ADDED", &node("b", 2));
     wire.bookmark(2);
-    sleep(Duration::from_secs(30)).await;
+    sleep(Duration::from_secs(10)).await;
     assert!(run.deltas.is_empty() && run.informer.is_empty() && !run.informer.is_synced());
     wire.end_of_list(5);
     assert_eq!(run.deltas.next_sorted(2).await, ["added a@1", "added b@2"]);
@@ -99,13 +99,13 @@ async fn a_streamed_list_from_the_past_is_never_applied() {
     run.deltas.next(2).await;
     wire.error(410, "Expired");
     // A lagging server knows nothing of b yet; applied, that would be its deletion.
-    for _ in 0..3 {
+    for _ in 0..2 {
         drop(run.server.serve_list(14, &[node("a", 1)]).await);
     }
     drop(run.server.serve_list(15, &[node("a", 1), node("b", 15), node("c", 13)]).await);
     assert_eq!(run.deltas.next(1).await, ["added c@13"]);
     assert_eq!(run.store(), ["a@1", "b@15", "c@13"]);
-    run.assert_metric("icm_informer_watch_errors_total{reason=\"past\",resource=\"nodes\"} 3");
+    run.assert_metric("icm_informer_watch_errors_total{reason=\"past\",resource=\"nodes\"} 2");
 }
 
 #[tokio::test(start_paused = true)]
@@ -164,16 +164,60 @@ async fn an_internal_error_turns_one_list_to_pages() {
     }
 }
 
+type Break = fn(Call) -> Option<Wire>;
+
+/// rule:pages-follow-a-broken-stream
 #[tokio::test(start_paused = true)]
-async fn streams_that_keep_breaking_off_turn_a_list_to_pages() {
-    let mut run = start();
-    for _ in 0..3 {
-        drop(run.server.streamed_list().await.stream());
+async fn a_streamed_list_that_breaks_in_whatever_way_is_followed_by_pages_at_once() {
+    let ways: [(&str, Break); 7] = [
+        ("no answer", |call| {
+            drop(call);
+            None
+        }),
+        ("500", |call| {
+            call.refuse(500, "InternalError");
+            None
+        }),
+        ("504", |call| {
+            call.refuse(504, "Timeout");
+            None
+        }),
+        ("an end without an end of the list", |call| {
+            call.stream().event("ADDED", &node("half", 1));
+            None
+        }),
+        ("a reset", |call| {
+            call.stream().break_off();
+            None
+        }),
+        ("an expired version", |call| {
+            let wire = call.stream();
+            wire.error(410, "Expired");
+            Some(wire)
+        }),
+        ("silence", |call| Some(call.stream())),
+    ];
+    for (way, break_it) in ways {
+        let mut run = start();
+        let call = run.server.streamed_list().await;
+        let asked = call.at;
+        let wire = break_it(call);
+        let page = run.server.page().await;
+        let patience = if way == "silence" { 15 } else { 0 };
+        assert_eq!((page.at - asked).as_secs(), patience, "{way}");
+        page.page(10, "", &[node("a", 1)]);
+        assert_eq!(run.deltas.next(1).await, ["added a@1"], "{way}");
+        drop(wire);
     }
-    let page = run.server.call().await;
-    assert_eq!(page.get("limit"), Some("500"));
-    page.page(10, "", &[]);
-    run.informer.synced().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streamed_list_that_is_throttled_or_denied_is_not_followed_by_pages() {
+    for (code, reason) in [(429, "TooManyRequests"), (403, "Forbidden"), (401, "Unauthorized")] {
+        let mut run = start();
+        run.server.streamed_list().await.refuse(code, reason);
+        run.server.streamed_list().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -102,7 +102,18 @@ async fn a_watch_that_goes_silent_is_given_up_ten_seconds_after_its_time() {
     let opened = call.at;
     let wire = call.stream();
     wire.end_of_list(10);
-    let next = run.server.watch_from("10").await;
+    let mut asked = 0;
+    let next = loop {
+        let call = run.server.call().await;
+        if call.get("watch").is_some() {
+            break call;
+        }
+        assert_eq!(call.get("limit"), Some("1"), "the newest version is asked for");
+        asked += 1;
+        call.page(10, "", &[]);
+    };
+    assert_eq!(next.get("resourceVersion"), Some("10"));
+    assert_eq!(asked, (lifetime + 10) / 120, "once every two minutes");
     assert_eq!((next.at - opened).as_secs(), lifetime + 10);
     assert!(wire.is_abandoned());
     run.assert_metric("icm_informer_watch_errors_total{reason=\"silent\",resource=\"nodes\"} 1");

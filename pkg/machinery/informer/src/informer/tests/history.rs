@@ -1,0 +1,144 @@
+//! A server whose resource versions go back (rule:history-that-goes-back).
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::Session;
+use crate::informer::tests::{Deltas, Fixture, start};
+use crate::script::{Wire, node};
+
+/// Serves the lists of an etcd that was restored at version 20, after 90 was seen.
+async fn serve_restored(run: &mut Fixture) -> Wire {
+    for _ in 0..2 {
+        drop(run.server.serve_list(20, &[node("a", 10), node("c", 15)]).await);
+    }
+    run.server.serve_list(20, &[node("a", 10), node("c", 15)]).await
+}
+
+/// Waits until the sessions of all users have ended.
+async fn begun_anew(run: &Fixture) {
+    let session = Session::new();
+    let _told = run.informer.in_session(session.clone()).subscribe(|_| {});
+    session.ended().await;
+}
+
+/// An informer that has seen version 90.
+async fn at_ninety() -> (Fixture, Wire) {
+    let mut run = start();
+    let wire = run.server.serve_list(80, &[node("a", 10), node("b", 60)]).await;
+    wire.event("MODIFIED", &node("a", 90));
+    run.deltas.next(3).await;
+    (run, wire)
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_lists_that_agree_begin_a_new_history_and_end_every_session() {
+    let (mut run, wire) = at_ninety().await;
+    let session = Session::new();
+    let user = run.informer.in_session(session.clone());
+    let _told = user.subscribe(|delta| assert!(!matches!(delta, crate::Delta::Deleted(_))));
+    wire.error(410, "Expired");
+    let wire = serve_restored(&mut run).await;
+    let cause = session.ended().await.to_owned();
+    assert!(cause.contains("went back from version 90 to 20"), "{cause}");
+    assert_eq!(run.store(), ["a@10", "c@15"]);
+    assert!(run.deltas.is_empty(), "nobody is told a difference between two histories");
+    // The user starts anew on the same informer.
+    let mut anew = Deltas::of(&run.informer);
+    assert_eq!(anew.next(2).await, ["added a@10", "added c@15"]);
+    wire.event("MODIFIED", &node("a", 21));
+    assert_eq!(anew.next(1).await, ["updated a@10-21"]);
+    drop(wire);
+    run.server.watch_from("21").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn copies_of_the_old_history_are_not_used_again() {
+    let (mut run, wire) = at_ninety().await;
+    let before = run.informer.get("b").unwrap();
+    wire.error(410, "Expired");
+    // The same version and UID, and yet another object: the number was given twice.
+    let b = [node("b", 60)];
+    for _ in 0..2 {
+        drop(run.server.serve_list(70, &b).await);
+    }
+    let _wire = run.server.serve_list(70, &b).await;
+    begun_anew(&run).await;
+    assert!(!std::sync::Arc::ptr_eq(&before, &run.informer.get("b").unwrap()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_newest_version_is_asked_for_when_the_connection_broke() {
+    let (mut run, wire) = at_ninety().await;
+    sleep(Duration::from_secs(2)).await;
+    wire.break_off();
+    let broken = Instant::now();
+    // Such a server keeps the watch open, and silent, until it gets to that version again.
+    let silent = run.server.watch_from("90").await.stream();
+    let asked = run.server.newest_version().await;
+    assert_eq!(asked.at, broken);
+    asked.page(20, "", &[]);
+    let _wire = serve_restored(&mut run).await;
+    begun_anew(&run).await;
+    assert_eq!(run.store(), ["a@10", "c@15"]);
+    assert!(broken.elapsed() < Duration::from_secs(15), "{:?}", broken.elapsed());
+    assert!(silent.is_abandoned());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_newest_version_is_asked_for_after_two_minutes_without_a_word() {
+    let (mut run, wire) = at_ninety().await;
+    let heard = Instant::now();
+    let asked = run.server.newest_version().await;
+    assert_eq!((asked.at - heard).as_secs(), 120);
+    // A failure to answer proves nothing, and neither does a newer version.
+    asked.refuse(500, "InternalError");
+    let asked = run.server.newest_version().await;
+    assert_eq!((asked.at - heard).as_secs(), 240);
+    asked.page(500, "", &[]);
+    wire.event("MODIFIED", &node("a", 501));
+    assert_eq!(run.deltas.next(1).await, ["updated a@90-501"]);
+    run.assert_metric("icm_informer_lists_total{resource=\"nodes\"} 1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_merely_lags_is_waited_for() {
+    let (mut run, wire) = at_ninety().await;
+    wire.error(410, "Expired");
+    drop(run.server.serve_list(20, &[]).await);
+    drop(run.server.serve_list(21, &[]).await);
+    let _wire = run.server.serve_list(91, &[node("a", 91), node("b", 60)]).await;
+    assert_eq!(run.deltas.next(1).await, ["updated a@90-91"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_an_own_write_ends_with_the_history_it_belongs_to() {
+    let (mut run, wire) = at_ninety().await;
+    let informer = run.informer.clone();
+    let waiting = tokio::spawn(async move {
+        informer.shows("a", &model::OwnWrite::version(95)).await;
+    });
+    wire.error(410, "Expired");
+    let _wire = serve_restored(&mut run).await;
+    waiting.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_own_write_is_shown_by_its_event_or_by_any_later_word() {
+    let (run, wire) = at_ninety().await;
+    let showing = |key: &'static str, version| {
+        let informer = run.informer.clone();
+        tokio::spawn(async move { informer.shows(key, &model::OwnWrite::version(version)).await })
+    };
+    showing("a", 90).await.unwrap();
+    let by_event = showing("a", 95);
+    let by_bookmark = showing("elsewhere", 97);
+    sleep(Duration::from_secs(1)).await;
+    assert!(!by_event.is_finished() && !by_bookmark.is_finished());
+    wire.event("MODIFIED", &node("a", 95));
+    by_event.await.unwrap();
+    assert!(!by_bookmark.is_finished());
+    wire.bookmark(97);
+    by_bookmark.await.unwrap();
+}

@@ -1,0 +1,207 @@
+//! Runs an informer while its kind is served. A custom kind that is not, or whose CRD is not
+//! labelled as ours, leaves it dormant and healthy (rule:absent-kinds-are-dormant).
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{Cached, Kind, Metadata, Resource};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{info, warn};
+
+use crate::discovery;
+use crate::fault::Fault;
+use crate::objects::Objects;
+use crate::reflector::Reflector;
+use crate::request::Collection;
+use crate::retry::after_failures;
+use crate::shared::Shared;
+use crate::source::{MANAGED_BY, Source};
+use crate::{Informer, Session, Subscription};
+
+/// How soon a kind is looked for again whose CRD is there: the server begins to serve it within
+/// moments. Doubled up to [`SELDOM`].
+const SOON: Duration = Duration::from_millis(100);
+/// How often a kind is looked for of which no CRD tells.
+const SELDOM: Duration = Duration::from_secs(30);
+
+pub(crate) async fn run<T: Cached>(
+    shared: Arc<Shared<T>>,
+    crds: Option<Informer<Metadata>>,
+) -> Infallible {
+    if let Kind::BuiltIn(resource) = &shared.source.kind {
+        loop {
+            follow(&shared, resource).await;
+        }
+    }
+    let Some(crds) = crds else { return while_served(&shared, None).await };
+    loop {
+        let session = Session::new();
+        let crds = Crds::watch(crds.in_session(session.clone()));
+        tokio::select! {
+            never = while_served(&shared, Some(&crds)) => match never {},
+            // The history of the CRDs began anew.
+            _ = session.ended() => {}
+        }
+    }
+}
+
+/// Returns when the server does not know the collection.
+async fn follow<T: Cached>(shared: &Arc<Shared<T>>, resource: &Resource) {
+    shared.set_served(resource.clone());
+    let collection = Collection::new::<T>(&shared.source, resource, shared.format);
+    Reflector::new(Arc::clone(shared), collection).run().await;
+}
+
+/// What is known of a kind.
+enum Presence {
+    /// Served, and ours; with the CRD that says so, if there is one.
+    Here(Resource, Option<Arc<Metadata>>),
+    /// Not served, although a CRD may be there.
+    NotServed,
+    /// It has no CRD, or one that is not labelled as ours.
+    NotOurs,
+}
+
+async fn while_served<T: Cached>(shared: &Arc<Shared<T>>, crds: Option<&Crds>) -> Infallible {
+    let resource = &*shared.resource;
+    let (mut retry, mut followed) = (SOON, None);
+    loop {
+        match look(shared, crds, followed.as_deref()).await {
+            Presence::Here(served, crd) => {
+                followed = crd.as_ref().map(|crd| Arc::clone(&crd.key));
+                if shared.progress.borrow().dormant {
+                    let version = &*served.version;
+                    info!(logger = "informer", resource, version, "Kind is served, listing it");
+                }
+                shared.set_dormant(false);
+                retry = SOON;
+                tokio::select! {
+                    () = follow(shared, &served) => {}
+                    () = gone(crds, crd.as_deref(), &shared.source) => {}
+                }
+            }
+            Presence::NotOurs => {
+                set_dormant(shared, "it has no CRD that is ours");
+                // Its CRD took the objects along.
+                if shared.store.len() > 0 {
+                    shared.store.replace(Objects::new());
+                }
+                retry = SOON;
+                changed(crds, SELDOM).await;
+            }
+            Presence::NotServed => {
+                set_dormant(shared, "the API server does not serve it");
+                changed(crds, retry).await;
+                retry = (retry * 2).min(SELDOM);
+            }
+        }
+    }
+}
+
+fn set_dormant<T: Cached>(shared: &Shared<T>, reason: &str) {
+    if !shared.progress.borrow().dormant {
+        let resource = &*shared.resource;
+        info!(logger = "informer", resource, reason, "Kind is dormant until it is served");
+    }
+    shared.set_dormant(true);
+}
+
+/// Looks until the server answers.
+async fn look<T: Cached>(
+    shared: &Shared<T>,
+    crds: Option<&Crds>,
+    followed: Option<&str>,
+) -> Presence {
+    let mut backoff = after_failures();
+    loop {
+        if let Some(crds) = crds {
+            crds.informer.synced().await;
+            // The server may go on serving a kind for a moment after its CRD is gone.
+            let lost = followed.is_some_and(|followed| crds.informer.get(followed).is_none());
+            if lost || !crds.may_have(&shared.source) {
+                return Presence::NotOurs;
+            }
+        }
+        match find(shared, crds).await {
+            Ok(presence) => return presence,
+            Err(fault) => {
+                let (resource, wait) =
+                    (&*shared.resource, backoff.fail(Instant::now()).max(fault.retry_after()));
+                warn!(logger = "informer", resource, error = %fault, ?wait,
+                    "Cannot find where the kind is served");
+                sleep(wait).await;
+            }
+        }
+    }
+}
+
+async fn find<T: Cached>(shared: &Shared<T>, crds: Option<&Crds>) -> Result<Presence, Fault> {
+    let Some(served) = discovery::find(shared.client(), &shared.source.kind).await? else {
+        return Ok(Presence::NotServed);
+    };
+    let Some(crds) = crds else { return Ok(Presence::Here(served, None)) };
+    let crd = crds.informer.get(&format!("{}.{}", served.plural, served.group));
+    Ok(match (crd, &shared.source.managed_by) {
+        (Some(crd), _) if is_ours(&crd, &shared.source) => Presence::Here(served, Some(crd)),
+        // Built in, or served by an aggregated API server.
+        (None, None) => Presence::Here(served, None),
+        _ => Presence::NotOurs,
+    })
+}
+
+/// Waits until the CRD is another one, is not ours, or is not there.
+async fn gone(crds: Option<&Crds>, crd: Option<&Metadata>, source: &Source) {
+    let (Some(crds), Some(crd)) = (crds, crd) else { return std::future::pending().await };
+    loop {
+        match crds.informer.get(&crd.key) {
+            Some(now) if now.uid == crd.uid && is_ours(&now, source) => {}
+            _ => return,
+        }
+        crds.changed.notified().await;
+    }
+}
+
+/// Waits for a change of any CRD, at most so long.
+async fn changed(crds: Option<&Crds>, at_most: Duration) {
+    match crds {
+        Some(crds) => drop(timeout(at_most, crds.changed.notified()).await),
+        None => sleep(at_most).await,
+    }
+}
+
+fn is_ours(crd: &Metadata, source: &Source) -> bool {
+    let label = crd.labels.get(MANAGED_BY);
+    source.managed_by.as_ref().is_none_or(|ours| label.is_some_and(|label| **label == **ours))
+}
+
+/// The CRDs of the server.
+struct Crds {
+    informer: Informer<Metadata>,
+    changed: Arc<Notify>,
+    _subscription: Subscription<Metadata>,
+}
+
+impl Crds {
+    fn watch(informer: Informer<Metadata>) -> Self {
+        let changed = Arc::new(Notify::new());
+        let told = Arc::clone(&changed);
+        let subscription = informer.subscribe(move |_| told.notify_one());
+        Self { informer, changed, _subscription: subscription }
+    }
+
+    /// False when no CRD of the group can be the one that is wanted.
+    fn may_have(&self, source: &Source) -> bool {
+        if source.managed_by.is_none() {
+            return true;
+        }
+        let group = source.kind.group();
+        self.informer.frozen(|crds| {
+            crds.values().any(|crd| {
+                let of_group = crd.key.split_once('.').is_some_and(|(_, found)| found == group);
+                of_group && is_ours(crd, source)
+            })
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! [`Shared`]: what the handles of an informer and its loop both touch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use kube::Client;
+use model::{Cached, Resource};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use crate::decode::Format;
+use crate::gauges::{Probe, Sample};
+use crate::metrics::{Counters, InformerMetrics};
+use crate::objects::Objects;
+use crate::progress::Progress;
+use crate::source::Source;
+use crate::store::Store;
+use crate::unreadable::Unreadables;
+
+pub(crate) struct Shared<T> {
+    pub(crate) source: Source,
+    pub(crate) format: Format,
+    /// The kind's name in metrics and logs.
+    pub(crate) resource: Arc<str>,
+    pub(crate) metrics: Counters,
+    pub(crate) store: Store<T>,
+    pub(crate) unreadables: Unreadables,
+    pub(crate) progress: watch::Sender<Progress>,
+    /// Wakes the loop when somebody demands a list.
+    pub(crate) demanded: Notify,
+    demanded_since: Mutex<Option<Instant>>,
+    /// What a strict collection waits for.
+    blocked: Mutex<Option<String>>,
+    /// Where the server keeps the kind, as far as that is known.
+    served: Mutex<Option<Resource>>,
+    born: Instant,
+    /// Milliseconds from `born` to the server's last word.
+    last_word: AtomicU64,
+}
+
+impl<T: Cached> Shared<T> {
+    pub(crate) fn new(source: Source, metrics: &InformerMetrics, format: Format) -> Arc<Self> {
+        let resource: Arc<str> = source.kind.to_string().into();
+        let shared = Arc::new(Self {
+            format,
+            metrics: metrics.of_resource(&resource),
+            store: Store::new(Arc::clone(&resource)),
+            unreadables: Unreadables::default(),
+            progress: watch::Sender::default(),
+            demanded: Notify::new(),
+            demanded_since: Mutex::default(),
+            blocked: Mutex::default(),
+            served: Mutex::default(),
+            born: Instant::now(),
+            last_word: AtomicU64::new(0),
+            resource,
+            source,
+        });
+        let probe = Arc::downgrade(&shared);
+        metrics.watch(probe);
+        shared
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        self.source.server.client()
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.progress.borrow().version
+    }
+
+    /// Notes a word of the server that was believed.
+    pub(crate) fn advance(&self, version: u64) {
+        self.heard();
+        self.progress.send_modify(|progress| progress.version = progress.version.max(version));
+    }
+
+    pub(crate) fn heard(&self) {
+        let age = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last_word.store(age, Ordering::Relaxed);
+    }
+
+    /// Takes in a consistent list that was begun at that time.
+    pub(crate) fn apply_list(&self, objects: Objects<T>, version: u64, begun: Instant) {
+        self.store.replace(objects);
+        self.blocked.lock().take();
+        self.heard();
+        self.progress.send_modify(|progress| {
+            progress.version = progress.version.max(version);
+            progress.listed = Some(begun);
+        });
+    }
+
+    /// Takes in a list of another history (rule:history-that-goes-back).
+    pub(crate) fn restart_history(&self, objects: Objects<T>, version: u64, begun: Instant) {
+        let known = self.version();
+        let resource = &self.resource;
+        self.store.restart(
+            objects,
+            &format!("the history of {resource} went back from version {known} to {version}"),
+        );
+        self.blocked.lock().take();
+        self.heard();
+        self.progress.send_modify(|progress| {
+            progress.version = version;
+            progress.history += 1;
+            progress.listed = Some(begun);
+        });
+    }
+
+    pub(crate) fn set_dormant(&self, dormant: bool) {
+        self.heard();
+        self.progress.send_modify(|progress| progress.dormant = dormant);
+    }
+
+    pub(crate) fn set_blocked(&self, by: String) {
+        *self.blocked.lock() = Some(by);
+    }
+
+    pub(crate) fn blocked(&self) -> Option<String> {
+        self.blocked.lock().clone()
+    }
+
+    pub(crate) fn set_served(&self, resource: Resource) {
+        *self.served.lock() = Some(resource);
+    }
+
+    pub(crate) fn served(&self) -> Option<Resource> {
+        self.served.lock().clone()
+    }
+
+    /// Has a list made that begins at or after `since`, unless one was applied.
+    pub(crate) fn demand_list(&self, since: Instant) {
+        if self.progress.borrow().has_list(Some(since)) {
+            return;
+        }
+        let mut demanded = self.demanded_since.lock();
+        *demanded = (*demanded).max(Some(since));
+        self.demanded.notify_one();
+    }
+
+    /// True while a list is demanded that has not been applied.
+    pub(crate) fn is_list_demanded(&self) -> bool {
+        let demanded = *self.demanded_since.lock();
+        demanded.is_some() && !self.progress.borrow().has_list(demanded)
+    }
+
+    pub(crate) fn silent_for(&self) -> Duration {
+        let last = Duration::from_millis(self.last_word.load(Ordering::Relaxed));
+        self.born.elapsed().saturating_sub(last)
+    }
+}
+
+impl<T: Cached> Probe for Shared<T> {
+    fn sample(&self) -> Sample {
+        let progress = *self.progress.borrow();
+        Sample {
+            resource: Arc::clone(&self.resource),
+            selection: self.source.selection(),
+            group: self.source.kind.group().to_owned(),
+            api_version: self.source.kind.version().to_owned(),
+            objects: self.store.len(),
+            synced: progress.listed.is_some(),
+            dormant: progress.dormant,
+            silent: self.silent_for(),
+            version: progress.version,
+        }
+    }
+}
