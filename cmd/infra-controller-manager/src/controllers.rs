@@ -2,5 +2,8 @@
 
 use manager::Controller;
 
-/// All controllers, in the order in which they are started.
-pub const ALL: &[&dyn Controller] = &[&node_ipam::NodeIpam];
+/// What a program hosts, in the order in which it is started.
+pub type Controllers = &'static [&'static dyn Controller];
+
+/// All controllers of the product.
+pub const ALL: Controllers = &[&node_ipam::NodeIpam];

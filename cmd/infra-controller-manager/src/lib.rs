@@ -15,12 +15,18 @@ use std::process::ExitCode;
 use logging::{Format, LogHandle, LogOptions};
 use tracing::{error, info, warn};
 
+use crate::controllers::Controllers;
 use crate::flags::Parsed;
 use crate::plan::Plan;
 
-/// Runs the program: 0 after help, version or a requested stop, else 1 (`host.md` 9.2).
+/// Runs the product: 0 after help, version or a requested stop, else 1.
 pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match run(args) {
+    start_hosting(args, controllers::ALL)
+}
+
+/// The same with other controllers: for tests of what every controller stands on.
+pub fn start_hosting(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> ExitCode {
+    match run(args, hosted) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Exit::Usage(text)) => {
             // Nothing can be done about a closed stderr.
@@ -38,9 +44,9 @@ enum Exit {
     Logged,
 }
 
-fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
-    let known = plan::known().map_err(|error| Exit::Usage(format!("{error}\n")))?;
-    let parsed = flags::parse(args, &plan::controller_flags(), &known, &build::INFO)
+fn run(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> Result<(), Exit> {
+    let known = plan::known(hosted).map_err(|error| Exit::Usage(format!("{error}\n")))?;
+    let parsed = flags::parse(args, &plan::controller_flags(hosted), &known, &build::INFO)
         .map_err(|error| Exit::Usage(format!("{error}\n")))?;
     let values = match parsed {
         Parsed::Print(text) => {
@@ -53,7 +59,7 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Exit> {
     for (name, value) in values.effective() {
         info!(v = 1, "FLAG: --{name}={value:?}");
     }
-    let plan = Plan::new(&values, &known).map_err(|problems| {
+    let plan = Plan::new(&values, &known, hosted).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(|p| format!("error: {p}\n")).collect();
         Exit::Usage(lines.concat())
     })?;

@@ -11,7 +11,7 @@ use pflag::{Problem, Spec, Values};
 use serving::{CertificateSource, ListenerOptions, TlsChoice};
 
 use crate::build;
-use crate::controllers::ALL;
+use crate::controllers::Controllers;
 use crate::flags::{event_rate, release_on_exit, reported_version, work_rate};
 
 /// Longest wait for the answer of a controller's write; the fence shortens it as the lease runs
@@ -55,9 +55,9 @@ pub struct Plan {
 /// The names that `--controllers` may use.
 ///
 /// # Errors
-/// Two controllers share a name: a mistake in [`ALL`].
-pub fn known() -> Result<Known, controllers::RegistryError> {
-    let controllers = ALL.iter().map(|controller| controllers::Controller {
+/// Two controllers share a name: a mistake in the list.
+pub fn known(hosted: Controllers) -> Result<Known, controllers::RegistryError> {
+    let controllers = hosted.iter().map(|controller| controllers::Controller {
         name: controller.name(),
         aliases: controller.aliases(),
         on_by_default: true,
@@ -66,8 +66,8 @@ pub fn known() -> Result<Known, controllers::RegistryError> {
 }
 
 /// The flags that the controllers own.
-pub fn controller_flags() -> Vec<&'static [Spec]> {
-    ALL.iter().map(|controller| controller.flags()).collect()
+pub fn controller_flags(hosted: Controllers) -> Vec<&'static [Spec]> {
+    hosted.iter().map(|controller| controller.flags()).collect()
 }
 
 impl Plan {
@@ -75,7 +75,7 @@ impl Plan {
     ///
     /// # Errors
     /// Every problem of every part.
-    pub fn new(values: &Values, known: &Known) -> Result<Self, Vec<Problem>> {
+    pub fn new(values: &Values, known: &Known, hosted: Controllers) -> Result<Self, Vec<Problem>> {
         let mut problems = crate::flags::validate(values);
         let mut warnings = crate::flags::warnings(values);
         let selection = known.select(values.strings("controllers"));
@@ -83,8 +83,14 @@ impl Plan {
             problems.push(Problem::new("controllers", bad.to_string()));
         }
         let mut idle = Vec::new();
-        let planned =
-            configure(values, selection.ok().as_ref(), &mut idle, &mut warnings, &mut problems);
+        let planned = configure(
+            values,
+            hosted,
+            selection.ok().as_ref(),
+            &mut idle,
+            &mut warnings,
+            &mut problems,
+        );
         let version = reported_version(values, &build::INFO);
         let election = values
             .bool("leader-elect")
@@ -118,13 +124,14 @@ impl Plan {
 /// Without a selection, because the list is wrong, every controller is asked for its problems.
 fn configure(
     values: &Values,
+    hosted: Controllers,
     selection: Option<&Selection>,
     idle: &mut Vec<(&'static str, String)>,
     warnings: &mut Vec<String>,
     problems: &mut Vec<Problem>,
 ) -> Vec<Hosted> {
     let mut planned = Vec::new();
-    for controller in ALL {
+    for controller in hosted {
         let name = controller.name();
         if selection.is_some_and(|selection| !selection.is_enabled(name)) {
             idle.push((name, "turned off by --controllers".into()));

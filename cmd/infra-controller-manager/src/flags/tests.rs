@@ -9,6 +9,7 @@ mod tables;
 mod warned;
 
 use super::*;
+use crate::controllers::ALL;
 use crate::plan;
 
 const VERSION: VersionInfo = VersionInfo {
@@ -21,7 +22,7 @@ const VERSION: VersionInfo = VersionInfo {
 fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, UsageError> {
     let program = OsString::from("infra-controller-manager");
     let args = std::iter::once(program).chain(args);
-    parse(args, &plan::controller_flags(), &plan::known().unwrap(), &VERSION)
+    parse(args, &plan::controller_flags(ALL), &plan::known(ALL).unwrap(), &VERSION)
 }
 
 fn read(args: &[&str]) -> Result<Parsed, UsageError> {
@@ -56,6 +57,6 @@ fn problems(args: &[&str]) -> Vec<String> {
 }
 
 fn specs() -> Vec<&'static Spec> {
-    let controllers = plan::controller_flags();
+    let controllers = plan::controller_flags(ALL);
     table::GROUPS.iter().chain(&controllers).flat_map(|group| group.iter()).collect()
 }

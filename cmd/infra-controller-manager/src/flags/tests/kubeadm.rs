@@ -29,7 +29,7 @@ fn the_manifest_of_kubeadm_starts() {
     assert!(values.bool("use-service-account-credentials"));
     assert_eq!(values.string("cluster-cidr"), "10.244.0.0/16");
     assert_eq!(values.ip("bind-address").to_string(), "127.0.0.1");
-    let known = plan::known().unwrap();
+    let known = plan::known(ALL).unwrap();
     let selection = known.select(values.strings("controllers")).unwrap();
     assert!(selection.is_enabled("node-ipam-controller"));
 }

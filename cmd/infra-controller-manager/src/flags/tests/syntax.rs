@@ -39,7 +39,7 @@ fn repetition_replaces_scalars_and_extends_lists() {
 fn a_negative_name_in_a_list_is_a_value_and_no_flag() {
     for form in [&["--controllers", "-node-ipam-controller"][..], &["--controllers=-nodeipam,*"]] {
         let values = values(form);
-        let known = plan::known().unwrap();
+        let known = plan::known(ALL).unwrap();
         let selection = known.select(values.strings("controllers")).unwrap();
         assert!(!selection.is_enabled("node-ipam-controller"), "{form:?}");
     }
