@@ -10,9 +10,10 @@ use ipnet::IpNet;
 use crate::fault_proxy::NodePatch;
 use crate::observer::Seen;
 
-/// The observer hears of a deletion later than it happens; the product may be quicker. Only
-/// used for PATCHes without a resourceVersion in their answer, which cannot be ordered exactly.
-const OBSERVER_LAG: Duration = Duration::from_secs(2);
+/// Of what the observer lags behind at least, however quick it was with what can be measured.
+const LEAST_LAG: Duration = Duration::from_millis(100);
+/// What a PATCH may take at most, whatever the lease leaves.
+const LONGEST_PATCH: Duration = Duration::from_secs(5);
 
 /// Fails if two nodes that exist at the same resourceVersion have overlapping pod CIDRs. Pairs
 /// of nodes whose names are both in `foreign` are let pass: the test itself made those.
@@ -94,6 +95,7 @@ pub fn assert_patches_never_share(patches: &[NodePatch], history: &[Seen], forei
     for term in &terms {
         by_place.entry(place(term.net, widths)).or_default().push(term);
     }
+    let lag = observer_lag(patches, history);
     let gone: HashMap<&str, &Seen> =
         history.iter().filter(|seen| seen.deleted).map(|seen| (&*seen.uid, seen)).collect();
 
@@ -109,12 +111,13 @@ pub fn assert_patches_never_share(patches: &[NodePatch], history: &[Seen], forei
                 let conflict = *term.uid != *patch.uid
                     && overlap(term.net, net)
                     && term.from < patch.arrived
-                    && !term.end.as_ref().is_some_and(|end| end.before(patch))
+                    && !term.end.as_ref().is_some_and(|end| end.before(patch, lag))
                     && !both_foreign(&term.name);
                 assert!(!conflict, "{patch:?} was sent while {} had {}", term.name, term.net);
             }
             for other in &under_way {
-                let is_gone = gone.get(&*other.uid).is_some_and(|seen| End::of(seen).before(patch));
+                let is_gone =
+                    gone.get(&*other.uid).is_some_and(|seen| End::of(seen).before(patch, lag));
                 let shares = parsed(&other.pod_cidrs).any(|theirs| overlap(theirs, net));
                 let conflict =
                     other.uid != patch.uid && shares && !is_gone && !both_foreign(&other.node);
@@ -146,11 +149,33 @@ impl End {
     }
 
     /// Exactly when the PATCH was applied and says where in history; else as far as we can tell.
-    fn before(&self, patch: &NodePatch) -> bool {
+    fn before(&self, patch: &NodePatch, lag: Duration) -> bool {
         match patch.resource_version {
             Some(version) => self.resource_version < version,
-            None => self.at <= patch.arrived + OBSERVER_LAG,
+            None => self.at <= patch.arrived + lag,
         }
+    }
+}
+
+/// The observer hears of a deletion later than it happens, and the product may be quicker: by how
+/// much is measured on the PATCHes that the server has applied. It excuses only those without a
+/// resourceVersion in their answer, which cannot be ordered exactly.
+fn observer_lag(patches: &[NodePatch], history: &[Seen]) -> Duration {
+    let heard: HashMap<u64, Instant> =
+        history.iter().map(|seen| (seen.resource_version, seen.at)).collect();
+    let lag = |patch: &NodePatch| {
+        let at = heard.get(&patch.resource_version?)?;
+        Some(at.saturating_duration_since(patch.settled?))
+    };
+    patches.iter().filter_map(lag).fold(LEAST_LAG, Duration::max)
+}
+
+/// Fails if a PATCH does not tell the server when to give up, soon: it could reach a Node when its
+/// block is another one's (rule:writes-end-with-their-timeout).
+pub fn assert_patches_end(patches: &[NodePatch]) {
+    for patch in patches {
+        let timeout = patch.timeout.unwrap_or_else(|| panic!("{patch:?} has no timeout"));
+        assert!(timeout <= LONGEST_PATCH, "{patch:?} may take longer than {LONGEST_PATCH:?}");
     }
 }
 

@@ -27,6 +27,7 @@
 //! | [`nodes`], [`observer`], [`history`] | make nodes, watch them, check what was seen |
 //! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
 //! | [`mod@poll`] | waiting for what nothing announces |
+//! | [`threads`] | stops single threads of a child process |
 //! | [`child`], [`watchdog`] | child processes that never outlive us, not even after SIGKILL |
 //!
 //! Failing is done by panicking with a message that says what was awaited and what was there
@@ -55,12 +56,13 @@ pub mod poll;
 pub mod ports;
 pub mod programs;
 pub mod temp_dir;
+pub mod threads;
 pub mod watchdog;
 
 pub use cluster::{Cluster, cluster};
 pub use control_plane::{ControlPlane, Options as ControlPlaneOptions};
 pub use fault_proxy::{Cut, Fault, FaultProxy, Match, Wire};
-pub use history::{assert_never_shared, assert_patches_never_share};
+pub use history::{assert_never_shared, assert_patches_end, assert_patches_never_share};
 pub use manager::Manager;
 pub use nodes::{create_nodes, delete_nodes, mk_node};
 pub use observer::Observer;

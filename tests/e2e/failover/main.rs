@@ -12,8 +12,8 @@ mod replicas;
 use std::time::Duration;
 
 use tests::{
-    Observer, assert_never_shared, assert_patches_never_share, cluster, create_nodes, delete_nodes,
-    mk_node,
+    Observer, assert_never_shared, assert_patches_end, assert_patches_never_share, cluster,
+    create_nodes, delete_nodes, mk_node,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -72,6 +72,7 @@ async fn every_leader_assigns_blocks_and_none_is_shared_or_lost_while_leaders_an
     let patches = replicas.node_patches();
     assert_never_shared(&history, &[]);
     assert_patches_never_share(&patches, &history, &[]);
+    assert_patches_end(&patches);
     let uids: std::collections::HashSet<_> = history.iter().map(|seen| &seen.uid).collect();
     eprintln!("{} Nodes in all, {} PATCHes", uids.len(), patches.len());
 }

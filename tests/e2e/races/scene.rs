@@ -11,7 +11,7 @@ use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::{NodePatch, Recorded};
 use tests::nodes::delete_node;
 use tests::{Cluster, FaultProxy, Manager, Match, Observer, Wire, cluster, mk_node, poll};
-use tests::{assert_never_shared, assert_patches_never_share};
+use tests::{assert_never_shared, assert_patches_end, assert_patches_never_share};
 
 /// With these timings a PATCH is given up after 1 s.
 pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=4s \
@@ -140,6 +140,7 @@ impl Scene {
         let history = self.nodes.history();
         assert_never_shared(&history, foreign);
         assert_patches_never_share(&patches, &history, foreign);
+        assert_patches_end(&patches);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What was asked, and what became of it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::Method;
 use parking_lot::Mutex;
@@ -91,6 +91,8 @@ pub struct NodePatch {
     pub upstream_status: Option<u16>,
     /// See [`Recorded::resource_version`].
     pub resource_version: Option<u64>,
+    /// When the server is to give up: the parameter `timeout`, in milliseconds.
+    pub timeout: Option<Duration>,
 }
 
 impl NodePatch {
@@ -118,6 +120,11 @@ impl NodePatch {
             settled: recorded.settled,
             upstream_status: recorded.upstream_status,
             resource_version: recorded.resource_version,
+            timeout: request.parameter("timeout").and_then(milliseconds),
         })
     }
+}
+
+fn milliseconds(text: &str) -> Option<Duration> {
+    Some(Duration::from_millis(text.strip_suffix("ms")?.parse().ok()?))
 }

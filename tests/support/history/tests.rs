@@ -20,6 +20,7 @@ fn patch(node: &str, cidr: &str, version: Option<u64>) -> NodePatch {
         settled: Some(arrived),
         upstream_status: version.map(|_| 200),
         resource_version: version,
+        timeout: Some(Duration::from_secs(5)),
     }
 }
 
@@ -82,4 +83,38 @@ fn a_patch_with_the_block_of_a_patch_under_way_is_found() {
 fn an_applied_patch_is_ordered_by_resource_version_not_by_clock() {
     let history = [seen(1, "a", &["10.0.0.0/24"]), gone(4, "a")];
     assert_patches_never_share(&[patch("b", "10.0.0.0/24", Some(3))], &history, &[]);
+}
+
+/// What the observer hears of an applied PATCH after this time, then of the end of `a`, and a PATCH
+/// with the block of `a` that came as long before and was refused.
+fn refused_before_the_observer_heard(lag: Duration, early: Duration) {
+    let applied = patch("c", "10.0.9.0/24", Some(3));
+    let settled = applied.settled.unwrap();
+    let end = settled + early + Duration::from_secs(5);
+    let heard = |seen: Seen, at: Instant| Seen { at, ..seen };
+    let history = [
+        heard(seen(1, "a", &["10.0.0.0/24"]), settled),
+        heard(seen(3, "c", &["10.0.9.0/24"]), settled + lag),
+        heard(gone(4, "a"), end),
+    ];
+    let mut refused = patch("b", "10.0.0.0/24", None);
+    refused.arrived = settled + Duration::from_secs(5);
+    assert_patches_never_share(&[applied, refused], &history, &[]);
+}
+
+#[test]
+fn the_product_may_hear_of_an_end_before_an_observer_that_was_slow_before() {
+    refused_before_the_observer_heard(Duration::from_millis(800), Duration::from_millis(700));
+}
+
+#[test]
+#[should_panic = "was sent while a had"]
+fn an_observer_that_was_quick_excuses_nothing() {
+    refused_before_the_observer_heard(Duration::from_millis(10), Duration::from_millis(700));
+}
+
+#[test]
+#[should_panic = "has no timeout"]
+fn a_patch_that_the_server_may_carry_out_at_any_time_is_found() {
+    assert_patches_end(&[NodePatch { timeout: None, ..patch("a", "10.0.0.0/24", None) }]);
 }
