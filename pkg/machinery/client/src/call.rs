@@ -6,6 +6,7 @@ pub(crate) mod attempt;
 pub(crate) mod dispatch;
 pub(crate) mod error;
 pub(crate) mod gate;
+pub(crate) mod link;
 pub(crate) mod metrics;
 mod progress;
 pub(crate) mod request;

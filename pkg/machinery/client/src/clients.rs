@@ -3,16 +3,19 @@
 //! agent.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use http::header::USER_AGENT;
 use parking_lot::Mutex;
+use transport::{Protocol, TlsConfigs};
 
-use crate::access::Access;
+use crate::call::dispatch::GuardedBody;
+use crate::call::link::Link;
 use crate::call::metrics::RequestMetrics;
-use crate::config::{self, ClientOptions};
-use crate::error::ConfigError;
+use crate::config::{ClientOptions, Source, process_environment};
+use crate::error::{ConfigError, KubeconfigError};
 use crate::identity::account::ServiceAccount;
+use crate::identity::credentials::Credentials;
+use crate::identity::snapshot::Shown;
 use crate::identity::user_agent::user_agent;
 use crate::profile::{Identity, Profile};
 use crate::stack::{self, Parts};
@@ -27,14 +30,19 @@ struct Inner {
     host: String,
     server: String,
     metrics: RequestMetrics,
-    root: Access,
-    bearer: OnceLock<Access>,
+    credentials: Arc<Credentials>,
+    /// Of the root identity.
+    root: Arc<Link<GuardedBody>>,
+    /// For requests that bring a service account's token.
+    bare: Arc<Link<GuardedBody>>,
     accounts: Mutex<HashMap<Identity, Arc<ServiceAccount>>>,
 }
 
 impl Clients {
-    /// Reads the configuration and the files it names. No network. A process that talks to several
-    /// servers loads several, with the same `metrics`, which tell them apart by the label `host`.
+    /// Reads the configuration and the files it names, and follows them from then on, on the
+    /// current runtime (`rule:credentials-are-followed`). No network of ours; an exec plugin is
+    /// waited for up to 10 s. A process that talks to several servers loads several, with the same
+    /// `metrics`, which tell them apart by the label `host`.
     ///
     /// # Errors
     /// [`ConfigError`] names the file or flag to mend.
@@ -42,23 +50,58 @@ impl Clients {
         options: &ClientOptions,
         metrics: &RequestMetrics,
     ) -> Result<Self, ConfigError> {
-        let config = config::resolve(options).await?;
-        let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-        let server = config.cluster_url.to_string();
-        let root = Access::new(config).map_err(|e| e.in_file(options.kubeconfig.as_deref()))?;
+        let source = Source::of(options, &process_environment)?;
+        Self::from_source(source, options, metrics).await
+    }
+
+    /// Clients of the server of a kubeconfig that comes from an object, as that of a member
+    /// cluster. It may hold no path and no plugin (`rule:objects-name-nothing-local`), and is not
+    /// followed: whoever watches the object loads it again. Of `options` only the names count.
+    ///
+    /// # Errors
+    /// [`ConfigError::Object`] says what is wrong with the kubeconfig.
+    pub async fn from_object(
+        kubeconfig: &str,
+        options: &ClientOptions,
+        metrics: &RequestMetrics,
+    ) -> Result<Self, ConfigError> {
+        Self::from_source(Source::Object(kubeconfig.into()), options, metrics).await
+    }
+
+    pub(crate) async fn from_source(
+        source: Source,
+        options: &ClientOptions,
+        metrics: &RequestMetrics,
+    ) -> Result<Self, ConfigError> {
+        let tls = Arc::new(TlsConfigs::default());
+        let fail = |source: &Source, error| {
+            source.blame(KubeconfigError::Tls { field: "certificate-authority", source: error })
+        };
+        let credentials = Credentials::load(source.clone(), &process_environment, tls).await?;
+        let link = |shown| {
+            Link::new(Arc::clone(&credentials), shown, Protocol::Negotiated)
+                .map(Arc::new)
+                .map_err(|error| fail(&source, error))
+        };
+        let (root, bare) = (link(Shown::Certificate)?, link(Shown::Nothing)?);
+        let server = credentials.current().server.clone();
         Ok(Self(Arc::new(Inner {
             options: options.clone(),
-            host,
-            server,
+            host: server.authority().map(ToString::to_string).unwrap_or_default(),
+            server: server.to_string(),
             metrics: metrics.clone(),
+            credentials,
             root,
-            bearer: OnceLock::new(),
+            bare,
             accounts: Mutex::default(),
         })))
     }
 
     /// Builds a client that lives on the current tokio runtime. No network: a service account's
     /// token is requested when the first request needs it.
+    ///
+    /// # Errors
+    /// There is no runtime, or the user agent cannot be put into a header.
     pub fn build(&self, profile: Profile) -> Result<kube::Client, ConfigError> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(ConfigError::NoRuntime);
@@ -69,29 +112,29 @@ impl Clients {
                 Some(self.account(&profile.identity, namespace, name)?)
             }
         };
-        let access = if account.is_some() { self.bearer()? } else { &self.0.root };
-        let mut config = access.config.clone();
-        config.headers.push((USER_AGENT, user_agent(&self.0.options, &profile.agent)?));
-        let parts = Parts {
-            wire: access.wire(profile.own_connection)?,
+        let shared = if account.is_some() { &self.0.bare } else { &self.0.root };
+        let link = if profile.own_connection {
+            let own = shared.another(Protocol::Http1);
+            let field = "certificate-authority";
+            Arc::new(
+                own.map_err(|source| ConfigError::Object(KubeconfigError::Tls { field, source }))?,
+            )
+        } else {
+            Arc::clone(shared)
+        };
+        Ok(stack::assemble(Parts {
+            credentials: Arc::clone(&self.0.credentials),
+            link,
             metrics: Arc::new(self.0.metrics.for_client(&self.0.host, &profile.agent)),
             account,
+            user_agent: user_agent(&self.0.options, &profile.agent)?,
             profile,
-        };
-        stack::assemble(&config, parts)
+        }))
     }
 
-    /// Address of the API server, for logs.
+    /// Address of the API server when the configuration was first read, for logs.
     pub fn server(&self) -> &str {
         &self.0.server
-    }
-
-    fn bearer(&self) -> Result<&Access, ConfigError> {
-        if let Some(access) = self.0.bearer.get() {
-            return Ok(access);
-        }
-        let access = self.0.root.without_credentials()?;
-        Ok(self.0.bearer.get_or_init(|| access))
     }
 
     /// One token per service account, however many clients use it.

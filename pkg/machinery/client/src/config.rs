@@ -1,14 +1,22 @@
 //! Where the API server is and who we are to it: `--kubeconfig`, `--master`, or the pod's own
-//! service account (`host.md` 4.1). Read once at start, before anything is sent.
+//! service account. Read at start, before anything is sent, and again whenever it may have changed.
 
-pub(crate) mod proxy;
+pub(crate) mod kubeconfig;
+pub(crate) mod settings;
 
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use http::Uri;
-use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use transport::Proxy;
 
-use crate::error::ConfigError;
+use crate::config::kubeconfig::Origin;
+use crate::config::settings::{Material, Settings, TrustSource};
+use crate::error::{ConfigError, KubeconfigError};
+
+/// Where the kubelet puts the files of a pod's service account.
+const POD_FILES: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// What the command line and the build say about the process's clients.
 #[derive(Clone, Debug)]
@@ -25,96 +33,106 @@ pub struct ClientOptions {
     pub commit: String,
 }
 
-/// Resolves the options to one configuration. Reads files, no network.
-pub(crate) async fn resolve(options: &ClientOptions) -> Result<kube::Config, ConfigError> {
-    resolve_in(options, |name| std::env::var(name).ok()).await
+/// A place from which settings are read, now and later.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// A file, with the address that replaces its server.
+    File { path: PathBuf, master: Option<String> },
+    /// An address and nothing else.
+    Address(String),
+    /// The service account of the pod, with the server's host and port.
+    Pod { folder: PathBuf, host: String, port: String },
+    /// The text of a kubeconfig that somebody else wrote.
+    Object(Arc<str>),
 }
 
-/// [`resolve`] in the environment that `env` reads.
-async fn resolve_in(
-    options: &ClientOptions,
-    env: impl Fn(&str) -> Option<String>,
-) -> Result<kube::Config, ConfigError> {
-    let kubeconfig = options.kubeconfig.as_deref().filter(|p| !p.as_os_str().is_empty());
-    let master = options.master.as_deref().filter(|m| !m.is_empty());
-    let (mut config, own_proxy) = match (kubeconfig, master) {
-        (Some(path), _) => from_file(path).await?,
-        (None, Some(_)) => (kube::Config::new(Uri::default()), false),
-        (None, None) => (kube::Config::incluster_env().map_err(|e| not_in_cluster(&e))?, false),
-    };
-    if let Some(address) = master {
-        config.cluster_url = parse_master(address, config.root_cert.is_some())?;
-    }
-    if !own_proxy {
-        // kube asks whether the *proxy* is in NO_PROXY, and would send loopback through it.
-        config.proxy_url = proxy::from_env(&config.cluster_url, env)?;
-    }
-    // Ours: kube's retry repeats a POST after a 504 (rust-guide.md 1).
-    config.default_retry = false;
-    Ok(config)
+/// A reader of the environment; tests have their own.
+pub(crate) type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
+
+/// The environment of the process.
+pub(crate) fn process_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
-/// The place and nothing else: the parser's own words quote the file, which holds secrets.
-fn not_yaml(error: &str) -> String {
-    let number_after = |word: &str| {
-        let rest = error.split_once(word)?.1;
-        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-        digits.parse::<u32>().ok()
-    };
-    match (number_after("line "), number_after("column ")) {
-        (Some(line), Some(column)) => {
-            format!("it is not the YAML of a kubeconfig, see line {line}, column {column}")
+impl Source {
+    /// The source that the flags name; an empty flag is no flag.
+    pub(crate) fn of(options: &ClientOptions, env: Environment<'_>) -> Result<Self, ConfigError> {
+        let path = options.kubeconfig.clone().filter(|path| !path.as_os_str().is_empty());
+        let master = options.master.clone().filter(|master| !master.is_empty());
+        match (path, master) {
+            (Some(path), master) => Ok(Self::File { path, master }),
+            (None, Some(master)) => Ok(Self::Address(master)),
+            (None, None) => {
+                let (host, port) = (env("KUBERNETES_SERVICE_HOST"), env("KUBERNETES_SERVICE_PORT"));
+                let (Some(host), Some(port)) = (host, port) else {
+                    return Err(ConfigError::NotInCluster);
+                };
+                Ok(Self::Pod { folder: POD_FILES.into(), host, port })
+            }
         }
-        _ => "it is not the YAML of a kubeconfig".to_owned(),
     }
-}
 
-/// The configuration of `path`, and whether it names a proxy of its own.
-async fn from_file(path: &Path) -> Result<(kube::Config, bool), ConfigError> {
-    let fail = |error: KubeconfigError| {
-        let reason = match error {
-            KubeconfigError::ReadConfig(source, _) => source.to_string(),
-            KubeconfigError::Parse(error) => not_yaml(&error.to_string()),
-            other => other.to_string(),
+    /// Whether it may say something else later.
+    pub(crate) fn may_change(&self) -> bool {
+        matches!(self, Self::File { .. } | Self::Pod { .. })
+    }
+
+    /// Reads the settings, with the proxy that the environment wants. Blocks on the file system.
+    pub(crate) fn read(&self, env: Environment<'_>) -> Result<Settings, ConfigError> {
+        let mut settings = match self {
+            Self::File { path, master } => from_file(path, master.as_deref())?,
+            Self::Address(master) => Settings::bare(parse_master(master, false)?),
+            Self::Pod { folder, host, port } => of_pod(folder, host, port)?,
+            Self::Object(text) => {
+                kubeconfig::parse(text, Origin::Object, None).map_err(ConfigError::Object)?
+            }
         };
-        ConfigError::Kubeconfig { path: path.to_owned(), reason }
-    };
-    let file = Kubeconfig::read_from(path).map_err(fail)?;
-    let cluster = current_cluster(&file).cloned();
-    let mut config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
-        .await
-        .map_err(fail)?;
-    // A CA given as a file is followed through its rotation; inline data cannot change.
-    config.root_cert_file = cluster
-        .as_ref()
-        .filter(|c| c.certificate_authority_data.is_none())
-        .and_then(|c| c.certificate_authority.as_ref().map(PathBuf::from));
-    let own_proxy = cluster.and_then(|c| c.proxy_url).is_some_and(|p| !p.is_empty());
-    Ok((config, own_proxy))
-}
+        if settings.proxy.is_none() {
+            settings.proxy = Proxy::from_environment(&settings.server, env)?;
+        }
+        Ok(settings)
+    }
 
-fn current_cluster(file: &Kubeconfig) -> Option<&kube::config::Cluster> {
-    let context = file.current_context.as_ref()?;
-    let context = file.contexts.iter().find(|c| &c.name == context)?.context.as_ref()?;
-    file.clusters.iter().find(|c| c.name == context.cluster)?.cluster.as_ref()
-}
-
-/// A bare `host:port` gets a scheme the way stock gives it one: https once there is something to
-/// trust.
-fn parse_master(address: &str, has_trust: bool) -> Result<Uri, ConfigError> {
-    let fail = |reason: String| ConfigError::Master { address: address.to_owned(), reason };
-    let scheme = if has_trust { "https" } else { "http" };
-    let full =
-        if address.contains("://") { address.to_owned() } else { format!("{scheme}://{address}") };
-    let uri: Uri = full.parse().map_err(|e: http::uri::InvalidUri| fail(e.to_string()))?;
-    match uri.scheme_str() {
-        Some("http" | "https") if uri.host().is_some_and(|h| !h.is_empty()) => Ok(uri),
-        _ => Err(fail("it must be http://host:port or https://host:port".to_owned())),
+    /// Says where `problem` was found.
+    pub(crate) fn blame(&self, problem: KubeconfigError) -> ConfigError {
+        match self {
+            Self::File { path, .. } => ConfigError::Kubeconfig { path: path.clone(), problem },
+            Self::Pod { .. } => ConfigError::Pod(problem),
+            Self::Address(_) | Self::Object(_) => ConfigError::Object(problem),
+        }
     }
 }
 
-fn not_in_cluster(error: &InClusterError) -> ConfigError {
-    ConfigError::NotInCluster(error.to_string())
+fn from_file(path: &Path, master: Option<&str>) -> Result<Settings, ConfigError> {
+    let blame = |problem| ConfigError::Kubeconfig { path: path.to_owned(), problem };
+    let text =
+        fs::read_to_string(path).map_err(|error| blame(KubeconfigError::Read(Arc::new(error))))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let origin = Origin::Folder(folder);
+    let Some(master) = master else {
+        return kubeconfig::parse(&text, origin, None).map_err(blame);
+    };
+    // Which scheme a bare address gets depends on what the file says of TLS.
+    let mut settings = kubeconfig::parse(&text, origin, Some(Uri::default())).map_err(blame)?;
+    settings.server = parse_master(master, settings.tls_is_configured())?;
+    Ok(settings)
+}
+
+fn parse_master(address: &str, tls_is_configured: bool) -> Result<Uri, ConfigError> {
+    settings::server(address, tls_is_configured)
+        .map_err(|problem| ConfigError::Master { address: address.to_owned(), problem })
+}
+
+fn of_pod(folder: &Path, host: &str, port: &str) -> Result<Settings, ConfigError> {
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let address = format!("https://{host}:{port}");
+    let server = settings::server(&address, true).map_err(|problem| {
+        ConfigError::Pod(KubeconfigError::Server { address: address.clone(), problem })
+    })?;
+    let mut settings = Settings::bare(server);
+    settings.trust = TrustSource::Bundle(Material::File("ca.crt", folder.join("ca.crt")));
+    settings.user.token_file = Some(folder.join("token"));
+    Ok(settings)
 }
 
 #[cfg(test)]

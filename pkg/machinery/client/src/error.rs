@@ -1,75 +1,142 @@
-//! Why there are no clients: what is wrong with the flags or with the files that they name. For the
-//! operator to mend; shown once at start.
+//! Why there are no clients, or none any more: what is wrong with the flags or with the files that
+//! they name. For the operator to mend. No variant ever holds a secret: neither a word of a
+//! kubeconfig nor the output of a plugin.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use transport::ErrorChain;
+use transport::{ProxyError, TlsError};
+
+use crate::identity::PluginError;
 
 /// Why the process cannot make clients. All are for the operator to mend.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file is missing, unreadable, not a kubeconfig, or names files that are.
-    #[error("cannot load the kubeconfig {path:?} given with --kubeconfig: {reason}")]
+    #[error("cannot use the kubeconfig {path:?} given with --kubeconfig: {problem}")]
     Kubeconfig {
         /// The file as given.
         path: PathBuf,
         /// What is wrong with it.
-        reason: String,
+        problem: KubeconfigError,
     },
-    /// `--master` is no address.
-    #[error("cannot use {address:?} given with --master as the address of an API server: {reason}")]
+    /// A kubeconfig that comes from an object of the API server.
+    #[error("cannot use the kubeconfig: {0}")]
+    Object(KubeconfigError),
+    /// `--master` is not an address.
+    #[error(
+        "cannot use {address:?} given with --master as the address of an API server: {problem}"
+    )]
     Master {
         /// The value as given.
         address: String,
         /// What is wrong with it.
-        reason: String,
+        problem: AddressError,
     },
-    /// No flag, and not in a pod either.
+    /// Neither flag, and not in a pod either.
     #[error(
         "cannot find an API server: give --kubeconfig (or --master), or run in a pod with a service \
-         account ({0})"
+         account"
     )]
-    NotInCluster(String),
-    /// The trust or the credentials that the configuration names cannot be used.
-    #[error(
-        "cannot use the certificates or credentials of the client configuration (see --kubeconfig): \
-         {0}"
-    )]
-    Credentials(String),
-    /// `tls-server-name` is no host name.
-    #[error(
-        "cannot use {0:?} as tls-server-name: it is not a host name or address (see --kubeconfig)"
-    )]
-    ServerName(String),
-    /// The proxy cannot be used.
-    #[error("cannot use the proxy of proxy-url (see --kubeconfig) or HTTPS_PROXY: {reason}")]
-    Proxy {
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    NotInCluster,
+    /// The files of the pod's service account cannot be used.
+    #[error("cannot use the service account of this pod: {0}")]
+    Pod(KubeconfigError),
+    /// The proxy of the environment cannot be used.
+    #[error("cannot use the proxy of HTTPS_PROXY: {0}")]
+    Proxy(#[from] ProxyError),
     /// Product, version or the profile's suffix hold what no header may.
     #[error("cannot use {0:?} as a user agent: it holds characters that no HTTP header may hold")]
     UserAgent(String),
-    /// A metric of this crate is already registered.
-    #[error("cannot register the client metrics: {0}")]
-    Metrics(#[from] prometheus::Error),
     /// A client needs a runtime to live on.
     #[error("cannot build a client outside of a tokio runtime")]
     NoRuntime,
 }
 
-impl ConfigError {
-    pub(crate) fn credentials(error: &kube::Error) -> Self {
-        Self::Credentials(ErrorChain(error).to_string())
-    }
-
-    /// Names the kubeconfig in an error found after it was read.
-    pub(crate) fn in_file(self, path: Option<&Path>) -> Self {
-        match (self, path) {
-            (Self::Credentials(reason), Some(path)) => {
-                Self::Kubeconfig { path: path.to_owned(), reason }
-            }
-            (other, _) => other,
-        }
-    }
+/// What is wrong with a kubeconfig, or with the files that it names.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum KubeconfigError {
+    /// The file itself.
+    #[error("cannot read it: {0}")]
+    Read(#[source] Arc<io::Error>),
+    /// The place is all that is told: the parser's own words quote the file.
+    #[error("it is not the YAML of a kubeconfig{}", at(.0.as_ref()))]
+    NotYaml(Option<(u32, u32)>),
+    /// `current-context` or what it names.
+    #[error("it has no {kind} {name:?}")]
+    Missing {
+        /// `context`, `cluster` or `user`.
+        kind: &'static str,
+        /// The name looked for.
+        name: String,
+    },
+    /// The cluster has no address.
+    #[error("its cluster names no server")]
+    NoServer,
+    /// The cluster's address is wrong.
+    #[error("its server {address:?} cannot be used: {problem}")]
+    Server {
+        /// The value as given.
+        address: String,
+        /// What is wrong with it.
+        problem: AddressError,
+    },
+    /// A file that it names cannot be read.
+    #[error("cannot read {path:?} of its {field}: {source}")]
+    File {
+        /// The field that names the file.
+        field: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: Arc<io::Error>,
+    },
+    /// Certificates or keys cannot be used.
+    #[error("its {field} cannot be used: {source}")]
+    Tls {
+        /// The field that holds or names them.
+        field: &'static str,
+        /// Why not.
+        source: TlsError,
+    },
+    /// Data that is not base64.
+    #[error("its {0} is not base64")]
+    Base64(&'static str),
+    /// A value that no HTTP header may hold.
+    #[error("its {0} holds characters that no HTTP header may hold")]
+    Header(&'static str),
+    /// `tls-server-name` is not a name.
+    #[error("its tls-server-name {0:?} is not a host name or address")]
+    ServerName(String),
+    /// `proxy-url` is not the address of a proxy.
+    #[error("its proxy-url cannot be used: {0}")]
+    Proxy(#[from] ProxyError),
+    /// Two fields contradict each other.
+    #[error("it has both {0} and {1}; remove one of them")]
+    Both(&'static str, &'static str),
+    /// One field is useless without another.
+    #[error("it has {0} without {1}")]
+    Without(&'static str, &'static str),
+    /// `auth-provider`, which client-go has dropped as well.
+    #[error("its auth-provider {0:?} no longer exists; use the exec plugin that replaces it")]
+    AuthProvider(String),
+    /// The plugin is configured in a way that cannot work.
+    #[error("its exec plugin cannot be used: {0}")]
+    Plugin(#[from] PluginError),
+    /// A kubeconfig out of an object may neither run a program here nor read a file of ours.
+    #[error(
+        "its {0} names a file or program of the machine that wrote it, and is refused here; put \
+         the data itself into the kubeconfig (certificate-authority-data, token, …)"
+    )]
+    Local(&'static str),
 }
+
+fn at(place: Option<&(u32, u32)>) -> String {
+    place.map_or(String::new(), |(line, column)| format!(", see line {line}, column {column}"))
+}
+
+/// What is wrong with the address of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it must be host:port, http://host:port or https://host:port")]
+pub struct AddressError;

@@ -1,9 +1,16 @@
-//! Who a client is to the API server: the token of a service account, and the user agent.
+//! Who a client is to the API server: the process's own credentials and how they are followed, the
+//! tokens of service accounts, and the user agent.
 
 pub(crate) mod account;
 pub(crate) mod bearer;
+pub(crate) mod credentials;
+mod plugin;
+mod plugin_runs;
+pub(crate) mod root;
+pub(crate) mod snapshot;
 mod token;
 mod token_request;
 pub(crate) mod user_agent;
 
+pub use plugin::PluginError;
 pub use token::TokenError;

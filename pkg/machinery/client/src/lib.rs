@@ -8,14 +8,13 @@
 //! 2. `gate`: the token bucket, which a watch does not pay;
 //! 3. `attempt`: time limit, metrics, and the verdict on what an error says about the
 //!    write;
-//! 4. credentials and headers;
+//! 4. credentials: the root identity's, as they were last read, or a service account's token;
 //! 5. `dispatch`: the leader's fence, asked when the request leaves and again when its
 //!    body does; the server's own time limit; the caller's [`SendCheck`]; the wire.
 //!
 //! Nothing here repeats a request (`rule:no-hidden-retries`). A caller that must know whether a
 //! write happened uses [`answer`] and reads [`CallError`].
 
-mod access;
 mod call;
 mod clients;
 mod config;
@@ -25,7 +24,6 @@ mod latency;
 mod profile;
 mod stack;
 mod throttle;
-mod wire;
 
 #[cfg(test)]
 mod testing;
@@ -33,7 +31,7 @@ mod testing;
 pub use call::{Answer, CallError, RequestMetrics, SendCheck, answer};
 pub use clients::Clients;
 pub use config::ClientOptions;
-pub use error::ConfigError;
-pub use identity::TokenError;
+pub use error::{AddressError, ConfigError, KubeconfigError};
+pub use identity::{PluginError, TokenError};
 pub use profile::{Identity, Profile};
 pub use throttle::{Throttle, ThrottleError, ThrottleMetrics};

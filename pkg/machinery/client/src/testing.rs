@@ -79,6 +79,21 @@ impl Drop for TempFile {
     }
 }
 
+/// A kubeconfig with one cluster and one user of these fields, in YAML's flow form.
+pub(crate) fn kubeconfig_text(cluster: &str, user: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+         contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
+         clusters: [{{name: k, cluster: {{{cluster}}}}}]\n\
+         users: [{{name: u, user: {{{user}}}}}]\n"
+    )
+}
+
+/// The file of such a kubeconfig.
+pub(crate) fn kubeconfig(cluster: &str, user: &str) -> TempFile {
+    TempFile::new(&kubeconfig_text(cluster, user))
+}
+
 pub(crate) fn options() -> ClientOptions {
     ClientOptions {
         kubeconfig: None,

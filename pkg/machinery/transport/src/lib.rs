@@ -5,14 +5,26 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `endpoint.rs` | [`Endpoint`]: where a server is reached and what is trusted there |
+//! | `wire.rs` | [`Wire`]: one pool of connections to an endpoint |
+//! | `tls.rs` | trust, client certificates, and the TLS configurations that connections share |
+//! | `proxy.rs` | the proxy on the way, and which one the environment wants |
 //! | `error_chain.rs` | an error of hyper or kube with its causes in one line |
 //! | `retry_after.rs` | how long the server wants to be left alone |
 //! | `status.rs` | the `Status` object in which the server words its refusals |
 
+mod endpoint;
 mod error_chain;
+mod proxy;
 mod retry_after;
 mod status;
+mod tls;
+mod wire;
 
+pub use endpoint::Endpoint;
 pub use error_chain::ErrorChain;
+pub use proxy::{Proxy, ProxyError};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 pub use status::{Cause, Details, Status};
+pub use tls::{ClientCertificate, TlsConfigs, TlsError, Trust};
+pub use wire::{Protocol, Wire, open};

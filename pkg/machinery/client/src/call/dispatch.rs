@@ -20,15 +20,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use fence::{Fence, Fenced};
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::header::USER_AGENT;
+use http::{HeaderValue, Request, Response};
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
+use hyper_util::client::legacy::ResponseFuture;
 use kube::client::Body;
 use tower::{BoxError, Service};
 
+use crate::call::link::Link;
 use crate::call::progress::Progress;
 use crate::call::request::{SendCheck, Withdrawn, is_mutating, set_timeout};
-use crate::wire::Wire;
 
 /// How long a request may take from here into a connection without being refused there. Taken off
 /// the time that the lease has left.
@@ -37,13 +39,28 @@ const SENDING: Duration = Duration::from_millis(250);
 /// Sends requests over a wire. Cheap to clone; always ready.
 #[derive(Clone)]
 pub(crate) struct Dispatch {
-    wire: Arc<dyn Wire<GuardedBody>>,
+    link: Arc<Link<GuardedBody>>,
+    user_agent: HeaderValue,
     fence: Option<Fence>,
 }
 
 impl Dispatch {
-    pub(crate) fn new(wire: Arc<dyn Wire<GuardedBody>>, fence: Option<Fence>) -> Self {
-        Self { wire, fence }
+    pub(crate) fn new(
+        link: Arc<Link<GuardedBody>>,
+        user_agent: HeaderValue,
+        fence: Option<Fence>,
+    ) -> Self {
+        Self { link, user_agent, fence }
+    }
+
+    fn send(&self, mut request: Request<Body>) -> Result<ResponseFuture, BoxError> {
+        let wire = self.link.wire()?;
+        let check = request.extensions_mut().remove::<SendCheck>();
+        let request = self.guard(request)?;
+        if check.is_some_and(|SendCheck(go)| !go()) {
+            return Err(Withdrawn.into());
+        }
+        Ok(wire.send(request))
     }
 
     /// Gives a write its time limit, and its body a guard.
@@ -85,16 +102,11 @@ impl Service<Request<Body>> for Dispatch {
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let check = request.extensions_mut().remove::<SendCheck>();
-        let request = match self.guard(request) {
-            Ok(request) => request,
-            Err(error) => return Box::pin(std::future::ready(Err(error))),
-        };
-        if check.is_some_and(|SendCheck(go)| !go()) {
-            return Box::pin(std::future::ready(Err(Withdrawn.into())));
+        request.headers_mut().insert(USER_AGENT, self.user_agent.clone());
+        match self.send(request) {
+            Ok(sending) => Box::pin(async move { Ok(sending.await?) }),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
         }
-        let sending = self.wire.send(request);
-        Box::pin(async move { Ok(sending.await?) })
     }
 }
 

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use http::Method;
 use prometheus::Registry;
+use rustls::pki_types::pem::PemObject as _;
 
 use super::*;
 use crate::testing::server::{Authority, Conduct, Seen, Server};
-use crate::testing::{TempFile, load, page, profile, reply, reply_after, request};
+use crate::testing::{TempFile, kubeconfig, load, page, profile, reply, reply_after, request};
 use crate::{CallError, answer};
 
 const LONG: Duration = Duration::from_secs(30);
@@ -27,13 +28,10 @@ async fn root_with_certificate() -> (Root, Server) {
     let server = Server::tls(&authority, |seen| Conduct::Answer(token_reply(seen))).await;
     let files = [authority.pem(), certificate, key].map(|pem| TempFile::new(&pem));
     let [ca, certificate, key] = [0, 1, 2].map(|i| files[i].path().display().to_string());
-    let kubeconfig = TempFile::new(&format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
-         contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
-         clusters: [{{name: k, cluster: {{server: 'https://{}', certificate-authority: '{ca}'}}}}]\n\
-         users: [{{name: u, user: {{client-certificate: '{certificate}', client-key: '{key}', as: admin}}}}]\n",
-        server.address
-    ));
+    let kubeconfig = kubeconfig(
+        &format!("server: 'https://{}', certificate-authority: '{ca}'", server.address),
+        &format!("client-certificate: '{certificate}', client-key: '{key}', as: admin"),
+    );
     let options = ClientOptions {
         kubeconfig: Some(kubeconfig.path().to_owned()),
         ..crate::testing::options()
@@ -72,11 +70,11 @@ async fn a_service_accounts_client_sends_its_token_and_nothing_of_the_root_ident
     let work = seen.iter().find(|s| s.path() == "/work").unwrap();
     assert_eq!(work.header("authorization"), Some("Bearer sa-token"));
     assert_eq!(work.header("impersonate-user"), None);
-    assert!(!work.certificate);
+    assert_eq!(work.certificate, None);
 
     let account = "/api/v1/namespaces/kube-system/serviceaccounts/node-controller";
     for call in seen.iter().filter(|s| s.path().starts_with(account)) {
-        assert!(call.certificate, "{}", call.path());
+        assert!(call.certificate.is_some(), "{}", call.path());
         assert_eq!(call.header("authorization"), None);
         assert_eq!(call.header("impersonate-user"), Some("admin"));
     }
@@ -94,13 +92,12 @@ async fn a_401_makes_the_next_request_bring_a_new_token() {
     .await;
     let (root, _other) = root_with_certificate().await;
     let ca = TempFile::new(&authority.pem());
-    let file = TempFile::new(&format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
-         contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
-         clusters: [{{name: k, cluster: {{server: 'https://{}', certificate-authority: '{}'}}}}]\n",
+    let cluster = format!(
+        "server: 'https://{}', certificate-authority: '{}'",
         server.address,
         ca.path().display()
-    ));
+    );
+    let file = kubeconfig(&cluster, "");
     let options = ClientOptions { kubeconfig: Some(file.path().to_owned()), ..root.options };
     let clients = load(&options, &Registry::new()).await.unwrap();
     let client = clients.build(Profile { identity: node_controller(), ..profile() }).unwrap();
@@ -123,7 +120,7 @@ async fn clients_share_one_http2_connection_and_the_lease_has_its_own() {
         answer(&client, request(Method::GET, "/work"), LONG).await.unwrap();
     }
     let seen = server.seen();
-    assert!(seen.iter().all(|s| s.certificate));
+    assert!(seen.iter().all(|s| s.certificate.is_some()));
     assert_eq!(seen[0].head.version, http::Version::HTTP_2);
     assert_eq!(seen[0].connection, seen[1].connection);
     assert_eq!(seen[2].head.version, http::Version::HTTP_11);
@@ -227,4 +224,69 @@ fn building_outside_of_a_runtime_is_an_error_and_not_a_panic() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (clients, _) = runtime.block_on(crate::testing::clients("http://127.0.0.1:1"));
     assert!(matches!(clients.build(profile()), Err(ConfigError::NoRuntime)));
+}
+
+#[tokio::test]
+async fn after_a_rotation_of_its_files_the_next_request_shows_the_new_certificate() {
+    let authority = Authority::new();
+    let server = Server::tls(&authority, |_| Conduct::Answer(reply(200))).await;
+    let (old_chain, key) = authority.client("one");
+    let files = [authority.pem(), old_chain.clone(), key].map(|pem| TempFile::new(&pem));
+    let [ca, chain, key] = [0, 1, 2].map(|i| files[i].path().display().to_string());
+    let file = kubeconfig(
+        &format!("server: 'https://{}', certificate-authority: '{ca}'", server.address),
+        &format!("client-certificate: '{chain}', client-key: '{key}'"),
+    );
+    let options =
+        ClientOptions { kubeconfig: Some(file.path().to_owned()), ..crate::testing::options() };
+    let clients = load(&options, &Registry::new()).await.unwrap();
+    let shared = clients.build(profile()).unwrap();
+    let own = clients.build(Profile { own_connection: true, ..profile() }).unwrap();
+    for client in [&shared, &own] {
+        answer(client, request(Method::GET, "/work"), LONG).await.unwrap();
+    }
+    let (new_chain, new_key) = authority.client("two");
+    std::fs::write(files[1].path(), &new_chain).unwrap();
+    std::fs::write(files[2].path(), new_key).unwrap();
+    // As after a 401, so that the test need not wait for the next poll.
+    clients.0.credentials.refused(0);
+    while clients.0.credentials.current().generation == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for client in [&shared, &own] {
+        answer(client, request(Method::GET, "/work"), LONG).await.unwrap();
+    }
+    let shown: Vec<_> = server.seen().into_iter().map(|seen| seen.certificate).collect();
+    let [old, new] = [old_chain, new_chain].map(|pem| {
+        Some(rustls::pki_types::CertificateDer::from_pem_slice(pem.as_bytes()).unwrap().to_vec())
+    });
+    assert_eq!(shown, [old.clone(), old, new.clone(), new]);
+}
+
+#[tokio::test]
+async fn a_401_makes_the_credentials_be_read_again_for_the_next_request() {
+    let server = Server::plain(|seen| {
+        let known = seen.header("authorization") == Some("Bearer new");
+        Conduct::Answer(reply(if known { 200 } else { 401 }))
+    })
+    .await;
+    let token = TempFile::new("old");
+    let file = kubeconfig(
+        &format!("server: '{}'", server.url()),
+        &format!("tokenFile: '{}'", token.path().display()),
+    );
+    let options =
+        ClientOptions { kubeconfig: Some(file.path().to_owned()), ..crate::testing::options() };
+    let clients = load(&options, &Registry::new()).await.unwrap();
+    let client = clients.build(profile()).unwrap();
+    std::fs::write(token.path(), "new").unwrap();
+    let started = std::time::Instant::now();
+    let first = answer(&client, request(Method::GET, "/work"), LONG).await.unwrap();
+    assert_eq!(first.status, 401);
+    while clients.0.credentials.current().generation == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(started.elapsed() < Duration::from_secs(4), "before the next poll");
+    let second = answer(&client, request(Method::GET, "/work"), LONG).await.unwrap();
+    assert_eq!(second.status, 200);
 }

@@ -1,132 +1,167 @@
-//! Where the configuration comes from, and what the operator is told when it is no good.
+//! Where the configuration comes from, and what the operator is told when it cannot be used.
 
 use super::*;
-use crate::testing::{TempFile, options};
+use crate::error::AddressError;
+use crate::testing::{TempFile, kubeconfig, options};
 
-fn kubeconfig(cluster: &str, user: &str) -> TempFile {
-    TempFile::new(&format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
-         contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
-         clusters: [{{name: k, cluster: {{{cluster}}}}}]\n\
-         users: [{{name: u, user: {{{user}}}}}]\n"
-    ))
+fn nothing(_: &str) -> Option<String> {
+    None
 }
 
-async fn load(path: Option<&Path>, master: Option<&str>) -> Result<kube::Config, ConfigError> {
+fn load_in(
+    path: Option<&Path>,
+    master: Option<&str>,
+    env: Environment<'_>,
+) -> Result<Settings, ConfigError> {
     let options = ClientOptions {
         kubeconfig: path.map(Path::to_owned),
         master: master.map(str::to_owned),
         ..options()
     };
-    resolve(&options).await
+    Source::of(&options, env)?.read(env)
 }
 
-#[tokio::test]
-async fn the_server_of_the_kubeconfig_is_used_and_master_overrides_it() {
+fn load(path: Option<&Path>, master: Option<&str>) -> Result<Settings, ConfigError> {
+    load_in(path, master, &nothing)
+}
+
+#[test]
+fn the_server_of_the_kubeconfig_is_used_and_master_overrides_it() {
     let file = kubeconfig("server: 'https://api.example:6443'", "token: secret");
-    let config = load(Some(file.path()), None).await.unwrap();
-    assert_eq!(config.cluster_url, "https://api.example:6443");
-    assert!(!config.default_retry);
+    let settings = load(Some(file.path()), None).unwrap();
+    assert_eq!(settings.server, "https://api.example:6443");
 
-    let config = load(Some(file.path()), Some("https://10.0.0.1:8443")).await.unwrap();
-    assert_eq!(config.cluster_url, "https://10.0.0.1:8443");
-    assert!(config.auth_info.token.is_some(), "the credentials stay");
+    let settings = load(Some(file.path()), Some("https://10.0.0.1:8443")).unwrap();
+    assert_eq!(settings.server, "https://10.0.0.1:8443");
+    assert!(settings.user.authorization.is_some(), "the credentials stay");
+
+    let no_server = kubeconfig("insecure-skip-tls-verify: true", "token: t");
+    let settings = load(Some(no_server.path()), Some("https://a")).unwrap();
+    assert_eq!(settings.server, "https://a/");
 }
 
-#[tokio::test]
-async fn master_alone_is_enough_and_needs_no_scheme() {
-    let config = load(None, Some("127.0.0.1:8080")).await.unwrap();
-    assert_eq!(config.cluster_url, "http://127.0.0.1:8080");
+#[test]
+fn an_address_without_scheme_gets_https_once_tls_is_configured_in_any_way() {
+    let data = "certificate-authority-data: AAAA";
+    let pair = "client-certificate-data: AAAA, client-key-data: AAAA";
+    for (cluster, user, scheme) in [
+        ("server: 'https://a'", "token: t", "http"),
+        ("server: 'https://a', insecure-skip-tls-verify: true", "token: t", "https"),
+        (&format!("server: 'https://a', {data}"), "token: t", "https"),
+        ("server: 'https://a'", pair, "https"),
+    ] {
+        let file = kubeconfig(cluster, user);
+        let settings = load(Some(file.path()), Some("10.0.0.1:6443")).unwrap();
+        assert_eq!(settings.server, *format!("{scheme}://10.0.0.1:6443"), "{cluster} {user}");
+
+        let bare = cluster.replace("https://a", "10.0.0.2:6443");
+        let settings = load(Some(kubeconfig(&bare, user).path()), None).unwrap();
+        assert_eq!(settings.server, *format!("{scheme}://10.0.0.2:6443"), "{bare} {user}");
+    }
+    assert_eq!(load(None, Some("127.0.0.1:8080")).unwrap().server, "http://127.0.0.1:8080");
     let empty = Some(Path::new(""));
-    assert!(load(empty, Some("https://a")).await.is_ok(), "an empty flag is no flag");
+    assert!(load(empty, Some("https://a")).is_ok(), "an empty flag is no flag");
 }
 
-#[tokio::test]
-async fn a_master_that_is_no_address_is_refused_by_name() {
+#[test]
+fn a_master_that_is_not_an_address_is_refused_by_name() {
     for address in ["ftp://a", "https://", "a b"] {
-        let error = load(None, Some(address)).await.unwrap_err().to_string();
+        let error = load(None, Some(address)).unwrap_err().to_string();
         assert!(error.contains("--master") && error.contains(address), "{error}");
+        assert!(error.contains(&AddressError.to_string()), "{error}");
     }
 }
 
-#[tokio::test]
-async fn the_environments_proxy_is_used_unless_the_kubeconfig_names_its_own() {
+#[test]
+fn the_environments_proxy_is_used_unless_the_kubeconfig_names_its_own() {
     let env = |name: &str| (name == "HTTPS_PROXY").then(|| "http://of.env:1".to_owned());
     let server = "server: 'https://api.example:6443'";
     for (cluster, expected) in [
-        (server.to_owned(), Some("http://of.env:1/")),
-        (format!("{server}, proxy-url: 'http://of.file:2'"), Some("http://of.file:2/")),
+        (server.to_owned(), Some("http://of.env:1")),
+        (format!("{server}, proxy-url: 'http://of.file:2'"), Some("http://of.file:2")),
         ("server: 'https://127.0.0.1:6443'".to_owned(), None),
     ] {
         let file = kubeconfig(&cluster, "token: t");
-        let options = ClientOptions { kubeconfig: Some(file.path().to_owned()), ..options() };
-        let config = resolve_in(&options, env).await.unwrap();
-        assert_eq!(config.proxy_url.map(|p| p.to_string()).as_deref(), expected, "{cluster}");
+        let settings = load_in(Some(file.path()), None, &env).unwrap();
+        let expected = expected.map(|address| Proxy::parse(address).unwrap());
+        assert_eq!(settings.proxy, expected, "{cluster}");
     }
 }
 
-#[tokio::test]
-async fn outside_a_pod_the_missing_flag_is_named() {
-    let error = load(None, None).await.unwrap_err().to_string();
+#[test]
+fn in_a_pod_the_files_of_its_service_account_are_used() {
+    let env = |name: &str| match name {
+        "KUBERNETES_SERVICE_HOST" => Some("fd00::1".to_owned()),
+        "KUBERNETES_SERVICE_PORT" => Some("443".to_owned()),
+        _ => None,
+    };
+    let settings = load_in(None, None, &env).unwrap();
+    assert_eq!(settings.server, "https://[fd00::1]:443");
+    assert_eq!(settings.user.token_file.unwrap(), Path::new(POD_FILES).join("token"));
+    match settings.trust {
+        TrustSource::Bundle(Material::File(_, path)) => {
+            assert_eq!(path, Path::new(POD_FILES).join("ca.crt"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn outside_a_pod_the_missing_flag_is_named() {
+    let error = load(None, None).unwrap_err().to_string();
     assert!(error.contains("give --kubeconfig (or --master)"), "{error}");
 }
 
-#[tokio::test]
-async fn a_bad_kubeconfig_is_named_with_its_flag_and_the_cause() {
+#[test]
+fn a_bad_kubeconfig_is_named_with_its_flag_and_the_cause() {
     let missing = Path::new("/nonexistent/controller-manager.conf").to_owned();
     let empty = TempFile::new("");
     let text = TempFile::new("not: [yaml");
     let no_server = kubeconfig("insecure-skip-tls-verify: true", "token: t");
     let bad_server = kubeconfig("server: 'http://a b'", "token: t");
-    let no_ca =
-        kubeconfig("server: 'https://a', certificate-authority: /nonexistent/ca", "token: t");
+    let bad_proxy = kubeconfig("server: 'http://a', proxy-url: 'ftp://u:hush@p'", "token: t");
     for (path, cause) in [
         (missing.as_path(), "No such file"),
-        (empty.path(), "context"),
+        (empty.path(), "no context"),
         (text.path(), "YAML"),
-        (no_server.path(), "url is missing"),
-        (bad_server.path(), "parse cluster url"),
-        (no_ca.path(), "/nonexistent/ca"),
+        (no_server.path(), "no server"),
+        (bad_server.path(), "http://a b"),
+        (bad_proxy.path(), "proxy-url"),
     ] {
-        let error = load(Some(path), None).await.unwrap_err().to_string();
+        let error = load(Some(path), None).unwrap_err().to_string();
         assert!(error.contains("--kubeconfig"), "{error}");
         assert!(error.contains(path.to_str().unwrap()), "{error}");
         assert!(error.contains(cause), "{cause}: {error}");
+        assert!(!error.contains("hush"), "{error}");
     }
+}
+
+#[test]
+fn no_word_of_a_broken_kubeconfig_reaches_the_error() {
+    let yaml = "apiVersion: v1\nusers:\n- name: a\n  user:\n    token: SECRETTOKEN\n   bad: x\n";
+    let error = load(Some(TempFile::new(yaml).path()), None).unwrap_err();
+    assert!(error.to_string().contains("line"), "{error}");
+    assert!(!format!("{error} {error:?}").contains("SECRETTOKEN"), "{error:?}");
 }
 
 #[tokio::test]
 async fn bad_credentials_are_found_at_load_and_named_with_file_and_flag() {
     let registry = prometheus::Registry::new();
+    let no_ca = "server: 'https://a', certificate-authority: /nonexistent/ca";
     let no_cert = "client-certificate: /nonexistent/cert, client-key: /nonexistent/key";
-    let file = kubeconfig("server: 'https://a'", no_cert);
-    let options = ClientOptions { kubeconfig: Some(file.path().to_owned()), ..options() };
-    let error = crate::testing::load(&options, &registry).await.err().unwrap().to_string();
-    assert!(error.contains("--kubeconfig"), "{error}");
-    assert!(error.contains(file.path().to_str().unwrap()), "{error}");
-    assert!(error.contains("/nonexistent/cert"), "{error}");
-}
-
-#[tokio::test]
-async fn a_ca_file_is_followed_and_inline_data_wins() {
-    let ca = TempFile::new(&crate::testing::server::Authority::new().pem());
-    let path = ca.path().display();
-    let file = kubeconfig(&format!("server: 'https://a', certificate-authority: '{path}'"), "");
-    let config = load(Some(file.path()), None).await.unwrap();
-    assert_eq!(config.root_cert_file.as_deref(), Some(ca.path()));
-}
-
-#[test]
-fn a_broken_kubeconfig_is_located_and_never_quoted() {
-    let error = "error: line 7 column 4: unexpected end\n6 |     token: SECRETTOKEN\n7 |    bad: x";
-    assert_eq!(not_yaml(error), "it is not the YAML of a kubeconfig, see line 7, column 4");
-    assert_eq!(not_yaml("SECRETTOKEN"), "it is not the YAML of a kubeconfig");
-}
-
-#[tokio::test]
-async fn no_word_of_a_broken_kubeconfig_reaches_the_error() {
-    let yaml = "apiVersion: v1\nusers:\n- name: a\n  user:\n    token: SECRETTOKEN\n   bad: x\n";
-    let error = load(Some(TempFile::new(yaml).path()), None).await.unwrap_err().to_string();
-    assert!(error.contains("line"), "{error}");
-    assert!(!error.contains("SECRETTOKEN"), "{error}");
+    for (cluster, user, cause) in [
+        ("server: 'https://a'", no_cert, "/nonexistent/cert"),
+        (no_ca, "token: t", "/nonexistent/ca"),
+        ("server: 'https://a'", "tokenFile: /nonexistent/token", "/nonexistent/token"),
+        ("server: 'https://a', certificate-authority-data: AAAA", "", "certificate-authority-data"),
+    ] {
+        let file = kubeconfig(cluster, user);
+        let options = ClientOptions { kubeconfig: Some(file.path().to_owned()), ..options() };
+        let loaded = crate::testing::load(&options, &prometheus::Registry::new()).await;
+        let error = loaded.err().unwrap().to_string();
+        assert!(error.contains("--kubeconfig"), "{error}");
+        assert!(error.contains(file.path().to_str().unwrap()), "{error}");
+        assert!(error.contains(cause), "{error}");
+    }
+    drop(registry);
 }

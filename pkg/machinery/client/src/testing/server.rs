@@ -46,8 +46,8 @@ pub(crate) enum Conduct {
 pub(crate) struct Seen {
     pub(crate) head: Arc<Parts>,
     pub(crate) body: Bytes,
-    /// The connection carried a client certificate.
-    pub(crate) certificate: bool,
+    /// The client certificate of the connection, in DER.
+    pub(crate) certificate: Option<Vec<u8>>,
     /// Port of the client's end, one per connection.
     pub(crate) connection: u16,
 }
@@ -96,9 +96,10 @@ impl Server {
             while let Ok((tcp, peer)) = listener.accept().await {
                 let (tls, script, log) = (tls.clone(), Arc::clone(&script), Arc::clone(&log));
                 connections.spawn(async move {
-                    let Some(tls) = tls else { return serve(tcp, false, peer, script, log).await };
+                    let Some(tls) = tls else { return serve(tcp, None, peer, script, log).await };
                     if let Ok(stream) = tls.accept(tcp).await {
-                        let certificate = stream.get_ref().1.peer_certificates().is_some();
+                        let certificate = stream.get_ref().1.peer_certificates();
+                        let certificate = certificate.map(|chain| chain[0].to_vec());
                         serve(stream, certificate, peer, script, log).await;
                     }
                 });
@@ -118,13 +119,14 @@ impl Server {
 
 async fn serve(
     io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    certificate: bool,
+    certificate: Option<Vec<u8>>,
     peer: SocketAddr,
     script: Script,
     log: Log<Seen>,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
         let (script, log) = (Arc::clone(&script), Arc::clone(&log));
+        let certificate = certificate.clone();
         async move {
             let (head, body) = request.into_parts();
             let body = body.collect().await.map_err(io::Error::other)?.to_bytes();

@@ -1,0 +1,71 @@
+//! The connections of a client, made anew when the credentials change. Shared by all clients but
+//! the lease's, which has its own.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use transport::{Endpoint, Protocol, TlsError, Wire};
+
+use crate::identity::credentials::Credentials;
+use crate::identity::snapshot::{Shown, Snapshot};
+
+/// One pool of connections that follows the credentials. What is under way on an old connection
+/// goes on there to its end.
+pub(crate) struct Link<B> {
+    credentials: Arc<Credentials>,
+    shown: Shown,
+    protocol: Protocol,
+    pool: Mutex<Pool<B>>,
+}
+
+struct Pool<B> {
+    generation: u64,
+    endpoint: Endpoint,
+    wire: Arc<dyn Wire<B>>,
+}
+
+impl<B> Link<B>
+where
+    B: http_body::Body + Send + Unpin + 'static,
+    B::Data: Send,
+    B::Error: Into<tower::BoxError>,
+{
+    /// No network until the first request.
+    pub(crate) fn new(
+        credentials: Arc<Credentials>,
+        shown: Shown,
+        protocol: Protocol,
+    ) -> Result<Self, TlsError> {
+        let snapshot = credentials.current();
+        let endpoint = snapshot.endpoint(&credentials.tls, shown, protocol)?;
+        let wire = transport::open(&endpoint);
+        let pool = Mutex::new(Pool { generation: snapshot.generation, endpoint, wire });
+        Ok(Self { credentials, shown, protocol, pool })
+    }
+
+    /// Another pool with the same credentials.
+    pub(crate) fn another(&self, protocol: Protocol) -> Result<Self, TlsError> {
+        Self::new(Arc::clone(&self.credentials), self.shown, protocol)
+    }
+
+    /// The pool for the current credentials.
+    pub(crate) fn wire(&self) -> Result<Arc<dyn Wire<B>>, TlsError> {
+        let snapshot = self.credentials.current();
+        let mut pool = self.pool.lock();
+        if pool.generation != snapshot.generation {
+            self.renew(&mut pool, &snapshot)?;
+        }
+        Ok(Arc::clone(&pool.wire))
+    }
+
+    /// A new token alone needs no new connection.
+    fn renew(&self, pool: &mut Pool<B>, snapshot: &Snapshot) -> Result<(), TlsError> {
+        let endpoint = snapshot.endpoint(&self.credentials.tls, self.shown, self.protocol)?;
+        if !endpoint.shares_connections_with(&pool.endpoint) {
+            pool.wire = transport::open(&endpoint);
+        }
+        pool.endpoint = endpoint;
+        pool.generation = snapshot.generation;
+        Ok(())
+    }
+}

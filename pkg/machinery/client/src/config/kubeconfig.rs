@@ -1,0 +1,278 @@
+//! Reads a kubeconfig into [`Settings`]. kube's types do the parsing; what the fields mean, and
+//! which of them win, is client-go's.
+//!
+//! A kubeconfig out of an object (a member cluster's Secret) is somebody else's text: it may
+//! neither run a program nor name a file of this machine (`rule:objects-name-nothing-local`).
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use http::{HeaderName, HeaderValue, Uri};
+use kube::config::{AuthInfo, Cluster, ExecConfig, ExecInteractiveMode, Kubeconfig};
+use rustls::pki_types::ServerName;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::json;
+use transport::Proxy;
+
+use crate::config::settings::{Material, PluginSpec, Settings, TrustSource, User, server};
+use crate::error::KubeconfigError;
+use crate::identity::PluginError;
+
+/// Where a kubeconfig comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin<'a> {
+    /// A file in this folder, to which its paths are relative.
+    Folder(&'a Path),
+    /// An object of an API server.
+    Object,
+}
+
+/// Reads `text`; `master` replaces the server.
+pub(crate) fn parse(
+    text: &str,
+    origin: Origin<'_>,
+    master: Option<Uri>,
+) -> Result<Settings, KubeconfigError> {
+    let file = Kubeconfig::from_yaml(text)
+        .map_err(|error| KubeconfigError::NotYaml(place(&error.to_string())))?;
+    let (cluster, user) = current(&file)?;
+    let reader = Reader { origin };
+    let mut settings = Settings {
+        server: Uri::default(),
+        trust: reader.trust(cluster)?,
+        server_name: server_name(cluster)?,
+        proxy: proxy(cluster)?,
+        user: reader.user(user, cluster)?,
+    };
+    settings.server = match (master, cluster.server.as_deref()) {
+        (Some(master), _) => master,
+        (None, None | Some("")) => return Err(KubeconfigError::NoServer),
+        (None, Some(address)) => server(address, settings.tls_is_configured())
+            .map_err(|problem| KubeconfigError::Server { address: address.to_owned(), problem })?,
+    };
+    Ok(settings)
+}
+
+/// The cluster and the user of the current context.
+fn current(file: &Kubeconfig) -> Result<(&Cluster, &AuthInfo), KubeconfigError> {
+    let missing = |kind, name: &str| KubeconfigError::Missing { kind, name: name.to_owned() };
+    let name = file.current_context.as_deref().unwrap_or_default();
+    let context = file.contexts.iter().find(|named| named.name == name);
+    let context =
+        context.and_then(|named| named.context.as_ref()).ok_or_else(|| missing("context", name))?;
+    let name = &context.cluster;
+    let cluster = file.clusters.iter().find(|named| &named.name == name);
+    let cluster =
+        cluster.and_then(|named| named.cluster.as_ref()).ok_or_else(|| missing("cluster", name))?;
+    let name = context.user.as_deref().unwrap_or_default();
+    let user = file.auth_infos.iter().find(|named| named.name == name);
+    let user =
+        user.and_then(|named| named.auth_info.as_ref()).ok_or_else(|| missing("user", name))?;
+    Ok((cluster, user))
+}
+
+struct Reader<'a> {
+    origin: Origin<'a>,
+}
+
+impl Reader<'_> {
+    fn path(&self, field: &'static str, path: &str) -> Result<PathBuf, KubeconfigError> {
+        match self.origin {
+            Origin::Folder(folder) => Ok(folder.join(path)),
+            Origin::Object => Err(KubeconfigError::Local(field)),
+        }
+    }
+
+    /// The data of one field, or the file of another; data wins.
+    fn material(
+        &self,
+        data: (&'static str, Option<&str>),
+        file: (&'static str, Option<&str>),
+    ) -> Result<Option<Material>, KubeconfigError> {
+        if let (field, Some(text)) = data
+            && !text.is_empty()
+        {
+            let compact: String = text.split_ascii_whitespace().collect();
+            let bytes =
+                BASE64_STANDARD.decode(compact).map_err(|_| KubeconfigError::Base64(field))?;
+            return Ok(Some(Material::Data(field, bytes.into())));
+        }
+        match file {
+            (field, Some(path)) if !path.is_empty() => {
+                Ok(Some(Material::File(field, self.path(field, path)?)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn trust(&self, cluster: &Cluster) -> Result<TrustSource, KubeconfigError> {
+        let bundle = self.material(
+            ("certificate-authority-data", cluster.certificate_authority_data.as_deref()),
+            ("certificate-authority", cluster.certificate_authority.as_deref()),
+        )?;
+        match (cluster.insecure_skip_tls_verify.unwrap_or_default(), bundle) {
+            (true, Some(_)) => {
+                Err(KubeconfigError::Both("insecure-skip-tls-verify", "certificate-authority"))
+            }
+            (true, None) => Ok(TrustSource::Nothing),
+            (false, Some(bundle)) => Ok(TrustSource::Bundle(bundle)),
+            (false, None) => Ok(TrustSource::System),
+        }
+    }
+
+    fn user(&self, user: &AuthInfo, cluster: &Cluster) -> Result<User, KubeconfigError> {
+        if let Some(provider) = &user.auth_provider {
+            return Err(KubeconfigError::AuthProvider(provider.name.clone()));
+        }
+        let key_data = user.client_key_data.as_ref().map(SecretString::expose_secret);
+        let chain = self.material(
+            ("client-certificate-data", user.client_certificate_data.as_deref()),
+            ("client-certificate", user.client_certificate.as_deref()),
+        )?;
+        let key = self
+            .material(("client-key-data", key_data), ("client-key", user.client_key.as_deref()))?;
+        let certificate = match (chain, key) {
+            (Some(chain), Some(key)) => Some((chain, key)),
+            (None, None) => None,
+            (Some(_), None) => {
+                return Err(KubeconfigError::Without("client-certificate", "client-key"));
+            }
+            (None, Some(_)) => {
+                return Err(KubeconfigError::Without("client-key", "client-certificate"));
+            }
+        };
+        let token_file = user.token_file.as_deref().filter(|path| !path.is_empty());
+        Ok(User {
+            certificate,
+            authorization: authorization(user)?,
+            token_file: token_file.map(|path| self.path("tokenFile", path)).transpose()?,
+            impersonation: impersonation(user)?,
+            plugin: user.exec.as_ref().map(|exec| self.plugin(exec, cluster)).transpose()?,
+        })
+    }
+
+    fn plugin(&self, exec: &ExecConfig, cluster: &Cluster) -> Result<PluginSpec, KubeconfigError> {
+        let Origin::Folder(folder) = self.origin else {
+            return Err(KubeconfigError::Local("exec"));
+        };
+        let command = exec.command.as_deref().filter(|command| !command.is_empty());
+        let command = command.ok_or(PluginError::NoCommand)?;
+        if exec.interactive_mode == Some(ExecInteractiveMode::Always) {
+            return Err(PluginError::Interactive(command.to_owned()).into());
+        }
+        let api_version = exec.api_version.as_deref().unwrap_or_default();
+        if !matches!(
+            api_version,
+            "client.authentication.k8s.io/v1" | "client.authentication.k8s.io/v1beta1"
+        ) {
+            return Err(PluginError::Version(api_version.to_owned()).into());
+        }
+        let pairs = exec.env.iter().flatten();
+        let env =
+            pairs.filter_map(|pair| Some((pair.get("name")?.clone(), pair.get("value")?.clone())));
+        Ok(PluginSpec {
+            // A bare name is looked up in PATH, as client-go does.
+            command: if command.contains('/') { folder.join(command) } else { command.into() },
+            args: exec.args.clone().unwrap_or_default(),
+            env: env.collect(),
+            api_version: api_version.to_owned(),
+            cluster: exec.provide_cluster_info.then(|| cluster_info(cluster)),
+        })
+    }
+}
+
+/// What a plugin may be told of its cluster.
+fn cluster_info(cluster: &Cluster) -> serde_json::Value {
+    let extension = cluster.extensions.iter().flatten();
+    let config = extension
+        .filter(|named| named.name == "client.authentication.k8s.io/exec")
+        .map(|named| named.extension.clone())
+        .next();
+    json!({
+        "server": cluster.server,
+        "tls-server-name": cluster.tls_server_name,
+        "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify.unwrap_or_default(),
+        "certificate-authority-data": cluster.certificate_authority_data,
+        "proxy-url": cluster.proxy_url,
+        "config": config,
+    })
+}
+
+fn server_name(cluster: &Cluster) -> Result<Option<ServerName<'static>>, KubeconfigError> {
+    let Some(name) = cluster.tls_server_name.as_deref().filter(|name| !name.is_empty()) else {
+        return Ok(None);
+    };
+    let parsed = ServerName::try_from(name.to_owned());
+    parsed.map(Some).map_err(|_| KubeconfigError::ServerName(name.to_owned()))
+}
+
+fn proxy(cluster: &Cluster) -> Result<Option<Proxy>, KubeconfigError> {
+    let address = cluster.proxy_url.as_deref().filter(|address| !address.is_empty());
+    Ok(address.map(Proxy::parse).transpose()?)
+}
+
+fn authorization(user: &AuthInfo) -> Result<Option<HeaderValue>, KubeconfigError> {
+    let given = |secret: &Option<SecretString>| {
+        secret.as_ref().map(|secret| secret.expose_secret().to_owned()).filter(|s| !s.is_empty())
+    };
+    if let Some(token) = given(&user.token) {
+        return bearer("token", &token).map(Some);
+    }
+    let Some(name) = user.username.as_deref().filter(|name| !name.is_empty()) else {
+        return Ok(None);
+    };
+    let login = format!("{name}:{}", given(&user.password).unwrap_or_default());
+    secret("username", &format!("Basic {}", BASE64_STANDARD.encode(login))).map(Some)
+}
+
+/// The header for a bearer token, marked so that nothing shows it.
+pub(crate) fn bearer(field: &'static str, token: &str) -> Result<HeaderValue, KubeconfigError> {
+    secret(field, &format!("Bearer {}", token.trim()))
+}
+
+fn secret(field: &'static str, value: &str) -> Result<HeaderValue, KubeconfigError> {
+    let mut value = HeaderValue::from_str(value).map_err(|_| KubeconfigError::Header(field))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn impersonation(user: &AuthInfo) -> Result<Vec<(HeaderName, HeaderValue)>, KubeconfigError> {
+    let mut headers = Vec::new();
+    let mut add = |name: &str, value: &str| {
+        let name =
+            HeaderName::try_from(name).map_err(|_| KubeconfigError::Header("as-user-extra"))?;
+        let value = HeaderValue::from_str(value).map_err(|_| KubeconfigError::Header("as"))?;
+        headers.push((name, value));
+        Ok::<_, KubeconfigError>(())
+    };
+    for (name, value) in
+        [("impersonate-user", &user.impersonate), ("impersonate-uid", &user.impersonate_uid)]
+    {
+        if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
+            add(name, value)?;
+        }
+    }
+    for group in user.impersonate_groups.iter().flatten() {
+        add("impersonate-group", group)?;
+    }
+    for (key, values) in user.impersonate_user_extra.iter().flatten() {
+        for value in values {
+            add(&format!("impersonate-extra-{}", key.to_ascii_lowercase()), value)?;
+        }
+    }
+    Ok(headers)
+}
+
+/// Line and column out of a parser's message, which quotes the file and so its secrets.
+pub(crate) fn place(error: &str) -> Option<(u32, u32)> {
+    let number_after = |word: &str| {
+        let rest = error.split_once(word)?.1;
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse::<u32>().ok()
+    };
+    Some((number_after("line ")?, number_after("column ")?))
+}
+
+#[cfg(test)]
+mod tests;

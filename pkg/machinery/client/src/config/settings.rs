@@ -1,0 +1,87 @@
+//! What a configuration says, parsed once: where the server is, what is trusted there, and where
+//! our credentials come from. No file that it names has been read yet.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue, Uri};
+use rustls::pki_types::ServerName;
+use transport::Proxy;
+
+use crate::error::AddressError;
+
+/// One server and one user of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) server: Uri,
+    pub(crate) trust: TrustSource,
+    pub(crate) server_name: Option<ServerName<'static>>,
+    pub(crate) proxy: Option<Proxy>,
+    pub(crate) user: User,
+}
+
+/// Where the trust in the server comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum TrustSource {
+    System,
+    Bundle(Material),
+    Nothing,
+}
+
+/// PEM that is given outright or stands in a file, which is followed.
+#[derive(Clone, Debug)]
+pub(crate) enum Material {
+    Data(&'static str, Arc<[u8]>),
+    File(&'static str, PathBuf),
+}
+
+/// Who we are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct User {
+    /// Certificate and key.
+    pub(crate) certificate: Option<(Material, Material)>,
+    /// The `Authorization` header, when it is given outright.
+    pub(crate) authorization: Option<HeaderValue>,
+    /// Holds a bearer token, and wins over the header.
+    pub(crate) token_file: Option<PathBuf>,
+    /// Whom to act as.
+    pub(crate) impersonation: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) plugin: Option<PluginSpec>,
+}
+
+/// How an exec plugin is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PluginSpec {
+    pub(crate) command: PathBuf,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) api_version: String,
+    /// For `provideClusterInfo`: the field `spec.cluster` of what the plugin is told.
+    pub(crate) cluster: Option<serde_json::Value>,
+}
+
+/// The address of a server. One without a scheme gets it as client-go gives it: https once TLS is
+/// configured in any way, `insecure-skip-tls-verify` included.
+pub(crate) fn server(address: &str, tls_is_configured: bool) -> Result<Uri, AddressError> {
+    let scheme = if tls_is_configured { "https" } else { "http" };
+    let full =
+        if address.contains("://") { address.to_owned() } else { format!("{scheme}://{address}") };
+    let uri: Uri = full.parse().map_err(|_| AddressError)?;
+    match uri.scheme_str() {
+        Some("http" | "https") if uri.host().is_some_and(|host| !host.is_empty()) => Ok(uri),
+        _ => Err(AddressError),
+    }
+}
+
+impl Settings {
+    /// A server without trust or credentials.
+    pub(crate) fn bare(server: Uri) -> Self {
+        let user = User::default();
+        Self { server, trust: TrustSource::System, server_name: None, proxy: None, user }
+    }
+
+    /// Whether anything speaks of TLS, by client-go's rule.
+    pub(crate) fn tls_is_configured(&self) -> bool {
+        !matches!(self.trust, TrustSource::System) || self.user.certificate.is_some()
+    }
+}

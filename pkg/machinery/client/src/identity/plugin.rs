@@ -1,0 +1,200 @@
+//! An exec plugin: a program that prints our credentials. Run by the follower of the credentials
+//! alone, never by a request: whoever sends uses what the last run gave
+//! (`rule:plugins-run-beside-requests`).
+//!
+//! What a plugin prints is a secret or may hold one. No word of it gets into an error.
+
+use std::io;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::HeaderValue;
+use k8s_openapi::jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+use tokio::time::{Instant, timeout};
+use transport::{ClientCertificate, TlsError};
+
+use crate::config::settings::PluginSpec;
+
+/// One run may take this long; then it is killed.
+const RUN_TIMEOUT: Duration = Duration::from_secs(60);
+/// Not even one whose credentials have always just expired is run more often.
+const RENEWAL_PAUSE: Duration = Duration::from_secs(5);
+/// More output than this is not a credential.
+const OUTPUT_MAX: u64 = 1 << 20;
+
+/// Why a plugin gives no credentials.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PluginError {
+    /// `exec` without `command`.
+    #[error("it names no command")]
+    NoCommand,
+    /// There is nobody to ask.
+    #[error(
+        "{0:?} must be run interactively (interactiveMode: Always), and here nobody can answer"
+    )]
+    Interactive(String),
+    /// An encoding that we do not write.
+    #[error("its apiVersion {0:?} is not known; use client.authentication.k8s.io/v1 or v1beta1")]
+    Version(String),
+    /// The program did not start.
+    #[error("cannot run {command:?}: {source}; install it or correct the path")]
+    Start {
+        /// The program.
+        command: String,
+        /// Why not.
+        source: Arc<io::Error>,
+    },
+    /// The program failed.
+    #[error("{command:?} failed ({status}); run it by hand to see what it says")]
+    Failed {
+        /// The program.
+        command: String,
+        /// Its exit code or signal.
+        status: ExitStatus,
+    },
+    /// The program does not end.
+    #[error("{command:?} did not end within {} s and was stopped", RUN_TIMEOUT.as_secs())]
+    TimedOut {
+        /// The program.
+        command: String,
+    },
+    /// What it printed is not a credential of the version asked for.
+    #[error("{command:?} printed something other than an ExecCredential with a status: {problem}")]
+    Output {
+        /// The program.
+        command: String,
+        /// What is missing.
+        problem: &'static str,
+    },
+    /// The certificate it gave cannot be used.
+    #[error("{command:?} gave a certificate that cannot be used: {source}")]
+    Certificate {
+        /// The program.
+        command: String,
+        /// Why not.
+        source: TlsError,
+    },
+    /// It has not ended its first run yet.
+    #[error("{command:?} has given no credentials yet")]
+    Waiting {
+        /// The program.
+        command: String,
+    },
+}
+
+/// What one run gave.
+#[derive(Clone, Debug)]
+pub(crate) struct Issued {
+    pub(crate) authorization: Option<HeaderValue>,
+    pub(crate) certificate: Option<ClientCertificate>,
+    /// When to ask again; `None` when only a refusal tells.
+    pub(crate) renew_at: Option<Instant>,
+}
+
+#[derive(Deserialize)]
+struct ExecCredential {
+    kind: String,
+    status: Option<ExecStatus>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ExecStatus {
+    expiration_timestamp: Option<Timestamp>,
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_key_data: Option<String>,
+}
+
+/// Runs the plugin once.
+pub(crate) async fn run(spec: &PluginSpec) -> Result<Issued, PluginError> {
+    let command = name(&spec.command);
+    let output = timeout(RUN_TIMEOUT, output(spec, &command))
+        .await
+        .map_err(|_| PluginError::TimedOut { command: command.clone() })??;
+    read(&output, &command, SystemTime::now())
+}
+
+async fn output(spec: &PluginSpec, command: &str) -> Result<Vec<u8>, PluginError> {
+    let start = |error| PluginError::Start { command: command.to_owned(), source: Arc::new(error) };
+    let mut info = json!({
+        "apiVersion": spec.api_version,
+        "kind": "ExecCredential",
+        "spec": {"interactive": false},
+    });
+    if let Some(cluster) = &spec.cluster {
+        info["spec"]["cluster"] = cluster.clone();
+    }
+    let mut child = Command::new(&spec.command)
+        .args(&spec.args)
+        .envs(spec.env.iter().map(|(name, value)| (name, value)))
+        .env("KUBERNETES_EXEC_INFO", info.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(start)?;
+    let mut printed = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(OUTPUT_MAX).read_to_end(&mut printed).await.map_err(start)?;
+    }
+    let status = child.wait().await.map_err(start)?;
+    if status.success() {
+        Ok(printed)
+    } else {
+        Err(PluginError::Failed { command: command.to_owned(), status })
+    }
+}
+
+fn read(output: &[u8], command: &str, now: SystemTime) -> Result<Issued, PluginError> {
+    let fail = |problem| PluginError::Output { command: command.to_owned(), problem };
+    let credential: ExecCredential =
+        serde_json::from_slice(output).map_err(|_| fail("it is not such JSON"))?;
+    let status = credential.status.filter(|_| credential.kind == "ExecCredential");
+    let status = status.ok_or_else(|| fail("its kind or status is missing"))?;
+    let authorization = status.token.filter(|token| !token.is_empty()).map(|token| {
+        let header = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
+        header.map_err(|_| fail("its token cannot be put into a header"))
+    });
+    let mut authorization = authorization.transpose()?;
+    if let Some(header) = &mut authorization {
+        header.set_sensitive(true);
+    }
+    let certificate = match (status.client_certificate_data, status.client_key_data) {
+        (Some(chain), Some(key)) => {
+            let pair = ClientCertificate::from_pem(chain.as_bytes(), key.as_bytes());
+            Some(pair.map_err(|source| PluginError::Certificate {
+                command: command.to_owned(),
+                source,
+            })?)
+        }
+        (None, None) => None,
+        _ => return Err(fail("its certificate and its key belong together")),
+    };
+    if authorization.is_none() && certificate.is_none() {
+        return Err(fail("it holds neither a token nor a certificate"));
+    }
+    let renew_at = status.expiration_timestamp.map(|end| Instant::now() + renewal(end, now));
+    Ok(Issued { authorization, certificate, renew_at })
+}
+
+/// A fifth of the life before its end, so that a run that fails can be repeated in time.
+fn renewal(end: Timestamp, now: SystemTime) -> Duration {
+    let life = SystemTime::from(end).duration_since(now).unwrap_or_default();
+    life.mul_f64(0.8).max(RENEWAL_PAUSE)
+}
+
+/// The last part of the path: the rest says nothing of use.
+pub(crate) fn name(command: &Path) -> String {
+    command.file_name().unwrap_or(command.as_os_str()).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests;

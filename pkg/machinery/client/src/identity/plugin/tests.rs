@@ -1,0 +1,102 @@
+//! Real programs: what they give, and that nothing they print is shown.
+
+use super::*;
+use crate::testing::TempFile;
+
+fn spec(script: &str) -> PluginSpec {
+    PluginSpec {
+        command: "sh".into(),
+        args: vec!["-c".into(), script.into()],
+        env: vec![("GREETING".into(), "hello".into())],
+        api_version: "client.authentication.k8s.io/v1".into(),
+        cluster: None,
+    }
+}
+
+fn credential(status: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{status}}}"#
+    )
+}
+
+async fn printing(text: &str) -> Result<Issued, PluginError> {
+    run(&spec(&format!("cat <<'EOF'\n{text}\nEOF\n"))).await
+}
+
+#[tokio::test]
+async fn a_token_is_taken_and_marked_as_secret() {
+    let issued = printing(&credential(r#"{"token":"abc"}"#)).await.unwrap();
+    let header = issued.authorization.unwrap();
+    assert_eq!(header, "Bearer abc");
+    assert!(header.is_sensitive());
+    assert!(issued.certificate.is_none() && issued.renew_at.is_none());
+}
+
+#[tokio::test]
+async fn a_certificate_is_taken_and_half_of_one_is_refused() {
+    let (chain, key) = crate::testing::server::Authority::new().client("plugin");
+    let text = |value: &str| serde_json::to_string(value).unwrap();
+    let both =
+        format!(r#"{{"clientCertificateData":{},"clientKeyData":{}}}"#, text(&chain), text(&key));
+    assert!(printing(&credential(&both)).await.unwrap().certificate.is_some());
+    let half = format!(r#"{{"clientCertificateData":{}}}"#, text(&chain));
+    let error = printing(&credential(&half)).await.unwrap_err().to_string();
+    assert!(error.contains("belong together"), "{error}");
+}
+
+#[tokio::test]
+async fn it_is_asked_again_a_fifth_of_the_life_before_the_end() {
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    let end = Timestamp::from_second(1_700_000_000 + 1_000).unwrap();
+    assert_eq!(renewal(end, now), Duration::from_secs(800));
+    assert_eq!(renewal(end, now + Duration::from_secs(5_000)), RENEWAL_PAUSE, "long expired");
+
+    let status = r#"{"token":"a","expirationTimestamp":"2199-01-01T00:00:00Z"}"#;
+    assert!(printing(&credential(status)).await.unwrap().renew_at.is_some());
+}
+
+#[tokio::test]
+async fn it_is_told_the_version_its_environment_and_that_nobody_answers() {
+    let seen = TempFile::new("");
+    let script = format!(
+        "printf '%s %s' \"$GREETING\" \"$KUBERNETES_EXEC_INFO\" > {}; echo '{}'",
+        seen.path().display(),
+        credential(r#"{"token":"a"}"#)
+    );
+    let mut spec = spec(&script);
+    spec.cluster = Some(json!({"server": "https://a"}));
+    run(&spec).await.unwrap();
+    let seen = std::fs::read_to_string(seen.path()).unwrap();
+    let info: serde_json::Value =
+        serde_json::from_str(seen.strip_prefix("hello ").unwrap()).unwrap();
+    assert_eq!(info["apiVersion"], "client.authentication.k8s.io/v1");
+    assert_eq!(info["kind"], "ExecCredential");
+    assert_eq!(info["spec"]["interactive"], false);
+    assert_eq!(info["spec"]["cluster"]["server"], "https://a");
+}
+
+#[tokio::test]
+async fn nothing_that_it_prints_gets_into_an_error() {
+    let hushed = credential(r#"{"token":"HUSH\n"}"#).replace("\\n", "\\u0007");
+    for script in [
+        "echo HUSH; echo HUSH >&2; exit 3".to_owned(),
+        "echo HUSH".to_owned(),
+        format!("echo '{}'", credential(r#"{"HUSH":1}"#)),
+        "echo '{\"kind\":\"HUSH\",\"status\":{}}'".to_owned(),
+        format!("echo '{hushed}'"),
+    ] {
+        let error = run(&spec(&script)).await.unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("HUSH"), "{error:?}");
+        assert!(error.to_string().contains("\"sh\""), "{error}");
+    }
+    let failed = run(&spec("exit 3")).await.unwrap_err().to_string();
+    assert!(failed.contains("exit status: 3"), "{failed}");
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_named() {
+    let spec = PluginSpec { command: "/nonexistent/login".into(), ..spec("") };
+    let error = run(&spec).await.unwrap_err();
+    assert!(matches!(error, PluginError::Start { .. }), "{error}");
+    assert!(error.to_string().contains("\"login\""), "{error}");
+}

@@ -1,0 +1,182 @@
+//! Which certificates of a server are good, what is said of those that are not, and what is shared.
+
+use std::time::Duration;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, date_time_ymd,
+};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+
+use super::*;
+
+type Signer = CertifiedIssuer<'static, KeyPair>;
+
+fn params(names: &[&str]) -> CertificateParams {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
+    params.distinguished_name.push(DnType::CommonName, "server");
+    params.not_before = date_time_ymd(2020, 1, 1);
+    params.not_after = date_time_ymd(2040, 1, 1);
+    params
+}
+
+fn as_authority(mut params: CertificateParams) -> CertificateParams {
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params
+}
+
+/// What `openssl req -x509` makes: authority and server in one.
+fn authority_as_server(params: CertificateParams) -> CertificateDer<'static> {
+    let key = KeyPair::generate().unwrap();
+    as_authority(params).self_signed(&key).unwrap().der().clone()
+}
+
+fn authority(name: &str) -> Signer {
+    let mut params = as_authority(params(&[]));
+    params.distinguished_name.push(DnType::CommonName, name);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+fn signed(params: CertificateParams, by: &Signer) -> CertificateDer<'static> {
+    let key = KeyPair::generate().unwrap();
+    params.signed_by(&key, by).unwrap().der().clone()
+}
+
+/// What the verifier of `bundle` says of `leaf`, shown for `name` in 2026.
+fn judge(
+    bundle: &[CertificateDer<'static>],
+    leaf: &CertificateDer,
+    name: &str,
+) -> Result<(), String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = BundleVerifier::new(bundle, &provider).unwrap();
+    let now = UnixTime::since_unix_epoch(Duration::from_secs(1_780_000_000));
+    let name = ServerName::try_from(name.to_owned()).unwrap();
+    let verdict = verifier.verify_server_cert(leaf, &[], &name, &[], now);
+    verdict.map(|_| ()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_certificate_signed_by_the_bundle_is_good() {
+    let authority = authority("ca");
+    let leaf = signed(params(&["api.example"]), &authority);
+    assert_eq!(judge(&[authority.der().clone()], &leaf, "api.example"), Ok(()));
+}
+
+#[test]
+fn a_certificate_that_is_itself_in_the_bundle_is_good_though_it_is_an_authority() {
+    let leaf = authority_as_server(params(&["api.example", "10.0.0.1"]));
+    let bundle = [authority("other").der().clone(), leaf.clone()];
+    assert_eq!(judge(&bundle, &leaf, "api.example"), Ok(()));
+    assert_eq!(judge(&bundle, &leaf, "10.0.0.1"), Ok(()));
+}
+
+#[test]
+fn a_leaf_that_is_itself_in_the_bundle_is_good_though_nobody_there_signed_it() {
+    let leaf = signed(params(&["api.example"]), &authority("unknown"));
+    assert_eq!(judge(std::slice::from_ref(&leaf), &leaf, "api.example"), Ok(()));
+}
+
+#[test]
+fn being_in_the_bundle_excuses_neither_another_name_nor_wrong_dates() {
+    let leaf = authority_as_server(params(&["api.example"]));
+    let error = judge(std::slice::from_ref(&leaf), &leaf, "other.example").unwrap_err();
+    assert!(error.contains("api.example") && error.contains("other.example"), "{error}");
+    assert!(error.contains("tls-server-name"), "{error}");
+
+    for (from, until, words) in [(2020, 2021, "expired"), (2030, 2031, "not valid yet")] {
+        let mut params = params(&["api.example"]);
+        params.not_before = date_time_ymd(from, 1, 1);
+        params.not_after = date_time_ymd(until, 1, 1);
+        let leaf = authority_as_server(params);
+        let error = judge(std::slice::from_ref(&leaf), &leaf, "api.example").unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn an_authority_of_the_same_name_that_is_not_in_the_bundle_is_refused() {
+    let known = authority_as_server(params(&["api.example"]));
+    let other = authority_as_server(params(&["api.example"]));
+    let error = judge(&[known], &other, "api.example").unwrap_err();
+    assert!(error.contains("CA:TRUE") && error.contains("CA:FALSE"), "{error}");
+}
+
+#[test]
+fn a_refusal_says_what_to_mend() {
+    let ca = authority("ca");
+    let bundle = [ca.der().clone()];
+    let mut for_clients = params(&["api.example"]);
+    for_clients.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    for (leaf, words) in [
+        (signed(params(&["api.example"]), &authority("x")), "add the CA that signed it"),
+        (signed(params(&[]), &ca), "subject alternative name"),
+        (signed(for_clients, &ca), "serverAuth"),
+    ] {
+        let error = judge(&bundle, &leaf, "api.example").unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+fn pem(der: &CertificateDer) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
+    for byte in base64(der).as_bytes().chunks(64) {
+        writeln!(text, "{}", std::str::from_utf8(byte).unwrap()).unwrap();
+    }
+    text + "-----END CERTIFICATE-----\n"
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |group: usize, shift: usize| char::from(DIGITS[group >> shift & 63]);
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let group = chunk.iter().fold(0, |group, byte| group << 8 | usize::from(*byte));
+        let group = group << (8 * (3 - chunk.len()));
+        let digits = [digit(group, 18), digit(group, 12), digit(group, 6), digit(group, 0)];
+        text.extend(&digits[..=chunk.len()]);
+        text.extend(std::iter::repeat_n('=', 3 - chunk.len()));
+    }
+    text
+}
+
+#[test]
+fn the_same_material_makes_one_configuration_and_other_material_another() {
+    let configs = TlsConfigs::default();
+    let (one, two) = (authority("one"), authority("two"));
+    let trust = |ca: &Signer| Trust::from_pem(pem(ca.der()).as_bytes()).unwrap();
+    let get = |trust: &Trust, protocol| configs.get(trust, None, protocol).unwrap();
+    let first = get(&trust(&one), Protocol::Http1);
+    assert!(Arc::ptr_eq(&first, &get(&trust(&one), Protocol::Http1)));
+    assert!(!Arc::ptr_eq(&first, &get(&trust(&two), Protocol::Http1)));
+    assert!(!Arc::ptr_eq(&first, &get(&trust(&one), Protocol::Negotiated)));
+    assert!(!Arc::ptr_eq(&first, &get(&Trust::Nothing, Protocol::Http1)));
+
+    let key = KeyPair::generate().unwrap();
+    let own = params(&[]).signed_by(&key, &one).unwrap();
+    let own = ClientCertificate::from_pem(own.pem().as_bytes(), key.serialize_pem().as_bytes());
+    let with = configs.get(&trust(&one), Some(&own.unwrap()), Protocol::Http1).unwrap();
+    assert!(!Arc::ptr_eq(&first, &with));
+    assert!(!with.enable_early_data && matches!(with.resumption, Resumption { .. }));
+
+    drop((first, with));
+    drop(get(&trust(&two), Protocol::Http1));
+    assert_eq!(configs.in_use.lock().len(), 1, "what nobody uses is forgotten");
+}
+
+#[test]
+fn what_is_no_certificate_or_key_is_named_and_a_key_never_quoted() {
+    let key = KeyPair::generate().unwrap();
+    let own = params(&[]).self_signed(&key).unwrap().pem();
+    let other = KeyPair::generate().unwrap().serialize_pem();
+    assert!(matches!(Trust::from_pem(b"nothing"), Err(TlsError::NoCertificate)));
+    let no_key = ClientCertificate::from_pem(own.as_bytes(), own.as_bytes());
+    assert!(matches!(no_key, Err(TlsError::NoKey)));
+    let mixed = ClientCertificate::from_pem(own.as_bytes(), other.as_bytes()).unwrap();
+    let error = TlsConfigs::default().get(&Trust::Nothing, Some(&mixed), Protocol::Http1);
+    let error = error.unwrap_err();
+    assert!(matches!(error, TlsError::Pair(_)), "{error}");
+    assert!(!format!("{mixed:?} {error:?}").contains("PRIVATE"));
+}

@@ -1,0 +1,139 @@
+//! The wire: TCP, proxy, TLS and HTTP to one endpoint, behind one pool of connections.
+//!
+//! kube's own connector speaks HTTP/1.1 without any way to notice a silent server; a request on a
+//! warm connection to a frozen one hung for as long as somebody watched. This one speaks HTTP/2
+//! with pings, and lets the kernel give up on data that nobody acknowledges
+//! (`rule:dead-connections-are-noticed`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Uri};
+use http_body::Body;
+use hyper::rt::{Read, Write};
+use hyper_rustls::{
+    DefaultServerNameResolver, FixedServerNameResolver, HttpsConnector, ResolveServerName,
+};
+use hyper_timeout::TimeoutConnector;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
+use hyper_util::client::legacy::{self, ResponseFuture};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tower::{BoxError, Service};
+
+use crate::endpoint::Endpoint;
+use crate::proxy::{Kind, Proxy};
+
+/// TCP, proxy and TLS handshake together.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Stock's read-idle and ping timeouts.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
+const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
+#[cfg(target_os = "linux")]
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Which HTTP a pool of connections speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/2 where the server offers it: all requests share one connection.
+    Negotiated,
+    /// HTTP/1.1, where a request that fails or is given up takes its connection with it, so that
+    /// the next one starts on a fresh one. That is what the lease needs; and what is cheap for one
+    /// request at a time, so what a prober of many servers needs.
+    Http1,
+}
+
+/// Sends requests with bodies of `B` through one pool of connections. Dropping the last handle
+/// closes those that are idle, and the others when their last answer has ended.
+pub trait Wire<B>: Send + Sync {
+    /// Sends one request, whose URI is absolute. Giving up the future gives up the request.
+    fn send(&self, request: Request<B>) -> ResponseFuture;
+}
+
+impl<C, B> Wire<B> for legacy::Client<C, B>
+where
+    C: legacy::connect::Connect + Clone + Send + Sync + 'static,
+    B: Body + Send + Unpin + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    fn send(&self, request: Request<B>) -> ResponseFuture {
+        self.request(request)
+    }
+}
+
+/// Opens a pool for `endpoint`. No network yet; connections live on the runtime of the request
+/// that needs them first.
+pub fn open<B>(endpoint: &Endpoint) -> Arc<dyn Wire<B>>
+where
+    B: Body + Send + Unpin + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    let route = endpoint.proxy.as_ref().and_then(|proxy| Some((proxy, proxy.kind()?)));
+    match route {
+        None => pool(endpoint, tcp()),
+        Some((proxy, Kind::Http)) => pool(endpoint, tunnel(proxy, tcp())),
+        Some((proxy, Kind::Https)) => {
+            let tls = endpoint.proxy_tls.as_ref().unwrap_or(&endpoint.tls);
+            let resolver = Arc::new(DefaultServerNameResolver::default());
+            let inner = HttpsConnector::new(tcp(), Arc::clone(tls), true, resolver);
+            pool(endpoint, tunnel(proxy, inner))
+        }
+        Some((proxy, Kind::Socks5)) => {
+            let socks = SocksV5::new(proxy.uri(), tcp());
+            match proxy.login() {
+                Some((user, password)) => pool(endpoint, socks.with_auth(user, password)),
+                None => pool(endpoint, socks),
+            }
+        }
+    }
+}
+
+fn tcp() -> HttpConnector {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(TCP_KEEPALIVE));
+    tcp.set_keepalive_interval(Some(TCP_KEEPALIVE));
+    #[cfg(target_os = "linux")]
+    tcp.set_tcp_user_timeout(Some(TCP_USER_TIMEOUT));
+    tcp
+}
+
+fn tunnel<H>(proxy: &Proxy, inner: H) -> Tunnel<H> {
+    let tunnel = Tunnel::new(proxy.uri(), inner);
+    match proxy.basic_auth() {
+        Some(login) => tunnel.with_auth(login),
+        None => tunnel,
+    }
+}
+
+fn pool<H, B>(endpoint: &Endpoint, route: H) -> Arc<dyn Wire<B>>
+where
+    H: Service<Uri> + Clone + Send + Sync + 'static,
+    H::Response: Read + Write + Connection + Send + Unpin + 'static,
+    H::Future: Send + 'static,
+    H::Error: Into<BoxError>,
+    B: Body + Send + Unpin + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    let resolver: Arc<dyn ResolveServerName + Send + Sync> = match &endpoint.server_name {
+        Some(name) => Arc::new(FixedServerNameResolver::new(name.clone())),
+        None => Arc::new(DefaultServerNameResolver::default()),
+    };
+    let https = HttpsConnector::new(route, Arc::clone(&endpoint.tls), false, resolver);
+    let mut connector = TimeoutConnector::new(https);
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    Arc::new(
+        legacy::Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .http2_keep_alive_interval(Some(PING_INTERVAL))
+            .http2_keep_alive_timeout(PING_TIMEOUT)
+            .http2_keep_alive_while_idle(true)
+            .build::<_, B>(connector),
+    )
+}
