@@ -51,7 +51,8 @@ pub async fn run(mut plan: Plan) -> Result<()> {
     let registry = Registry::new();
     let health = Health::new();
     serving::register_process_metrics(&registry, &BUILD)?;
-    let serving = Serving::start(&mut plan, &health, &registry).await?;
+    let pages = Pages::standard(&health, &registry, &BUILD);
+    let serving = Serving::start(&mut plan, &pages, &registry).await?;
     let clients = Clients::load(&plan.client, &RequestMetrics::new(&registry)?).await?;
     info!(server = clients.server(), "Using API server");
     let _probing = probe(&clients, &health)?;
@@ -62,6 +63,7 @@ pub async fn run(mut plan: Plan) -> Result<()> {
         clients: clients.clone(),
         registry: registry.clone(),
         health: health.clone(),
+        pages,
         fence: fence.clone(),
         product: build::PRODUCT,
         identity,
@@ -198,12 +200,12 @@ struct Serving {
 }
 
 impl Serving {
-    async fn start(plan: &mut Plan, health: &Health, registry: &Registry) -> Result<Self> {
+    async fn start(plan: &mut Plan, pages: &Pages, registry: &Registry) -> Result<Self> {
         let stop = CancellationToken::new();
         let Some(options) = plan.serving.take() else { return Ok(Self { stop, task: None }) };
         let server = Server::bind(&options).await?;
-        let (metrics, stopped) = (ServingMetrics::new(registry)?, stop.clone());
-        let pages = Pages::standard(health, registry, &BUILD);
+        let (metrics, pages) = (ServingMetrics::new(registry)?, pages.clone());
+        let stopped = stop.clone();
         let task = tokio::spawn(async move { server.serve(pages, &metrics, stopped).await });
         Ok(Self { stop, task: Some(task) })
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use events::Recorder;
 use fence::Fence;
 use prometheus::Registry;
-use serving::Health;
+use serving::{Health, Pages};
 use tokio_util::sync::CancellationToken;
 use workqueue::{Backoff, ControllerMetrics, Key, PanicLimit, QueueMetrics, Reconcile, WorkQueue};
 
@@ -36,6 +36,9 @@ pub struct Context {
     /// For the controller's own checks. Name them after the controller; a later run's check
     /// replaces that of an earlier one.
     pub health: Health,
+    /// For the controller's own pages of the secure port, below `/debug/controllers/<name>`; a later
+    /// run's page replaces that of an earlier one.
+    pub pages: Pages,
     /// What the command line says to all controllers.
     pub settings: Settings,
     /// Cancelled when this run is to stop.

@@ -11,7 +11,7 @@ use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use informer::Format;
 use prometheus::Registry;
-use serving::Health;
+use serving::{Health, Pages};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -27,6 +27,8 @@ pub struct HostOptions {
     pub registry: Registry,
     /// All checks.
     pub health: Health,
+    /// What the secure port serves.
+    pub pages: Pages,
     /// No write passes it once leadership is lost.
     pub fence: Fence,
     /// Name of this process in `running_managed_controllers`.

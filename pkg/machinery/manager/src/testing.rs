@@ -16,7 +16,7 @@ use informer::{Format, InformerMetrics, Server};
 use kube::client::Body;
 use parking_lot::Mutex;
 use prometheus::{IntCounter, Registry};
-use serving::Health;
+use serving::{Health, Pages};
 use tokio_util::sync::CancellationToken;
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
@@ -91,6 +91,7 @@ pub(crate) async fn context(client: kube::Client) -> Context {
         clients: ClientSource::new(clients, "fake", false, fence.clone(), throttles),
         fence,
         health: Health::new(),
+        pages: Pages::new(),
         settings: Settings { work_rate: (5.0, 10), write_timeout: Duration::ZERO },
         work,
         informers: informers(client.clone(), metrics),

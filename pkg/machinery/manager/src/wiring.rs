@@ -111,6 +111,7 @@ impl Wiring {
             recorder,
             registry: options.registry.clone(),
             health: options.health.clone(),
+            pages: options.pages.clone(),
             settings: Settings {
                 work_rate: options.work_rate,
                 write_timeout: options.write_timeout,

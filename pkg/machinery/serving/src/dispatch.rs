@@ -18,8 +18,8 @@ use crate::{Access, Pages, Peer};
 /// From the end of the head to the reply, kube-apiserver's limit for requests.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Answers one request, whatever its page does.
-pub(crate) async fn answer<B>(pages: &Pages, peer: Peer, request: Request<B>) -> Reply
+/// Answers one request, whatever its page does. Connections ask so; a test of a page needs none.
+pub async fn answer<B>(pages: &Pages, peer: Peer, request: Request<B>) -> Reply
 where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

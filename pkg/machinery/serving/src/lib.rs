@@ -38,6 +38,7 @@ mod tls;
 
 pub use access::Access;
 pub use build_info::BuildInfo;
+pub use dispatch::answer;
 pub use error::ServeError;
 pub use health::{Endpoints, Health};
 pub use metrics::ServingMetrics;

@@ -25,7 +25,8 @@ pub enum PeerCertificate {
 }
 
 impl Peer {
-    pub(crate) fn new(address: IpAddr, certificate: PeerCertificate) -> Self {
+    /// A peer at `address`.
+    pub fn new(address: IpAddr, certificate: PeerCertificate) -> Self {
         Self { address: address.to_canonical(), certificate }
     }
 }

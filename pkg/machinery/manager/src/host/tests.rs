@@ -1,6 +1,7 @@
 //! Starting and stopping controllers on a paused clock.
 
 use futures::future::pending;
+use serving::{Access, Page, Peer, PeerCertificate};
 use tokio::time::{Instant, sleep};
 
 use super::*;
@@ -95,6 +96,7 @@ async fn options(registry: &Registry) -> HostOptions {
         clients: crate::testing::clients(registry).await,
         registry: registry.clone(),
         health: Health::new(),
+        pages: Pages::new(),
         fence: Fence::always_open(),
         product: "test",
         identity: "host_1".into(),
@@ -173,4 +175,23 @@ async fn a_controller_that_does_not_stop_is_named_after_the_limit() {
     let host = Host::start(&options, vec![stuck]).unwrap();
     sleep(secs(1)).await;
     assert_eq!(host.stop().await, Ended::TimedOut(vec!["stuck-controller"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_adds_pages_to_the_secure_port() {
+    let registry = Registry::new();
+    let options = options(&registry).await;
+    let runner = Fake::runner(|_, context: Context| {
+        context.pages.add(Page::new("/debug/controllers/first", Access::Anyone, async |_| {
+            serving::reply::text(http::StatusCode::OK, "nothing waits\n")
+        }));
+        until_stopped(context)
+    });
+    let host =
+        Host::start(&options, vec![Hosted { name: "first-controller", alias: "first", runner }]);
+    sleep(secs(1)).await;
+    let peer = Peer::new("10.1.2.3".parse().unwrap(), PeerCertificate::Absent);
+    let request = http::Request::get("/debug/controllers/first").body(String::new()).unwrap();
+    assert_eq!(serving::answer(&options.pages, peer, request).await.status(), 200);
+    host.unwrap().stop().await;
 }
