@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `controller.rs` | [`Controller`], [`Runner`]: what a controller is to the manager |
 //! | `context.rs`, `clients.rs`, `informers.rs` | [`Context`]: what a running controller is given |
+//! | `retry.rs` | [`retry`]: what a failed write means to its key |
 //! | `run.rs` | [`Run`]: queue, workers, start, audit, stop, written once |
 //! | `host.rs`, `wiring.rs` | [`Host`]: starts and stops all controllers |
 //! | `supervisor.rs`, `tasks.rs`, `stalls.rs` | keeps one running, and says when it is not well |
@@ -22,6 +23,7 @@ mod host;
 mod informers;
 mod permissions;
 mod reachability;
+mod retry;
 mod run;
 mod stalls;
 mod supervisor;
@@ -38,4 +40,5 @@ pub use host::{Ended, Host, HostOptions, Hosted};
 pub use informers::{Informers, InformersOptions};
 pub use permissions::Permission;
 pub use reachability::watch_api_server;
+pub use retry::retry;
 pub use run::Run;

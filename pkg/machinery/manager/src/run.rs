@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, join_all};
+use informer::Informer;
+use model::{Cached, OwnWrites};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::info;
-use workqueue::{Ready, Reconcile, WorkQueue, WorkerOptions, run_workers};
+use workqueue::{Key, Ready, Reconcile, WorkQueue, WorkerOptions, run_workers};
 
 use crate::{Context, Failure};
 
@@ -22,7 +24,7 @@ pub struct Run<R: Reconcile> {
     reconcile: Arc<R>,
     workers: usize,
     item_limit: Duration,
-    ready: Option<Ready<R::Key>>,
+    ready: Vec<Ready<R::Key>>,
     caches: Vec<BoxFuture<'static, ()>>,
     caches_limit: Option<Duration>,
     audit: Option<(Duration, Audit)>,
@@ -38,7 +40,7 @@ impl<R: Reconcile> Run<R> {
             reconcile,
             workers: 1,
             item_limit: ITEM_LIMIT,
-            ready: None,
+            ready: Vec::new(),
             caches: Vec::new(),
             caches_limit: None,
             audit: None,
@@ -71,14 +73,30 @@ impl<R: Reconcile> Run<R> {
         self
     }
 
-    /// Asked before a key is handled; what it returns is awaited first. For caches that have yet to
-    /// show this controller's own last write to that key.
+    /// Asked before a key is handled; what it returns is awaited first. May be given several times.
     pub fn ready<F>(mut self, ready: impl Fn(&R::Key) -> Option<F> + Send + Sync + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.ready = Some(Box::new(move |key| Some(Box::pin(ready(key)?))));
+        self.ready.push(Box::new(move |key| Some(Box::pin(ready(key)?))));
         self
+    }
+
+    /// A key is handled only once this cache shows what was last written to it, as noted in
+    /// `writes` (`rule:read-your-writes`). For each kind that is written under the queue's keys.
+    pub fn reads_own_writes<T: Cached>(self, cache: &Informer<T>, writes: &OwnWrites) -> Self
+    where
+        R::Key: AsRef<str>,
+    {
+        let (cache, writes) = (cache.clone(), writes.clone());
+        self.ready(move |key| {
+            let (key, write) = (key.clone(), writes.last(key.as_ref())?);
+            let (cache, writes) = (cache.clone(), writes.clone());
+            Some(async move {
+                cache.shows(key.as_ref(), &write).await;
+                writes.shown(key.as_ref(), &write);
+            })
+        })
     }
 
     /// Called for the first time `every` after the start, and then again and again. Runs beside the
@@ -122,7 +140,7 @@ impl<R: Reconcile> Run<R> {
         let options = WorkerOptions {
             workers,
             limit: item_limit,
-            ready,
+            ready: all(ready),
             metrics: context.work.metrics.clone(),
             panics: context.work.panics.clone(),
         };
@@ -142,6 +160,20 @@ impl<R: Reconcile> Run<R> {
         }
         Ok(())
     }
+}
+
+/// Waits for all of them.
+fn all<K: Key>(ready: Vec<Ready<K>>) -> Option<Ready<K>> {
+    if ready.is_empty() {
+        return None;
+    }
+    Some(Box::new(move |key| {
+        let waits: Vec<_> = ready.iter().filter_map(|ready| ready(key)).collect();
+        if waits.is_empty() {
+            return None;
+        }
+        Some(Box::pin(join_all(waits).map(drop)))
+    }))
 }
 
 async fn within(limit: Option<Duration>, filled: impl Future) -> Result<(), Failure> {

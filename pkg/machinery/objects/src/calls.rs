@@ -86,6 +86,11 @@ impl Calls {
         Self { client, resource, manager, timeout, open_until: Arc::default() }
     }
 
+    /// The same calls through another client.
+    pub(crate) fn through(&self, client: kube::Client) -> Self {
+        Self { client, ..self.clone() }
+    }
+
     /// When the server no longer carries out any write of unknown outcome so far.
     pub(crate) fn open_until(&self) -> Option<Instant> {
         *self.open_until.lock()

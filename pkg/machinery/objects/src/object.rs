@@ -2,7 +2,9 @@
 //! has one may write it back: the slim copies of `model` are other types.
 
 use std::fmt;
+use std::sync::Arc;
 
+use model::{Cached, Decoding};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -64,6 +66,23 @@ impl<S: Schema> Object<S> {
 impl<'de, S: Schema> Deserialize<'de> for Object<S> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Self::read(Value::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+/// Custom resources are tolerated: one that the types do not take is skipped and named.
+impl<S: Schema> Cached for Object<S> {
+    const DECODING: Decoding = Decoding::Tolerant;
+
+    fn key(&self) -> &Arc<str> {
+        &self.metadata.key
+    }
+
+    fn uid(&self) -> &str {
+        &self.metadata.uid
+    }
+
+    fn resource_version(&self) -> u64 {
+        self.metadata.resource_version
     }
 }
 

@@ -65,6 +65,13 @@ impl<S: Schema> ObjectClient<S> {
         self
     }
 
+    /// The same objects through another client, such as one behind another throttle; they share
+    /// [`ObjectClient::own_writes`].
+    #[must_use]
+    pub fn through(&self, client: kube::Client) -> Self {
+        Self { calls: self.calls.through(client), ..self.clone() }
+    }
+
     /// The kind.
     pub fn resource(&self) -> &Resource {
         &self.calls.resource

@@ -92,13 +92,16 @@ impl Server {
     }
 
     pub(crate) fn client<S: Schema>(&self) -> ObjectClient<S> {
+        ObjectClient::new(self.kube(), WIDGETS, "test", ATTEMPT)
+    }
+
+    pub(crate) fn kube(&self) -> kube::Client {
         let state = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let state = state.clone();
             async move { state.answer(request).await }
         });
-        let client = kube::Client::new(service, "default");
-        ObjectClient::new(client, WIDGETS, "test", ATTEMPT)
+        kube::Client::new(service, "default")
     }
 
     pub(crate) fn widget<S: Schema>(&self) -> Arc<Object<S>> {

@@ -3,6 +3,8 @@
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use model::{Node, OwnWrite};
+use serde_json::json;
 use tokio::sync::Notify;
 use workqueue::{Backoff, Jitter, Next, Retry};
 
@@ -195,4 +197,55 @@ async fn a_worker_stuck_for_five_times_its_limit_makes_the_check_red_until_it_mo
     context.stop.cancel();
     running.await.unwrap().unwrap();
     assert_eq!(stalls.check(), Ok(()), "an ended run is not asked about");
+}
+
+/// Notes which keys were handled.
+#[derive(Default)]
+struct Handled(parking_lot::Mutex<Vec<Arc<str>>>);
+
+impl Reconcile for Handled {
+    type Key = Arc<str>;
+
+    async fn reconcile(&self, key: &Arc<str>) -> Result<Next, Retry> {
+        self.0.lock().push(Arc::clone(key));
+        Ok(Next::Done)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_waits_until_the_cache_shows_its_own_last_write_and_others_do_not() {
+    let answers = Arc::new(AtomicBool::new(false));
+    let listed = Arc::clone(&answers);
+    let server = client(move |request| {
+        let query = request.uri().query().unwrap_or_default();
+        match listed.load(Ordering::SeqCst) {
+            false => Reply::Refused,
+            true if query.contains("sendInitialEvents") => Reply::Json(400, json!({})),
+            true if query.contains("watch=true") => Reply::Silence,
+            true => Reply::Json(
+                200,
+                json!({"kind": "NodeList", "items": [], "metadata": {"resourceVersion": "7"}}),
+            ),
+        }
+    });
+    let (context, handled) = (context(server).await, Arc::new(Handled::default()));
+    let nodes = context.informers.get::<Node>();
+    let writes = OwnWrites::default();
+    writes.note("written", OwnWrite::version(7));
+    let queue = context.queue::<Arc<str>>("test", BACKOFF);
+    queue.add("written".into());
+    queue.add("read".into());
+    let run = context.run(&queue, Arc::clone(&handled)).workers(2);
+    // Two kinds may be written under the keys of one queue.
+    let run = run.reads_own_writes(&nodes, &OwnWrites::default());
+    let running = tokio::spawn(run.reads_own_writes(&nodes, &writes).until_stopped());
+    tokio::time::sleep(secs(20)).await;
+    assert_eq!(*handled.0.lock(), ["read".into()], "nobody has seen version 7 yet");
+
+    answers.store(true, Ordering::SeqCst);
+    tokio::time::sleep(secs(600)).await;
+    assert_eq!(handled.0.lock().last(), Some(&"written".into()));
+    assert!(writes.is_empty(), "nothing is waited for any more");
+    context.stop.cancel();
+    running.await.unwrap().unwrap();
 }

@@ -211,6 +211,15 @@ async fn a_status_is_written_on_its_own_path() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn writes_through_another_client_are_own_writes_too() {
+    let server = Server::with_widget();
+    let client = server.client::<Widget>();
+    let other = client.through(server.kube());
+    other.change_status(&server.widget(), |_, status| status.ready = true).await.unwrap();
+    assert_eq!(client.own_writes().last("ns/a"), Some(OwnWrite::version(2)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_identity_that_may_not_patch_puts_the_whole_object() {
     let server = Server::with_widget();
     server.fail(Fault::Overtaken(recolour));
