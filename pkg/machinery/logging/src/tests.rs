@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use tracing::{Dispatch, debug, dispatcher, error, info, info_span, trace, warn};
+use tracing::{Dispatch, debug, dispatcher, error, error_span, info, info_span, trace, warn};
 
 use super::*;
 
@@ -179,6 +179,27 @@ fn spans_add_their_fields_and_the_nearer_value_wins() {
         normal(&line),
         r#"I tests.rs:N] "Assigned" logger="node-ipam" cidr="10.0.0.0/24" key="n1" attempt=2 worker=7"#
     );
+}
+
+#[test]
+fn a_line_inside_a_reconcile_carries_controller_and_object_in_both_formats_whatever_is_admitted() {
+    let inside = || {
+        let controller = error_span!("controller", logger = "node-ipam-controller");
+        let _controller = controller.enter();
+        let reconcile = error_span!("reconcile", object = %"node-1");
+        let _reconcile = reconcile.enter();
+        warn!(err = "no", "Cannot reconcile");
+    };
+    for directives in [None, Some("warn"), Some("off,logging=error,logging=warn")] {
+        let line = log_with(&LogOptions::default(), directives).of(inside);
+        let wanted = r#""Cannot reconcile" err="no" logger="node-ipam-controller" object="node-1""#;
+        assert!(line.ends_with(wanted), "{directives:?}: {line}");
+        let options = LogOptions { format: Format::Json, ..LogOptions::default() };
+        let line = log_with(&options, directives).of(inside);
+        let object: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(object["logger"], "node-ipam-controller");
+        assert_eq!(object["object"], "node-1");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Clients, ThrottleMetrics};
+use client::{Clients, Profile, ThrottleMetrics};
 use events::{Broadcaster, EventMetrics};
 use fence::Fence;
 use futures::StreamExt;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::wiring::Wiring;
-use crate::{Runner, StartError, Stopped};
+use crate::{ClientError, Runner, StartError, Stopped};
 
 /// What all controllers are started with.
 pub struct HostOptions {
@@ -53,6 +53,39 @@ pub struct HostOptions {
     pub shutdown_timeout: Duration,
     /// How long a write of a controller may take before it is given up.
     pub write_timeout: Duration,
+}
+
+impl HostOptions {
+    /// Stock's defaults, for a process without leader election; registers the metrics of throttles
+    /// and events. A process that writes events of its own makes the value itself.
+    ///
+    /// # Errors
+    /// A metric is registered already, or the clients cannot be used.
+    pub fn new(
+        product: &'static str,
+        clients: Clients,
+        registry: &Registry,
+    ) -> Result<Self, StartError> {
+        let event_client = clients.build(Profile::root("events")).map_err(ClientError::from)?;
+        Ok(Self {
+            clients,
+            registry: registry.clone(),
+            health: Health::new(),
+            pages: Pages::new(),
+            fence: Fence::always_open(),
+            product,
+            identity: product.to_owned(),
+            format: Format::default(),
+            service_accounts: false,
+            work_rate: (20.0, 30),
+            throttle_metrics: ThrottleMetrics::new(registry)?,
+            event_client,
+            event_metrics: EventMetrics::new(registry)?,
+            start_interval: Duration::ZERO,
+            shutdown_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(5),
+        })
+    }
 }
 
 /// A controller that is to run.

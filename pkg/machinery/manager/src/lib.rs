@@ -14,6 +14,8 @@
 //! | `supervisor.rs`, `tasks.rs`, `stalls.rs` | keeps one running, and says when it is not well |
 //! | `permissions.rs` | [`Permission`]: which rights are missing |
 //! | `reachability.rs` | whether the API server answers |
+#![doc = ""]
+#![doc = include_str!("../EXAMPLE.md")]
 
 mod clients;
 mod context;

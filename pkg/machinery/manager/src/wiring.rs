@@ -9,7 +9,7 @@ use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 use serving::Endpoints;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, info, info_span};
+use tracing::{Instrument, error_span, info};
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
 use crate::clients::{ClientError, ClientSource};
@@ -164,7 +164,7 @@ impl Wiring {
 
 /// Every line that is logged inside carries the controller's name.
 fn span(controller: &'static str) -> tracing::Span {
-    info_span!("controller", logger = controller)
+    error_span!("controller", logger = controller)
 }
 
 /// Reads for all controllers as the process's own identity; a list is too rare to throttle.

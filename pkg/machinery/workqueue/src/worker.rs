@@ -10,7 +10,7 @@ use panics::{Panic, contain};
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
-use tracing::{Instrument, Span, debug, error, info_span, warn};
+use tracing::{Instrument, Span, debug, error, error_span, warn};
 
 use crate::next::Kind;
 use crate::reconcile_metrics::{ControllerMetrics, Outcome};
@@ -121,7 +121,7 @@ struct Pool<R: Reconcile> {
 impl<R: Reconcile> Pool<R> {
     async fn work(&self) {
         while let Some(item) = self.queue.next().await {
-            let span = info_span!("reconcile", object = %*item);
+            let span = error_span!("reconcile", object = %*item);
             self.handle(item).instrument(span).await;
         }
     }

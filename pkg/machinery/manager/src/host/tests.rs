@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::Context;
-use crate::testing::{Fake, Log, Reply, Run};
+use crate::testing::{Fake, Log, Run};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -92,24 +92,10 @@ async fn without_a_limit_it_waits_as_long_as_it_takes_and_keeps_telling() {
 }
 
 async fn options(registry: &Registry) -> HostOptions {
-    HostOptions {
-        clients: crate::testing::clients(registry).await,
-        registry: registry.clone(),
-        health: Health::new(),
-        pages: Pages::new(),
-        fence: Fence::always_open(),
-        product: "test",
-        identity: "host_1".into(),
-        format: Format::Protobuf,
-        service_accounts: false,
-        work_rate: (5.0, 10),
-        throttle_metrics: ThrottleMetrics::new(registry).unwrap(),
-        event_client: crate::testing::client(|_| Reply::Silence),
-        event_metrics: EventMetrics::new(registry).unwrap(),
-        start_interval: secs(10),
-        shutdown_timeout: LIMIT,
-        write_timeout: secs(5),
-    }
+    // Nothing of this is contacted: what the controllers do is up to the test.
+    let clients = crate::testing::clients(registry).await;
+    let options = HostOptions::new("test", clients, registry).unwrap();
+    HostOptions { start_interval: secs(10), ..options }
 }
 
 fn until_stopped(context: Context) -> Run {

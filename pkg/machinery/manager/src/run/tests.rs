@@ -119,20 +119,24 @@ async fn the_audit_comes_every_so_often_after_the_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_handled_once_it_is_ready() {
+async fn a_key_is_handled_once_everything_says_that_it_is_ready() {
     let (context, count) = (scene().await, Arc::new(Count::default()));
     let queue = context.queue("test", BACKOFF);
     queue.add(1);
-    let shown = Arc::new(Notify::new());
-    let waits = Arc::clone(&shown);
-    let run = context.run(&queue, Arc::clone(&count)).ready(move |_| {
-        let waits = Arc::clone(&waits);
-        Some(async move { waits.notified().await })
-    });
+    let caches = [Arc::new(Notify::new()), Arc::new(Notify::new())];
+    let mut run = context.run(&queue, Arc::clone(&count)).ready(|_| None::<std::future::Ready<()>>);
+    for shown in caches.clone() {
+        run = run.ready(move |_| {
+            let waits = Arc::clone(&shown);
+            Some(async move { waits.notified().await })
+        });
+    }
     let running = tokio::spawn(run.until_stopped());
     tokio::time::sleep(secs(10)).await;
-    assert_eq!(count.calls(), 0);
-    shown.notify_one();
+    caches[1].notify_one();
+    tokio::time::sleep(secs(10)).await;
+    assert_eq!(count.calls(), 0, "one cache has yet to show it");
+    caches[0].notify_one();
     tokio::time::sleep(secs(1)).await;
     assert_eq!(count.calls(), 1);
     context.stop.cancel();
