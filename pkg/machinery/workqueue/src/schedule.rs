@@ -42,7 +42,8 @@ impl<K: Key> Schedule<K> {
     }
 
     /// As [`Schedule::add_later`] for a key in hand, which comes back as old as it was when it was
-    /// taken, and so before everything younger.
+    /// taken, and so before everything younger
+    /// (rule:throttled-keys-keep-their-age).
     pub(crate) fn put_back(&mut self, key: &K, delay: Duration, now: Instant) -> bool {
         let since = Some(self.state.age(key).unwrap_or(now));
         let back = Return { at: later(now, delay), lane: Lane::Added, since };

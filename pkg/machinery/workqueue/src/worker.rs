@@ -44,7 +44,7 @@ pub struct WorkerOptions<K> {
     /// How many keys are handled at once; at least one.
     pub workers: usize,
     /// How long one handling may take, `ready` included. After it the future is dropped and the
-    /// key is tried again.
+    /// key is tried again (rule:item-limit).
     pub limit: Duration,
     /// Asked before each handling; see `read-your-writes` in the rules of `model`.
     pub ready: Option<Ready<K>>,
