@@ -9,7 +9,7 @@ use model::{Kind, Resource};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::decode::Encoding;
+use crate::encoding::Encoding;
 use crate::fault::Fault;
 use crate::stream;
 

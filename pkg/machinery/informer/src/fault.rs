@@ -1,18 +1,18 @@
 //! What can go wrong while listing and watching, in the classes that call for different answers.
 
 use std::error::Error;
-use std::fmt::Write;
 use std::time::Duration;
 
 use thiserror::Error;
+use transport::ErrorChain;
 
-use crate::decode::Encoding;
+use crate::encoding::Encoding;
 
 /// A failed list or watch.
 #[derive(Debug, Error)]
 pub(crate) enum Fault {
     /// The request did not get through, or the connection broke.
-    #[error("cannot reach the API server: {}", with_causes(.0))]
+    #[error("cannot reach the API server: {}", ErrorChain(.0))]
     Transport(#[from] kube::Error),
     #[error("cannot make the request: {0}")]
     Request(#[from] http::Error),
@@ -99,19 +99,4 @@ impl Fault {
             Self::Past { .. } => "past",
         }
     }
-}
-
-/// An error with its causes in one line: hyper's own text stops at "client error (Connect)".
-fn with_causes(error: &kube::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let words = next.to_string();
-        // Some layers repeat the text of what they wrap.
-        if !text.ends_with(&words) && write!(text, ": {words}").is_err() {
-            break;
-        }
-        cause = next.source();
-    }
-    text
 }

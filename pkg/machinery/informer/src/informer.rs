@@ -5,25 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use model::{Cached, Metadata, OwnWrite, Resource, StaticKind};
-use tokio::time::{Instant, timeout};
-use tokio_util::sync::CancellationToken;
-use tracing::info;
+use model::{Cached, OwnWrite, Resource, StaticKind};
+use tokio::time::Instant;
 
 use crate::changes::{Changes, Waiting};
-use crate::decode::Format;
+use crate::encoding::Format;
 use crate::metrics::InformerMetrics;
 use crate::shared::Shared;
 use crate::source::{Server, Source};
 use crate::subscription::Subscription;
-use crate::{Delta, Session, presence};
-
-/// How often a wait for the first list is logged.
-const STILL_WAITING: Duration = Duration::from_secs(10);
+use crate::{Delta, Session};
 
 /// A shared copy of all objects of one source; clones share it. See the crate for its promises.
 pub struct Informer<T: Cached> {
-    shared: Arc<Shared<T>>,
+    pub(crate) shared: Arc<Shared<T>>,
     session: Session,
     /// Lists begun before are too old for this user.
     since: Option<Instant>,
@@ -185,39 +180,6 @@ impl<T: Cached> Informer<T> {
     /// Ends the session of every user of this informer.
     pub fn end_sessions(&self, cause: &str) {
         self.shared.store.end_sessions(cause);
-    }
-
-    /// Lists and watches until `stop`. Called once, in a task of its own.
-    pub async fn run(&self, stop: CancellationToken) {
-        self.run_with(None, stop).await;
-    }
-
-    /// The same for a kind that may not be served: dormant while it is not, as `crds` tell, an
-    /// informer of [`Source::crds`].
-    pub async fn run_while_served(&self, crds: Informer<Metadata>, stop: CancellationToken) {
-        self.run_with(Some(crds), stop).await;
-    }
-
-    async fn run_with(&self, crds: Option<Informer<Metadata>>, stop: CancellationToken) {
-        tokio::select! {
-            () = stop.cancelled() => {}
-            never = presence::run(Arc::clone(&self.shared), crds) => match never {},
-            () = self.log_sync() => {}
-        }
-    }
-
-    /// Logs the wait for the first list and its end; then never returns.
-    async fn log_sync(&self) {
-        let (started, resource) = (Instant::now(), self.name());
-        while timeout(STILL_WAITING, self.synced()).await.is_err() {
-            if !self.is_dormant() {
-                let waited = started.elapsed();
-                info!(logger = "informer", resource, ?waited, "Waiting for caches to sync");
-            }
-        }
-        let (took, objects) = (started.elapsed(), self.len());
-        info!(v = 2, logger = "informer", resource, objects, ?took, "Caches populated");
-        std::future::pending::<()>().await;
     }
 }
 

@@ -27,7 +27,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `informer.rs` | [`Informer`], the handle that controllers use |
+//! | `informer.rs`, `run.rs` | [`Informer`], the handle that controllers use; its task |
 //! | `source.rs` | [`Source`], what an informer lists and watches |
 //! | `session.rs` | [`Session`], one user of informers |
 //! | `subscription.rs`, `changes.rs` | [`Subscription`] of a handler, [`Changes`] to be taken at leisure |
@@ -41,8 +41,9 @@
 //! | `staged.rs` | what a list has brought so far |
 //! | `stream.rs` | an open watch |
 //! | `splitter.rs` | cuts it into messages without copying: `lines.rs` for JSON, `messages.rs` for protobuf |
-//! | `decode.rs` | the encodings: `json.rs` and `protobuf.rs` |
-//! | `unreadable.rs` | objects that cannot be decoded |
+//! | `encoding.rs` | which encoding is asked for, and which one an answer has |
+//! | `decode.rs`, `message.rs` | reads an answer, in `json.rs` or `protobuf.rs`; what comes out of it |
+//! | `unreadable.rs`, `limits.rs` | objects that cannot be decoded; how much of an answer is taken |
 //! | `request.rs` | the requests |
 //! | `fault.rs`, `retry.rs` | what can go wrong, and how long to wait then |
 //! | `metrics.rs`, `gauges.rs` | the `icm_informer_*` metrics |
@@ -52,12 +53,15 @@ mod decode;
 mod delta;
 mod discovery;
 mod doubt;
+mod encoding;
 mod fault;
 mod gauges;
 mod history;
 mod informer;
+mod limits;
 mod lines;
 mod list;
+mod message;
 mod messages;
 mod metrics;
 mod objects;
@@ -66,6 +70,7 @@ mod progress;
 mod reflector;
 mod request;
 mod retry;
+mod run;
 #[cfg(test)]
 mod script;
 mod session;
@@ -80,8 +85,8 @@ mod subscription;
 mod unreadable;
 
 pub use changes::{Change, Changes};
-pub use decode::Format;
 pub use delta::Delta;
+pub use encoding::Format;
 pub use informer::Informer;
 pub use metrics::InformerMetrics;
 pub use session::Session;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use memchr::memchr;
 
 use crate::fault::Fault;
-use crate::splitter::LONGEST;
+use crate::limits::LONGEST_MESSAGE;
 
 /// Give it a frame, take lines until there is none, give it the next.
 #[derive(Default)]
@@ -34,8 +34,8 @@ impl LineSplitter {
         }
         let Some(length) = memchr(b'\n', &self.frame[self.at..]) else {
             self.hold_rest();
-            return if self.held.len() > LONGEST {
-                Err(Fault::MessageTooLong(LONGEST))
+            return if self.held.len() > LONGEST_MESSAGE {
+                Err(Fault::MessageTooLong(LONGEST_MESSAGE))
             } else {
                 Ok(None)
             };

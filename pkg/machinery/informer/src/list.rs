@@ -9,8 +9,9 @@ use std::time::Duration;
 use model::Cached;
 use tracing::{debug, info};
 
-use crate::decode::{self, Event, Page};
+use crate::decode;
 use crate::fault::Fault;
+use crate::message::{Event, Page};
 use crate::objects::Objects;
 use crate::request::Collection;
 use crate::shared::Shared;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::fault::Fault;
-use crate::splitter::LONGEST;
+use crate::limits::LONGEST_MESSAGE;
 
 const PREFIX: usize = 4;
 
@@ -64,8 +64,8 @@ impl MessageSplitter {
 fn length_of(bytes: &[u8]) -> Result<Option<usize>, Fault> {
     let Some(prefix) = bytes.first_chunk::<PREFIX>() else { return Ok(None) };
     match usize::try_from(u32::from_be_bytes(*prefix)) {
-        Ok(length) if length <= LONGEST => Ok(Some(PREFIX + length)),
-        _ => Err(Fault::MessageTooLong(LONGEST)),
+        Ok(length) if length <= LONGEST_MESSAGE => Ok(Some(PREFIX + length)),
+        _ => Err(Fault::MessageTooLong(LONGEST_MESSAGE)),
     }
 }
 

@@ -25,11 +25,11 @@ use model::{Cached, Kind};
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
-use crate::decode::Event;
 use crate::doubt::Doubt;
 use crate::fault::Fault;
 use crate::history::{History, Verdict};
 use crate::list::{Listed, Lister, Terms};
+use crate::message::Event;
 use crate::request::Collection;
 use crate::retry::after_failures;
 use crate::shared::Shared;

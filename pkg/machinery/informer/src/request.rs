@@ -8,7 +8,7 @@ use http::header::ACCEPT;
 use kube::client::Body;
 use model::{Cached, Resource};
 
-use crate::decode::{Accept, Format};
+use crate::encoding::{Accept, Format};
 use crate::source::{FirstList, Source};
 
 type Request = http::Request<Body>;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::channel::{mpsc, oneshot};
 use futures::stream::{BoxStream, StreamExt};
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
 use http_body_util::StreamBody;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -30,6 +31,7 @@ pub(crate) struct Call {
     pub(crate) at: Instant,
     path: String,
     query: HashMap<String, String>,
+    accept: String,
     answer: oneshot::Sender<Answer>,
 }
 
@@ -39,7 +41,10 @@ impl Server {
         let service = tower::service_fn(move |request: Request<Body>| {
             let (answer, answered) = oneshot::channel();
             let query = request.uri().query().unwrap_or_default().as_bytes();
+            let accept = request.headers().get(http::header::ACCEPT);
+            let accept = accept.and_then(|value| value.to_str().ok()).unwrap_or_default();
             let call = Call {
+                accept: accept.to_owned(),
                 at: Instant::now(),
                 path: request.uri().path().to_owned(),
                 query: form_urlencoded::parse(query).into_owned().collect(),
@@ -110,21 +115,41 @@ impl Call {
         self.query.get(parameter).map(String::as_str)
     }
 
+    pub(crate) fn accept(&self) -> &str {
+        &self.accept
+    }
+
     fn answer(self, answer: Answer) {
         self.answer.send(answer).expect("the informer must wait for its answer");
     }
 
     /// Answers 200 and leaves the body open.
     pub(crate) fn stream(self) -> Wire {
+        self.stream_of("application/json")
+    }
+
+    /// The same in another encoding.
+    pub(crate) fn stream_of(self, content_type: &'static str) -> Wire {
         let (sender, frames) = mpsc::unbounded::<Result<Bytes, io::Error>>();
         let frames: BoxStream<'static, _> =
             frames.map(|frame| frame.map(http_body::Frame::data)).boxed();
-        self.answer(Response::new(StreamBody::new(frames).boxed_unsync()));
+        let mut answer = Response::new(StreamBody::new(frames).boxed_unsync());
+        let content_type = HeaderValue::from_static(content_type);
+        answer.headers_mut().insert(CONTENT_TYPE, content_type);
+        self.answer(answer);
         Wire(sender)
     }
 
     pub(crate) fn json(self, code: u16, body: &Value) {
         self.text(code, body.to_string(), None);
+    }
+
+    /// Answers 200 with a whole body.
+    pub(crate) fn body(self, content_type: &'static str, body: impl Into<Bytes>) {
+        let body = Full::from(body.into()).map_err(io::Error::other).boxed_unsync();
+        let mut answer = Response::new(body);
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        self.answer(answer);
     }
 
     pub(crate) fn page(self, version: u64, next: &str, objects: &[Value]) {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::decode::Format;
+use crate::encoding::Format;
 use crate::gauges::{Probe, Sample};
 use crate::metrics::{Counters, InformerMetrics};
 use crate::objects::Objects;

@@ -2,13 +2,10 @@
 
 use bytes::Bytes;
 
-use crate::decode::Encoding;
+use crate::encoding::Encoding;
 use crate::fault::Fault;
 use crate::lines::LineSplitter;
 use crate::messages::MessageSplitter;
-
-/// No object is larger: etcd takes 1.5 MiB, and JSON can be a few times its stored form.
-pub(crate) const LONGEST: usize = 32 << 20;
 
 /// Give it a frame, take messages until there is none, give it the next.
 pub(crate) enum Splitter {

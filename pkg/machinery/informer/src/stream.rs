@@ -4,15 +4,18 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::RETRY_AFTER;
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use model::Cached;
 use tokio::time::{Instant, timeout, timeout_at};
+use transport::{RETRY_AFTER_MAX, Status, retry_after};
 
-use crate::decode::{self, Encoding, Event, Status};
+use crate::decode;
+use crate::encoding::Encoding;
 use crate::fault::Fault;
+use crate::limits::{LONGEST_PAGE, LONGEST_REFUSAL};
+use crate::message::Event;
 use crate::splitter::Splitter;
 
 /// Longest wait for the headers of an answer. A server in trouble often takes the request and
@@ -22,13 +25,6 @@ const OPENING: Duration = Duration::from_secs(30);
 const PAGE: Duration = Duration::from_secs(60);
 /// A server whose clock or timer is a little late ends a watch after our own time.
 const GRACE: Duration = Duration::from_secs(10);
-/// Longest page that is taken: 500 objects of 128 KiB. One that is longer is asked for in parts.
-pub(crate) const LONGEST_PAGE: usize = 64 << 20;
-/// Longest text of a refusal that is read.
-const LONGEST_REFUSAL: usize = 1 << 20;
-/// Longest `Retry-After` that is believed.
-const LONGEST_STAY_AWAY: Duration = Duration::from_secs(60);
-
 /// An open watch.
 pub(crate) struct Stream<T> {
     body: Body,
@@ -102,11 +98,9 @@ async fn send(client: &Client, request: http::Request<Body>) -> Result<(Encoding
         if head.status.is_success() {
             return Ok((encoding, body));
         }
-        let seconds =
-            head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        let retry_after = Duration::from_secs(seconds.unwrap_or(0)).min(LONGEST_STAY_AWAY);
-        let status = decode::status(encoding, &collect(body, LONGEST_REFUSAL).await?);
-        Err(refusal(Status { code: head.status.as_u16(), ..status }, retry_after))
+        let wait = retry_after(&head.headers).unwrap_or_default();
+        let status = decode::status(&collect(body, LONGEST_REFUSAL).await?);
+        Err(refusal(Status { code: head.status.as_u16(), ..status }, wait))
     };
     timeout(OPENING, answer).await.unwrap_or(Err(Fault::Silent(OPENING)))
 }
@@ -125,8 +119,9 @@ async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Fault> {
     Ok(bytes.freeze())
 }
 
-/// The fault that a status of the server stands for.
-pub(crate) fn refusal(status: Status, retry_after: Duration) -> Fault {
-    let Status { code, reason, message } = status;
-    Fault::Status { code, reason, message, retry_after }
+/// The fault that a status of the server stands for; the headers asked to be left alone for `wait`.
+pub(crate) fn refusal(status: Status, wait: Duration) -> Fault {
+    let Status { code, reason, message, details, .. } = status;
+    let asked = Duration::from_secs(details.retry_after_seconds.into()).min(RETRY_AFTER_MAX);
+    Fault::Status { code, reason, message, retry_after: wait.max(asked) }
 }

@@ -5,9 +5,11 @@ use model::{Cached, Decoding, resource_version};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use transport::Status;
 
-use super::{Bookmark, Encoding, Event, Page, Status};
+use crate::encoding::Encoding;
 use crate::fault::Fault;
+use crate::message::{Bookmark, Event, Page};
 use crate::unreadable::Unreadable;
 use identity::Identity;
 
@@ -20,7 +22,7 @@ enum WireEvent<T> {
     Modified(T),
     Deleted(T),
     Bookmark(WireBookmark),
-    Error(WireStatus),
+    Error(Status),
 }
 
 impl<T> From<WireEvent<T>> for Event<T> {
@@ -30,7 +32,7 @@ impl<T> From<WireEvent<T>> for Event<T> {
             WireEvent::Modified(object) => Self::Modified(object),
             WireEvent::Deleted(object) => Self::Deleted(object),
             WireEvent::Bookmark(mark) => Self::Bookmark(mark.into()),
-            WireEvent::Error(status) => Self::Error(status.into()),
+            WireEvent::Error(status) => Self::Error(status),
         }
     }
 }
@@ -60,22 +62,6 @@ impl From<WireBookmark> for Bookmark {
         let annotations = metadata.annotations.as_ref();
         let end = annotations.and_then(|a| a.initial_events_end.as_deref());
         Self { version: metadata.resource_version, ends_list: end == Some("true") }
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireStatus {
-    code: u16,
-    #[serde(deserialize_with = "null_as_empty")]
-    reason: String,
-    #[serde(deserialize_with = "null_as_empty")]
-    message: String,
-}
-
-impl From<WireStatus> for Status {
-    fn from(WireStatus { code, reason, message }: WireStatus) -> Self {
-        Self { code, reason, message }
     }
 }
 
@@ -174,10 +160,6 @@ pub(super) fn list_version(body: &[u8]) -> Result<u64, Fault> {
     let read: Result<WirePage<IgnoredAny>, _> = read(body);
     let list = read.map_err(|cause| undecodable("a list".to_owned(), cause))?;
     Ok(list.metadata.resource_version)
-}
-
-pub(super) fn status(body: &[u8]) -> Option<Status> {
-    read::<WireStatus>(body).ok().map(Status::from)
 }
 
 fn read<V: DeserializeOwned>(json: &[u8]) -> Result<V, serde_json::Error> {

@@ -6,9 +6,11 @@
 
 use model::protobuf::{Fields, Malformed, version};
 use model::{Cached, object_key};
+use transport::Status;
 
-use super::{Bookmark, Encoding, Event, Page, Status};
+use crate::encoding::Encoding;
 use crate::fault::Fault;
+use crate::message::{Bookmark, Event, Page};
 
 const MAGIC: &[u8] = b"k8s\0";
 const LIST_END: &str = "k8s.io/initial-events-end";
@@ -22,7 +24,7 @@ pub(super) fn event<T: Cached>(message: &[u8]) -> Result<Event<T>, Fault> {
         "MODIFIED" => item(object).map(Event::Modified),
         "DELETED" => item(object).map(Event::Deleted),
         "BOOKMARK" => bookmark(object).map(Event::Bookmark).map_err(outer),
-        "ERROR" => read_status(object).map(Event::Error).map_err(outer),
+        "ERROR" => Status::from_protobuf(object).map(Event::Error).map_err(outer),
         _ => Err(outer(Malformed("an unknown type of watch event"))),
     }
 }
@@ -63,10 +65,6 @@ pub(super) fn list_version(body: &[u8]) -> Result<u64, Fault> {
         Ok(meta.version)
     };
     read().map_err(|cause| undecodable("a list".to_owned(), cause))
-}
-
-pub(super) fn status(body: &[u8]) -> Option<Status> {
-    unwrap(body).and_then(read_status).ok()
 }
 
 fn undecodable(object: String, cause: Malformed) -> Fault {
@@ -159,23 +157,6 @@ fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
         }
     }
     Ok((key, value))
-}
-
-/// `Status`: message is field 3, reason field 4, code field 6.
-fn read_status(message: &[u8]) -> Result<Status, Malformed> {
-    let mut status = Status::default();
-    for field in Fields::of(message) {
-        let field = field?;
-        match (field.number, field.value) {
-            (3, _) => field.text()?.clone_into(&mut status.message),
-            (4, _) => field.text()?.clone_into(&mut status.reason),
-            (6, model::protobuf::Value::Varint(code)) => {
-                status.code = u16::try_from(code).unwrap_or(u16::MAX);
-            }
-            _ => {}
-        }
-    }
-    Ok(status)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The informer against a server that answers by hand. Time is paused: waits cost nothing and
 //! can be measured exactly.
 
+mod decoding;
 mod failures;
 mod history;
 mod lists;
@@ -8,11 +9,13 @@ mod watches;
 
 use prometheus::{Registry, TextEncoder};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::script::Server;
 
-const PRODUCT: &str = "infra-controller-manager";
+pub(super) const PRODUCT: &str = "infra-controller-manager";
 
 pub(super) struct Fixture {
     pub(super) server: Server,
@@ -20,6 +23,10 @@ pub(super) struct Fixture {
     pub(super) deltas: Deltas,
     registry: Registry,
     stop: CancellationToken,
+}
+
+pub(super) fn metrics_of(registry: &Registry) -> String {
+    TextEncoder::new().encode_to_string(&registry.gather()).unwrap()
 }
 
 /// A running informer with one subscriber.
@@ -46,7 +53,7 @@ impl Fixture {
     }
 
     pub(super) fn metrics(&self) -> String {
-        TextEncoder::new().encode_to_string(&self.registry.gather()).unwrap()
+        metrics_of(&self.registry)
     }
 
     pub(super) fn assert_metric(&self, line: &str) {

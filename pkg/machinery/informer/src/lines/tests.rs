@@ -75,6 +75,6 @@ fn a_line_without_end_is_refused_before_it_fills_the_memory() {
         splitter.push(frame.clone());
         splitter.next_line().err()
     });
-    assert!(matches!(refused, Some(Fault::MessageTooLong(LONGEST))));
-    assert!(splitter.held.len() <= LONGEST + frame.len());
+    assert!(matches!(refused, Some(Fault::MessageTooLong(LONGEST_MESSAGE))));
+    assert!(splitter.held.len() <= LONGEST_MESSAGE + frame.len());
 }

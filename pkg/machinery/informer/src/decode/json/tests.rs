@@ -4,7 +4,7 @@ use model::Node;
 use serde_json::json;
 
 use super::*;
-use crate::decode::{self, Encoding};
+use crate::decode;
 
 fn line(value: &serde_json::Value) -> Result<Event<Node>, Fault> {
     event(value.to_string().as_bytes())
@@ -72,8 +72,8 @@ fn a_page_tells_its_version_and_whether_more_follows() {
 
 #[test]
 fn a_refusal_that_is_no_status_keeps_its_text() {
-    let read = |body: &[u8]| decode::status(Encoding::Json, body);
+    let read = |body: &[u8]| decode::status(body);
     let status = read(b"upstream connect error");
     assert_eq!((status.code, status.message.as_str()), (0, "upstream connect error"));
-    assert_eq!(read(br#"{"code":500,"reason":null,"message":"m"}"#).message, "m");
+    assert_eq!(read(br#"{"kind":"Status","code":500,"message":"m"}"#).message, "m");
 }
