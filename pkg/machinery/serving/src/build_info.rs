@@ -9,7 +9,7 @@ pub struct BuildInfo {
     pub version: &'static str,
     /// Commit the program was built from, or `unknown`.
     pub commit: &'static str,
-    /// Compiler version, such as `1.95.0`.
+    /// What the compiler says of itself, such as `rustc 1.95.0 (59807616e 2026-04-14)`.
     pub rustc: &'static str,
     /// Range of Kubernetes versions it works with, such as `1.31-1.37`.
     pub k8s_compat: &'static str,
@@ -25,10 +25,20 @@ impl BuildInfo {
             "minor": numbers.next().unwrap_or_default(),
             "gitVersion": format!("v{}", self.version),
             "gitCommit": self.commit,
-            "compiler": format!("rustc {}", self.rustc),
-            "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+            "compiler": self.rustc,
+            "platform": platform(),
             "kubernetesCompatibility": self.k8s_compat,
         })
         .to_string()
     }
+}
+
+/// Operating system and architecture as Kubernetes names them.
+fn platform() -> String {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{}/{architecture}", std::env::consts::OS)
 }

@@ -13,7 +13,7 @@ const HOME: &str = "127.0.0.1";
 const AWAY: &str = "10.1.2.3";
 
 const BUILD: BuildInfo =
-    BuildInfo { version: "0.1.2", commit: "abc", rustc: "1.95.0", k8s_compat: "1.31-1.37" };
+    BuildInfo { version: "0.1.2", commit: "abc", rustc: "rustc 1.95.0", k8s_compat: "1.31-1.37" };
 
 /// The standard pages and what stands behind them.
 struct Standard {
@@ -179,7 +179,7 @@ async fn metrics_are_the_registry_in_text_with_the_process_start() {
     assert_ne!(value("process_resident_memory_bytes "), "0");
     assert!(
         answer.body.contains(
-            r#"icm_build_info{commit="abc",k8s_compat="1.31-1.37",rustc="1.95.0",version="0.1.2"} 1"#
+            r#"icm_build_info{commit="abc",k8s_compat="1.31-1.37",rustc="rustc 1.95.0",version="0.1.2"} 1"#
         ),
         "{}",
         answer.body
@@ -204,6 +204,9 @@ async fn version_is_json_with_the_names_of_kubernetes() {
         (&version["major"], &version["minor"], &version["gitVersion"], &version["gitCommit"]),
         (&"0".into(), &"1".into(), &"v0.1.2".into(), &"abc".into())
     );
+    assert_eq!(version["compiler"], "rustc 1.95.0");
+    let platform = version["platform"].as_str().unwrap();
+    assert!(["linux/amd64", "linux/arm64"].contains(&platform), "{platform}");
 }
 
 #[tokio::test]
