@@ -68,6 +68,14 @@ impl Clients {
         Self::from_source(Source::Object(kubeconfig.into()), options, metrics).await
     }
 
+    /// As [`Clients::from_object`], with the names and metrics of these.
+    ///
+    /// # Errors
+    /// [`ConfigError::Object`] says what is wrong with the kubeconfig.
+    pub async fn of_object(&self, kubeconfig: &str) -> Result<Self, ConfigError> {
+        Self::from_object(kubeconfig, &self.0.options, &self.0.metrics).await
+    }
+
     pub(crate) async fn from_source(
         source: Source,
         options: &ClientOptions,

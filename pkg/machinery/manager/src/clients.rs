@@ -60,6 +60,17 @@ impl ClientSource {
         Ok(self.clients.build(Profile { throttle, fence, ..self.unfenced_profile() })?)
     }
 
+    /// The source of clients of another cluster, whose kubeconfig an object holds; it acts as that
+    /// kubeconfig's user, behind the same fence. The kubeconfig is not followed: whoever watches
+    /// the object asks again.
+    ///
+    /// # Errors
+    /// The kubeconfig cannot be used, or names something on this machine.
+    pub async fn of_cluster(&self, kubeconfig: &str) -> Result<Self, ClientError> {
+        let clients = self.clients.of_object(kubeconfig).await?;
+        Ok(Self { clients, identity: Identity::Root, ..self.clone() })
+    }
+
     /// The factory for clients of this cluster, for a profile of the controller's own.
     pub fn factory(&self) -> &Clients {
         &self.clients
@@ -74,3 +85,6 @@ impl ClientSource {
         Profile { identity: self.identity.clone(), ..Profile::root(&self.agent) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -128,3 +128,6 @@ impl<K: Key> Schedule<K> {
 fn later(now: Instant, delay: Duration) -> Instant {
     now.checked_add(delay).unwrap_or_else(|| now + NEVER)
 }
+
+#[cfg(test)]
+mod tests;

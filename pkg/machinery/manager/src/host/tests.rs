@@ -181,3 +181,25 @@ async fn a_controller_adds_pages_to_the_secure_port() {
     assert_eq!(serving::answer(&options.pages, peer, request).await.status(), 200);
     host.unwrap().stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn events_of_all_controllers_are_flushed_side_by_side_when_their_server_is_silent() {
+    let registry = Registry::new();
+    let client = crate::testing::client(|_| crate::testing::Reply::Silence);
+    let options = HostOptions { event_client: client, ..options(&registry).await };
+    let hosted = ["first", "second", "third"].map(|name| Hosted {
+        name,
+        alias: name,
+        runner: Fake::runner(|_, context| {
+            let node = events::ObjectRef::node("n", "u");
+            context.recorder.event(node, events::EventType::Normal, "Told", "once".to_owned());
+            until_stopped(context)
+        }),
+    });
+    let options = HostOptions { start_interval: Duration::ZERO, ..options };
+    let host = Host::start(&options, hosted.into()).unwrap();
+    sleep(secs(1)).await;
+    let began = Instant::now();
+    assert_eq!(host.stop().await, Ended::Clean);
+    assert_eq!(began.elapsed(), EVENT_FLUSH, "the time of one, not of three");
+}

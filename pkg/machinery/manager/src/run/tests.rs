@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use workqueue::{Backoff, Jitter, Next, Retry};
 
 use super::*;
+use crate::supervisor::ControllerHealth;
 use crate::testing::{Reply, client, context, with_write_timeout};
 
 const BACKOFF: Backoff =
@@ -185,7 +186,7 @@ async fn a_worker_stuck_for_five_times_its_limit_makes_the_check_red_until_it_mo
     let began = Instant::now();
     queue.add(1);
     let running = tokio::spawn(run.until_stopped());
-    let stalls = context.work.stalls.clone();
+    let stalls = ControllerHealth::of(context.work.stalls.clone());
     assert_eq!(stalls.check(), Ok(()));
     let until = async |wanted: bool| {
         while stalls.check().is_ok() != wanted {

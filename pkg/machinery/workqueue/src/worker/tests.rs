@@ -145,30 +145,44 @@ async fn a_key_comes_back_as_its_handler_asked() {
     assert!(scene.has_metric("icm_reconcile_duration_seconds_count{controller=\"tester\"} 17"));
 }
 
-#[tokio::test(start_paused = true)]
-async fn throttled_keys_come_back_oldest_first_and_before_new_ones() {
-    let scene = Scene::new(secs(1));
-    let queue = scene.queue.clone();
-    let script = Script::new(move |key, before| {
-        if before == 0 && key < 4 {
-            return Err(Retry::throttled("429", Duration::from_millis(u64::from(900 - key))));
+/// Throttled at the first call of each key below 10; key 10 takes a second.
+#[derive(Default)]
+struct Throttled(Mutex<Vec<u32>>);
+
+impl Reconcile for Throttled {
+    type Key = u32;
+
+    async fn reconcile(&self, key: &u32) -> Answer {
+        let first = !self.0.lock().contains(key);
+        self.0.lock().push(*key);
+        match key {
+            10 => tokio::time::sleep(secs(1)).await,
+            0..10 if first => return Err(Retry::throttled("429", Duration::from_millis(200))),
+            _ => {}
         }
         Ok(Next::Done)
-    });
-    for key in 1..4 {
-        queue.add(key);
-        tokio::time::advance(Duration::from_millis(1)).await;
     }
-    let workers = scene.options(1);
-    let other = scene.queue.clone();
-    let later = async move {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        other.add(7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn throttled_keys_come_back_oldest_first_and_before_younger_ones() {
+    let scene = Scene::new(secs(1));
+    let (queue, throttled) = (scene.queue.clone(), Arc::new(Throttled::default()));
+    let adds = async move {
+        for key in [3, 1, 2] {
+            queue.add(key);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // While it holds the only worker the pauses of the others end, and younger keys come.
+        queue.add(10);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        queue.add(11);
+        queue.add(12);
     };
-    let (ended, ()) = tokio::join!(scene.run_with(&script, workers, secs(10)), later);
+    let workers = scene.run_with(&throttled, scene.options(1), secs(10));
+    let (ended, ()) = tokio::join!(workers, adds);
     assert_eq!(ended, Ok(()));
-    let order: Vec<u32> = script.calls.lock().iter().map(|(key, _)| *key).collect();
-    assert_eq!(order, [1, 2, 3, 7, 3, 2, 1], "each when its own pause is over");
+    assert_eq!(*throttled.0.lock(), [3, 1, 2, 10, 3, 1, 2, 11, 12]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,197 @@
+//! The schedule against a naive model: random sequences of everything that can happen to a key.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Add(u8),
+    AddLater(u8, u64),
+    Take,
+    /// Of the n-th key in hand: done, put back after so long, or quarantined.
+    Done(usize),
+    PutBack(usize, u64),
+    Panic(usize),
+    /// Time passes, and the timer runs.
+    Pass(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (key, seconds, hand) = (0_u8..5, 0_u64..40, 0_usize..3);
+    prop_oneof![
+        4 => key.clone().prop_map(Step::Add),
+        2 => (key, seconds.clone()).prop_map(|(key, after)| Step::AddLater(key, after)),
+        6 => Just(Step::Take),
+        4 => hand.clone().prop_map(Step::Done),
+        1 => (hand.clone(), seconds.clone()).prop_map(|(hand, after)| Step::PutBack(hand, after)),
+        1 => hand.prop_map(Step::Panic),
+        3 => seconds.prop_map(Step::Pass),
+    ]
+}
+
+/// What is promised of a key, kept in the most obvious way.
+#[derive(Debug, Default, Clone)]
+struct Model {
+    in_hand: bool,
+    /// It was asked for and has not been taken since.
+    wanted: bool,
+    /// It comes back then.
+    returns: Option<u64>,
+    kept_away_until: u64,
+    panics: u32,
+}
+
+impl Model {
+    fn is_takeable(&self) -> bool {
+        self.wanted && !self.in_hand
+    }
+
+    fn want(&mut self, now: u64) {
+        if now < self.kept_away_until {
+            self.come_back(self.kept_away_until);
+        } else {
+            self.wanted = true;
+        }
+    }
+
+    fn come_back(&mut self, at: u64) {
+        self.returns = Some(self.returns.map_or(at, |sooner| sooner.min(at)));
+    }
+
+    fn pass(&mut self, now: u64) {
+        if self.returns.is_some_and(|at| at <= now) {
+            self.returns = None;
+            self.want(now);
+        }
+    }
+
+    fn panic(&mut self, now: u64) {
+        self.kept_away_until = now + [30, 60, 120, 240, 300][self.panics.min(4) as usize];
+        self.panics += 1;
+        self.wanted = false;
+        self.returns = Some(self.kept_away_until);
+    }
+}
+
+struct Both {
+    schedule: Schedule<u8>,
+    keys: BTreeMap<u8, Model>,
+    in_hand: Vec<u8>,
+    start: Instant,
+    now: u64,
+}
+
+impl Both {
+    fn at(&self) -> Instant {
+        self.start + Duration::from_secs(self.now)
+    }
+
+    fn model(&mut self, key: u8) -> &mut Model {
+        self.keys.entry(key).or_default()
+    }
+
+    fn release(&mut self) {
+        let now = self.at();
+        self.schedule.release(now, |_| {});
+        let now = self.now;
+        self.keys.values_mut().for_each(|key| key.pass(now));
+    }
+
+    fn nth_in_hand(&self, hand: usize) -> Option<u8> {
+        self.in_hand.get(hand % self.in_hand.len().max(1)).copied()
+    }
+
+    fn done(&mut self, key: u8) {
+        let now = self.at();
+        self.schedule.done(&key, now);
+        self.in_hand.retain(|held| *held != key);
+        self.model(key).in_hand = false;
+    }
+
+    fn apply(&mut self, step: &Step) {
+        let (at, now) = (self.at(), self.now);
+        match *step {
+            Step::Add(key) => {
+                self.schedule.add(key, at);
+                self.model(key).want(now);
+            }
+            Step::AddLater(key, after) => {
+                self.schedule.add_later(key, Duration::from_secs(after), at);
+                self.model(key).come_back(now + after);
+                self.release();
+            }
+            Step::Take => self.take(),
+            Step::Done(hand) => {
+                let Some(key) = self.nth_in_hand(hand) else { return };
+                self.schedule.clear_record(&key);
+                let model = self.model(key);
+                (model.panics, model.kept_away_until) = (0, 0);
+                self.done(key);
+            }
+            Step::PutBack(hand, after) => {
+                let Some(key) = self.nth_in_hand(hand) else { return };
+                self.schedule.put_back(&key, Duration::from_secs(after), at);
+                self.model(key).come_back(now + after);
+                self.done(key);
+                self.release();
+            }
+            Step::Panic(hand) => {
+                let Some(key) = self.nth_in_hand(hand) else { return };
+                self.schedule.quarantine(&key, at);
+                self.model(key).panic(now);
+                self.done(key);
+            }
+            Step::Pass(seconds) => {
+                self.now += seconds;
+                self.release();
+            }
+        }
+    }
+
+    fn take(&mut self) {
+        let at = self.at();
+        match self.schedule.take(at) {
+            Taken::Nothing => {
+                assert!(!self.keys.values().any(Model::is_takeable), "missed: {:?}", self.keys);
+            }
+            Taken::Key { key, .. } => {
+                let model = self.model(key);
+                assert!(model.is_takeable(), "{key} is {model:?}");
+                (model.in_hand, model.wanted) = (true, false);
+                self.in_hand.push(key);
+            }
+        }
+    }
+
+    fn check(&self) {
+        let wanted = self.keys.values().filter(|key| key.wanted).count();
+        assert_eq!(self.schedule.len(), wanted, "{:?}", self.keys);
+        let panicked = self.keys.values().filter(|key| key.panics > 0).count();
+        assert_eq!(self.schedule.quarantined(), panicked);
+        let first = self.keys.values().filter_map(|key| key.returns).min();
+        // An overtaken time may make the timer look too early, never too late.
+        let next = self.schedule.next_return().map(|at| at.duration_since(self.start).as_secs());
+        assert!(first.is_none() || next <= first, "{next:?} is after {first:?}");
+        assert!(first.is_none() || next.is_some(), "nobody wakes for {first:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn every_key_is_handed_out_when_it_should_be_and_at_no_other_time(
+        steps in prop::collection::vec(step(), 1..120),
+    ) {
+        let (start, keys) = (Instant::now(), BTreeMap::new());
+        let mut both =
+            Both { schedule: Schedule::new(), keys, in_hand: Vec::new(), start, now: 0 };
+        for step in &steps {
+            both.apply(step);
+            both.check();
+        }
+    }
+}
