@@ -45,7 +45,7 @@ fn roots() -> Vec<PathBuf> {
         folders.push(entry.unwrap().path());
     }
     folders
-        .extend(["support", "bench", "imports"].map(|name| workspace().join("tests").join(name)));
+        .extend(["support", "bench", "soak", "imports"].map(|name| workspace().join("tests").join(name)));
     let mut roots: Vec<_> = folders
         .iter()
         .flat_map(|folder| ["lib.rs", "main.rs"].map(|name| folder.join(name)))

@@ -18,7 +18,22 @@ const LONGEST_PATCH: Duration = Duration::from_secs(5);
 /// Fails if two nodes that exist at the same resourceVersion have overlapping pod CIDRs. Pairs
 /// of nodes whose names are both in `foreign` are let pass: the test itself made those.
 pub fn assert_never_shared(history: &[Seen], foreign: &[&str]) {
-    let mut live = Live::default();
+    assert_none(&shared(history, foreign));
+}
+
+/// Fails if a PATCH carried addresses that another live node had at that moment, or that another
+/// PATCH still under way could have given to another live node. `foreign` as above, by name.
+pub fn assert_patches_never_share(patches: &[NodePatch], history: &[Seen], foreign: &[&str]) {
+    assert_none(&patches_that_share(patches, history, foreign));
+}
+
+fn assert_none(findings: &[String]) {
+    assert!(findings.is_empty(), "{} times: {}", findings.len(), findings[0]);
+}
+
+/// What [`assert_never_shared`] fails for, one sentence each.
+pub fn shared(history: &[Seen], foreign: &[&str]) -> Vec<String> {
+    let (mut live, mut found) = (Live::default(), Vec::new());
     for seen in history {
         live.end(&seen.uid);
         if seen.deleted {
@@ -26,13 +41,14 @@ pub fn assert_never_shared(history: &[Seen], foreign: &[&str]) {
         }
         for cidr in parsed(&seen.pod_cidrs) {
             if let Err(other) = live.add(cidr, seen, foreign.contains(&&*seen.name)) {
-                panic!(
+                found.push(format!(
                     "at resourceVersion {} the nodes {} and {other} both have addresses of {cidr}",
                     seen.resource_version, seen.name
-                );
+                ));
             }
         }
     }
+    found
 }
 
 /// The networks in use. Those of ordinary nodes never overlap each other, so that neighbours in
@@ -81,9 +97,13 @@ impl Live {
     }
 }
 
-/// Fails if a PATCH carried addresses that another live node had at that moment, or that another
-/// PATCH still under way could have given to another live node. `foreign` as above, by name.
-pub fn assert_patches_never_share(patches: &[NodePatch], history: &[Seen], foreign: &[&str]) {
+/// What [`assert_patches_never_share`] fails for, one sentence each.
+pub fn patches_that_share(
+    patches: &[NodePatch],
+    history: &[Seen],
+    foreign: &[&str],
+) -> Vec<String> {
+    let mut found = Vec::new();
     let terms = terms(history);
     let coarsest = |v6: bool| {
         let held = terms.iter().map(|term| term.net);
@@ -113,7 +133,9 @@ pub fn assert_patches_never_share(patches: &[NodePatch], history: &[Seen], forei
                     && term.from < patch.arrived
                     && !term.end.as_ref().is_some_and(|end| end.before(patch, lag))
                     && !both_foreign(&term.name);
-                assert!(!conflict, "{patch:?} was sent while {} had {}", term.name, term.net);
+                if conflict {
+                    found.push(format!("{patch:?} was sent while {} had {}", term.name, term.net));
+                }
             }
             for other in &under_way {
                 let is_gone =
@@ -121,11 +143,14 @@ pub fn assert_patches_never_share(patches: &[NodePatch], history: &[Seen], forei
                 let shares = parsed(&other.pod_cidrs).any(|theirs| overlap(theirs, net));
                 let conflict =
                     other.uid != patch.uid && shares && !is_gone && !both_foreign(&other.node);
-                assert!(!conflict, "{patch:?} was sent while {other:?} was under way");
+                if conflict {
+                    found.push(format!("{patch:?} was sent while {other:?} was under way"));
+                }
             }
         }
         under_way.push(patch);
     }
+    found
 }
 
 /// The time during which a node had a network.

@@ -28,6 +28,7 @@
 //! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
 //! | [`mod@poll`] | waiting for what nothing announces |
 //! | [`threads`] | stops single threads of a child process |
+//! | [`churn`], [`soak`] | Nodes that come and go; two replicas under all faults at once |
 //! | [`child`], [`watchdog`] | child processes that never outlive us, not even after SIGKILL |
 //!
 //! Failing is done by panicking with a message that says what was awaited and what was there
@@ -41,6 +42,7 @@
 )]
 
 pub mod child;
+pub mod churn;
 pub mod cluster;
 pub mod control_plane;
 pub mod fault_proxy;
@@ -55,6 +57,7 @@ mod pki;
 pub mod poll;
 pub mod ports;
 pub mod programs;
+pub mod soak;
 pub mod temp_dir;
 pub mod threads;
 pub mod watchdog;

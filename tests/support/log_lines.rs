@@ -33,6 +33,10 @@ impl LogLines {
         self.lines.lock().clone()
     }
 
+    pub(crate) fn any(&self, wanted: impl Fn(&str) -> bool) -> bool {
+        self.lines.lock().iter().any(|line| wanted(line))
+    }
+
     /// The first line at or after index `from` that satisfies `wanted`, with its index; waits for
     /// it. `None` when the output has ended without one.
     pub(crate) async fn find(

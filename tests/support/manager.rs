@@ -67,6 +67,11 @@ impl Manager {
         self.log.all()
     }
 
+    /// Whether a line that it has printed so far contains `text`.
+    pub fn has_said(&self, text: &str) -> bool {
+        self.log.any(|line| line.contains(text))
+    }
+
     /// The first line that contains `text`; waits for it.
     pub async fn line(&self, text: &str) -> String {
         self.line_where(&format!("a line with {text:?}"), |line| line.contains(text)).await

@@ -127,6 +127,14 @@ impl Observer {
         what: &str,
         wanted: impl Fn(&Nodes) -> bool,
     ) -> Nodes {
+        let now = self.within(limit, &wanted).await;
+        let (all, assigned) = (now.len(), now.assigned());
+        assert!(wanted(&now), "not within {limit:?}: {what}; of {all} nodes {assigned} have CIDRs");
+        now
+    }
+
+    /// The nodes as soon as they are as `wanted`, or as they are when the time is over.
+    pub async fn within(&self, limit: Duration, wanted: impl Fn(&Nodes) -> bool) -> Nodes {
         let mut changed = self.changed.clone();
         let wait = async {
             loop {
@@ -142,12 +150,7 @@ impl Observer {
                 let _ended = changed.changed().await.is_err();
             }
         };
-        if let Ok(nodes) = timeout(limit, wait).await {
-            return nodes;
-        }
-        let now = self.now();
-        let (all, assigned) = (now.len(), now.assigned());
-        panic!("not within {limit:?}: {what}; of {all} nodes {assigned} have CIDRs");
+        timeout(limit, wait).await.unwrap_or_else(|_| self.now())
     }
 }
 

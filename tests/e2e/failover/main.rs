@@ -6,22 +6,23 @@
     reason = "a test fails by panicking"
 )]
 
-mod churn;
+mod mixed_faults;
 mod replicas;
 
 use std::time::Duration;
 
+use tests::churn::{Churn, Going};
 use tests::{
     Observer, assert_never_shared, assert_patches_end, assert_patches_never_share, cluster,
     create_nodes, delete_nodes, mk_node,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::churn::Churn;
 use crate::replicas::{End, Replicas};
 
 /// Nodes alive at a time.
 const ALIVE: usize = 2_000;
+const GOING: Going = Going { old: 17, young: 3 };
 /// 4,096 blocks. The Services take 1,024 and foreign Nodes 72, so 3,000 are left: 1.5 times as
 /// many as Nodes.
 const ARGS: &str = "--cluster-cidr=10.0.0.0/20 --node-cidr-mask-size=32 \
@@ -43,7 +44,7 @@ async fn every_leader_assigns_blocks_and_none_is_shared_or_lost_while_leaders_an
     let nodes = Observer::start(&client).await;
     create_nodes(&client, FOREIGN.map(|(name, cidr)| mk_node(name).cidr(cidr))).await;
     let mut replicas = Replicas::start(&cluster, ARGS).await;
-    let churn = Churn::begin(&client, ALIVE).await;
+    let churn = Churn::begin(&client, ALIVE, GOING).await;
     let calm = CancellationToken::new();
     let churning = tokio::spawn(churn.run(calm.clone()));
 

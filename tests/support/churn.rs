@@ -4,22 +4,29 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use kube::Client;
-use tests::nodes::names;
-use tests::{create_nodes, delete_nodes, mk_node};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::nodes::names;
+use crate::{create_nodes, delete_nodes, mk_node};
+
 const BEAT: Duration = Duration::from_millis(250);
-/// How many go at each beat: the oldest, which have a block, and the youngest, which are being
-/// given theirs.
-const OLD: usize = 17;
-const YOUNG: usize = 3;
 /// Fewer than go at a beat, so that names are used again within milliseconds.
 const SPARE_NAMES: usize = 10;
 
+/// How many go at each beat, and come again.
+#[derive(Debug, Clone, Copy)]
+pub struct Going {
+    /// The oldest, which have a block.
+    pub old: usize,
+    /// The youngest, which are being given theirs.
+    pub young: usize,
+}
+
 /// A crowd of Nodes that keeps its size.
-pub(crate) struct Churn {
+pub struct Churn {
     client: Client,
+    going: Going,
     /// Oldest first.
     alive: VecDeque<String>,
     /// Names without a Node, the one longest unused first.
@@ -28,23 +35,24 @@ pub(crate) struct Churn {
 
 impl Churn {
     /// Makes so many Nodes.
-    pub(crate) async fn begin(client: &Client, size: usize) -> Self {
+    pub async fn begin(client: &Client, size: usize, going: Going) -> Self {
         let free = names("n", size + SPARE_NAMES).collect();
-        let mut churn = Self { client: client.clone(), alive: VecDeque::new(), free };
+        let mut churn = Self { client: client.clone(), going, alive: VecDeque::new(), free };
         churn.create(size).await;
         churn
     }
 
     /// Deletes and creates until `calm`; the names of the Nodes that are left.
-    pub(crate) async fn run(mut self, calm: CancellationToken) -> Vec<String> {
+    pub async fn run(mut self, calm: CancellationToken) -> Vec<String> {
         let mut beat = interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while calm.run_until_cancelled(beat.tick()).await.is_some() {
-            let young = self.alive.split_off(self.alive.len() - YOUNG);
-            let going: Vec<_> = self.alive.drain(..OLD).chain(young).collect();
+            let young = self.alive.split_off(self.alive.len() - self.going.young);
+            let going: Vec<_> = self.alive.drain(..self.going.old).chain(young).collect();
+            let count = going.len();
             delete_nodes(&self.client, going.iter().cloned()).await;
             self.free.extend(going);
-            self.create(OLD + YOUNG).await;
+            self.create(count).await;
         }
         self.alive.into()
     }

@@ -1,0 +1,192 @@
+//! The two replicas: leaders are killed or asked to stop after a while, and whatever ends is
+//! started again, as the kubelet does it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use tokio::time::sleep;
+
+use super::Contender;
+use super::faults::{Dice, Faults};
+use super::report::Term;
+use crate::control_plane::MANAGER_USER;
+use crate::fault_proxy::NodePatch;
+use crate::{ControlPlane, FaultProxy, Manager, Match, PATIENCE, Wire};
+
+const TICK: Duration = Duration::from_millis(50);
+/// A term of leadership lasts so long, from the moment the lease is got.
+const TERM: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
+/// A process that was asked to stop must be gone by then.
+const STOP: Duration = Duration::from_secs(20);
+/// Both say this of the lease, in the midst of a line.
+const LEADS: &str = "uccessfully acquired lease";
+
+pub(super) struct Pair<'a> {
+    plane: &'a ControlPlane,
+    contender: &'a Contender,
+    pool: &'a str,
+    seed: u64,
+    dice: Dice,
+    started: u64,
+    running: Vec<Replica>,
+    ended: Vec<Arc<FaultProxy>>,
+    terms: Vec<Term>,
+}
+
+struct Replica {
+    manager: Manager,
+    proxy: Arc<FaultProxy>,
+    faults: Option<Faults>,
+    leads_until: Option<Instant>,
+    asked_to_stop: Option<Instant>,
+    end: &'static str,
+}
+
+impl<'a> Pair<'a> {
+    pub(super) async fn start(
+        plane: &'a ControlPlane,
+        contender: &'a Contender,
+        pool: &'a str,
+        seed: u64,
+    ) -> Self {
+        let dice = Dice::new(seed);
+        let (running, ended, terms) = (Vec::new(), Vec::new(), Vec::new());
+        let mut pair =
+            Self { plane, contender, pool, seed, dice, started: 0, running, ended, terms };
+        for _ in 0..2 {
+            let replica = pair.replica().await;
+            pair.running.push(replica);
+        }
+        pair
+    }
+
+    /// Keeps both running and ends leaders until the time is over.
+    pub(super) async fn endure(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            sleep(TICK).await;
+            self.end_leaders();
+            self.replace_ended().await;
+        }
+    }
+
+    /// No more faults, and nobody is ended any more.
+    pub(super) fn calm(&mut self) {
+        for replica in &mut self.running {
+            replica.faults = None;
+        }
+    }
+
+    /// Blocks in use beyond the share that is always in use, once that does not change any more;
+    /// none when the contender does not let us read its metrics.
+    pub(super) async fn leaked(&mut self, baseline: f64, blocks: f64) -> Option<f64> {
+        let Contender::Product = self.contender else { return None };
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            self.replace_ended().await;
+            let leader = self.running.iter().find(|replica| replica.manager.has_said(LEADS));
+            let used = match leader {
+                Some(leader) => usage(&leader.manager).await,
+                None => None,
+            };
+            let leaked = used.map(|share| ((share - baseline) * blocks).round());
+            if leaked == Some(0.0) || Instant::now() > deadline {
+                return Some(leaked.unwrap_or(f64::NAN));
+            }
+            sleep(TICK).await;
+        }
+    }
+
+    /// Every PATCH and every term of leadership.
+    pub(super) async fn end(mut self) -> (Vec<NodePatch>, Vec<Term>) {
+        for mut replica in std::mem::take(&mut self.running) {
+            replica.end = "at the end";
+            replica.manager.kill();
+            replica.manager.exit(STOP).await;
+            self.put_away(replica);
+        }
+        let patches = self.ended.iter().flat_map(|proxy| proxy.node_patches()).collect();
+        (patches, self.terms)
+    }
+
+    fn end_leaders(&mut self) {
+        for replica in &mut self.running {
+            if replica.leads_until.is_none() && replica.manager.has_said(LEADS) {
+                replica.leads_until = Some(Instant::now() + self.dice.between(TERM[0], TERM[1]));
+            }
+            let is_over = replica.leads_until.is_some_and(|end| end < Instant::now());
+            if is_over && replica.asked_to_stop.is_none() {
+                replica.asked_to_stop = Some(Instant::now());
+                replica.end = self.dice.one_of(&["killed", "stopped"]);
+                match replica.end {
+                    "killed" => replica.manager.kill(),
+                    _ => replica.manager.terminate(),
+                }
+            }
+            let overdue = replica.asked_to_stop.is_some_and(|at| at.elapsed() > STOP);
+            assert!(!overdue || !replica.manager.is_running(), "not gone {STOP:?} after SIGTERM");
+        }
+    }
+
+    async fn replace_ended(&mut self) {
+        for place in 0..self.running.len() {
+            if !self.running[place].manager.is_running() {
+                let mut next = self.replica().await;
+                if self.running[place].faults.is_none() {
+                    next.faults = None; // it is calm
+                }
+                let old = std::mem::replace(&mut self.running[place], next);
+                self.put_away(old);
+            }
+        }
+    }
+
+    fn put_away(&mut self, replica: Replica) {
+        self.terms.extend(term(&replica));
+        self.ended.push(replica.proxy);
+    }
+
+    /// The next process, with faults of its own.
+    async fn replica(&mut self) -> Replica {
+        let dice = Dice::new(self.seed.wrapping_mul(1_000).wrapping_add(self.started));
+        self.started += 1;
+        let wire = dice.one_of(&Wire::ALL);
+        let proxy = Arc::new(FaultProxy::start_with(wire, self.plane, MANAGER_USER, &[]).await);
+        let faults = Some(Faults::install(&proxy, &dice));
+        let mut launch = Manager::with_kubeconfig(proxy.kubeconfig())
+            .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true"])
+            .args(["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s"])
+            .args(["--leader-elect-retry-period=500ms"])
+            .args(["--kube-api-qps=500", "--kube-api-burst=1000"])
+            .args(["--controllers=node-ipam-controller", "--v=2"])
+            .args(self.pool.split_whitespace());
+        if let Contender::Stock(path) = self.contender {
+            launch = launch.program(path);
+        }
+        let manager = launch.start();
+        let (leads_until, asked_to_stop) = (None, None);
+        Replica { manager, proxy, faults, leads_until, asked_to_stop, end: "by itself" }
+    }
+}
+
+/// The term of a process, which has one at most: who loses its lease ends.
+fn term(replica: &Replica) -> Option<Term> {
+    let writes =
+        Match::leases().and(|request| [Method::POST, Method::PUT].contains(&request.method));
+    // A standby only reads, so that the first write that was done got the lease.
+    let lease = replica
+        .proxy
+        .requests_like(&writes)
+        .into_iter()
+        .find(|seen| seen.upstream_status.is_some_and(|code| code < 300))?
+        .settled?;
+    let first = replica.proxy.node_patches().into_iter().find(|patch| patch.arrived >= lease);
+    Some(Term { to_first_patch: first.map(|patch| patch.arrived - lease), end: replica.end })
+}
+
+/// The share of the pool that is in use, as a leader that has come to rest sees it.
+async fn usage(manager: &Manager) -> Option<f64> {
+    let (_, page) = manager.get("/metrics").await.ok()?;
+    crate::metrics::Metrics::parse(&page).value("node_ipam_controller_cidrset_usage_cidrs", &[])
+}
