@@ -44,8 +44,9 @@ fn roots() -> Vec<PathBuf> {
     for entry in fs::read_dir(workspace().join("tests/e2e")).unwrap() {
         folders.push(entry.unwrap().path());
     }
-    folders
-        .extend(["support", "bench", "soak", "imports"].map(|name| workspace().join("tests").join(name)));
+    folders.extend(
+        ["support", "bench", "soak", "imports"].map(|name| workspace().join("tests").join(name)),
+    );
     let mut roots: Vec<_> = folders
         .iter()
         .flat_map(|folder| ["lib.rs", "main.rs"].map(|name| folder.join(name)))

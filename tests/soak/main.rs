@@ -2,6 +2,7 @@
 //! kube-controller-manager's. The program of `scripts/soak`; the scene is `tests::soak`.
 #![allow(clippy::print_stdout, reason = "the results are the purpose of this program")]
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ smaller share of the Nodes during their life than kube-controller-manager did wi
 
   --seeds FIRST-LAST  the scenes (1-10)
   --seconds N         how long the faults of one scene last (60)
+  --logs FOLDER       keeps the log of every process there
   --peer              plays every scene with kube-controller-manager too
   -h, --help          this text
 ";
@@ -26,6 +28,7 @@ struct Options {
     seeds: std::ops::RangeInclusive<u64>,
     length: Duration,
     peer: bool,
+    logs: Option<PathBuf>,
 }
 
 #[tokio::main]
@@ -45,7 +48,8 @@ async fn main() -> anyhow::Result<ExitCode> {
         for contender in &contenders {
             // A control plane of its own: no scene inherits what another one left.
             let plane = ControlPlane::start(ControlPlaneOptions::default()).await?;
-            let report = play(Scene { seed, length: options.length }, contender, &plane).await;
+            let scene = Scene { seed, length: options.length, logs: options.logs.clone() };
+            let report = play(&scene, contender, &plane).await;
             println!("{}", report.json());
             tell(&report);
             // What the peer does wrong is its own affair.
@@ -62,11 +66,13 @@ async fn main() -> anyhow::Result<ExitCode> {
 }
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> anyhow::Result<Option<Options>> {
-    let mut options = Options { seeds: 1..=10, length: Duration::from_secs(60), peer: false };
+    let mut options =
+        Options { seeds: 1..=10, length: Duration::from_secs(60), peer: false, logs: None };
     while let Some(flag) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{flag} needs a value"));
         match flag.as_str() {
             "-h" | "--help" => return Ok(None),
+            "--logs" => options.logs = Some(value()?.into()),
             "--peer" => options.peer = true,
             "--seconds" => options.length = Duration::from_secs(value()?.parse()?),
             "--seeds" => {

@@ -10,19 +10,21 @@
 //! |---|---|
 //! | `faults` | what goes wrong between a replica and the API server |
 //! | `pair` | the two replicas: ended, restarted, their terms of leadership |
+//! | `scene` | what is played, and by whom |
 //! | `report` | what was counted |
 
 mod faults;
 mod pair;
 mod report;
+mod scene;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
 pub use report::{Report, Term};
+pub use scene::{Contender, Scene};
 
 use crate::churn::{Churn, Going};
 use crate::observer::Seen;
@@ -42,30 +44,14 @@ const GOING: Going = Going { old: 8, young: 2 };
 /// For what is to be settled after the faults, on a busy machine.
 const LONG: Duration = Duration::from_secs(90);
 
-/// Who is put to the test.
-#[derive(Debug, Clone)]
-pub enum Contender {
-    /// This checkout's binary.
-    Product,
-    /// A kube-controller-manager at this path.
-    Stock(PathBuf),
-}
-
-/// One scene. The same seed draws the same faults.
-#[derive(Debug, Clone, Copy)]
-pub struct Scene {
-    /// Decides all that is drawn.
-    pub seed: u64,
-    /// How long the faults last.
-    pub length: Duration,
-}
-
 /// Plays a scene on a control plane without Nodes, which it leaves without Nodes.
-pub async fn play(scene: Scene, contender: &Contender, plane: &ControlPlane) -> Report {
+pub async fn play(scene: &Scene, contender: &Contender, plane: &ControlPlane) -> Report {
     let client = plane.client().await;
     let nodes = Observer::start(&client).await;
     mk_node(FOREIGN.0).cidr(FOREIGN.1).create(&client).await;
-    let mut pair = Pair::start(plane, contender, POOL, scene.seed).await;
+    let mut pair = Pair::start(plane, contender, POOL, scene).await;
+    // Until there is one, nobody can serve anybody: that time is no contender's merit.
+    pair.first_leader().await;
     let churn = Churn::begin(&client, ALIVE, GOING).await;
     let calm = CancellationToken::new();
     let churning = tokio::spawn(churn.run(calm.clone()));

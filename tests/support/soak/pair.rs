@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use http::Method;
 use tokio::time::sleep;
 
-use super::Contender;
 use super::faults::{Dice, Faults};
 use super::report::Term;
+use super::scene::{Contender, Scene};
 use crate::control_plane::MANAGER_USER;
 use crate::fault_proxy::NodePatch;
 use crate::{ControlPlane, FaultProxy, Manager, Match, PATIENCE, Wire};
@@ -26,7 +26,7 @@ pub(super) struct Pair<'a> {
     plane: &'a ControlPlane,
     contender: &'a Contender,
     pool: &'a str,
-    seed: u64,
+    scene: &'a Scene,
     dice: Dice,
     started: u64,
     running: Vec<Replica>,
@@ -48,17 +48,27 @@ impl<'a> Pair<'a> {
         plane: &'a ControlPlane,
         contender: &'a Contender,
         pool: &'a str,
-        seed: u64,
+        scene: &'a Scene,
     ) -> Self {
-        let dice = Dice::new(seed);
+        let dice = Dice::new(scene.seed);
         let (running, ended, terms) = (Vec::new(), Vec::new(), Vec::new());
         let mut pair =
-            Self { plane, contender, pool, seed, dice, started: 0, running, ended, terms };
+            Self { plane, contender, pool, scene, dice, started: 0, running, ended, terms };
         for _ in 0..2 {
             let replica = pair.replica().await;
             pair.running.push(replica);
         }
         pair
+    }
+
+    /// Waits until one of them leads.
+    pub(super) async fn first_leader(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.running.iter().any(|replica| replica.manager.has_said(LEADS)) {
+            assert!(Instant::now() < deadline, "nobody leads after {PATIENCE:?}");
+            sleep(TICK).await;
+            self.replace_ended().await;
+        }
     }
 
     /// Keeps both running and ends leaders until the time is over.
@@ -144,12 +154,17 @@ impl<'a> Pair<'a> {
 
     fn put_away(&mut self, replica: Replica) {
         self.terms.extend(term(&replica));
+        if let Some(folder) = &self.scene.logs {
+            let name = format!("{}-{}.log", self.scene.seed, replica.manager.pid());
+            let lines = replica.manager.lines().join("\n");
+            std::fs::write(folder.join(name), lines).expect("the folder of logs can be written to");
+        }
         self.ended.push(replica.proxy);
     }
 
     /// The next process, with faults of its own.
     async fn replica(&mut self) -> Replica {
-        let dice = Dice::new(self.seed.wrapping_mul(1_000).wrapping_add(self.started));
+        let dice = Dice::new(self.scene.seed.wrapping_mul(1_000).wrapping_add(self.started));
         self.started += 1;
         let wire = dice.one_of(&Wire::ALL);
         let proxy = Arc::new(FaultProxy::start_with(wire, self.plane, MANAGER_USER, &[]).await);

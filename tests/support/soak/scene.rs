@@ -1,0 +1,24 @@
+//! What is played, and by whom.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Who is put to the test.
+#[derive(Debug, Clone)]
+pub enum Contender {
+    /// This checkout's binary.
+    Product,
+    /// A kube-controller-manager at this path.
+    Stock(PathBuf),
+}
+
+/// One scene. The same seed draws the same faults.
+#[derive(Debug, Clone)]
+pub struct Scene {
+    /// Decides all that is drawn.
+    pub seed: u64,
+    /// How long the faults last.
+    pub length: Duration,
+    /// Where the log of every process goes.
+    pub logs: Option<PathBuf>,
+}
