@@ -1,12 +1,14 @@
 //! Answers that say for certain that nothing was written (`rule:answers-have-classes`).
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::Method;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use tests::fault_proxy::{Canned, NodePatch};
-use tests::{Fault, mk_node};
+use tests::nodes::names;
+use tests::{Fault, Match, create_nodes, mk_node};
 
 use crate::scene::{Scene, patch_of, settled};
 
@@ -74,5 +76,27 @@ async fn missing_rights_are_told_once_and_asked_for_again_after_five_seconds() {
     let pauses = pauses(&patches);
     assert!(pauses.iter().all(|pause| *pause >= Duration::from_secs(5)), "{pauses:?}");
     assert_eq!(scene.event("a", "CIDRAssignmentFailed").await.count, Some(1));
+    scene.end();
+}
+
+/// `rule:throttling-is-no-failure`
+#[tokio::test(flavor = "multi_thread")]
+async fn where_every_third_write_is_refused_for_a_second_no_node_waits_longer_than_five() {
+    const GOAL: Duration = Duration::from_secs(5);
+    let scene = Scene::set().await;
+    let _manager = scene.start("--cluster-cidr=10.0.0.0/16").await;
+    let asked = AtomicUsize::new(0);
+    let every_third =
+        Match::node_patches().and(move |_| asked.fetch_add(1, Ordering::Relaxed) % 3 == 2);
+    let busy = Canned::status(429).retry_after(1);
+    let refused = scene.proxy.on(every_third).then(Fault::Answer(busy));
+    create_nodes(&scene.client, names("n", 60).map(mk_node)).await;
+    scene.nodes.until("all are served", |now| now.assigned() == 60).await;
+    assert!(refused.hits() >= 20, "{} refusals", refused.hits());
+    let patches = scene.proxy.node_patches();
+    let last = patches.iter().map(|patch| patch.arrived).max().unwrap();
+    let first = patches.iter().map(|patch| patch.arrived).min().unwrap();
+    // Each Node waited for less than from the first PATCH of all to the last.
+    assert!(last - first <= GOAL, "{:?}", last - first);
     scene.end();
 }

@@ -64,6 +64,8 @@ pub(crate) enum Assignment {
         cidrs: Vec<IpNet>,
         /// An earlier PATCH's outcome is unknown.
         unresolved: bool,
+        /// When the Node was first seen without CIDRs.
+        since: Instant,
     },
     /// A pool is full, so the Node gets no block of any (`rule:all-families-or-none`).
     Starved(Exhausted),

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use client::{Answer, CallError, SendCheck};
+use client::{Answer, CallError, SendCheck, WaitingSince};
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
 use model::Node;
+use tokio::time::Instant;
 use transport::Status;
 
 /// Only the metadata of the patched Node comes back: the reply is not used, and this halves it.
@@ -46,11 +47,12 @@ impl NodeApi {
     }
 
     /// Sends the PATCH unless `check` says no at the last moment, which is after any wait for the
-    /// client's throttle.
+    /// client's throttle. There a Node goes first that waits since an earlier moment.
     pub(crate) async fn patch(
         &self,
         name: &str,
         body: Bytes,
+        since: Instant,
         check: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Result<Answer, CallError> {
         let mut request = Request::builder()
@@ -61,6 +63,7 @@ impl NodeApi {
             .body(Body::from(body))
             .map_err(|error| CallError::NotSent(Box::new(error)))?;
         request.extensions_mut().insert("patch");
+        request.extensions_mut().insert(WaitingSince(since));
         request.extensions_mut().insert(SendCheck(Arc::new(check)));
         client::answer(&self.client, request, self.patch_timeout).await
     }
@@ -70,7 +73,7 @@ impl NodeApi {
     ///
     /// # Errors
     /// The read failed or was refused; nothing is known.
-    pub(crate) async fn read(&self, name: &str) -> Result<Read, ReadError> {
+    pub(crate) async fn read(&self, name: &str, since: Instant) -> Result<Read, ReadError> {
         let mut request = Request::builder()
             .method(Method::GET)
             .uri(path(name))
@@ -78,6 +81,7 @@ impl NodeApi {
             .body(Body::empty())
             .map_err(|error| CallError::NotSent(Box::new(error)))?;
         request.extensions_mut().insert("get");
+        request.extensions_mut().insert(WaitingSince(since));
         let answer = client::answer(&self.client, request, self.patch_timeout).await?;
         match answer.status {
             StatusCode::OK => Ok(Read::Found(serde_json::from_slice(&answer.body)?)),

@@ -37,10 +37,10 @@ pub(crate) enum Class {
         /// The least pause before the next attempt.
         pause: Duration,
     },
-    /// 429: not written; the server asks for a pause.
+    /// 429: not written.
     Throttled {
-        /// What `Retry-After` said, or 1 s.
-        pause: Duration,
+        /// What `Retry-After` said, for which the client stops by itself.
+        retry_after: Option<Duration>,
     },
     /// May have been written: only a consistent read can tell.
     Ambiguous {
@@ -66,7 +66,6 @@ impl Class {
 
 /// Missing rights do not come back within milliseconds.
 const FORBIDDEN_PAUSE: Duration = Duration::from_secs(5);
-const THROTTLED_PAUSE: Duration = Duration::from_secs(1);
 
 /// Classifies the answer to a PATCH.
 pub(crate) fn classify(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Class {
@@ -83,9 +82,7 @@ pub(crate) fn classify(status: StatusCode, retry_after: Option<Duration>, body: 
     match status {
         StatusCode::NOT_FOUND => Class::Missing,
         StatusCode::CONFLICT => Class::Replaced,
-        StatusCode::TOO_MANY_REQUESTS => {
-            Class::Throttled { pause: retry_after.unwrap_or(THROTTLED_PAUSE) }
-        }
+        StatusCode::TOO_MANY_REQUESTS => Class::Throttled { retry_after },
         StatusCode::UNPROCESSABLE_ENTITY if has_cause(&answer, "metadata.uid") => Class::Replaced,
         StatusCode::UNPROCESSABLE_ENTITY if is_about_pod_cidrs(&answer) => Class::Taken,
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
@@ -183,10 +180,11 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_honoured() {
-        let pause = Duration::from_secs(7);
-        let class = classify(StatusCode::TOO_MANY_REQUESTS, Some(pause), b"");
-        assert_eq!(class, Class::Throttled { pause });
+    fn a_429_says_what_the_server_asked_for() {
+        for retry_after in [None, Some(Duration::from_secs(7))] {
+            let class = classify(StatusCode::TOO_MANY_REQUESTS, retry_after, b"");
+            assert_eq!(class, Class::Throttled { retry_after });
+        }
     }
 
     #[test]

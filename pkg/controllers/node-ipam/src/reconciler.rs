@@ -29,6 +29,11 @@ use read_back::ReadBack;
 /// An unassigned Node's state is told again this often (`rule:one-event-per-state-and-period`).
 const REMIND: Duration = Duration::from_secs(300);
 
+/// How often a throttled Node is sent again before it goes back to the queue, where it keeps its
+/// age; and the longest pause of the server for which that is done.
+const TRIES_IN_HAND: usize = 10;
+const PAUSE_IN_HAND: Duration = Duration::from_secs(5);
+
 /// Works on Nodes by name. The allocator is shared with the watch handler.
 pub(crate) struct Reconciler {
     /// All claims; locked for microseconds, never across a call.
@@ -47,6 +52,14 @@ pub(crate) struct Reconciler {
     pub(crate) stop: CancellationToken,
 }
 
+/// What is to be written.
+struct Work<'a> {
+    node: &'a Node,
+    cidrs: &'a [IpNet],
+    /// When the Node was first seen without CIDRs.
+    since: Instant,
+}
+
 impl Reconcile for Reconciler {
     type Key = Arc<str>;
 
@@ -61,36 +74,54 @@ impl Reconcile for Reconciler {
                 self.tell(&node, "CIDRNotAvailable", &exhausted.to_string());
                 Ok(Next::After(REMIND))
             }
-            Assignment::Send { cidrs, unresolved: true } => match self.read_back(&node).await {
-                ReadBack::Empty(AfterRead::Send) => self.write(&node, &cidrs).await,
-                other => other.next(Ok(Next::Done)),
-            },
-            Assignment::Send { cidrs, unresolved: false } => self.write(&node, &cidrs).await,
+            Assignment::Send { cidrs, unresolved, since } => {
+                let work = Work { node: &node, cidrs: &cidrs, since };
+                if unresolved {
+                    match self.read_back(&work).await {
+                        ReadBack::Empty(AfterRead::Send) => {}
+                        other => return other.next(Ok(Next::Done)),
+                    }
+                }
+                self.write(&work).await
+            }
         }
     }
 }
 
 impl Reconciler {
-    /// Sends the PATCH and acts on its answer.
-    async fn write(&self, node: &Node, cidrs: &[IpNet]) -> Result<Next, Retry> {
-        let sent = Arc::new(AtomicBool::new(false));
-        let answer = {
-            let send = self.send(node, cidrs, sent.clone());
-            tokio::pin!(send);
-            tokio::select! {
-                answer = &mut send => answer,
-                // What still waits for the throttle is never sent; what is on its way is awaited.
-                () = self.stop.cancelled() => {
-                    if !sent.load(Ordering::Relaxed) {
-                        return Ok(Next::Done);
-                    }
-                    send.await
+    /// Sends the PATCH and acts on its answer. While the server refuses it for a short time the Node
+    /// stays in hand and waits for the client to go on, so that nothing younger takes its turn
+    /// (`rule:throttling-is-no-failure`).
+    async fn write(&self, work: &Work<'_>) -> Result<Next, Retry> {
+        let mut tries = 0;
+        loop {
+            let Some(answer) = self.attempt(work).await else { return Ok(Next::Done) };
+            tries += 1;
+            match answer {
+                Ok((class, _)) if tries < TRIES_IN_HAND && is_short_refusal(&class) => {
+                    self.metrics.patched(class.label());
+                    self.allocator.lock().refused(&work.node.uid);
                 }
+                Ok((class, settled_at)) => return self.act_on(work, class, settled_at).await,
+                Err(error) => return self.act_on_failure(work.node, error),
             }
-        };
-        match answer {
-            Ok((class, settled_at)) => self.act_on(node, cidrs, class, settled_at).await,
-            Err(error) => self.act_on_failure(node, error),
+        }
+    }
+
+    /// One PATCH; `None` when the stop came before it left.
+    async fn attempt(
+        &self,
+        work: &Work<'_>,
+    ) -> Option<Result<(Class, Option<Instant>), CallError>> {
+        let sent = Arc::new(AtomicBool::new(false));
+        let send = self.send(work, sent.clone());
+        tokio::pin!(send);
+        tokio::select! {
+            answer = &mut send => Some(answer),
+            // What still waits for the throttle is never sent; what is on its way is awaited.
+            () = self.stop.cancelled() => {
+                if sent.load(Ordering::Relaxed) { Some(send.await) } else { None }
+            }
         }
     }
 
@@ -98,10 +129,10 @@ impl Reconciler {
     /// the server can no longer apply it.
     async fn send(
         &self,
-        node: &Node,
-        cidrs: &[IpNet],
+        work: &Work<'_>,
         sent: Arc<AtomicBool>,
     ) -> Result<(Class, Option<Instant>), CallError> {
+        let Work { node, cidrs, since } = *work;
         let body = patch::body(&node.uid, cidrs);
         let (allocator, stop) = (self.allocator.clone(), self.stop.clone());
         let (uid, planned) = (node.uid.clone(), cidrs.to_vec());
@@ -119,8 +150,14 @@ impl Reconciler {
             }
             true
         };
-        let answer = self.api.patch(&node.name, body, check).await?;
+        let answer = self.api.patch(&node.name, body, since, check).await?;
         let class = patch::classify(answer.status, answer.retry_after, &answer.body);
         Ok((class, answer.settled_at))
     }
+}
+
+/// The client stops for the pause that the server asked for; without one it would ask again at once.
+fn is_short_refusal(class: &Class) -> bool {
+    let Class::Throttled { retry_after: Some(pause) } = class else { return false };
+    !pause.is_zero() && *pause <= PAUSE_IN_HAND
 }

@@ -15,4 +15,4 @@ mod response_size;
 pub use answer::{Answer, answer};
 pub use error::CallError;
 pub use metrics::RequestMetrics;
-pub use request::SendCheck;
+pub use request::{SendCheck, WaitingSince};

@@ -28,7 +28,7 @@ mod throttle;
 #[cfg(test)]
 mod testing;
 
-pub use call::{Answer, CallError, RequestMetrics, SendCheck, answer};
+pub use call::{Answer, CallError, RequestMetrics, SendCheck, WaitingSince, answer};
 pub use clients::Clients;
 pub use config::ClientOptions;
 pub use error::{AddressError, ConfigError, KubeconfigError};

@@ -2,6 +2,7 @@
 //! and its metrics. The gate layer of `call` waits here.
 
 mod bucket;
+mod line;
 pub(crate) mod log;
 mod metrics;
 

@@ -46,18 +46,18 @@ impl Allocator {
     pub(crate) fn assign(&mut self, uid: &Uid) -> (Assignment, Effects) {
         let mut effects = Effects::default();
         let Some(node) = self.unassigned.get(uid) else { return (Assignment::Settled, effects) };
-        let unresolved = node.outcome.is_open();
+        let (unresolved, since) = (node.outcome.is_open(), node.since);
         if node.deleting && !unresolved {
             return (Assignment::Settled, effects);
         }
         if node.phase == Phase::Reserved {
             if unresolved || !self.contested(uid) {
-                return (self.send(uid, unresolved), effects);
+                return (self.send(uid, unresolved, since), effects);
             }
             self.give_up(uid, &mut effects);
         }
         match self.reserve(uid, &mut effects) {
-            Ok(()) => (self.send(uid, unresolved), effects),
+            Ok(()) => (self.send(uid, unresolved, since), effects),
             Err(exhausted) => {
                 self.starve(uid);
                 (Assignment::Starved(exhausted), effects)
@@ -145,9 +145,9 @@ impl Allocator {
         open.collect()
     }
 
-    fn send(&self, uid: &Uid, unresolved: bool) -> Assignment {
+    fn send(&self, uid: &Uid, unresolved: bool, since: Instant) -> Assignment {
         let cidrs = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default().to_vec();
-        Assignment::Send { cidrs, unresolved }
+        Assignment::Send { cidrs, unresolved, since }
     }
 
     pub(super) fn reserve(&mut self, uid: &Uid, effects: &mut Effects) -> Result<(), Exhausted> {

@@ -1,5 +1,7 @@
 //! What each class of answer to a PATCH leads to.
 
+use std::time::Duration;
+
 use cidr::IpNet;
 use client::CallError;
 use model::Node;
@@ -7,18 +9,21 @@ use tokio::time::Instant;
 use tracing::info;
 use workqueue::{Next, Retry};
 
-use super::Reconciler;
+use super::{Reconciler, Work};
 use crate::LOGGER;
 use crate::patch::Class;
+
+/// After a 429 that does not say how long to wait.
+const THROTTLED_PAUSE: Duration = Duration::from_secs(1);
 
 impl Reconciler {
     pub(super) async fn act_on(
         &self,
-        node: &Node,
-        cidrs: &[IpNet],
+        work: &Work<'_>,
         class: Class,
         settled_at: Option<Instant>,
     ) -> Result<Next, Retry> {
+        let node = work.node;
         self.metrics.patched(class.label());
         match class {
             Class::Done => {}
@@ -27,19 +32,22 @@ impl Reconciler {
         }
         match class {
             Class::Done => {
-                self.bound(node, cidrs);
+                self.bound(node, work.cidrs);
                 Ok(Next::Done)
             }
             Class::Missing | Class::Replaced | Class::Taken => {
                 let empty = Err(Retry::expected("the Node still has no pod CIDR"));
-                self.read_back(node).await.next(empty)
+                self.read_back(work).await.next(empty)
             }
             Class::Rejected { message, pause } => {
                 self.tell(node, "CIDRAssignmentFailed", &message);
                 Err(Retry::expected(message).at_least(pause))
             }
             // The server's state and not the Node's (`rule:throttling-is-no-failure`).
-            Class::Throttled { pause } => Err(Retry::throttled("the server asked to wait", pause)),
+            Class::Throttled { retry_after } => {
+                let pause = retry_after.unwrap_or(THROTTLED_PAUSE);
+                Err(Retry::throttled("the server asked to wait", pause))
+            }
             Class::Ambiguous { message } => {
                 let reason =
                     format!("the PATCH may have been applied, reading the Node: {message}");

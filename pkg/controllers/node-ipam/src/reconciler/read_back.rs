@@ -4,11 +4,10 @@
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
-use model::Node;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use workqueue::{Next, Retry};
 
-use super::Reconciler;
+use super::{Reconciler, Work};
 use crate::allocator::{AfterRead, OpenOutcome};
 use crate::api::{Read, ReadError};
 
@@ -44,14 +43,14 @@ impl ReadBack {
 
 impl Reconciler {
     /// A consistent read after an answer that leaves the truth open.
-    pub(super) async fn read_back(&self, node: &Node) -> ReadBack {
+    pub(super) async fn read_back(&self, work: &Work<'_>) -> ReadBack {
         let begun = Instant::now();
         let read = tokio::select! {
-            read = self.api.read(&node.name) => read,
+            read = self.api.read(&work.node.name, work.since) => read,
             () = self.stop.cancelled() => return ReadBack::Unread(Ok(Next::Done)),
         };
         match read {
-            Ok(read) => self.take_in(&node.uid, read, begun),
+            Ok(read) => self.take_in(&work.node.uid, read, begun),
             Err(error) => {
                 let at_least = match &error {
                     ReadError::Refused { pause: Some(pause), .. } => *pause,
@@ -77,7 +76,7 @@ impl Reconciler {
     async fn settle(&self, open: OpenOutcome) {
         loop {
             let begun = Instant::now();
-            let next = match self.api.read(&open.name).await {
+            let next = match self.api.read(&open.name, begun).await {
                 Ok(read) => match self.take_in(&open.uid, read, begun) {
                     ReadBack::Empty(_) if begun < open.until => open.until,
                     _ => return,

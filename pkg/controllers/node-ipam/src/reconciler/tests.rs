@@ -290,7 +290,8 @@ async fn a_patch_that_gets_its_token_in_the_moment_of_the_stop_is_withdrawn() {
     let Assignment::Send { cidrs, .. } = assignment else { panic!("{assignment:?}") };
     bench.reconciler.stop.cancel();
     let sent = Arc::new(AtomicBool::new(false));
-    let answer = bench.reconciler.send(&node, &cidrs, sent.clone()).await;
+    let work = Work { node: &node, cidrs: &cidrs, since: Instant::now() };
+    let answer = bench.reconciler.send(&work, sent.clone()).await;
     assert!(matches!(answer, Err(CallError::Withdrawn)), "{answer:?}");
     assert!(!sent.load(Ordering::Relaxed));
     assert!(server.patches.lock().is_empty());

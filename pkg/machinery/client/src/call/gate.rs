@@ -15,7 +15,7 @@ use transport::retry_after;
 
 use crate::call::error::CallError;
 use crate::call::metrics::ClientMetrics;
-use crate::call::request::is_watch;
+use crate::call::request::{WaitingSince, is_watch};
 use crate::throttle::Throttle;
 use crate::throttle::log::WAIT_LOG;
 
@@ -58,7 +58,8 @@ where
             let started = Instant::now();
             let method = request.method().clone();
             if let Some(throttle) = &throttle {
-                let wait = throttle.acquire().await;
+                let since = request.extensions().get().map_or(started, |WaitingSince(at)| *at);
+                let wait = throttle.acquire(since).await;
                 metrics.limiter(&method, wait.time);
                 WAIT_LOG.report(throttle, &wait, &method, request.uri());
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 use http::{Method, Request, Uri};
+use tokio::time::Instant;
 
 /// Ordinary calls (`rule:every-call-ends`).
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,6 +23,11 @@ pub(crate) struct AttemptTimeout(pub(crate) Duration);
 /// lets it go.
 #[derive(Clone)]
 pub struct SendCheck(pub Arc<dyn Fn() -> bool + Send + Sync>);
+
+/// Request extension: when the work began that the request is part of. In the line before the
+/// throttle older work goes first (`rule:the-oldest-goes-first`); without this it began now.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitingSince(pub Instant);
 
 /// The caller's [`SendCheck`] said no.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
-//! The token bucket of one client: `governor` for the arithmetic, a fair lock for the order
-//! (`rule:one-bucket-per-controller`). Full at the start, refilled continuously, served first come
-//! first served. The gate layer asks it.
+//! The token bucket of one client: `governor` for the arithmetic, a [`Line`] for the order
+//! (`rule:one-bucket-per-controller`). Full at the start, refilled continuously, the oldest work is
+//! served first. The gate layer asks it.
 //!
 //! Guarantees:
 //! - a waiter that gives up spends no token and holds nobody up;
@@ -19,11 +19,12 @@ use governor::{Quota, RateLimiter};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::throttle::line::{Head, Line, Turn};
 use crate::throttle::metrics::{BucketMetrics, Level, ThrottleMetrics};
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, TokioClock, StateInformationMiddleware>;
 
-/// tokio sleeps at least this long, so a shorter wait was for the lock and not for a token.
+/// tokio sleeps at least this long, so a shorter wait was for the line and not for a token.
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
 /// Numbers that make no bucket.
@@ -62,8 +63,7 @@ pub struct Throttle(Arc<Bucket>);
 struct Bucket {
     name: String,
     rate: Option<Rate>,
-    /// Held by the head of the line; tokio's lock is handed over in the order of asking.
-    turn: tokio::sync::Mutex<()>,
+    line: Arc<Line>,
     in_line: AtomicUsize,
     pause: Mutex<Option<Pause>>,
     metrics: Option<BucketMetrics>,
@@ -118,9 +118,10 @@ impl Throttle {
         Self(Arc::new(Bucket::new(name, None, None)))
     }
 
-    /// Waits for its turn and takes a token. Giving up the future takes none.
-    pub(crate) async fn acquire(&self) -> Wait {
-        self.0.acquire().await
+    /// Waits for its turn and takes a token. Work that began at `since` goes before younger work.
+    /// Giving up the future takes none.
+    pub(crate) async fn acquire(&self, since: Instant) -> Wait {
+        self.0.acquire(since).await
     }
 
     /// Stops the bucket for `length` from now, unless it is already stopped for longer.
@@ -158,35 +159,56 @@ impl Bucket {
         Self {
             name: name.to_owned(),
             rate,
-            turn: tokio::sync::Mutex::new(()),
+            line: Arc::default(),
             in_line: AtomicUsize::new(0),
             pause: Mutex::new(None),
             metrics,
         }
     }
 
-    async fn acquire(&self) -> Wait {
+    async fn acquire(&self, since: Instant) -> Wait {
         let started = Instant::now();
         let place = Place::take(&self.in_line);
-        let mut stopped_by = None;
-        let turn = self.turn.lock().await;
-        loop {
-            if let Some(pause) = self.pause_now() {
-                stopped_by = Some(pause.flow_schema);
-                sleep_until(pause.until).await;
-                continue;
-            }
-            match self.rate.as_ref().map_or(Ok(()), Rate::take) {
-                Ok(()) => break,
-                Err(missing) => sleep(missing).await,
-            }
-        }
-        drop(turn);
+        let stopped_by = self.token(since).await;
         let time = started.elapsed();
         if let Some(metrics) = &self.metrics {
             metrics.waited(time, time >= TIMER_RESOLUTION);
         }
         Wait { time, queue: place.position, stopped_by }
+    }
+
+    /// Waits for a token; returns which flow schema stopped the bucket meanwhile.
+    async fn token(&self, since: Instant) -> Option<Arc<str>> {
+        let mut stopped_by = None;
+        let mut turn = self.line.turn(since).await;
+        loop {
+            let head = match turn {
+                Turn::Head(head) => head,
+                Turn::Passed(by) => return stopped_by.or(by),
+            };
+            if let Some(pause) = self.pause_now() {
+                stopped_by = Some(pause.flow_schema);
+                sleep_until(pause.until).await;
+            } else if let Err(missing) = self.take() {
+                sleep(missing).await;
+            } else {
+                self.let_others_pass(&head, stopped_by.as_ref());
+                return stopped_by;
+            }
+            turn = head.give_way().await;
+        }
+    }
+
+    /// As many as there are tokens for, at once: those who waited for the end of a pause leave
+    /// together, and one 429 among their answers does not stop the others one by one.
+    fn let_others_pass(&self, head: &Head, stopped_by: Option<&Arc<str>>) {
+        while head.is_followed() && self.pause_now().is_none() && self.take().is_ok() {
+            head.let_pass(stopped_by);
+        }
+    }
+
+    fn take(&self) -> Result<(), Duration> {
+        self.rate.as_ref().map_or(Ok(()), Rate::take)
     }
 
     fn pause_now(&self) -> Option<Pause> {

@@ -84,7 +84,7 @@ async fn the_fence_is_asked_after_the_wait_in_the_throttle() {
         Profile { fence: Some(fence.clone()), throttle: Some(throttle.clone()), ..profile() };
     let client = clients.build(profile).unwrap();
 
-    throttle.acquire().await;
+    throttle.acquire(tokio::time::Instant::now()).await;
     let writing =
         tokio::spawn(async move { answer(&client, request(Method::PATCH, "/a"), LONG).await });
     while throttle.in_line() == 0 {

@@ -1,5 +1,6 @@
 //! What pays, what does not, and what a 429 stops; on a paused clock.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::Method;
@@ -121,4 +122,83 @@ async fn waits_and_the_servers_refusals_are_counted() {
     assert!((sample(&registry, waited) - 1.0).abs() < 0.01);
     let asked = "rest_client_rate_limiter_duration_seconds_count{host=\"api:6443\",verb=\"PATCH\"}";
     assert!((sample(&registry, asked) - 2.0).abs() < 1e-9);
+}
+
+/// What became of one caller.
+#[derive(Debug)]
+struct Served {
+    waited: Duration,
+    refusals: u32,
+}
+
+/// A server that refuses the writes of which `refuses` says so (they are counted from 0) with
+/// `Retry-After: 1`, and is quicker to refuse than to write. Callers come at these moments, in
+/// milliseconds, and try until they succeed, 64 at a time.
+async fn served(arrivals: &[u64], refuses: fn(u64) -> bool) -> Vec<Served> {
+    let asked = Arc::new(AtomicU64::new(0));
+    let server = service_fn(move |_: Request<Body>| {
+        let refused = refuses(asked.fetch_add(1, Ordering::Relaxed));
+        async move {
+            tokio::time::sleep(Duration::from_millis(if refused { 1 } else { 5 })).await;
+            Ok(if refused { reply_after(429, "1") } else { reply(200) })
+        }
+    });
+    let gate = Gate::new(server, throttle_with_burst(), metrics().0);
+    let workers = Arc::new(tokio::sync::Semaphore::new(64));
+    let started = Instant::now();
+    let callers: Vec<_> = arrivals
+        .iter()
+        .map(|&at| {
+            let (gate, workers) = (gate.clone(), Arc::clone(&workers));
+            let since = started + Duration::from_millis(at);
+            tokio::spawn(async move {
+                tokio::time::sleep_until(since).await;
+                let _worker = workers.acquire().await.unwrap();
+                let mut refusals = 0;
+                loop {
+                    let mut write = request(Method::PATCH, "/api/v1/nodes/a");
+                    write.extensions_mut().insert(WaitingSince(since));
+                    if gate.clone().oneshot(write).await.unwrap().status().is_success() {
+                        return Served { waited: since.elapsed(), refusals };
+                    }
+                    refusals += 1;
+                }
+            })
+        })
+        .collect();
+    let mut all = Vec::new();
+    for caller in callers {
+        all.push(caller.await.unwrap());
+    }
+    all
+}
+
+fn throttle_with_burst() -> Option<Throttle> {
+    Throttle::new("work", 500.0, 1_000, &ThrottleMetrics::new(&Registry::new()).unwrap()).unwrap()
+}
+
+/// `rule:the-oldest-goes-first`
+#[tokio::test(start_paused = true)]
+async fn of_sixty_writes_of_which_every_third_is_refused_for_a_second_none_waits_longer_than_five()
+{
+    let all = served(&[0; 60], |n| n % 3 == 2).await;
+    let longest = all.iter().map(|served| served.waited).max().unwrap();
+    assert!(longest <= Duration::from_secs(5), "{longest:?}");
+}
+
+/// `rule:the-oldest-goes-first`
+#[tokio::test(start_paused = true)]
+async fn in_a_steady_flow_nobody_waits_longer_than_for_its_own_refusals_and_one_of_others() {
+    // One in three at random, the same each time.
+    let one_in_three = |n: u64| {
+        let mixed = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) % 3 == 0
+    };
+    let twenty_per_second: Vec<u64> = (0..600).map(|n| n * 50).collect();
+    let all = served(&twenty_per_second, one_in_three).await;
+    for one in &all {
+        let limit = Duration::from_millis(1_010) * (one.refusals + 1);
+        assert!(one.waited <= limit, "{one:?}");
+    }
+    assert!(all.iter().any(|one| one.refusals >= 3), "some are refused several times");
 }

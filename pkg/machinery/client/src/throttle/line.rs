@@ -1,0 +1,151 @@
+//! The line before a bucket: whoever's work has waited longest goes first
+//! (`rule:the-oldest-goes-first`). One caller, the head, deals with the bucket; it lets others pass
+//! for whom there are tokens too, and then hands the head on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// Order in the line: by age, and by arrival among those of one age.
+type Rank = (Instant, u64);
+
+/// What a caller in line is told.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// To deal with the bucket.
+    Head(Head),
+    /// The head took a token for it; which flow schema had stopped the bucket before.
+    Passed(Option<Arc<str>>),
+}
+
+/// The callers that wait. While there is no head nobody waits.
+#[derive(Debug, Default)]
+pub(super) struct Line(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    has_head: bool,
+    arrivals: u64,
+    waiting: BTreeMap<Rank, oneshot::Sender<Turn>>,
+}
+
+impl Line {
+    /// Waits for a turn. Work that began at `since` comes before younger work. Giving up the future
+    /// leaves the line.
+    pub(super) async fn turn(self: &Arc<Self>, since: Instant) -> Turn {
+        let waiter = {
+            let mut state = self.0.lock();
+            state.arrivals += 1;
+            let rank = (since, state.arrivals);
+            if !state.has_head {
+                state.has_head = true;
+                return Turn::Head(Head { line: Arc::clone(self), rank, held: true });
+            }
+            self.enter(&mut state, rank)
+        };
+        waiter.called().await
+    }
+
+    fn enter(self: &Arc<Self>, state: &mut State, rank: Rank) -> Waiter {
+        let (call, called) = oneshot::channel();
+        state.waiting.insert(rank, call);
+        Waiter { line: Arc::clone(self), rank, called }
+    }
+
+    /// Makes the first in line the head, or leaves the line without one.
+    fn call_next(self: &Arc<Self>, state: &mut State) {
+        state.has_head = false;
+        while let Some((rank, call)) = state.waiting.pop_first() {
+            let head = Head { line: Arc::clone(self), rank, held: true };
+            match call.send(Turn::Head(head)) {
+                Ok(()) => {
+                    state.has_head = true;
+                    return;
+                }
+                // It gave up just now; its head must not hand itself on once more.
+                Err(Turn::Head(mut head)) => head.held = false,
+                Err(Turn::Passed(_)) => {}
+            }
+        }
+    }
+}
+
+/// A place in line, left when it is dropped.
+struct Waiter {
+    line: Arc<Line>,
+    rank: Rank,
+    called: oneshot::Receiver<Turn>,
+}
+
+impl Waiter {
+    async fn called(mut self) -> Turn {
+        match (&mut self.called).await {
+            Ok(turn) => turn,
+            // Nobody drops a sender without a call, so this is the way out of a defect: go on.
+            Err(_) => Turn::Passed(None),
+        }
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.line.0.lock().waiting.remove(&self.rank);
+    }
+}
+
+/// The right to deal with the bucket, handed to the next in line when it is dropped.
+#[derive(Debug)]
+pub(super) struct Head {
+    line: Arc<Line>,
+    rank: Rank,
+    held: bool,
+}
+
+impl Head {
+    /// After a wait: somebody older may have come meanwhile, and then goes first.
+    pub(super) async fn give_way(mut self) -> Turn {
+        let waiter = {
+            let line = Arc::clone(&self.line);
+            let mut state = line.0.lock();
+            if state.waiting.first_key_value().is_none_or(|(first, _)| *first > self.rank) {
+                drop(state);
+                return Turn::Head(self);
+            }
+            self.held = false;
+            let waiter = line.enter(&mut state, self.rank);
+            line.call_next(&mut state);
+            waiter
+        };
+        waiter.called().await
+    }
+
+    /// Whether anybody waits behind.
+    pub(super) fn is_followed(&self) -> bool {
+        !self.line.0.lock().waiting.is_empty()
+    }
+
+    /// Lets the first in line pass with a token that was taken for it. False when nobody waits any
+    /// more.
+    pub(super) fn let_pass(&self, stopped_by: Option<&Arc<str>>) -> bool {
+        let mut state = self.line.0.lock();
+        while let Some((_, call)) = state.waiting.pop_first() {
+            if call.send(Turn::Passed(stopped_by.cloned())).is_ok() {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Drop for Head {
+    fn drop(&mut self) {
+        if self.held {
+            let line = Arc::clone(&self.line);
+            let mut state = line.0.lock();
+            line.call_next(&mut state);
+        }
+    }
+}
