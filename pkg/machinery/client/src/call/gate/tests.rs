@@ -192,7 +192,7 @@ async fn in_a_steady_flow_nobody_waits_longer_than_for_its_own_refusals_and_one_
     // One in three at random, the same each time.
     let one_in_three = |n: u64| {
         let mixed = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) % 3 == 0
+        ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33).is_multiple_of(3)
     };
     let twenty_per_second: Vec<u64> = (0..600).map(|n| n * 50).collect();
     let all = served(&twenty_per_second, one_in_three).await;
