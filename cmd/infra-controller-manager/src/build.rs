@@ -1,5 +1,6 @@
 //! What this binary is and was built from.
 
+use serving::BuildInfo;
 use uuid::Uuid;
 
 use crate::flags::VersionInfo;
@@ -16,7 +17,17 @@ pub const INFO: VersionInfo = VersionInfo {
 /// API servers that this version is built for.
 pub const KUBERNETES: &str = "1.31+";
 
-/// Names this process among all candidates: `<host>_<random>` (`host.md` 3.2).
+/// The same for `/version` and `icm_build_info`, under the version that `--version=` asks for.
+pub fn info(reported_version: &str) -> BuildInfo<'_> {
+    BuildInfo {
+        version: reported_version.trim_start_matches('v'),
+        commit: INFO.commit,
+        rustc: INFO.rustc,
+        k8s_compat: KUBERNETES,
+    }
+}
+
+/// Names this process among all candidates: `<host>_<random>` .
 pub fn identity() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     format!("{host}_{}", Uuid::new_v4())

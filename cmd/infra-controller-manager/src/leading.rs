@@ -13,7 +13,8 @@ use manager::Runner;
 use prometheus::Registry;
 use serving::{Endpoints, Health};
 
-use crate::process::{Events, Fatal};
+use crate::exit::Fatal;
+use crate::process_events::Events;
 
 /// Starts the elector's threads and registers its health check. `runners` are what it will lead.
 pub(crate) fn spawn(

@@ -2,10 +2,14 @@
 
 pub mod build;
 pub mod controllers;
+
+pub mod exit;
 pub mod flags;
 mod leading;
 pub mod plan;
 pub mod process;
+mod process_events;
+mod serve;
 mod signals;
 
 use std::ffi::OsString;
@@ -60,6 +64,8 @@ fn run(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> Result<
         info!(v = 1, "FLAG: --{name}={value:?}");
     }
     let plan = Plan::new(&values, &known, hosted).map_err(|problems| {
+        // In this order, although one goes through the log's queue.
+        log.flush();
         let lines: Vec<String> = problems.iter().map(|p| format!("error: {p}\n")).collect();
         Exit::Usage(lines.concat())
     })?;

@@ -1,64 +1,47 @@
-//! The life of the process: serve, lead, run the controllers, stop in order (`host.md` 3.1, 9.1).
+//! The life of the process: serve, lead, run the controllers, stop in order
+//! (rule:stop-in-order).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use client::{Clients, Profile, RequestMetrics, Throttle, ThrottleMetrics};
+use client::{Clients, Profile, RequestMetrics};
 use election::Elector;
-use events::{Broadcaster, EventMetrics};
 use fence::Fence;
 use manager::{Ended, Host, HostOptions};
 use prometheus::Registry;
-use serving::{BuildInfo, Endpoints, Health, Pages, Server, ServingMetrics};
-use tokio::task::JoinHandle;
+use serving::{Endpoints, Health, Pages};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
+use crate::exit::{Fatal, is_lost_leadership};
 use crate::plan::Plan;
+use crate::process_events::Events;
+use crate::serve::Serving;
 use crate::{build, leading, signals};
 
-/// What writes under way get after leadership is lost (`host.md` 3.3).
+/// What writes under way get after leadership is lost.
 const LOST_GRACE: Duration = Duration::from_secs(1);
-/// For the last events of a standby or a stopping leader.
-const EVENT_FLUSH: Duration = Duration::from_secs(2);
-
-const BUILD: BuildInfo = BuildInfo {
-    version: build::INFO.version,
-    commit: build::INFO.commit,
-    rustc: build::INFO.rustc,
-    k8s_compat: build::KUBERNETES,
-};
-
-/// Why the process ends without being asked to.
-#[derive(Debug, thiserror::Error)]
-pub enum Fatal {
-    /// Another process may lead by now.
-    #[error("leaderelection lost: {0}")]
-    LeadershipLost(String),
-    /// The lease is left to expire.
-    #[error("controllers did not stop in time: {}; the lease is left to expire", .0.join(", "))]
-    ShutdownTimedOut(Vec<&'static str>),
-}
 
 /// Runs until a signal asks for the end.
 ///
 /// # Errors
 /// Everything for which the exit code is 1.
-pub async fn run(mut plan: Plan) -> Result<()> {
+pub async fn run(plan: Plan) -> Result<()> {
     let shutdown = signals::shutdown().context("cannot install signal handlers")?;
     let registry = Registry::new();
     let health = Health::new();
-    serving::register_process_metrics(&registry, &BUILD)?;
-    let pages = Pages::standard(&health, &registry, &BUILD);
-    let serving = Serving::start(&mut plan, &pages, &registry).await?;
+    let build = build::info(&plan.version);
+    serving::register_process_metrics(&registry, &build)?;
+    let pages = Pages::standard(&health, &registry, &build);
+    let serving = Serving::start(plan.serving.as_ref(), &pages, &registry).await?;
     let clients = Clients::load(&plan.client, &RequestMetrics::new(&registry)?).await?;
     info!(server = clients.server(), "Using API server");
     let _probing = probe(&clients, &health)?;
-    let events = Events::start(&plan, &clients, &registry)?;
     let fence = if plan.election.is_some() { Fence::closed() } else { Fence::always_open() };
     let identity = plan.election.as_ref().map_or_else(build::identity, |e| e.identity.clone());
+    let events = Events::start(&clients, &registry, plan.event_rate, &identity)?;
     let options = HostOptions {
         clients: clients.clone(),
         registry: registry.clone(),
@@ -102,14 +85,10 @@ pub async fn run(mut plan: Plan) -> Result<()> {
     };
     // A leader that lost its lease has had its last second: another one may lead by now.
     if !outcome.as_ref().is_err_and(is_lost_leadership) {
-        events.broadcaster.flush(EVENT_FLUSH).await;
+        events.flush().await;
         serving.stop().await;
     }
     outcome
-}
-
-fn is_lost_leadership(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(Fatal::LeadershipLost(_)))
 }
 
 /// Asks the API server now and then whether it lives, until the guard is dropped.
@@ -190,54 +169,5 @@ async fn give_back(ended: Ended, elector: Elector, release: bool) -> Result<()> 
             elector.abandon();
             Err(Fatal::ShutdownTimedOut(names).into())
         }
-    }
-}
-
-/// The HTTPS server and its task.
-struct Serving {
-    stop: CancellationToken,
-    task: Option<JoinHandle<()>>,
-}
-
-impl Serving {
-    async fn start(plan: &mut Plan, pages: &Pages, registry: &Registry) -> Result<Self> {
-        let stop = CancellationToken::new();
-        let Some(options) = plan.serving.take() else { return Ok(Self { stop, task: None }) };
-        let server = Server::bind(&options).await?;
-        let (metrics, pages) = (ServingMetrics::new(registry)?, pages.clone());
-        let stopped = stop.clone();
-        let task = tokio::spawn(async move { server.serve(pages, &metrics, stopped).await });
-        Ok(Self { stop, task: Some(task) })
-    }
-
-    async fn stop(self) {
-        self.stop.cancel();
-        let Some(task) = self.task else { return };
-        if let Err(panicked) = task.await {
-            error!(err = %panicked, "Serving ended badly");
-        }
-    }
-}
-
-/// Events of the process itself, and what the controllers' recorders share with it.
-pub(crate) struct Events {
-    pub(crate) client: kube::Client,
-    pub(crate) metrics: EventMetrics,
-    pub(crate) throttle_metrics: ThrottleMetrics,
-    pub(crate) recorder: events::Recorder,
-    broadcaster: Broadcaster,
-}
-
-impl Events {
-    fn start(plan: &Plan, clients: &Clients, registry: &Registry) -> Result<Self> {
-        let throttle_metrics = ThrottleMetrics::new(registry)?;
-        let metrics = EventMetrics::new(registry)?;
-        let (qps, burst) = plan.event_rate;
-        let throttle = Throttle::new("events", qps, burst, &throttle_metrics)?;
-        let client = clients.build(Profile { throttle, ..Profile::root("events") })?;
-        let identity = plan.election.as_ref().map(|e| e.identity.clone()).unwrap_or_default();
-        let (recorder, broadcaster) =
-            events::start(client.clone(), build::PRODUCT, &identity, metrics.clone());
-        Ok(Self { client, metrics, throttle_metrics, recorder, broadcaster })
     }
 }

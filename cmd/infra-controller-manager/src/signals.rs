@@ -1,37 +1,49 @@
-//! SIGTERM and SIGINT ask for an orderly end; the second one ends at once (`host.md` 9.1).
+//! SIGTERM and SIGINT ask for an orderly end; the second one ends the process at once
+//! (rule:second-signal-ends-at-once).
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::info;
 
 /// Returns a token that the first signal cancels.
 ///
 /// # Errors
 /// A handler could not be installed.
 pub(crate) fn shutdown() -> io::Result<CancellationToken> {
+    end_at_the_second()?;
+    // SIGHUP means nothing here, and its default would be to end.
+    flag::register(SIGHUP, Arc::default())?;
     let mut term = signal(SignalKind::terminate())?;
     let mut int = signal(SignalKind::interrupt())?;
-    let mut hup = signal(SignalKind::hangup())?;
     let token = CancellationToken::new();
     let first = token.clone();
     tokio::spawn(async move {
-        // SIGHUP means nothing here, and its default would be to end.
-        tokio::spawn(async move { while hup.recv().await.is_some() {} });
-        either(&mut term, &mut int).await;
-        info!("Shutting down");
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+        info!("Shutting down; a second signal ends at once and leaves the lease to expire");
         first.cancel();
-        either(&mut term, &mut int).await;
-        warn!("Second signal: ending at once, the lease is left to expire");
-        std::process::exit(1);
     });
     Ok(token)
 }
 
-async fn either(a: &mut Signal, b: &mut Signal) {
-    tokio::select! {
-        _ = a.recv() => {}
-        _ = b.recv() => {}
+/// In the signal handler itself, which needs no thread of ours to be able to run. The handlers of
+/// a signal run in this order: the first one leaves if the mark is set, the second one sets it.
+fn end_at_the_second() -> io::Result<()> {
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT] {
+        flag::register_conditional_shutdown(signal, 1, asked.clone())?;
+        flag::register(signal, asked.clone())?;
     }
+    Ok(())
 }
+
+#[cfg(test)]
+mod tests;

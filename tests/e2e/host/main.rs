@@ -19,3 +19,4 @@ mod scene;
 mod serving;
 mod starvation;
 mod throttle;
+mod unread_log;

@@ -3,13 +3,13 @@
 //! [`spawn`] is called by the command for every lease. The elector gets an OS thread, a runtime
 //! and a connection that it shares with nobody (rule:lease-never-behind-work).
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use std::{io, process, thread};
 
 use client::{Clients, ConfigError};
 use fence::Fence;
+use panics::contain_call;
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
 use tracing::{Instrument as _, info_span};
@@ -21,7 +21,7 @@ use crate::metrics::ElectionMetrics;
 use crate::predecessor::PredecessorCheck;
 use crate::store::KubeLease;
 use crate::term::Term;
-use crate::watchdog;
+use crate::watchdog::{self, last_words};
 
 /// Why the election did not start.
 #[derive(Debug, thiserror::Error)]
@@ -117,7 +117,7 @@ fn start_thread(
     let (started, outcome) = mpsc::sync_channel::<Result<(), ElectionError>>(1);
     thread::Builder::new().name("leader-election".to_owned()).spawn(move || {
         let fence = shared.fence.clone();
-        let campaign = AssertUnwindSafe(|| match prepare(&clients, &config) {
+        let campaign = || match prepare(&clients, &config) {
             Ok((runtime, store)) => {
                 started.send(Ok(())).ok();
                 let span = info_span!("lease", logger = "leader-election", lease = config.key());
@@ -127,10 +127,11 @@ fn start_thread(
             Err(err) => {
                 started.send(Err(err)).ok();
             }
-        });
-        if catch_unwind(campaign).is_err() {
-            // The panic hook has said why. Without this thread the process must not go on.
+        };
+        if let Err(panic) = contain_call(campaign) {
+            // Without this thread the process must not go on, and no lock may keep it.
             fence.close();
+            last_words(&format!("leader-election: the lease thread panicked: {panic}\n"));
             process::exit(101);
         }
     })?;

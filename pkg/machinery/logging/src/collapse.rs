@@ -1,4 +1,4 @@
-//! Repeated warnings: one line per window, with a count of the others (host.md 8).
+//! Repeated warnings: one line per window, with a count of the others (rule:warnings-collapse).
 //!
 //! A state machine without clock or output. The window of a warning opens with the line written;
 //! equal ones that follow are held back and counted. The count appears with the next equal warning
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const WINDOW: Duration = Duration::from_secs(10);
 /// Different warnings remembered at once. More than that are all written.
-const MOST: usize = 512;
+const MAX_REMEMBERED: usize = 512;
 
 #[derive(Default)]
 pub(crate) struct Collapse {
@@ -35,7 +35,7 @@ impl Collapse {
             window.opened = now;
             return Some(std::mem::take(&mut window.held_back));
         }
-        if self.windows.len() < MOST {
+        if self.windows.len() < MAX_REMEMBERED {
             self.windows.insert(tail.into(), Window { opened: now, held_back: 0 });
             self.next.get_or_insert(now + WINDOW);
         }
@@ -111,11 +111,11 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_what_does_not_fit_is_written() {
         let (mut collapse, start) = (Collapse::default(), Instant::now());
-        for warning in 0..2 * MOST {
+        for warning in 0..2 * MAX_REMEMBERED {
             assert_eq!(collapse.offer(&warning.to_string(), start), Some(0));
         }
-        assert_eq!(collapse.windows.len(), MOST);
-        let unremembered = (2 * MOST - 1).to_string();
+        assert_eq!(collapse.windows.len(), MAX_REMEMBERED);
+        let unremembered = (2 * MAX_REMEMBERED - 1).to_string();
         assert_eq!(collapse.offer(&unremembered, start), Some(0));
         collapse.ended(at(start, 11));
         assert!(collapse.windows.is_empty(), "ended windows make room");

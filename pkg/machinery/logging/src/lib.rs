@@ -1,9 +1,8 @@
-//! Logs in the two formats of Kubernetes components, on standard error (host.md 8).
+//! Logs in the two formats of Kubernetes components, on standard error.
 //!
-//! `cmd` calls [`install`] once, right after the flags are parsed; everything else logs through
-//! `tracing`. Verbosity follows klog: `error!` and `warn!` always, `info!` by its field `v`
-//! (absent = 0), `debug!` from 4, `trace!` from 6, and whatever our dependencies say from 8.
-//! A warning that repeats itself is written once per 10 seconds, with a count.
+//! The command calls [`install`] once, right after the flags are parsed; everything else logs
+//! through `tracing`. Verbosity follows klog (rule:log-verbosity); a warning that repeats itself is
+//! written once per 10 seconds, with a count; nobody waits for a log that is not read.
 
 mod collapse;
 mod escape;
@@ -12,8 +11,12 @@ mod layer;
 mod line;
 mod output;
 mod pattern;
+mod queue;
 mod threshold;
 
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 use tracing::{Dispatch, dispatcher};
@@ -23,6 +26,7 @@ use tracing_subscriber::{EnvFilter, Registry};
 
 use layer::KlogLayer;
 use output::Output;
+use queue::LogQueue;
 use threshold::Threshold;
 
 /// `--logging-format`.
@@ -57,6 +61,9 @@ pub enum LogError {
     /// `RUST_LOG` is set to something else than directives.
     #[error("cannot parse RUST_LOG: {0}; correct or unset it")]
     Directives(#[from] tracing_subscriber::filter::ParseError),
+    /// Standard error is closed, or the system gave no thread.
+    #[error("cannot write the log to standard error: {0}")]
+    Output(#[from] io::Error),
     /// A process has one log.
     #[error("cannot install logging twice")]
     AlreadyInstalled,
@@ -66,12 +73,17 @@ pub enum LogError {
 #[derive(Clone)]
 pub struct LogHandle {
     flush: Arc<dyn Fn() + Send + Sync>,
+    queue: Option<LogQueue>,
 }
 
 impl LogHandle {
-    /// Writes the counts of repeated warnings that are still held back. Call it before exit.
+    /// Writes what is still held back: counts of repeated warnings, and lines on their way. Takes a
+    /// second at most. Call it before the process ends.
     pub fn flush(&self) {
         (self.flush)();
+        if let Some(queue) = &self.queue {
+            queue.flush();
+        }
     }
 }
 
@@ -79,9 +91,13 @@ impl LogHandle {
 /// `vmodule`.
 pub fn install(options: &LogOptions) -> Result<LogHandle, LogError> {
     let directives = std::env::var("RUST_LOG").ok().filter(|directives| !directives.is_empty());
-    let (log, handle) = build(options, directives.as_deref(), std::io::stderr)?;
+    // A descriptor of its own: the lock of `std::io::stderr` is held by whoever prints.
+    let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);
+    let format = options.format;
+    let queue = LogQueue::start(stderr, move |lost| line::lost_lines(format, lost))?;
+    let (log, handle) = build(options, directives.as_deref(), queue.clone())?;
     dispatcher::set_global_default(log).map_err(|_| LogError::AlreadyInstalled)?;
-    Ok(handle)
+    Ok(LogHandle { queue: Some(queue), ..handle })
 }
 
 /// The log for any sink, so that tests read what they wrote.
@@ -98,7 +114,7 @@ where
     }
     let output = Arc::new(Output::new(options.format, sink));
     let flush = output.clone();
-    let handle = LogHandle { flush: Arc::new(move || flush.flush()) };
+    let handle = LogHandle { flush: Arc::new(move || flush.flush()), queue: None };
     let log = if let Some(directives) = directives {
         let layer = KlogLayer::new(None, output);
         Registry::default().with(layer).with(EnvFilter::try_new(directives)?).into()

@@ -1,4 +1,4 @@
-//! The two formats of a line (host.md 8).
+//! The two formats of a line (rule:log-lines-as-klog).
 //!
 //! A line is a head with the time, and a *tail*: all that is the same when the same call site says
 //! the same again. Collapsing repeats compares tails.
@@ -131,6 +131,20 @@ pub(crate) fn line(
         }
     }
     out.push('\n');
+}
+
+/// The line about lines that were dropped.
+pub(crate) fn lost_lines(format: Format, count: u64) -> String {
+    const MESSAGE: &str = r#""Lines of the log were dropped: nobody read it in time""#;
+    let tail = match format {
+        Format::Text => format!("queue.rs:0] {MESSAGE} count={count}"),
+        Format::Json => format!(
+            r#""caller":"logging/queue.rs:0","msg":{MESSAGE},"level":"warning","count":{count}"#
+        ),
+    };
+    let mut out = String::new();
+    line(&mut out, format, Severity::Warning, std::process::id(), &tail, 0);
+    out
 }
 
 fn message(fields: &Fields) -> &str {

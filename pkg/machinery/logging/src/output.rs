@@ -29,13 +29,15 @@ where
     /// Writes the line, unless it repeats a warning. `buffer` saves the allocation.
     pub(crate) fn write(&self, severity: Severity, tail: &str, buffer: &mut String) {
         let now = Instant::now();
-        let (repeated, ended) = {
-            let mut collapse = self.collapse.lock();
+        // Rather a repeated line than a wait for another thread (rule:nobody-waits-for-the-log).
+        let (repeated, ended) = if let Some(mut collapse) = self.collapse.try_lock() {
             let repeated = match severity {
                 Severity::Warning => collapse.offer(tail, now),
                 Severity::Info | Severity::Error => Some(0),
             };
             (repeated, collapse.ended(now))
+        } else {
+            (Some(0), Vec::new())
         };
         self.write_counts(&ended, buffer);
         if let Some(repeated) = repeated {

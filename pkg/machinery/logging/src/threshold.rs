@@ -1,4 +1,4 @@
-//! Which call sites are heard: `--v` and `--vmodule` (host.md 8).
+//! Which call sites are heard: `--v` and `--vmodule` (rule:log-verbosity).
 //!
 //! Everything here is known from the call site alone, so that `tracing` remembers the answer and a
 //! silent site costs one load. The field `v` of an `info!` is checked when the event comes.

@@ -4,9 +4,9 @@ use serde_json::json;
 
 /// What the build knows about itself; `cmd` fills it from its build script.
 #[derive(Clone, Copy, Debug)]
-pub struct BuildInfo {
-    /// Version without a leading `v`, such as `0.1.0`.
-    pub version: &'static str,
+pub struct BuildInfo<'a> {
+    /// Version to report, without a leading `v`, such as `0.1.0` or `0.1.0-custom`.
+    pub version: &'a str,
     /// Commit the program was built from, or `unknown`.
     pub commit: &'static str,
     /// What the compiler says of itself, such as `rustc 1.95.0 (59807616e 2026-04-14)`.
@@ -15,7 +15,7 @@ pub struct BuildInfo {
     pub k8s_compat: &'static str,
 }
 
-impl BuildInfo {
+impl BuildInfo<'_> {
     /// The body of `/version`: the field names of Kubernetes' own version object where we have the
     /// fact, so that tools which read a component's version read ours.
     pub(crate) fn to_json(self) -> String {

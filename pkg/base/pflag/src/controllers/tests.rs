@@ -87,7 +87,7 @@ fn upstream_names_turned_off_are_ignored_in_silence() {
 
 #[test]
 fn upstream_names_are_canonical_ones_and_old_aliases_but_not_ours() {
-    for name in ["deployment-controller", "deployment", "podgc", "ttl-controller", "route"] {
+    for name in ["deployment-controller", "deployment", "podgc", "ttl-controller", "route", "svm"] {
         assert!(is_upstream(name), "{name}");
     }
     for name in ["node-ipam-controller", "nodeipam", "bootstrap-signer", "endpoints", "*", ""] {

@@ -57,7 +57,7 @@ const STEMS: [&str; 52] = [
 ];
 
 /// Names from before 1.27 that the 1.36 program still takes (measured by starting it with them).
-const ALIASES: [&str; 40] = [
+const ALIASES: [&str; 42] = [
     "attachdetach",
     "bootstrapsigner",
     "cloud-node-lifecycle",
@@ -91,10 +91,12 @@ const ALIASES: [&str; 40] = [
     "root-ca-cert-publisher",
     "route",
     "service",
+    "service-ca-cert-publisher",
     "serviceaccount",
     "serviceaccount-token",
     "statefulset",
     "storage-version-gc",
+    "svm",
     "tokencleaner",
     "ttl",
     "ttl-after-finished",

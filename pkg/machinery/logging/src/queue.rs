@@ -1,0 +1,123 @@
+//! Between those who log and the descriptor that lines go to: a bounded queue and one thread, so
+//! that nobody ever waits for a slow reader of the log (rule:nobody-waits-for-the-log).
+//!
+//! [`crate::install`] starts it over standard error. What does not fit is dropped and counted, and
+//! the count is a line of its own as soon as lines pass again.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Lines that may wait: some megabytes, and more than any start-up writes at once.
+const CAPACITY: usize = 4096;
+
+/// How long [`LogQueue::flush`] waits for a reader.
+const FLUSH_LIMIT: Duration = Duration::from_secs(1);
+
+enum Entry {
+    Line(Box<[u8]>),
+    /// All entries before it are written when this is answered.
+    Flush(SyncSender<()>),
+}
+
+/// The queue; clones are the same one.
+#[derive(Clone)]
+pub(crate) struct LogQueue {
+    entries: SyncSender<Entry>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl LogQueue {
+    /// Starts the thread that writes to `sink`; `notice` makes the line about dropped ones.
+    pub(crate) fn start(
+        sink: impl Write + Send + 'static,
+        notice: impl Fn(u64) -> String + Send + 'static,
+    ) -> io::Result<Self> {
+        Self::with_capacity(CAPACITY, sink, notice)
+    }
+
+    fn with_capacity(
+        capacity: usize,
+        sink: impl Write + Send + 'static,
+        notice: impl Fn(u64) -> String + Send + 'static,
+    ) -> io::Result<Self> {
+        let (entries, inbox) = sync_channel(capacity);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let count = dropped.clone();
+        thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || write_all(&inbox, sink, &count, notice))?;
+        Ok(Self { entries, dropped })
+    }
+
+    fn push(&self, line: &[u8]) {
+        if self.entries.try_send(Entry::Line(line.into())).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until what was queued is written, or nobody reads it in time.
+    pub(crate) fn flush(&self) {
+        let deadline = Instant::now() + FLUSH_LIMIT;
+        let (written, done) = sync_channel(1);
+        let mut entry = Entry::Flush(written);
+        while let Err(TrySendError::Full(again)) = self.entries.try_send(entry) {
+            if Instant::now() >= deadline {
+                return;
+            }
+            entry = again;
+            thread::sleep(Duration::from_millis(5)); // the queue tells nobody when it has room
+        }
+        // Late or never: the process ends all the same.
+        done.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
+    }
+}
+
+/// Writes until every queue handle is gone. A log that cannot be written has nobody to tell.
+fn write_all(
+    inbox: &Receiver<Entry>,
+    mut sink: impl Write,
+    dropped: &AtomicU64,
+    notice: impl Fn(u64) -> String,
+) {
+    for entry in inbox {
+        let lost = dropped.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            sink.write_all(notice(lost).as_bytes()).ok();
+        }
+        match entry {
+            Entry::Line(line) => drop(sink.write_all(&line)),
+            Entry::Flush(done) => drop(done.try_send(())),
+        }
+    }
+}
+
+/// One write is one line.
+pub(crate) struct QueueWriter<'a>(&'a LogQueue);
+
+impl Write for QueueWriter<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.push(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for LogQueue {
+    type Writer = QueueWriter<'a>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        QueueWriter(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

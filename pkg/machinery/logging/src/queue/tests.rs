@@ -1,0 +1,73 @@
+use std::sync::mpsc::{Sender, channel};
+
+use super::*;
+
+/// A reader that takes one line per permit, as a full pipe does.
+struct Slow {
+    permits: Receiver<()>,
+    written: Sender<String>,
+}
+
+impl Write for Slow {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.permits.recv().map_err(|_| io::ErrorKind::BrokenPipe)?;
+        self.written.send(String::from_utf8_lossy(line).into_owned()).ok();
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn queue(capacity: usize) -> (LogQueue, Sender<()>, Receiver<String>) {
+    let (permit, permits) = channel();
+    let (written, lines) = channel();
+    let slow = Slow { permits, written };
+    let queue = LogQueue::with_capacity(capacity, slow, |lost| format!("{lost} lost")).unwrap();
+    (queue, permit, lines)
+}
+
+#[test]
+fn lines_are_written_in_order_and_a_flush_waits_for_them() {
+    let (queue, permit, lines) = queue(10);
+    for line in ["a", "b", "c"] {
+        queue.make_writer().write_all(line.as_bytes()).unwrap();
+        permit.send(()).unwrap();
+    }
+    queue.flush();
+    assert_eq!(lines.try_iter().collect::<Vec<_>>(), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_log_that_nobody_reads_delays_nobody_and_its_losses_are_told() {
+    const LINES: u64 = 10_000;
+    let (queue, permit, lines) = queue(10);
+    let start = Instant::now();
+    for _ in 0..LINES {
+        queue.push(b"x");
+    }
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    drop((0..=LINES).map(|_| permit.send(())).collect::<Vec<_>>());
+    queue.flush();
+    queue.push(b"after");
+    queue.flush();
+    let written: Vec<String> = lines.try_iter().collect();
+    let passed = u64::try_from(written.iter().filter(|line| *line == "x").count()).unwrap();
+    let lost: u64 =
+        written.iter().filter_map(|line| line.strip_suffix(" lost")?.parse::<u64>().ok()).sum();
+    assert!((10..=19).contains(&passed), "{passed}");
+    assert_eq!(passed + lost, LINES, "{written:?}");
+}
+
+#[test]
+fn a_flush_gives_up_on_a_reader_that_never_reads() {
+    let (queue, _permit, lines) = queue(2);
+    for _ in 0..10 {
+        queue.push(b"x");
+    }
+    let start = Instant::now();
+    queue.flush();
+    assert!(start.elapsed() < FLUSH_LIMIT * 5, "{:?}", start.elapsed());
+    assert!(lines.try_recv().is_err());
+}
