@@ -98,7 +98,7 @@ impl FromStr for Case {
 }
 
 /// Half of the blocks of the pool, so that no contender is measured on a pool that runs full.
-const MOST_NODES: usize = 32_768;
+const MOST_NODES: usize = 131_072;
 
 #[cfg(test)]
 mod tests {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_case_without_a_size_or_with_more_nodes_than_the_pool_serves_is_refused() {
-        for text in ["existing", "existing-0", "existing-40000", "join-200", "left-3", ""] {
+        for text in ["existing", "existing-0", "existing-140000", "join-200", "left-3", ""] {
             assert!(text.parse::<Case>().is_err(), "{text}");
         }
     }

@@ -16,11 +16,11 @@ use tests::ports::free_port;
 use crate::cases::Throttle;
 
 /// The size of each Node's block.
-pub(crate) const MASK_SIZE: u8 = 24;
+pub(crate) const MASK_SIZE: u8 = 26;
 /// The service account whose token both managers use for Nodes.
 pub(crate) const SERVICE_ACCOUNT: &str = "node-controller";
 
-/// 65,536 blocks: no case comes near its end.
+/// 262,144 blocks: no case comes near its end.
 pub(crate) fn pool() -> Ipv4Net {
     Ipv4Net::new_assert(Ipv4Addr::new(10, 0, 0, 0), 8)
 }
@@ -124,16 +124,17 @@ impl Program {
         let output =
             File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
         let errors = output.try_clone()?;
+        let port = free_port();
         let start = Instant::now();
         let child = Child::spawn(&self.path, |command| {
             command
                 .args(arguments(identity, throttle))
-                .arg(format!("--secure-port={}", free_port()))
+                .arg(format!("--secure-port={port}"))
                 .arg(format!("--kubeconfig={}", kubeconfig.display()))
                 .stdout(output)
                 .stderr(errors);
         })?;
-        Ok((Running { child, log: log.to_path_buf() }, start))
+        Ok((Running { child, port, log: log.to_path_buf() }, start))
     }
 }
 
@@ -159,6 +160,7 @@ fn arguments(identity: Identity, throttle: Throttle) -> Vec<String> {
 /// hand over.
 pub(crate) struct Running {
     child: Child,
+    port: u16,
     log: PathBuf,
 }
 
@@ -171,6 +173,11 @@ impl Running {
     /// Its process number.
     pub(crate) fn pid(&self) -> u32 {
         self.child.pid()
+    }
+
+    /// The loopback port that it serves on.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     /// The last lines of its log.

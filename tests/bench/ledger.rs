@@ -168,8 +168,8 @@ mod tests {
     fn a_node_is_assigned_once_however_many_events_show_its_cidr() {
         let mut ledger = Ledger::default();
         observe(&mut ledger, "ADDED", "a", "").unwrap();
-        observe(&mut ledger, "MODIFIED", "a", "10.0.0.0/24").unwrap();
-        observe(&mut ledger, "MODIFIED", "a", "10.0.0.0/24").unwrap();
+        observe(&mut ledger, "MODIFIED", "a", "10.0.0.0/26").unwrap();
+        observe(&mut ledger, "MODIFIED", "a", "10.0.0.0/26").unwrap();
         assert_eq!(ledger.counts(), Counts { added: 1, assigned: 1 });
         assert_eq!(ledger.duplicates(), 0);
     }
@@ -177,23 +177,23 @@ mod tests {
     #[test]
     fn two_live_nodes_with_one_cidr_are_a_duplicate() {
         let mut ledger = Ledger::default();
-        observe(&mut ledger, "ADDED", "a", "10.0.7.0/24").unwrap();
-        observe(&mut ledger, "ADDED", "b", "10.0.7.0/24").unwrap();
+        observe(&mut ledger, "ADDED", "a", "10.0.7.0/26").unwrap();
+        observe(&mut ledger, "ADDED", "b", "10.0.7.0/26").unwrap();
         assert_eq!(ledger.duplicates(), 1);
     }
 
     #[test]
     fn the_cidr_of_a_deleted_node_may_be_given_again() {
         let mut ledger = Ledger::default();
-        observe(&mut ledger, "ADDED", "a", "10.0.7.0/24").unwrap();
-        observe(&mut ledger, "DELETED", "a", "10.0.7.0/24").unwrap();
-        observe(&mut ledger, "ADDED", "b", "10.0.7.0/24").unwrap();
+        observe(&mut ledger, "ADDED", "a", "10.0.7.0/26").unwrap();
+        observe(&mut ledger, "DELETED", "a", "10.0.7.0/26").unwrap();
+        observe(&mut ledger, "ADDED", "b", "10.0.7.0/26").unwrap();
         assert_eq!(ledger.duplicates(), 0);
     }
 
     #[test]
     fn a_cidr_that_is_no_block_of_the_pool_spoils_the_run() {
-        for cidr in ["10.0.0.0/16", "10.0.0.1/24", "192.168.0.0/24", "fd00::/64", "x"] {
+        for cidr in ["10.0.0.0/16", "10.0.0.1/26", "192.168.0.0/26", "fd00::/64", "x"] {
             assert!(observe(&mut Ledger::default(), "ADDED", "a", cidr).is_err(), "{cidr}");
         }
     }

@@ -12,6 +12,7 @@ mod contender;
 mod ledger;
 mod nodes;
 mod options;
+mod own_share;
 mod raw_loop;
 mod report;
 mod stage;

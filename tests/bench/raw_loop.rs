@@ -93,7 +93,7 @@ mod tests {
         let patches = patches([("u1", "n1"), ("u2", "n2")].into_iter()).unwrap();
         assert_eq!(patches[1].path, "/api/v1/nodes/n2");
         let body: serde_json::Value = serde_json::from_slice(&patches[1].body).unwrap();
-        let spec = serde_json::json!({"podCIDR": "10.0.1.0/24", "podCIDRs": ["10.0.1.0/24"]});
+        let spec = serde_json::json!({"podCIDR": "10.0.0.64/26", "podCIDRs": ["10.0.0.64/26"]});
         assert_eq!(body, serde_json::json!({"metadata": {"uid": "u2"}, "spec": spec}));
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cases::{Case, Load};
 use crate::contender::Contender;
 use crate::ledger::Ledger;
-use crate::usage::Usage;
+use crate::turn::Spent;
 
 /// The version of the raw loop: this program's.
 pub(crate) const VERSION: &str = concat!("bench-node-ipam ", env!("CARGO_PKG_VERSION"));
@@ -35,6 +35,11 @@ pub(crate) struct Line {
     pub(crate) latency_p50_ms: f64,
     /// The wait that 99 % of the Nodes did not exceed.
     pub(crate) latency_p99_ms: f64,
+    /// Of that wait the product's own part, from the event it received to the PATCH it sent, as far
+    /// as its metrics resolve it; none for the others, which do not tell.
+    pub(crate) own_share_p50_ms: Option<f64>,
+    /// What 99 % of the Nodes did not exceed.
+    pub(crate) own_share_p99_ms: Option<f64>,
     /// User and system time of the contender, from its start until it was quiet again; none for
     /// the raw loop, which is part of this program.
     pub(crate) cpu_seconds: Option<f64>,
@@ -68,7 +73,7 @@ pub(crate) fn line(
     run: &Run<'_>,
     ledger: &Ledger,
     start: Instant,
-    usage: Option<Usage>,
+    spent: Option<Spent>,
 ) -> anyhow::Result<Line> {
     let joining = matches!(run.case.load, Load::Join { .. });
     let (mut moments, mut waits) = (Vec::new(), Vec::new());
@@ -80,6 +85,7 @@ pub(crate) fn line(
     moments.sort_unstable();
     waits.sort_unstable();
     let (first, last) = (percentile(&moments, 0), percentile(&moments, 100));
+    let own_share = spent.as_ref().and_then(|spent| spent.own_share);
     Ok(Line {
         case: run.case,
         contender: run.contender,
@@ -90,8 +96,10 @@ pub(crate) fn line(
         seconds_first_to_last: seconds(last.saturating_sub(first)),
         latency_p50_ms: milliseconds(percentile(&waits, 50)),
         latency_p99_ms: milliseconds(percentile(&waits, 99)),
-        cpu_seconds: usage.map(|usage| seconds(usage.cpu)),
-        peak_rss_bytes: usage.map(|usage| usage.peak_rss_bytes),
+        own_share_p50_ms: own_share.map(|share| share.p50_ms),
+        own_share_p99_ms: own_share.map(|share| share.p99_ms),
+        cpu_seconds: spent.as_ref().map(|spent| seconds(spent.usage.cpu)),
+        peak_rss_bytes: spent.as_ref().map(|spent| spent.usage.peak_rss_bytes),
         duplicates: ledger.duplicates(),
         version: run.version.to_owned(),
         commit: run.commit.to_owned(),
@@ -160,7 +168,7 @@ mod tests {
         let start = Instant::now();
         let events = [
             (event("ADDED", 1, ""), Duration::from_millis(1500)),
-            (event("MODIFIED", 1, "10.0.0.0/24"), Duration::from_millis(1750)),
+            (event("MODIFIED", 1, "10.0.0.0/26"), Duration::from_millis(1750)),
         ];
         let waits = |case| made(case, start, &events).unwrap().latency_p99_ms;
         assert!((waits("existing-1") - 750.0).abs() < 1e-6);
@@ -170,8 +178,8 @@ mod tests {
     #[test]
     fn the_node_that_warms_a_join_up_does_not_count() {
         let events = [
-            (event("ADDED", 1, "10.0.0.0/24"), Duration::ZERO),
-            (event("ADDED", 2, "10.0.1.0/24"), Duration::from_secs(2)),
+            (event("ADDED", 1, "10.0.0.0/26"), Duration::ZERO),
+            (event("ADDED", 2, "10.0.1.0/26"), Duration::from_secs(2)),
         ];
         let line = made("join-1x1", Instant::now(), &events).unwrap();
         assert_eq!(line.nodes, 1);

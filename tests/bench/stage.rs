@@ -96,7 +96,7 @@ impl Stage {
         self.runs_so_far += 1;
         let prefix = format!("bench-{:03}", self.runs_so_far);
         let mut names: Vec<String> =
-            (0..case.nodes()).map(|node| format!("{prefix}-{node:05}")).collect();
+            (0..case.nodes()).map(|node| format!("{prefix}-{node:06}")).collect();
         let outcome = self.measure(case, contender, number, &names).await;
         // Also after a failure: these Nodes must not become the next run's existing ones.
         names.push(turn::warm_up_name(&names));
@@ -117,7 +117,7 @@ impl Stage {
         self.settle().await;
         let log = self.logs.join(format!("{case}-{contender}-{number}.log"));
         let player = Player { case, names, api: &self.api, kubeconfig: &self.kubeconfig };
-        let (start, usage) = match self.program(contender)? {
+        let (start, spent) = match self.program(contender)? {
             Some(program) => player.manager(program, self.identity, &log, &mut clock).await?,
             None => player.raw(self.identity, &mut clock).await?,
         };
@@ -128,7 +128,7 @@ impl Stage {
             version: self.program(contender)?.map_or(report::VERSION, |p| p.version.as_str()),
             commit: &self.commit,
         };
-        clock.read(|ledger| report::line(&run, ledger, start, usage))
+        clock.read(|ledger| report::line(&run, ledger, start, spent))
     }
 
     /// The program of a contender; the raw loop has none.

@@ -21,13 +21,14 @@ enum Target {
     OfRaw(f64),
 }
 
-const METRICS: [Metric; 7] = [
+const METRICS: [Metric; 9] = [
     Metric {
         label: "s to first",
         value: |line| Some(line.seconds_to_first),
         targets: |case| match (case.load, case.throttle) {
             (Load::Existing(1000), Throttle::Lifted) => vec![Target::AtMost(0.150)],
             (Load::Existing(5000), Throttle::Lifted) => vec![Target::AtMost(0.300)],
+            (Load::Existing(100_000), Throttle::Lifted) => vec![Target::AtMost(1.0)],
             _ => Vec::new(),
         },
     },
@@ -35,7 +36,7 @@ const METRICS: [Metric; 7] = [
         label: "s to all",
         value: |line| Some(line.seconds_to_all),
         targets: |case| match (case.load, case.throttle) {
-            (Load::Existing(5000), Throttle::Lifted) => vec![Target::OfStock(1.0)],
+            (Load::Existing(5000 | 20_000), Throttle::Lifted) => vec![Target::OfStock(1.0)],
             (Load::Existing(1000), Throttle::Default) => vec![Target::AtMost(3.0)],
             _ => Vec::new(),
         },
@@ -62,15 +63,35 @@ const METRICS: [Metric; 7] = [
         },
     },
     Metric {
+        label: "own part p50 ms",
+        value: |line| line.own_share_p50_ms,
+        targets: |_| Vec::new(),
+    },
+    Metric {
+        label: "own part p99 ms",
+        value: |line| line.own_share_p99_ms,
+        targets: |case| match case.load {
+            Load::Join { rate: 200, .. } => vec![Target::AtMost(1.0)],
+            Load::Join { .. } | Load::Existing(_) => Vec::new(),
+        },
+    },
+    Metric {
         label: "cpu s",
         value: |line| line.cpu_seconds,
-        targets: |case| compared_with_stock(case, 0.4),
+        targets: |case| match case.load {
+            Load::Existing(5000 | 20_000) => compared_with_stock(case, 0.2),
+            _ => compared_with_stock(case, 0.4),
+        },
     },
     Metric {
         label: "peak rss MiB",
         #[allow(clippy::cast_precision_loss, reason = "2^53 bytes are more than any machine has")]
         value: |line| line.peak_rss_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20)),
-        targets: |case| compared_with_stock(case, 0.2),
+        targets: |case| match case.load {
+            Load::Existing(20_000) => vec![Target::AtMost(30.0)],
+            Load::Existing(100_000) => vec![Target::AtMost(80.0)],
+            _ => compared_with_stock(case, 0.2),
+        },
     },
 ];
 
@@ -188,6 +209,8 @@ mod tests {
             seconds_first_to_last: seconds_to_all - 0.1,
             latency_p50_ms: 1.0,
             latency_p99_ms: 2.0,
+            own_share_p50_ms: None,
+            own_share_p99_ms: None,
             cpu_seconds: Some(1.0),
             peak_rss_bytes: Some(1 << 20),
             duplicates: 0,

@@ -10,6 +10,7 @@ use crate::cases::{Case, Load};
 use crate::clock::Clock;
 use crate::contender::{Identity, Program};
 use crate::nodes;
+use crate::own_share::{self, OwnShare};
 use crate::raw_loop;
 use crate::usage::{self, Usage};
 
@@ -17,6 +18,14 @@ use crate::usage::{self, Usage};
 const SIGHT_LIMIT: Duration = Duration::from_secs(60);
 /// How long a manager may stay busy after its last assignment before its cost is read.
 const QUIET_LIMIT: Duration = Duration::from_secs(10);
+
+/// What a manager cost, and what it told of itself.
+pub(crate) struct Spent {
+    /// CPU time and memory.
+    pub(crate) usage: Usage,
+    /// Its part of the Nodes' waits.
+    pub(crate) own_share: Option<OwnShare>,
+}
 
 /// One turn on Nodes of its own.
 pub(crate) struct Player<'a> {
@@ -58,7 +67,7 @@ impl Player<'_> {
         identity: Identity,
         log: &Path,
         clock: &mut Clock,
-    ) -> anyhow::Result<(Instant, Option<Usage>)> {
+    ) -> anyhow::Result<(Instant, Option<Spent>)> {
         let (running, spawned) =
             program.start(self.kubeconfig, identity, self.case.throttle, log)?;
         let outcome = tokio::select! {
@@ -69,7 +78,9 @@ impl Player<'_> {
             Ok(start) => start,
             Err(error) => anyhow::bail!("{error:#}; its log ends with\n{}", running.log_tail()),
         };
-        Ok((start, Some(cost(running.pid()).await?)))
+        let usage = cost(running.pid()).await?;
+        let own_share = own_share::of(running.port()).await?;
+        Ok((start, Some(Spent { usage, own_share })))
     }
 
     /// Sends the same PATCHes as a bare loop; its time begins with the first of them.
@@ -77,7 +88,7 @@ impl Player<'_> {
         &self,
         identity: Identity,
         clock: &mut Clock,
-    ) -> anyhow::Result<(Instant, Option<Usage>)> {
+    ) -> anyhow::Result<(Instant, Option<Spent>)> {
         let api = raw_loop::connect(self.kubeconfig, identity).await?;
         let patches = clock.read(|ledger| {
             raw_loop::patches(ledger.nodes().map(|(uid, seen)| (uid, seen.name.as_str())))

@@ -229,10 +229,11 @@ fn write_files(dir: &Path, ca: &Ca) -> anyhow::Result<()> {
 }
 
 /// The "port" is part of a unix socket's file name here: etcd wants a URL with one.
-const ETCD_ARGS: [&str; 8] = [
+const ETCD_ARGS: [&str; 9] = [
     "--name=etcd",
     "--data-dir=etcd",
-    "--unsafe-no-fsync", // the data need not outlive the process
+    "--unsafe-no-fsync",                // the data need not outlive the process
+    "--quota-backend-bytes=8589934592", // for 100,000 Nodes and their history
     "--listen-client-urls=unix://client:0",
     "--advertise-client-urls=unix://client:0",
     "--listen-peer-urls=unix://peer:0",

@@ -122,18 +122,9 @@ impl Manager {
         self.child.signal(Signal::CONT);
     }
 
-    /// GET from its serving port: status and body. An error while nothing listens there.
+    /// GET from its serving port: [`get`].
     pub async fn get(&self, path: &str) -> anyhow::Result<(u16, String)> {
-        control_plane::install_crypto_provider();
-        let mut config = kube::Config::new(format!("https://127.0.0.1:{}", self.port()).parse()?);
-        config.accept_invalid_certs = true; // it made its certificate itself
-        config.default_retry = false; // a 503 of /readyz is an answer
-        let response = Client::try_from(config)?
-            .send(http::Request::get(path).body(kube::client::Body::empty())?)
-            .await?;
-        let status = response.status().as_u16();
-        let body = response.into_body().collect_bytes().await?;
-        Ok((status, String::from_utf8(body.to_vec())?))
+        get(self.port(), path).await
     }
 
     /// Its metrics now.
@@ -203,6 +194,20 @@ impl Launch {
         let child = child.expect("the product starts");
         Manager { child, log: LogLines::follow(output), port: self.port }
     }
+}
+
+/// GET from a loopback port that serves TLS with a certificate of its own making: status and body.
+/// An error while nothing listens there.
+pub async fn get(port: u16, path: &str) -> anyhow::Result<(u16, String)> {
+    control_plane::install_crypto_provider();
+    let mut config = kube::Config::new(format!("https://127.0.0.1:{port}").parse()?);
+    config.accept_invalid_certs = true;
+    config.default_retry = false; // a 503 of /readyz is an answer
+    let request = http::Request::get(path).body(kube::client::Body::empty())?;
+    let response = Client::try_from(config)?.send(request).await?;
+    let status = response.status().as_u16();
+    let body = response.into_body().collect_bytes().await?;
+    Ok((status, String::from_utf8(body.to_vec())?))
 }
 
 impl Drop for Manager {

@@ -29,6 +29,12 @@ impl Metrics {
             .reduce(std::ops::Add::add)
     }
 
+    /// Labels and value of every sample of this name.
+    pub fn samples(&self, name: &str) -> impl Iterator<Item = (&[(String, String)], f64)> {
+        let named = self.0.iter().filter(move |sample| sample.name == name);
+        named.map(|sample| (sample.labels.as_slice(), sample.value))
+    }
+
     /// The names on the page, sorted, each once.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<_> = self.0.iter().map(|sample| sample.name.as_str()).collect();
