@@ -7,3 +7,11 @@ pub type Controllers = &'static [&'static dyn Controller];
 
 /// All controllers of the product.
 pub const ALL: Controllers = &[&node_ipam::NodeIpam];
+
+/// Names that the documents announce for controllers that are not built yet.
+pub const ANNOUNCED: &[&str] = &[
+    "cluster-health-controller",
+    "clusterhealth",
+    "cluster-api-infrastructure-controller",
+    "capi-infrastructure",
+];

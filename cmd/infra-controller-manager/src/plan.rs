@@ -6,12 +6,12 @@ use client::ClientOptions;
 use election::ElectionConfig;
 use informer::Format;
 use manager::{Activity, Hosted};
-use pflag::controllers::{self, Known, Selection};
+use pflag::controllers::{self, Known, Selection, State};
 use pflag::{Problem, Spec, Values};
 use serving::{CertificateSource, ListenerOptions, TlsChoice};
 
 use crate::build;
-use crate::controllers::Controllers;
+use crate::controllers::{ANNOUNCED, Controllers};
 use crate::flags::{event_rate, release_on_exit, reported_version, work_rate};
 
 /// Longest wait for the answer of a controller's write; the fence shortens it as the lease runs
@@ -62,7 +62,7 @@ pub fn known(hosted: Controllers) -> Result<Known, controllers::RegistryError> {
         aliases: controller.aliases(),
         on_by_default: true,
     });
-    Known::new(controllers.collect(), Vec::new())
+    Ok(Known::new(controllers.collect(), Vec::new())?.announcing(ANNOUNCED))
 }
 
 /// The flags that the controllers own.
@@ -146,6 +146,7 @@ fn configure(
                     Activity::Run(runner) => planned.push(Hosted {
                         name,
                         alias: controller.aliases().first().copied().unwrap_or(name),
+                        by_name: selection.is_some_and(|s| s.state(name) == State::OnByName),
                         runner,
                     }),
                 }

@@ -14,15 +14,6 @@ use thiserror::Error;
 pub use known::{Controller, Group, Known, RegistryError};
 pub use upstream::is_upstream;
 
-/// Documented names whose controllers this version does not contain. Turning one on by name must
-/// not pass in silence; turning one off may.
-const NOT_BUILT: [&str; 4] = [
-    "cluster-health-controller",
-    "clusterhealth",
-    "cluster-api-infrastructure-controller",
-    "capi-infrastructure",
-];
-
 /// How a controller came to its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -112,7 +103,7 @@ impl Known {
                 for member in members {
                     states.entry(member).or_insert(state);
                 }
-            } else if NOT_BUILT.contains(&name) {
+            } else if self.is_announced(name) {
                 if on {
                     bad.not_built.push(name.to_owned());
                 }

@@ -94,6 +94,9 @@ pub struct Hosted {
     pub name: &'static str,
     /// Label of `running_managed_controllers`.
     pub alias: &'static str,
+    /// Whether the user turned it on by its own name, not through `*`: then it serves custom kinds
+    /// whoever their CRD is labelled for (rule:asked-for-by-name-serves-any-crd).
+    pub by_name: bool,
     /// What to run.
     pub runner: Arc<dyn Runner>,
 }

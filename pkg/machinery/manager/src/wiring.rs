@@ -107,7 +107,7 @@ impl Wiring {
             client: clients.for_purpose(account, options.work_rate)?,
             clients,
             fence: options.fence.clone(),
-            informers: self.informers.of_run(),
+            informers: self.informers_of(hosted),
             recorder,
             registry: options.registry.clone(),
             health: options.health.clone(),
@@ -120,6 +120,11 @@ impl Wiring {
             work: self.work(hosted.name),
         };
         Ok((context, broadcaster))
+    }
+
+    fn informers_of(&self, hosted: &Hosted) -> Informers {
+        let own = self.informers.of_run();
+        if hosted.by_name { own.of_any_owner() } else { own }
     }
 
     fn work(&self, controller: &str) -> Work {

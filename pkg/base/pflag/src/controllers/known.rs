@@ -47,6 +47,7 @@ pub enum RegistryError {
 pub struct Known {
     controllers: Vec<Controller>,
     groups: Vec<Group>,
+    announced: &'static [&'static str],
 }
 
 impl Known {
@@ -72,7 +73,19 @@ impl Known {
                 }
             }
         }
-        Ok(Self { controllers, groups })
+        Ok(Self { controllers, groups, announced: &[] })
+    }
+
+    /// Adds names that the documents announce and this version does not contain. Turning one on by
+    /// name must not pass in silence; turning one off may.
+    #[must_use]
+    pub fn announcing(mut self, names: &'static [&'static str]) -> Self {
+        self.announced = names;
+        self
+    }
+
+    pub(super) fn is_announced(&self, name: &str) -> bool {
+        self.announced.contains(&name)
     }
 
     /// The controllers in order of registration.

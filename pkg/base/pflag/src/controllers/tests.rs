@@ -12,7 +12,9 @@ const HEALTH: Group = Group {
 };
 
 fn known() -> Known {
-    Known::new(vec![IPAM, A, B, SHY], vec![HEALTH]).unwrap()
+    Known::new(vec![IPAM, A, B, SHY], vec![HEALTH])
+        .unwrap()
+        .announcing(&["moon-controller", "moon"])
 }
 
 fn list(text: &str) -> Vec<String> {
@@ -107,8 +109,8 @@ fn all_unknown_names_are_reported_together() {
 
 #[test]
 fn a_controller_that_is_not_built_may_be_turned_off_and_not_on() {
-    assert_eq!(error("*,capi-infrastructure"), "\"capi-infrastructure\" is not built yet");
-    assert!(!enabled("*,-cluster-health-controller").is_empty());
+    assert_eq!(error("*,moon"), "\"moon\" is not built yet");
+    assert!(!enabled("*,-moon-controller").is_empty());
 }
 
 #[test]

@@ -122,8 +122,10 @@ fn running(registry: &Registry) -> Vec<(String, i64)> {
 async fn controllers_start_one_interval_apart_and_all_are_stopped() {
     let registry = Registry::new();
     let options = options(&registry).await;
-    let planned = [("first-controller", "first"), ("second-controller", "second")]
-        .map(|(name, alias)| Hosted { name, alias, runner: Fake::runner(|_, c| until_stopped(c)) });
+    let planned =
+        [("first-controller", "first"), ("second-controller", "second")].map(|(name, alias)| {
+            Hosted { name, alias, by_name: false, runner: Fake::runner(|_, c| until_stopped(c)) }
+        });
     let host = Host::start(&options, planned.into()).unwrap();
     sleep(secs(9)).await;
     assert_eq!(running(&registry), [("first".into(), 1), ("second".into(), 0)]);
@@ -142,6 +144,7 @@ async fn a_controller_that_was_not_yet_started_is_stopped_without_being_run() {
     let planned = [("first", first), ("second", never)].map(|(name, runner)| Hosted {
         name,
         alias: name,
+        by_name: false,
         runner,
     });
     let host = Host::start(&options, planned.into()).unwrap();
@@ -156,6 +159,7 @@ async fn a_controller_that_does_not_stop_is_named_after_the_limit() {
     let stuck = Hosted {
         name: "stuck-controller",
         alias: "stuck",
+        by_name: false,
         runner: Fake::runner(|_, _| Box::pin(pending())),
     };
     let host = Host::start(&options, vec![stuck]).unwrap();
@@ -173,8 +177,10 @@ async fn a_controller_adds_pages_to_the_secure_port() {
         }));
         until_stopped(context)
     });
-    let host =
-        Host::start(&options, vec![Hosted { name: "first-controller", alias: "first", runner }]);
+    let host = Host::start(
+        &options,
+        vec![Hosted { name: "first-controller", alias: "first", by_name: false, runner }],
+    );
     sleep(secs(1)).await;
     let peer = Peer::new("10.1.2.3".parse().unwrap(), PeerCertificate::Absent);
     let request = http::Request::get("/debug/controllers/first").body(String::new()).unwrap();
@@ -190,6 +196,7 @@ async fn events_of_all_controllers_are_flushed_side_by_side_when_their_server_is
     let hosted = ["first", "second", "third"].map(|name| Hosted {
         name,
         alias: name,
+        by_name: false,
         runner: Fake::runner(|_, context| {
             let node = events::ObjectRef::node("n", "u");
             context.recorder.event(node, events::EventType::Normal, "Told", "once".to_owned());
@@ -202,4 +209,25 @@ async fn events_of_all_controllers_are_flushed_side_by_side_when_their_server_is
     let began = Instant::now();
     assert_eq!(host.stop().await, Ended::Clean);
     assert_eq!(began.elapsed(), EVENT_FLUSH, "the time of one, not of three");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_asked_for_by_name_takes_any_crd_and_one_of_the_star_only_ours() {
+    let registry = Registry::new();
+    let options = HostOptions { start_interval: Duration::ZERO, ..options(&registry).await };
+    let (seen, mut labels) = tokio::sync::mpsc::unbounded_channel();
+    let hosted = [("named", true), ("starred", false)].map(|(name, by_name)| {
+        let seen = seen.clone();
+        let runner = Fake::runner(move |_, context| {
+            let kind = model::Kind::named("example.io", "Widget");
+            seen.send((name, context.informers.source(kind).managed_by)).unwrap();
+            until_stopped(context)
+        });
+        Hosted { name, alias: name, by_name, runner }
+    });
+    let host = Host::start(&options, hosted.into()).unwrap();
+    let mut found = [labels.recv().await.unwrap(), labels.recv().await.unwrap()];
+    found.sort();
+    assert_eq!(found, [("named", None), ("starred", Some("test".into()))]);
+    assert_eq!(host.stop().await, Ended::Clean);
 }
