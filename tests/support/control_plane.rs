@@ -17,6 +17,7 @@ use kube::{Api, Client};
 use tokio::time::{Instant, sleep};
 
 use crate::child::Child;
+pub use crate::pki::Identity;
 use crate::pki::{self, Ca};
 use crate::temp_dir::TempDir;
 use crate::{PATIENCE, kubeconfig, ports, programs};
@@ -103,6 +104,16 @@ impl ControlPlane {
     /// Process numbers of etcd and kube-apiserver.
     pub fn pids(&self) -> [u32; 2] {
         [self.etcd.pid(), self.api_server.pid()]
+    }
+
+    /// A client certificate for this user that ends so long from now. At most two groups.
+    pub fn client_certificate(
+        &self,
+        user: &str,
+        groups: &[&str],
+        life: Duration,
+    ) -> anyhow::Result<Identity> {
+        self.ca.client_for(user, groups, life)
     }
 
     /// The path of a kubeconfig for this user, by client certificate. At most two groups.

@@ -4,6 +4,8 @@
 //! The front proxy has a CA of its own: with a shared one every client certificate could pass
 //! itself off as a proxy and name any user.
 
+use std::time::{Duration, SystemTime};
+
 use anyhow::bail;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -19,9 +21,11 @@ pub(crate) struct Ca {
 }
 
 /// A certificate with its private key.
-pub(crate) struct Identity {
-    pub(crate) certificate_pem: String,
-    pub(crate) key_pem: String,
+pub struct Identity {
+    /// The certificate, in PEM.
+    pub certificate_pem: String,
+    /// Its key, in PEM.
+    pub key_pem: String,
     pub(crate) certificate: CertificateDer<'static>,
     pub(crate) key: PrivateKeyDer<'static>,
 }
@@ -59,19 +63,19 @@ impl Ca {
 
     /// For a client: kube-apiserver takes the CN for the user and each O for a group.
     pub(crate) fn client(&self, user: &str, groups: &[&str]) -> anyhow::Result<Identity> {
-        let mut params = CertificateParams::default();
-        let name = &mut params.distinguished_name;
-        *name = DistinguishedName::new();
-        name.push(DnType::CommonName, user);
-        // rcgen keeps one value per type of name; O under its number is a second type to it.
-        let kinds = [DnType::OrganizationName, DnType::CustomDnType(vec![2, 5, 4, 10])];
-        if groups.len() > kinds.len() {
-            bail!("cannot make a certificate for {user:?}: at most {} groups", kinds.len());
-        }
-        for (kind, group) in kinds.into_iter().zip(groups) {
-            name.push(kind, *group);
-        }
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(client_params(user, groups)?)
+    }
+
+    /// As [`Self::client`], valid from a minute ago until `life` from now.
+    pub(crate) fn client_for(
+        &self,
+        user: &str,
+        groups: &[&str],
+        life: Duration,
+    ) -> anyhow::Result<Identity> {
+        let mut params = client_params(user, groups)?;
+        params.not_before = (SystemTime::now() - Duration::from_secs(60)).into();
+        params.not_after = (SystemTime::now() + life).into();
         self.sign(params)
     }
 
@@ -87,6 +91,23 @@ impl Ca {
             key: PrivateKeyDer::Pkcs8(key.serialize_der().into()),
         })
     }
+}
+
+fn client_params(user: &str, groups: &[&str]) -> anyhow::Result<CertificateParams> {
+    let mut params = CertificateParams::default();
+    let name = &mut params.distinguished_name;
+    *name = DistinguishedName::new();
+    name.push(DnType::CommonName, user);
+    // rcgen keeps one value per type of name; O under its number is a second type to it.
+    let kinds = [DnType::OrganizationName, DnType::CustomDnType(vec![2, 5, 4, 10])];
+    if groups.len() > kinds.len() {
+        bail!("cannot make a certificate for {user:?}: at most {} groups", kinds.len());
+    }
+    for (kind, group) in kinds.into_iter().zip(groups) {
+        name.push(kind, *group);
+    }
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    Ok(params)
 }
 
 /// The key pair for ServiceAccount tokens, as PEM: (private, public). kube-apiserver reads the

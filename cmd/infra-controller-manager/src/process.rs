@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use client::{Clients, Profile, RequestMetrics};
-use election::Elector;
+use election::{ElectionConfig, Elector};
 use fence::Fence;
 use manager::{Ended, Host, HostOptions};
 use prometheus::Registry;
@@ -38,7 +38,7 @@ pub async fn run(plan: Plan) -> Result<()> {
     let serving = Serving::start(plan.serving.as_ref(), &pages, &registry).await?;
     let clients = Clients::load(&plan.client, &RequestMetrics::new(&registry)?).await?;
     info!(server = clients.server(), "Using API server");
-    let _probing = probe(&clients, &health)?;
+    let _probing = probe(&clients, plan.election.as_ref(), &health)?;
     let fence = if plan.election.is_some() { Fence::closed() } else { Fence::always_open() };
     let identity = plan.election.as_ref().map_or_else(build::identity, |e| e.identity.clone());
     let events = Events::start(&clients, &registry, plan.event_rate, &identity)?;
@@ -91,11 +91,19 @@ pub async fn run(plan: Plan) -> Result<()> {
     outcome
 }
 
-/// Asks the API server now and then whether it lives, until the guard is dropped.
-fn probe(clients: &Clients, health: &Health) -> Result<DropGuard> {
+/// Asks the API server now and then for what this process needs, until the guard is dropped.
+fn probe(
+    clients: &Clients,
+    election: Option<&ElectionConfig>,
+    health: &Health,
+) -> Result<DropGuard> {
     let client = clients.build(Profile::root("readiness"))?;
     let stop = CancellationToken::new();
-    manager::watch_api_server(client, health, stop.clone());
+    let needed = election.map_or("/livez".to_owned(), |election| {
+        let ElectionConfig { namespace, name, .. } = election;
+        format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")
+    });
+    manager::watch_api_server(client, needed, health, stop.clone());
     Ok(stop.drop_guard())
 }
 

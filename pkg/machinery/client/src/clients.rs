@@ -3,6 +3,7 @@
 //! agent.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -76,7 +77,23 @@ impl Clients {
         Self::from_object(kubeconfig, &self.0.options, &self.0.metrics).await
     }
 
-    pub(crate) async fn from_source(
+    /// Clients of the server at `host` and `port` with the files `token` and `ca.crt` of `folder`,
+    /// both followed: what [`load`](Self::load) does in a pod, where the kubelet puts them.
+    ///
+    /// # Errors
+    /// [`ConfigError::Pod`] names the file to mend.
+    pub async fn of_pod(
+        folder: &Path,
+        host: &str,
+        port: &str,
+        options: &ClientOptions,
+        metrics: &RequestMetrics,
+    ) -> Result<Self, ConfigError> {
+        let (folder, host, port) = (folder.to_owned(), host.to_owned(), port.to_owned());
+        Self::from_source(Source::Pod { folder, host, port }, options, metrics).await
+    }
+
+    async fn from_source(
         source: Source,
         options: &ClientOptions,
         metrics: &RequestMetrics,

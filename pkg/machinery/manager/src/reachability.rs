@@ -1,39 +1,62 @@
-//! The readiness check `apiserver-reachable`: asks the server now and then whether it lives.
+//! The readiness check `apiserver-reachable`: asks the server now and then for something that this
+//! process needs (`rule:refused-process-is-not-ready`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
+use backoff::LogGate;
+use client::Answer;
+use http::{Request, StatusCode};
 use kube::client::Body;
 use parking_lot::Mutex;
 use serving::{Endpoints, Health};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+use transport::Status;
 
 const EVERY: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Unready after two missed answers in a row.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How often a refusal is told while it lasts.
+const REMINDER: Duration = Duration::from_secs(60);
 
-/// Adds the check to `health` and asks until `stop`. Called once at start, since a standby or a
-/// process that waits for its first contact is not ready either (`host.md` 3.1, 9.3).
-pub fn watch_api_server(client: kube::Client, health: &Health, stop: CancellationToken) {
+/// Adds the check to `health` and asks for `path` until `stop`. Called once at start, since a
+/// standby or a process that waits for its first contact may be not ready, too. `path` is of an
+/// object that the process must be able to read, such as its Lease; it need not exist.
+pub fn watch_api_server(
+    client: kube::Client,
+    path: impl Into<String>,
+    health: &Health,
+    stop: CancellationToken,
+) {
     let reachability = Reachability::default();
-    tokio::spawn(reachability.clone().run(client, stop));
+    tokio::spawn(reachability.clone().run(client, path.into(), stop));
     health.add("apiserver-reachable", Endpoints::READY, move || reachability.check());
 }
 
-/// When the server last answered.
+/// What the server said last.
 #[derive(Clone, Default)]
 struct Reachability {
-    answered: Arc<Mutex<Option<Instant>>>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    answered: Option<Instant>,
+    /// The last answer, if it was a refusal.
+    refusal: Option<String>,
 }
 
 impl Reachability {
-    async fn run(self, client: kube::Client, stop: CancellationToken) {
+    async fn run(self, client: kube::Client, path: String, stop: CancellationToken) {
+        let reminder = LogGate::new(REMINDER);
         loop {
-            if ask(&client).await {
-                *self.answered.lock() = Some(Instant::now());
+            if let Some(answer) = ask(&client, &path).await {
+                let refusal = refusal(&answer, &path);
+                report(refusal.as_deref(), &reminder);
+                *self.state.lock() = State { answered: Some(Instant::now()), refusal };
             }
             tokio::select! {
                 () = tokio::time::sleep(EVERY) => {}
@@ -43,18 +66,45 @@ impl Reachability {
     }
 
     fn check(&self) -> Result<(), String> {
-        match *self.answered.lock() {
-            Some(at) if at.elapsed() < PATIENCE => Ok(()),
-            Some(at) => Err(format!("no answer for {} s", at.elapsed().as_secs())),
-            None => Err("no answer yet".into()),
+        let state = self.state.lock();
+        match (state.answered, &state.refusal) {
+            (Some(at), _) if at.elapsed() >= PATIENCE => {
+                Err(format!("no answer for {} s", at.elapsed().as_secs()))
+            }
+            (Some(_), Some(refusal)) => Err(refusal.clone()),
+            (Some(_), None) => Ok(()),
+            (None, _) => Err("no answer yet".into()),
         }
     }
 }
 
-/// Any answer will do: a server that refuses is reachable.
-async fn ask(client: &kube::Client) -> bool {
-    let Ok(request) = Request::get("/livez").body(Body::empty()) else { return false };
-    client::answer(client, request, TIMEOUT).await.is_ok()
+async fn ask(client: &kube::Client, path: &str) -> Option<Answer> {
+    let request = Request::get(path).body(Body::empty()).ok()?;
+    client::answer(client, request, TIMEOUT).await.ok()
+}
+
+/// In words, when the server does not let us have what we need. Any other answer comes from a
+/// server that knows us and is there.
+fn refusal(answer: &Answer, path: &str) -> Option<String> {
+    let advice = match answer.status {
+        StatusCode::UNAUTHORIZED => "renew the credentials of --kubeconfig",
+        StatusCode::FORBIDDEN => "allow the identity of --kubeconfig to read it (RBAC)",
+        _ => return None,
+    };
+    let message = Status::read(&answer.body).map(|status| status.message).unwrap_or_default();
+    Some(format!("the API server answers {} to GET {path}: {message}; {advice}", answer.status))
+}
+
+fn report(refusal: Option<&str>, reminder: &LogGate) {
+    match refusal {
+        Some(refusal) if reminder.pass(Instant::now()).is_some() => {
+            warn!(reason = refusal, "The API server refuses what this process needs");
+        }
+        None if reminder.reset() => {
+            info!("The API server no longer refuses what this process needs");
+        }
+        Some(_) | None => {}
+    }
 }
 
 #[cfg(test)]

@@ -3,13 +3,15 @@
 //! readiness of all callers in one line, so that waiting there would let one caller block the
 //! others.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use http::{HeaderMap, Request, Response, StatusCode};
 use kube::client::Body;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tower::{Service, ServiceExt as _};
 use transport::retry_after;
 
@@ -17,7 +19,7 @@ use crate::call::error::CallError;
 use crate::call::metrics::ClientMetrics;
 use crate::call::request::{WaitingSince, is_watch};
 use crate::throttle::Throttle;
-use crate::throttle::log::WAIT_LOG;
+use crate::throttle::log::{LONG, WAIT_LOG, WaitLog, Waiting};
 
 /// The server names the flow schema that judged a request in this header.
 const FLOW_SCHEMA: &str = "x-kubernetes-pf-flowschema-uid";
@@ -59,15 +61,28 @@ where
             let method = request.method().clone();
             if let Some(throttle) = &throttle {
                 let since = request.extensions().get().map_or(started, |WaitingSince(at)| *at);
-                let wait = throttle.acquire(since).await;
-                metrics.limiter(&method, wait.time);
-                WAIT_LOG.report(throttle, &wait, &method, request.uri());
+                let waiting = Waiting { throttle, method: &method, url: request.uri() };
+                metrics.limiter(&method, wait_for_token(waiting, since, &WAIT_LOG).await);
             }
             let outcome = send(inner, request, throttle.as_ref(), &metrics).await;
             metrics.request(&method, started.elapsed());
             outcome
         })
     }
+}
+
+/// Waits for a token, and tells of a long wait while it lasts and when it is over.
+async fn wait_for_token(waiting: Waiting<'_>, since: Instant, log: &WaitLog) -> Duration {
+    let mut acquiring = pin!(waiting.throttle.acquire(since));
+    let wait = match timeout(LONG, &mut acquiring).await {
+        Ok(wait) => wait,
+        Err(_) => {
+            log.goes_on(waiting);
+            acquiring.await
+        }
+    };
+    log.ended(waiting, &wait);
+    wait.time
 }
 
 async fn send<S, B>(

@@ -133,6 +133,12 @@ impl Throttle {
         }
     }
 
+    /// How long it is still stopped, and by whose 429.
+    pub(crate) fn paused(&self) -> Option<(Duration, Arc<str>)> {
+        let pause = self.0.pause_now()?;
+        Some((pause.until.saturating_duration_since(Instant::now()), pause.flow_schema))
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.0.name
     }

@@ -1,10 +1,10 @@
-//! The log line about waiting, in the words people search for, and seldom enough to be read
+//! The log lines about waiting, in the words people search for, and seldom enough to be read
 //! (`rule:waits-are-told`). Written by the gate layer.
 
 use std::time::Duration;
 
+use backoff::LogGate;
 use http::{Method, Uri};
-use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::info;
 
@@ -13,35 +13,66 @@ use crate::throttle::bucket::{Throttle, Wait};
 /// Shorter waits are no news at any verbosity.
 const NOTABLE: Duration = Duration::from_millis(50);
 /// Longer ones are shown to an operator who did not ask.
-const LONG: Duration = Duration::from_secs(1);
+pub(crate) const LONG: Duration = Duration::from_secs(1);
 
-/// The line's rate is the process's, not a client's.
+/// The lines' rate is the process's, not a client's.
 pub(crate) static WAIT_LOG: WaitLog = WaitLog::new();
 
-/// Writes the line and keeps its rate.
+/// Writes the lines and keeps their rate.
 pub(crate) struct WaitLog {
-    always: Pace,
-    verbose: Pace,
+    begun: LogGate,
+    always: LogGate,
+    verbose: LogGate,
+}
+
+/// The request that waits.
+#[derive(Clone, Copy)]
+pub(crate) struct Waiting<'a> {
+    pub(crate) throttle: &'a Throttle,
+    pub(crate) method: &'a Method,
+    pub(crate) url: &'a Uri,
 }
 
 impl WaitLog {
     pub(crate) const fn new() -> Self {
         Self {
-            always: Pace::new(Duration::from_secs(10)),
-            verbose: Pace::new(Duration::from_secs(1)),
+            begun: LogGate::new(Duration::from_secs(10)),
+            always: LogGate::new(Duration::from_secs(10)),
+            verbose: LogGate::new(Duration::from_secs(1)),
         }
     }
 
-    /// Writes a line about `wait` if it is long enough and the last line long enough ago.
-    pub(crate) fn report(&self, throttle: &Throttle, wait: &Wait, method: &Method, url: &Uri) {
+    /// Tells of a wait that has become long and goes on. `LONG` after its beginning, since a
+    /// controller that stands still must be explained while it does.
+    pub(crate) fn goes_on(&self, waiting: Waiting<'_>) {
+        if self.begun.pass(Instant::now()).is_none() {
+            return;
+        }
+        let pause = waiting.throttle.paused();
+        let schema = pause.as_ref().map(|(_, flow_schema)| &**flow_schema);
+        info!(
+            left = ?pause.as_ref().map(|(left, _)| *left),
+            reason = %reason(schema),
+            verb = %waiting.method,
+            URL = %waiting.url,
+            client = waiting.throttle.name(),
+            bucket = waiting.throttle.name(),
+            qps = waiting.throttle.qps(),
+            "Waiting before sending request"
+        );
+    }
+
+    /// Tells of `wait` now that it is over, if it was long enough and the last line long enough
+    /// ago.
+    pub(crate) fn ended(&self, waiting: Waiting<'_>, wait: &Wait) {
         if wait.time <= NOTABLE {
             return;
         }
-        let line = Line { throttle, wait, method, url };
+        let line = Line { waiting, wait };
         let now = Instant::now();
-        if wait.time > LONG && self.always.allows(now) {
+        if wait.time > LONG && self.always.pass(now).is_some() {
             line.write_always();
-        } else if wait.time > LONG && self.verbose.allows(now) {
+        } else if wait.time > LONG && self.verbose.pass(now).is_some() {
             line.write_at_2();
         } else {
             line.write_at_3();
@@ -49,32 +80,9 @@ impl WaitLog {
     }
 }
 
-/// One line in `every`.
-struct Pace {
-    every: Duration,
-    last: Mutex<Option<Instant>>,
-}
-
-impl Pace {
-    const fn new(every: Duration) -> Self {
-        Self { every, last: Mutex::new(None) }
-    }
-
-    fn allows(&self, now: Instant) -> bool {
-        let mut last = self.last.lock();
-        if last.is_some_and(|last| now.saturating_duration_since(last) < self.every) {
-            return false;
-        }
-        *last = Some(now);
-        true
-    }
-}
-
 struct Line<'a> {
-    throttle: &'a Throttle,
+    waiting: Waiting<'a>,
     wait: &'a Wait,
-    method: &'a Method,
-    url: &'a Uri,
 }
 
 /// tracing fixes a line's verbosity where it is written, so the three differ in `v` alone.
@@ -83,12 +91,12 @@ macro_rules! write_line {
         info!(
             $(v = $v,)?
             delay = ?$line.wait.time,
-            reason = %$line.reason(),
-            verb = %$line.method,
-            URL = %$line.url,
-            client = $line.throttle.name(),
-            bucket = $line.throttle.name(),
-            qps = $line.throttle.qps(),
+            reason = %reason($line.wait.stopped_by.as_deref()),
+            verb = %$line.waiting.method,
+            URL = %$line.waiting.url,
+            client = $line.waiting.throttle.name(),
+            bucket = $line.waiting.throttle.name(),
+            qps = $line.waiting.throttle.qps(),
             queue = $line.wait.queue,
             "Waited before sending request"
         )
@@ -107,13 +115,13 @@ impl Line<'_> {
     fn write_at_3(&self) {
         write_line!(self, v = 3);
     }
+}
 
-    fn reason(&self) -> String {
-        match &self.wait.stopped_by {
-            None => "client-side throttling, not priority and fairness".to_owned(),
-            Some(uid) => {
-                format!("server-side throttling (429 with Retry-After), FlowSchema UID: {uid:?}")
-            }
+fn reason(stopped_by: Option<&str>) -> String {
+    match stopped_by {
+        None => "client-side throttling, not priority and fairness".to_owned(),
+        Some(uid) => {
+            format!("server-side throttling (429 with Retry-After), FlowSchema UID: {uid:?}")
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::*;
-use crate::testing::{Reply, client};
+use crate::testing::{Log, Reply, client};
 
 const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
@@ -17,11 +17,11 @@ fn asked(code: u16) -> (Arc<AtomicBool>, Reachability) {
     let up = Arc::new(AtomicBool::new(false));
     let switch = up.clone();
     let server = client(move |request| {
-        assert_eq!(request.uri().path(), "/livez");
+        assert_eq!(request.uri().path(), "/lease");
         if switch.load(Ordering::Relaxed) { Reply::Json(code, json!({})) } else { Reply::Refused }
     });
     let reachability = Reachability::default();
-    tokio::spawn(reachability.clone().run(server, CancellationToken::new()));
+    tokio::spawn(reachability.clone().run(server, "/lease".into(), CancellationToken::new()));
     (up, reachability)
 }
 
@@ -52,11 +52,42 @@ async fn one_missed_answer_is_forgiven_and_two_are_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_refuses_is_reachable() {
-    for code in [401, 403, 404, 429, 500] {
+async fn any_answer_of_a_server_that_knows_us_will_do() {
+    for code in [200, 404, 429, 500] {
         let (up, reachability) = asked(code);
         up.store(true, Ordering::Relaxed);
         sleep(EVERY + secs(1)).await;
         assert_eq!(reachability.check(), Ok(()), "{code}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_the_server_refuses_is_not_ready_and_says_what_to_do() {
+    for (code, advice) in [(401, "renew the credentials"), (403, "RBAC")] {
+        let (up, reachability) = asked(code);
+        up.store(true, Ordering::Relaxed);
+        sleep(EVERY + secs(1)).await;
+        let error = reachability.check().unwrap_err();
+        assert!(error.contains(&code.to_string()) && error.contains(advice), "{error}");
+        assert!(error.contains("GET /lease"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_told_every_minute_while_it_lasts_and_its_end_once() {
+    let log = Log::default();
+    let _capture = log.capture();
+    let refuses = Arc::new(AtomicBool::new(true));
+    let switch = refuses.clone();
+    let server = client(move |_| {
+        Reply::Json(if switch.load(Ordering::Relaxed) { 401 } else { 200 }, json!({}))
+    });
+    let reachability = Reachability::default();
+    tokio::spawn(reachability.clone().run(server, "/lease".into(), CancellationToken::new()));
+    sleep(secs(175)).await;
+    assert_eq!(log.lines("API server refuses what this process needs").len(), 3);
+    refuses.store(false, Ordering::Relaxed);
+    sleep(secs(60)).await;
+    assert_eq!(reachability.check(), Ok(()));
+    assert_eq!(log.lines("no longer refuses").len(), 1);
 }

@@ -1,48 +1,10 @@
 //! The line's words and its rate, on a paused clock.
 
-use std::io;
-use std::sync::Arc;
-
 use prometheus::Registry;
-use tracing_subscriber::fmt::MakeWriter;
 
 use super::*;
+use crate::testing::capture_log;
 use crate::throttle::metrics::ThrottleMetrics;
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.0.lock().extend_from_slice(text);
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Lines {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
-impl Lines {
-    fn take(&self) -> Vec<String> {
-        let text = std::mem::take(&mut *self.0.lock());
-        String::from_utf8(text).unwrap().lines().map(str::to_owned).collect()
-    }
-}
-
-fn capture() -> (Lines, tracing::subscriber::DefaultGuard) {
-    let lines = Lines::default();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(lines.clone()).finish();
-    (lines, tracing::subscriber::set_default(subscriber))
-}
 
 fn throttle() -> Throttle {
     let m = ThrottleMetrics::new(&Registry::new()).unwrap();
@@ -53,14 +15,18 @@ fn wait(millis: u64) -> Wait {
     Wait { time: Duration::from_millis(millis), queue: 3, stopped_by: None }
 }
 
+fn waiting<'a>(throttle: &'a Throttle, method: &'a Method, url: &'a Uri) -> Waiting<'a> {
+    Waiting { throttle, method, url }
+}
+
 fn url() -> Uri {
     Uri::from_static("https://api:6443/api/v1/nodes/a")
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_long_wait_is_told_in_the_words_people_search_for() {
-    let (lines, _guard) = capture();
-    WaitLog::new().report(&throttle(), &wait(1_500), &Method::PATCH, &url());
+    let (lines, _guard) = capture_log();
+    WaitLog::new().ended(waiting(&throttle(), &Method::PATCH, &url()), &wait(1_500));
     let line = lines.take().pop().unwrap();
     for part in [
         "Waited before sending request",
@@ -80,9 +46,9 @@ async fn a_long_wait_is_told_in_the_words_people_search_for() {
 
 #[tokio::test(start_paused = true)]
 async fn the_servers_throttling_is_named_as_such() {
-    let (lines, _guard) = capture();
+    let (lines, _guard) = capture_log();
     let wait = Wait { stopped_by: Some("uid-1".into()), ..wait(2_000) };
-    WaitLog::new().report(&throttle(), &wait, &Method::GET, &url());
+    WaitLog::new().ended(waiting(&throttle(), &Method::GET, &url()), &wait);
     let line = lines.take().pop().unwrap();
     assert!(line.contains("server-side throttling"), "{line:?}");
     assert!(line.contains("FlowSchema UID: \"uid-1\""), "{line:?}");
@@ -90,11 +56,11 @@ async fn the_servers_throttling_is_named_as_such() {
 
 #[tokio::test(start_paused = true)]
 async fn long_waits_make_one_line_in_10_s_and_more_only_at_higher_verbosity() {
-    let (lines, _guard) = capture();
+    let (lines, _guard) = capture_log();
     let (log, throttle) = (WaitLog::new(), throttle());
     // Twenty long waits a second for 21 s.
     for _ in 0..420 {
-        log.report(&throttle, &wait(3_000), &Method::PATCH, &url());
+        log.ended(waiting(&throttle, &Method::PATCH, &url()), &wait(3_000));
         tokio::time::advance(Duration::from_millis(50)).await;
     }
     let lines = lines.take();
@@ -106,13 +72,29 @@ async fn long_waits_make_one_line_in_10_s_and_more_only_at_higher_verbosity() {
 
 #[tokio::test(start_paused = true)]
 async fn short_waits_are_told_at_verbosity_3_and_tiny_ones_never() {
-    let (lines, _guard) = capture();
+    let (lines, _guard) = capture_log();
     let (log, throttle) = (WaitLog::new(), throttle());
-    log.report(&throttle, &wait(50), &Method::GET, &url());
+    log.ended(waiting(&throttle, &Method::GET, &url()), &wait(50));
     assert_eq!(lines.take(), Vec::<String>::new());
-    log.report(&throttle, &wait(51), &Method::GET, &url());
-    log.report(&throttle, &wait(1_000), &Method::GET, &url());
+    log.ended(waiting(&throttle, &Method::GET, &url()), &wait(51));
+    log.ended(waiting(&throttle, &Method::GET, &url()), &wait(1_000));
     let lines = lines.take();
     assert_eq!(lines.len(), 2);
     assert!(lines.iter().all(|l| l.contains(" v=3 ")), "{lines:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_is_going_to_be_long_is_told_while_it_lasts() {
+    let (lines, _guard) = capture_log();
+    let (log, throttle) = (WaitLog::new(), throttle());
+    throttle.pause(Duration::from_secs(60), "uid-1");
+    tokio::time::advance(LONG).await;
+    for _ in 0..3 {
+        log.goes_on(waiting(&throttle, &Method::PATCH, &url()));
+    }
+    let lines = lines.take();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    for part in ["Waiting before sending request", "left=Some(59s)", "FlowSchema UID: \"uid-1\""] {
+        assert!(lines[0].contains(part), "no {part:?} in {lines:?}");
+    }
 }
