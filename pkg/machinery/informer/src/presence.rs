@@ -205,3 +205,6 @@ impl Crds {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
