@@ -1,6 +1,5 @@
 //! What a running controller is given.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use events::Recorder;
@@ -8,11 +7,10 @@ use fence::Fence;
 use prometheus::Registry;
 use serving::{Health, Pages};
 use tokio_util::sync::CancellationToken;
-use workqueue::{Backoff, ControllerMetrics, Key, PanicLimit, QueueMetrics, Reconcile, WorkQueue};
+use workqueue::{Backoff, ControllerMetrics, Key, PanicLimit, QueueMetrics, WorkQueue};
 
 use crate::Informers;
 use crate::clients::ClientSource;
-use crate::run::Run;
 use crate::stalls::Stalls;
 use crate::tasks::Tasks;
 
@@ -70,12 +68,6 @@ impl Context {
     /// A queue whose metrics have the label `name`.
     pub fn queue<K: Key>(&self, name: &str, backoff: Backoff) -> WorkQueue<K> {
         WorkQueue::new(name, backoff, &self.work.queues)
-    }
-
-    /// Handles the keys of `queue` with `reconcile`: see [`Run`], which begins with
-    /// [`Run::until_stopped`].
-    pub fn run<R: Reconcile>(&self, queue: &WorkQueue<R::Key>, reconcile: Arc<R>) -> Run<R> {
-        Run::new(self.clone(), queue.clone(), reconcile)
     }
 
     /// Runs a task beside the workers, which must end soon after [`Context::stop`]. The manager

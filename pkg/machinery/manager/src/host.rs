@@ -1,105 +1,18 @@
 //! Starts all planned controllers once this process leads, and stops them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Clients, Profile, ThrottleMetrics};
-use events::{Broadcaster, EventMetrics};
-use fence::Fence;
+use events::Broadcaster;
 use futures::StreamExt;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
-use informer::Format;
-use prometheus::Registry;
-use serving::{Health, Pages};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use crate::options::{HostOptions, Hosted};
 use crate::wiring::Wiring;
-use crate::{ClientError, Runner, StartError, Stopped};
-
-/// What all controllers are started with.
-pub struct HostOptions {
-    /// Makes the clients.
-    pub clients: Clients,
-    /// All metrics.
-    pub registry: Registry,
-    /// All checks.
-    pub health: Health,
-    /// What the secure port serves.
-    pub pages: Pages,
-    /// No write passes it once leadership is lost.
-    pub fence: Fence,
-    /// Name of this process in `running_managed_controllers`.
-    pub product: &'static str,
-    /// Identity of this process, for events.
-    pub identity: String,
-    /// What objects with protobuf are asked for in.
-    pub format: Format,
-    /// Whether each controller acts as a service account of its own.
-    pub service_accounts: bool,
-    /// `--kube-api-qps` and `--kube-api-burst`, for each controller.
-    pub work_rate: (f64, u32),
-    /// For the throttles of the controllers' clients.
-    pub throttle_metrics: ThrottleMetrics,
-    /// Sends all events, behind a throttle of its own.
-    pub event_client: kube::Client,
-    /// For the controllers' recorders.
-    pub event_metrics: EventMetrics,
-    /// `--controller-start-interval`.
-    pub start_interval: Duration,
-    /// `--controller-shutdown-timeout`; zero means no limit.
-    pub shutdown_timeout: Duration,
-    /// How long a write of a controller may take before it is given up.
-    pub write_timeout: Duration,
-}
-
-impl HostOptions {
-    /// Stock's defaults, for a process without leader election; registers the metrics of throttles
-    /// and events. A process that writes events of its own makes the value itself.
-    ///
-    /// # Errors
-    /// A metric is registered already, or the clients cannot be used.
-    pub fn new(
-        product: &'static str,
-        clients: Clients,
-        registry: &Registry,
-    ) -> Result<Self, StartError> {
-        let event_client = clients.build(Profile::root("events")).map_err(ClientError::from)?;
-        Ok(Self {
-            clients,
-            registry: registry.clone(),
-            health: Health::new(),
-            pages: Pages::new(),
-            fence: Fence::always_open(),
-            product,
-            identity: product.to_owned(),
-            format: Format::default(),
-            service_accounts: false,
-            work_rate: (20.0, 30),
-            throttle_metrics: ThrottleMetrics::new(registry)?,
-            event_client,
-            event_metrics: EventMetrics::new(registry)?,
-            start_interval: Duration::ZERO,
-            shutdown_timeout: Duration::from_secs(10),
-            write_timeout: Duration::from_secs(5),
-        })
-    }
-}
-
-/// A controller that is to run.
-pub struct Hosted {
-    /// Canonical name.
-    pub name: &'static str,
-    /// Label of `running_managed_controllers`.
-    pub alias: &'static str,
-    /// Whether the user turned it on by its own name, not through `*`: then it serves custom kinds
-    /// whoever their CRD is labelled for (rule:asked-for-by-name-serves-any-crd).
-    pub by_name: bool,
-    /// What to run.
-    pub runner: Arc<dyn Runner>,
-}
+use crate::{StartError, Stopped};
 
 /// How the controllers ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@
 //! | `context.rs`, `clients.rs`, `informers.rs` | [`Context`]: what a running controller is given |
 //! | `retry.rs` | [`retry`]: what a failed write means to its key |
 //! | `run.rs` | [`Run`]: queue, workers, start, audit, stop, written once |
-//! | `host.rs`, `wiring.rs` | [`Host`]: starts and stops all controllers |
+//! | `host.rs`, `options.rs`, `wiring.rs` | [`Host`]: starts and stops all controllers |
 //! | `supervisor.rs`, `tasks.rs`, `stalls.rs` | keeps one running, and says when it is not well |
 //! | `permissions.rs` | [`Permission`]: which rights are missing |
 //! | `reachability.rs` | whether the API server answers |
@@ -23,6 +23,7 @@ mod controller;
 mod failure;
 mod host;
 mod informers;
+mod options;
 mod permissions;
 mod reachability;
 mod retry;
@@ -38,8 +39,9 @@ pub use clients::{ClientError, ClientSource};
 pub use context::{Context, Settings};
 pub use controller::{Activity, Configured, Controller, Runner, Stopped};
 pub use failure::{Failure, StartError};
-pub use host::{Ended, Host, HostOptions, Hosted};
+pub use host::{Ended, Host};
 pub use informers::{Informers, InformersOptions};
+pub use options::{HostOptions, Hosted};
 pub use permissions::Permission;
 pub use reachability::watch_api_server;
 pub use retry::retry;

@@ -32,8 +32,16 @@ pub struct Run<R: Reconcile> {
 
 type Audit = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
+impl Context {
+    /// Handles the keys of `queue` with `reconcile`: see [`Run`], which begins with
+    /// [`Run::until_stopped`].
+    pub fn run<R: Reconcile>(&self, queue: &WorkQueue<R::Key>, reconcile: Arc<R>) -> Run<R> {
+        Run::new(self.clone(), queue.clone(), reconcile)
+    }
+}
+
 impl<R: Reconcile> Run<R> {
-    pub(crate) fn new(context: Context, queue: WorkQueue<R::Key>, reconcile: Arc<R>) -> Self {
+    fn new(context: Context, queue: WorkQueue<R::Key>, reconcile: Arc<R>) -> Self {
         Self {
             context,
             queue,

@@ -14,7 +14,7 @@ use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
 use crate::clients::{ClientError, ClientSource};
 use crate::context::{Settings, Work};
-use crate::host::{HostOptions, Hosted};
+use crate::options::{HostOptions, Hosted};
 use crate::permissions::{PermissionCheck, Subject};
 use crate::stalls::Stalls;
 use crate::supervisor::{ControllerHealth, Supervisor};

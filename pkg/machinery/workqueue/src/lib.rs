@@ -23,14 +23,17 @@
 //! | `state.rs` | which keys wait and which are being handled |
 //! | `delays.rs` | which keys come later |
 //! | `quarantine.rs` | which keys are kept away after a panic |
-//! | `item.rs` | [`Item`], the right to work on a key |
+//! | `failures.rs` | how often a key failed in a row |
+//! | `key.rs`, `item.rs` | [`Key`], and [`Item`], the right to work on one |
 //! | `next.rs` | [`Next`] and [`Retry`], what a handler answers |
 //! | `worker.rs` | [`Reconcile`], [`run_workers`] |
 //! | `panic_limit.rs` | when there were panics at too many keys |
 //! | `metrics.rs`, `reconcile_metrics.rs` | the `workqueue_*` and `icm_reconcile_*` metrics |
 
 mod delays;
+mod failures;
 mod item;
+mod key;
 mod metrics;
 mod next;
 mod panic_limit;
@@ -43,9 +46,10 @@ mod worker;
 
 pub use backoff::{Backoff, Jitter};
 pub use item::Item;
+pub use key::Key;
 pub use metrics::QueueMetrics;
 pub use next::{Next, Retry};
 pub use panic_limit::PanicLimit;
-pub use queue::{Key, WorkQueue};
+pub use queue::WorkQueue;
 pub use reconcile_metrics::{ControllerMetrics, ReconcileMetrics};
 pub use worker::{Ready, Reconcile, TooManyPanics, WorkerOptions, run_workers};

@@ -1,9 +1,6 @@
 //! [`WorkQueue`]: the schedule and the failure counts under their locks, and who is woken when.
 //! Producers call `add`; the worker loop calls `next`.
 
-use std::collections::HashMap;
-use std::fmt;
-use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,16 +11,12 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::item::Item;
+use crate::Key;
+use crate::failures::Failures;
+use crate::item::{Hands, Item};
 use crate::metrics::{Counters, Probe, QueueMetrics, Sample};
 use crate::schedule::Schedule;
 use crate::state::{Added, Taken};
-
-/// What can be a key: `Arc<str>` or a small enum. Keys are cloned several times per turn, and
-/// displayed as `object` in every line that is logged while they are handled.
-pub trait Key: Clone + Eq + Hash + fmt::Display + Send + Sync + 'static {}
-
-impl<K: Clone + Eq + Hash + fmt::Display + Send + Sync + 'static> Key for K {}
 
 /// A queue of keys; clones share it. See the crate for the contract.
 pub struct WorkQueue<K: Key> {
@@ -38,10 +31,9 @@ impl<K: Key> Clone for WorkQueue<K> {
 
 struct Inner<K> {
     name: Box<str>,
-    backoff: Backoff,
     counters: Counters,
     schedule: Mutex<Schedule<K>>,
-    failures: Mutex<HashMap<K, u32>>,
+    failures: Mutex<Failures<K>>,
     /// When a handling was last cut off.
     cut: Mutex<Option<Instant>>,
     /// Wakes one worker per ready key, all of them at shutdown.
@@ -58,10 +50,9 @@ impl<K: Key> WorkQueue<K> {
     pub fn new(name: &str, backoff: Backoff, metrics: &QueueMetrics) -> Self {
         let inner = Arc::new(Inner {
             name: name.into(),
-            backoff,
             counters: metrics.of_queue(name),
             schedule: Mutex::new(Schedule::new()),
-            failures: Mutex::default(),
+            failures: Mutex::new(Failures::new(backoff)),
             cut: Mutex::default(),
             ready: Notify::new(),
             timer: Arc::default(),
@@ -112,20 +103,14 @@ impl<K: Key> WorkQueue<K> {
     /// Counts a failure of the key and makes it due after the backoff for that many failures,
     /// but not before `at_least` has passed. Returns the wait, for the log.
     pub fn retry(&self, key: &K, at_least: Duration) -> Duration {
-        let failures = {
-            let mut failures = self.inner.failures.lock();
-            let count = failures.entry(key.clone()).or_insert(0);
-            *count = count.saturating_add(1);
-            *count
-        };
-        let delay = self.inner.backoff.delay(failures - 1).max(at_least);
+        let delay = self.inner.failures.lock().count(key).max(at_least);
         self.add_after(key.clone(), delay);
         delay
     }
 
     /// Ends a row of failures: the next one waits the shortest time again.
     pub fn forget(&self, key: &K) {
-        self.inner.failures.lock().remove(key);
+        self.inner.failures.lock().forget(key);
     }
 
     /// Ends the row of panics of the key, which was handled without one.
@@ -135,7 +120,7 @@ impl<K: Key> WorkQueue<K> {
 
     /// Failures of the key in a row.
     pub fn failures(&self, key: &K) -> u32 {
-        self.inner.failures.lock().get(key).copied().unwrap_or(0)
+        self.inner.failures.lock().of(key)
     }
 
     /// How long the key longest in hand has been worked on; zero when none is in hand.
@@ -202,19 +187,10 @@ impl<K: Key> WorkQueue<K> {
                         self.inner.ready.notify_one();
                     }
                     self.inner.counters.queue_duration.observe(waited.as_secs_f64());
-                    return Some(Item::new(self.clone(), key));
+                    return Some(Item::new(Arc::clone(&self.inner) as Arc<dyn Hands<K>>, key));
                 }
                 Taken::Nothing => ready.await,
             }
-        }
-    }
-
-    /// Ends the work on a key; called by its [`Item`] and nobody else.
-    pub(crate) fn done(&self, key: &K) {
-        let (worked, again) = self.inner.schedule.lock().done(key, Instant::now());
-        self.inner.counters.work_duration.observe(worked.as_secs_f64());
-        if again {
-            self.inner.ready.notify_one();
         }
     }
 
@@ -271,6 +247,16 @@ async fn make_due<K: Key>(queue: Weak<Inner<K>>, changed: Arc<Notify>) {
                 () = changed.notified() => {}
                 () = tokio::time::sleep_until(at) => {}
             },
+        }
+    }
+}
+
+impl<K: Key> Hands<K> for Inner<K> {
+    fn done(&self, key: &K) {
+        let (worked, again) = self.schedule.lock().done(key, Instant::now());
+        self.counters.work_duration.observe(worked.as_secs_f64());
+        if again {
+            self.ready.notify_one();
         }
     }
 }

@@ -1,12 +1,15 @@
 //! Starting and stopping controllers on a paused clock.
 
+use std::sync::Arc;
+
 use futures::future::pending;
+use prometheus::Registry;
 use serving::{Access, Page, Peer, PeerCertificate};
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::Context;
 use crate::testing::{Fake, Log, Run};
+use crate::{Context, Runner};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
