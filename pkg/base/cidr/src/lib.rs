@@ -19,6 +19,7 @@ mod claims;
 mod error;
 mod family;
 mod ledger;
+mod limits;
 mod outcome;
 mod parse;
 mod pool;

@@ -5,13 +5,10 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
+use crate::limits::MAX_BITS;
 use crate::prefix::Prefix;
 use crate::runs::RunSet;
 use crate::{Exhausted, Family, PoolError};
-
-/// The most bits of block index a pool takes, whatever the caller allows
-/// (`rule:ipv6-split-is-limited`).
-pub(crate) const MAX_BITS: u8 = 64;
 
 /// A pool: one cluster CIDR and one node mask.
 ///

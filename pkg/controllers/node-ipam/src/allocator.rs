@@ -19,6 +19,7 @@ mod findings;
 mod notice;
 mod observing;
 mod outcome;
+mod owner;
 mod pressure;
 mod sending;
 mod snapshot;
@@ -38,21 +39,11 @@ use tokio::time::Instant;
 use counters::Counters;
 use findings::Findings;
 pub(crate) use notice::{Effects, Notice};
+use owner::Owner;
+pub(crate) use owner::Uid;
 pub(crate) use sending::{AfterRead, OpenOutcome};
 pub(crate) use snapshot::Snapshot;
 use unassigned::{Phase, Unassigned};
-
-/// A Node's UID.
-pub(crate) type Uid = Arc<str>;
-
-/// Who holds a claim.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Owner {
-    /// A service range; never released.
-    Service(IpNet),
-    /// A Node, by UID and never by name: a name may be used again.
-    Node(Uid),
-}
 
 /// What a worker is to do for a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 mod answers;
 mod read_back;
+mod read_result;
 mod telling;
 #[cfg(test)]
 mod tests;
@@ -24,7 +25,7 @@ use crate::allocator::{AfterRead, Allocator, Assignment};
 use crate::api::NodeApi;
 use crate::metrics::IpamMetrics;
 use crate::patch::{self, Class};
-use read_back::ReadBack;
+use read_result::ReadBack;
 
 /// An unassigned Node's state is told again this often (`rule:one-event-per-state-and-period`).
 const REMIND: Duration = Duration::from_secs(300);

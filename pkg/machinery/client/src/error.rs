@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use transport::{ProxyError, TlsError};
 
+use crate::config::settings::AddressError;
 use crate::identity::PluginError;
 
 /// Why the process cannot make clients. All are for the operator to mend.
@@ -135,8 +136,3 @@ pub enum KubeconfigError {
 fn at(place: Option<&(u32, u32)>) -> String {
     place.map_or(String::new(), |(line, column)| format!(", see line {line}, column {column}"))
 }
-
-/// What is wrong with the address of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it must be host:port, http://host:port or https://host:port")]
-pub struct AddressError;

@@ -7,6 +7,7 @@
 mod collapse;
 mod escape;
 mod fields;
+mod format;
 mod layer;
 mod line;
 mod output;
@@ -24,20 +25,11 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{EnvFilter, Registry};
 
+pub use format::Format;
 use layer::KlogLayer;
 use output::Output;
 use queue::LogQueue;
 use threshold::Threshold;
-
-/// `--logging-format`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// klog's lines.
-    #[default]
-    Text,
-    /// One JSON object per line.
-    Json,
-}
 
 /// What the logging flags say.
 #[derive(Clone, Debug, Default)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
+use crate::protocol::Protocol;
 use crate::proxy::Proxy;
 use crate::tls::{ClientCertificate, TlsConfigs, TlsError, Trust};
-use crate::wire::Protocol;
 
 /// How connections to one server are made. The address is part of each request.
 #[derive(Clone, Debug)]

@@ -15,6 +15,7 @@
 
 mod endpoint;
 mod error_chain;
+mod protocol;
 mod proxy;
 mod retry_after;
 mod status;
@@ -23,8 +24,9 @@ mod wire;
 
 pub use endpoint::Endpoint;
 pub use error_chain::ErrorChain;
+pub use protocol::Protocol;
 pub use proxy::{Proxy, ProxyError};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 pub use status::{Cause, Details, Status};
 pub use tls::{ClientCertificate, TlsConfigs, TlsError, Trust};
-pub use wire::{Protocol, Wire, open};
+pub use wire::{Wire, open};

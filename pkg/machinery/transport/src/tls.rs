@@ -3,6 +3,8 @@
 //!
 //! Sessions are never resumed (`rule:sessions-are-not-resumed`).
 
+mod anchors;
+mod error;
 mod material;
 mod refusal;
 mod verifier;
@@ -12,40 +14,15 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use ring::digest::{Context, Digest, SHA256};
+use rustls::ClientConfig;
 use rustls::client::Resumption;
 use rustls::client::danger::ServerCertVerifier;
-use rustls::{ClientConfig, RootCertStore};
 
+pub use error::TlsError;
 pub use material::{ClientCertificate, Trust};
 
-use crate::wire::Protocol;
+use crate::protocol::Protocol;
 use verifier::{BundleVerifier, NoVerification};
-
-/// Certificates or keys that cannot be used. Never quotes a key.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum TlsError {
-    /// Neither a certificate nor anything else in PEM.
-    #[error("it holds no certificate in PEM")]
-    NoCertificate,
-    /// The file holds a certificate that cannot be read.
-    #[error("it is not PEM: {0}")]
-    Pem(#[source] Arc<rustls::pki_types::pem::Error>),
-    /// None of the CA certificates can be used.
-    #[error("none of its certificates can be used as a CA: {0}")]
-    Authority(#[source] rustls::Error),
-    /// No private key where one belongs.
-    #[error("it holds no private key in PEM (PKCS#8, PKCS#1 or SEC1)")]
-    NoKey,
-    /// Certificate and key are not a pair, or of a kind that is not supported.
-    #[error("the client certificate and its key cannot be used together: {0}")]
-    Pair(#[source] rustls::Error),
-    /// The system has no CA certificates, and no bundle was given.
-    #[error("the system has no CA certificates; give a CA bundle (certificate-authority)")]
-    NoSystemTrust,
-    /// The cryptography offers no TLS version. Cannot happen with the one that is built in.
-    #[error("cannot set up TLS: {0}")]
-    Setup(#[source] rustls::Error),
-}
 
 type Key = [u8; 32];
 
@@ -128,24 +105,6 @@ fn build(
 
 fn system_bundle() -> Vec<rustls::pki_types::CertificateDer<'static>> {
     rustls_native_certs::load_native_certs().certs
-}
-
-/// The anchors among `bundle`; as Go does, what cannot be one is left out.
-fn anchors(
-    bundle: &[rustls::pki_types::CertificateDer<'static>],
-) -> Result<RootCertStore, TlsError> {
-    let mut roots = RootCertStore::empty();
-    let mut first_error = None;
-    for der in bundle {
-        if let Err(error) = roots.add(der.clone()) {
-            first_error.get_or_insert(error);
-        }
-    }
-    match first_error {
-        _ if !roots.is_empty() => Ok(roots),
-        Some(error) => Err(TlsError::Authority(error)),
-        None => Err(TlsError::NoSystemTrust),
-    }
 }
 
 #[cfg(test)]

@@ -33,17 +33,6 @@ const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
 #[cfg(target_os = "linux")]
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Which HTTP a pool of connections speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP/2 where the server offers it: all requests share one connection.
-    Negotiated,
-    /// HTTP/1.1, where a request that fails or is given up takes its connection with it, so that
-    /// the next one starts on a fresh one. That is what the lease needs; and what is cheap for one
-    /// request at a time, so what a prober of many servers needs.
-    Http1,
-}
-
 /// Sends requests with bodies of `B` through one pool of connections. Dropping the last handle
 /// closes those that are idle, and the others when their last answer has ended.
 pub trait Wire<B>: Send + Sync {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Uid;
 use super::notice::{CONFLICT, Notice};
+use super::owner::Uid;
 use super::told::Told;
 
 /// Findings by Node; a Node without any takes no room.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cidr::{Conflict, IpNet, Pool};
 use model::Node;
 
-use super::{Owner, Uid};
+use super::owner::{Owner, Uid};
 
 /// Reason of the notices on two Nodes that overlap.
 pub(super) const CONFLICT: &str = "PodCIDRConflict";

@@ -7,39 +7,15 @@ use futures::stream::{self, StreamExt as _};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use workqueue::{Next, Retry};
 
+use super::read_result::ReadBack;
 use super::{Reconciler, Work};
-use crate::allocator::{AfterRead, OpenOutcome};
+use crate::allocator::OpenOutcome;
 use crate::api::{Read, ReadError};
 
 /// Reads side by side at the stop.
 const READS: usize = 64;
 /// Between two reads of one Node at the stop, when the first failed.
 const READ_AGAIN: Duration = Duration::from_millis(250);
-
-/// What a consistent read led to.
-#[derive(Debug)]
-pub(super) enum ReadBack {
-    /// The Node is alive and has no CIDRs; the allocator says what follows.
-    Empty(AfterRead),
-    /// Everything that the read said is carried out.
-    Settled,
-    /// There was no answer, or we are asked to stop.
-    Unread(Result<Next, Retry>),
-}
-
-impl ReadBack {
-    /// What the queue is told; `resend` is for a PATCH that is to be sent (again).
-    pub(super) fn next(self, resend: Result<Next, Retry>) -> Result<Next, Retry> {
-        match self {
-            Self::Empty(AfterRead::Send) => resend,
-            Self::Empty(AfterRead::Wait(until)) => {
-                Ok(Next::After(until.saturating_duration_since(Instant::now())))
-            }
-            Self::Empty(AfterRead::Reassign | AfterRead::Settled) | Self::Settled => Ok(Next::Done),
-            Self::Unread(next) => next,
-        }
-    }
-}
 
 impl Reconciler {
     /// A consistent read after an answer that leaves the truth open.

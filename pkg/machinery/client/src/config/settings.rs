@@ -8,8 +8,6 @@ use http::{HeaderName, HeaderValue, Uri};
 use rustls::pki_types::ServerName;
 use transport::Proxy;
 
-use crate::error::AddressError;
-
 /// One server and one user of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -59,6 +57,11 @@ pub(crate) struct PluginSpec {
     /// For `provideClusterInfo`: the field `spec.cluster` of what the plugin is told.
     pub(crate) cluster: Option<serde_json::Value>,
 }
+
+/// What is wrong with the address of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it must be host:port, http://host:port or https://host:port")]
+pub struct AddressError;
 
 /// The address of a server. One without a scheme gets it as client-go gives it: https once TLS is
 /// configured in any way, `insecure-skip-tls-verify` included.

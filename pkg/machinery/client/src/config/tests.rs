@@ -1,7 +1,7 @@
 //! Where the configuration comes from, and what the operator is told when it cannot be used.
 
 use super::*;
-use crate::error::AddressError;
+use crate::config::settings::AddressError;
 use crate::testing::{TempFile, kubeconfig, options};
 
 fn nothing(_: &str) -> Option<String> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::TlsError;
+use super::error::TlsError;
 
 /// Which servers are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,8 +13,9 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 
+use super::anchors::anchors;
+use super::error::TlsError;
 use super::refusal::Refusal;
-use super::{TlsError, anchors};
 
 /// Trusts what a bundle vouches for or holds.
 #[derive(Debug)]

@@ -1,0 +1,12 @@
+//! [`Protocol`]: which HTTP is spoken.
+
+/// Which HTTP a pool of connections speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/2 where the server offers it: all requests share one connection.
+    Negotiated,
+    /// HTTP/1.1, where a request that fails or is given up takes its connection with it, so that
+    /// the next one starts on a fresh one. That is what the lease needs; and what is cheap for one
+    /// request at a time, so what a prober of many servers needs.
+    Http1,
+}
