@@ -6,6 +6,8 @@
 //! one free loopback port; a lost race for the port is retried. Ready means: `/readyz` is 200 (it
 //! covers the RBAC bootstrap roles) and the namespaces that controllers write to exist.
 
+mod snapshot;
+
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,6 +42,8 @@ pub struct ControlPlane {
     api_server: Child,
     etcd: Child,
     url: String,
+    port: u16,
+    options: Options,
     ca: Ca,
     dir: TempDir,
 }
@@ -69,6 +73,8 @@ impl ControlPlane {
             etcd: spawn(etcd, &dir, ETCD_ARGS.iter().map(|&arg| arg.to_owned()))?,
             api_server: spawn(api_server, &dir, api_server_args(port, options))?,
             url: format!("https://127.0.0.1:{port}"),
+            port,
+            options: options.clone(),
             ca,
             dir,
         };

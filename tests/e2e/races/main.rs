@@ -14,6 +14,7 @@ mod lost_answers;
 mod outages;
 mod refusals;
 mod replaced_nodes;
+mod restored_store;
 mod scene;
 mod shutdown;
 mod takeover;

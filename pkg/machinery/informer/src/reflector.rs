@@ -129,10 +129,16 @@ impl<T: Cached> Reflector<T> {
 
     fn apply_list(&mut self, listed: Listed<T>, begun: Instant) -> Result<State<T>, Fault> {
         let Listed { objects, version, stream } = listed;
-        let known = self.shared.version();
+        let (known, doubted) = (self.shared.version(), self.history.is_doubted());
         match self.history.judge(version, known, self.shared.silent_for()) {
             Verdict::Current => self.shared.apply_list(objects, version, begun),
-            Verdict::Past => return Err(Fault::Past { listed: version, known }),
+            Verdict::Past => {
+                if !doubted {
+                    // The outage before it is over; the lists that decide may follow soon.
+                    self.backoff.reset();
+                }
+                return Err(Fault::Past { listed: version, known });
+            }
             Verdict::Restored => {
                 let resource = &*self.shared.resource;
                 warn!(

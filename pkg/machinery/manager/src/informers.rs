@@ -212,3 +212,6 @@ fn state<T: Cached>(informer: &Informer<T>) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ mod decoding;
 mod failures;
 mod history;
 mod lists;
+mod users;
 mod watches;
 
 use prometheus::{Registry, TextEncoder};

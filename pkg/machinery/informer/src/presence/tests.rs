@@ -78,7 +78,9 @@ impl Fixture {
 
     async fn serve_widgets(&mut self, version: u64, names: &[&str]) -> Wire {
         let wire = self.call(WIDGETS).await.stream();
-        names.iter().for_each(|name| wire.event("ADDED", &node(name, version)));
+        for name in names {
+            wire.event("ADDED", &node(name, version));
+        }
         wire.end_of_list(version);
         wire
     }

@@ -206,3 +206,53 @@ async fn an_event_ends_a_row_of_failures() {
     let again = run.server.watch_from("11").await;
     assert_waited(refused, again.at, WAITS[0]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_four_times_is_answered_5xx_is_followed_by_a_list() {
+    let mut run = start();
+    let wire = run.server.serve_list(10, &[node("a", 1)]).await;
+    wire.bookmark(11);
+    drop(wire);
+    for code in [500, 503, 429, 502, 500] {
+        run.server.watch_from("11").await.refuse(code, "InternalError");
+    }
+    let _wire = run.server.serve_list(12, &[node("a", 1), node("b", 12)]).await;
+    assert_eq!(run.deltas.next(2).await, ["added a@1", "added b@12"]);
+    run.assert_metric("icm_informer_relist_total{cause=\"server_error\",resource=\"nodes\"} 1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_after_is_believed_for_a_minute_in_answers_and_inside_a_watch() {
+    let mut run = start();
+    let call = run.server.streamed_list().await;
+    let refused = call.at;
+    call.refuse_for(429, 3600);
+    let call = run.server.streamed_list().await;
+    assert_waited(refused, call.at, (60.0, 60.0));
+    let wire = call.stream();
+    wire.end_of_list(10);
+    let throttled = Instant::now();
+    let details = json!({"retryAfterSeconds": 40});
+    wire.event("ERROR", &json!({"kind": "Status", "code": 429, "details": details}));
+    assert_waited(throttled, run.server.watch_from("10").await.at, (40.0, 40.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_is_too_long_is_asked_for_in_smaller_parts() {
+    let mut run = start();
+    run.server.streamed_list().await.refuse(400, "BadRequest");
+    let call = run.server.page().await;
+    assert_eq!(call.get("limit"), Some("500"));
+    let wire = call.stream();
+    let megabyte = bytes::Bytes::from(vec![b' '; 1 << 20]);
+    for _ in 0..65 {
+        wire.raw(megabyte.clone());
+    }
+    let call = run.server.page().await;
+    assert_eq!((call.get("limit"), call.get("continue")), (Some("63"), None));
+    call.page(10, "next", &[node("a", 1)]);
+    let call = run.server.page().await;
+    assert_eq!((call.get("limit"), call.get("continue")), (Some("63"), Some("next")));
+    call.page(10, "", &[node("b", 2)]);
+    assert_eq!(run.deltas.next(2).await, ["added a@1", "added b@2"]);
+}

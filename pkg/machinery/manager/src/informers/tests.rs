@@ -1,0 +1,104 @@
+//! Who shares an informer with whom, how long it lives, and what makes `informer-sync` red.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use model::Node;
+use prometheus::Registry;
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::*;
+use crate::testing::{Reply, client, informers};
+
+/// Informers of a server that answers every list with one object, and the number of lists.
+fn of_one_object(object: serde_json::Value) -> (Informers, Arc<AtomicU32>) {
+    let lists = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&lists);
+    let server = client(move |request| {
+        let query = request.uri().query().unwrap_or_default();
+        if query.contains("sendInitialEvents") {
+            return Reply::Json(400, json!({"kind": "Status", "code": 400}));
+        }
+        if query.contains("watch=true") {
+            return Reply::Silence;
+        }
+        counted.fetch_add(1, Ordering::Relaxed);
+        Reply::Json(200, json!({"metadata": {"resourceVersion": "2"}, "items": [object]}))
+    });
+    let metrics = InformerMetrics::new(&Registry::new(), "test").unwrap();
+    (informers(server, metrics), lists)
+}
+
+fn node() -> serde_json::Value {
+    json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn users_of_equal_sources_share_one_informer_and_others_do_not() {
+    let (informers, lists) = of_one_object(node());
+    let (one, other) = (informers.of_run().get::<Node>(), informers.of_run().get::<Node>());
+    one.synced().await;
+    assert!(other.is_synced());
+    assert_eq!(lists.load(Ordering::Relaxed), 1);
+    let mut selected = informers.source(Node::KIND);
+    selected.labels = Some("a=b".into());
+    let selected = informers.get_from::<Node>(selected);
+    selected.synced().await;
+    let metadata = informers.get_from::<Metadata>(informers.source(Node::KIND));
+    metadata.synced().await;
+    assert_eq!(lists.load(Ordering::Relaxed), 3, "one by a selector, one in another form");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_ends_with_its_last_user() {
+    let (informers, lists) = of_one_object(node());
+    let nodes = informers.get::<Node>();
+    let told = nodes.subscribe(|_| {});
+    nodes.synced().await;
+    drop(nodes);
+    informers.get::<Node>().synced().await;
+    assert_eq!(lists.load(Ordering::Relaxed), 1, "a subscription keeps it");
+    drop(told);
+    informers.get::<Node>().synced().await;
+    assert_eq!(lists.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_check_is_green_when_all_caches_are_filled_or_dormant() {
+    let (informers, _lists) = of_one_object(node());
+    let check = informers.check();
+    assert_eq!(check(), Ok(()), "nobody uses any");
+    let nodes = informers.get::<Node>();
+    assert_eq!(check(), Err("the first list of nodes is not complete".into()));
+    nodes.synced().await;
+    assert_eq!(check(), Ok(()));
+    // No CRD of the group is there.
+    let source = informers.source(Kind::named("example.io", "Widget"));
+    assert_eq!(source.managed_by.as_deref(), Some("test"));
+    let widgets = informers.get_from::<Metadata>(source);
+    while !widgets.is_dormant() {
+        sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(check(), Ok(()));
+    sleep(SILENCE + Duration::from_secs(1)).await;
+    assert!(check().is_err_and(|silent| silent.contains("nothing heard of")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_check_names_the_object_that_a_strict_cache_waits_for() {
+    let mut bad = node();
+    bad["spec"] = json!({"podCIDRs": [7]});
+    let (informers, _lists) = of_one_object(bad);
+    let _nodes = informers.get::<Node>();
+    sleep(Duration::from_secs(5)).await;
+    let told = informers.check()().unwrap_err();
+    assert!(told.contains("nodes: cannot read object \"a\""), "{told}");
+}
+
+#[tokio::test]
+async fn a_user_may_lift_the_condition_that_a_crd_is_ours() {
+    let (informers, _lists) = of_one_object(node());
+    let source = informers.of_any_owner().source(Kind::named("example.io", "Widget"));
+    assert_eq!(source.managed_by, None);
+    assert_eq!(informers.source(Node::KIND).managed_by, None);
+}
