@@ -6,10 +6,10 @@ pub mod controllers;
 pub mod exit;
 pub mod flags;
 mod leading;
-pub mod plan;
 pub mod process;
 mod process_events;
 mod serve;
+pub mod settings;
 mod signals;
 
 use std::ffi::OsString;
@@ -21,7 +21,8 @@ use tracing::{error, info, warn};
 
 use crate::controllers::Controllers;
 use crate::flags::Parsed;
-use crate::plan::Plan;
+use crate::flags::table::observing::{LOGGING_FORMAT, VERBOSITY, VMODULE};
+use crate::settings::ProcessSettings;
 
 /// Runs the product: 0 after help, version or a requested stop, else 1.
 pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -49,8 +50,8 @@ enum Exit {
 }
 
 fn run(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> Result<(), Exit> {
-    let known = plan::known(hosted).map_err(|error| Exit::Usage(format!("{error}\n")))?;
-    let parsed = flags::parse(args, &plan::controller_flags(hosted), &known, &build::INFO)
+    let known = settings::known(hosted).map_err(|error| Exit::Usage(format!("{error}\n")))?;
+    let parsed = flags::parse(args, &settings::controller_flags(hosted), &known, &build::INFO)
         .map_err(|error| Exit::Usage(format!("{error}\n")))?;
     let values = match parsed {
         Parsed::Print(text) => {
@@ -63,43 +64,37 @@ fn run(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> Result<
     for (name, value) in values.effective() {
         info!(v = 1, "FLAG: --{name}={value:?}");
     }
-    let plan = Plan::new(&values, &known, hosted).map_err(|problems| {
+    let settings = ProcessSettings::new(&values, &known, hosted).map_err(|problems| {
         // In this order, although one goes through the log's queue.
         log.flush();
         let lines: Vec<String> = problems.iter().map(|p| format!("error: {p}\n")).collect();
         Exit::Usage(lines.concat())
     })?;
-    info!(version = %plan.version, commit = build::INFO.commit, "Starting {}", build::PRODUCT);
-    for warning in &plan.warnings {
+    info!(version = %settings.version, commit = build::INFO.commit, "Starting {}", build::PRODUCT);
+    for warning in &settings.warnings {
         warn!("{warning}");
     }
-    for (name, reason) in &plan.idle {
+    for (name, reason) in &settings.idle {
         info!(logger = *name, reason, "Controller has nothing to do");
     }
-    let ended = serve(plan);
+    let ended = serve(settings);
     log.flush();
     ended
 }
 
 fn start_logging(values: &pflag::Values) -> Result<LogHandle, Exit> {
     let options = LogOptions {
-        format: match values.string("logging-format") {
+        format: match values.get(&LOGGING_FORMAT).as_str() {
             "json" => Format::Json,
             _ => Format::Text,
         },
-        verbosity: u8::try_from(values.int("v")).unwrap_or(u8::MAX),
-        vmodule: vmodule(values.string("vmodule")),
+        verbosity: u8::try_from(values.get(&VERBOSITY)).unwrap_or(u8::MAX),
+        vmodule: values.get(&VMODULE),
     };
     logging::install(&options).map_err(|error| Exit::Usage(format!("error: {error}\n")))
 }
 
-/// `pattern=N,…`; the syntax was checked when the flag was read.
-fn vmodule(text: &str) -> Vec<(String, u8)> {
-    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
-    pairs.map(|(pattern, level)| (pattern.into(), level.parse().unwrap_or(u8::MAX))).collect()
-}
-
-fn serve(plan: Plan) -> Result<(), Exit> {
+fn serve(settings: ProcessSettings) -> Result<(), Exit> {
     // Two providers may be compiled in, and rustls refuses to choose. Failing means one is set.
     let _set = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -107,7 +102,7 @@ fn serve(plan: Plan) -> Result<(), Exit> {
         error!(err = %error, "Cannot start the async runtime");
         Exit::Logged
     })?;
-    let ended = runtime.block_on(process::run(plan));
+    let ended = runtime.block_on(process::run(settings));
     // Nothing that is still running may delay the end, least of all after a lost lease.
     runtime.shutdown_background();
     ended.map_err(|error| {

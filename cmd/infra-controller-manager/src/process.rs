@@ -16,9 +16,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{info, warn};
 
 use crate::exit::{Fatal, is_lost_leadership};
-use crate::plan::Plan;
 use crate::process_events::Events;
 use crate::serve::Serving;
+use crate::settings::ProcessSettings;
 use crate::{build, leading, signals};
 
 /// What writes under way get after leadership is lost.
@@ -28,20 +28,20 @@ const LOST_GRACE: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// Everything for which the exit code is 1.
-pub async fn run(plan: Plan) -> Result<()> {
+pub async fn run(settings: ProcessSettings) -> Result<()> {
     let shutdown = signals::shutdown().context("cannot install signal handlers")?;
     let registry = Registry::new();
     let health = Health::new();
-    let build = build::info(&plan.version);
+    let build = build::info(&settings.version);
     serving::register_process_metrics(&registry, &build)?;
     let pages = Pages::standard(&health, &registry, &build);
-    let serving = Serving::start(plan.serving.as_ref(), &pages, &registry).await?;
-    let clients = Clients::load(&plan.client, &RequestMetrics::new(&registry)?).await?;
+    let serving = Serving::start(settings.serving.as_ref(), &pages, &registry).await?;
+    let clients = Clients::load(&settings.client, &RequestMetrics::new(&registry)?).await?;
     info!(server = clients.server(), "Using API server");
-    let _probing = probe(&clients, plan.election.as_ref(), &health)?;
-    let fence = if plan.election.is_some() { Fence::closed() } else { Fence::always_open() };
-    let identity = plan.election.as_ref().map_or_else(build::identity, |e| e.identity.clone());
-    let events = Events::start(&clients, &registry, plan.event_rate, &identity)?;
+    let _probing = probe(&clients, settings.election.as_ref(), &health)?;
+    let fence = if settings.election.is_some() { Fence::closed() } else { Fence::always_open() };
+    let identity = settings.election.as_ref().map_or_else(build::identity, |e| e.identity.clone());
+    let events = Events::start(&clients, &registry, settings.event_rate, &identity)?;
     let options = HostOptions {
         clients: clients.clone(),
         registry: registry.clone(),
@@ -50,15 +50,15 @@ pub async fn run(plan: Plan) -> Result<()> {
         fence: fence.clone(),
         product: build::PRODUCT,
         identity,
-        format: plan.format,
-        service_accounts: plan.service_accounts,
-        work_rate: plan.work_rate,
+        format: settings.format,
+        service_accounts: settings.service_accounts,
+        work_rate: settings.work_rate,
         throttle_metrics: events.throttle_metrics.clone(),
         event_client: events.client.clone(),
         event_metrics: events.metrics.clone(),
-        start_interval: plan.start_interval,
-        shutdown_timeout: plan.shutdown_timeout,
-        write_timeout: plan.write_timeout,
+        start_interval: settings.start_interval,
+        shutdown_timeout: settings.shutdown_timeout,
+        write_timeout: settings.write_timeout,
     };
     let draining = Arc::new(AtomicBool::new(false));
     let stopping = draining.clone();
@@ -69,18 +69,19 @@ pub async fn run(plan: Plan) -> Result<()> {
         }
         Ok(())
     });
-    let outcome = match plan.election.clone() {
+    let outcome = match settings.election.clone() {
         None => {
             warn!(
                 "Leader election is off: a second replica would give out the same pod CIDRs again"
             );
-            alone(&options, plan, &shutdown, &draining).await
+            alone(&options, settings, &shutdown, &draining).await
         }
         Some(config) => {
-            let runners = plan.controllers.iter().map(|planned| planned.runner.clone()).collect();
+            let runners =
+                settings.controllers.iter().map(|planned| planned.runner.clone()).collect();
             let elector =
                 leading::spawn(config, &clients, &registry, &health, fence, &events, runners)?;
-            led(&options, plan, elector, &shutdown, &draining).await
+            led(&options, settings, elector, &shutdown, &draining).await
         }
     };
     // A leader that lost its lease has had its last second: another one may lead by now.
@@ -109,11 +110,11 @@ fn probe(
 
 async fn alone(
     options: &HostOptions,
-    plan: Plan,
+    settings: ProcessSettings,
     shutdown: &CancellationToken,
     draining: &AtomicBool,
 ) -> Result<()> {
-    let host = Host::start(options, plan.controllers)?;
+    let host = Host::start(options, settings.controllers)?;
     shutdown.cancelled().await;
     draining.store(true, Ordering::Relaxed);
     match host.stop().await {
@@ -124,7 +125,7 @@ async fn alone(
 
 async fn led(
     options: &HostOptions,
-    plan: Plan,
+    settings: ProcessSettings,
     elector: Elector,
     shutdown: &CancellationToken,
     draining: &AtomicBool,
@@ -134,10 +135,10 @@ async fn led(
         () = shutdown.cancelled() => {
             draining.store(true, Ordering::Relaxed);
             // The lease may have been won at this very moment; nothing was written under it.
-            return give_back(Ended::Clean, elector, plan.release_on_exit).await;
+            return give_back(Ended::Clean, elector, settings.release_on_exit).await;
         }
     }
-    let host = Host::start(options, plan.controllers)?;
+    let host = Host::start(options, settings.controllers)?;
     tokio::select! {
         () = shutdown.cancelled() => {}
         lost = leading::lost(&elector) => {
@@ -150,7 +151,7 @@ async fn led(
         ended = host.stop() => ended,
         lost = leading::lost(&elector) => return Err(Fatal::LeadershipLost(lost).into()),
     };
-    give_back(ended, elector, plan.release_on_exit).await
+    give_back(ended, elector, settings.release_on_exit).await
 }
 
 /// Releases the lease only when nothing of ours can be written any more.

@@ -1,7 +1,10 @@
-//! The feature gates this program knows (`host.md` 1.4) and what they resolve to.
+//! The feature gates this program knows and what they resolve to.
 
 use pflag::Values;
 use pflag::syntax::gates::DEFAULT_COMPONENT;
+
+use super::table::generic::FEATURE_GATES;
+use super::table::leader::LEADER_ELECT_RELEASE_ON_EXIT;
 
 pub(super) const ALL_ALPHA: &str = "AllAlpha";
 pub(super) const ALL_BETA: &str = "AllBeta";
@@ -34,7 +37,7 @@ pub(super) fn enabled(values: &Values, name: &str) -> bool {
 /// The user's own setting of a gate.
 pub(super) fn setting(values: &Values, name: &str) -> Option<bool> {
     values
-        .gates("feature-gates")
+        .get(&FEATURE_GATES)
         .iter()
         .find(|gate| gate.component == DEFAULT_COMPONENT && gate.name == name)
         .map(|gate| gate.enabled)
@@ -47,7 +50,7 @@ pub(super) fn without_effect(values: &Values) -> Vec<String> {
             || KNOWN.iter().any(|known| known.name == name)
     };
     values
-        .gates("feature-gates")
+        .get(&FEATURE_GATES)
         .iter()
         .filter(|gate| gate.component != DEFAULT_COMPONENT || !has_effect(&gate.name))
         .map(ToString::to_string)
@@ -61,7 +64,7 @@ pub(super) fn described() -> String {
     gates.join(", ")
 }
 
-/// Whether a clean exit gives the lease up; flag and gate must agree (`host.md` 9.1).
+/// Whether a clean exit gives the lease up; flag and gate must agree.
 pub fn release_on_exit(values: &Values) -> bool {
-    values.bool("leader-elect-release-on-exit") && enabled(values, RELEASE_ON_EXIT)
+    values.get(&LEADER_ELECT_RELEASE_ON_EXIT) && enabled(values, RELEASE_ON_EXIT)
 }

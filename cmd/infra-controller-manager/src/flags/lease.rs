@@ -1,17 +1,22 @@
-//! Leader election, as the flags give it (`host.md` 3.2).
+//! Leader election, as the flags give it.
 
 use election::ElectionConfig;
 use pflag::Values;
+
+use super::table::leader::{
+    LEADER_ELECT_LEASE_DURATION, LEADER_ELECT_RENEW_DEADLINE, LEADER_ELECT_RESOURCE_NAME,
+    LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_ELECT_RETRY_PERIOD,
+};
 
 /// The lease and timings for the candidate `identity`. A negative duration counts as zero, which
 /// [`ElectionConfig::validate`] refuses.
 pub fn election_config(values: &Values, identity: String) -> ElectionConfig {
     ElectionConfig {
-        namespace: values.string("leader-elect-resource-namespace").into(),
-        name: values.string("leader-elect-resource-name").into(),
+        namespace: values.get(&LEADER_ELECT_RESOURCE_NAMESPACE),
+        name: values.get(&LEADER_ELECT_RESOURCE_NAME),
         identity,
-        lease_duration: values.duration("leader-elect-lease-duration"),
-        renew_deadline: values.duration("leader-elect-renew-deadline"),
-        retry_period: values.duration("leader-elect-retry-period"),
+        lease_duration: values.get(&LEADER_ELECT_LEASE_DURATION).to_std(),
+        renew_deadline: values.get(&LEADER_ELECT_RENEW_DEADLINE).to_std(),
+        retry_period: values.get(&LEADER_ELECT_RETRY_PERIOD).to_std(),
     }
 }

@@ -1,18 +1,20 @@
-//! The limits of the API clients, as flags give them (`host.md` 4.5): requests per second (negative
-//! means unlimited) and requests that may go at once.
+//! The limits of the API clients, as flags give them.
 
 use pflag::Values;
 
-/// The limit of each controller's work client.
+use super::table::generic::{EVENT_BURST, EVENT_QPS, KUBE_API_BURST, KUBE_API_QPS};
+
+/// The limit of each controller's client: requests per second (negative means unlimited) and
+/// requests that may go at once.
 pub fn work_rate(values: &Values) -> (f64, u32) {
-    (values.float("kube-api-qps"), burst(values.int("kube-api-burst")))
+    (values.get(&KUBE_API_QPS), burst(values.get(&KUBE_API_BURST)))
 }
 
 /// The limit of the event client; what is 0, as by default, follows [`work_rate`].
 pub fn event_rate(values: &Values) -> (f64, u32) {
     let (work_qps, work_burst) = work_rate(values);
-    let qps = values.float("event-qps");
-    let given = burst(values.int("event-burst"));
+    let qps = values.get(&EVENT_QPS);
+    let given = burst(values.get(&EVENT_BURST));
     (if qps == 0.0 { work_qps } else { qps }, if given == 0 { work_burst } else { given })
 }
 

@@ -10,7 +10,8 @@ mod warned;
 
 use super::*;
 use crate::controllers::ALL;
-use crate::plan;
+use crate::flags::table::generic;
+use crate::settings;
 
 const VERSION: VersionInfo = VersionInfo {
     product: "infra-controller-manager",
@@ -22,7 +23,7 @@ const VERSION: VersionInfo = VersionInfo {
 fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, UsageError> {
     let program = OsString::from("infra-controller-manager");
     let args = std::iter::once(program).chain(args);
-    parse(args, &plan::controller_flags(ALL), &plan::known(ALL).unwrap(), &VERSION)
+    parse(args, &settings::controller_flags(ALL), &settings::known(ALL).unwrap(), &VERSION)
 }
 
 fn read(args: &[&str]) -> Result<Parsed, UsageError> {
@@ -52,11 +53,19 @@ fn error(args: &[&str]) -> String {
     }
 }
 
+/// Everything that is wrong with a command line, by the rules of the controllers too.
 fn problems(args: &[&str]) -> Vec<String> {
-    validate(&values(args)).iter().map(ToString::to_string).collect()
+    let known = settings::known(ALL).unwrap();
+    let judged = settings::ProcessSettings::new(&values(args), &known, ALL);
+    judged.err().unwrap_or_default().iter().map(ToString::to_string).collect()
+}
+
+/// The effective value of a flag whose type another crate knows.
+fn shown(values: &Values, name: &str) -> String {
+    values.effective().find(|(known, _)| *known == name).unwrap().1
 }
 
 fn specs() -> Vec<&'static Spec> {
-    let controllers = plan::controller_flags(ALL);
+    let controllers = settings::controller_flags(ALL);
     table::GROUPS.iter().chain(&controllers).flat_map(|group| group.iter()).collect()
 }

@@ -1,6 +1,8 @@
-//! `--version`: what it prints, and the override it allows (`host.md` 1.1).
+//! `--version`: what it prints, and the override it allows.
 
 use pflag::{Values, VersionRequest};
+
+use super::table::program::VERSION;
 
 /// Facts about this build.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +55,7 @@ impl VersionInfo {
 
 /// The version to report in user agents, logs, metrics and `/version`.
 pub fn reported_version(values: &Values, info: &VersionInfo) -> String {
-    match values.version_request("version") {
+    match &values.get(&VERSION) {
         VersionRequest::Override(version) => version.clone(),
         _ => info.prefixed(),
     }

@@ -1,9 +1,10 @@
-//! What deserves a warning although the program starts (`host.md` 1.2, 1.4).
+//! What deserves a warning although the program starts.
 
 use pflag::{Spec, Values, Verdict, controllers};
 
 use super::gates;
-use crate::plan::tls_choice;
+use super::table::generic::CONTROLLERS;
+use super::tls::tls_choice;
 
 /// The warnings of a command line, in the order to log them. Flags without effect make exactly one
 /// line however many they are; defaults never warn.
@@ -34,7 +35,7 @@ fn without_effect(values: &Values) -> Option<String> {
         let names = values.explicit().filter(|spec| spec.verdict == wanted).map(dashed);
         names.collect::<Vec<String>>().join(", ")
     };
-    let not_hosted = controllers::not_hosted(values.strings("controllers")).join(", ");
+    let not_hosted = controllers::not_hosted(&values.get(&CONTROLLERS)).join(", ");
     let parts = [
         ("flags accepted without effect", of(Verdict::Accepted)),
         ("flags not enforced yet", of(Verdict::NotEnforced)),

@@ -1,4 +1,4 @@
-//! Which controllers `--controllers` turns on (`host.md` 2).
+//! Which controllers `--controllers` turns on (rule:controllers-by-name).
 //!
 //! The command registers what it hosts in [`Known`]; [`Known::select`] applies the user's list.
 //! Names of kube-controller-manager's own controllers are known too, so that a list written for it
@@ -7,45 +7,29 @@
 mod known;
 mod upstream;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-pub use known::{Controller, Group, Known, RegistryError};
+pub use known::{Controller, Known, RegistryError};
 pub use upstream::is_upstream;
 
-/// How a controller came to its state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Turned off by name, or not covered by the list.
-    Off,
-    /// Turned on by `*`.
-    OnByStar,
-    /// Turned on by its own name, an alias or its group; some controllers go further when asked
-    /// for explicitly.
-    OnByName,
-}
-
-/// The outcome for every hosted controller.
+/// The hosted controllers that run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    states: BTreeMap<&'static str, State>,
+    enabled: BTreeSet<&'static str>,
+    named: BTreeSet<&'static str>,
 }
 
 impl Selection {
-    /// The state of a controller by canonical name; unknown ones are off.
-    pub fn state(&self, name: &str) -> State {
-        self.states.get(name).copied().unwrap_or(State::Off)
-    }
-
-    /// Whether a controller runs.
+    /// Whether a controller, by canonical name, runs; unknown ones do not.
     pub fn is_enabled(&self, name: &str) -> bool {
-        self.state(name) != State::Off
+        self.enabled.contains(name)
     }
 
-    /// Canonical names of the controllers that run, sorted.
-    pub fn enabled(&self) -> impl Iterator<Item = &'static str> {
-        self.states.iter().filter(|(_, state)| **state != State::Off).map(|(name, _)| *name)
+    /// Whether a controller runs because its own name or an alias turned it on, not through `*`.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.named.contains(name)
     }
 }
 
@@ -91,18 +75,15 @@ impl Known {
     /// All names that are unknown, negated or not, and all positive names that are not built.
     pub fn select(&self, list: &[String]) -> Result<Selection, BadNames> {
         let mut bad = BadNames { unknown: vec![], not_built: vec![], hosted: self.names() };
-        let mut states = BTreeMap::new();
+        let mut named = BTreeMap::new();
         let star = list.iter().any(|entry| entry == "*");
         for entry in list.iter().filter(|entry| *entry != "*") {
             let (name, on) = match entry.strip_prefix('-') {
                 Some(name) => (name, false),
                 None => (entry.as_str(), true),
             };
-            if let Some(members) = self.resolve(name) {
-                let state = if on { State::OnByName } else { State::Off };
-                for member in members {
-                    states.entry(member).or_insert(state);
-                }
+            if let Some(controller) = self.resolve(name) {
+                named.entry(controller).or_insert(on);
             } else if self.is_announced(name) {
                 if on {
                     bad.not_built.push(name.to_owned());
@@ -114,12 +95,14 @@ impl Known {
         if !(bad.unknown.is_empty() && bad.not_built.is_empty()) {
             return Err(bad);
         }
-        for controller in self.controllers() {
-            let default =
-                if star && controller.on_by_default { State::OnByStar } else { State::Off };
-            states.entry(controller.name).or_insert(default);
-        }
-        Ok(Selection { states })
+        let runs = |controller: &&Controller| {
+            let default = star && controller.on_by_default;
+            named.get(controller.name).copied().unwrap_or(default)
+        };
+        let enabled = self.controllers().iter().filter(runs).map(|controller| controller.name);
+        let enabled = enabled.collect();
+        let named = named.into_iter().filter_map(|(name, on)| on.then_some(name)).collect();
+        Ok(Selection { enabled, named })
     }
 }
 

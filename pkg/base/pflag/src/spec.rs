@@ -79,7 +79,7 @@ impl Kind {
     }
 }
 
-/// What the program does with a flag (`host.md` 1.2).
+/// What the program does with a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Implemented.

@@ -1,4 +1,4 @@
-//! The value syntaxes of `host.md` 1.1, one function per syntax, text in, typed value out.
+//! The value syntaxes of pflag (rule:flags-as-pflag), one function per syntax, text in, typed value out.
 //!
 //! [`crate::Value`] picks the function by [`crate::Kind`]; nobody else needs them, except tests
 //! and code that prints durations the Go way.
@@ -85,8 +85,7 @@ pub fn boolean(text: &str) -> Result<bool, SyntaxError> {
     }
 }
 
-/// An address literal without zone or port. Blank means all addresses, which `0.0.0.0` stands for
-/// (`host.md` 1.3, bind-address).
+/// An address literal without zone or port. Blank means all addresses, which `0.0.0.0` stands for.
 pub fn ip(text: &str) -> Result<IpAddr, SyntaxError> {
     let text = text.trim();
     if text.is_empty() {

@@ -16,7 +16,7 @@ pub enum Value {
     Int(i64),
     /// [`Kind::Float`], [`Kind::Float32`].
     Float(f64),
-    /// [`Kind::String`], [`Kind::CidrList`], [`Kind::VModule`].
+    /// [`Kind::String`], [`Kind::CidrList`].
     Text(String),
     /// [`Kind::Duration`].
     Duration(GoDuration),
@@ -32,6 +32,8 @@ pub enum Value {
     Gates(Vec<Gate>),
     /// [`Kind::NamedCertKeys`].
     CertKeys(Vec<NamedCertKey>),
+    /// [`Kind::VModule`].
+    Levels(Vec<(String, u8)>),
     /// [`Kind::Version`].
     Version(VersionRequest),
 }
@@ -60,10 +62,7 @@ impl Value {
             Kind::NamedCertKeys => Value::CertKeys(vec![pairs::cert_key(text)?]),
             Kind::Quantity => Value::Int(number::quantity(text)?),
             Kind::Verbosity => Value::Int(number::verbosity(text)?),
-            Kind::VModule => {
-                pairs::vmodule(text)?;
-                Value::Text(text.to_owned())
-            }
+            Kind::VModule => Value::Levels(pairs::vmodule(text)?),
             Kind::Version => Value::Version(version::request(text)?),
         })
     }
@@ -94,6 +93,7 @@ impl Value {
             Value::Map(values) => values.is_empty(),
             Value::Gates(values) => values.is_empty(),
             Value::CertKeys(values) => values.is_empty(),
+            Value::Levels(values) => values.is_empty(),
             Value::Version(value) => *value == VersionRequest::No,
         }
     }
@@ -148,6 +148,10 @@ impl fmt::Display for Value {
                 write!(f, "[{}]", csv::write(values.iter().map(|(k, v)| format!("{k}={v}"))))
             }
             Value::Gates(values) => f.write_str(&listed(values)),
+            Value::Levels(values) => {
+                let levels: Vec<String> = values.iter().map(|(k, v)| format!("{k}={v}")).collect();
+                f.write_str(&levels.join(","))
+            }
             Value::CertKeys(values) => {
                 let pairs: Vec<String> = values.iter().map(ToString::to_string).collect();
                 write!(f, "[{}]", pairs.join(";"))

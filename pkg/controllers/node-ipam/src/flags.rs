@@ -1,65 +1,91 @@
 //! The flags that node-ipam owns.
 
-use pflag::{Kind, Spec};
+use pflag::{Flag, Spec, Verdict};
 
-const fn flag(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Spec {
-    Spec::honoured("node-ipam-controller", name, kind, default, help)
-}
+const GROUP: &str = "node-ipam-controller";
+
+/// Of no effect until a cloud's allocators are built; judged all the same.
+pub(crate) const CLOUD_PROVIDER: Flag<String> = Flag::string(
+    "accepted for compatibility",
+    "cloud-provider",
+    "",
+    "Cloud of the cluster: empty or external; gce is not built yet.",
+)
+.with_verdict(Verdict::Accepted);
 
 /// Every flag the controller reads; the values are judged in [`crate::options`].
+pub(crate) const ALLOCATE_NODE_CIDRS: Flag<bool> = Flag::bool(
+    GROUP,
+    "allocate-node-cidrs",
+    "false",
+    "Give every Node a pod CIDR out of --cluster-cidr. When false the controller stays idle and its other flags are ignored.",
+);
+
+pub(crate) const CLUSTER_CIDR: Flag<String> = Flag::cidr_list(
+    GROUP,
+    "cluster-cidr",
+    "",
+    "CIDR that pod CIDRs are cut from, or two of different IP families separated by a comma.",
+);
+
+pub(crate) const SERVICE_CLUSTER_IP_RANGE: Flag<String> = Flag::cidr_list(
+    GROUP,
+    "service-cluster-ip-range",
+    "",
+    "CIDR of Service IPs, or two of different IP families separated by a comma. Blocks that overlap it are never given to a Node.",
+);
+
+pub(crate) const CIDR_ALLOCATOR_TYPE: Flag<String> = Flag::string(
+    GROUP,
+    "cidr-allocator-type",
+    "RangeAllocator",
+    "Where pod CIDRs come from. Built: RangeAllocator. Refused until built: CloudAllocator, IPAMFromCluster, IPAMFromCloud, MultiCIDRRangeAllocator.",
+);
+
+pub(crate) const NODE_CIDR_MASK_SIZE: Flag<i64> = Flag::int32(
+    GROUP,
+    "node-cidr-mask-size",
+    "0",
+    "Prefix length of a Node's pod CIDR in a single-stack cluster; 0 means 24 for IPv4 and 64 for IPv6.",
+);
+
+pub(crate) const NODE_CIDR_MASK_SIZE_IPV4: Flag<i64> = Flag::int32(
+    GROUP,
+    "node-cidr-mask-size-ipv4",
+    "0",
+    "Prefix length of a Node's IPv4 pod CIDR; 0 means 24.",
+);
+
+pub(crate) const NODE_CIDR_MASK_SIZE_IPV6: Flag<i64> = Flag::int32(
+    GROUP,
+    "node-cidr-mask-size-ipv6",
+    "0",
+    "Prefix length of a Node's IPv6 pod CIDR; 0 means 64.",
+);
+
+pub(crate) const NODE_CIDR_MAX_IPV6_BITS: Flag<i64> = Flag::int32(
+    GROUP,
+    "node-cidr-max-ipv6-bits",
+    "16",
+    "How many bits an IPv6 mask may be longer than its cluster CIDR, at most 64; 16 is what kube-controller-manager allows.",
+);
+
+pub(crate) const CONCURRENT_NODE_CIDR_PATCHES: Flag<i64> = Flag::int32(
+    GROUP,
+    "concurrent-node-cidr-patches",
+    "64",
+    "How many Node PATCHes may be in flight at once.",
+);
+
 pub(crate) const FLAGS: &[Spec] = &[
-    flag(
-        "allocate-node-cidrs",
-        Kind::Bool,
-        "false",
-        "Give every Node a pod CIDR out of --cluster-cidr. When false the controller stays idle and its other flags are ignored.",
-    ),
-    flag(
-        "cluster-cidr",
-        Kind::CidrList,
-        "",
-        "CIDR that pod CIDRs are cut from, or two of different IP families separated by a comma.",
-    ),
-    flag(
-        "service-cluster-ip-range",
-        Kind::CidrList,
-        "",
-        "CIDR of Service IPs, or two of different IP families separated by a comma. Blocks that overlap it are never given to a Node.",
-    ),
-    flag(
-        "cidr-allocator-type",
-        Kind::String,
-        "RangeAllocator",
-        "Where pod CIDRs come from. Built: RangeAllocator. Refused until built: CloudAllocator, IPAMFromCluster, IPAMFromCloud, MultiCIDRRangeAllocator.",
-    ),
-    flag(
-        "node-cidr-mask-size",
-        Kind::Int32,
-        "0",
-        "Prefix length of a Node's pod CIDR in a single-stack cluster; 0 means 24 for IPv4 and 64 for IPv6.",
-    ),
-    flag(
-        "node-cidr-mask-size-ipv4",
-        Kind::Int32,
-        "0",
-        "Prefix length of a Node's IPv4 pod CIDR; 0 means 24.",
-    ),
-    flag(
-        "node-cidr-mask-size-ipv6",
-        Kind::Int32,
-        "0",
-        "Prefix length of a Node's IPv6 pod CIDR; 0 means 64.",
-    ),
-    flag(
-        "node-cidr-max-ipv6-bits",
-        Kind::Int32,
-        "16",
-        "How many bits an IPv6 mask may be longer than its cluster CIDR, at most 64; 16 is what kube-controller-manager allows.",
-    ),
-    flag(
-        "concurrent-node-cidr-patches",
-        Kind::Int32,
-        "64",
-        "How many Node PATCHes may be in flight at once.",
-    ),
+    CLOUD_PROVIDER.spec(),
+    ALLOCATE_NODE_CIDRS.spec(),
+    CLUSTER_CIDR.spec(),
+    SERVICE_CLUSTER_IP_RANGE.spec(),
+    CIDR_ALLOCATOR_TYPE.spec(),
+    NODE_CIDR_MASK_SIZE.spec(),
+    NODE_CIDR_MASK_SIZE_IPV4.spec(),
+    NODE_CIDR_MASK_SIZE_IPV6.spec(),
+    NODE_CIDR_MAX_IPV6_BITS.spec(),
+    CONCURRENT_NODE_CIDR_PATCHES.spec(),
 ];

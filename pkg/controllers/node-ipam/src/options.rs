@@ -3,7 +3,13 @@
 //! All problems are found in one pass, so that a user mends the command line once.
 
 use cidr::{Family, IpNet, Pool, PoolError};
-use pflag::{Problem, Values};
+use pflag::{Flag, Problem, Values};
+
+use crate::flags::{
+    ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER, CLUSTER_CIDR,
+    CONCURRENT_NODE_CIDR_PATCHES, NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4,
+    NODE_CIDR_MASK_SIZE_IPV6, NODE_CIDR_MAX_IPV6_BITS, SERVICE_CLUSTER_IP_RANGE,
+};
 
 /// The allocator types that exist; only the first is built (`rule:unbuilt-types-are-refused`).
 const ALLOCATOR_TYPES: [&str; 5] = [
@@ -44,15 +50,17 @@ pub(crate) enum Judged {
 /// # Errors
 /// Every broken rule, each naming its flag and the cause.
 pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
-    if !values.bool("allocate-node-cidrs") {
-        return Ok(Judged::Off);
-    }
+    let allocates = values.get(&ALLOCATE_NODE_CIDRS);
     let mut problems = Vec::new();
+    check_cloud_provider(&values.get(&CLOUD_PROVIDER), allocates, &mut problems);
+    if !allocates {
+        return if problems.is_empty() { Ok(Judged::Off) } else { Err(problems) };
+    }
     let mut warnings = Vec::new();
-    check_allocator_type(values.string("cidr-allocator-type"), &mut problems);
-    let clusters = cluster_cidrs(values.string("cluster-cidr"), &mut problems);
+    check_allocator_type(&values.get(&CIDR_ALLOCATOR_TYPE), &mut problems);
+    let clusters = cluster_cidrs(&values.get(&CLUSTER_CIDR), &mut problems);
     let service_ranges =
-        service_ranges(values.string("service-cluster-ip-range"), &mut problems, &mut warnings);
+        service_ranges(&values.get(&SERVICE_CLUSTER_IP_RANGE), &mut problems, &mut warnings);
     let limit = ipv6_limit(values, &mut problems);
     let concurrency = concurrency(values, &mut problems);
     let pools = match clusters {
@@ -77,25 +85,36 @@ fn swallowed(pool: &Pool, service_ranges: &[IpNet]) -> Option<String> {
     ))
 }
 
+fn check_cloud_provider(name: &str, allocates: bool, problems: &mut Vec<Problem>) {
+    match name {
+        "gce" if allocates => problems.push(CLOUD_PROVIDER.problem(
+            "gce is not built yet; leave the flag out, or set --allocate-node-cidrs=false",
+        )),
+        "" | "external" | "gce" => {}
+        other => problems.push(
+            CLOUD_PROVIDER
+                .problem(format!("{other:?} is not a cloud provider; use \"\", external or gce")),
+        ),
+    }
+}
+
 fn check_allocator_type(kind: &str, problems: &mut Vec<Problem>) {
     match kind {
         "" | "RangeAllocator" => {}
-        known if ALLOCATOR_TYPES.contains(&known) => problems.push(Problem::new(
-            "cidr-allocator-type",
+        known if ALLOCATOR_TYPES.contains(&known) => problems.push(CIDR_ALLOCATOR_TYPE.problem(
             format!("{known} is not built yet; use RangeAllocator or leave the flag out"),
         )),
-        other => problems.push(Problem::new(
-            "cidr-allocator-type",
-            format!("{other:?} is not one of {}", ALLOCATOR_TYPES.join(", ")),
-        )),
+        other => problems.push(
+            CIDR_ALLOCATOR_TYPE
+                .problem(format!("{other:?} is not one of {}", ALLOCATOR_TYPES.join(", "))),
+        ),
     }
 }
 
 /// The cluster CIDRs, or `None` when they cannot be used.
 fn cluster_cidrs(text: &str, problems: &mut Vec<Problem>) -> Option<Vec<IpNet>> {
-    const FLAG: &str = "cluster-cidr";
     if text.trim().is_empty() {
-        problems.push(Problem::new(FLAG, "must be set when --allocate-node-cidrs is true"));
+        problems.push(CLUSTER_CIDR.problem("must be set when --allocate-node-cidrs is true"));
         return None;
     }
     let before = problems.len();
@@ -104,25 +123,21 @@ fn cluster_cidrs(text: &str, problems: &mut Vec<Problem>) -> Option<Vec<IpNet>> 
         match cidr::parse(element) {
             Ok(net) => cidrs.push(net),
             Err(_) if element.trim().is_empty() => {
-                problems.push(Problem::new(FLAG, format!("{text:?} has an empty element")));
+                problems.push(CLUSTER_CIDR.problem(format!("{text:?} has an empty element")));
             }
-            Err(error) => problems.push(Problem::new(FLAG, error.to_string())),
+            Err(error) => problems.push(CLUSTER_CIDR.problem(error.to_string())),
         }
     }
     let given = text.split(',').count();
     if given > 2 {
-        problems.push(Problem::new(
-            FLAG,
-            format!("{given} CIDRs given; at most two are allowed, one of each IP family"),
-        ));
+        problems.push(CLUSTER_CIDR.problem(format!(
+            "{given} CIDRs given; at most two are allowed, one of each IP family"
+        )));
     }
     if let Some(family) = repeated_family(&cidrs) {
-        problems.push(Problem::new(
-            FLAG,
-            format!(
-                "{text:?} holds two {family} CIDRs; two CIDRs must be of different IP families"
-            ),
-        ));
+        problems.push(CLUSTER_CIDR.problem(format!(
+            "{text:?} holds two {family} CIDRs; two CIDRs must be of different IP families"
+        )));
     }
     (problems.len() == before).then_some(cidrs)
 }
@@ -133,7 +148,6 @@ fn service_ranges(
     problems: &mut Vec<Problem>,
     warnings: &mut Vec<String>,
 ) -> Vec<IpNet> {
-    const FLAG: &str = "service-cluster-ip-range";
     if text.trim().is_empty() {
         return Vec::new();
     }
@@ -142,23 +156,19 @@ fn service_ranges(
         match cidr::parse(element) {
             Ok(net) => ranges.push(net),
             Err(error) => warnings.push(format!(
-                "--{FLAG}: {error}; Service IPs in it are not kept out of the pools"
+                "{SERVICE_CLUSTER_IP_RANGE}: {error}; Service IPs in it are not kept out of the pools"
             )),
         }
     }
     let given = text.split(',').count();
     if given > 2 {
-        problems.push(Problem::new(
-            FLAG,
-            format!("{given} CIDRs given; at most two are allowed, one of each IP family"),
-        ));
+        problems.push(SERVICE_CLUSTER_IP_RANGE.problem(format!(
+            "{given} CIDRs given; at most two are allowed, one of each IP family"
+        )));
     } else if let Some(family) = repeated_family(&ranges) {
-        problems.push(Problem::new(
-            FLAG,
-            format!(
-                "{text:?} holds two {family} CIDRs; two CIDRs must be of different IP families"
-            ),
-        ));
+        problems.push(SERVICE_CLUSTER_IP_RANGE.problem(format!(
+            "{text:?} holds two {family} CIDRs; two CIDRs must be of different IP families"
+        )));
     }
     ranges
 }
@@ -175,26 +185,24 @@ fn repeated_family(cidrs: &[IpNet]) -> Option<Family> {
 }
 
 fn ipv6_limit(values: &Values, problems: &mut Vec<Problem>) -> u8 {
-    const FLAG: &str = "node-cidr-max-ipv6-bits";
-    match u8::try_from(values.int(FLAG)) {
+    let given = values.get(&NODE_CIDR_MAX_IPV6_BITS);
+    match u8::try_from(given) {
         Ok(bits @ 1..=64) => bits,
         _ => {
-            problems
-                .push(Problem::new(FLAG, format!("{} is not between 1 and 64", values.int(FLAG))));
+            let rule = format!("{given} is not between 1 and 64");
+            problems.push(NODE_CIDR_MAX_IPV6_BITS.problem(rule));
             16
         }
     }
 }
 
 fn concurrency(values: &Values, problems: &mut Vec<Problem>) -> usize {
-    const FLAG: &str = "concurrent-node-cidr-patches";
-    match usize::try_from(values.int(FLAG)) {
+    let given = values.get(&CONCURRENT_NODE_CIDR_PATCHES);
+    match usize::try_from(given) {
         Ok(count @ 1..=1024) => count,
         _ => {
-            problems.push(Problem::new(
-                FLAG,
-                format!("{} is not between 1 and 1024", values.int(FLAG)),
-            ));
+            let rule = format!("{given} is not between 1 and 1024");
+            problems.push(CONCURRENT_NODE_CIDR_PATCHES.problem(rule));
             1
         }
     }
@@ -203,30 +211,28 @@ fn concurrency(values: &Values, problems: &mut Vec<Problem>) -> usize {
 /// `rule:masks-by-family`.
 fn pools(values: &Values, clusters: &[IpNet], limit: u8, problems: &mut Vec<Problem>) -> Vec<Pool> {
     let before = problems.len();
-    let any = mask_flag(values, "node-cidr-mask-size", family_width(clusters), problems);
-    let v4 = mask_flag(values, "node-cidr-mask-size-ipv4", 32, problems);
-    let v6 = mask_flag(values, "node-cidr-mask-size-ipv6", 128, problems);
+    let any = mask_flag(values, &NODE_CIDR_MASK_SIZE, family_width(clusters), problems);
+    let v4 = mask_flag(values, &NODE_CIDR_MASK_SIZE_IPV4, 32, problems);
+    let v6 = mask_flag(values, &NODE_CIDR_MASK_SIZE_IPV6, 128, problems);
     let dual = clusters.len() > 1;
     if dual && any.is_some() {
-        problems.push(Problem::new(
-            "node-cidr-mask-size",
+        problems.push(NODE_CIDR_MASK_SIZE.problem(
             "cannot be used with two cluster CIDRs; set --node-cidr-mask-size-ipv4 and \
              --node-cidr-mask-size-ipv6",
         ));
     }
     if !dual && any.is_some() && (v4.is_some() || v6.is_some()) {
-        problems.push(Problem::new(
-            "node-cidr-mask-size",
+        problems.push(NODE_CIDR_MASK_SIZE.problem(
             "cannot be used together with --node-cidr-mask-size-ipv4 or --node-cidr-mask-size-ipv6",
         ));
     }
     for (family, size) in [(Family::V4, v4), (Family::V6, v6)] {
         let present = clusters.iter().any(|net| Family::of(net) == family);
         if size.is_some() && !present {
-            problems.push(Problem::new(
-                mask_name(family),
-                format!("cannot be used: --cluster-cidr holds no {family} CIDR"),
-            ));
+            problems.push(
+                mask_size(family)
+                    .problem(format!("cannot be used: --cluster-cidr holds no {family} CIDR")),
+            );
         }
     }
     if problems.len() > before {
@@ -239,10 +245,10 @@ fn pools(values: &Values, clusters: &[IpNet], limit: u8, problems: &mut Vec<Prob
             Family::V4 => (v4, 24),
             Family::V6 => (v6, 64),
         };
-        let flag = if any.is_some() { "node-cidr-mask-size" } else { mask_name(family) };
+        let flag = if any.is_some() { NODE_CIDR_MASK_SIZE } else { mask_size(family) };
         match Pool::new(*cluster, any.or(own).unwrap_or(default), limit) {
             Ok(pool) => pools.push(pool),
-            Err(error) => problems.push(Problem::new(flag, pool_message(&error))),
+            Err(error) => problems.push(flag.problem(pool_message(&error))),
         }
     }
     pools
@@ -257,10 +263,10 @@ fn pool_message(error: &PoolError) -> String {
     }
 }
 
-fn mask_name(family: Family) -> &'static str {
+fn mask_size(family: Family) -> Flag<i64> {
     match family {
-        Family::V4 => "node-cidr-mask-size-ipv4",
-        Family::V6 => "node-cidr-mask-size-ipv6",
+        Family::V4 => NODE_CIDR_MASK_SIZE_IPV4,
+        Family::V6 => NODE_CIDR_MASK_SIZE_IPV6,
     }
 }
 
@@ -269,13 +275,18 @@ fn family_width(clusters: &[IpNet]) -> u8 {
 }
 
 /// A mask flag: `None` when unset (0), else a value between 1 and the width of the family.
-fn mask_flag(values: &Values, flag: &str, width: u8, problems: &mut Vec<Problem>) -> Option<u8> {
-    match values.int(flag) {
+fn mask_flag(
+    values: &Values,
+    flag: &Flag<i64>,
+    width: u8,
+    problems: &mut Vec<Problem>,
+) -> Option<u8> {
+    match values.get(flag) {
         0 => None,
         size => match u8::try_from(size) {
             Ok(size) if size <= width => Some(size),
             _ => {
-                problems.push(Problem::new(flag, format!("{size} is not between 1 and {width}")));
+                problems.push(flag.problem(format!("{size} is not between 1 and {width}")));
                 None
             }
         },

@@ -7,12 +7,6 @@ use super::{ACCEPTED_GROUP, accepted};
 const NO_CLOUD: &str = "the in-tree cloud providers are gone; leave it out";
 
 pub(super) const CLOUD: &[Spec] = &[
-    accepted(
-        "cloud-provider",
-        Kind::String,
-        "",
-        "Cloud of the cluster: empty or external; gce is not built yet.",
-    ),
     accepted("cloud-config", Kind::String, "", "Settings file of the cloud provider."),
     accepted("cluster-name", Kind::String, "kubernetes", "Prefix for names of cloud objects."),
     accepted("configure-cloud-routes", Kind::Bool, "true", "Program cloud routes to pod CIDRs."),

@@ -1,7 +1,7 @@
 //! Delegated authentication and authorization: read, and not enforced until they are built; until
-//! then everything but health answers to loopback peers only (`README.md`, decision 12).
+//! then everything but health answers to loopback peers only.
 
-use pflag::{Kind, Spec};
+use pflag::{Flag, GoDuration, Kind, Spec, Verdict};
 
 use super::not_enforced;
 
@@ -12,6 +12,14 @@ const fn authn(name: &'static str, kind: Kind, default: &'static str, help: &'st
 const fn authz(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Spec {
     not_enforced("authorization", name, kind, default, help)
 }
+
+pub(crate) const AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL: Flag<GoDuration> = Flag::duration(
+    "authentication",
+    "authentication-token-webhook-cache-ttl",
+    "10s",
+    "How long the answer about a token is reused.",
+)
+.with_verdict(Verdict::NotEnforced);
 
 pub(super) const AUTHENTICATION: &[Spec] = &[
     authn(
@@ -26,12 +34,7 @@ pub(super) const AUTHENTICATION: &[Spec] = &[
         "false",
         "Do not read missing authentication settings from the cluster.",
     ),
-    authn(
-        "authentication-token-webhook-cache-ttl",
-        Kind::Duration,
-        "10s",
-        "How long the answer about a token is reused.",
-    ),
+    AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL.spec(),
     authn(
         "authentication-tolerate-lookup-failure",
         Kind::Bool,
@@ -82,6 +85,22 @@ pub(super) const AUTHENTICATION: &[Spec] = &[
     ),
 ];
 
+pub(crate) const AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL: Flag<GoDuration> = Flag::duration(
+    "authorization",
+    "authorization-webhook-cache-authorized-ttl",
+    "10s",
+    "How long an allowing review is reused.",
+)
+.with_verdict(Verdict::NotEnforced);
+
+pub(crate) const AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL: Flag<GoDuration> = Flag::duration(
+    "authorization",
+    "authorization-webhook-cache-unauthorized-ttl",
+    "10s",
+    "How long a denying review is reused.",
+)
+.with_verdict(Verdict::NotEnforced);
+
 pub(super) const AUTHORIZATION: &[Spec] = &[
     authz(
         "authorization-kubeconfig",
@@ -95,16 +114,6 @@ pub(super) const AUTHORIZATION: &[Spec] = &[
         "/healthz,/readyz,/livez",
         "Paths served without a review of access; a final * matches the rest.",
     ),
-    authz(
-        "authorization-webhook-cache-authorized-ttl",
-        Kind::Duration,
-        "10s",
-        "How long an allowing review is reused.",
-    ),
-    authz(
-        "authorization-webhook-cache-unauthorized-ttl",
-        Kind::Duration,
-        "10s",
-        "How long a denying review is reused.",
-    ),
+    AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL.spec(),
+    AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL.spec(),
 ];

@@ -1,81 +1,91 @@
 //! Flags of the whole process: which controllers run, and how they talk to the API server.
 
-use pflag::{Kind, Spec};
-
-use super::not_enforced;
+use pflag::{Flag, Gate, GoDuration, Spec, Verdict};
 
 const GROUP: &str = "generic";
 
-const fn flag(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Spec {
-    Spec::honoured(GROUP, name, kind, default, help)
-}
+pub(crate) const CONTROLLERS: Flag<Vec<String>> = Flag::strings(
+    GROUP,
+    "controllers",
+    "*",
+    "Controllers to run: 'name' turns one on, '-name' turns it off, '*' turns on all that are on by default; the first entry that names a controller decides. Names of controllers that only kube-controller-manager has are accepted.",
+);
+
+pub(crate) const CONTROLLER_SHUTDOWN_TIMEOUT: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "controller-shutdown-timeout",
+    "10s",
+    "How long controllers may finish their current work after SIGTERM; 0 waits without limit. When it passes the lease is kept and the exit code is 1.",
+);
+
+pub(crate) const CONTROLLER_START_INTERVAL: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "controller-start-interval",
+    "0s",
+    "Pause between the starts of two controllers, made up to twice as long at random.",
+);
+
+pub(crate) const FEATURE_GATES: Flag<Vec<Gate>> = Flag::feature_gates(
+    GROUP,
+    "feature-gates",
+    "",
+    "Feature gates to set, as [component:]Gate=bool; the component is kube unless named.",
+);
+
+pub(crate) const KUBE_API_QPS: Flag<f64> = Flag::float32(
+    GROUP,
+    "kube-api-qps",
+    "500",
+    "Requests per second that each controller may send to the API server; -1 is unlimited.",
+);
+
+pub(crate) const KUBE_API_BURST: Flag<i64> = Flag::int32(
+    GROUP,
+    "kube-api-burst",
+    "1000",
+    "Requests that each controller may send at once before --kube-api-qps limits it.",
+);
+
+pub(crate) const KUBE_API_CONTENT_TYPE: Flag<String> = Flag::string(
+    GROUP,
+    "kube-api-content-type",
+    "application/vnd.kubernetes.protobuf",
+    "What kinds that the API server offers as protobuf, such as Node, are read in: application/vnd.kubernetes.protobuf or application/json. Everything else, custom resources and writes among it, is JSON either way.",
+);
+
+pub(crate) const EVENT_QPS: Flag<f64> = Flag::float32(
+    GROUP,
+    "event-qps",
+    "0",
+    "Events per second that may be sent; 0 means as many as --kube-api-qps, -1 is unlimited.",
+);
+
+pub(crate) const EVENT_BURST: Flag<i64> = Flag::int32(
+    GROUP,
+    "event-burst",
+    "0",
+    "Events that may be sent at once before --event-qps limits them; 0 means as many as --kube-api-burst.",
+);
+
+pub(crate) const MIN_RESYNC_PERIOD: Flag<GoDuration> = Flag::duration(GROUP, "min-resync-period", "12h0m0s", "Shortest time between two re-deliveries of all cached objects; the real one is random up to twice as long.").with_verdict(Verdict::NotEnforced);
+
+pub(crate) const USE_SERVICE_ACCOUNT_CREDENTIALS: Flag<bool> = Flag::bool(
+    GROUP,
+    "use-service-account-credentials",
+    "false",
+    "Give each controller its own service account in kube-system, and a token of it, instead of the identity of --kubeconfig.",
+);
 
 pub(super) const FLAGS: &[Spec] = &[
-    flag(
-        "controllers",
-        Kind::Strings,
-        "*",
-        "Controllers to run: 'name' turns one on, '-name' turns it off, '*' turns on all that are on by default; the first entry that names a controller decides. Names of controllers that only kube-controller-manager has are accepted.",
-    ),
-    flag(
-        "controller-shutdown-timeout",
-        Kind::Duration,
-        "10s",
-        "How long controllers may finish their current work after SIGTERM; 0 waits without limit. When it passes the lease is kept and the exit code is 1.",
-    ),
-    flag(
-        "controller-start-interval",
-        Kind::Duration,
-        "0s",
-        "Pause between the starts of two controllers, made up to twice as long at random.",
-    ),
-    flag(
-        "feature-gates",
-        Kind::FeatureGates,
-        "",
-        "Feature gates to set, as [component:]Gate=bool; the component is kube unless named.",
-    ),
-    flag(
-        "kube-api-qps",
-        Kind::Float32,
-        "500",
-        "Requests per second that each controller may send to the API server; -1 is unlimited.",
-    ),
-    flag(
-        "kube-api-burst",
-        Kind::Int32,
-        "1000",
-        "Requests that each controller may send at once before --kube-api-qps limits it.",
-    ),
-    flag(
-        "kube-api-content-type",
-        Kind::String,
-        "application/vnd.kubernetes.protobuf",
-        "application/vnd.kubernetes.protobuf or application/json. Either way Nodes are read as protobuf where the server offers it, and everything else is JSON.",
-    ),
-    flag(
-        "event-qps",
-        Kind::Float32,
-        "0",
-        "Events per second that may be sent; 0 means as many as --kube-api-qps, -1 is unlimited.",
-    ),
-    flag(
-        "event-burst",
-        Kind::Int32,
-        "0",
-        "Events that may be sent at once before --event-qps limits them; 0 means as many as --kube-api-burst.",
-    ),
-    not_enforced(
-        GROUP,
-        "min-resync-period",
-        Kind::Duration,
-        "12h0m0s",
-        "Shortest time between two re-deliveries of all cached objects; the real one is random up to twice as long.",
-    ),
-    flag(
-        "use-service-account-credentials",
-        Kind::Bool,
-        "false",
-        "Give each controller its own service account in kube-system, and a token of it, instead of the identity of --kubeconfig.",
-    ),
+    CONTROLLERS.spec(),
+    CONTROLLER_SHUTDOWN_TIMEOUT.spec(),
+    CONTROLLER_START_INTERVAL.spec(),
+    FEATURE_GATES.spec(),
+    KUBE_API_QPS.spec(),
+    KUBE_API_BURST.spec(),
+    KUBE_API_CONTENT_TYPE.spec(),
+    EVENT_QPS.spec(),
+    EVENT_BURST.spec(),
+    MIN_RESYNC_PERIOD.spec(),
+    USE_SERVICE_ACCOUNT_CREDENTIALS.spec(),
 ];

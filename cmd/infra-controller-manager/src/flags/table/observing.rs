@@ -1,8 +1,8 @@
 //! Metrics, logs and debugging.
 
-use pflag::{Kind, Spec};
+use pflag::{Flag, GoDuration, Kind, Spec, Verdict};
 
-use super::{accepted, not_enforced};
+use super::{ACCEPTED_GROUP, accepted, not_enforced};
 
 pub(super) const METRICS: &[Spec] = &[
     metric("disabled-metrics", Kind::Strings, "Metrics that are not exposed, by full name."),
@@ -30,57 +30,73 @@ const fn metric(name: &'static str, kind: Kind, help: &'static str) -> Spec {
 
 const LOG_GROUP: &str = "logs";
 
-pub(super) const LOGS: &[Spec] = &[
-    Spec::honoured(
-        LOG_GROUP,
-        "v",
-        Kind::Verbosity,
-        "0",
-        "Log level: 0 what an operator needs, 2 the usual choice, 6 and up for API requests.",
-    ),
-    Spec::honoured(
-        LOG_GROUP,
-        "vmodule",
-        Kind::VModule,
-        "",
-        "Log levels of single source files, by file name pattern; text format only.",
-    ),
-    Spec::honoured(LOG_GROUP, "logging-format", Kind::String, "text", "Log format: text or json."),
-    accepted(
-        "log-flush-frequency",
-        Kind::Duration,
-        "5s",
-        "Longest time a log line may be buffered; this program writes each line at once.",
-    ),
-    split(
-        "log-text-split-stream",
-        Kind::Bool,
-        "false",
-        "Text errors to standard error, the rest to standard output.",
-    ),
-    split(
-        "log-text-info-buffer-size",
-        Kind::Quantity,
-        "0",
-        "Buffer for split text information lines.",
-    ),
-    split(
-        "log-json-split-stream",
-        Kind::Bool,
-        "false",
-        "JSON errors to standard error, the rest to standard output.",
-    ),
-    split(
-        "log-json-info-buffer-size",
-        Kind::Quantity,
-        "0",
-        "Buffer for split JSON information lines.",
-    ),
-];
+pub(crate) const VERBOSITY: Flag<i64> = Flag::verbosity(
+    LOG_GROUP,
+    "v",
+    "0",
+    "Log level: 0 what an operator needs, 2 the usual choice, 6 and up for API requests.",
+);
 
-const fn split(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Spec {
-    not_enforced(LOG_GROUP, name, kind, default, help)
-}
+pub(crate) const VMODULE: Flag<Vec<(String, u8)>> = Flag::vmodule(
+    LOG_GROUP,
+    "vmodule",
+    "",
+    "Log levels of single source files, by file name pattern; text format only.",
+);
+
+pub(crate) const LOGGING_FORMAT: Flag<String> =
+    Flag::string(LOG_GROUP, "logging-format", "text", "Log format: text or json.");
+
+pub(crate) const LOG_FLUSH_FREQUENCY: Flag<GoDuration> = Flag::duration(
+    ACCEPTED_GROUP,
+    "log-flush-frequency",
+    "5s",
+    "Longest time a log line may be buffered; this program writes each line at once.",
+)
+.with_verdict(Verdict::Accepted);
+
+pub(crate) const LOG_TEXT_SPLIT_STREAM: Flag<bool> = Flag::bool(
+    LOG_GROUP,
+    "log-text-split-stream",
+    "false",
+    "Text errors to standard error, the rest to standard output.",
+)
+.with_verdict(Verdict::NotEnforced);
+
+pub(crate) const LOG_TEXT_INFO_BUFFER_SIZE: Flag<i64> = Flag::quantity(
+    LOG_GROUP,
+    "log-text-info-buffer-size",
+    "0",
+    "Buffer for split text information lines.",
+)
+.with_verdict(Verdict::NotEnforced);
+
+pub(crate) const LOG_JSON_SPLIT_STREAM: Flag<bool> = Flag::bool(
+    LOG_GROUP,
+    "log-json-split-stream",
+    "false",
+    "JSON errors to standard error, the rest to standard output.",
+)
+.with_verdict(Verdict::NotEnforced);
+
+pub(crate) const LOG_JSON_INFO_BUFFER_SIZE: Flag<i64> = Flag::quantity(
+    LOG_GROUP,
+    "log-json-info-buffer-size",
+    "0",
+    "Buffer for split JSON information lines.",
+)
+.with_verdict(Verdict::NotEnforced);
+
+pub(super) const LOGS: &[Spec] = &[
+    VERBOSITY.spec(),
+    VMODULE.spec(),
+    LOGGING_FORMAT.spec(),
+    LOG_FLUSH_FREQUENCY.spec(),
+    LOG_TEXT_SPLIT_STREAM.spec(),
+    LOG_TEXT_INFO_BUFFER_SIZE.spec(),
+    LOG_JSON_SPLIT_STREAM.spec(),
+    LOG_JSON_INFO_BUFFER_SIZE.spec(),
+];
 
 pub(super) const DEBUGGING: &[Spec] = &[
     not_enforced(

@@ -1,65 +1,93 @@
 //! The HTTPS listener.
 
-use pflag::{Kind, Spec};
+use std::net::IpAddr;
+
+use pflag::{Flag, Kind, Spec};
 
 use super::not_enforced;
 
 const GROUP: &str = "secure serving";
 
-const fn flag(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Spec {
-    Spec::honoured(GROUP, name, kind, default, help)
-}
-
 const fn later(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Spec {
     not_enforced(GROUP, name, kind, default, help)
 }
 
+pub(crate) const BIND_ADDRESS: Flag<IpAddr> = Flag::ip(
+    GROUP,
+    "bind-address",
+    "0.0.0.0",
+    "Address to listen on; blank, 0.0.0.0 or :: listens on all addresses of both families.",
+);
+
+pub(crate) const SECURE_PORT: Flag<i64> =
+    Flag::int(GROUP, "secure-port", "10257", "Port for HTTPS; 0 serves nothing.");
+
+pub(crate) const CERT_DIR: Flag<String> = Flag::string(
+    GROUP,
+    "cert-dir",
+    "",
+    "Directory for the serving certificate when --tls-cert-file is not set; without it a certificate is made in memory.",
+);
+
+pub(crate) const TLS_CERT_FILE: Flag<String> = Flag::string(
+    GROUP,
+    "tls-cert-file",
+    "",
+    "File with the serving certificate and its chain, PEM; needs --tls-private-key-file.",
+);
+
+pub(crate) const TLS_PRIVATE_KEY_FILE: Flag<String> =
+    Flag::string(GROUP, "tls-private-key-file", "", "File with the key of --tls-cert-file, PEM.");
+
+pub(crate) const DISABLE_HTTP2_SERVING: Flag<bool> =
+    Flag::bool(GROUP, "disable-http2-serving", "false", "Serve HTTP/1.1 only.");
+
+pub(crate) const HTTP2_MAX_STREAMS_PER_CONNECTION: Flag<i64> = Flag::int(
+    GROUP,
+    "http2-max-streams-per-connection",
+    "0",
+    "Most concurrent HTTP/2 streams of one client; 0 leaves it to the server.",
+);
+
+pub(crate) const TLS_CIPHER_SUITES: Flag<Vec<String>> = Flag::strings(
+    GROUP,
+    "tls-cipher-suites",
+    "",
+    "Cipher suites for TLS 1.2, by IANA name; those of TLS 1.3 are always on.",
+);
+
+pub(crate) const TLS_CURVE_PREFERENCES: Flag<Vec<i64>> = Flag::int32_slice(
+    GROUP,
+    "tls-curve-preferences",
+    "",
+    "Key exchange groups, by IANA number, best first: 23 (P-256), 24 (P-384) or 29 (X25519).",
+);
+
+pub(crate) const TLS_MIN_VERSION: Flag<String> = Flag::string(
+    GROUP,
+    "tls-min-version",
+    "",
+    "Oldest TLS version served: VersionTLS12 or VersionTLS13.",
+);
+
+pub(crate) const PERMIT_PORT_SHARING: Flag<bool> = Flag::bool(
+    GROUP,
+    "permit-port-sharing",
+    "false",
+    "Bind with SO_REUSEPORT, so that several processes may share the port.",
+);
+
 pub(super) const FLAGS: &[Spec] = &[
-    flag(
-        "bind-address",
-        Kind::Ip,
-        "0.0.0.0",
-        "Address to listen on; blank, 0.0.0.0 or :: listens on all addresses of both families.",
-    ),
-    flag("secure-port", Kind::Int, "10257", "Port for HTTPS; 0 serves nothing."),
-    flag(
-        "cert-dir",
-        Kind::String,
-        "",
-        "Directory for the serving certificate when --tls-cert-file is not set; without it a certificate is made in memory.",
-    ),
-    flag(
-        "tls-cert-file",
-        Kind::String,
-        "",
-        "File with the serving certificate and its chain, PEM; needs --tls-private-key-file.",
-    ),
-    flag("tls-private-key-file", Kind::String, "", "File with the key of --tls-cert-file, PEM."),
-    flag("disable-http2-serving", Kind::Bool, "false", "Serve HTTP/1.1 only."),
-    flag(
-        "http2-max-streams-per-connection",
-        Kind::Int,
-        "0",
-        "Most concurrent HTTP/2 streams of one client; 0 leaves it to the server.",
-    ),
-    flag(
-        "tls-cipher-suites",
-        Kind::Strings,
-        "",
-        "Cipher suites for TLS 1.2, by IANA name; those of TLS 1.3 are always on.",
-    ),
-    flag(
-        "tls-curve-preferences",
-        Kind::Int32Slice,
-        "",
-        "Key exchange groups, by IANA number, best first: 23 (P-256), 24 (P-384) or 29 (X25519).",
-    ),
-    flag(
-        "tls-min-version",
-        Kind::String,
-        "",
-        "Oldest TLS version served: VersionTLS12 or VersionTLS13.",
-    ),
+    BIND_ADDRESS.spec(),
+    SECURE_PORT.spec(),
+    CERT_DIR.spec(),
+    TLS_CERT_FILE.spec(),
+    TLS_PRIVATE_KEY_FILE.spec(),
+    DISABLE_HTTP2_SERVING.spec(),
+    HTTP2_MAX_STREAMS_PER_CONNECTION.spec(),
+    TLS_CIPHER_SUITES.spec(),
+    TLS_CURVE_PREFERENCES.spec(),
+    TLS_MIN_VERSION.spec(),
     later(
         "tls-sni-cert-key",
         Kind::NamedCertKeys,
@@ -72,10 +100,5 @@ pub(super) const FLAGS: &[Spec] = &[
         "false",
         "Bind with SO_REUSEADDR, so that a wildcard and a specific address may share the port.",
     ),
-    flag(
-        "permit-port-sharing",
-        Kind::Bool,
-        "false",
-        "Bind with SO_REUSEPORT, so that several processes may share the port.",
-    ),
+    PERMIT_PORT_SHARING.spec(),
 ];

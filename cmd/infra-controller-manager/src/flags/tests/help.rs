@@ -2,7 +2,7 @@ use super::*;
 use crate::flags::help::Help;
 
 fn at_width(width: Option<usize>) -> String {
-    let known = plan::known(ALL).unwrap();
+    let known = settings::known(ALL).unwrap();
     let specs = specs();
     Help { specs: &specs, controllers: &known, product: VERSION.product }.usage(width)
 }

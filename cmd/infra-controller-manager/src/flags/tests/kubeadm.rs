@@ -25,12 +25,12 @@ const ARGS: [&str; 17] = [
 fn the_manifest_of_kubeadm_starts() {
     let values = values(&ARGS);
     assert_eq!(validate(&values), []);
-    assert!(values.bool("allocate-node-cidrs"));
-    assert!(values.bool("use-service-account-credentials"));
-    assert_eq!(values.string("cluster-cidr"), "10.244.0.0/16");
-    assert_eq!(values.ip("bind-address").to_string(), "127.0.0.1");
-    let known = plan::known(ALL).unwrap();
-    let selection = known.select(values.strings("controllers")).unwrap();
+    assert_eq!(shown(&values, "allocate-node-cidrs"), "true");
+    assert!(values.get(&generic::USE_SERVICE_ACCOUNT_CREDENTIALS));
+    assert_eq!(shown(&values, "cluster-cidr"), "10.244.0.0/16");
+    assert_eq!(values.get(&table::serving::BIND_ADDRESS).to_string(), "127.0.0.1");
+    let known = settings::known(ALL).unwrap();
+    let selection = known.select(&values.get(&generic::CONTROLLERS)).unwrap();
     assert!(selection.is_enabled("node-ipam-controller"));
 }
 

@@ -92,7 +92,7 @@ fn cloud_providers_other_than_external_and_gce_are_refused() {
 #[test]
 fn gce_is_refused_as_not_built_while_cidrs_are_allocated() {
     assert_fine(&["--cloud-provider=gce"]);
-    let args = ["--cloud-provider=gce", "--allocate-node-cidrs"];
+    let args = ["--cloud-provider=gce", "--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16"];
     assert_refused(&args, "--cloud-provider: gce is not built yet");
 }
 

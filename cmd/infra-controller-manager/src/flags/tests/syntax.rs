@@ -29,18 +29,18 @@ fn repetition_replaces_scalars_and_extends_lists() {
         "--cluster-cidr=10.1.0.0/16",
         "--requestheader-username-headers=",
     ]);
-    assert!((values.float("kube-api-qps") - 2.0).abs() < f64::EPSILON);
-    assert_eq!(values.strings("controllers"), ["a-controller", "b-controller", "*"]);
-    assert_eq!(values.string("cluster-cidr"), "10.1.0.0/16");
-    assert!(values.strings("requestheader-username-headers").is_empty());
+    assert!((values.get(&generic::KUBE_API_QPS) - 2.0).abs() < f64::EPSILON);
+    assert_eq!(values.get(&generic::CONTROLLERS), ["a-controller", "b-controller", "*"]);
+    assert_eq!(shown(&values, "cluster-cidr"), "10.1.0.0/16");
+    assert_eq!(shown(&values, "requestheader-username-headers"), "[]");
 }
 
 #[test]
 fn a_negative_name_in_a_list_is_a_value_and_no_flag() {
     for form in [&["--controllers", "-node-ipam-controller"][..], &["--controllers=-nodeipam,*"]] {
         let values = values(form);
-        let known = plan::known(ALL).unwrap();
-        let selection = known.select(values.strings("controllers")).unwrap();
+        let known = settings::known(ALL).unwrap();
+        let selection = known.select(&values.get(&generic::CONTROLLERS)).unwrap();
         assert!(!selection.is_enabled("node-ipam-controller"), "{form:?}");
     }
 }
@@ -48,13 +48,13 @@ fn a_negative_name_in_a_list_is_a_value_and_no_flag() {
 #[test]
 fn every_short_form_of_the_verbosity_is_read() {
     for form in [&["-v", "4"][..], &["-v=4"], &["-v4"], &["--v=4"], &["--v", "4"]] {
-        assert_eq!(values(form).int("v"), 4, "{form:?}");
+        assert_eq!(values(form).get(&table::observing::VERBOSITY), 4, "{form:?}");
     }
 }
 
 #[test]
 fn a_bare_number_is_no_duration() {
-    assert_eq!(values(&["--min-resync-period=0"]).go_duration("min-resync-period").nanos(), 0);
+    assert_eq!(shown(&values(&["--min-resync-period=0"]), "min-resync-period"), "0s");
     let expected = "invalid argument \"5\" for \"--min-resync-period\" flag: missing unit in \
                     duration; write 5s, 5m or 5h";
     assert_eq!(error(&["--min-resync-period=5"]), expected);

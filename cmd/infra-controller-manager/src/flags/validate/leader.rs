@@ -1,36 +1,38 @@
-//! Leader election: what would lose or share the lease (`host.md` 3.2, 3.6).
+//! Leader election: what would lose or share the lease.
 
 use pflag::{Problem, Values};
 
 use crate::flags::lease::election_config;
+use crate::flags::table::leader::{
+    ALLOW_STOCK_LEASE_NAME, ENABLE_LEADER_MIGRATION, LEADER_ELECT, LEADER_ELECT_RESOURCE_LOCK,
+    LEADER_ELECT_RESOURCE_NAME, LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_MIGRATION_CONFIG,
+};
 
-const LOCK: &str = "leader-elect-resource-lock";
-const NAME: &str = "leader-elect-resource-name";
-const NAMESPACE: &str = "leader-elect-resource-namespace";
-
-/// The lease of the program this one runs beside.
+/// The lease of the program this one runs beside (rule:stock-lease-is-refused).
 const STOCK_LEASE: (&str, &str) = ("kube-system", "kube-controller-manager");
 
 pub(super) fn migration(values: &Values, problems: &mut Vec<Problem>) {
     const WHY: &str = "leader migration cannot move controllers to this program; turn node-ipam \
                        off in kube-controller-manager with \
                        --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller, then start this one";
-    if values.bool("enable-leader-migration") {
-        problems.push(Problem::new("enable-leader-migration", WHY));
+    if values.get(&ENABLE_LEADER_MIGRATION) {
+        problems.push(ENABLE_LEADER_MIGRATION.problem(WHY));
     }
-    if !values.string("leader-migration-config").is_empty() {
-        problems.push(Problem::new("leader-migration-config", WHY));
+    if !values.get(&LEADER_MIGRATION_CONFIG).is_empty() {
+        problems.push(LEADER_MIGRATION_CONFIG.problem(WHY));
     }
 }
 
 /// Without election none of the lease flags does anything, so none is judged.
 pub(super) fn lease(values: &Values, problems: &mut Vec<Problem>) {
-    if !values.bool("leader-elect") {
+    if !values.get(&LEADER_ELECT) {
         return;
     }
-    let lock = values.string(LOCK);
+    let lock = values.get(&LEADER_ELECT_RESOURCE_LOCK);
     if lock != "leases" {
-        problems.push(Problem::new(LOCK, format!("{lock:?} is not supported; use leases")));
+        problems.push(
+            LEADER_ELECT_RESOURCE_LOCK.problem(format!("{lock:?} is not supported; use leases")),
+        );
     }
     names(values, problems);
     // Who the candidate is called breaks no rule.
@@ -40,16 +42,21 @@ pub(super) fn lease(values: &Values, problems: &mut Vec<Problem>) {
 
 /// That they are not empty is the elector's rule.
 fn names(values: &Values, problems: &mut Vec<Problem>) {
-    let (namespace, name) = (values.string(NAMESPACE), values.string(NAME));
-    if !name.is_empty() && !is_dns_name(name, 253, true) {
-        problems.push(Problem::new(NAME, format!("{name:?} is not a valid object name")));
+    let namespace = values.get(&LEADER_ELECT_RESOURCE_NAMESPACE);
+    let name = values.get(&LEADER_ELECT_RESOURCE_NAME);
+    if !name.is_empty() && !is_dns_name(&name, 253, true) {
+        problems.push(
+            LEADER_ELECT_RESOURCE_NAME.problem(format!("{name:?} is not a valid object name")),
+        );
     }
-    if !namespace.is_empty() && !is_dns_name(namespace, 63, false) {
-        problems.push(Problem::new(NAMESPACE, format!("{namespace:?} is not a valid namespace")));
+    if !namespace.is_empty() && !is_dns_name(&namespace, 63, false) {
+        problems.push(
+            LEADER_ELECT_RESOURCE_NAMESPACE
+                .problem(format!("{namespace:?} is not a valid namespace")),
+        );
     }
-    if (namespace, name) == STOCK_LEASE && !values.bool("allow-stock-lease-name") {
-        problems.push(Problem::new(
-            NAME,
+    if (namespace.as_str(), name.as_str()) == STOCK_LEASE && !values.get(&ALLOW_STOCK_LEASE_NAME) {
+        problems.push(LEADER_ELECT_RESOURCE_NAME.problem(
             "kube-system/kube-controller-manager is the lease of kube-controller-manager; sharing \
              it would silently stop the controllers of one of the two programs. Choose another \
              name, or set --allow-stock-lease-name if kube-controller-manager never runs",

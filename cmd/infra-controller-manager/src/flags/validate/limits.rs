@@ -1,60 +1,68 @@
-//! Rates and durations that would stop work or never end (`host.md` 4.5).
+//! Rates and durations that would stop work or never end.
 
-use pflag::{Problem, Values};
+use pflag::{Flag, Problem, Values};
+
+use crate::flags::table::delegation::{
+    AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL, AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL,
+    AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL,
+};
+use crate::flags::table::generic::{
+    CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, EVENT_BURST, EVENT_QPS, KUBE_API_BURST,
+    KUBE_API_QPS, MIN_RESYNC_PERIOD,
+};
+use crate::flags::table::observing::LOG_FLUSH_FREQUENCY;
 
 pub(super) fn rates(values: &Values, problems: &mut Vec<Problem>) {
-    let qps = values.float("kube-api-qps");
-    finite("kube-api-qps", qps, problems);
+    let qps = values.get(&KUBE_API_QPS);
+    finite(&KUBE_API_QPS, qps, problems);
     if qps == 0.0 {
         let advice = "0 would stop all requests; use -1 for no limit, or a positive number";
-        problems.push(Problem::new("kube-api-qps", advice));
+        problems.push(KUBE_API_QPS.problem(advice));
     }
-    let burst = values.int("kube-api-burst");
+    let burst = values.get(&KUBE_API_BURST);
     if qps > 0.0 && burst <= 0 {
-        problems.push(Problem::new("kube-api-burst", too_small(burst, "--kube-api-qps")));
+        problems.push(KUBE_API_BURST.problem(too_small(burst, &KUBE_API_QPS)));
     }
-    finite("event-qps", values.float("event-qps"), problems);
-    let event_burst = values.int("event-burst");
+    let event_qps = values.get(&EVENT_QPS);
+    finite(&EVENT_QPS, event_qps, problems);
+    let event_burst = values.get(&EVENT_BURST);
     if event_burst < 0 {
-        problems.push(Problem::new(
-            "event-burst",
-            format!("{event_burst} is negative; use 0 to follow --kube-api-burst"),
-        ));
-    } else if event_burst == 0 && burst <= 0 && qps < 0.0 && values.float("event-qps") > 0.0 {
-        problems.push(Problem::new("event-burst", too_small(burst, "--event-qps")));
+        let rule = format!("{event_burst} is negative; use 0 to follow {KUBE_API_BURST}");
+        problems.push(EVENT_BURST.problem(rule));
+    } else if event_burst == 0 && burst <= 0 && qps < 0.0 && event_qps > 0.0 {
+        problems.push(EVENT_BURST.problem(too_small(burst, &EVENT_QPS)));
     }
 }
 
-fn too_small(burst: i64, rate: &str) -> String {
+fn too_small(burst: i64, rate: &Flag<f64>) -> String {
     format!("{burst} lets no request through while {rate} is positive; use 1 or more")
 }
 
-fn finite(flag: &str, value: f64, problems: &mut Vec<Problem>) {
+fn finite(flag: &Flag<f64>, value: f64, problems: &mut Vec<Problem>) {
     if !value.is_finite() {
         let advice = format!("{value} is no rate; use -1 for no limit");
-        problems.push(Problem::new(flag, advice));
+        problems.push(flag.problem(advice));
     }
 }
 
 /// Durations for which a negative value has no meaning.
 pub(super) fn durations(values: &Values, problems: &mut Vec<Problem>) {
-    const NOT_NEGATIVE: [&str; 6] = [
-        "controller-shutdown-timeout",
-        "controller-start-interval",
-        "min-resync-period",
-        "authentication-token-webhook-cache-ttl",
-        "authorization-webhook-cache-authorized-ttl",
-        "authorization-webhook-cache-unauthorized-ttl",
+    let not_negative = [
+        CONTROLLER_SHUTDOWN_TIMEOUT,
+        CONTROLLER_START_INTERVAL,
+        MIN_RESYNC_PERIOD,
+        AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL,
+        AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL,
+        AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL,
     ];
-    for flag in NOT_NEGATIVE {
-        let given = values.go_duration(flag);
+    for flag in not_negative {
+        let given = values.get(&flag);
         if given.nanos() < 0 {
-            problems.push(Problem::new(flag, format!("{given} is negative")));
+            problems.push(flag.problem(format!("{given} is negative")));
         }
     }
-    let flush = values.go_duration("log-flush-frequency");
+    let flush = values.get(&LOG_FLUSH_FREQUENCY);
     if flush.nanos() <= 0 {
-        let rule = format!("{flush} is not greater than zero");
-        problems.push(Problem::new("log-flush-frequency", rule));
+        problems.push(LOG_FLUSH_FREQUENCY.problem(format!("{flush} is not greater than zero")));
     }
 }

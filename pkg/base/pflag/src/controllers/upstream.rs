@@ -1,6 +1,6 @@
 //! The controllers of kube-controller-manager 1.36 that live elsewhere: accepted, never run here.
 
-/// Canonical names without the common suffix `-controller` (`host.md` 2), except node-ipam.
+/// Canonical names without the common suffix `-controller`, except node-ipam.
 const STEMS: [&str; 52] = [
     "bootstrap-signer",
     "certificatesigningrequest-approving",

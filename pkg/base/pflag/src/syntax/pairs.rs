@@ -59,14 +59,18 @@ impl fmt::Display for NamedCertKey {
     }
 }
 
-/// Checks `pattern=N,…`; the text itself is what the log setup wants.
-pub fn vmodule(text: &str) -> Result<(), SyntaxError> {
-    for entry in text.split(',').filter(|entry| !entry.is_empty()) {
-        let bad = || SyntaxError::VModule(entry.to_owned());
-        let (pattern, level) = entry.split_once('=').ok_or_else(bad)?;
-        if pattern.is_empty() || number::verbosity(level).is_err() {
-            return Err(bad());
-        }
+/// Patterns with their log levels, `pattern=N,…`; empty entries are skipped. Levels beyond 255 say
+/// no more than 255.
+pub fn vmodule(text: &str) -> Result<Vec<(String, u8)>, SyntaxError> {
+    text.split(',').filter(|entry| !entry.is_empty()).map(level).collect()
+}
+
+fn level(entry: &str) -> Result<(String, u8), SyntaxError> {
+    let bad = || SyntaxError::VModule(entry.to_owned());
+    let (pattern, level) = entry.split_once('=').ok_or_else(bad)?;
+    let level = number::verbosity(level).map_err(|_| bad())?;
+    if pattern.is_empty() {
+        return Err(bad());
     }
-    Ok(())
+    Ok((pattern.to_owned(), u8::try_from(level).unwrap_or(u8::MAX)))
 }

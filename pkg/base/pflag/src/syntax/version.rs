@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{SyntaxError, boolean};
 
-/// What `--version` asks for (`host.md` 1.1).
+/// What `--version` asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum VersionRequest {
     /// Nothing: run.

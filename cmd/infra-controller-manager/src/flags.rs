@@ -1,5 +1,5 @@
 //! The command line: every flag the program knows, how argv becomes [`Values`], and what is
-//! refused or warned about before anything else happens (`host.md` 1).
+//! refused or warned about before anything else happens (rule:command-line-as-kube-controller-manager).
 //!
 //! `main` calls [`parse`], prints or runs, then [`validate()`] and [`warnings`]. Nothing here does
 //! network or file I/O.
@@ -12,6 +12,7 @@ mod rates;
 mod removed;
 pub mod table;
 mod terminal;
+mod tls;
 mod validate;
 mod version;
 mod warnings;
@@ -26,11 +27,13 @@ use pflag::{Spec, Values, VersionRequest};
 pub use gates::release_on_exit;
 pub use lease::election_config;
 pub use rates::{event_rate, work_rate};
+pub use tls::tls_choice;
 pub use validate::validate;
 pub use version::{VersionInfo, reported_version};
 pub use warnings::warnings;
 
 use help::Help;
+use table::program::{self, HELP};
 use terminal::Stream;
 
 /// What the command line asks for.
@@ -99,18 +102,18 @@ fn read(
     let given = command::occurrences(specs, flags)?;
     let values =
         Values::from_given(specs.iter().copied(), given).map_err(|problem| problem.to_string())?;
-    if values.bool("help") {
+    if values.get(&HELP) {
         return Ok(Parsed::Print(help.full(terminal::width(Stream::Stdout))));
     }
     if !positionals.is_empty() {
         let product = version.product;
         return Err(format!("{product:?} does not take any arguments, got {positionals:?}"));
     }
-    match values.version_request("version") {
+    match values.get(&program::VERSION) {
         VersionRequest::No => Ok(Parsed::Run(values)),
         VersionRequest::Print => Ok(Parsed::Print(version.line())),
         VersionRequest::Raw => Ok(Parsed::Print(version.raw())),
-        VersionRequest::Override(wanted) => match version.check_override(wanted) {
+        VersionRequest::Override(wanted) => match version.check_override(&wanted) {
             Ok(()) => Ok(Parsed::Run(values)),
             Err(message) => Err(message),
         },

@@ -1,4 +1,5 @@
-//! From flag values to what is to run. No I/O; every problem is found before anything starts.
+//! From flag values to what is to run: the one place that the rest of the command reads. No I/O;
+//! every problem is found before anything starts.
 
 use std::time::Duration;
 
@@ -6,20 +7,32 @@ use client::ClientOptions;
 use election::ElectionConfig;
 use informer::Format;
 use manager::{Activity, Hosted};
-use pflag::controllers::{self, Known, Selection, State};
-use pflag::{Problem, Spec, Values};
-use serving::{CertificateSource, ListenerOptions, TlsChoice};
+use pflag::controllers::{self, Known, Selection};
+use pflag::{Flag, Problem, Spec, Values};
+use serving::{CertificateSource, ListenerOptions};
 
 use crate::build;
 use crate::controllers::{ANNOUNCED, Controllers};
-use crate::flags::{event_rate, release_on_exit, reported_version, work_rate};
+use crate::flags::table::generic::{
+    CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, KUBE_API_CONTENT_TYPE,
+    USE_SERVICE_ACCOUNT_CREDENTIALS,
+};
+use crate::flags::table::leader::LEADER_ELECT;
+use crate::flags::table::program::{KUBECONFIG, MASTER};
+use crate::flags::table::serving::{
+    BIND_ADDRESS, CERT_DIR, DISABLE_HTTP2_SERVING, HTTP2_MAX_STREAMS_PER_CONNECTION,
+    PERMIT_PORT_SHARING, SECURE_PORT, TLS_CERT_FILE, TLS_PRIVATE_KEY_FILE,
+};
+use crate::flags::{
+    election_config, event_rate, release_on_exit, reported_version, tls_choice, work_rate,
+};
 
 /// Longest wait for the answer of a controller's write; the fence shortens it as the lease runs
 /// out (rule:writes-end-with-their-timeout).
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Everything that the command line decides.
-pub struct Plan {
+pub struct ProcessSettings {
     /// What to run once leading.
     pub controllers: Vec<Hosted>,
     /// For the log: enabled controllers without work, and those turned off.
@@ -62,7 +75,7 @@ pub fn known(hosted: Controllers) -> Result<Known, controllers::RegistryError> {
         aliases: controller.aliases(),
         on_by_default: true,
     });
-    Ok(Known::new(controllers.collect(), Vec::new())?.announcing(ANNOUNCED))
+    Ok(Known::new(controllers.collect())?.announcing(ANNOUNCED))
 }
 
 /// The flags that the controllers own.
@@ -70,7 +83,7 @@ pub fn controller_flags(hosted: Controllers) -> Vec<&'static [Spec]> {
     hosted.iter().map(|controller| controller.flags()).collect()
 }
 
-impl Plan {
+impl ProcessSettings {
     /// Judges all values.
     ///
     /// # Errors
@@ -78,7 +91,7 @@ impl Plan {
     pub fn new(values: &Values, known: &Known, hosted: Controllers) -> Result<Self, Vec<Problem>> {
         let mut problems = crate::flags::validate(values);
         let mut warnings = crate::flags::warnings(values);
-        let selection = known.select(values.strings("controllers"));
+        let selection = known.select(&values.get(&CONTROLLERS));
         if let Err(bad) = &selection {
             problems.push(Problem::new("controllers", bad.to_string()));
         }
@@ -92,9 +105,8 @@ impl Plan {
             &mut problems,
         );
         let version = reported_version(values, &build::INFO);
-        let election = values
-            .bool("leader-elect")
-            .then(|| crate::flags::election_config(values, build::identity()));
+        let election =
+            values.get(&LEADER_ELECT).then(|| election_config(values, build::identity()));
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -108,15 +120,15 @@ impl Plan {
             client: client_options(values, &version),
             version,
             serving: serving_options(values),
-            format: match values.string("kube-api-content-type") {
+            format: match values.get(&KUBE_API_CONTENT_TYPE).as_str() {
                 "application/json" => Format::Json,
                 _ => Format::Protobuf,
             },
-            service_accounts: values.bool("use-service-account-credentials"),
+            service_accounts: values.get(&USE_SERVICE_ACCOUNT_CREDENTIALS),
             work_rate: work_rate(values),
             event_rate: event_rate(values),
-            start_interval: values.duration("controller-start-interval"),
-            shutdown_timeout: values.duration("controller-shutdown-timeout"),
+            start_interval: values.get(&CONTROLLER_START_INTERVAL).to_std(),
+            shutdown_timeout: values.get(&CONTROLLER_SHUTDOWN_TIMEOUT).to_std(),
         })
     }
 }
@@ -146,7 +158,7 @@ fn configure(
                     Activity::Run(runner) => planned.push(Hosted {
                         name,
                         alias: controller.aliases().first().copied().unwrap_or(name),
-                        by_name: selection.is_some_and(|s| s.state(name) == State::OnByName),
+                        by_name: selection.is_some_and(|selection| selection.is_named(name)),
                         runner,
                     }),
                 }
@@ -157,10 +169,9 @@ fn configure(
 }
 
 fn client_options(values: &Values, version: &str) -> ClientOptions {
-    let given = |name| Some(values.string(name)).filter(|text| !text.is_empty());
     ClientOptions {
-        kubeconfig: given("kubeconfig").map(Into::into),
-        master: given("master").map(Into::into),
+        kubeconfig: given(values, &KUBECONFIG).map(Into::into),
+        master: given(values, &MASTER),
         product: build::PRODUCT.into(),
         version: version.into(),
         commit: build::INFO.commit.into(),
@@ -168,37 +179,33 @@ fn client_options(values: &Values, version: &str) -> ClientOptions {
 }
 
 fn serving_options(values: &Values) -> Option<ListenerOptions> {
-    let port = u16::try_from(values.int("secure-port")).ok().filter(|port| *port != 0)?;
+    let port = u16::try_from(values.get(&SECURE_PORT)).ok().filter(|port| *port != 0)?;
     Some(ListenerOptions {
         name: "secure",
         port_flag: "--secure-port",
-        bind_address: values.ip("bind-address"),
+        bind_address: values.get(&BIND_ADDRESS),
         port,
         certificate: certificate(values),
         client_ca_file: None,
         tls: tls_choice(values).options,
-        disable_http2: values.bool("disable-http2-serving"),
-        http2_max_streams: u32::try_from(values.int("http2-max-streams-per-connection"))
+        disable_http2: values.get(&DISABLE_HTTP2_SERVING),
+        http2_max_streams: u32::try_from(values.get(&HTTP2_MAX_STREAMS_PER_CONNECTION))
             .unwrap_or_default(),
-        permit_port_sharing: values.bool("permit-port-sharing"),
+        permit_port_sharing: values.get(&PERMIT_PORT_SHARING),
     })
 }
 
 /// Files win over the directory; that both files are given is checked before.
 fn certificate(values: &Values) -> CertificateSource {
-    let path = |name| Some(values.string(name)).filter(|text| !text.is_empty()).map(Into::into);
-    match (path("tls-cert-file"), path("tls-private-key-file"), path("cert-dir")) {
+    let path = |flag| given(values, flag).map(Into::into);
+    match (path(&TLS_CERT_FILE), path(&TLS_PRIVATE_KEY_FILE), path(&CERT_DIR)) {
         (Some(certificate), Some(key), _) => CertificateSource::Files { certificate, key },
         (_, _, Some(folder)) => CertificateSource::Directory { folder, name: build::PRODUCT },
         _ => CertificateSource::Memory,
     }
 }
 
-/// The TLS flags, judged.
-pub(crate) fn tls_choice(values: &Values) -> TlsChoice {
-    TlsChoice::new(
-        values.string("tls-min-version"),
-        values.strings("tls-cipher-suites"),
-        values.ints("tls-curve-preferences"),
-    )
+/// A text that is set.
+fn given(values: &Values, flag: &Flag<String>) -> Option<String> {
+    Some(values.get(flag)).filter(|text| !text.is_empty())
 }

@@ -1,17 +1,18 @@
 //! Every flag of kube-controller-manager 1.36 that no hosted controller owns, and ours
-//! (`host.md` 1.3). A table per part of the program; controllers bring their own.
+//! (rule:command-line-as-kube-controller-manager). A table per part of the program; controllers
+//! bring their own.
 //!
 //! When a flag gets its implementation its verdict changes here, and only here.
 
 mod accepted;
 mod accepted_storage;
 mod accepted_workloads;
-mod delegation;
-mod generic;
-mod leader;
-mod observing;
-mod program;
-mod serving;
+pub(crate) mod delegation;
+pub(crate) mod generic;
+pub(crate) mod leader;
+pub(crate) mod observing;
+pub(crate) mod program;
+pub(crate) mod serving;
 
 use pflag::{Kind, Spec, Verdict};
 

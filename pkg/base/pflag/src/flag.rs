@@ -1,0 +1,153 @@
+//! A flag that this program reads: its declaration and its type in one constant.
+//!
+//! Made beside the table that it stands in ([`Flag::spec`]) and given to [`crate::Values::get`], so
+//! that a name, a default or a type is written once and cannot be mistaken where it is read.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::{Gate, GoDuration, Kind, NamedCertKey, Problem, Spec, Value, Verdict, VersionRequest};
+
+/// A declared flag whose value is read as `T`.
+pub struct Flag<T> {
+    spec: Spec,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T> Flag<T> {
+    const fn new(
+        kind: Kind,
+        group: &'static str,
+        name: &'static str,
+        default: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self { spec: Spec::honoured(group, name, kind, default, help), value: PhantomData }
+    }
+
+    /// The declaration, for the table of flags.
+    pub const fn spec(&self) -> Spec {
+        self.spec
+    }
+
+    /// Name without dashes in front.
+    pub const fn name(&self) -> &'static str {
+        self.spec.name
+    }
+
+    /// The same flag under another verdict.
+    #[must_use]
+    pub const fn with_verdict(self, verdict: Verdict) -> Self {
+        Self::of_spec(self.spec.with_verdict(verdict))
+    }
+
+    const fn of_spec(spec: Spec) -> Self {
+        Self { spec, value: PhantomData }
+    }
+
+    /// A rule that the flag's value breaks.
+    pub fn problem(&self, message: impl Into<String>) -> Problem {
+        Problem::new(self.name(), message)
+    }
+}
+
+/// As on the command line.
+impl<T> fmt::Display for Flag<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "--{}", self.name())
+    }
+}
+
+/// A type that values of flags are read as.
+pub trait FlagValue: Sized {
+    /// The contents of a value of this shape; `None` for another shape.
+    fn of(value: &Value) -> Option<Self>;
+
+    /// What an unset flag of this type means. Reached only when a default breaks its own syntax,
+    /// which the reading of the tables refuses.
+    fn unset() -> Self;
+}
+
+/// Implements [`FlagValue`] for the contents of one shape.
+macro_rules! flag_values {
+    ($($shape:ident: $type:ty = $unset:expr;)*) => {$(
+        impl FlagValue for $type {
+            fn of(value: &Value) -> Option<Self> {
+                match value {
+                    Value::$shape(contents) => Some(contents.clone()),
+                    _ => None,
+                }
+            }
+
+            fn unset() -> Self {
+                $unset
+            }
+        }
+    )*};
+}
+
+flag_values! {
+    Bool: bool = false;
+    Int: i64 = 0;
+    Float: f64 = 0.0;
+    Text: String = String::new();
+    Duration: GoDuration = GoDuration::default();
+    Ip: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    Strings: Vec<String> = Vec::new();
+    Ints: Vec<i64> = Vec::new();
+    Gates: Vec<Gate> = Vec::new();
+    CertKeys: Vec<NamedCertKey> = Vec::new();
+    Levels: Vec<(String, u8)> = Vec::new();
+    Version: VersionRequest = VersionRequest::default();
+}
+
+/// Constructors by kind, each with the type that its values are read as.
+macro_rules! constructors {
+    ($($(#[$doc:meta])* $name:ident: $kind:ident => $type:ty;)*) => {$(
+        impl Flag<$type> {
+            $(#[$doc])*
+            pub const fn $name(
+                group: &'static str,
+                name: &'static str,
+                default: &'static str,
+                help: &'static str,
+            ) -> Self {
+                Self::new(Kind::$kind, group, name, default, help)
+            }
+        }
+    )*};
+}
+
+constructors! {
+    /// A [`Kind::Bool`].
+    bool: Bool => bool;
+    /// A [`Kind::Int`].
+    int: Int => i64;
+    /// A [`Kind::Int32`].
+    int32: Int32 => i64;
+    /// A [`Kind::Quantity`], in bytes.
+    quantity: Quantity => i64;
+    /// A [`Kind::Verbosity`].
+    verbosity: Verbosity => i64;
+    /// A [`Kind::Float32`].
+    float32: Float32 => f64;
+    /// A [`Kind::String`].
+    string: String => String;
+    /// A [`Kind::CidrList`], as one text.
+    cidr_list: CidrList => String;
+    /// A [`Kind::Duration`], with its sign.
+    duration: Duration => GoDuration;
+    /// A [`Kind::Ip`]; unspecified means all addresses.
+    ip: Ip => IpAddr;
+    /// A [`Kind::Strings`].
+    strings: Strings => Vec<String>;
+    /// A [`Kind::Int32Slice`].
+    int32_slice: Int32Slice => Vec<i64>;
+    /// A [`Kind::FeatureGates`]: those that the user set.
+    feature_gates: FeatureGates => Vec<Gate>;
+    /// A [`Kind::VModule`]: patterns with their levels.
+    vmodule: VModule => Vec<(String, u8)>;
+    /// A [`Kind::Version`].
+    version: Version => VersionRequest;
+}
