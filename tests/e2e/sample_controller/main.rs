@@ -7,5 +7,9 @@
     reason = "a test fails by panicking"
 )]
 
+mod audit;
+mod harbour;
+mod replicas;
 mod scene;
+mod story;
 mod whole_objects;

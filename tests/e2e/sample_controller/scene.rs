@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use client::{ClientOptions, Clients, Profile, RequestMetrics};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, DeleteParams, PostParams};
 use model::Resource;
 use objects::{ObjectClient, Schema};
 use prometheus::Registry;
@@ -37,15 +37,25 @@ impl Scene {
     }
 
     /// Installs the CRD of a kind and waits until it is served.
-    async fn install(&self, resource: &Resource) {
+    pub(crate) async fn install(&self, resource: &Resource) {
         let crd = serde_json::from_value(crds::manifest(resource)).unwrap();
         self.crds().create(&PostParams::default(), &crd).await.unwrap();
         let path = resource.collection_path(None);
         poll(&format!("{path} is served"), async || self.list(&path).await).await;
     }
 
+    /// Removes the CRD of a kind, and its objects with it.
+    pub(crate) async fn remove(&self, resource: &Resource) {
+        let name = format!("{}.{}", resource.plural, resource.group);
+        self.crds().delete(&name, &DeleteParams::default()).await.unwrap();
+        poll(&format!("{name} is gone"), async || {
+            self.crds().get_opt(&name).await.unwrap().is_none().then_some(())
+        })
+        .await;
+    }
+
     /// The objects of a collection; `None` when it is not served.
-    async fn list(&self, path: &str) -> Option<Vec<serde_json::Value>> {
+    pub(crate) async fn list(&self, path: &str) -> Option<Vec<serde_json::Value>> {
         let request = http::Request::get(path).body(Vec::new()).unwrap();
         let mut list: serde_json::Value = self.admin.request(request).await.ok()?;
         serde_json::from_value(list["items"].take()).ok()

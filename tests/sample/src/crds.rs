@@ -4,7 +4,7 @@ use model::Resource;
 use serde_json::{Value, json};
 
 /// Value of the label `app.kubernetes.io/managed-by` that makes a CRD ours.
-pub const PRODUCT: &str = "sample-controller";
+pub const PRODUCT: &str = "infra-controller-manager";
 
 /// The CRD of this kind. Its schema keeps fields that it does not name.
 pub fn manifest(resource: &Resource) -> Value {

@@ -7,13 +7,39 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `kinds.rs` | the kinds and their typed views |
-//! | `crds.rs` | their CRDs |
+//! | `controller.rs` | [`Sample`], which a command hosts beside the product's own controllers |
+//! | `shipments.rs`, `parcels.rs` | one pass over one object |
+//! | `carriers.rs` | the kinds that are learnt at run time |
+//! | `kinds.rs`, `crds.rs` | the kinds with their typed views, and their CRDs |
+//! | `metrics.rs` | what the tests read |
 
+mod carriers;
+mod controller;
 pub mod crds;
 mod kinds;
+mod metrics;
+mod parcels;
+mod shipments;
 
+use std::time::Duration;
+
+use workqueue::{Backoff, Jitter};
+
+pub use controller::Sample;
 pub use kinds::{
     Carrier, Item, PARCELS, Parcel, ParcelSpec, ParcelStatus, Phase, SHIPMENTS, Shipment,
     ShipmentSpec, ShipmentStatus, VANS, WithSpec,
 };
+
+/// Canonical name of the controller; also its service account and field manager.
+pub const NAME: &str = "sample-controller";
+/// Where the secure port shows the kinds of carriers.
+pub const PAGE: &str = "/debug/controllers/sample-controller";
+/// Holds a shipment until it is unloaded.
+pub const FINALIZER: &str = "sample.example.org/unload";
+/// Label of the parcels that the controller made.
+const MADE_BY: &str = "sample.example.org/made-by";
+
+/// Of one object, for ever.
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(20), Duration::from_secs(5), Jitter::Around(0.5));

@@ -1,0 +1,8 @@
+//! The product's command with the sample controller beside its own controllers, for tests.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = std::env::args_os();
+    infra_controller_manager::start_hosting(args, &[&node_ipam::NodeIpam, &sample::Sample])
+}

@@ -1,0 +1,168 @@
+//! The sample as the manager sees it: its name, its rights, and one run.
+
+use std::sync::{Arc, OnceLock};
+
+use futures::future::BoxFuture;
+use futures::try_join;
+use informer::{Delta, Informer, Subscription};
+use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
+use model::{Cached, Kind};
+use objects::{Object, ObjectClient};
+use pflag::{Problem, Spec, Values};
+use serving::{Access, Endpoints, Page, reply};
+use workqueue::WorkQueue;
+
+use crate::carriers::Carriers;
+use crate::metrics::{Memory, SampleMetrics};
+use crate::parcels::Parcels;
+use crate::shipments::Shipments;
+use crate::{BACKOFF, MADE_BY, NAME, PAGE, PARCELS, Parcel, SHIPMENTS, Shipment};
+
+/// Handled at once, of each kind.
+const WORKERS: usize = 8;
+const GROUP: &str = "sample.example.org";
+
+/// To be hosted by the command.
+#[derive(Debug)]
+pub struct Sample;
+
+impl Controller for Sample {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        &["sample"]
+    }
+
+    fn flags(&self) -> &'static [Spec] {
+        &[]
+    }
+
+    fn configure(&self, _: &Values) -> Result<Configured, Vec<Problem>> {
+        Ok(Configured::run(Shipping::default()))
+    }
+}
+
+#[derive(Default)]
+struct Shipping {
+    /// Registered by the first run and kept by a restarted one.
+    metrics: OnceLock<SampleMetrics>,
+}
+
+impl Runner for Shipping {
+    fn service_account(&self) -> &'static str {
+        NAME
+    }
+
+    fn permissions(&self) -> &'static [Permission] {
+        const NEEDED: [Permission; 4] = [
+            Permission::new("patch", GROUP, "shipments").in_namespace("default"),
+            Permission::new("patch", GROUP, "shipments").subresource("status"),
+            Permission::new("create", GROUP, "parcels"),
+            Permission::new("delete", GROUP, "parcels"),
+        ];
+        &NEEDED
+    }
+
+    fn event_component(&self) -> &'static str {
+        NAME
+    }
+
+    fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
+        Box::pin(async move { self.ship(context).await })
+    }
+}
+
+impl Shipping {
+    async fn ship(&self, context: Context) -> Result<Stopped, Failure> {
+        let metrics = self.metrics(&context)?;
+        let informers = &context.informers;
+        let mut source = informers.source(Kind::Custom(SHIPMENTS));
+        source.namespace = Some("default".into());
+        let shipments = informers.get_from::<Object<Shipment>>(source);
+        let mut source = informers.source(Kind::Custom(PARCELS));
+        source.labels = Some(format!("{MADE_BY}={NAME}").into());
+        let parcels = informers.get_from::<Object<Parcel>>(source);
+
+        let (limit, work) = (context.settings.write_timeout, context.client.clone());
+        let status = context.clients.for_purpose("sample-status", context.settings.work_rate)?;
+        let shipment_client = ObjectClient::new(work.clone(), SHIPMENTS, NAME, limit);
+        let parcel_client = ObjectClient::new(work.clone(), PARCELS, NAME, limit);
+        let shipping = context.queue::<Arc<str>>("shipments", BACKOFF);
+        let sealing = context.queue::<Arc<str>>("parcels", BACKOFF);
+        let carriers = Carriers::new(informers.of_any_owner(), work, limit, shipping.clone());
+
+        let health = carriers.health();
+        context.health.add("sample-controller-carriers", Endpoints::READY, move || health.check());
+        let shown = carriers.clone();
+        context.pages.add(Page::new(PAGE, Access::Authorized, move |_| {
+            let page = shown.page();
+            async move { reply::text(http::StatusCode::OK, page) }
+        }));
+        let _shipped = feed(&shipments, &shipping);
+        let _sealed = feed(&parcels, &sealing);
+
+        let shipping = context
+            .run(
+                &shipping,
+                Arc::new(Shipments {
+                    cache: shipments.clone(),
+                    parcels: parcels.clone(),
+                    status_client: shipment_client.through(status),
+                    client: shipment_client.clone(),
+                    parcel_client: parcel_client.clone(),
+                    carriers,
+                    recorder: context.recorder.clone(),
+                    memory: Memory::new(metrics.clone()),
+                }),
+            )
+            .workers(WORKERS)
+            .reads_own_writes(&shipments, shipment_client.own_writes())
+            // The parcel of a shipment has its key.
+            .reads_own_writes(&parcels, parcel_client.own_writes())
+            .start_after(both_filled(shipments, parcels.clone()))
+            .until_stopped();
+        let sealing = context
+            .run(
+                &sealing,
+                Arc::new(Parcels {
+                    cache: parcels.clone(),
+                    client: parcel_client.clone(),
+                    memory: Memory::new(metrics),
+                }),
+            )
+            .workers(WORKERS)
+            .reads_own_writes(&parcels, parcel_client.own_writes())
+            .start_after(async move { parcels.synced().await })
+            .until_stopped();
+        try_join!(shipping, sealing)?;
+        shipment_client.settled().await;
+        parcel_client.settled().await;
+        Ok(Stopped::default())
+    }
+
+    fn metrics(&self, context: &Context) -> Result<SampleMetrics, Failure> {
+        if let Some(metrics) = self.metrics.get() {
+            return Ok(metrics.clone());
+        }
+        let metrics = SampleMetrics::new(&context.registry)?;
+        Ok(self.metrics.get_or_init(|| metrics).clone())
+    }
+}
+
+async fn both_filled(shipments: Informer<Object<Shipment>>, parcels: Informer<Object<Parcel>>) {
+    shipments.synced().await;
+    parcels.synced().await;
+}
+
+/// Every change of an object is work on its key.
+fn feed<T: Cached>(cache: &Informer<T>, queue: &WorkQueue<Arc<str>>) -> Subscription<T> {
+    let queue = queue.clone();
+    cache.subscribe(move |delta| match delta {
+        Delta::Added(object) | Delta::Updated { new: object, .. } | Delta::Deleted(object) => {
+            queue.add(Arc::clone(object.key()));
+        }
+        Delta::ListStarts | Delta::ListEnds => {}
+    })
+}
