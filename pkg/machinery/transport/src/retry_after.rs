@@ -10,7 +10,7 @@ use http::header::RETRY_AFTER;
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
 /// `Retry-After` in whole seconds, the only form that the API server uses and client-go reads, cut
-/// to [`RETRY_AFTER_MAX`]. `None` when there is none or it is written in another way.
+/// to [`RETRY_AFTER_MAX`]. `None` when the header is missing or written in another way.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -22,7 +22,7 @@ pub use error::TlsError;
 pub use material::{ClientCertificate, Trust};
 
 use crate::protocol::Protocol;
-use verifier::{BundleVerifier, NoVerification};
+use verifier::{BundleVerifier, FixedVerdict};
 
 type Key = [u8; 32];
 
@@ -61,7 +61,11 @@ fn key_of(trust: &Trust, certificate: Option<&ClientCertificate>, protocol: Prot
         hash.update(&part.len().to_le_bytes());
         hash.update(part);
     };
-    add(&[trust.tag(), u8::from(certificate.is_some()), u8::from(protocol == Protocol::Http1)]);
+    add(&[
+        trust.tag(),
+        u8::from(certificate.is_some()),
+        u8::from(protocol == Protocol::Negotiated),
+    ]);
     trust.bundle().iter().for_each(|der| add(der));
     if let Some(certificate) = certificate {
         add(b"certificate");
@@ -80,9 +84,12 @@ fn build(
 ) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust::Nothing => Arc::new(NoVerification::new(&provider)),
+        Trust::Nothing => Arc::new(FixedVerdict::trust(&provider)),
         Trust::Bundle(bundle) => Arc::new(BundleVerifier::new(bundle, &provider)?),
-        Trust::System => Arc::new(BundleVerifier::new(&system_bundle(), &provider)?),
+        Trust::System => match BundleVerifier::new(&system_bundle(), &provider) {
+            Err(TlsError::NoSystemTrust) => Arc::new(FixedVerdict::refuse(&provider)),
+            verifier => Arc::new(verifier?),
+        },
     };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -98,7 +105,7 @@ fn build(
     config.resumption = Resumption::disabled();
     config.alpn_protocols = match protocol {
         Protocol::Negotiated => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-        Protocol::Http1 => vec![b"http/1.1".to_vec()],
+        Protocol::Http1 | Protocol::Slim => vec![b"http/1.1".to_vec()],
     };
     Ok(config)
 }

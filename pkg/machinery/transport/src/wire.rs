@@ -22,6 +22,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower::{BoxError, Service};
 
 use crate::endpoint::Endpoint;
+use crate::protocol::Protocol;
 use crate::proxy::{Kind, Proxy};
 
 /// TCP, proxy and TLS handshake together.
@@ -32,6 +33,9 @@ const PING_TIMEOUT: Duration = Duration::from_secs(15);
 const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
 #[cfg(target_os = "linux")]
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The headers of an answer must fit; an answer of any size is read in such pieces.
+const SLIM_BUFFER: usize = 8 * 1024;
 
 /// Sends requests with bodies of `B` through one pool of connections. Dropping the last handle
 /// closes those that are idle, and the others when their last answer has ended.
@@ -116,13 +120,20 @@ where
     let https = HttpsConnector::new(route, Arc::clone(&endpoint.tls), false, resolver);
     let mut connector = TimeoutConnector::new(https);
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    Arc::new(
-        legacy::Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .http2_keep_alive_interval(Some(PING_INTERVAL))
-            .http2_keep_alive_timeout(PING_TIMEOUT)
-            .http2_keep_alive_while_idle(true)
-            .build::<_, B>(connector),
-    )
+    let mut builder = legacy::Client::builder(TokioExecutor::new());
+    builder.timer(TokioTimer::new());
+    match endpoint.protocol {
+        Protocol::Slim => {
+            // Without a timer no task waits to end an idle connection: its owner drops the wire.
+            builder.pool_max_idle_per_host(1).http1_read_buf_exact_size(SLIM_BUFFER);
+        }
+        Protocol::Negotiated | Protocol::Http1 => {
+            builder
+                .pool_timer(TokioTimer::new())
+                .http2_keep_alive_interval(Some(PING_INTERVAL))
+                .http2_keep_alive_timeout(PING_TIMEOUT)
+                .http2_keep_alive_while_idle(true);
+        }
+    }
+    Arc::new(builder.build::<_, B>(connector))
 }

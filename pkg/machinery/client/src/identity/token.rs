@@ -1,4 +1,4 @@
-//! A service account's token, and why there is none. Made by `token_request`, kept by `account`.
+//! A service account's token, and why there is not one. Made by `token_request`, kept by `account`.
 
 use std::time::Duration;
 

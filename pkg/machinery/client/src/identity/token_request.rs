@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tracing::info;
+use transport::Status;
 
 use crate::call::answer::{Answer, answer};
 use crate::identity::token::{Token, TokenError};
@@ -93,7 +94,7 @@ impl TokenRequester {
         let reply: TokenReply = serde_json::from_slice(&reply.body)
             .map_err(|e| Failure::passing(format!("the API server's reply has no token: {e}")))?;
         let mut header = HeaderValue::from_str(&format!("Bearer {}", reply.status.token))
-            .map_err(|_| Failure::passing("the token is no valid header".to_owned()))?;
+            .map_err(|_| Failure::passing("the token cannot be put into a header".to_owned()))?;
         header.set_sensitive(true);
         let life = life(&reply.status.expiration_timestamp, SystemTime::now());
         Ok(Token { header, obtained, life })
@@ -165,14 +166,11 @@ impl Failure {
     }
 }
 
-/// Words for a status that is no success, with the permission to grant where that is what is
+/// Words for a status other than success, with the permission to grant where that is what is
 /// missing.
 fn refusal(what: &str, permission: &str, reply: &Answer) -> Failure {
     let status = reply.status;
-    let message = serde_json::from_slice::<Value>(&reply.body)
-        .ok()
-        .and_then(|v| Some(v.get("message")?.as_str()?.to_owned()))
-        .unwrap_or_default();
+    let message = Status::read(&reply.body).map(|status| status.message).unwrap_or_default();
     let lasting = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     let hint = if lasting {
         format!("; allow the identity of --kubeconfig to {permission} there (RBAC)")

@@ -23,7 +23,7 @@ impl Trust {
     /// The bundle of all certificates in `pem`.
     ///
     /// # Errors
-    /// There is none, or one that cannot be read.
+    /// There is not one, or one cannot be read.
     pub fn from_pem(pem: &[u8]) -> Result<Self, TlsError> {
         certificates(pem).map(|chain| Self::Bundle(chain.into()))
     }

@@ -180,3 +180,17 @@ fn what_is_no_certificate_or_key_is_named_and_a_key_never_quoted() {
     assert!(matches!(error, TlsError::Pair(_)), "{error}");
     assert!(!format!("{mixed:?} {error:?}").contains("PRIVATE"));
 }
+
+#[test]
+fn without_any_authority_a_certificate_is_refused_when_it_is_shown_and_not_before() {
+    let provider = rustls::crypto::ring::default_provider();
+    let leaf = signed(params(&["api.example"]), &authority("ca"));
+    let judge = |verifier: FixedVerdict| {
+        let name = ServerName::try_from("api.example").unwrap();
+        let now = UnixTime::since_unix_epoch(Duration::ZERO);
+        verifier.verify_server_cert(&leaf, &[], &name, &[], now)
+    };
+    assert!(judge(FixedVerdict::trust(&provider)).is_ok());
+    let error = judge(FixedVerdict::refuse(&provider)).unwrap_err().to_string();
+    assert!(error.contains("give a CA bundle"), "{error}");
+}

@@ -101,19 +101,27 @@ impl ServerCertVerifier for BundleVerifier {
     }
 }
 
-/// Trusts everybody who has the key of the certificate shown: `insecure-skip-tls-verify`.
+/// Judges without looking at the certificate shown.
 #[derive(Debug)]
-pub(super) struct NoVerification {
+pub(super) struct FixedVerdict {
+    verdict: Result<(), TlsError>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl NoVerification {
-    pub(super) fn new(provider: &CryptoProvider) -> Self {
-        Self { algorithms: provider.signature_verification_algorithms }
+impl FixedVerdict {
+    /// Trusts whoever has the key of the certificate: `insecure-skip-tls-verify`.
+    pub(super) fn trust(provider: &CryptoProvider) -> Self {
+        Self { verdict: Ok(()), algorithms: provider.signature_verification_algorithms }
+    }
+
+    /// Trusts nobody: nothing was configured, and the system has no authorities. An error of the
+    /// connection, since a server without TLS needs no trust.
+    pub(super) fn refuse(provider: &CryptoProvider) -> Self {
+        Self { verdict: Err(TlsError::NoSystemTrust), ..Self::trust(provider) }
     }
 }
 
-impl ServerCertVerifier for NoVerification {
+impl ServerCertVerifier for FixedVerdict {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -122,7 +130,10 @@ impl ServerCertVerifier for NoVerification {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
+        match &self.verdict {
+            Ok(()) => Ok(ServerCertVerified::assertion()),
+            Err(error) => Err(Error::Other(OtherError(Arc::new(error.clone())))),
+        }
     }
 
     fn verify_tls12_signature(
