@@ -13,15 +13,17 @@ use tests::temp_dir::TempDir;
 const LIMIT: Duration = Duration::from_secs(20);
 /// What the scripts call besides cargo and go.
 const TOOLS: [&str; 15] = [
-    "bash", "cat", "dirname", "env", "grep", "mktemp", "paste", "rm", "sed", "sleep", "sort",
-    "tail", "tee", "timeout", "sh",
+    "bash", "cat", "dirname", "env", "grep", "mktemp", "paste", "rm", "sed", "sh", "sleep", "sort",
+    "tail", "tee", "timeout",
 ];
+/// What they read.
+const FILES: [&str; 4] = [".ci/run", "scripts/test", "Cargo.toml", "tests/control-plane/go.mod"];
 const HANGS: &str = "echo 'test a::slow has been running for over 60 seconds'
 echo 'test a::late has been running for over 60 seconds'
 echo 'test a::late ... ok'
 exec sleep 1000";
 
-/// A folder that is all of PATH.
+/// A folder that is all of PATH, and a checkout in it that has only what the scripts read.
 struct Sandbox(TempDir);
 
 impl Sandbox {
@@ -38,14 +40,19 @@ impl Sandbox {
              [ \"$1\" = test ] || exit 0\n{work}\n",
             calls.display()
         );
-        fs::write(dir.join("cargo"), cargo).unwrap();
-        fs::set_permissions(dir.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+        executable(&dir.join("cargo"), &cargo);
+        for file in FILES {
+            let copy = dir.join("checkout").join(file);
+            fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            fs::copy(workspace().join(file), copy).unwrap();
+        }
+        executable(&dir.join("checkout/scripts/check-citations"), "#!/bin/sh\n");
         Self(dir)
     }
 
     fn call(&self, script: &str, args: &[&str]) -> Manager {
         Manager::bare()
-            .program(&workspace().join(script))
+            .program(&self.0.join("checkout").join(script))
             .args(args.iter().copied())
             .env("PATH", self.0.to_str().unwrap())
             .env("KUBEBUILDER_ASSETS", "")
@@ -58,6 +65,11 @@ impl Sandbox {
         let calls = fs::read_to_string(self.0.join("calls")).unwrap_or_default();
         calls.lines().any(|call| !call.ends_with(" --version"))
     }
+}
+
+fn executable(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 async fn ends(run: &Manager) -> (Option<i32>, String) {
