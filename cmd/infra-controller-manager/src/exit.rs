@@ -4,6 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum Fatal {
     /// Another process may lead by now.
+    // rule:lost-lease-ends-the-process
     #[error("leaderelection lost: {0}")]
     LeadershipLost(String),
     /// The lease is left to expire.

@@ -1,5 +1,5 @@
 //! The strict parser behind the normalising pass: clap, fed from the specs, its errors retold in
-//! the words kube-controller-manager users know (`README.md`, decision 11).
+//! the words kube-controller-manager users know.
 
 use clap::builder::ValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

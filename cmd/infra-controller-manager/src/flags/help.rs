@@ -1,5 +1,5 @@
 //! Help and usage text in pflag's layout: one section per group, type and default behind the name,
-//! wrapped only when the caller gives a width (`host.md` 1.1).
+//! wrapped only when the caller gives a width.
 
 use pflag::argv::SHORTHANDS;
 use pflag::controllers::Known;
@@ -7,7 +7,7 @@ use pflag::{Kind, Spec, Value, Verdict};
 
 use super::{gates, table};
 
-/// Sections in the order of `host.md` 1.1. Groups not listed belong to hosted controllers and come
+/// Sections in kube-controller-manager's order. Groups not listed belong to hosted controllers and come
 /// where `CONTROLLERS` says.
 const ORDER: [&str; 12] = [
     "debugging",

@@ -1,5 +1,5 @@
 //! Flags that older kube-controller-managers had. Old manifests still carry them, so the error says
-//! what became of them (`host.md` 1.2).
+//! what became of them.
 
 const SERVING: &str = "the insecure port is gone; use --secure-port and --bind-address";
 const LOGGING: &str = "logs go to standard error; redirect them there";

@@ -13,11 +13,11 @@ pub(crate) mod leader;
 pub(crate) mod observing;
 pub(crate) mod program;
 pub(crate) mod serving;
+mod verdicts;
 
-use pflag::{Kind, Spec, Verdict};
+use pflag::Spec;
 
-/// Help section of flags without effect.
-pub const ACCEPTED_GROUP: &str = "accepted for compatibility";
+pub(crate) use verdicts::ACCEPTED_GROUP;
 
 /// All tables of this crate.
 pub const GROUPS: &[&[Spec]] = &[
@@ -41,22 +41,3 @@ pub const GROUPS: &[&[Spec]] = &[
     accepted_storage::ATTACHING,
     accepted_storage::VOLUMES,
 ];
-
-const fn accepted(
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    help: &'static str,
-) -> Spec {
-    Spec::honoured(ACCEPTED_GROUP, name, kind, default, help).with_verdict(Verdict::Accepted)
-}
-
-const fn not_enforced(
-    group: &'static str,
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    help: &'static str,
-) -> Spec {
-    Spec::honoured(group, name, kind, default, help).with_verdict(Verdict::NotEnforced)
-}

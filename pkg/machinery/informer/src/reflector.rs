@@ -12,7 +12,7 @@
 //! | server closes the watch within a second and without an event | wait, list again |
 //! | protobuf that cannot be read | list again at once, in JSON |
 //! | a strict object that cannot be read, any other refusal | wait, list again |
-//! | a list fails, or is older than what is known | wait, list again |
+//! | a list fails, or is older than what is known (rule:consistent-lists-only) | wait, list again |
 //! | lists stay older than what is known | begin anew with the third |
 //!
 //! The store stays as it is during all of this: old knowledge is better than none.

@@ -2,7 +2,7 @@
 
 use pflag::{Kind, Spec, Verdict};
 
-use super::{ACCEPTED_GROUP, accepted};
+use super::verdicts::{ACCEPTED_GROUP, accepted};
 
 const NO_CLOUD: &str = "the in-tree cloud providers are gone; leave it out";
 

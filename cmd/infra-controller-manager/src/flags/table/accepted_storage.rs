@@ -2,7 +2,7 @@
 
 use pflag::{Kind, Spec};
 
-use super::accepted;
+use super::verdicts::accepted;
 
 pub(super) const ATTACHING: &[Spec] = &[
     accepted(

@@ -2,7 +2,7 @@
 
 use pflag::{Kind, Spec};
 
-use super::accepted;
+use super::verdicts::accepted;
 
 const fn workers(name: &'static str, default: &'static str) -> Spec {
     accepted(name, Kind::Int32, default, "Workers of the named controller.")

@@ -3,7 +3,7 @@
 
 use pflag::{Flag, GoDuration, Kind, Spec, Verdict};
 
-use super::not_enforced;
+use super::verdicts::not_enforced;
 
 const fn authn(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Spec {
     not_enforced("authentication", name, kind, default, help)

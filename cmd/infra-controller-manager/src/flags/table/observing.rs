@@ -2,7 +2,7 @@
 
 use pflag::{Flag, GoDuration, Kind, Spec, Verdict};
 
-use super::{ACCEPTED_GROUP, accepted, not_enforced};
+use super::verdicts::{ACCEPTED_GROUP, accepted, not_enforced};
 
 pub(super) const METRICS: &[Spec] = &[
     metric("disabled-metrics", Kind::Strings, "Metrics that are not exposed, by full name."),

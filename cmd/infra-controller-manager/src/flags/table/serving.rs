@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use pflag::{Flag, Kind, Spec};
 
-use super::not_enforced;
+use super::verdicts::not_enforced;
 
 const GROUP: &str = "secure serving";
 

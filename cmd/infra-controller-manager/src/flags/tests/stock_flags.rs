@@ -1,4 +1,4 @@
-//! Every flag of kube-controller-manager 1.36 with the default it has here (`host.md` 1.3), written
+//! Every flag of kube-controller-manager 1.36 with the default it has here, written
 //! out apart from the tables under test.
 
 pub(super) const STOCK: [(&str, &str); 150] = [

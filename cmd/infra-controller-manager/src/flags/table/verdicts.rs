@@ -1,0 +1,25 @@
+//! Flags that are taken and have no effect, or not yet the one they have upstream.
+
+use pflag::{Kind, Spec, Verdict};
+
+/// Help section of flags without effect.
+pub(crate) const ACCEPTED_GROUP: &str = "accepted for compatibility";
+
+pub(super) const fn accepted(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    help: &'static str,
+) -> Spec {
+    Spec::honoured(ACCEPTED_GROUP, name, kind, default, help).with_verdict(Verdict::Accepted)
+}
+
+pub(super) const fn not_enforced(
+    group: &'static str,
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    help: &'static str,
+) -> Spec {
+    Spec::honoured(group, name, kind, default, help).with_verdict(Verdict::NotEnforced)
+}
