@@ -56,7 +56,8 @@ impl fmt::Debug for Server {
     }
 }
 
-/// How true the first list must be. Lists after it are always consistent: deletions rest on them.
+/// How true the first list must be. Lists after it are always consistent:
+/// deletions rest on them (rule:consistent-lists-only).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FirstList {
     /// As of the moment of the request.
