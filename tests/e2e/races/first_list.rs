@@ -68,3 +68,20 @@ async fn last_page_is_awaited(wire: Wire) {
     drop(manager);
     scene.end();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn protobuf_is_asked_for_unless_the_content_type_is_json() {
+    for (flag, protobuf) in [("", true), ("--kube-api-content-type=application/json", false)] {
+        let scene = Scene::set_on(Wire::ProtobufStreamed).await;
+        let manager = scene.start(&format!("--cluster-cidr=10.0.0.0/18 {flag}")).await;
+        scene.add("a").await;
+        let asked = scene.proxy.requests_like(&Match::node_lists());
+        assert!(!asked.is_empty());
+        for asked in asked {
+            let accept = asked.request.headers["accept"].to_str().unwrap();
+            assert_eq!(accept.contains("protobuf"), protobuf, "{flag}: {accept}");
+        }
+        drop(manager);
+        scene.end();
+    }
+}
