@@ -93,8 +93,9 @@ async fn while_served<T: Cached>(shared: &Arc<Shared<T>>, crds: Option<&Crds>) -
             }
             Presence::NotServed => {
                 set_dormant(shared, "the API server does not serve it");
-                changed(crds, retry).await;
-                retry = (retry * 2).min(SELDOM);
+                // Its objects stay: one server of several may not know the kind yet.
+                let news = changed(crds, retry).await;
+                retry = if news { SOON } else { (retry * 2).min(SELDOM) };
             }
         }
     }
@@ -163,12 +164,13 @@ async fn gone(crds: Option<&Crds>, crd: Option<&Metadata>, source: &Source) {
     }
 }
 
-/// Waits for a change of any CRD, at most so long.
-async fn changed(crds: Option<&Crds>, at_most: Duration) {
-    match crds {
-        Some(crds) => drop(timeout(at_most, crds.changed.notified()).await),
-        None => sleep(at_most).await,
-    }
+/// Waits for a change of any CRD, at most so long; true when there was one.
+async fn changed(crds: Option<&Crds>, at_most: Duration) -> bool {
+    let Some(crds) = crds else {
+        sleep(at_most).await;
+        return false;
+    };
+    timeout(at_most, crds.changed.notified()).await.is_ok()
 }
 
 fn is_ours(crd: &Metadata, source: &Source) -> bool {

@@ -214,3 +214,21 @@ async fn a_collection_that_is_not_found_is_looked_for_again_and_keeps_its_object
     run.told.recv().await.unwrap();
     assert_eq!(run.told.recv().await.unwrap(), "added b");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_crd_that_is_served_at_last_is_noticed_within_a_second_however_long_that_took() {
+    let mut run = Fixture::start(widgets(), Some(OURS)).await;
+    run.crds.event("ADDED", &crd("one", 2, Some(OURS)));
+    for _ in 0..12 {
+        run.call("/apis/example.io/v1").await.refuse(404, "NotFound");
+    }
+    // The server tells that it has established the kind, a moment before it serves it.
+    run.crds.event("MODIFIED", &crd("one", 3, Some(OURS)));
+    let established = Instant::now();
+    run.call("/apis/example.io/v1").await.refuse(404, "NotFound");
+    run.call("/apis/example.io/v1").await.refuse(404, "NotFound");
+    run.discover(served()).await;
+    let _wire = run.serve_widgets(10, &["a"]).await;
+    run.widgets.synced().await;
+    assert!(established.elapsed() < Duration::from_secs(1), "{:?}", established.elapsed());
+}
