@@ -51,6 +51,24 @@ async fn a_starved_node_has_one_event_in_the_form_that_stock_uses() {
     story.end();
 }
 
+/// `rule:bad-node-stops-nobody`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_cidr_overlaps_a_service_range_has_an_event_and_is_counted() {
+    let mut story =
+        Story::begin("--cluster-cidr=10.0.0.0/22 --service-cluster-ip-range=10.0.0.0/24").await;
+    story.add_foreign("odd", &["10.0.0.128/25"]).await;
+    let event = story.event("odd", "PodCIDROverlapsServices").await;
+    assert_eq!(event.type_.as_deref(), Some("Warning"));
+    let message = event.message.unwrap_or_default();
+    assert!(message.contains("10.0.0.128/25") && message.contains("10.0.0.0/24"), "{message}");
+    let overlaps = "node_ipam_service_range_overlaps";
+    assert_eq!(story.manager.metric(overlaps, &[]).await, Some(1.0));
+    assert_eq!(story.add("a").await, ["10.0.1.0/24"]);
+    story.remove("odd").await;
+    story.manager.until_metric(overlaps, &[], |pods| pods == 0.0).await;
+    story.end();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_metrics_of_stock_are_there_under_their_names() {
     let story = Story::begin("--cluster-cidr=10.0.0.0/22").await;
@@ -78,6 +96,8 @@ async fn the_metrics_of_stock_are_there_under_their_names() {
         ("node_ipam_patch_results_total", &[("class", "done")], Some(1.0)),
         ("node_ipam_conflicts", &[], Some(0.0)),
         ("node_ipam_external_claims", &[], Some(0.0)),
+        ("node_ipam_service_range_overlaps", &[], Some(0.0)),
+        ("node_ipam_first_patch_delay_seconds_count", &[], Some(1.0)),
         ("node_ipam_foreign_assignments_total", &[], Some(0.0)),
     ] {
         assert_eq!(metrics.value(name, labels), value, "{name}");

@@ -192,8 +192,8 @@ pub(crate) fn watch(nodes: &Informer<Node>, reconciler: &Arc<Reconciler>) -> Sub
     })
 }
 
-/// Compares claims and cache.
-fn audit(nodes: &Informer<Node>, reconciler: &Reconciler) {
+/// Compares claims and cache (`rule:claims-are-audited`).
+pub(crate) fn audit(nodes: &Informer<Node>, reconciler: &Reconciler) {
     let (mended, effects) = nodes.frozen(|store| {
         let live = store.values().map(AsRef::as_ref);
         reconciler.allocator.lock().audit(live, Instant::now())

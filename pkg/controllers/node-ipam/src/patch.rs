@@ -6,17 +6,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use cidr::IpNet;
 use http::StatusCode;
-use serde_json::json;
+use serde_json::Value;
 use transport::Status;
 
 /// The body of the strategic merge patch (`rule:patch-names-the-uid`).
 pub(crate) fn body(uid: &str, cidrs: &[IpNet]) -> Bytes {
-    let texts: Vec<String> = cidrs.iter().map(cidr::canonical).collect();
-    let body = json!({
-        "metadata": { "uid": uid },
-        "spec": { "podCIDR": texts.first(), "podCIDRs": texts },
-    });
-    Bytes::from(body.to_string())
+    // Nothing in the text of a CIDR needs escaping.
+    let texts: Vec<String> =
+        cidrs.iter().map(|net| format!("\"{}\"", cidr::canonical(net))).collect();
+    let (uid, first) = (Value::from(uid), texts.first().map_or("null", String::as_str));
+    let all = texts.join(",");
+    Bytes::from(format!(
+        r#"{{"metadata":{{"uid":{uid}}},"spec":{{"podCIDR":{first},"podCIDRs":[{all}]}}}}"#
+    ))
 }
 
 /// The classes that an HTTP answer can fall into.
@@ -110,6 +112,8 @@ fn is_about_pod_cidrs(answer: &Status) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn status(message: &str, causes: &[(&str, &str)]) -> Vec<u8> {
@@ -129,10 +133,10 @@ mod tests {
     #[test]
     fn the_body_names_the_uid_and_both_fields_in_canonical_text() {
         let cidrs = [cidr::parse("10.0.1.0/24").unwrap(), cidr::parse("FD00:0:0:1::/64").unwrap()];
-        let body: serde_json::Value = serde_json::from_slice(&body("u1", &cidrs)).unwrap();
+        let body: Value = serde_json::from_slice(&body("u\"1", &cidrs)).unwrap();
         assert_eq!(
             body,
-            json!({"metadata": {"uid": "u1"}, "spec": {
+            json!({"metadata": {"uid": "u\"1"}, "spec": {
                 "podCIDR": "10.0.1.0/24", "podCIDRs": ["10.0.1.0/24", "fd00:0:0:1::/64"]}})
         );
     }

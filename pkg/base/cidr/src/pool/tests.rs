@@ -107,3 +107,11 @@ fn the_largest_pools_allocate_at_both_ends() {
         assert_eq!(pool.release(&net(cidr)), pool.blocks());
     }
 }
+
+#[test]
+fn a_pool_knows_its_measures() {
+    let pool = Pool::new(net("10.0.0.0/22"), 24, 16).unwrap();
+    assert_eq!((pool.cidr(), pool.mask(), pool.family()), (net("10.0.0.0/22"), 24, Family::V4));
+    assert_eq!((pool.blocks(), pool.used(), pool.free()), (4, 0, 4));
+    assert_eq!((pool.block(3), pool.block(4)), (Some(net("10.0.3.0/24")), None));
+}

@@ -1,0 +1,200 @@
+//! What each answer to a PATCH leads to, and how the last outcomes are settled at a stop; on a paused
+//! clock, with a server that answers as it is told.
+
+use client::SendCheck;
+use http::StatusCode;
+
+use super::*;
+
+/// How the server answers.
+#[derive(Clone)]
+struct Answer {
+    status: u16,
+    retry_after: Option<u64>,
+    body: Value,
+}
+
+fn status(code: u16) -> Answer {
+    Answer { status: code, retry_after: None, body: json!({"kind": "Status"}) }
+}
+
+fn found(node: Value) -> Answer {
+    Answer { status: 200, retry_after: None, body: node }
+}
+
+/// The API server's word that this Node does not exist.
+fn not_found(name: &str) -> Answer {
+    let details = json!({"name": name, "kind": "nodes"});
+    let body = json!({"kind": "Status", "reason": "NotFound", "details": details});
+    Answer { status: 404, retry_after: None, body }
+}
+
+/// The methods of the requests so far, and when they came.
+type Asked = Arc<Mutex<Vec<(Method, Instant)>>>;
+
+/// Answers PATCHes in turn, the last answer for ever, and every GET in the same way.
+fn server(patches: Vec<Answer>, get: Answer) -> (NodeApi, Asked) {
+    let asked: Asked = Arc::default();
+    let sink = asked.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        // As the client does when a request leaves.
+        let leaves = request.extensions().get().is_none_or(|SendCheck(check)| check());
+        assert!(leaves, "withdrawn");
+        let mut asked = sink.lock();
+        asked.push((request.method().clone(), Instant::now()));
+        let earlier = asked.iter().filter(|(method, _)| method == Method::PATCH).count();
+        let answer = match *request.method() {
+            Method::GET => get.clone(),
+            _ => patches[(earlier - 1).min(patches.len() - 1)].clone(),
+        };
+        let mut response = Response::new(Body::from(answer.body.to_string().into_bytes()));
+        *response.status_mut() = StatusCode::from_u16(answer.status).unwrap();
+        if let Some(seconds) = answer.retry_after {
+            response.headers_mut().insert("retry-after", seconds.into());
+        }
+        async move { Ok::<_, Infallible>(response) }
+    });
+    (NodeApi::new(kube::Client::new(service, "default"), ms(5000)), asked)
+}
+
+fn count(asked: &Asked, method: &Method) -> usize {
+    asked.lock().iter().filter(|(asked, _)| asked == method).count()
+}
+
+async fn bench(patches: Vec<Answer>, get: Answer) -> (Bench, Asked) {
+    let (api, asked) = server(patches, get);
+    let (events, _) = audience();
+    (Bench::new(api, events, 26, two_nodes()).await, asked)
+}
+
+async fn reconcile(bench: &Bench) -> Result<Next, Retry> {
+    bench.reconciler.reconcile(&"a".into()).await
+}
+
+/// `rule:throttling-is-no-failure`
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_throttled_for_a_second_stays_in_hand_until_it_is_served() {
+    let busy = Answer { retry_after: Some(1), ..status(429) };
+    let (bench, asked) = bench(vec![busy.clone(), busy, status(200)], status(500)).await;
+    assert_eq!(reconcile(&bench).await.unwrap(), Next::Done);
+    assert_eq!((count(&asked, &Method::PATCH), count(&asked, &Method::GET)), (3, 0));
+    assert!((bench.patched("throttled") - 2.0).abs() < 0.1);
+    assert!((bench.patched("done") - 1.0).abs() < 0.1);
+}
+
+/// `rule:throttling-is-no-failure`
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_throttled_for_long_or_without_a_word_goes_back_to_the_queue() {
+    for (retry_after, tries, pause) in
+        [(None, 1, 1), (Some(0), 1, 0), (Some(6), 1, 6), (Some(5), 10, 5)]
+    {
+        let busy = Answer { retry_after, ..status(429) };
+        let (bench, asked) = bench(vec![busy], status(500)).await;
+        let retry = reconcile(&bench).await.unwrap_err();
+        assert!(retry.is_throttled(), "{retry_after:?}: {retry:?}");
+        assert_eq!(retry.pause(), Duration::from_secs(pause), "{retry_after:?}");
+        assert_eq!(count(&asked, &Method::PATCH), tries, "{retry_after:?}");
+        assert_eq!(bench.unresolved(), 0, "it was not written");
+    }
+}
+
+/// `rule:read-before-resend`
+#[tokio::test(start_paused = true)]
+async fn after_an_answer_that_leaves_it_open_the_node_is_read_and_then_sent_the_same_again() {
+    let (bench, asked) = bench(vec![status(500), status(200)], found(node("a", &[]))).await;
+    assert!(!reconcile(&bench).await.unwrap_err().is_throttled());
+    assert_eq!(bench.unresolved(), 1);
+    assert_eq!(reconcile(&bench).await.unwrap(), Next::Done);
+    let methods: Vec<_> = asked.lock().iter().map(|(method, _)| method.clone()).collect();
+    assert_eq!(methods, [Method::PATCH, Method::GET, Method::PATCH]);
+    assert_eq!(bench.unresolved(), 0);
+}
+
+/// `rule:unknown-outcome-ends`
+#[tokio::test(start_paused = true)]
+async fn a_contested_node_is_looked_at_again_when_the_server_can_no_longer_apply_its_patch() {
+    let (bench, asked) = bench(vec![status(500)], found(node("a", &[]))).await;
+    assert!(reconcile(&bench).await.is_err());
+    let theirs = Node {
+        name: "theirs".into(),
+        uid: "theirs".into(),
+        resource_version: 1,
+        deleting: false,
+        pod_cidrs: ["10.0.0.0/26".into()].into(),
+    };
+    drop(bench.reconciler.allocator.lock().observe(&theirs, Instant::now()));
+    let Next::After(wait) = reconcile(&bench).await.unwrap() else { panic!("it is to wait") };
+    assert_eq!(wait, bench.reconciler.api.applicable_for());
+    sleep(wait).await;
+    assert_eq!(reconcile(&bench).await.unwrap(), Next::Done, "woken for another block");
+    assert_eq!((bench.unresolved(), count(&asked, &Method::PATCH)), (0, 1));
+}
+
+/// `rule:stop-settles-outcomes`
+#[tokio::test(start_paused = true)]
+async fn at_the_stop_a_node_is_read_again_when_the_server_can_no_longer_apply_its_patch() {
+    let (bench, asked) = bench(vec![status(500)], found(node("a", &[]))).await;
+    assert!(reconcile(&bench).await.is_err());
+    let applicable = bench.reconciler.api.applicable_for();
+    let stop = Instant::now();
+    assert_eq!(bench.reconciler.settle_outcomes(stop + 2 * applicable).await, 0);
+    let reads: Vec<_> = asked.lock()[1..].iter().map(|(_, at)| *at - stop).collect();
+    assert_eq!(reads.len(), 2, "one at once and one after");
+    assert!(reads[0] < ms(10) && reads[1] >= applicable && reads[1] < applicable + ms(10));
+}
+
+/// `rule:stop-settles-outcomes`
+#[tokio::test(start_paused = true)]
+async fn at_the_stop_one_read_is_enough_where_it_shows_what_became_of_the_patch() {
+    for get in [found(node("a", &["10.0.0.0/26"])), not_found("a")] {
+        let (bench, asked) = bench(vec![status(500)], get).await;
+        assert!(reconcile(&bench).await.is_err());
+        let began = Instant::now();
+        assert_eq!(bench.reconciler.settle_outcomes(began + ms(8000)).await, 0);
+        assert!(began.elapsed() < ms(10));
+        assert_eq!(count(&asked, &Method::GET), 1);
+    }
+}
+
+/// `rule:stop-settles-outcomes`
+#[tokio::test(start_paused = true)]
+async fn what_no_read_can_settle_before_the_end_of_the_stop_stays_unknown() {
+    for get in [status(500), status(404), not_found("another")] {
+        let (bench, asked) = bench(vec![status(500)], get).await;
+        assert!(reconcile(&bench).await.is_err());
+        let began = Instant::now();
+        assert_eq!(bench.reconciler.settle_outcomes(began + ms(8000)).await, 1);
+        assert!(began.elapsed() >= ms(8000) && began.elapsed() < ms(8010));
+        assert!(count(&asked, &Method::GET) > 10, "it is tried again and again");
+    }
+}
+
+/// `rule:claims-are-audited`
+#[tokio::test(start_paused = true)]
+async fn the_audit_mends_what_differs_from_the_cache_and_wakes_who_has_no_cidr() {
+    let (bench, _) = bench(vec![status(200)], status(500)).await;
+    let reconciler = &bench.reconciler;
+    let taken = reconciler.queue.next().await.unwrap();
+    let also = reconciler.queue.next().await.unwrap();
+    assert_eq!([&**taken, &**also], ["a", "b"], "both are known since the list");
+    drop((taken, also));
+    // One Node is forgotten, and one is remembered that never was.
+    let ghost = Node {
+        name: "ghost".into(),
+        uid: "ghost".into(),
+        resource_version: 1,
+        deleting: false,
+        pod_cidrs: ["10.0.0.0/26".into()].into(),
+    };
+    {
+        let mut allocator = reconciler.allocator.lock();
+        drop(allocator.gone("uid-a"));
+        drop(allocator.observe(&ghost, Instant::now()));
+        let state = allocator.snapshot();
+        assert_eq!((state.pending, state.pools[0].used), (1, 1));
+    }
+    crate::controller::audit(&reconciler.nodes, reconciler);
+    let state = reconciler.allocator.lock().snapshot();
+    assert_eq!((state.pending, state.pools[0].used), (2, 0));
+    assert_eq!(reconciler.queue.len(), 2);
+}
