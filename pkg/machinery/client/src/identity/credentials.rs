@@ -25,6 +25,8 @@ use crate::identity::snapshot::Snapshot;
 
 /// How often everything is read again.
 const POLL: Duration = Duration::from_secs(5);
+/// The server's refusals make everything be read at most this often.
+const REFUSAL_PAUSE: Duration = Duration::from_secs(1);
 /// A process that starts waits this long for the first run of its plugin.
 const FIRST_RUN: Duration = Duration::from_secs(10);
 /// The credentials of one server, shared by all clients of it.
@@ -142,6 +144,11 @@ async fn follow_source(
         };
         let Some(credentials) = credentials.upgrade() else { return };
         credentials.refresh(&mut plugin, was_refused).await;
+        drop(credentials);
+        if was_refused {
+            // Hundreds of requests may be refused before there is anything new to read.
+            sleep(REFUSAL_PAUSE).await;
+        }
     }
 }
 

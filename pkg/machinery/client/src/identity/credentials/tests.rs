@@ -110,6 +110,26 @@ async fn a_refusal_makes_everything_be_read_at_once_and_only_once() {
     assert!(futures::poll!(Box::pin(credentials.refused.notified())).is_pending());
 }
 
+#[tokio::test(start_paused = true)]
+async fn refusals_in_a_row_make_it_be_read_once_a_second() {
+    let file = kubeconfig("server: 'http://a'", "token: one");
+    let credentials = load(file.path()).await;
+    let replace = |token: &str| {
+        let text = kubeconfig_text("server: 'http://a'", &format!("token: {token}"));
+        fs::write(file.path(), text).unwrap();
+    };
+    replace("two");
+    credentials.refused(0);
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(credentials.current().generation, 1);
+    replace("three");
+    credentials.refused(1);
+    sleep(REFUSAL_PAUSE / 2).await;
+    assert_eq!(credentials.current().generation, 1, "not yet");
+    sleep(REFUSAL_PAUSE).await;
+    assert_eq!(credentials.current().generation, 2);
+}
+
 /// A kubeconfig whose plugin counts its runs in a file and gives `token-N`.
 fn with_plugin(life: &str) -> (TempFile, PathBuf, TempFile) {
     let runs = TempFile::new("");
