@@ -82,6 +82,5 @@ async fn protobuf_is_asked_for_unless_the_content_type_is_json() {
             assert_eq!(accept.contains("protobuf"), protobuf, "{flag}: {accept}");
         }
         drop(manager);
-        scene.end();
     }
 }

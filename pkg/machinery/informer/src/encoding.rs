@@ -18,6 +18,9 @@ const METADATA_PAGE: &str =
 const METADATA_STREAM: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.9";
 
+const METADATA_PAGE_PROTOBUF: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
+     application/json;q=0.9";
+
 /// What an informer asks for (`--kube-api-content-type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
@@ -62,6 +65,11 @@ impl Accept {
             }
             (View::Object, ..) => Self { page: JSON, stream: JSON },
         }
+    }
+
+    /// For a list of which only the version matters, in the encoding of the others.
+    pub(crate) fn list_version(self) -> &'static str {
+        if self.page == PROTOBUF { METADATA_PAGE_PROTOBUF } else { METADATA_PAGE }
     }
 
     /// Metadata of objects of any kind.

@@ -64,7 +64,7 @@ impl Collection {
 
     /// A consistent list of one object's metadata, which tells the version of the collection.
     pub(crate) fn newest_version(&self) -> Made {
-        self.get("limit=1", "list", Accept::METADATA.page)
+        self.get("limit=1", "list", self.accept.list_version())
     }
 
     fn watch(&self, lifetime: Duration, more: &[(&str, &str)]) -> Made {

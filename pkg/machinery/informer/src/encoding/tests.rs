@@ -54,6 +54,9 @@ fn nodes_are_asked_for_in_protobuf_with_json_as_second_choice() {
     assert_eq!(accept.page, "application/vnd.kubernetes.protobuf,application/json;q=0.9");
     let stream = "application/vnd.kubernetes.protobuf;stream=watch,application/json;q=0.9";
     assert_eq!(accept.stream, stream);
+    let version = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;";
+    assert!(accept.list_version().starts_with(version), "{}", accept.list_version());
+    assert!(accept.list_version().ends_with("v=v1,application/json;q=0.9"));
 }
 
 #[test]

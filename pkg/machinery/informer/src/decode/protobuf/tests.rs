@@ -86,6 +86,8 @@ fn a_page_tells_its_version_and_whether_more_follows() {
     assert_eq!((first.version, first.next, first.items.len()), (5, Some("token".into()), 2));
     let last: Page<Node> = page(&envelope(&field(1, &field(2, b"5")))).unwrap();
     assert_eq!((last.version, last.next), (5, None));
+    let list = envelope(&[field(1, &field(2, b"7")), field(2, b"whatever")].concat());
+    assert_eq!(list_version(&list).unwrap(), 7);
 }
 
 #[test]
