@@ -12,7 +12,7 @@ pub enum Fatal {
     ShutdownTimedOut(Vec<&'static str>),
 }
 
-/// Whether nothing more may be sent: a process that lost its lease has had its last second.
+/// Whether nothing more may be sent (rule:lost-lease-ends-the-process).
 pub(crate) fn is_lost_leadership(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(Fatal::LeadershipLost(_)))
 }

@@ -1,4 +1,13 @@
 //! The command: flags, wiring and exit codes. What the program does lives in the crates of `pkg/`.
+//!
+//! | thread | is for |
+//! |---|---|
+//! | main | waits for leadership, signals and the end |
+//! | `worker`, as many as cores and 4 at most | controllers, caches, events, the HTTPS server |
+//! | `worker` beyond those, for ten seconds after use | names to resolve, files to read |
+//! | `leader-election` | the lease, with a runtime and a connection that nothing else uses |
+//! | `lease-watchdog` | ends a leader that does not renew, whatever the others do |
+//! | `log` | writes the log, so that nobody else waits for its reader |
 
 pub mod build;
 pub mod controllers;
@@ -14,6 +23,7 @@ mod signals;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::num::NonZero;
 use std::process::ExitCode;
 
 use logging::{Format, LogHandle, LogOptions};
@@ -41,6 +51,9 @@ pub fn start_hosting(args: impl IntoIterator<Item = OsString>, hosted: Controlle
         Err(Exit::Logged) => ExitCode::FAILURE,
     }
 }
+
+/// The work needs less than a core; more threads would only wake each other.
+const MAX_WORKERS: usize = 4;
 
 enum Exit {
     /// Text for stderr, before there is a log.
@@ -97,7 +110,12 @@ fn start_logging(values: &pflag::Values) -> Result<LogHandle, Exit> {
 fn serve(settings: ProcessSettings) -> Result<(), Exit> {
     // Two providers may be compiled in, and rustls refuses to choose. Failing means one is set.
     let _set = rustls::crypto::ring::default_provider().install_default();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores.min(MAX_WORKERS))
+        .thread_name("worker")
+        .enable_all()
+        .build();
     let runtime = runtime.map_err(|error| {
         error!(err = %error, "Cannot start the async runtime");
         Exit::Logged

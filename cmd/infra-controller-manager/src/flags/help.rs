@@ -7,8 +7,8 @@ use pflag::{Kind, Spec, Value, Verdict};
 
 use super::{gates, table};
 
-/// Sections in kube-controller-manager's order. Groups not listed belong to hosted controllers and come
-/// where `CONTROLLERS` says.
+/// Sections in kube-controller-manager's order. Groups not listed belong to hosted controllers and
+/// come where `CONTROLLERS` says.
 const ORDER: [&str; 12] = [
     "debugging",
     "leader-migration",

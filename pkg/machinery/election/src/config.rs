@@ -9,8 +9,8 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-/// How often the watchdog looks at the clock.
-pub(crate) const WATCHDOG_POLL: Duration = Duration::from_millis(100);
+/// How often the watchdog looks at the clock: seldom enough to cost nothing.
+pub(crate) const WATCHDOG_POLL: Duration = Duration::from_millis(200);
 
 /// What the ordinary loss path gets before the watchdog ends the process: one second for
 /// writes in flight and half a second to log and exit.

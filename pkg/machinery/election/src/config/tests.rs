@@ -97,7 +97,7 @@ fn default_and_short_timings_give_these_terms() {
     assert_eq!(stock.health_limit(), Duration::from_secs(35));
     let short = timings(4_000, 3_000, 500);
     assert_eq!(short.fence_term(), Duration::from_secs(3));
-    assert_eq!(short.watchdog_term(), Duration::from_millis(3_900));
+    assert_eq!(short.watchdog_term(), Duration::from_millis(3_800));
     assert_eq!(short.request_timeout(), Duration::from_millis(1_500));
     assert_eq!(timings(1_200, 1_000, 100).request_timeout(), Duration::from_secs(1));
     assert_eq!(timings(1_200, 1_000, 100).lease_seconds(), 2);
