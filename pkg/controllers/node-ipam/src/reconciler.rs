@@ -30,11 +30,6 @@ use read_result::ReadBack;
 /// An unassigned Node's state is told again this often (`rule:one-event-per-state-and-period`).
 const REMIND: Duration = Duration::from_secs(300);
 
-/// How often a throttled Node is sent again before it goes back to the queue, where it keeps its
-/// age; and the longest pause of the server for which that is done.
-const TRIES_IN_HAND: usize = 10;
-const PAUSE_IN_HAND: Duration = Duration::from_secs(5);
-
 /// Works on Nodes by name. The allocator is shared with the watch handler.
 pub(crate) struct Reconciler {
     /// All claims; locked for microseconds, never across a call.
@@ -90,22 +85,13 @@ impl Reconcile for Reconciler {
 }
 
 impl Reconciler {
-    /// Sends the PATCH and acts on its answer. While the server refuses it for a short time the Node
-    /// stays in hand and waits for the client to go on, so that nothing younger takes its turn
-    /// (`rule:throttling-is-no-failure`).
+    /// Sends the PATCH and acts on its answer.
     async fn write(&self, work: &Work<'_>) -> Result<Next, Retry> {
-        let mut tries = 0;
-        loop {
-            let Some(answer) = self.attempt(work).await else { return Ok(Next::Done) };
-            tries += 1;
-            match answer {
-                Ok((class, _)) if tries < TRIES_IN_HAND && is_short_refusal(&class) => {
-                    self.metrics.patched(class.label());
-                    self.allocator.lock().refused(&work.node.uid);
-                }
-                Ok((class, settled_at)) => return self.act_on(work, class, settled_at).await,
-                Err(error) => return self.act_on_failure(work.node, error),
-            }
+        match self.attempt(work).await {
+            // The stop came before it left.
+            None => Ok(Next::Done),
+            Some(Ok((class, settled_at))) => self.act_on(work, class, settled_at).await,
+            Some(Err(error)) => self.act_on_failure(work.node, error),
         }
     }
 
@@ -155,10 +141,4 @@ impl Reconciler {
         let class = patch::classify(answer.status, answer.retry_after, &answer.body);
         Ok((class, answer.settled_at))
     }
-}
-
-/// The client stops for the pause that the server asked for; without one it would ask again at once.
-fn is_short_refusal(class: &Class) -> bool {
-    let Class::Throttled { retry_after: Some(pause) } = class else { return false };
-    !pause.is_zero() && *pause <= PAUSE_IN_HAND
 }

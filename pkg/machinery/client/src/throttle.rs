@@ -5,6 +5,7 @@ mod bucket;
 mod line;
 pub(crate) mod log;
 mod metrics;
+mod refusals;
 
 pub use bucket::{Throttle, ThrottleError};
 pub use metrics::ThrottleMetrics;

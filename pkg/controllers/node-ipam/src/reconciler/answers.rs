@@ -13,7 +13,7 @@ use super::{Reconciler, Work};
 use crate::LOGGER;
 use crate::patch::Class;
 
-/// After a 429 that does not say how long to wait.
+/// After a 429 that does not say how long to wait, or says not at all.
 const THROTTLED_PAUSE: Duration = Duration::from_secs(1);
 
 impl Reconciler {
@@ -45,7 +45,7 @@ impl Reconciler {
             }
             // The server's state and not the Node's (`rule:throttling-is-no-failure`).
             Class::Throttled { retry_after } => {
-                let pause = retry_after.unwrap_or(THROTTLED_PAUSE);
+                let pause = retry_after.filter(|pause| !pause.is_zero()).unwrap_or(THROTTLED_PAUSE);
                 Err(Retry::throttled("the server asked to wait", pause))
             }
             Class::Ambiguous { message } => {

@@ -1,7 +1,7 @@
-//! The outermost layer: every request pays a token before it leaves, a watch does not, and the
-//! server's 429 stops the whole bucket (`rule:a-429-stops-the-bucket`). Waits inside `call`: kube polls
-//! readiness of all callers in one line, so that waiting there would let one caller block the
-//! others.
+//! The outermost layer: every request pays a token before it leaves, a watch does not, and a server
+//! that refuses most of them by 429 stops the whole bucket (`rule:many-429s-stop-the-bucket`). Waits
+//! inside `call`: kube polls readiness of all callers in one line, so that waiting there would let
+//! one caller block the others.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -95,18 +95,20 @@ where
     S: Service<Request<Body>, Response = Response<B>, Error = CallError>,
 {
     let response = inner.oneshot(request).await?;
-    if let Some(throttle) = throttle
-        && response.status() == StatusCode::TOO_MANY_REQUESTS
-    {
-        stop_for(throttle, response.headers(), metrics);
+    if let Some(throttle) = throttle {
+        let refused = response.status() == StatusCode::TOO_MANY_REQUESTS;
+        let most_are_refused = throttle.note_answer(refused);
+        if refused {
+            note_refusal(throttle, response.headers(), most_are_refused, metrics);
+        }
     }
     Ok(response)
 }
 
-fn stop_for(throttle: &Throttle, headers: &HeaderMap, metrics: &ClientMetrics) {
+fn note_refusal(throttle: &Throttle, headers: &HeaderMap, stop: bool, metrics: &ClientMetrics) {
     let flow_schema = headers.get(FLOW_SCHEMA).and_then(|v| v.to_str().ok()).unwrap_or("unknown");
     metrics.server_throttled(flow_schema);
-    if let Some(pause) = retry_after(headers) {
+    if stop && let Some(pause) = retry_after(headers) {
         throttle.pause(pause, flow_schema);
     }
 }

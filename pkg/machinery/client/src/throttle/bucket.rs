@@ -4,7 +4,7 @@
 //!
 //! Guarantees:
 //! - a waiter that gives up spends no token and holds nobody up;
-//! - a 429 with `Retry-After` stops the whole bucket, the callers already in line included;
+//! - a pause stops the whole bucket, the callers already in line included;
 //! - time is tokio's, so a paused test sees exactly what production does.
 
 use std::num::NonZeroU32;
@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::throttle::line::{Head, Line, Turn};
 use crate::throttle::metrics::{BucketMetrics, Level, ThrottleMetrics};
+use crate::throttle::refusals::Refusals;
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, TokioClock, StateInformationMiddleware>;
 
@@ -65,6 +66,7 @@ struct Bucket {
     rate: Option<Rate>,
     line: Arc<Line>,
     in_line: AtomicUsize,
+    refusals: Mutex<Refusals>,
     pause: Mutex<Option<Pause>>,
     metrics: Option<BucketMetrics>,
 }
@@ -124,6 +126,11 @@ impl Throttle {
         self.0.acquire(since).await
     }
 
+    /// Notes whether the server refused a request by 429; true when it refuses most of them.
+    pub(crate) fn note_answer(&self, refused: bool) -> bool {
+        self.0.refusals.lock().note(refused)
+    }
+
     /// Stops the bucket for `length` from now, unless it is already stopped for longer.
     pub(crate) fn pause(&self, length: Duration, flow_schema: &str) {
         let until = Instant::now() + length;
@@ -167,6 +174,7 @@ impl Bucket {
             rate,
             line: Arc::default(),
             in_line: AtomicUsize::new(0),
+            refusals: Mutex::default(),
             pause: Mutex::new(None),
             metrics,
         }

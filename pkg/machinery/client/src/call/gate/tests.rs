@@ -59,12 +59,23 @@ async fn every_call_pays_a_token_and_a_watch_pays_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_429_stops_the_whole_client_its_other_calls_included() {
+async fn a_server_that_refuses_all_stops_the_whole_client_its_other_calls_included() {
     let (inner, times) = attempts(vec![reply_after(429, "9")]);
     let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
     gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
     gate.clone().oneshot(request(Method::GET, "/another")).await.unwrap();
     assert_eq!(seconds(&times), [0, 9]);
+}
+
+/// `rule:many-429s-stop-the-bucket`
+#[tokio::test(start_paused = true)]
+async fn a_429_among_other_answers_stops_nobody_else() {
+    let (inner, times) = attempts(vec![reply(200), reply_after(429, "9")]);
+    let gate = Gate::new(inner, throttle_with_burst(), metrics().0);
+    for _ in 0..3 {
+        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    }
+    assert_eq!(seconds(&times), [0, 0, 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,7 +144,7 @@ struct Served {
 
 /// A server that refuses the writes of which `refuses` says so (they are counted from 0) with
 /// `Retry-After: 1`, and is quicker to refuse than to write. Callers come at these moments, in
-/// milliseconds, and try until they succeed, 64 at a time.
+/// milliseconds, and try until they succeed, 64 at a time; whoever is refused comes back after the second.
 async fn served(arrivals: &[u64], refuses: fn(u64) -> bool) -> Vec<Served> {
     let asked = Arc::new(AtomicU64::new(0));
     let server = service_fn(move |_: Request<Body>| {
@@ -153,15 +164,17 @@ async fn served(arrivals: &[u64], refuses: fn(u64) -> bool) -> Vec<Served> {
             let since = started + Duration::from_millis(at);
             tokio::spawn(async move {
                 tokio::time::sleep_until(since).await;
-                let _worker = workers.acquire().await.unwrap();
                 let mut refusals = 0;
                 loop {
+                    let worker = workers.acquire().await.unwrap();
                     let mut write = request(Method::PATCH, "/api/v1/nodes/a");
                     write.extensions_mut().insert(WaitingSince(since));
                     if gate.clone().oneshot(write).await.unwrap().status().is_success() {
                         return Served { waited: since.elapsed(), refusals };
                     }
+                    drop(worker);
                     refusals += 1;
+                    tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             })
         })
