@@ -135,7 +135,8 @@ impl<T: Cached> Informer<T> {
     }
 
     /// Waits until the cache shows a write of ours to this key (rule:read-your-writes). Returns also
-    /// when the server's history began anew, since versions mean nothing then.
+    /// when the server's history began anew, since versions mean nothing then, and while the kind is
+    /// dormant, since nothing would ever be heard of the write: it is void until a new list.
     ///
     /// A write that took an object out of the source's selection is known by its deletion; one of
     /// an object that was never in it only by the next bookmark, in about a minute: wait with a
@@ -146,7 +147,8 @@ impl<T: Cached> Informer<T> {
         let shown = progress.wait_for(|progress| {
             let cached = self.get(key);
             let cached = cached.as_ref().map(|object| (object.uid(), object.resource_version()));
-            write.is_shown(cached, progress.version) || progress.history != history
+            let void = progress.dormant || progress.history != history;
+            void || write.is_shown(cached, progress.version)
         });
         drop(shown.await);
     }

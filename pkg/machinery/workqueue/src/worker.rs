@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use backoff::LogGate;
@@ -128,14 +129,20 @@ impl<R: Reconcile> Pool<R> {
 
     async fn handle(&self, item: Item<R::Key>) {
         let started = Instant::now();
+        let begun = AtomicBool::new(false);
         let turn = async {
             if self.wait_until_ready(&item).await {
+                begun.store(true, Ordering::Relaxed);
                 self.reconcile.reconcile(&item).await.map(Some)
             } else {
                 Ok(None)
             }
         };
         let ended = contain(timeout(self.options.limit, turn)).await;
+        // What was not begun has sent nothing.
+        if begun.into_inner() && matches!(ended, Ok(Err(_)) | Err(_)) {
+            self.queue.note_cut();
+        }
         let outcome = match ended {
             Ok(Ok(Ok(Some(next)))) => self.finish(&item, next),
             // Shut down while it waited: nothing was begun.
@@ -193,7 +200,6 @@ impl<R: Reconcile> Pool<R> {
     }
 
     fn cut_off(&self, key: &R::Key) -> Outcome {
-        self.queue.note_cut();
         let delay = self.queue.retry(key, Duration::ZERO);
         let limit = self.options.limit;
         self.log_failure(key, &format!("it was not done within its limit of {limit:?}"), delay);
@@ -214,7 +220,6 @@ impl<R: Reconcile> Pool<R> {
     }
 
     fn contained(&self, key: &R::Key, panic: &Panic) -> Outcome {
-        self.queue.note_cut();
         let away = self.queue.quarantine(key);
         let verdict = self.options.panics.record(format!("{}/{key}", self.queue.name()), panic);
         if let Some(others) = verdict.show {

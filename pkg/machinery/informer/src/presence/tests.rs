@@ -232,3 +232,22 @@ async fn a_crd_that_is_served_at_last_is_noticed_within_a_second_however_long_th
     run.widgets.synced().await;
     assert!(established.elapsed() < Duration::from_secs(1), "{:?}", established.elapsed());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_an_own_write_ends_while_the_kind_is_dormant() {
+    let mut run = Fixture::start(widgets(), Some(OURS)).await;
+    run.crds.event("ADDED", &crd("one", 2, Some(OURS)));
+    run.discover(served()).await;
+    let _wire = run.serve_widgets(10, &["a"]).await;
+    run.widgets.synced().await;
+    let informer = run.widgets.clone();
+    let waiting = tokio::spawn(async move {
+        informer.shows("a", &model::OwnWrite::version(95)).await;
+    });
+    sleep(Duration::from_secs(1)).await;
+    assert!(!waiting.is_finished(), "the kind is served, and its watch may show it");
+    run.crds.event("DELETED", &crd("one", 11, Some(OURS)));
+    timeout(Duration::from_secs(60), waiting).await.unwrap().unwrap();
+    let late = model::OwnWrite::version(96);
+    timeout(Duration::from_secs(60), run.widgets.shows("a", &late)).await.unwrap();
+}

@@ -336,6 +336,7 @@ async fn a_key_is_handled_only_when_it_is_ready_and_its_wait_counts_towards_its_
     assert_eq!(script.seconds(1), [0]);
     assert_eq!(script.seconds(2), [65], "cut off at 60 s, and waiting again from 61 s");
     assert_eq!(scene.results("timeout"), "1");
+    assert_eq!(scene.queue.last_cut(), None, "what was not begun has sent nothing");
 }
 
 #[tokio::test(start_paused = true)]
