@@ -12,6 +12,7 @@ use fence::Fence;
 use manager::Runner;
 use prometheus::Registry;
 use serving::{Endpoints, Health};
+use tokio::runtime::Handle;
 
 use crate::exit::Fatal;
 use crate::process_events::Events;
@@ -44,12 +45,14 @@ pub(crate) fn spawn(
     Ok(elector)
 }
 
-/// There may be a predecessor as soon as one of the controllers thinks so.
+/// There may be a predecessor as soon as one of the controllers thinks so. Asked on the runtime of
+/// the caller: on that of the lease a connection that all share would end up beside the renewals.
 fn predecessor_check(clients: &Clients, runners: Vec<Arc<dyn Runner>>) -> Result<PredecessorCheck> {
     let client = clients.build(Profile::root("leader-election"))?;
+    let runtime = Handle::current();
     Ok(Box::new(move || {
         let (client, runners) = (client.clone(), runners.clone());
-        Box::pin(async move {
+        let asking = runtime.spawn(async move {
             for runner in runners {
                 let answer = runner.may_have_predecessor(client.clone()).await;
                 if answer.map_err(|error| error.to_string())? {
@@ -57,7 +60,8 @@ fn predecessor_check(clients: &Clients, runners: Vec<Arc<dyn Runner>>) -> Result
                 }
             }
             Ok(false)
-        })
+        });
+        Box::pin(async { asking.await.unwrap_or_else(|panicked| Err(panicked.to_string())) })
     }))
 }
 

@@ -1,6 +1,7 @@
 //! The life of the process: serve, lead, run the controllers, stop in order
 //! (rule:stop-in-order).
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -147,9 +148,13 @@ async fn led(
         }
     }
     draining.store(true, Ordering::Relaxed);
+    let mut stopping = pin!(host.stop());
     let ended = tokio::select! {
-        ended = host.stop() => ended,
-        lost = leading::lost(&elector) => return Err(Fatal::LeadershipLost(lost).into()),
+        ended = &mut stopping => ended,
+        lost = leading::lost(&elector) => {
+            let _stopped = tokio::time::timeout(LOST_GRACE, stopping).await;
+            return Err(Fatal::LeadershipLost(lost).into());
+        }
     };
     give_back(ended, elector, settings.release_on_exit).await
 }

@@ -2,7 +2,7 @@
 //!
 //! Filled by `cmd` from the `--leader-elect-*` flags; read by [`crate::elector`] and [`crate::term`].
 //! One place derives the fence and the watchdog, so that their order can be read off
-//! and tested: renew deadline < watchdog ≤ lease, renew deadline ≤ fence < lease.
+//! and tested: renew deadline < watchdog < lease, fence + travel ≤ lease.
 
 use std::time::Duration;
 
@@ -18,6 +18,9 @@ const WATCHDOG_GRACE: Duration = Duration::from_millis(1500);
 
 /// Writes stop this long before others may take the lease.
 const FENCE_MARGIN: Duration = Duration::from_secs(2);
+
+/// How long the last write may be on its way to the server, which counts its time from its arrival.
+const TRAVEL: Duration = Duration::from_secs(1);
 
 /// A leader's health check fails when the lease ran out this long ago (rule:lease-health).
 const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);
@@ -135,10 +138,14 @@ impl ElectionConfig {
     /// (rule:lease-rights-end-before-the-lease).
     ///
     /// A lease of 4 s with a deadline of 3 s, less the margin, would fence a leader that is still
-    /// within its rights, so the fence never closes before the deadline; either way it closes
-    /// before `lease_duration`, the earliest moment of a second leader.
+    /// within its rights, so the fence closes at the deadline then. Whatever the deadline is, the
+    /// last write has its travel before `lease_duration`, the earliest moment of a second leader.
     pub(crate) fn fence_term(&self) -> Duration {
-        self.lease_duration.saturating_sub(FENCE_MARGIN).max(self.renew_deadline)
+        let travel = TRAVEL.min(self.lease_duration / 4);
+        self.lease_duration
+            .saturating_sub(FENCE_MARGIN)
+            .max(self.renew_deadline)
+            .min(self.lease_duration.saturating_sub(travel))
     }
 
     /// How long after the start of a renewal the watchdog ends the process.

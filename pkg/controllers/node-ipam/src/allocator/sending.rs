@@ -45,7 +45,11 @@ impl Allocator {
     /// What to send for a Node, reserving a block of each pool when it has none yet.
     pub(crate) fn assign(&mut self, uid: &Uid) -> (Assignment, Effects) {
         let mut effects = Effects::default();
-        let Some(node) = self.unassigned.get(uid) else { return (Assignment::Settled, effects) };
+        let Some(node) = self.unassigned.get_mut(uid) else {
+            return (Assignment::Settled, effects);
+        };
+        // A key is worked on once at a time: nobody awaits the answer to an earlier PATCH any more.
+        node.outcome.lost(None);
         let (unresolved, since) = (node.outcome.is_open(), node.since);
         if node.deleting && !unresolved {
             return (Assignment::Settled, effects);

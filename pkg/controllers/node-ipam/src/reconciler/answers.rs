@@ -1,7 +1,5 @@
 //! What each class of answer to a PATCH leads to.
 
-use std::time::Duration;
-
 use cidr::IpNet;
 use client::CallError;
 use model::Node;
@@ -9,12 +7,10 @@ use tokio::time::Instant;
 use tracing::info;
 use workqueue::{Next, Retry};
 
+use super::read_result::throttled;
 use super::{Reconciler, Work};
 use crate::LOGGER;
 use crate::patch::Class;
-
-/// After a 429 that does not say how long to wait, or says not at all.
-const THROTTLED_PAUSE: Duration = Duration::from_secs(1);
 
 impl Reconciler {
     pub(super) async fn act_on(
@@ -43,11 +39,7 @@ impl Reconciler {
                 self.tell(node, "CIDRAssignmentFailed", &message);
                 Err(Retry::expected(message).at_least(pause))
             }
-            // The server's state and not the Node's (`rule:throttling-is-no-failure`).
-            Class::Throttled { retry_after } => {
-                let pause = retry_after.filter(|pause| !pause.is_zero()).unwrap_or(THROTTLED_PAUSE);
-                Err(Retry::throttled("the server asked to wait", pause))
-            }
+            Class::Throttled { retry_after } => Err(throttled(retry_after)),
             Class::Ambiguous { message } => {
                 let reason =
                     format!("the PATCH may have been applied, reading the Node: {message}");

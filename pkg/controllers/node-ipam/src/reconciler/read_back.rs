@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
+use http::StatusCode;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use workqueue::{Next, Retry};
 
-use super::read_result::ReadBack;
+use super::read_result::{ReadBack, throttled};
 use super::{Reconciler, Work};
 use crate::allocator::OpenOutcome;
 use crate::api::{Read, ReadError};
@@ -27,6 +28,9 @@ impl Reconciler {
         };
         match read {
             Ok(read) => self.take_in(&work.node.uid, read, begun),
+            Err(ReadError::Refused { status: StatusCode::TOO_MANY_REQUESTS, pause }) => {
+                ReadBack::Unread(Err(throttled(pause)))
+            }
             Err(error) => {
                 let at_least = match &error {
                     ReadError::Refused { pause: Some(pause), .. } => *pause,

@@ -1,9 +1,20 @@
-//! [`ReadBack`]: what a consistent read led to, and what the queue is told then.
+//! [`ReadBack`]: what a consistent read led to, and what the queue is told then and after a 429.
+
+use std::time::Duration;
 
 use tokio::time::Instant;
 use workqueue::{Next, Retry};
 
 use crate::allocator::AfterRead;
+
+/// After a 429 that does not say how long to wait, or says not at all.
+const THROTTLED_PAUSE: Duration = Duration::from_secs(1);
+
+/// The server refused a PATCH or a read by 429 (`rule:throttling-is-no-failure`).
+pub(super) fn throttled(retry_after: Option<Duration>) -> Retry {
+    let pause = retry_after.filter(|pause| !pause.is_zero()).unwrap_or(THROTTLED_PAUSE);
+    Retry::throttled("the server asked to wait", pause)
+}
 
 /// What a consistent read led to.
 #[derive(Debug)]

@@ -75,7 +75,8 @@ fn the_terms_keep_their_order_for_every_valid_timing() {
             }
             seen += 1;
             let (fence, dog) = (config.fence_term(), config.watchdog_term());
-            assert!(fence >= config.renew_deadline && fence < config.lease_duration);
+            let travel = TRAVEL.min(config.lease_duration / 4);
+            assert!(!fence.is_zero() && fence + travel <= config.lease_duration);
             assert!(dog > config.renew_deadline && dog < config.lease_duration);
             assert!(dog + WATCHDOG_POLL <= config.lease_duration);
             assert!(
@@ -97,6 +98,8 @@ fn default_and_short_timings_give_these_terms() {
     assert_eq!(stock.health_limit(), Duration::from_secs(35));
     let short = timings(4_000, 3_000, 500);
     assert_eq!(short.fence_term(), Duration::from_secs(3));
+    // The last write has its travel, however late the leader gives up.
+    assert_eq!(timings(15_000, 14_900, 2_000).fence_term(), Duration::from_secs(14));
     assert_eq!(short.watchdog_term(), Duration::from_millis(3_800));
     assert_eq!(short.request_timeout(), Duration::from_millis(1_500));
     assert_eq!(timings(1_200, 1_000, 100).request_timeout(), Duration::from_secs(1));

@@ -90,6 +90,21 @@ fn a_refusal_says_nothing_of_an_earlier_patch_and_does_not_outlive_it() {
 }
 
 #[test]
+fn a_patch_whose_handling_was_cut_off_is_not_closed_by_one_that_never_left() {
+    let mut allocator = dual_stack();
+    let start = now();
+    let cidrs = reserve(&mut allocator, "ours");
+    send_at(&mut allocator, "ours", &cidrs, start);
+    // The handling ends without a word; the next one gets no connection.
+    let (assignment, _) = allocator.assign(&"ours".into());
+    assert!(matches!(assignment, Assignment::Send { unresolved: true, .. }));
+    allocator.refused(&"ours".into());
+    assert_eq!(unresolved(&allocator), 1, "the server may yet apply the first");
+    assert_eq!(read_at(&mut allocator, "ours", start + LIMIT), AfterRead::Send);
+    assert_eq!(unresolved(&allocator), 0);
+}
+
+#[test]
 fn what_the_client_knows_of_a_lost_patch_takes_the_place_of_the_first_guess() {
     let start = now();
     for (known, expected) in

@@ -88,6 +88,18 @@ async fn a_node_that_is_throttled_comes_back_when_the_server_says_and_is_then_se
     }
 }
 
+/// `rule:throttling-is-no-failure`
+#[tokio::test(start_paused = true)]
+async fn a_throttled_read_is_no_failure_of_the_node_either() {
+    let busy = Answer { retry_after: Some(2), ..status(429) };
+    let (bench, _) = bench(vec![status(500)], busy).await;
+    assert!(!reconcile(&bench).await.unwrap_err().is_throttled());
+    let retry = reconcile(&bench).await.unwrap_err();
+    assert!(retry.is_throttled(), "{retry:?}");
+    assert_eq!(retry.pause(), Duration::from_secs(2));
+    assert_eq!(bench.unresolved(), 1);
+}
+
 /// `rule:read-before-resend`
 #[tokio::test(start_paused = true)]
 async fn after_an_answer_that_leaves_it_open_the_node_is_read_and_then_sent_the_same_again() {
