@@ -18,6 +18,7 @@ use tracing::debug;
 
 use crate::ServeError;
 use crate::peer::PeerCertificate;
+use crate::pem_problem::pem_problem;
 
 /// The certificates of a PEM file, each trusted as a root for clients.
 #[derive(Debug)]
@@ -71,7 +72,7 @@ fn verifier(path: &Path, pem: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, Serv
     let bad = |reason: String| ServeError::BadClientCa { path: path.to_owned(), reason };
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| bad(error.to_string()))?;
+        let certificate = certificate.map_err(|error| bad(pem_problem(&error).to_owned()))?;
         roots.add(certificate).map_err(|error| bad(error.to_string()))?;
     }
     let provider = Arc::new(ring::default_provider());

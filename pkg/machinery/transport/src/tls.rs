@@ -6,6 +6,7 @@
 mod anchors;
 mod error;
 mod material;
+mod pem_problem;
 mod refusal;
 mod verifier;
 
@@ -20,6 +21,7 @@ use rustls::client::danger::ServerCertVerifier;
 
 pub use error::TlsError;
 pub use material::{ClientCertificate, Trust};
+pub use pem_problem::PemProblem;
 
 use crate::protocol::Protocol;
 use verifier::{BundleVerifier, FixedVerdict};

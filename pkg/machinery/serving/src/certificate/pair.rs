@@ -12,6 +12,7 @@ use tokio::fs;
 use tokio::io::AsyncWriteExt;
 
 use crate::ServeError;
+use crate::pem_problem::pem_problem;
 
 /// Where a pair lives on disk.
 #[derive(Clone, Debug)]
@@ -46,12 +47,12 @@ impl Pair {
         let bad = |reason: String| ServeError::BadPair { name: name.to_owned(), reason };
         let chain = CertificateDer::pem_slice_iter(&self.chain)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| bad(error.to_string()))?;
+            .map_err(|error| bad(pem_problem(&error).to_owned()))?;
         if chain.is_empty() {
             return Err(bad("the file holds no PEM certificate".to_owned()));
         }
         let key = PrivateKeyDer::from_pem_slice(&self.key)
-            .map_err(|error| bad(format!("its private key is not usable: {error}")))?;
+            .map_err(|error| bad(format!("its private key: {}", pem_problem(&error))))?;
         CertifiedKey::from_der(chain, key, &ring::default_provider())
             .map_err(|error| bad(error.to_string()))
     }

@@ -15,6 +15,7 @@ use rustls::pki_types::{ServerName, UnixTime};
 use super::self_signed::made_at;
 use super::*;
 use crate::CertificateSource;
+use crate::client_ca::ClientCa;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -161,6 +162,43 @@ async fn bad_files_at_start_are_errors_that_name_them() {
     fs::remove_file(folder.join("tls.key")).unwrap();
     let message = load(&options).await.err().unwrap().to_string();
     assert!(message.contains("tls.key"), "{message}");
+}
+
+#[tokio::test]
+async fn a_key_whose_line_breaks_are_lost_is_not_quoted_by_the_error() {
+    let folder = Folder::new("one-line");
+    let options = operators_files(&folder);
+    let key = fs::read_to_string(folder.join("tls.key")).unwrap();
+    for broken in [
+        key.replace('\n', " "),
+        key.replace("-----END PRIVATE KEY-----", ""),
+        key.replacen("KEY-----\n", "KEY\n", 1),
+        key.replacen("KEY-----\n", "KEY-----\n!", 1),
+    ] {
+        for (file, good) in [("tls.key", &key), ("tls.crt", &certificate(&folder))] {
+            fs::write(folder.join(file), &broken).unwrap();
+            let error = load(&options).await.err().unwrap();
+            fs::write(folder.join(file), good).unwrap();
+            assert_hides(&key, &format!("{error} {error:?}"));
+        }
+        fs::write(folder.join("ca.crt"), &broken).unwrap();
+        let error = ClientCa::load(&folder.join("ca.crt")).await.err().unwrap();
+        assert_hides(&key, &format!("{error} {error:?}"));
+    }
+    load(&options).await.unwrap();
+}
+
+fn certificate(folder: &Folder) -> String {
+    fs::read_to_string(folder.join("tls.crt")).unwrap()
+}
+
+/// Fails when `shown` holds a line of `key`, or bytes of it as a `Debug` of bytes prints them.
+fn assert_hides(key: &str, shown: &str) {
+    for line in key.lines() {
+        let decimal = format!("{:?}", &line.as_bytes()[..line.len().min(8)]);
+        let decimal = decimal.trim_matches(['[', ']']);
+        assert!(!shown.contains(line) && !shown.contains(decimal), "{shown}");
+    }
 }
 
 #[tokio::test]

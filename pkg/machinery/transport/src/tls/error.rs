@@ -1,6 +1,6 @@
 //! [`TlsError`]: what cannot be used, and why.
 
-use std::sync::Arc;
+use super::pem_problem::PemProblem;
 
 /// Certificates or keys that cannot be used. Never quotes a key.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -8,9 +8,9 @@ pub enum TlsError {
     /// Neither a certificate nor anything else in PEM.
     #[error("it holds no certificate in PEM")]
     NoCertificate,
-    /// The file holds a certificate that cannot be read.
+    /// A certificate or key that cannot be read.
     #[error("it is not PEM: {0}")]
-    Pem(#[source] Arc<rustls::pki_types::pem::Error>),
+    Pem(PemProblem),
     /// None of the CA certificates can be used.
     #[error("none of its certificates can be used as a CA: {0}")]
     Authority(#[source] rustls::Error),

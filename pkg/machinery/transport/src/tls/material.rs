@@ -69,7 +69,7 @@ impl ClientCertificate {
         let chain = certificates(chain)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| match error {
             pem::Error::NoItemsFound => TlsError::NoKey,
-            other => TlsError::Pem(Arc::new(other)),
+            other => TlsError::Pem(other.into()),
         })?;
         Ok(Self(Arc::new(Pair { chain, key })))
     }
@@ -95,6 +95,6 @@ impl fmt::Debug for ClientCertificate {
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let chain = chain.map_err(|error| TlsError::Pem(Arc::new(error)))?;
+    let chain = chain.map_err(|error| TlsError::Pem(error.into()))?;
     if chain.is_empty() { Err(TlsError::NoCertificate) } else { Ok(chain) }
 }

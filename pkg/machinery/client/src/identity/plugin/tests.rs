@@ -78,15 +78,21 @@ async fn it_is_told_the_version_its_environment_and_that_nobody_answers() {
 #[tokio::test]
 async fn nothing_that_it_prints_gets_into_an_error() {
     let hushed = credential(r#"{"token":"HUSH\n"}"#).replace("\\n", "\\u0007");
+    let (chain, _) = crate::testing::server::Authority::new().client("plugin");
+    let one_line = "-----BEGIN PRIVATE KEY----- HUSH -----END PRIVATE KEY-----";
+    let certificate = json!({"clientCertificateData": chain, "clientKeyData": one_line});
     for script in [
         "echo HUSH; echo HUSH >&2; exit 3".to_owned(),
         "echo HUSH".to_owned(),
         format!("echo '{}'", credential(r#"{"HUSH":1}"#)),
         "echo '{\"kind\":\"HUSH\",\"status\":{}}'".to_owned(),
         format!("echo '{hushed}'"),
+        format!("cat <<'EOF'\n{}\nEOF\n", credential(&certificate.to_string())),
     ] {
         let error = run(&spec(&script)).await.unwrap_err();
-        assert!(!format!("{error} {error:?}").contains("HUSH"), "{error:?}");
+        let shown = format!("{error} {error:?} {}", transport::ErrorChain(&error));
+        // Bytes are shown as numbers by their `Debug`.
+        assert!(!shown.contains("HUSH") && !shown.contains("72, 85, 83, 72"), "{shown}");
         assert!(error.to_string().contains("\"sh\""), "{error}");
     }
     let failed = run(&spec("exit 3")).await.unwrap_err().to_string();
