@@ -10,7 +10,8 @@
 //! seconds to open, and a stopped process wakes up anywhere. So the fence is asked twice: when the
 //! request arrives here, and again when the connection takes the body. A body that is refused
 //! leaves the server with a truncated request, which it rejects. The same spot tells a caller for
-//! certain that a write never left: its body was never taken.
+//! certain that a write never left: its body was never taken, and is refused from the moment on at
+//! which the caller is told so.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -68,7 +69,7 @@ impl Dispatch {
         let progress = request.extensions_mut().remove::<Arc<Progress>>();
         if !is_mutating(request.method()) {
             let timeout = Duration::ZERO;
-            return Ok(request.map(|body| GuardedBody { body, fence: None, progress, timeout }));
+            return Ok(request.map(|body| GuardedBody::new(body, None, progress, timeout)));
         }
         let of_attempt = progress.as_ref().map_or(Duration::MAX, |p| p.time_left());
         if of_attempt.is_zero() {
@@ -88,7 +89,7 @@ impl Dispatch {
             progress.leaves(timeout);
         }
         let fence = self.fence.clone();
-        Ok(request.map(|body| GuardedBody { body, fence, progress, timeout }))
+        Ok(request.map(|body| GuardedBody::new(body, fence, progress, timeout)))
     }
 }
 
@@ -110,29 +111,48 @@ impl Service<Request<Body>> for Dispatch {
     }
 }
 
-/// A request body that asks the fence when the connection takes it.
+/// The attempt ended before the connection asked for the body.
+#[derive(Debug, thiserror::Error)]
+#[error("the attempt has ended")]
+struct Ended;
+
+/// A request body that asks the fence and the attempt when the connection takes it.
 pub(crate) struct GuardedBody {
     body: Body,
-    /// Taken out with the body, as is the progress.
     fence: Option<Fence>,
     progress: Option<Arc<Progress>>,
     /// What the server was told; zero for a read.
     timeout: Duration,
+    /// The connection has begun to take it.
+    leaving: bool,
 }
 
 impl GuardedBody {
-    /// Asks the fence, the first time that the body is asked for.
-    fn may_leave(&mut self) -> bool {
-        let fence = self.fence.take();
-        let open = fence.is_none_or(|fence| fence.remaining() >= self.timeout);
-        if let Some(progress) = self.progress.take() {
-            if open {
-                progress.body_taken(self.timeout);
-            } else {
-                progress.body_refused();
-            }
+    fn new(
+        body: Body,
+        fence: Option<Fence>,
+        progress: Option<Arc<Progress>>,
+        timeout: Duration,
+    ) -> Self {
+        Self { body, fence, progress, timeout, leaving: false }
+    }
+
+    /// Asks the fence and the attempt, until both have let the body go.
+    fn leave(&mut self) -> Result<(), BoxError> {
+        if self.leaving {
+            return Ok(());
         }
-        open
+        if self.fence.as_ref().is_some_and(|fence| fence.remaining() < self.timeout) {
+            if let Some(progress) = &self.progress {
+                progress.refuse_body();
+            }
+            return Err(Fenced.into());
+        }
+        if self.progress.as_ref().is_some_and(|progress| !progress.take_body(self.timeout)) {
+            return Err(Ended.into());
+        }
+        self.leaving = true;
+        Ok(())
     }
 }
 
@@ -144,8 +164,8 @@ impl http_body::Body for GuardedBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if !self.may_leave() {
-            return Poll::Ready(Some(Err(Fenced.into())));
+        if let Err(error) = self.leave() {
+            return Poll::Ready(Some(Err(error)));
         }
         Pin::new(&mut self.body).poll_frame(cx).map_err(Into::into)
     }

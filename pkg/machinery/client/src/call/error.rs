@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tower::BoxError;
 use transport::ErrorChain;
 
-use crate::call::progress::Progress;
+use crate::call::progress::{Progress, Reach};
 use crate::call::request::Withdrawn;
 
 /// Why a call has no answer. Any HTTP status is an answer, not an error.
@@ -74,15 +74,20 @@ impl CallError {
 
     /// Judges the `error` of an attempt by how far its request got.
     pub(crate) fn judge(error: BoxError, progress: &Progress) -> Self {
-        if progress.was_refused() || error.is::<Fenced>() {
+        let reach = progress.end();
+        if reach == Reach::Refused || error.is::<Fenced>() {
             return Self::Fenced;
         }
         if error.is::<Withdrawn>() {
             return Self::Withdrawn;
         }
         match error.downcast::<legacy::Error>() {
-            Ok(wire) if wire.is_connect() || progress.body_was_kept() => Self::NotSent(wire),
-            Ok(wire) => Self::Transport { source: wire, settled_at: progress.settled_at() },
+            Ok(wire) => match reach {
+                Reach::MayHaveLeft(settled_at) if !wire.is_connect() => {
+                    Self::Transport { source: wire, settled_at }
+                }
+                _ => Self::NotSent(wire),
+            },
             // Only the wire sends; every other layer fails before it.
             Err(layer) => Self::NotSent(layer),
         }
@@ -90,12 +95,12 @@ impl CallError {
 
     /// Judges an attempt whose time is up.
     pub(crate) fn timed_out(progress: &Progress) -> Self {
-        if progress.was_refused() {
-            Self::Fenced
-        } else if progress.body_was_kept() {
-            Self::NotSent("no connection or credentials within the time limit".into())
-        } else {
-            Self::Timeout { settled_at: progress.settled_at() }
+        match progress.end() {
+            Reach::Refused => Self::Fenced,
+            Reach::NotSent => {
+                Self::NotSent("no connection or credentials within the time limit".into())
+            }
+            Reach::MayHaveLeft(settled_at) => Self::Timeout { settled_at },
         }
     }
 }

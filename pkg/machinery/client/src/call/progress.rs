@@ -1,7 +1,6 @@
 //! How far the request of one attempt got, and until when the server may still act on it. Made by
 //! the attempt layer, filled in by the innermost one, read when the attempt has ended.
 
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use http::Request;
@@ -9,10 +8,6 @@ use http_body::Body as _;
 use kube::client::Body;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-
-const KEPT: u8 = 0;
-const TAKEN: u8 = 1;
-const REFUSED: u8 = 2;
 
 /// Time for a request to travel to the server, whose own clock starts when it arrives. The leader's
 /// fence keeps more than this of the lease.
@@ -23,19 +18,44 @@ const TRAVEL: Duration = Duration::from_secs(1);
 pub(crate) struct Progress {
     /// A request without a body may leave unseen.
     has_body: bool,
-    body: AtomicU8,
     /// When the attempt is given up; `None` for a watch.
     deadline: Option<Instant>,
-    settled_at: Mutex<Option<Instant>>,
+    state: Mutex<State>,
+}
+
+/// One lock over both, so that whoever sees that the body was taken sees until when it counts.
+#[derive(Debug)]
+struct State {
+    body: BodyState,
+    settled_at: Option<Instant>,
+}
+
+/// Leaves [`Kept`](Self::Kept) once: the connection, the fence and the end of the attempt compete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BodyState {
+    Kept,
+    Taken,
+    Refused,
+    GivenUp,
+}
+
+/// How far a request got whose attempt has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Its body was never taken and never will be: the server cannot act on it.
+    NotSent,
+    /// The fence had closed when the body was asked for.
+    Refused,
+    /// It may have left, and the server may act on it until then; `None` if it sets no end.
+    MayHaveLeft(Option<Instant>),
 }
 
 impl Progress {
     pub(crate) fn new(request: &Request<Body>, deadline: Option<Instant>) -> Self {
         Self {
             has_body: !request.body().is_end_stream(),
-            body: AtomicU8::new(KEPT),
             deadline,
-            settled_at: Mutex::new(None),
+            state: Mutex::new(State { body: BodyState::Kept, settled_at: None }),
         }
     }
 
@@ -53,34 +73,53 @@ impl Progress {
     /// A write leaves now, and the server will give it up `timeout` after it has arrived. A request
     /// without limit (zero: a read) never settles anything.
     pub(crate) fn leaves(&self, timeout: Duration) {
-        if !timeout.is_zero() {
-            *self.settled_at.lock() = Instant::now().checked_add(timeout.saturating_add(TRAVEL));
+        self.state.lock().leaves(timeout);
+    }
+
+    /// The connection asks for the body, which is when the request really leaves. `false`: it must
+    /// not have it, because the attempt has ended.
+    #[must_use]
+    pub(crate) fn take_body(&self, timeout: Duration) -> bool {
+        let mut state = self.state.lock();
+        if state.body != BodyState::Kept {
+            return false;
+        }
+        state.body = BodyState::Taken;
+        state.leaves(timeout);
+        true
+    }
+
+    /// The fence closed before the connection asked for the body.
+    pub(crate) fn refuse_body(&self) {
+        let mut state = self.state.lock();
+        if state.body == BodyState::Kept {
+            state.body = BodyState::Refused;
         }
     }
 
-    /// The connection takes the body, which is when the request really leaves.
-    pub(crate) fn body_taken(&self, timeout: Duration) {
-        self.body.store(TAKEN, Ordering::Release);
-        self.leaves(timeout);
-    }
-
-    /// The fence closed before the connection took the body.
-    pub(crate) fn body_refused(&self) {
-        self.body.store(REFUSED, Ordering::Release);
-    }
-
-    /// The body was never taken, so the server cannot have acted on the request.
-    pub(crate) fn body_was_kept(&self) -> bool {
-        self.has_body && self.body.load(Ordering::Acquire) == KEPT
-    }
-
-    /// The fence had closed when the body was asked for.
-    pub(crate) fn was_refused(&self) -> bool {
-        self.body.load(Ordering::Acquire) == REFUSED
+    /// The attempt has ended without an answer: a body that is still here never leaves.
+    pub(crate) fn end(&self) -> Reach {
+        let mut state = self.state.lock();
+        if state.body == BodyState::Kept && self.has_body {
+            state.body = BodyState::GivenUp;
+        }
+        match state.body {
+            BodyState::GivenUp => Reach::NotSent,
+            BodyState::Refused => Reach::Refused,
+            BodyState::Taken | BodyState::Kept => Reach::MayHaveLeft(state.settled_at),
+        }
     }
 
     /// From when on the server no longer carries out the write that was sent; `None` if none was.
     pub(crate) fn settled_at(&self) -> Option<Instant> {
-        *self.settled_at.lock()
+        self.state.lock().settled_at
+    }
+}
+
+impl State {
+    fn leaves(&mut self, timeout: Duration) {
+        if !timeout.is_zero() {
+            self.settled_at = Instant::now().checked_add(timeout.saturating_add(TRAVEL));
+        }
     }
 }

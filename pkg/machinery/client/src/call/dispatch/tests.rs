@@ -9,6 +9,7 @@ use http_body::Body as _;
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::call::progress::Reach;
 use crate::testing::server::{Conduct, Server};
 use crate::testing::{clients, profile, reply, request, sample};
 use crate::{CallError, Profile, SendCheck, Throttle, ThrottleMetrics, answer};
@@ -19,13 +20,9 @@ const LONG: Duration = Duration::from_secs(30);
 fn guarded(fence: &Fence) -> (GuardedBody, Arc<Progress>) {
     let request = request(Method::PATCH, "/a");
     let progress = Arc::new(Progress::new(&request, None));
-    let body = GuardedBody {
-        body: request.into_body(),
-        fence: Some(fence.clone()),
-        progress: Some(Arc::clone(&progress)),
-        timeout: Duration::from_secs(5),
-    };
-    (body, progress)
+    let (fence, attempt) = (Some(fence.clone()), Some(Arc::clone(&progress)));
+    let timeout = Duration::from_secs(5);
+    (GuardedBody::new(request.into_body(), fence, attempt, timeout), progress)
 }
 
 fn poll(body: &mut GuardedBody) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
@@ -37,9 +34,8 @@ fn a_body_is_given_out_while_the_fence_is_open_and_refused_once_it_closed() {
     let fence = Fence::closed();
     fence.open_for(BootInstant::now(), LONG);
     let (mut body, progress) = guarded(&fence);
-    assert!(progress.body_was_kept());
     assert!(matches!(poll(&mut body), Poll::Ready(Some(Ok(_)))));
-    assert!(!progress.body_was_kept() && !progress.was_refused());
+    assert!(matches!(progress.end(), Reach::MayHaveLeft(Some(_))));
 
     let (mut body, progress) = guarded(&fence);
     fence.close();
@@ -47,7 +43,47 @@ fn a_body_is_given_out_while_the_fence_is_open_and_refused_once_it_closed() {
         Poll::Ready(Some(Err(error))) => assert!(error.is::<Fenced>(), "{error}"),
         _ => panic!("the body left"),
     }
-    assert!(progress.was_refused());
+    fence.open_for(BootInstant::now(), LONG);
+    assert!(matches!(poll(&mut body), Poll::Ready(Some(Err(_)))), "not a second time either");
+    assert_eq!(progress.end(), Reach::Refused);
+}
+
+#[test]
+fn a_body_never_leaves_once_its_caller_was_told_that_it_did_not() {
+    let fence = Fence::closed();
+    fence.open_for(BootInstant::now(), LONG);
+    let (mut body, progress) = guarded(&fence);
+    assert!(matches!(CallError::timed_out(&progress), CallError::NotSent(_)));
+    assert!(matches!(poll(&mut body), Poll::Ready(Some(Err(_)))), "the body left");
+
+    let (mut body, progress) = guarded(&fence);
+    let error = CallError::judge("a layer failed".into(), &progress);
+    assert!(matches!(error, CallError::NotSent(_)), "{error}");
+    assert!(matches!(poll(&mut body), Poll::Ready(Some(Err(_)))), "the body left");
+    assert_eq!(progress.settled_at(), None);
+}
+
+#[test]
+fn either_the_connection_has_the_body_or_the_caller_is_told_that_it_was_not_sent() {
+    let fence = Fence::closed();
+    fence.open_for(BootInstant::now(), LONG);
+    for _ in 0..2_000 {
+        let (mut body, progress) = guarded(&fence);
+        let start = std::sync::Barrier::new(2);
+        let (reach, left) = std::thread::scope(|scope| {
+            let connection = scope.spawn(|| {
+                start.wait();
+                matches!(poll(&mut body), Poll::Ready(Some(Ok(_))))
+            });
+            start.wait();
+            (progress.end(), connection.join().unwrap())
+        });
+        match reach {
+            Reach::NotSent => assert!(!left),
+            Reach::MayHaveLeft(settled_at) => assert!(left && settled_at.is_some()),
+            Reach::Refused => panic!("the fence is open"),
+        }
+    }
 }
 
 #[tokio::test]
@@ -272,7 +308,7 @@ fn a_body_is_refused_when_the_lease_no_longer_covers_what_the_server_was_told() 
         Poll::Ready(Some(Err(error))) => assert!(error.is::<Fenced>(), "{error}"),
         _ => panic!("the body left"),
     }
-    assert!(progress.was_refused());
+    assert_eq!(progress.end(), Reach::Refused);
 }
 
 #[tokio::test]
