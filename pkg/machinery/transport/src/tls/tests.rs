@@ -49,7 +49,7 @@ fn judge(
     leaf: &CertificateDer,
     name: &str,
 ) -> Result<(), String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = rustls::crypto::ring::default_provider();
     let verifier = BundleVerifier::new(bundle, &provider).unwrap();
     let now = UnixTime::since_unix_epoch(Duration::from_secs(1_780_000_000));
     let name = ServerName::try_from(name.to_owned()).unwrap();
@@ -76,6 +76,43 @@ fn a_certificate_that_is_itself_in_the_bundle_is_good_though_it_is_an_authority(
 fn a_leaf_that_is_itself_in_the_bundle_is_good_though_nobody_there_signed_it() {
     let leaf = signed(params(&["api.example"]), &authority("unknown"));
     assert_eq!(judge(std::slice::from_ref(&leaf), &leaf, "api.example"), Ok(()));
+}
+
+#[test]
+fn a_servers_own_certificate_in_the_bundle_vouches_for_nobody_else() {
+    for is_ca in [IsCa::NoCa, IsCa::ExplicitNoCa] {
+        let mut server = params(&["server.example"]);
+        server.is_ca = is_ca;
+        let server = CertifiedIssuer::self_signed(server, KeyPair::generate().unwrap()).unwrap();
+        let leaf = signed(params(&["api.example"]), &server);
+        let own = server.der().clone();
+        for bundle in [vec![own.clone()], vec![authority("ca").der().clone(), own.clone()]] {
+            let error = judge(&bundle, &leaf, "api.example").unwrap_err();
+            assert!(error.contains("add the CA that signed it"), "{is_ca:?}: {error}");
+            assert_eq!(judge(&bundle, &own, "server.example"), Ok(()), "{is_ca:?}");
+        }
+    }
+}
+
+#[test]
+fn an_authority_vouches_whatever_the_dates_in_its_own_certificate() {
+    for (from, until) in [(1975, 1980), (1975, 2040), (2020, 2021), (2050, 2060)] {
+        let mut ca = as_authority(params(&[]));
+        ca.not_before = date_time_ymd(from, 1, 1);
+        ca.not_after = date_time_ymd(until, 1, 1);
+        let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate().unwrap()).unwrap();
+        let leaf = signed(params(&["api.example"]), &ca);
+        assert_eq!(judge(&[ca.der().clone()], &leaf, "api.example"), Ok(()), "{from}");
+    }
+}
+
+#[test]
+fn a_server_alone_in_the_bundle_is_refused_once_it_has_expired() {
+    let mut params = params(&["api.example"]);
+    params.not_after = date_time_ymd(2021, 1, 1);
+    let leaf = signed(params, &authority("unknown"));
+    let error = judge(std::slice::from_ref(&leaf), &leaf, "api.example").unwrap_err();
+    assert!(error.contains("expired"), "{error}");
 }
 
 #[test]

@@ -5,13 +5,15 @@
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
 };
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+use rustls::{
+    CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
+};
 
 use super::anchors::anchors;
 use super::error::TlsError;
@@ -20,24 +22,24 @@ use super::refusal::Refusal;
 /// Trusts what a bundle vouches for or holds.
 #[derive(Debug)]
 pub(super) struct BundleVerifier {
-    webpki: Arc<WebPkiServerVerifier>,
+    roots: RootCertStore,
+    algorithms: WebPkiSupportedAlgorithms,
     bundle: Vec<CertificateDer<'static>>,
 }
 
 impl BundleVerifier {
     pub(super) fn new(
         bundle: &[CertificateDer<'static>],
-        provider: &Arc<CryptoProvider>,
+        provider: &CryptoProvider,
     ) -> Result<Self, TlsError> {
-        let roots = Arc::new(anchors(bundle)?);
-        let webpki = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
-            .build()
-            .map_err(|error| TlsError::Setup(Error::General(error.to_string())))?;
-        Ok(Self { webpki, bundle: bundle.to_vec() })
+        let algorithms = provider.signature_verification_algorithms;
+        Ok(Self { roots: anchors(bundle)?, algorithms, bundle: bundle.to_vec() })
     }
 
     /// Whether `error` is about the issuer alone. webpki judges the validity of the certificate
-    /// before either of the two, so the dates are good.
+    /// before either of the two, so the dates are good. Of an authority (CA:TRUE) it has not looked
+    /// at the extended key usage then. That is harmless: the operator trusts this very certificate,
+    /// whose key could sign a server's certificate with any usage.
     fn is_about_issuer(error: &Error) -> bool {
         match error {
             Error::InvalidCertificate(CertificateError::UnknownIssuer) => true,
@@ -55,27 +57,24 @@ impl ServerCertVerifier for BundleVerifier {
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
         server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
+        _: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verdict = self.webpki.verify_server_cert(
-            end_entity,
+        let certificate = ParsedCertificate::try_from(end_entity).map_err(Refusal::explain)?;
+        let signed = verify_server_cert_signed_by_trust_anchor(
+            &certificate,
+            &self.roots,
             intermediates,
-            server_name,
-            ocsp_response,
             now,
+            self.algorithms.all,
         );
-        let error = match verdict {
-            Ok(verified) => return Ok(verified),
-            Err(error) => error,
-        };
-        if Self::is_about_issuer(&error) && self.bundle.iter().any(|known| known == end_entity) {
-            let certificate = ParsedCertificate::try_from(end_entity)?;
-            return verify_server_name(&certificate, server_name)
-                .map(|()| ServerCertVerified::assertion())
-                .map_err(Refusal::explain);
+        let known = || self.bundle.iter().any(|known| known == end_entity);
+        match signed {
+            Err(error) if !(Self::is_about_issuer(&error) && known()) => Err(error),
+            _ => verify_server_name(&certificate, server_name),
         }
-        Err(Refusal::explain(error))
+        .map(|()| ServerCertVerified::assertion())
+        .map_err(Refusal::explain)
     }
 
     fn verify_tls12_signature(
@@ -84,7 +83,7 @@ impl ServerCertVerifier for BundleVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.webpki.verify_tls12_signature(message, cert, dss)
+        verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -93,11 +92,11 @@ impl ServerCertVerifier for BundleVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.webpki.verify_tls13_signature(message, cert, dss)
+        verify_tls13_signature(message, cert, dss, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.webpki.supported_verify_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 
