@@ -50,7 +50,7 @@ impl Encoding {
 }
 
 /// Values of the `Accept` header for lists and watches of a type.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Accept {
     pub(crate) page: &'static str,
     pub(crate) stream: &'static str,

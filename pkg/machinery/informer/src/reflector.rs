@@ -10,7 +10,7 @@
 //! | no word for two minutes inside a watch | ask for the newest version |
 //! | the newest version is older than what is known | list again |
 //! | server closes the watch within a second and without an event | wait, list again |
-//! | protobuf that cannot be read | list again at once, in JSON |
+//! | protobuf that was asked for and cannot be read | list again at once, in JSON |
 //! | a strict object that cannot be read, any other refusal | wait, list again |
 //! | a list fails, or is older than what is known (rule:consistent-lists-only) | wait, list again |
 //! | lists stay older than what is known | begin anew with the third |
@@ -284,14 +284,14 @@ impl<T: Cached> Reflector<T> {
     /// True when the fault may be one of protobuf: from now on JSON is asked for
     /// (rule:json-after-unreadable-protobuf).
     fn turns_to_json(&mut self, fault: &Fault) -> bool {
-        if !fault.is_unreadable_protobuf() {
+        // A server may answer in protobuf although JSON was asked for.
+        if !fault.is_unreadable_protobuf() || !self.collection.turn_to_json::<T>() {
             return false;
         }
         let resource = &*self.shared.resource;
         self.shared.metrics.error(fault.reason());
         warn!(logger = "informer", resource, error = %fault,
             "Protobuf cannot be read, asking for JSON from now on; please report this");
-        self.collection.turn_to_json::<T>();
         true
     }
 

@@ -30,9 +30,10 @@ impl Collection {
         Self { path, labels, fields, accept: Accept::of::<T>(format) }
     }
 
-    /// From now on in JSON.
-    pub(crate) fn turn_to_json<T: Cached>(&mut self) {
-        self.accept = Accept::of::<T>(Format::Json);
+    /// From now on in JSON; false when protobuf was not asked for before.
+    pub(crate) fn turn_to_json<T: Cached>(&mut self) -> bool {
+        let json = Accept::of::<T>(Format::Json);
+        std::mem::replace(&mut self.accept, json) != json
     }
 
     /// A list as a stream, going on as a watch. A `resourceVersion` that is *not set* makes it

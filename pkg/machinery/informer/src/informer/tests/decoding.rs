@@ -172,6 +172,21 @@ async fn protobuf_that_cannot_be_read_is_asked_for_in_json_at_once_and_from_then
 }
 
 #[tokio::test(start_paused = true)]
+async fn protobuf_in_answer_to_a_request_for_json_is_a_failure_that_is_waited_after() {
+    let mut run = start();
+    run.server.streamed_list().await.stream_of(PROTOBUF).raw(&b"\0\0\0\x03abc"[..]);
+    let mut call = run.server.streamed_list().await;
+    for _ in 0..3 {
+        let asked = call.at;
+        call.stream_of(PROTOBUF).raw(&b"\0\0\0\x03abc"[..]);
+        call = run.server.streamed_list().await;
+        assert_eq!(call.accept(), "application/json");
+        assert!(call.at - asked >= Duration::from_millis(100), "{:?}", call.at - asked);
+    }
+    assert!(run.informer.blocked().is_some());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_protobuf_page_and_event_that_cannot_be_read_are_asked_for_in_json() {
     let mut run = start();
     run.server.streamed_list().await.refuse(400, "BadRequest");
