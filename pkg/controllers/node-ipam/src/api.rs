@@ -14,9 +14,6 @@ use transport::Status;
 /// Only the metadata of the patched Node comes back: the reply is not used, and this halves it.
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
-/// On the way to the server.
-const TRAVEL: Duration = Duration::from_secs(1);
-
 /// Sends the calls as the controller's identity.
 #[derive(Clone)]
 pub(crate) struct NodeApi {
@@ -43,7 +40,7 @@ impl NodeApi {
     /// How long after its start the server may apply a PATCH at the most: it can leave as late as
     /// our limit allows, and the server is given no longer than that again.
     pub(crate) fn applicable_for(&self) -> Duration {
-        2 * self.patch_timeout + TRAVEL
+        self.patch_timeout + client::applicable_for(self.patch_timeout)
     }
 
     /// Sends the PATCH unless `check` says no at the last moment, which is after any wait for the

@@ -28,7 +28,9 @@ mod throttle;
 #[cfg(test)]
 mod testing;
 
-pub use call::{Answer, CallError, RequestMetrics, SendCheck, WaitingSince, answer};
+pub use call::{
+    Answer, CallError, RequestMetrics, SendCheck, WaitingSince, answer, applicable_for,
+};
 pub use clients::Clients;
 pub use config::ClientOptions;
 pub use config::settings::AddressError;

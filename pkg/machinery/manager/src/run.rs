@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use client::applicable_for;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use informer::Informer;
 use model::{Cached, OwnWrites};
@@ -164,7 +165,7 @@ impl<R: Reconcile> Run<R> {
         }
         // rule:cut-off-writes-end-before-the-run
         if let Some(cut) = queue.last_cut() {
-            sleep_until(cut + context.settings.write_timeout).await;
+            sleep_until(cut + applicable_for(context.settings.write_timeout)).await;
         }
         Ok(())
     }

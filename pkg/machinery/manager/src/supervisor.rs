@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use backoff::{Backoff, Jitter};
+use client::applicable_for;
 use panics::contain;
+use parking_lot::Mutex;
 use prometheus::{IntCounter, IntGauge};
 use tracing::error;
 
@@ -36,16 +38,23 @@ pub(crate) struct Supervisor {
 pub(crate) struct ControllerHealth {
     failures: Arc<AtomicU32>,
     stalls: Stalls,
+    /// The tasks of failed runs that could not be ended.
+    stuck: Arc<Mutex<Vec<Tasks>>>,
 }
 
 impl ControllerHealth {
     /// That of the controller whose queues these are.
     pub(crate) fn of(stalls: Stalls) -> Self {
-        Self { failures: Arc::default(), stalls }
+        Self { failures: Arc::default(), stalls, stuck: Arc::default() }
     }
 
-    /// Red after [`RED`] failures in a row, and while a worker is stuck.
+    /// Red after [`RED`] failures in a row, and while a worker or a failed run's task is stuck.
     pub(crate) fn check(&self) -> Result<(), String> {
+        let mut stuck = self.stuck.lock();
+        stuck.retain(|tasks| !tasks.have_ended());
+        if !stuck.is_empty() {
+            return Err("a task of a failed run blocks its thread and cannot be ended".to_owned());
+        }
         match self.failures.load(Ordering::Relaxed) {
             few if few < RED => self.stalls.check(),
             many => Err(format!("failed {many} times in a row")),
@@ -66,7 +75,8 @@ impl Supervisor {
             };
             let failures = self.state.failures.fetch_add(1, Ordering::Relaxed) + 1;
             // What the failed run sent may still be carried out, so the next list waits for it.
-            let pause = PAUSES.delay(failures - 1).max(context.settings.write_timeout);
+            let pause =
+                PAUSES.delay(failures - 1).max(applicable_for(context.settings.write_timeout));
             error!(err = %failure, failures, ?pause, "Controller failed and is started again");
             self.restarts.inc();
             tokio::select! {
@@ -90,8 +100,9 @@ impl Supervisor {
         stop.cancel();
         if ended.is_ok() {
             tasks.ended().await;
-        } else {
-            tasks.end_within(write_timeout).await;
+        } else if !tasks.end_within(write_timeout).await {
+            error!("A task of the failed run blocks its thread and cannot be ended; going on");
+            self.state.stuck.lock().push(tasks);
         }
         ended
     }

@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use panics::{Panic, contain};
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{Instrument, Span};
+
+/// Time for dropped tasks to be gone, at the least.
+const DROPPING: Duration = Duration::from_secs(1);
 
 /// The tasks of one run; clones share them.
 #[derive(Clone)]
@@ -61,11 +65,18 @@ impl Tasks {
         self.tracker.wait().await;
     }
 
-    /// As [`Tasks::ended`], but what has not ended after `grace` is dropped.
-    pub(crate) async fn end_within(&self, grace: Duration) {
-        if tokio::time::timeout(grace, self.ended()).await.is_err() {
-            self.abort.cancel();
-            self.ended().await;
+    /// As [`Tasks::ended`], but what has not ended after `grace` is dropped. False when there is
+    /// still one after as long again: it blocks its thread, so nothing can end it.
+    pub(crate) async fn end_within(&self, grace: Duration) -> bool {
+        if timeout(grace, self.ended()).await.is_ok() {
+            return true;
         }
+        self.abort.cancel();
+        timeout(grace.max(DROPPING), self.ended()).await.is_ok()
+    }
+
+    /// All have ended.
+    pub(crate) fn have_ended(&self) -> bool {
+        self.tracker.is_empty()
     }
 }

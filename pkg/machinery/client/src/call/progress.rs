@@ -13,6 +13,12 @@ use tokio::time::Instant;
 /// fence keeps more than this of the lease.
 const TRAVEL: Duration = Duration::from_secs(1);
 
+/// How long after it left a write may still be carried out by the server, which was given `timeout`
+/// for it.
+pub fn applicable_for(timeout: Duration) -> Duration {
+    timeout.saturating_add(TRAVEL)
+}
+
 /// The state of one attempt; put into the request's extensions.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -119,7 +125,7 @@ impl Progress {
 impl State {
     fn leaves(&mut self, timeout: Duration) {
         if !timeout.is_zero() {
-            self.settled_at = Instant::now().checked_add(timeout.saturating_add(TRAVEL));
+            self.settled_at = Instant::now().checked_add(applicable_for(timeout));
         }
     }
 }

@@ -1,7 +1,6 @@
 //! A supervised controller on a paused clock: pauses, panics, health, and being told to stop.
 
 use futures::future::pending;
-use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::*;
@@ -76,7 +75,7 @@ async fn the_pause_outlasts_what_the_failed_run_may_have_sent() {
     let runner = Fake::runner(|n, _| if n == 0 { fails() } else { ends() });
     let began = Instant::now();
     supervisor(runner).run(with_write_timeout(silent().await, secs(5))).await;
-    assert!(began.elapsed() >= secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() >= secs(5 + 1), "{:?}: it may travel for a second", began.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -295,4 +294,35 @@ async fn a_task_of_a_failed_run_that_does_not_end_is_dropped_before_the_next_run
     });
     supervisor(runner).run(with_write_timeout(silent().await, secs(5))).await;
     assert_eq!(held.strong_count(), 0);
+}
+
+/// rule:stuck-worker-is-unhealthy
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_of_a_failed_run_that_blocks_its_thread_makes_the_check_red_and_holds_up_no_run() {
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = Mutex::new(Some(released));
+    let runner = Fake::runner(move |_, context: Context| {
+        let released = released.lock().take().unwrap();
+        let (begin, begun) = tokio::sync::oneshot::channel();
+        context.spawn(async move {
+            begin.send(()).unwrap();
+            let _released = released.recv();
+        });
+        Box::pin(async move {
+            begun.await.unwrap();
+            Err(Failure::new("no luck"))
+        })
+    });
+    let supervisor = supervisor(runner);
+    let context = with_write_timeout(silent().await, Duration::from_millis(20));
+    let run = tokio::time::timeout(secs(60), supervisor.one_run(&context)).await;
+    assert!(run.expect("it must go on").is_err());
+    let red = supervisor.state.check().unwrap_err();
+    assert!(red.contains("blocks its thread"), "{red}");
+    drop(release);
+    let began = Instant::now();
+    while supervisor.state.check().is_err() {
+        assert!(began.elapsed() < secs(60), "the check stays red");
+        sleep(Duration::from_millis(1)).await; // a check can only be asked
+    }
 }
