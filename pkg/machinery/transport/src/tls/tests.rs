@@ -1,12 +1,14 @@
 //! Which certificates of a server are good, what is said of those that are not, and what is shared.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, date_time_ymd,
 };
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConnection, HandshakeKind, ServerConfig, ServerConnection};
 
 use super::*;
 
@@ -196,11 +198,56 @@ fn the_same_material_makes_one_configuration_and_other_material_another() {
     let own = ClientCertificate::from_pem(own.pem().as_bytes(), key.serialize_pem().as_bytes());
     let with = configs.get(&trust(&one), Some(&own.unwrap()), Protocol::Http1).unwrap();
     assert!(!Arc::ptr_eq(&first, &with));
-    assert!(!with.enable_early_data && matches!(with.resumption, Resumption { .. }));
+    assert!(!with.enable_early_data);
 
     drop((first, with));
     drop(get(&trust(&two), Protocol::Http1));
     assert_eq!(configs.in_use.lock().len(), 1, "what nobody uses is forgotten");
+}
+
+/// Shakes hands to the end, which is after the server has given its tickets.
+fn shake_hands(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> HandshakeKind {
+    let name = ServerName::try_from("api.example").unwrap();
+    let mut client = ClientConnection::new(Arc::clone(client), name).unwrap();
+    let mut server = ServerConnection::new(Arc::clone(server)).unwrap();
+    while client.wants_write() || server.wants_write() {
+        let (mut out, mut back) = (VecDeque::new(), VecDeque::new());
+        client.write_tls(&mut out).unwrap();
+        while !out.is_empty() {
+            server.read_tls(&mut out).unwrap();
+            server.process_new_packets().unwrap();
+        }
+        server.write_tls(&mut back).unwrap();
+        while !back.is_empty() {
+            client.read_tls(&mut back).unwrap();
+            client.process_new_packets().unwrap();
+        }
+    }
+    client.handshake_kind().unwrap()
+}
+
+/// `rule:sessions-are-not-resumed`
+#[test]
+fn a_second_connection_to_a_server_that_gives_tickets_shakes_hands_anew() {
+    let key = KeyPair::generate().unwrap();
+    let own = params(&["api.example"]).self_signed(&key).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let server = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![own.der().clone()], PrivateKeyDer::from(key))
+        .unwrap();
+    let server = Arc::new(server);
+    let ours = build(&Trust::Nothing, None, Protocol::Http1).unwrap();
+    let mut resuming = ours.clone();
+    resuming.resumption = Resumption::in_memory_sessions(8);
+    let kinds = |client| {
+        let client = Arc::new(client);
+        [shake_hands(&client, &server), shake_hands(&client, &server)]
+    };
+    assert_eq!(kinds(ours), [HandshakeKind::Full, HandshakeKind::Full]);
+    assert_eq!(kinds(resuming), [HandshakeKind::Full, HandshakeKind::Resumed], "it gives tickets");
 }
 
 #[test]
