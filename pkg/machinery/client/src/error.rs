@@ -93,6 +93,14 @@ pub enum KubeconfigError {
         /// Why not.
         source: Arc<io::Error>,
     },
+    /// A token file without a token: it is being written, or was cleared.
+    #[error("{path:?} of its {field} is empty; write a token into it")]
+    EmptyFile {
+        /// The field that names the file.
+        field: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
     /// Certificates or keys cannot be used.
     #[error("its {field} cannot be used: {source}")]
     Tls {

@@ -174,6 +174,9 @@ fn load(material: &Material) -> Result<(&'static str, Arc<[u8]>), KubeconfigErro
 
 fn token(path: &Path) -> Result<HeaderValue, KubeconfigError> {
     let token = fs::read_to_string(path).map_err(|error| unreadable("tokenFile", path, error))?;
+    if token.trim().is_empty() {
+        return Err(KubeconfigError::EmptyFile { field: "tokenFile", path: path.to_owned() });
+    }
     bearer("tokenFile", &token)
 }
 

@@ -40,6 +40,25 @@ async fn a_token_file_is_followed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_empty_token_file_leaves_the_last_good_token_and_is_refused_at_start() {
+    let token = TempFile::new("one\n");
+    let file = kubeconfig("server: 'http://a'", &format!("tokenFile: {}", token.path().display()));
+    let credentials = load(file.path()).await;
+    for empty in ["", " \n"] {
+        fs::write(token.path(), empty).unwrap();
+        sleep(POLL * 3).await;
+        assert_eq!(authorization(&credentials).unwrap(), "Bearer one");
+        let source = Source::File { path: file.path().to_owned(), master: None };
+        let fresh = Credentials::load(source, &process_environment, Arc::default()).await;
+        let error = fresh.err().unwrap().to_string();
+        assert!(error.contains("tokenFile is empty"), "{error}");
+    }
+    fs::write(token.path(), "two").unwrap();
+    read_anew(&credentials, 0).await;
+    assert_eq!(authorization(&credentials).unwrap(), "Bearer two");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_kubeconfig_itself_is_followed_its_server_included() {
     let file = kubeconfig("server: 'http://a'", "token: one");
     let credentials = load(file.path()).await;
