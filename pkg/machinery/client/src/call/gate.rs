@@ -106,11 +106,22 @@ where
 }
 
 fn note_refusal(throttle: &Throttle, headers: &HeaderMap, stop: bool, metrics: &ClientMetrics) {
-    let flow_schema = headers.get(FLOW_SCHEMA).and_then(|v| v.to_str().ok()).unwrap_or("unknown");
+    let flow_schema = flow_schema(headers);
     metrics.server_throttled(flow_schema);
     if stop && let Some(pause) = retry_after(headers) {
         throttle.pause(pause, flow_schema);
     }
+}
+
+/// The UID of the flow schema that refused. It becomes a label, so what is no UID (something on the
+/// way may write here what it likes) is one value: unknown.
+fn flow_schema(headers: &HeaderMap) -> &str {
+    let is_uid = |text: &&str| {
+        (1..=36).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+    };
+    let given = headers.get(FLOW_SCHEMA).and_then(|value| value.to_str().ok());
+    given.filter(is_uid).unwrap_or("unknown")
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ use super::*;
 use crate::ThrottleMetrics;
 use crate::testing::{Log, Reply, metrics, reply, reply_after, request, sample};
 
+const UID: &str = "d0b5f1f2-7d0e-4f5c-9a3b-0c6f4f0a1b2c";
+
 fn throttle(qps: f64) -> Option<Throttle> {
     Throttle::new("work", qps, 1, &ThrottleMetrics::new(&Registry::new()).unwrap()).unwrap()
 }
@@ -121,18 +123,39 @@ async fn the_lease_waits_for_nothing() {
 async fn waits_and_the_servers_refusals_are_counted() {
     let (metrics, registry) = metrics();
     let mut refusal = reply_after(429, "1");
-    refusal.headers_mut().insert(FLOW_SCHEMA, http::HeaderValue::from_static("uid-1"));
+    refusal.headers_mut().insert(FLOW_SCHEMA, http::HeaderValue::from_static(UID));
     let (inner, _) = attempts(vec![refusal]);
     let gate = Gate::new(inner, throttle(1_000.0), metrics);
     for _ in 0..2 {
         gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
     }
-    let refused = "icm_client_server_throttled_total{client=\"work\",flow_schema=\"uid-1\"}";
-    assert!((sample(&registry, refused) - 1.0).abs() < 1e-9);
+    let refused =
+        format!("icm_client_server_throttled_total{{client=\"work\",flow_schema=\"{UID}\"}}");
+    assert!((sample(&registry, &refused) - 1.0).abs() < 1e-9);
     let waited = "rest_client_rate_limiter_duration_seconds_sum{host=\"api:6443\",verb=\"PATCH\"}";
     assert!((sample(&registry, waited) - 1.0).abs() < 0.01);
     let asked = "rest_client_rate_limiter_duration_seconds_count{host=\"api:6443\",verb=\"PATCH\"}";
     assert!((sample(&registry, asked) - 2.0).abs() < 1e-9);
+}
+
+#[test]
+fn only_a_uid_becomes_a_label() {
+    let long = "a".repeat(37);
+    let rows = [
+        (Some(UID), UID),
+        (Some("unknown schema"), "unknown"),
+        (Some("node-high"), "unknown"),
+        (Some(&long), "unknown"),
+        (Some(""), "unknown"),
+        (None, "unknown"),
+    ];
+    for (given, label) in rows {
+        let mut headers = HeaderMap::new();
+        if let Some(given) = given {
+            headers.insert(FLOW_SCHEMA, given.parse().unwrap());
+        }
+        assert_eq!(flow_schema(&headers), label, "{given:?}");
+    }
 }
 
 /// What became of one caller.
