@@ -48,10 +48,11 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// From when on the server no longer carries out the write
-    /// (`rule:writes-end-with-their-timeout`): what a consistent read shows after that moment stays
-    /// as far as this request is concerned. `None` when nothing was sent, for a read, and for a
-    /// client that is not of [`Clients`](crate::Clients), of which nothing is known.
+    /// From when on the server is taken to carry out the write no longer: what a consistent read
+    /// shows after that moment stays as far as this request is concerned, on the assumption of
+    /// `rule:writes-end-with-their-timeout` about its way to the server. `None` when nothing
+    /// was sent, for a read, and for a client that is not of [`Clients`](crate::Clients), of which
+    /// nothing is known.
     pub fn settled_at(&self) -> Option<Instant> {
         match self {
             Self::Transport { settled_at, .. } | Self::Timeout { settled_at } => *settled_at,

@@ -9,12 +9,14 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Time for a request to travel to the server, whose own clock starts when it arrives. The leader's
-/// fence keeps more than this of the lease.
+/// Time for a request to travel to the server, whose own clock starts when it arrives. An
+/// assumption: one that takes longer must be cancelled by the reset right behind it
+/// (`rule:writes-end-with-their-timeout`). The leader's fence keeps as much of the lease, or a
+/// quarter of a lease under 4 s.
 const TRAVEL: Duration = Duration::from_secs(1);
 
 /// How long after it left a write may still be carried out by the server, which was given `timeout`
-/// for it.
+/// for it and gets it within the travel time.
 pub fn applicable_for(timeout: Duration) -> Duration {
     timeout.saturating_add(TRAVEL)
 }
@@ -116,7 +118,7 @@ impl Progress {
         }
     }
 
-    /// From when on the server no longer carries out the write that was sent; `None` if none was.
+    /// From when on the server is taken to carry out the write no longer; `None` if none was sent.
     pub(crate) fn settled_at(&self) -> Option<Instant> {
         self.state.lock().settled_at
     }
