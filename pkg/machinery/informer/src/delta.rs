@@ -14,8 +14,9 @@ pub enum Delta<'a, T> {
         /// What it holds now, under the same name and UID.
         new: &'a Arc<T>,
     },
-    /// An object is gone; this is its last known state. The store may hold its successor of the
-    /// same name already, whose `Added` follows.
+    /// An object is gone, by itself or with its CRD, or has left the source's selection; this is
+    /// its last known state. The store may hold its successor of the same name already, whose
+    /// `Added` follows. A kind that is ours no longer ends sessions instead.
     Deleted(&'a Arc<T>),
     /// What follows, up to [`Delta::ListEnds`], are the differences between what was known and a
     /// list. Deletions come first, so until the end the changes seen show no moment that ever was.

@@ -35,12 +35,13 @@ pub(crate) async fn run<T: Cached>(
             follow(&shared, resource).await;
         }
     }
-    let Some(crds) = crds else { return while_served(&shared, None).await };
+    let mut followed = None;
+    let Some(crds) = crds else { return while_served(&shared, None, &mut followed).await };
     loop {
         let session = Session::new();
         let crds = Crds::watch(crds.in_session(session.clone()));
         tokio::select! {
-            never = while_served(&shared, Some(&crds)) => match never {},
+            never = while_served(&shared, Some(&crds), &mut followed) => match never {},
             // The history of the CRDs began anew.
             _ = session.ended() => {}
         }
@@ -60,17 +61,24 @@ enum Presence {
     Here(Resource, Option<Arc<Metadata>>),
     /// Not served, although a CRD may be there.
     NotServed,
+    /// The CRD that was followed is gone.
+    Lost,
     /// It has no CRD, or one that is not labelled as ours.
     NotOurs,
 }
 
-async fn while_served<T: Cached>(shared: &Arc<Shared<T>>, crds: Option<&Crds>) -> Infallible {
+/// `followed` is the key of the CRD that the store's objects are of.
+async fn while_served<T: Cached>(
+    shared: &Arc<Shared<T>>,
+    crds: Option<&Crds>,
+    followed: &mut Option<Arc<str>>,
+) -> Infallible {
     let resource = &*shared.resource;
-    let (mut retry, mut followed) = (SOON, None);
+    let mut retry = SOON;
     loop {
         match look(shared, crds, followed.as_deref()).await {
             Presence::Here(served, crd) => {
-                followed = crd.as_ref().map(|crd| Arc::clone(&crd.key));
+                *followed = crd.as_ref().map(|crd| Arc::clone(&crd.key));
                 if shared.progress.borrow().dormant {
                     let version = &*served.version;
                     info!(logger = "informer", resource, version, "Kind is served, listing it");
@@ -82,11 +90,21 @@ async fn while_served<T: Cached>(shared: &Arc<Shared<T>>, crds: Option<&Crds>) -
                     () = gone(crds, crd.as_deref(), &shared.source) => {}
                 }
             }
-            Presence::NotOurs => {
-                set_dormant(shared, "it has no CRD that is ours");
+            Presence::Lost => {
+                set_dormant(shared, "its CRD is gone");
                 // Its CRD took the objects along.
                 if shared.store.len() > 0 {
                     shared.store.replace(Objects::new());
+                }
+                retry = SOON;
+                changed(crds, SELDOM).await;
+            }
+            Presence::NotOurs => {
+                set_dormant(shared, "it has no CRD that is ours");
+                // They are still there, so nobody is told that they were deleted.
+                if shared.store.len() > 0 {
+                    let cause = format!("the CRD of {resource} is not labelled as ours any more");
+                    shared.store.restart(Objects::new(), &cause);
                 }
                 retry = SOON;
                 changed(crds, SELDOM).await;
@@ -120,8 +138,10 @@ async fn look<T: Cached>(
         if let Some(crds) = crds {
             crds.informer.synced().await;
             // The server may go on serving a kind for a moment after its CRD is gone.
-            let lost = followed.is_some_and(|followed| crds.informer.get(followed).is_none());
-            if lost || !crds.may_have(&shared.source) {
+            if followed.is_some_and(|followed| crds.informer.get(followed).is_none()) {
+                return Presence::Lost;
+            }
+            if !crds.may_have(&shared.source) {
                 return Presence::NotOurs;
             }
         }

@@ -166,9 +166,32 @@ async fn a_crd_that_loses_our_label_makes_its_kind_dormant() {
     run.discover(served()).await;
     let _wire = run.serve_widgets(10, &["a"]).await;
     run.widgets.synced().await;
+    let session = Session::new();
+    let _user = run.widgets.in_session(session.clone()).subscribe(|delta| {
+        assert!(!matches!(delta, Delta::Deleted(_)), "it is still there");
+    });
     run.crds.event("MODIFIED", &crd("one", 11, None));
     run.is_dormant_soon().await;
+    let cause = timeout(Duration::from_secs(60), session.ended()).await.unwrap();
+    assert!(cause.contains("not labelled as ours"), "{cause}");
     assert!(run.widgets.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_whose_crd_a_restored_etcd_does_not_have_is_told_as_deleted() {
+    let mut run = Fixture::start(widgets(), None).await;
+    run.crds.event("ADDED", &crd("one", 50, None));
+    run.discover(served()).await;
+    let _wire = run.serve_widgets(60, &["a"]).await;
+    assert_eq!(run.told.recv().await.unwrap(), "added a");
+    run.crds.error(410, "Expired");
+    for _ in 0..3 {
+        run.crds = run.call(&server_path("customresourcedefinitions")).await.stream();
+        run.crds.end_of_list(20);
+    }
+    let told = timeout(Duration::from_secs(600), run.told.recv()).await;
+    assert_eq!(told.expect("its objects stay").unwrap(), "deleted a");
+    assert!(run.widgets.is_empty() && run.widgets.is_dormant());
 }
 
 #[tokio::test(start_paused = true)]
