@@ -67,6 +67,8 @@ async fn the_lease_is_asked_for_with_get_post_and_put_only_under_its_own_name() 
     let other = scene.another_proxy().await;
     let _standby = standby(&other, &format!("{SHORT_LEASE} {ARGS}")).await;
 
+    let renewals = Match::leases().and(|request| request.method == http::Method::PUT);
+    eventually("the leader renews", || !scene.proxy.requests_like(&renewals).is_empty()).await;
     let mut seen = scene.proxy.requests_like(&Match::leases());
     seen.extend(other.requests_like(&Match::leases()));
     assert_eq!(Vec::from_iter(methods(&seen)), ["GET", "POST", "PUT"]);

@@ -106,9 +106,11 @@ impl Match {
         Self::method(Method::GET).path("/api/v1/nodes").and(Request::is_watch)
     }
 
-    /// Requests of leader election: everything about Leases.
+    /// Requests of leader election: everything about Leases but the looks of the readiness check.
     pub fn leases() -> Self {
-        Self::any().path_prefix("/apis/coordination.k8s.io/v1/")
+        Self::any()
+            .path_prefix("/apis/coordination.k8s.io/v1/")
+            .and(|request| !request.user_agent().ends_with("/readiness"))
     }
 
     /// POSTs of core Events.

@@ -110,8 +110,19 @@ impl PermissionCheck {
     }
 
     fn report(&self, permission: &Permission) {
-        let Permission { verb, group, resource, subresource, namespace, name } = permission;
-        error!(verb, group, resource, subresource, namespace, name, "{}", self.subject.cure());
+        let Permission { verb, group, resource, subresource, namespace, name } = *permission;
+        // Most rights are said by verb and resource alone.
+        let said = |text: &'static str| (!text.is_empty()).then_some(text);
+        error!(
+            verb,
+            resource,
+            subresource = said(subresource),
+            group = said(group),
+            namespace = said(namespace),
+            name = said(name),
+            "{}",
+            self.subject.cure()
+        );
     }
 }
 
