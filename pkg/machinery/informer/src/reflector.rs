@@ -102,12 +102,12 @@ impl<T: Cached> Reflector<T> {
     async fn list(&mut self) -> State<T> {
         self.shared.metrics.lists.inc();
         let begun = Instant::now();
-        let never_listed = self.shared.progress.borrow().listed.is_none();
-        let truth =
-            if never_listed { self.shared.source.first_list } else { FirstList::Consistent };
+        let any_will_do =
+            !self.shared.progress.borrow().has_list(None) && !self.shared.is_list_demanded();
+        let truth = if any_will_do { self.shared.source.first_list } else { FirstList::Consistent };
         let terms = Terms { truth, reuse: !self.history.is_doubted(), lifetime: lifetime() };
         let listed = match self.lister.list(&self.shared, &self.collection, terms).await {
-            Ok(listed) => self.apply_list(listed, begun),
+            Ok(listed) => self.apply_list(listed, begun, truth),
             Err(fault) => Err(fault),
         };
         match listed {
@@ -127,11 +127,16 @@ impl<T: Cached> Reflector<T> {
         }
     }
 
-    fn apply_list(&mut self, listed: Listed<T>, begun: Instant) -> Result<State<T>, Fault> {
+    fn apply_list(
+        &mut self,
+        listed: Listed<T>,
+        begun: Instant,
+        truth: FirstList,
+    ) -> Result<State<T>, Fault> {
         let Listed { objects, version, stream } = listed;
         let (known, doubted) = (self.shared.version(), self.history.is_doubted());
         match self.history.judge(version, known, self.shared.silent_for()) {
-            Verdict::Current => self.shared.apply_list(objects, version, begun),
+            Verdict::Current => self.shared.apply_list(objects, version, begun, truth),
             Verdict::Past => {
                 if !doubted {
                     // The outage before it is over; the lists that decide may follow soon.

@@ -15,7 +15,7 @@ use crate::gauges::{Probe, Sample};
 use crate::metrics::{Counters, InformerMetrics};
 use crate::objects::Objects;
 use crate::progress::Progress;
-use crate::source::Source;
+use crate::source::{FirstList, Source};
 use crate::store::Store;
 use crate::unreadable::Unreadables;
 
@@ -82,14 +82,20 @@ impl<T: Cached> Shared<T> {
         self.last_word.store(age, Ordering::Relaxed);
     }
 
-    /// Takes in a consistent list that was begun at that time.
-    pub(crate) fn apply_list(&self, objects: Objects<T>, version: u64, begun: Instant) {
+    /// Takes in a list that was begun at that time.
+    pub(crate) fn apply_list(
+        &self,
+        objects: Objects<T>,
+        version: u64,
+        begun: Instant,
+        truth: FirstList,
+    ) {
         self.store.replace(objects);
         self.blocked.lock().take();
         self.heard();
         self.progress.send_modify(|progress| {
             progress.version = progress.version.max(version);
-            progress.listed = Some(begun);
+            progress.note_list(begun, truth);
         });
     }
 
@@ -106,7 +112,7 @@ impl<T: Cached> Shared<T> {
         self.progress.send_modify(|progress| {
             progress.version = version;
             progress.history += 1;
-            progress.listed = Some(begun);
+            progress.note_list(begun, FirstList::Consistent);
         });
     }
 
@@ -131,7 +137,7 @@ impl<T: Cached> Shared<T> {
         self.served.lock().clone()
     }
 
-    /// Has a list made that begins at or after `since`, unless one was applied.
+    /// Has a consistent list made that begins at or after `since`, unless one was applied.
     pub(crate) fn demand_list(&self, since: Instant) {
         if self.progress.borrow().has_list(Some(since)) {
             return;

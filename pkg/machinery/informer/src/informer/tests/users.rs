@@ -133,6 +133,47 @@ async fn a_source_says_what_is_asked_for() {
     assert_eq!(again.get("labelSelector"), Some("role in (a,b)"));
 }
 
+/// An informer that may make its first list from the server's cache, and its server.
+fn cached() -> (Informer<Node>, Server) {
+    let (client, server) = Server::new();
+    let mut source = Source::new(crate::Server::own(client), Node::KIND);
+    source.first_list = FirstList::Cached;
+    let metrics = InformerMetrics::new(&Registry::new(), PRODUCT).unwrap();
+    let informer = Informer::<Node>::new(source, &metrics, Format::Json);
+    (informer, server)
+}
+
+fn run(informer: &Informer<Node>) {
+    let informer = informer.clone();
+    tokio::spawn(async move { informer.run(tokio_util::sync::CancellationToken::new()).await });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_from_the_servers_cache_is_not_enough_for_a_user_who_must_not_see_the_past() {
+    let (informer, mut server) = cached();
+    run(&informer);
+    let call = server.streamed_list().await;
+    assert_eq!(call.get("resourceVersion"), Some("0"));
+    let user = informer.not_older_than(Instant::now());
+    let wire = call.stream();
+    wire.end_of_list(5);
+    informer.synced().await;
+    assert!(!user.is_synced(), "the server's cache may lag behind");
+    let call = server.streamed_list().await;
+    assert_eq!(call.get("resourceVersion"), None);
+    let wire = call.stream();
+    wire.end_of_list(6);
+    timeout(Duration::from_secs(60), user.synced()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_list_is_consistent_when_a_user_must_not_see_the_past() {
+    let (informer, mut server) = cached();
+    let _user = informer.not_older_than(Instant::now());
+    run(&informer);
+    assert_eq!(server.streamed_list().await.get("resourceVersion"), None);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_gauges_of_two_sources_of_one_resource_stand_side_by_side() {
     let (client, _server) = Server::new();
