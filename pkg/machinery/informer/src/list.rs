@@ -4,6 +4,8 @@
 //! against 16 to 22 for 5,000 Nodes), and the stream goes on as the watch. A server whose etcd is
 //! too old refuses, by a status or by an ERROR event.
 
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::Cached;
@@ -27,6 +29,8 @@ const PAGE: usize = 500;
 /// A complete list.
 pub(crate) struct Listed<T> {
     pub(crate) objects: Objects<T>,
+    /// Keys of the objects that are there and cannot be read.
+    pub(crate) unreadable: HashSet<Arc<str>>,
     /// State of the whole collection that the list shows.
     pub(crate) version: u64,
     /// Where the watch goes on, if the list was streamed.
@@ -109,7 +113,8 @@ impl Lister {
             page.unreadable.iter().for_each(|object| staged.keep(object));
             page.items.into_iter().for_each(|object| staged.insert(object));
             if token.is_none() {
-                return Ok(Listed { objects: staged.into_objects(), version, stream: None });
+                let (objects, unreadable) = staged.into_parts();
+                return Ok(Listed { objects, unreadable, version, stream: None });
             }
         }
     }
@@ -149,8 +154,9 @@ async fn streamed<T: Cached>(
             Some(Event::Unreadable(object)) => staged.keep(&object),
             Some(Event::UnreadableDeleted(object)) => staged.remove(&object.key),
             Some(Event::Bookmark(mark)) if mark.ends_list => {
-                let (objects, version) = (staged.into_objects(), mark.version);
-                return Ok(Listed { objects, version, stream: Some(stream) });
+                let (objects, unreadable) = staged.into_parts();
+                let version = mark.version;
+                return Ok(Listed { objects, unreadable, version, stream: Some(stream) });
             }
             Some(Event::Bookmark(_)) => {}
             Some(Event::Error(status)) => return Err(stream::refusal(status, Duration::ZERO)),

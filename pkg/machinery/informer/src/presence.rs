@@ -1,6 +1,7 @@
 //! Runs an informer while its kind is served. A custom kind that is not, or whose CRD is not
 //! labelled as ours, leaves it dormant and healthy (rule:absent-kinds-are-dormant).
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,6 +97,7 @@ async fn while_served<T: Cached>(
                 if shared.store.len() > 0 {
                     shared.store.replace(Objects::new());
                 }
+                shared.unreadables.retain(resource, &HashSet::new());
                 retry = SOON;
                 changed(crds, SELDOM).await;
             }

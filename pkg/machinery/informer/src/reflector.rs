@@ -133,7 +133,7 @@ impl<T: Cached> Reflector<T> {
         begun: Instant,
         truth: FirstList,
     ) -> Result<State<T>, Fault> {
-        let Listed { objects, version, stream } = listed;
+        let Listed { objects, unreadable, version, stream } = listed;
         let (known, doubted) = (self.shared.version(), self.history.is_doubted());
         match self.history.judge(version, known, self.shared.silent_for()) {
             Verdict::Current => self.shared.apply_list(objects, version, begun, truth),
@@ -156,6 +156,7 @@ impl<T: Cached> Reflector<T> {
                 self.shared.restart_history(objects, version, begun);
             }
         }
+        self.shared.unreadables.retain(&self.shared.resource, &unreadable);
         Ok(stream.map_or(State::Opening, State::Watching))
     }
 

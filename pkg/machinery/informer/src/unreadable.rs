@@ -37,12 +37,27 @@ impl Unreadables {
     pub(crate) fn clear(&self, resource: &str, key: &str) {
         let mut named = self.0.lock();
         if !named.is_empty() && named.remove(key) {
-            info!(
-                logger = "informer",
-                resource,
-                object = key,
-                "Object can be read again, or is gone"
-            );
+            tell_cleared(resource, key);
         }
     }
+
+    /// A list has no other objects that cannot be read.
+    pub(crate) fn retain(&self, resource: &str, listed: &HashSet<Arc<str>>) {
+        self.0.lock().retain(|key| {
+            let stays = listed.contains(key);
+            if !stays {
+                tell_cleared(resource, key);
+            }
+            stays
+        });
+    }
+
+    #[cfg(test)]
+    pub(crate) fn named(&self) -> Vec<Arc<str>> {
+        self.0.lock().iter().cloned().collect()
+    }
+}
+
+fn tell_cleared(resource: &str, object: &str) {
+    info!(logger = "informer", resource, object, "Object can be read again, or is gone");
 }

@@ -108,6 +108,27 @@ async fn the_last_good_copy_stays_until_the_object_can_be_read_or_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_unreadable_object_that_a_later_list_does_not_have_is_named_anew_when_it_is_back() {
+    for paged in [false, true] {
+        let mut run = tolerant();
+        let wire = run.server.serve_list(5, &[broken("a", 1), broken("b", 2)]).await;
+        run.informer.synced().await;
+        assert_eq!(run.informer.shared.unreadables.named().len(), 2);
+        // "b" is deleted while nobody watches.
+        wire.error(410, "Expired");
+        let _wire = if paged {
+            run.server.streamed_list().await.refuse(400, "BadRequest");
+            run.server.page().await.page(9, "", &[broken("a", 1)]);
+            None
+        } else {
+            Some(run.server.serve_list(9, &[broken("a", 1)]).await)
+        };
+        run.settled().await;
+        assert_eq!(run.informer.shared.unreadables.named(), ["a".into()]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_copy_of_a_namesake_is_not_kept() {
     let mut run = tolerant();
     let wire = run.server.serve_list(5, &[node("a", 1)]).await;
