@@ -15,5 +15,5 @@ mod response_size;
 pub use answer::{Answer, answer};
 pub use error::CallError;
 pub use metrics::RequestMetrics;
-pub use progress::applicable_for;
+pub use progress::{TRAVEL, applicable_for};
 pub use request::{SendCheck, WaitingSince};

@@ -29,7 +29,7 @@ mod throttle;
 mod testing;
 
 pub use call::{
-    Answer, CallError, RequestMetrics, SendCheck, WaitingSince, answer, applicable_for,
+    Answer, CallError, RequestMetrics, SendCheck, TRAVEL, WaitingSince, answer, applicable_for,
 };
 pub use clients::Clients;
 pub use config::ClientOptions;

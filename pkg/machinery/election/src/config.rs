@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use client::TRAVEL;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -18,9 +19,6 @@ const WATCHDOG_GRACE: Duration = Duration::from_millis(1500);
 
 /// Writes stop this long before others may take the lease.
 const FENCE_MARGIN: Duration = Duration::from_secs(2);
-
-/// How long the last write may be on its way to the server, which counts its time from its arrival.
-const TRAVEL: Duration = Duration::from_secs(1);
 
 /// A leader's health check fails when the lease ran out this long ago (rule:lease-health).
 const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);

@@ -1,6 +1,12 @@
 //! What may yet become of the PATCHes that were sent for a Node (`rule:unknown-outcome-ends`).
 
+use std::time::Duration;
+
 use tokio::time::Instant;
+
+/// Between the two reads that settle an outcome: a store that stood still carries out what it held
+/// beside the first read that it answers, and needs less than this for it.
+const AFTERMATH: Duration = Duration::from_secs(1);
 
 /// PATCHes whose outcome is not known, the one in flight included. Every moment in here is the one
 /// from which on the server can no longer apply the PATCH.
@@ -8,20 +14,23 @@ use tokio::time::Instant;
 pub(super) struct Outcome {
     in_flight: Option<Instant>,
     unknown: Option<Instant>,
+    /// The first of the two reads has shown the Node without CIDRs.
+    seen_empty: bool,
 }
 
 impl Outcome {
     /// A PATCH leaves that the server can apply until then.
     pub(super) fn sent(&mut self, until: Instant) {
         // Nothing was said of the one before it.
-        self.unknown = self.until();
-        self.in_flight = Some(until);
+        *self = Self { in_flight: Some(until), unknown: self.until(), seen_empty: false };
     }
 
     /// No answer says what became of the last PATCH; `until` is what the client knows of it, and may
     /// be sooner or later than what was said when it left.
     pub(super) fn lost(&mut self, until: Option<Instant>) {
-        self.unknown = self.unknown.max(until.or(self.in_flight));
+        let lost = until.or(self.in_flight);
+        self.seen_empty &= lost.is_none();
+        self.unknown = self.unknown.max(lost);
         self.in_flight = None;
     }
 
@@ -30,11 +39,16 @@ impl Outcome {
         self.in_flight = None;
     }
 
-    /// A consistent read that was begun at that moment shows the Node without CIDRs.
-    pub(super) fn read_empty(&mut self, begun: Instant) {
-        if self.until().is_some_and(|until| until <= begun) {
-            *self = Self::default();
+    /// A consistent read that was begun and answered at those moments shows the Node without CIDRs.
+    pub(super) fn read_empty(&mut self, begun: Instant, answered: Instant) {
+        if self.until().is_none_or(|until| begun < until) {
+            return;
         }
+        *self = if self.seen_empty {
+            Self::default()
+        } else {
+            Self { in_flight: None, unknown: Some(answered + AFTERMATH), seen_empty: true }
+        };
     }
 
     /// The moment after which a read settles it; `None` when nothing is open.

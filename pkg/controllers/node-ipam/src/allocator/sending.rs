@@ -37,8 +37,6 @@ pub(crate) struct OpenOutcome {
     pub(crate) name: Arc<str>,
     /// The Node's UID.
     pub(crate) uid: Uid,
-    /// From then on the server can no longer apply it.
-    pub(crate) until: Instant,
 }
 
 impl Allocator {
@@ -110,15 +108,21 @@ impl Allocator {
         }
     }
 
-    /// A consistent read, begun at that moment, shows the Node without CIDRs. While the server may
-    /// yet apply a PATCH, all of its blocks stay claimed, even when others hold some of them.
-    pub(crate) fn read_empty(&mut self, uid: &Uid, begun: Instant) -> (AfterRead, Effects) {
+    /// A consistent read, begun and answered at those moments, shows the Node without CIDRs. While
+    /// the server may yet apply a PATCH, all of its blocks stay claimed, even when others hold some
+    /// of them.
+    pub(crate) fn read_empty(
+        &mut self,
+        uid: &Uid,
+        begun: Instant,
+        answered: Instant,
+    ) -> (AfterRead, Effects) {
         let mut effects = Effects::default();
         let contested = self.contested(uid);
         let Some(node) = self.unassigned.get_mut(uid) else {
             return (AfterRead::Settled, effects);
         };
-        node.outcome.read_empty(begun);
+        node.outcome.read_empty(begun, answered);
         let after = match node.outcome.until() {
             Some(until) if contested || node.deleting => AfterRead::Wait(until),
             None if node.deleting => AfterRead::Settled,
@@ -140,11 +144,16 @@ impl Allocator {
         Some(now.saturating_duration_since(node.since))
     }
 
+    /// When the next read may settle the Node's outcome; `None` when nothing is open.
+    pub(crate) fn open_until(&self, uid: &Uid) -> Option<Instant> {
+        self.unassigned.get(uid)?.outcome.until()
+    }
+
     /// The Nodes with a PATCH of unknown outcome.
     pub(crate) fn open_outcomes(&self) -> Vec<OpenOutcome> {
         let open = self.unassigned.iter().filter_map(|(uid, node)| {
-            let until = node.outcome.until()?;
-            Some(OpenOutcome { name: node.name.clone(), uid: uid.clone(), until })
+            let open = node.outcome.is_open();
+            open.then(|| OpenOutcome { name: node.name.clone(), uid: uid.clone() })
         });
         open.collect()
     }

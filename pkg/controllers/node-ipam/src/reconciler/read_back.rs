@@ -51,14 +51,17 @@ impl Reconciler {
         self.allocator.lock().open_outcomes().len()
     }
 
-    /// One read at once, which may show that the PATCH was applied, and one when the server can no
-    /// longer apply it.
+    /// One read at once, which may show that the PATCH was applied, and those that settle it when the
+    /// server can no longer apply it.
     async fn settle(&self, open: OpenOutcome) {
         loop {
             let begun = Instant::now();
             let next = match self.api.read(&open.name, begun).await {
                 Ok(read) => match self.take_in(&open.uid, read, begun) {
-                    ReadBack::Empty(_) if begun < open.until => open.until,
+                    ReadBack::Empty(_) => match self.allocator.lock().open_until(&open.uid) {
+                        Some(until) => until,
+                        None => return,
+                    },
                     _ => return,
                 },
                 Err(_) => Instant::now() + READ_AGAIN,
@@ -71,7 +74,8 @@ impl Reconciler {
         match read {
             Read::Found(found) if found.uid == *uid => {
                 if found.pod_cidrs.is_empty() {
-                    let (after, effects) = self.allocator.lock().read_empty(uid, begun);
+                    let answered = Instant::now();
+                    let (after, effects) = self.allocator.lock().read_empty(uid, begun, answered);
                     self.carry_out(effects);
                     return ReadBack::Empty(after);
                 }

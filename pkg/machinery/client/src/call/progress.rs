@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// assumption: one that takes longer must be cancelled by the reset right behind it
 /// (`rule:writes-end-with-their-timeout`). The leader's fence keeps as much of the lease, or a
 /// quarter of a lease under 4 s.
-const TRAVEL: Duration = Duration::from_secs(1);
+pub const TRAVEL: Duration = Duration::from_secs(1);
 
 /// How long after it left a write may still be carried out by the server, which was given `timeout`
 /// for it and gets it within the travel time.

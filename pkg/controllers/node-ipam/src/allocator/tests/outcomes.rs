@@ -9,8 +9,17 @@ fn send_at(allocator: &mut Allocator, name: &str, cidrs: &[IpNet], at: Instant) 
     assert!(allocator.begin_send(&name.into(), cidrs, at, at + LIMIT).is_some());
 }
 
+/// Between the two reads that settle an outcome.
+const AFTERMATH: Duration = Duration::from_secs(1);
+
 fn read_at(allocator: &mut Allocator, name: &str, begun: Instant) -> AfterRead {
-    allocator.read_empty(&name.into(), begun).0
+    allocator.read_empty(&name.into(), begun, begun).0
+}
+
+/// The two reads that the rule asks for, the first begun at that moment.
+fn settle_by_reads(allocator: &mut Allocator, name: &str, begun: Instant) {
+    assert_eq!(read_at(allocator, name, begun), AfterRead::Send);
+    assert_eq!(read_at(allocator, name, begun + AFTERMATH), AfterRead::Send);
 }
 
 fn unresolved(allocator: &Allocator) -> usize {
@@ -51,7 +60,12 @@ fn a_contested_claim_is_given_up_whole_once_the_server_can_no_longer_apply_it() 
     drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.1.0/24"]), now()));
     assert_eq!(allocator.snapshot().conflicts, 1);
     assert!(matches!(add(&mut allocator, "third"), Assignment::Starved(_)));
-    let (after, effects) = allocator.read_empty(&"ours".into(), start + LIMIT);
+    let answered = start + LIMIT;
+    let wait = AfterRead::Wait(answered + AFTERMATH);
+    assert_eq!(read_at(&mut allocator, "ours", answered), wait, "a second read has to agree");
+    assert!(matches!(allocator.assign(&"third".into()).0, Assignment::Starved(_)));
+    let second = answered + AFTERMATH;
+    let (after, effects) = allocator.read_empty(&"ours".into(), second, second);
     assert_eq!(after, AfterRead::Reassign);
     assert_eq!(effects.wake, ["ours".into(), "third".into()], "one for new blocks, one for ours");
     assert_eq!((unresolved(&allocator), allocator.snapshot().conflicts), (0, 0));
@@ -69,6 +83,11 @@ fn a_read_that_was_begun_too_early_settles_nothing() {
     assert_eq!(read_at(&mut allocator, "a", early), AfterRead::Send, "nobody else wants it");
     assert_eq!(unresolved(&allocator), 1);
     assert_eq!(read_at(&mut allocator, "a", start + LIMIT), AfterRead::Send);
+    assert_eq!(unresolved(&allocator), 1, "the first read of a store that may have stood still");
+    let early = start + LIMIT + AFTERMATH / 2;
+    assert_eq!(read_at(&mut allocator, "a", early), AfterRead::Send);
+    assert_eq!(unresolved(&allocator), 1, "too soon after it");
+    assert_eq!(read_at(&mut allocator, "a", start + LIMIT + AFTERMATH), AfterRead::Send);
     assert_eq!(unresolved(&allocator), 0);
     assert_eq!(allocator.snapshot().pools[0].used, 1, "the claim stays for the next PATCH");
 }
@@ -81,10 +100,14 @@ fn a_refusal_says_nothing_of_an_earlier_patch_and_does_not_outlive_it() {
     send_at(&mut allocator, "a", &cidrs, start);
     let second = start + LIMIT / 2;
     send_at(&mut allocator, "a", &cidrs, second);
-    assert_eq!(allocator.open_outcomes()[0].until, second + LIMIT, "the later of the two");
+    assert_eq!(allocator.open_until(&"a".into()).unwrap(), second + LIMIT, "the later of the two");
     allocator.refused(&"a".into());
-    assert_eq!(allocator.open_outcomes()[0].until, start + LIMIT, "the first is still open");
-    assert_eq!(read_at(&mut allocator, "a", start + LIMIT), AfterRead::Send);
+    assert_eq!(
+        allocator.open_until(&"a".into()).unwrap(),
+        start + LIMIT,
+        "the first is still open"
+    );
+    settle_by_reads(&mut allocator, "a", start + LIMIT);
     assert!(matches!(allocator.assign(&"a".into()).0, Assignment::Send { unresolved: false, .. }));
     assert!(allocator.open_outcomes().is_empty());
 }
@@ -100,7 +123,7 @@ fn a_patch_whose_handling_was_cut_off_is_not_closed_by_one_that_never_left() {
     assert!(matches!(assignment, Assignment::Send { unresolved: true, .. }));
     allocator.refused(&"ours".into());
     assert_eq!(unresolved(&allocator), 1, "the server may yet apply the first");
-    assert_eq!(read_at(&mut allocator, "ours", start + LIMIT), AfterRead::Send);
+    settle_by_reads(&mut allocator, "ours", start + LIMIT);
     assert_eq!(unresolved(&allocator), 0);
 }
 
@@ -114,11 +137,11 @@ fn what_the_client_knows_of_a_lost_patch_takes_the_place_of_the_first_guess() {
         let cidrs = reserve(&mut allocator, "a");
         send_at(&mut allocator, "a", &cidrs, start);
         allocator.lost(&"a".into(), known.map(|known| start + known));
-        assert_eq!(allocator.open_outcomes()[0].until, start + expected);
+        assert_eq!(allocator.open_until(&"a".into()).unwrap(), start + expected);
         // A later one that ends sooner does not shorten it.
         send_at(&mut allocator, "a", &cidrs, start);
         allocator.lost(&"a".into(), Some(start + LIMIT / 4));
-        assert_eq!(allocator.open_outcomes()[0].until, start + expected);
+        assert_eq!(allocator.open_until(&"a".into()).unwrap(), start + expected);
     }
 }
 
@@ -143,7 +166,10 @@ fn a_node_that_a_finalizer_holds_is_settled_by_the_same_rule_and_keeps_its_block
     assert!(matches!(again, Assignment::Send { unresolved: true, .. }), "{again:?}");
     assert_eq!(read_at(&mut allocator, "leaving", start), AfterRead::Wait(start + LIMIT));
     assert!(!send(&mut allocator, "leaving", &cidrs), "nothing is sent to it any more");
-    assert_eq!(read_at(&mut allocator, "leaving", start + LIMIT), AfterRead::Settled);
+    let wait = AfterRead::Wait(start + LIMIT + AFTERMATH);
+    assert_eq!(read_at(&mut allocator, "leaving", start + LIMIT), wait);
+    let second = start + LIMIT + AFTERMATH;
+    assert_eq!(read_at(&mut allocator, "leaving", second), AfterRead::Settled);
     assert_eq!(allocator.assign(&"leaving".into()).0, Assignment::Settled);
     assert_eq!((unresolved(&allocator), allocator.snapshot().pools[0].used), (0, 1));
 }
