@@ -1,0 +1,139 @@
+//! [`Code`]: why a probe failed, as a short word for messages, metrics and alert rules.
+
+use std::fmt;
+
+use crate::Verdict;
+
+/// The reason of a failure. The words are an interface: they do not change between releases
+/// (`rule:codes-are-stable`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The host has no address, or nobody could say.
+    Dns,
+    /// The port is closed.
+    ConnectRefused,
+    /// Nobody answered the SYN within the attempt.
+    ConnectTimeout,
+    /// No connection for another reason: no route, no free port.
+    ConnectFailed,
+    /// The server's certificate was refused: name, dates, authority.
+    TlsVerify,
+    /// The handshake broke for another reason.
+    TlsHandshake,
+    /// The proxy could not be reached or refused to connect.
+    Proxy,
+    /// An established connection was closed before the response.
+    Reset,
+    /// A connection was there, and no response came in time.
+    Timeout,
+    /// What came back was not HTTP.
+    Protocol,
+    /// A response with this status that no other code stands for.
+    Http(u16),
+    /// Status 200, and the body was not `ok`.
+    Body,
+    /// Status 401.
+    Unauthorized,
+    /// Status 403.
+    Forbidden,
+    /// The server is ready and the nodes of the cluster are not, where that is asked for.
+    NodesNotReady,
+    /// There is no Secret or credential object, or not the key that is needed in it.
+    SecretMissing,
+    /// The token or the certificate is there and empty.
+    TokenEmpty,
+    /// The address is missing or cannot be parsed, or plain HTTP is not allowed.
+    BadEndpoint,
+    /// The address of the proxy cannot be used.
+    BadProxy,
+    /// The CA bundle holds no certificate that can be parsed.
+    CaParse,
+    /// The client certificate and its key cannot be parsed or do not belong together.
+    ClientCertificate,
+}
+
+impl Code {
+    /// What a probe that failed so concludes, when nothing else was learnt in it.
+    pub const fn verdict(self) -> Verdict {
+        match self {
+            Self::Http(_)
+            | Self::Body
+            | Self::Unauthorized
+            | Self::Forbidden
+            | Self::NodesNotReady => Verdict::Unhealthy,
+            Self::SecretMissing
+            | Self::TokenEmpty
+            | Self::BadEndpoint
+            | Self::BadProxy
+            | Self::CaParse
+            | Self::ClientCertificate => Verdict::Config,
+            Self::Dns
+            | Self::ConnectRefused
+            | Self::ConnectTimeout
+            | Self::ConnectFailed
+            | Self::TlsVerify
+            | Self::TlsHandshake
+            | Self::Proxy
+            | Self::Reset
+            | Self::Timeout
+            | Self::Protocol => Verdict::Unreachable,
+        }
+    }
+
+    /// The label of metrics: a closed set, so that no server can make series by inventing statuses
+    /// (`rule:labels-are-bounded`).
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Dns => "dns",
+            Self::ConnectRefused => "connect-refused",
+            Self::ConnectTimeout => "connect-timeout",
+            Self::ConnectFailed => "connect-failed",
+            Self::TlsVerify => "tls-verify",
+            Self::TlsHandshake => "tls-handshake",
+            Self::Proxy => "proxy",
+            Self::Reset => "reset",
+            Self::Timeout => "timeout",
+            Self::Protocol => "protocol",
+            Self::Http(status) => http_label(status),
+            Self::Body => "body",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::NodesNotReady => "nodes-not-ready",
+            Self::SecretMissing => "secret-missing",
+            Self::TokenEmpty => "token-empty",
+            Self::BadEndpoint => "bad-endpoint",
+            Self::BadProxy => "bad-proxy",
+            Self::CaParse => "ca-parse",
+            Self::ClientCertificate => "client-certificate",
+        }
+    }
+}
+
+/// Statuses that API servers and load balancers are known for; the others by their class.
+const fn http_label(status: u16) -> &'static str {
+    match status {
+        404 => "http-404",
+        429 => "http-429",
+        500 => "http-500",
+        502 => "http-502",
+        503 => "http-503",
+        504 => "http-504",
+        200..=299 => "http-2xx",
+        300..=399 => "http-3xx",
+        400..=499 => "http-4xx",
+        500..=599 => "http-5xx",
+        _ => "http-other",
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http(status) => write!(f, "http-{status}"),
+            other => f.write_str(other.label()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! The health of a member cluster, decided: what one probe found, when the next one starts, what is
+//! published and when it is written. Pure: no Kubernetes, no I/O, no clock of its own; callers pass
+//! the time and the random numbers in. The rules stand in `RULES.md`.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `verdict.rs` | [`Verdict`]: the four things that a probe can conclude |
+//! | `code.rs` | [`Code`]: why a probe failed, as a short word that never changes |
+//! | `finding.rs` | [`Finding`]: verdict, code and path of one probe |
+//! | `classify.rs` | [`classify`]: from an HTTP answer to a finding |
+//! | `report.rs` | [`Report`]: one completed probe |
+//! | `moment.rs` | [`Moment`]: a time on both clocks |
+//! | `message.rs` | [`one_line`]: text that may stand in a condition |
+
+mod classify;
+mod code;
+mod finding;
+mod message;
+mod moment;
+mod report;
+mod verdict;
+
+pub use classify::classify;
+pub use code::Code;
+pub use finding::{Finding, ProbePath};
+pub use message::{MESSAGE_MAX, one_line};
+pub use moment::Moment;
+pub use report::{Endpoints, Report};
+pub use verdict::Verdict;
