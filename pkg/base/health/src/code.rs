@@ -118,11 +118,13 @@ const fn http_label(status: u16) -> &'static str {
         502 => "http-502",
         503 => "http-503",
         504 => "http-504",
-        200..=299 => "http-2xx",
-        300..=399 => "http-3xx",
-        400..=499 => "http-4xx",
-        500..=599 => "http-5xx",
-        _ => "http-other",
+        other => match other / 100 {
+            2 => "http-2xx",
+            3 => "http-3xx",
+            4 => "http-4xx",
+            5 => "http-5xx",
+            _ => "http-other",
+        },
     }
 }
 
