@@ -1,0 +1,22 @@
+//! Kubernetes quantities, exact, and what a Pod requests of its Node.
+//!
+//! Called by controllers that add up the resources of a cluster: they read slim Pods into
+//! [`PodRequests`], Nodes into [`Resources`], add, and show the sums with [`Quantity::as_cores`] and
+//! [`Quantity::as_whole`]. No I/O.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `quantity.rs` | [`Quantity`]: a number, its sums and its texts |
+//! | `parse.rs` | its syntax |
+//! | `resources.rs` | [`Resources`]: a quantity per name |
+//! | `pod_requests.rs` | [`PodRequests`]: the requests in a Pod, and what they come to |
+
+mod parse;
+mod pod_requests;
+mod quantity;
+mod resources;
+
+pub use parse::ParseError;
+pub use pod_requests::PodRequests;
+pub use quantity::Quantity;
+pub use resources::Resources;
