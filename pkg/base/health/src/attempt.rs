@@ -1,0 +1,82 @@
+//! What [`crate::Attempts`] and the prober that carries it out tell each other.
+
+use std::time::{Duration, Instant};
+
+use crate::{Code, Endpoints, Finding, ProbePath};
+
+/// What a probe starts from.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Wall time for everything.
+    pub budget: Duration,
+    /// Addresses of the cluster, at least one; at most 64 are tried.
+    pub endpoints: u8,
+    /// The one that answered last.
+    pub first_endpoint: u8,
+    /// Whether a connection to that one is open.
+    pub connected: bool,
+    /// The health path that worked last.
+    pub path: ProbePath,
+    /// Whether a healthy answer is followed by an authenticated read.
+    pub authenticated_read: bool,
+}
+
+/// Which connection an attempt is made on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// One that was open before this attempt.
+    Open,
+    /// A new one; any other to the cluster is dropped.
+    New,
+}
+
+/// One request to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Index of the address.
+    pub endpoint: u8,
+    /// Which connection it is made on.
+    pub connection: Connection,
+    /// What is asked for.
+    pub path: ProbePath,
+    /// When to begin.
+    pub not_before: Instant,
+    /// When to give up.
+    pub deadline: Instant,
+}
+
+/// What came of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// An HTTP answer, judged by [`crate::classify`].
+    Answered {
+        /// The judgement.
+        finding: Finding,
+        /// Whether there is another credential by now than the one that was sent.
+        newer_credential: bool,
+    },
+    /// No answer.
+    Failed(Code),
+}
+
+/// What is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Another attempt.
+    Try(Attempt),
+    /// The probe is over.
+    Done(Conclusion),
+}
+
+/// What a probe concludes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conclusion {
+    /// The finding of the whole probe.
+    pub finding: Finding,
+    /// How the addresses did.
+    pub endpoints: Endpoints,
+    /// The address that answered, to begin with next time.
+    pub answered: Option<u8>,
+    /// Attempts made.
+    pub attempts: u8,
+}

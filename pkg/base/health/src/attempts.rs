@@ -1,0 +1,222 @@
+//! [`Attempts`]: how one probe spends its time, as a plan that the prober carries out step by step.
+//!
+//! The prober begins with [`Attempts::first`], makes the attempt, tells [`Attempts::next`] what came
+//! of it, and goes on until it is told the [`Conclusion`]. It cancels an attempt at its deadline and
+//! the whole probe at [`Attempts::deadline`], and drops a connection on which an attempt failed.
+
+use std::time::{Duration, Instant};
+
+use crate::attempt::{Attempt, Conclusion, Connection, Outcome, Setup, Step};
+use crate::{Code, Endpoints, Finding, ProbePath};
+
+/// Attempts after transport errors, beyond the first on every address.
+const TRANSPORT_RETRIES: u8 = 2;
+/// A retry waits this long and up to twice as long again, so that members behind one broken
+/// balancer do not come back together.
+const RETRY_WAIT: Duration = Duration::from_millis(100);
+const RETRY_SPREAD: Duration = Duration::from_millis(200);
+/// Addresses whose failures are told apart.
+const ENDPOINTS_MAX: u8 = 64;
+
+/// The plan of one probe.
+#[derive(Clone, Debug)]
+pub struct Attempts {
+    setup: Setup,
+    deadline: Instant,
+    current: Attempt,
+    made: u8,
+    /// One bit for each address that was tried, and that gave no response.
+    tried: u64,
+    down: u64,
+    transport_retries: u8,
+    retried_server_error: bool,
+    retried_unauthorized: bool,
+    tried_both_paths: bool,
+    /// The healthy answer that the authenticated read has to confirm.
+    healthy: Option<Finding>,
+    /// The last response, which outlives a later attempt without one.
+    response: Option<Finding>,
+}
+
+impl Attempts {
+    /// Plans a probe that begins at `now`.
+    pub fn begin(setup: Setup, now: Instant) -> Self {
+        let endpoints = setup.endpoints.clamp(1, ENDPOINTS_MAX);
+        let first_endpoint = setup.first_endpoint % endpoints;
+        let deadline = now + setup.budget;
+        let connection = if setup.connected { Connection::Open } else { Connection::New };
+        let path = setup.path;
+        let current =
+            Attempt { endpoint: first_endpoint, connection, path, not_before: now, deadline };
+        let mut plan = Self {
+            setup: Setup { endpoints, first_endpoint, ..setup },
+            deadline,
+            current,
+            made: 1,
+            tried: bit(first_endpoint),
+            down: 0,
+            transport_retries: TRANSPORT_RETRIES,
+            retried_server_error: false,
+            retried_unauthorized: false,
+            tried_both_paths: false,
+            healthy: None,
+            response: None,
+        };
+        plan.current.deadline = plan.share(now, connection);
+        plan
+    }
+
+    /// The first attempt.
+    pub fn first(&self) -> Attempt {
+        self.current
+    }
+
+    /// When the probe is over, whatever the prober is doing.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Takes what came of the last attempt by `now`. `draw` is a random number in `[0, 1)`.
+    pub fn next(&mut self, outcome: Outcome, now: Instant, draw: f64) -> Step {
+        match outcome {
+            Outcome::Answered { finding, newer_credential } => {
+                self.answered(finding, newer_credential, now)
+            }
+            Outcome::Failed(code) => self.failed(code, now, draw),
+        }
+    }
+
+    /// What is concluded when the deadline passes while an attempt or a wait is under way.
+    pub fn give_up(&mut self) -> Conclusion {
+        self.conclude_without_answer(Code::Timeout)
+    }
+
+    fn answered(&mut self, finding: Finding, newer_credential: bool, now: Instant) -> Step {
+        self.down &= !bit(self.current.endpoint);
+        self.response = Some(finding);
+        let (endpoint, path) = (self.current.endpoint, self.current.path);
+        match finding.code() {
+            None if self.setup.authenticated_read && path != ProbePath::Namespaces => {
+                self.healthy = Some(finding);
+                self.attempt(endpoint, Connection::Open, ProbePath::Namespaces, now)
+            }
+            // Of a cluster that is well the health path is told.
+            None => self.done(self.healthy.unwrap_or(finding)),
+            Some(Code::Http(404)) if path != ProbePath::Namespaces && !self.tried_both_paths => {
+                self.tried_both_paths = true;
+                self.attempt(endpoint, Connection::Open, other_path(path), now)
+            }
+            Some(Code::Http(500..=599)) if !self.retried_server_error => {
+                self.retried_server_error = true;
+                let next = self.untried().unwrap_or_else(|| self.following(endpoint));
+                self.attempt(next, Connection::New, self.setup.path, now)
+            }
+            Some(Code::Unauthorized) if newer_credential && !self.retried_unauthorized => {
+                self.retried_unauthorized = true;
+                self.attempt(endpoint, Connection::New, path, now)
+            }
+            Some(_) => self.done(finding),
+        }
+    }
+
+    fn failed(&mut self, code: Code, now: Instant, draw: f64) -> Step {
+        let Attempt { endpoint, connection, path, .. } = self.current;
+        if self.response.is_none() {
+            self.down |= bit(endpoint);
+        }
+        if connection == Connection::Open {
+            return self.attempt(endpoint, Connection::New, path, now);
+        }
+        if let Some(next) = self.untried() {
+            return self.attempt(next, Connection::New, self.setup.path, now);
+        }
+        if !is_worth_a_retry(code) || self.transport_retries == 0 {
+            return Step::Done(self.conclude_without_answer(code));
+        }
+        self.transport_retries -= 1;
+        let wait = RETRY_WAIT + RETRY_SPREAD.mul_f64(draw.clamp(0.0, 1.0));
+        let step = self.attempt(self.following(endpoint), Connection::New, path, now + wait);
+        match step {
+            Step::Try(_) => step,
+            Step::Done(_) => Step::Done(self.conclude_without_answer(code)),
+        }
+    }
+
+    fn attempt(
+        &mut self,
+        endpoint: u8,
+        connection: Connection,
+        path: ProbePath,
+        not_before: Instant,
+    ) -> Step {
+        if not_before >= self.deadline {
+            return Step::Done(self.conclude_without_answer(Code::Timeout));
+        }
+        self.tried |= bit(endpoint);
+        self.made = self.made.saturating_add(1);
+        let deadline = self.share(not_before, connection);
+        self.current = Attempt { endpoint, connection, path, not_before, deadline };
+        Step::Try(self.current)
+    }
+
+    /// Until when an attempt that begins at `from` may take: its share of what is left, beside the
+    /// addresses not tried yet and, on an open connection, beside one attempt on a new one
+    /// (`rule:open-connections-get-half-the-time`).
+    fn share(&self, from: Instant, connection: Connection) -> Instant {
+        let open = u32::from(connection == Connection::Open);
+        let untried = if self.response.is_some() { 0 } else { self.untried_count() };
+        let left = self.deadline.saturating_duration_since(from);
+        from + left / (1 + open + untried)
+    }
+
+    fn untried_count(&self) -> u32 {
+        u32::from(self.setup.endpoints).saturating_sub(self.tried.count_ones())
+    }
+
+    fn untried(&self) -> Option<u8> {
+        (0..self.setup.endpoints).find(|&endpoint| self.tried & bit(endpoint) == 0)
+    }
+
+    fn following(&self, endpoint: u8) -> u8 {
+        (endpoint + 1) % self.setup.endpoints
+    }
+
+    fn conclude_without_answer(&self, code: Code) -> Conclusion {
+        let finding = match self.response {
+            Some(response) if !response.is_ok() => response,
+            Some(_) => Finding::failed(code, self.current.path).after_a_response(),
+            None => Finding::failed(code, self.current.path),
+        };
+        self.conclusion(finding)
+    }
+
+    fn done(&self, finding: Finding) -> Step {
+        Step::Done(self.conclusion(finding))
+    }
+
+    fn conclusion(&self, finding: Finding) -> Conclusion {
+        let down = u8::try_from(self.down.count_ones()).unwrap_or(ENDPOINTS_MAX);
+        let total = self.setup.endpoints;
+        let answered = self.response.map(|_| self.current.endpoint);
+        Conclusion { finding, endpoints: Endpoints { down, total }, answered, attempts: self.made }
+    }
+}
+
+fn bit(endpoint: u8) -> u64 {
+    1 << (endpoint % ENDPOINTS_MAX)
+}
+
+fn other_path(path: ProbePath) -> ProbePath {
+    match path {
+        ProbePath::Readyz => ProbePath::Healthz,
+        ProbePath::Healthz | ProbePath::Namespaces => ProbePath::Readyz,
+    }
+}
+
+/// A certificate that was refused is refused again, and a timeout has had its time.
+fn is_worth_a_retry(code: Code) -> bool {
+    !matches!(code, Code::TlsVerify | Code::ConnectTimeout | Code::Timeout)
+}
+
+#[cfg(test)]
+mod tests;
