@@ -28,5 +28,7 @@ pub use protocol::Protocol;
 pub use proxy::{Proxy, ProxyError};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 pub use status::{Cause, Details, Status};
-pub use tls::{ClientCertificate, PemProblem, TlsConfigs, TlsError, Trust};
+pub use tls::{
+    ClientCertificate, PemProblem, TlsConfigs, TlsError, Trust, Validity, Waived, validity,
+};
 pub use wire::{Wire, open};

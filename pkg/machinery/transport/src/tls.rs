@@ -4,34 +4,40 @@
 //! Sessions are never resumed (`rule:sessions-are-not-resumed`).
 
 mod anchors;
+mod bundle;
+mod der;
 mod error;
 mod material;
 mod pem_problem;
 mod refusal;
+mod restated;
+mod shared;
+mod validity;
 mod verifier;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
-use ring::digest::{Context, Digest, SHA256};
+use ring::digest::{Context, SHA256};
 use rustls::ClientConfig;
 use rustls::client::Resumption;
-use rustls::client::danger::ServerCertVerifier;
 
 pub use error::TlsError;
-pub use material::{ClientCertificate, Trust};
+pub use material::{ClientCertificate, Trust, Waived};
 pub use pem_problem::PemProblem;
+pub use validity::{Validity, validity};
 
 use crate::protocol::Protocol;
-use verifier::{BundleVerifier, FixedVerdict};
+use bundle::Bundle;
+use material::Whom;
+use shared::{Key, Shared};
+use verifier::{Judge, ServerVerifier};
 
-type Key = [u8; 32];
-
-/// The TLS configurations in use, by what they are made of.
+/// The TLS configurations in use, and the verifiers in them, by what they are made of.
 #[derive(Debug, Default)]
 pub struct TlsConfigs {
-    in_use: Mutex<HashMap<Key, Weak<ClientConfig>>>,
+    configs: Shared<ClientConfig>,
+    /// Members of one authority have certificates of their own and this in common.
+    verifiers: Shared<ServerVerifier>,
 }
 
 impl TlsConfigs {
@@ -45,54 +51,46 @@ impl TlsConfigs {
         certificate: Option<&ClientCertificate>,
         protocol: Protocol,
     ) -> Result<Arc<ClientConfig>, TlsError> {
-        let key = key_of(trust, certificate, protocol);
-        if let Some(config) = self.in_use.lock().get(&key).and_then(Weak::upgrade) {
-            return Ok(config);
-        }
-        let config = Arc::new(build(trust, certificate, protocol)?);
-        let mut in_use = self.in_use.lock();
-        in_use.retain(|_, config| config.strong_count() > 0);
-        in_use.insert(key, Arc::downgrade(&config));
-        Ok(config)
+        let alpn: &[u8] = if protocol == Protocol::Negotiated { b"any" } else { b"http/1.1" };
+        let pair: &[u8] = if certificate.is_some() { b"certificate" } else { b"" };
+        let parts = certificate.into_iter().flat_map(ClientCertificate::parts);
+        let key = key_of([alpn].into_iter().chain(trust.parts()).chain([pair]).chain(parts));
+        self.configs.get_or_make(key, || {
+            let verifier = self.verifiers.get_or_make(key_of(trust.parts()), || verifier(trust));
+            build(verifier?, certificate, protocol)
+        })
     }
 }
 
-fn key_of(trust: &Trust, certificate: Option<&ClientCertificate>, protocol: Protocol) -> Key {
+fn key_of<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Key {
     let mut hash = Context::new(&SHA256);
-    let mut add = |part: &[u8]| {
+    for part in parts {
         hash.update(&part.len().to_le_bytes());
         hash.update(part);
-    };
-    add(&[
-        trust.tag(),
-        u8::from(certificate.is_some()),
-        u8::from(protocol == Protocol::Negotiated),
-    ]);
-    trust.bundle().iter().for_each(|der| add(der));
-    if let Some(certificate) = certificate {
-        add(b"certificate");
-        certificate.parts().for_each(add);
     }
-    let digest: Digest = hash.finish();
     let mut key = Key::default();
-    key.copy_from_slice(digest.as_ref());
+    key.copy_from_slice(hash.finish().as_ref());
     key
 }
 
+fn verifier(trust: &Trust) -> Result<ServerVerifier, TlsError> {
+    let judge = match &trust.whom {
+        Whom::Anybody => Judge::Anybody,
+        Whom::Bundle(bundle) => Judge::Bundle(Bundle::new(bundle, trust.waived)?),
+        Whom::System => match Bundle::new(&system_bundle(), trust.waived) {
+            Err(TlsError::NoSystemTrust) => Judge::Nobody,
+            bundle => Judge::Bundle(bundle?),
+        },
+    };
+    Ok(ServerVerifier::new(judge, &rustls::crypto::ring::default_provider()))
+}
+
 fn build(
-    trust: &Trust,
+    verifier: Arc<ServerVerifier>,
     certificate: Option<&ClientCertificate>,
     protocol: Protocol,
 ) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust::Nothing => Arc::new(FixedVerdict::trust(&provider)),
-        Trust::Bundle(bundle) => Arc::new(BundleVerifier::new(bundle, &provider)?),
-        Trust::System => match BundleVerifier::new(&system_bundle(), &provider) {
-            Err(TlsError::NoSystemTrust) => Arc::new(FixedVerdict::refuse(&provider)),
-            verifier => Arc::new(verifier?),
-        },
-    };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(TlsError::Setup)?

@@ -145,8 +145,8 @@ impl Snapshot {
 
 fn trust(source: &TrustSource) -> Result<(&'static str, Trust), KubeconfigError> {
     match source {
-        TrustSource::System => Ok(("certificate-authority", Trust::System)),
-        TrustSource::Nothing => Ok(("insecure-skip-tls-verify", Trust::Nothing)),
+        TrustSource::System => Ok(("certificate-authority", Trust::system())),
+        TrustSource::Nothing => Ok(("insecure-skip-tls-verify", Trust::anybody())),
         TrustSource::Bundle(material) => {
             let (field, pem) = load(material)?;
             let trust = Trust::from_pem(&pem);

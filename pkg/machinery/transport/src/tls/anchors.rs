@@ -7,6 +7,7 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use webpki::{EndEntityCert, KeyUsage};
 
 use super::error::TlsError;
+use super::restated::Restated;
 
 /// The anchors among `bundle`; as Go does, what cannot be one is left out. There may be none: a
 /// bundle of nothing but servers' own certificates vouches for those alone.
@@ -17,7 +18,7 @@ pub(super) fn anchors(bundle: &[CertificateDer<'static>]) -> Result<RootCertStor
     for der in bundle {
         if !may_sign(der) {
             usable = true;
-        } else if let Err(error) = roots.add(der.clone()) {
+        } else if let Err(error) = roots.add(readable(der)) {
             first_error.get_or_insert(error);
         } else {
             usable = true;
@@ -28,6 +29,11 @@ pub(super) fn anchors(bundle: &[CertificateDer<'static>]) -> Result<RootCertStor
         Some(error) => Err(TlsError::Authority(error)),
         None => Err(TlsError::NoSystemTrust),
     }
+}
+
+/// In a form that webpki reads. Of versions 1 and 2 it knows only the commonest spelling itself.
+fn readable(der: &CertificateDer<'static>) -> CertificateDer<'static> {
+    Restated::as_version_3(der).map_or_else(|| der.clone(), |restated| restated.der().clone())
 }
 
 /// Whether a certificate may sign others. webpki looks at no extension of an anchor, so it is asked

@@ -5,42 +5,71 @@ use std::sync::Arc;
 
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use zeroize::Zeroize as _;
 
 use super::error::TlsError;
 
 /// Which servers are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trust {
-    /// Those that an authority of the system vouches for.
+pub struct Trust {
+    pub(super) whom: Whom,
+    pub(super) waived: Waived,
+}
+
+/// Who vouches for a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Whom {
     System,
-    /// Those that an authority of this bundle vouches for, and no other.
     Bundle(Arc<[CertificateDer<'static>]>),
-    /// All of them: `insecure-skip-tls-verify`.
-    Nothing,
+    Anybody,
+}
+
+/// Checks of a server's certificate that are left out, while all others stay
+/// (`rule:a-waiver-leaves-the-other-checks`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waived {
+    /// That the certificate names the host.
+    pub name: bool,
+    /// That the certificate, and those between it and the authority, are valid at this time.
+    pub dates: bool,
 }
 
 impl Trust {
-    /// The bundle of all certificates in `pem`.
+    /// Those that an authority of the system vouches for.
+    pub fn system() -> Self {
+        Self { whom: Whom::System, waived: Waived::default() }
+    }
+
+    /// All of them: `insecure-skip-tls-verify`.
+    pub fn anybody() -> Self {
+        Self { whom: Whom::Anybody, waived: Waived::default() }
+    }
+
+    /// Those that an authority of this bundle vouches for, and no other: all certificates in `pem`.
     ///
     /// # Errors
     /// There is not one, or one cannot be read.
     pub fn from_pem(pem: &[u8]) -> Result<Self, TlsError> {
-        certificates(pem).map(|chain| Self::Bundle(chain.into()))
+        let bundle = certificates(pem)?.into();
+        Ok(Self { whom: Whom::Bundle(bundle), waived: Waived::default() })
     }
 
-    pub(super) fn bundle(&self) -> &[CertificateDer<'static>] {
-        match self {
-            Self::Bundle(bundle) => bundle,
-            Self::System | Self::Nothing => &[],
-        }
+    /// The same without the checks that are `waived`.
+    #[must_use]
+    pub fn waiving(self, waived: Waived) -> Self {
+        Self { waived, ..self }
     }
 
-    pub(super) fn tag(&self) -> u8 {
-        match self {
-            Self::System => 0,
-            Self::Bundle(_) => 1,
-            Self::Nothing => 2,
-        }
+    /// What it consists of, for a hash.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let (kind, bundle): (&[u8], &[CertificateDer<'_>]) = match &self.whom {
+            Whom::System => (b"system", &[]),
+            Whom::Bundle(bundle) => (b"bundle", bundle),
+            Whom::Anybody => (b"anybody", &[]),
+        };
+        let name: &[u8] = if self.waived.name { b"any name" } else { b"" };
+        let dates: &[u8] = if self.waived.dates { b"any date" } else { b"" };
+        [kind, name, dates].into_iter().chain(bundle.iter().map(|der| &**der))
     }
 }
 
@@ -57,6 +86,13 @@ impl PartialEq for ClientCertificate {
 struct Pair {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
+}
+
+/// Best effort: copies inside the TLS library are beyond reach.
+impl Drop for Pair {
+    fn drop(&mut self) {
+        self.key.zeroize();
+    }
 }
 
 impl ClientCertificate {

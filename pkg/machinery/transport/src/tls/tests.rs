@@ -7,10 +7,14 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, date_time_ymd,
 };
+use rustls::client::danger::ServerCertVerifier as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConnection, HandshakeKind, ServerConfig, ServerConnection};
 
 use super::*;
+
+mod version_1;
+mod waived;
 
 type Signer = CertifiedIssuer<'static, KeyPair>;
 
@@ -51,11 +55,22 @@ fn judge(
     leaf: &CertificateDer,
     name: &str,
 ) -> Result<(), String> {
+    judge_chain(bundle, Waived::default(), std::slice::from_ref(leaf), name)
+}
+
+/// The same for a chain, with some checks `waived`.
+fn judge_chain(
+    bundle: &[CertificateDer<'static>],
+    waived: Waived,
+    chain: &[CertificateDer],
+    name: &str,
+) -> Result<(), String> {
     let provider = rustls::crypto::ring::default_provider();
-    let verifier = BundleVerifier::new(bundle, &provider).unwrap();
+    let judge = Judge::Bundle(Bundle::new(bundle, waived).unwrap());
+    let verifier = ServerVerifier::new(judge, &provider);
     let now = UnixTime::since_unix_epoch(Duration::from_secs(1_780_000_000));
     let name = ServerName::try_from(name.to_owned()).unwrap();
-    let verdict = verifier.verify_server_cert(leaf, &[], &name, &[], now);
+    let verdict = verifier.verify_server_cert(&chain[0], &chain[1..], &name, &[], now);
     verdict.map(|_| ()).map_err(|error| error.to_string())
 }
 
@@ -191,7 +206,7 @@ fn the_same_material_makes_one_configuration_and_other_material_another() {
     assert!(Arc::ptr_eq(&first, &get(&trust(&one), Protocol::Http1)));
     assert!(!Arc::ptr_eq(&first, &get(&trust(&two), Protocol::Http1)));
     assert!(!Arc::ptr_eq(&first, &get(&trust(&one), Protocol::Negotiated)));
-    assert!(!Arc::ptr_eq(&first, &get(&Trust::Nothing, Protocol::Http1)));
+    assert!(!Arc::ptr_eq(&first, &get(&Trust::anybody(), Protocol::Http1)));
 
     let key = KeyPair::generate().unwrap();
     let own = params(&[]).signed_by(&key, &one).unwrap();
@@ -200,9 +215,14 @@ fn the_same_material_makes_one_configuration_and_other_material_another() {
     assert!(!Arc::ptr_eq(&first, &with));
     assert!(!with.enable_early_data);
 
+    // Who we are makes no difference to whom we trust.
+    assert_eq!(configs.verifiers.len(), 3);
+
     drop((first, with));
-    drop(get(&trust(&two), Protocol::Http1));
-    assert_eq!(configs.in_use.lock().len(), 1, "what nobody uses is forgotten");
+    for _ in 0..100 {
+        drop(get(&trust(&authority("other")), Protocol::Http1));
+    }
+    assert!(configs.configs.len() < 20, "what nobody uses is forgotten");
 }
 
 /// Shakes hands to the end, which is after the server has given its tickets.
@@ -239,7 +259,8 @@ fn a_second_connection_to_a_server_that_gives_tickets_shakes_hands_anew() {
         .with_single_cert(vec![own.der().clone()], PrivateKeyDer::from(key))
         .unwrap();
     let server = Arc::new(server);
-    let ours = build(&Trust::Nothing, None, Protocol::Http1).unwrap();
+    let ours = TlsConfigs::default().get(&Trust::anybody(), None, Protocol::Http1).unwrap();
+    let ours = Arc::unwrap_or_clone(ours);
     let mut resuming = ours.clone();
     resuming.resumption = Resumption::in_memory_sessions(8);
     let kinds = |client| {
@@ -259,7 +280,7 @@ fn what_is_no_certificate_or_key_is_named_and_a_key_never_quoted() {
     let no_key = ClientCertificate::from_pem(own.as_bytes(), own.as_bytes());
     assert!(matches!(no_key, Err(TlsError::NoKey)));
     let mixed = ClientCertificate::from_pem(own.as_bytes(), other.as_bytes()).unwrap();
-    let error = TlsConfigs::default().get(&Trust::Nothing, Some(&mixed), Protocol::Http1);
+    let error = TlsConfigs::default().get(&Trust::anybody(), Some(&mixed), Protocol::Http1);
     let error = error.unwrap_err();
     assert!(matches!(error, TlsError::Pair(_)), "{error}");
     assert_hides(&other, &format!("{mixed:?} {error:?} {error}"));
@@ -302,12 +323,13 @@ fn a_key_that_is_no_pem_is_told_without_a_byte_of_it() {
 fn without_any_authority_a_certificate_is_refused_when_it_is_shown_and_not_before() {
     let provider = rustls::crypto::ring::default_provider();
     let leaf = signed(params(&["api.example"]), &authority("ca"));
-    let judge = |verifier: FixedVerdict| {
+    let judge = |judge: Judge| {
+        let verifier = ServerVerifier::new(judge, &provider);
         let name = ServerName::try_from("api.example").unwrap();
         let now = UnixTime::since_unix_epoch(Duration::ZERO);
         verifier.verify_server_cert(&leaf, &[], &name, &[], now)
     };
-    assert!(judge(FixedVerdict::trust(&provider)).is_ok());
-    let error = judge(FixedVerdict::refuse(&provider)).unwrap_err().to_string();
+    assert!(judge(Judge::Anybody).is_ok());
+    let error = judge(Judge::Nobody).unwrap_err().to_string();
     assert!(error.contains("give a CA bundle"), "{error}");
 }

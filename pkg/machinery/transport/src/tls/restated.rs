@@ -1,0 +1,126 @@
+//! A certificate restated in a form that webpki accepts, while its signature is still checked over
+//! what was signed. webpki reads nothing but version 3 and has no way to leave the dates out.
+//!
+//! Called by the verifier, for servers whose certificate Go would take.
+
+use rustls::pki_types::{AlgorithmIdentifier, CertificateDer};
+use rustls::pki_types::{InvalidSignature, SignatureVerificationAlgorithm};
+
+use super::der::{
+    EXPLICIT_0, Element, GENERALIZED_TIME, INTEGER, SEQUENCE, UTC_TIME, element, expect, sequence,
+};
+
+/// `[0] { INTEGER 2 }`, which means version 3.
+const VERSION_3: [u8; 5] = [EXPLICIT_0, 3, INTEGER, 1, 2];
+/// The longest validity that each form of time can say; webpki knows no time before 1970.
+const UTC_ALWAYS: (&[u8], &[u8]) = (b"700101000000Z", b"491231235959Z");
+const GENERALIZED_ALWAYS: (&[u8], &[u8]) = (b"19700101000000Z", b"99991231235959Z");
+
+/// A certificate in other words.
+#[derive(Debug)]
+pub(super) struct Restated {
+    der: CertificateDer<'static>,
+    /// What its signature would have to be over, and what it is over.
+    to_be_signed: (Vec<u8>, Vec<u8>),
+}
+
+impl Restated {
+    /// A certificate of version 1 or 2 as one of version 3 without extensions. None for any other.
+    pub(super) fn as_version_3(der: &CertificateDer<'_>) -> Option<Self> {
+        let parts = Parts::of(der)?;
+        (!parts.is_version_3(der)).then(|| parts.restate(der, der))
+    }
+
+    /// The same, and valid for all time. None for what is no certificate.
+    pub(super) fn without_dates(der: &CertificateDer<'_>) -> Option<Self> {
+        let parts = Parts::of(der)?;
+        let mut dateless = der.to_vec();
+        let [from, to] = parts.dates;
+        for (time, always) in [(from, UTC_ALWAYS.0), (to, UTC_ALWAYS.1)] {
+            overwrite(&mut dateless, time, UTC_TIME, always);
+        }
+        for (time, always) in [(from, GENERALIZED_ALWAYS.0), (to, GENERALIZED_ALWAYS.1)] {
+            overwrite(&mut dateless, time, GENERALIZED_TIME, always);
+        }
+        Some(parts.restate(der, &dateless))
+    }
+
+    pub(super) fn der(&self) -> &CertificateDer<'static> {
+        &self.der
+    }
+}
+
+/// Where the parts of a certificate lie that are restated.
+struct Parts {
+    to_be_signed: Element,
+    version: Option<Element>,
+    serial: Element,
+    dates: [Element; 2],
+}
+
+impl Parts {
+    fn of(der: &[u8]) -> Option<Self> {
+        let certificate = expect(der, 0, SEQUENCE).filter(|whole| whole.end == der.len())?;
+        let to_be_signed = expect(der, certificate.contents, SEQUENCE)?;
+        let version = expect(der, to_be_signed.contents, EXPLICIT_0);
+        let serial = version.map_or(to_be_signed.contents, |version| version.end);
+        let serial = expect(der, serial, INTEGER)?;
+        let algorithm = expect(der, serial.end, SEQUENCE)?;
+        let issuer = expect(der, algorithm.end, SEQUENCE)?;
+        let validity = expect(der, issuer.end, SEQUENCE)?;
+        let from = element(der, validity.contents)?;
+        let to = element(der, from.end)?;
+        let inside = to.end == validity.end && validity.end <= to_be_signed.end;
+        inside.then_some(Self { to_be_signed, version, serial, dates: [from, to] })
+    }
+
+    fn is_version_3(&self, der: &[u8]) -> bool {
+        self.version.is_some_and(|version| der[version.start..version.end] == VERSION_3)
+    }
+
+    /// `changed` as version 3; it differs from `der` in bytes, not in lengths.
+    fn restate(&self, der: &[u8], changed: &[u8]) -> Restated {
+        let body = [&VERSION_3, &changed[self.serial.start..self.to_be_signed.end]].concat();
+        let restated = sequence(&body);
+        let signature = &der[self.to_be_signed.end..];
+        let whole = sequence(&[&restated[..], signature].concat());
+        let original = der[self.to_be_signed.start..self.to_be_signed.end].to_vec();
+        Restated { der: whole.into(), to_be_signed: (restated, original) }
+    }
+}
+
+fn overwrite(der: &mut [u8], time: Element, tag: u8, with: &[u8]) {
+    let contents = &mut der[time.contents..time.end];
+    if time.tag == tag && contents.len() == with.len() {
+        contents.copy_from_slice(with);
+    }
+}
+
+/// Checks the signatures of restated certificates over their originals.
+#[derive(Debug)]
+pub(super) struct OverOriginal<'a> {
+    pub(super) algorithm: &'static dyn SignatureVerificationAlgorithm,
+    pub(super) restated: &'a [Restated],
+}
+
+impl SignatureVerificationAlgorithm for OverOriginal<'_> {
+    fn verify_signature(
+        &self,
+        public_key: &[u8],
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), InvalidSignature> {
+        let mut pairs = self.restated.iter().map(|restated| &restated.to_be_signed);
+        let original = pairs.find_map(|(restated, signed)| (restated == message).then_some(signed));
+        let message = original.map_or(message, Vec::as_slice);
+        self.algorithm.verify_signature(public_key, message, signature)
+    }
+
+    fn public_key_alg_id(&self) -> AlgorithmIdentifier {
+        self.algorithm.public_key_alg_id()
+    }
+
+    fn signature_alg_id(&self) -> AlgorithmIdentifier {
+        self.algorithm.signature_alg_id()
+    }
+}
