@@ -2,6 +2,9 @@
 //! published and when it is written. Pure: no Kubernetes, no I/O, no clock of its own; callers pass
 //! the time and the random numbers in. The rules stand in `RULES.md`.
 //!
+//! [`Member`] is the state of one cluster and ties the parts together; a prober drives [`Attempts`]
+//! within each probe, and [`WriteQueue`] carries what is published to the API server.
+//!
 //! | file | holds |
 //! |---|---|
 //! | `verdict.rs` | [`Verdict`]: the four things that a probe can conclude |
@@ -12,27 +15,72 @@
 //! | `attempts.rs` | [`Attempts`]: how one probe spends its time |
 //! | `attempt.rs` | what it and the prober tell each other |
 //! | `path_memory.rs` | [`PathMemory`]: which health path a server knows |
-//! | `moment.rs` | [`Moment`]: a time on both clocks |
+//! | `policy.rs` | [`Policy`]: how a cluster is watched over |
+//! | `member.rs` | [`Member`]: everything that is remembered about one cluster |
+//! | `thresholds.rs` | how many probes in a row said the same |
+//! | `damping.rs` | a cluster that keeps changing has to be well for longer |
+//! | `schedule.rs` | when the next probe starts |
+//! | `standing.rs` | [`Standing`]: what is published, and the statuses and reasons that say so |
+//! | `published.rs` | [`Published`]: the same with its times |
+//! | `explain.rs` | [`explain`]: the message of a condition |
 //! | `message.rs` | [`one_line`]: text that may stand in a condition |
+//! | `availability.rs` | the share of the time in which a cluster was well |
+//! | `write_gate.rs` | whether a state is worth a write |
+//! | `write_queue.rs` | [`WriteQueue`]: what is to be written, none lost |
+//! | `pace.rs` | [`Pace`]: a rate of writes |
+//! | `capacity.rs` | how many probes may be under way at once |
+//! | `shards.rs` | [`Shards`]: which replica probes a cluster |
+//! | `spread.rs` | where a cluster lies among all others |
+//! | `moment.rs` | [`Moment`]: a time on both clocks |
 
 mod attempt;
 mod attempts;
+mod availability;
+mod capacity;
 mod classify;
 mod code;
+mod damping;
+mod explain;
 mod finding;
+mod member;
 mod message;
 mod moment;
+mod pace;
 mod path_memory;
+mod policy;
+mod published;
 mod report;
+mod schedule;
+mod shards;
+mod spread;
+mod standing;
+mod thresholds;
 mod verdict;
+mod write_gate;
+mod write_queue;
 
 pub use attempt::{Attempt, Conclusion, Connection, Outcome, Setup, Step};
 pub use attempts::Attempts;
+pub use availability::Ratios;
+pub use capacity::{Load, is_insufficient, probes_at_once};
 pub use classify::classify;
 pub use code::Code;
+pub use damping::Damping;
+pub use explain::explain;
 pub use finding::{Finding, ProbePath};
+pub use member::{Arrival, Effect, Last, Member};
 pub use message::{MESSAGE_MAX, one_line};
 pub use moment::Moment;
+pub use pace::Pace;
 pub use path_memory::PathMemory;
+pub use policy::Policy;
+pub use published::{Change, Condition, Published};
 pub use report::{Endpoints, Report};
+pub use schedule::{Cadence, Cause};
+pub use shards::{Claim, SHARD_MARGIN, SHARD_TERM, Shards, View, owner};
+pub use spread::{first_probe, hash};
+pub use standing::{Standing, Status};
+pub use thresholds::Thresholds;
 pub use verdict::Verdict;
+pub use write_gate::Urgency;
+pub use write_queue::{WriteQueue, Written};

@@ -1,0 +1,263 @@
+//! [`Member`]: everything that is remembered about one cluster, and what each probe does to it.
+
+use std::time::{Duration, Instant};
+
+use crate::availability::{Availability, Ratios};
+use crate::damping::Flaps;
+use crate::published::{Change, Published};
+use crate::schedule::{Cause, Schedule};
+use crate::spread::first_probe;
+use crate::thresholds::{Decision, Tally};
+use crate::write_gate::WriteGate;
+use crate::{Finding, Moment, Policy, Report, Standing, Status, Urgency};
+
+/// How a cluster comes to this process.
+#[derive(Clone, Debug, Default)]
+pub struct Arrival {
+    /// Of its UID, from [`crate::hash`].
+    pub hash: u64,
+    /// What its object says; a restart or a move to another replica goes on from there
+    /// (`rule:a-restart-changes-nothing`).
+    pub published: Option<Published>,
+    /// Fingerprint of the same.
+    pub written: Option<u64>,
+    /// How many clusters come together with it; 0 for one that was created now.
+    pub together: usize,
+}
+
+/// What a probe did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// How what is published changed.
+    pub change: Change,
+    /// The probe was the first failure after a success, or of all.
+    pub first_failure: bool,
+    /// It is time to tell that the cluster flaps.
+    pub flapping: bool,
+}
+
+/// One cluster. Lives as long as its UID and its place in this replica
+/// (`rule:one-member-per-uid`); needs no other state than this.
+#[derive(Clone, Debug)]
+pub struct Member {
+    published: Option<Published>,
+    tally: Tally,
+    flaps: Flaps,
+    schedule: Schedule,
+    availability: Availability,
+    gate: WriteGate,
+    /// When it came to this process.
+    arrived: Instant,
+    /// When its last probe ended.
+    completed: Option<Instant>,
+    /// When its task began, or began anew.
+    task_began: Instant,
+    cause: Cause,
+    last: Option<Last>,
+    changed_at: Option<Instant>,
+}
+
+/// The last probe, for pages and metrics.
+#[derive(Clone, Copy, Debug)]
+pub struct Last {
+    /// What it found.
+    pub finding: Finding,
+    /// When it began.
+    pub started: Moment,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Member {
+    /// Takes a cluster in at `now`.
+    pub fn new(arrival: Arrival, policy: &Policy, now: Instant) -> Self {
+        let wait = match arrival.together {
+            0 => Duration::ZERO,
+            members => first_probe(arrival.hash, members, policy.cadence.period),
+        };
+        Self {
+            published: arrival.published,
+            tally: Tally::default(),
+            flaps: Flaps::default(),
+            schedule: Schedule::new(now + wait),
+            availability: Availability::new(now),
+            gate: WriteGate::new(arrival.written, now, policy.heartbeat, arrival.hash),
+            arrived: now,
+            completed: None,
+            task_began: now,
+            cause: Cause::Regular,
+            last: None,
+            changed_at: None,
+        }
+    }
+
+    /// When its next probe starts; `None` while one is under way.
+    pub fn due(&self) -> Option<Instant> {
+        self.schedule.due()
+    }
+
+    /// A probe starts at `now`.
+    pub fn begin(&mut self, now: Instant) {
+        self.cause = self.schedule.begin(now);
+    }
+
+    /// The probe has ended at `now`. `draw` is a random number in `[0, 1)`.
+    pub fn complete(
+        &mut self,
+        report: &Report,
+        policy: &Policy,
+        now: Instant,
+        draw: f64,
+    ) -> Effect {
+        let (finding, started) = (report.finding, report.started.monotonic);
+        let first_failure = !finding.is_ok() && self.last.is_none_or(|last| last.finding.is_ok());
+        let counts = self.counts(finding, policy, started);
+        let thresholds = self.flaps.effective(policy.thresholds, now, &policy.damping);
+        let counted = counts.then_some(started);
+        let change = match self.tally.decide(self.ready(), finding, counted, thresholds) {
+            Decision::Publish => Published::publish(&mut self.published, report),
+            Decision::Keep => {
+                self.keep(report);
+                Change::Nothing
+            }
+        };
+        let flapping = self.note_change(change, policy, now);
+        self.availability.record(finding.is_ok(), started, policy.longest_gap());
+        self.completed = Some(now);
+        self.last = Some(Last { finding, started: report.started, took: report.took });
+        let confirming = self.tally.contradicts(self.ready());
+        self.schedule.complete(counts, policy.cadence.interval(confirming, draw));
+        Effect { change, first_failure, flapping }
+    }
+
+    /// A failure found because of an event counts only when failures have had time to be two
+    /// (`rule:events-do-not-hurry-failures`).
+    fn counts(&self, finding: Finding, policy: &Policy, started: Instant) -> bool {
+        if finding.is_ok() || self.cause == Cause::Regular {
+            return true;
+        }
+        let spaced = |at| started.saturating_duration_since(at) >= policy.failure_spacing();
+        self.tally.counted_at().is_none_or(spaced)
+    }
+
+    fn keep(&mut self, report: &Report) {
+        if let Some(published) = &mut self.published {
+            published.probed = Some(report.started.wall);
+        }
+    }
+
+    fn note_change(&mut self, change: Change, policy: &Policy, now: Instant) -> bool {
+        let Change::Ready { from, to } = change else { return false };
+        self.changed_at = Some(now);
+        let crosses = from.is_some_and(|from| (from == Status::True) != (to == Status::True));
+        crosses && self.flaps.note(now, &policy.damping)
+    }
+
+    /// Something about the cluster changed: a probe follows within a second.
+    pub fn trigger(&mut self, now: Instant) {
+        self.schedule.trigger(now);
+    }
+
+    /// The cluster is reached at another place by now: what the next probe finds is published at
+    /// once (`rule:another-target-starts-afresh`).
+    pub fn retarget(&mut self, now: Instant) {
+        self.tally.new_target();
+        self.schedule.trigger(now);
+    }
+
+    /// Another policy holds by now: a shorter period does not wait for the end of a longer one.
+    pub fn follow(&mut self, policy: &Policy, now: Instant) {
+        let started = self.schedule.started().unwrap_or(now);
+        let limit = started + policy.cadence.interval(false, 0.5);
+        self.schedule.no_later_than(limit.max(now));
+    }
+
+    /// Publishes that nobody knows when no probe was completed for too long
+    /// (`rule:unwatched-clusters-become-unknown`).
+    pub fn sweep(&mut self, policy: &Policy, now: Moment) -> Option<Effect> {
+        if self.stale_at(policy)? > now.monotonic {
+            return None;
+        }
+        let change = Published::expire(&mut self.published, now);
+        let flapping = self.note_change(change, policy, now.monotonic);
+        Some(Effect { change, first_failure: false, flapping })
+    }
+
+    /// When it becomes unknown if no probe is completed until then.
+    pub fn stale_at(&self, policy: &Policy) -> Option<Instant> {
+        match &self.published {
+            Some(published) if published.standing == Standing::Unknown => None,
+            Some(_) => Some(self.completed.unwrap_or(self.arrived) + policy.stale_after()),
+            None => Some(self.arrived + policy.first_grace()),
+        }
+    }
+
+    /// When its task is to be taken for stuck (`rule:stuck-tasks-are-replaced`).
+    pub fn stuck_at(&self, policy: &Policy) -> Instant {
+        let alive = self.completed.map_or(self.task_began, |at| at.max(self.task_began));
+        alive + policy.stuck_after()
+    }
+
+    /// Its task was cancelled and begins anew at `now`, with a probe.
+    pub fn restart(&mut self, now: Instant) {
+        self.task_began = now;
+        self.schedule.abandon(now);
+    }
+
+    /// Whether the state with this `fingerprint` is to be written at `now`; see [`Urgency`].
+    pub fn write_due(&self, fingerprint: u64, policy: &Policy, now: Instant) -> Option<Urgency> {
+        self.gate.due(fingerprint, now, policy.heartbeat)
+    }
+
+    /// The state with this `fingerprint` was handed to the [`crate::WriteQueue`].
+    pub fn handed_over(&mut self, fingerprint: u64, now: Instant) {
+        self.gate.handed_over(fingerprint, now);
+    }
+
+    /// What is published.
+    pub fn published(&self) -> Option<&Published> {
+        self.published.as_ref()
+    }
+
+    fn ready(&self) -> Option<Status> {
+        self.published.as_ref().map(|published| published.ready.status)
+    }
+
+    /// Failures in a row that counted.
+    pub fn failures(&self) -> u32 {
+        self.tally.failures()
+    }
+
+    /// Successes in a row.
+    pub fn successes(&self) -> u32 {
+        self.tally.successes()
+    }
+
+    /// The last probe of this process.
+    pub fn last(&self) -> Option<Last> {
+        self.last
+    }
+
+    /// Whether it flaps.
+    pub fn is_damped(&self) -> bool {
+        self.flaps.is_damped()
+    }
+
+    /// Whether a probe is under way.
+    pub fn is_probing(&self) -> bool {
+        self.schedule.is_probing()
+    }
+
+    /// When this process last published another status of `Ready`.
+    pub fn changed_at(&self) -> Option<Instant> {
+        self.changed_at
+    }
+
+    /// The share of the time in which it was well.
+    pub fn availability(&self, now: Instant) -> Ratios {
+        self.availability.ratios(now)
+    }
+}
+
+#[cfg(test)]
+mod tests;

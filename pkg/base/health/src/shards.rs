@@ -1,0 +1,152 @@
+//! [`Shards`]: which of several replicas probes a cluster, so that it is never two at once.
+//!
+//! Every replica renews a Lease of its own, in which it also publishes its *view*: the replicas
+//! among which it shares the clusters out. A cluster belongs to the replica of the view whose hash
+//! with the cluster's is highest (rendezvous hashing), so that one that comes or goes moves only its
+//! own share. Views differ while replicas come and go; what keeps two of them from probing the same
+//! cluster is the order of things (`rule:one-owner-at-a-time`):
+//!
+//! 1. Before a replica publishes a view, it stops probing what that view takes from it.
+//! 2. It probes what a view gives it only after that view is published and the leases of the others
+//!    were read once more, and only what none of them claims by its own published view.
+//! 3. A claim ends when its lease is released, or was not renewed for the whole of its term as seen
+//!    here; its holder stops by itself before that.
+//!
+//! Of two replicas that claim a cluster, the second to publish sees the claim of the first.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::spread::{hash, mix};
+
+/// How long a claim outlives the last renewal that the others have seen.
+pub const SHARD_TERM: Duration = Duration::from_secs(30);
+/// How long before that its holder stops, for the differences of clocks and the ends of probes.
+pub const SHARD_MARGIN: Duration = Duration::from_secs(5);
+
+/// The replicas that one replica shares clusters out among, sorted, itself included.
+pub type View = Vec<Box<str>>;
+
+/// What stands in the lease of a replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Whose lease it is.
+    pub replica: Box<str>,
+    /// Anything that differs after each renewal.
+    pub renewal: u64,
+    /// By which it probes; empty when it claims nothing.
+    pub view: View,
+}
+
+/// One replica's knowledge of all.
+#[derive(Clone, Debug)]
+pub struct Shards {
+    me: Box<str>,
+    /// The view in our lease, and since when it is surely there.
+    published: Option<(View, Instant)>,
+    /// The view that may be in our lease by now: a write of it is under way, or its end unknown.
+    pending: Option<View>,
+    /// When the last renewal that succeeded was sent.
+    renewed: Option<Instant>,
+    /// When the last complete read of all leases was begun.
+    read: Option<Instant>,
+    peers: BTreeMap<Box<str>, Peer>,
+}
+
+#[derive(Clone, Debug)]
+struct Peer {
+    claim: Claim,
+    /// When we first saw this renewal.
+    seen: Instant,
+}
+
+impl Shards {
+    /// A replica that claims nothing yet.
+    pub fn new(me: impl Into<Box<str>>) -> Self {
+        Self {
+            me: me.into(),
+            published: None,
+            pending: None,
+            renewed: None,
+            read: None,
+            peers: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in the leases of all replicas, as read by a consistent read that was begun at `began`
+    /// and has ended by `now`. Who is not among them has released.
+    pub fn observe(&mut self, claims: Vec<Claim>, began: Instant, now: Instant) {
+        let mut known = std::mem::take(&mut self.peers);
+        for claim in claims.into_iter().filter(|claim| claim.replica != self.me) {
+            let seen = match known.remove(&claim.replica) {
+                Some(before) if before.claim.renewal == claim.renewal => before.seen,
+                _ => now,
+            };
+            self.peers.insert(claim.replica.clone(), Peer { claim, seen });
+        }
+        self.read = Some(began);
+    }
+
+    /// The view to publish now: ourselves and everybody alive.
+    pub fn desired(&self, now: Instant) -> View {
+        let alive = self.peers.iter().filter(|(_, peer)| peer.is_alive(now));
+        let mut view: View = alive.map(|(name, _)| name.clone()).collect();
+        view.push(self.me.clone());
+        view.sort();
+        view
+    }
+
+    /// A write of `view` into our lease is about to be sent. From now on only what both this view
+    /// and the one before give us may be probed; the caller ends the other probes before it sends.
+    pub fn publishing(&mut self, view: View) {
+        self.pending = Some(view);
+    }
+
+    /// The write that was sent at `sent` has succeeded by `now`.
+    pub fn published(&mut self, sent: Instant, now: Instant) {
+        self.renewed = Some(sent);
+        if let Some(view) = self.pending.take() {
+            match &self.published {
+                Some((before, _)) if *before == view => {}
+                _ => self.published = Some((view, now)),
+            }
+        }
+    }
+
+    /// Whether the cluster with this hash is ours to probe at `now`.
+    pub fn may_probe(&self, cluster: u64, now: Instant) -> bool {
+        let Some((view, since)) = &self.published else { return false };
+        let fresh = self.read.is_some_and(|began| began >= *since);
+        let ours = |view: &View| owner(cluster, view).is_some_and(|owner| *owner == *self.me);
+        let claimed = |peer: &Peer| {
+            peer.is_alive(now)
+                && owner(cluster, &peer.claim.view)
+                    .is_some_and(|owner| *owner == *peer.claim.replica)
+        };
+        fresh
+            && self.valid_until().is_some_and(|until| now < until)
+            && ours(view)
+            && self.pending.as_ref().is_none_or(ours)
+            && !self.peers.values().any(claimed)
+    }
+
+    /// When our own claims end if no renewal succeeds until then.
+    pub fn valid_until(&self) -> Option<Instant> {
+        self.renewed.and_then(|sent| (sent + SHARD_TERM).checked_sub(SHARD_MARGIN))
+    }
+}
+
+impl Peer {
+    fn is_alive(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.seen) < SHARD_TERM
+    }
+}
+
+/// The replica of `view` to which the cluster with this hash belongs.
+pub fn owner(cluster: u64, view: &[Box<str>]) -> Option<&str> {
+    let weight = |replica: &str| mix(cluster ^ hash(replica));
+    view.iter().map(|replica| &**replica).max_by_key(|replica| (weight(replica), *replica))
+}
+
+#[cfg(test)]
+mod tests;

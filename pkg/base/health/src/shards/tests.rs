@@ -1,0 +1,114 @@
+use super::*;
+
+const S: fn(u64) -> Duration = Duration::from_secs;
+
+fn view(names: &[&str]) -> View {
+    names.iter().map(|&name| name.into()).collect()
+}
+
+fn claim(replica: &str, renewal: u64, names: &[&str]) -> Claim {
+    Claim { replica: replica.into(), renewal, view: view(names) }
+}
+
+fn publish(shards: &mut Shards, names: &[&str], at: Instant) {
+    shards.publishing(view(names));
+    shards.published(at, at);
+}
+
+/// A cluster that belongs to `replica` among `names`.
+fn cluster_of(replica: &str, names: &[&str]) -> u64 {
+    (0..u64::MAX).find(|&cluster| owner(cluster, &view(names)) == Some(replica)).unwrap()
+}
+
+#[test]
+fn a_replica_that_comes_or_goes_moves_only_its_own_share() {
+    let (three, two) = (view(&["a", "b", "c"]), view(&["a", "b"]));
+    let mut owned = [0_u32; 3];
+    for cluster in (0..9000).map(|n| hash(&format!("uid-{n}"))) {
+        let before = owner(cluster, &three).unwrap();
+        owned[usize::from(before.as_bytes()[0] - b'a')] += 1;
+        if before != "c" {
+            assert_eq!(owner(cluster, &two), Some(before));
+        }
+    }
+    assert!(owned.iter().all(|count| (2800..3200).contains(count)), "{owned:?}");
+    assert_eq!(owner(1, &[]), None);
+}
+
+#[test]
+fn nothing_is_probed_before_the_view_is_published_and_the_others_were_read_after_it() {
+    let (mut a, start) = (Shards::new("a"), Instant::now());
+    a.observe(Vec::new(), start, start);
+    assert_eq!(a.desired(start), view(&["a"]));
+    a.publishing(view(&["a"]));
+    assert!(!a.may_probe(1, start));
+    a.published(start + S(1), start + S(2));
+    assert!(!a.may_probe(1, start + S(2)));
+    a.observe(Vec::new(), start + S(1), start + S(2));
+    assert!(!a.may_probe(1, start + S(2)), "the read was begun before the view was there");
+    a.observe(Vec::new(), start + S(2), start + S(3));
+    assert!(a.may_probe(1, start + S(3)));
+}
+
+/// rule:one-owner-at-a-time
+#[test]
+fn a_cluster_changes_hands_when_its_owner_has_published_that_it_let_go() {
+    let start = Instant::now();
+    let moved = cluster_of("b", &["a", "b"]);
+    let (mut a, mut b) = (Shards::new("a"), Shards::new("b"));
+    publish(&mut a, &["a"], start);
+    a.observe(Vec::new(), start, start);
+    assert!(a.may_probe(moved, start));
+
+    publish(&mut b, &["a", "b"], start);
+    b.observe(vec![claim("a", 1, &["a"])], start, start);
+    assert!(!b.may_probe(moved, start), "a still claims it");
+
+    a.observe(vec![claim("b", 1, &["a", "b"])], start, start);
+    assert!(!a.may_probe(moved, start), "b claims it, too");
+    a.publishing(a.desired(start));
+    assert!(!a.may_probe(moved, start));
+    assert!(a.may_probe(cluster_of("a", &["a", "b"]), start));
+    a.published(start, start);
+
+    b.observe(vec![claim("a", 2, &["a", "b"])], start + S(1), start + S(1));
+    assert!(b.may_probe(moved, start + S(1)));
+}
+
+/// rule:one-owner-at-a-time
+#[test]
+fn a_claim_ends_when_it_was_not_renewed_for_its_term_and_its_holder_stops_before() {
+    let start = Instant::now();
+    let cluster = cluster_of("a", &["a", "b"]);
+    let (mut a, mut b) = (Shards::new("a"), Shards::new("b"));
+    publish(&mut a, &["a", "b"], start);
+    a.observe(vec![claim("b", 1, &["a", "b"])], start, start);
+    assert!(a.may_probe(cluster, start + S(24)));
+    assert!(!a.may_probe(cluster, start + S(25)));
+
+    b.observe(vec![claim("a", 1, &["a", "b"])], start, start);
+    publish(&mut b, &["b"], start + S(20));
+    b.observe(vec![claim("a", 1, &["a", "b"])], start + S(20), start + S(20));
+    assert!(!b.may_probe(cluster, start + S(29)));
+    assert!(b.may_probe(cluster, start + S(30)));
+    assert_eq!(b.desired(start + S(30)), view(&["b"]));
+    b.observe(Vec::new(), start + S(21), start + S(21));
+    assert!(b.may_probe(cluster, start + S(21)), "a has released");
+}
+
+#[test]
+fn a_view_whose_write_has_no_known_end_gives_nothing_and_takes_what_it_takes() {
+    let start = Instant::now();
+    let mut a = Shards::new("a");
+    publish(&mut a, &["a", "b"], start);
+    a.observe(Vec::new(), start, start);
+    let (ours, theirs) = (cluster_of("a", &["a", "b"]), cluster_of("b", &["a", "b"]));
+    a.publishing(view(&["a"]));
+    assert!(a.may_probe(ours, start) && !a.may_probe(theirs, start));
+    a.publishing(view(&["a", "b", "c"]));
+    let lost = (0..u64::MAX).find(|&cluster| {
+        owner(cluster, &view(&["a", "b"])) == Some("a")
+            && owner(cluster, &view(&["a", "b", "c"])) == Some("c")
+    });
+    assert!(!a.may_probe(lost.unwrap(), start));
+}

@@ -1,0 +1,102 @@
+//! [`Tally`]: how many probes in a row said the same, and whether that is enough to publish it.
+
+use std::time::Instant;
+
+use crate::{Finding, Status};
+
+/// How many probes in a row it takes. Zero counts as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Failures before a ready cluster is called failing.
+    pub failure: u32,
+    /// Successes before a failing cluster is called ready.
+    pub success: u32,
+}
+
+/// Whether a result is to be published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Only the probe time moves.
+    Keep,
+    /// It takes the place of what is published.
+    Publish,
+}
+
+/// The run of equal results. It counts consecutive probes and not how long a state has been
+/// published (`rule:thresholds-count-consecutive-probes`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    failures: u32,
+    successes: u32,
+    /// Start of the last failure that counted.
+    counted_at: Option<Instant>,
+    /// The target is another one than that of what is published.
+    new_target: bool,
+}
+
+impl Tally {
+    /// Takes a result in and decides. `ready` is what is published. An uncounted failure ends a run
+    /// of successes, and makes no run of failures longer.
+    pub(crate) fn decide(
+        &mut self,
+        ready: Option<Status>,
+        finding: Finding,
+        counted: Option<Instant>,
+        thresholds: Thresholds,
+    ) -> Decision {
+        self.count(finding, counted);
+        let enough = match (ready, finding.is_ok()) {
+            _ if self.new_target => true,
+            (None | Some(Status::Unknown), _)
+            | (Some(Status::True), true)
+            | (Some(Status::False), false) => true,
+            (Some(Status::True), false) => self.failures >= thresholds.failure.max(1),
+            (Some(Status::False), true) => self.successes >= thresholds.success.max(1),
+        };
+        if !enough {
+            return Decision::Keep;
+        }
+        self.new_target = false;
+        Decision::Publish
+    }
+
+    fn count(&mut self, finding: Finding, counted: Option<Instant>) {
+        if finding.is_ok() {
+            self.successes = self.successes.saturating_add(1);
+            self.failures = 0;
+            self.counted_at = None;
+            return;
+        }
+        self.successes = 0;
+        if counted.is_some() {
+            self.failures = self.failures.saturating_add(1);
+            self.counted_at = counted;
+        }
+    }
+
+    /// Another target has taken the place of the one that the results are of.
+    pub(crate) fn new_target(&mut self) {
+        *self = Self { new_target: true, ..Self::default() };
+    }
+
+    /// True while a run contradicts what is published without being long enough.
+    pub(crate) fn contradicts(self, ready: Option<Status>) -> bool {
+        match ready {
+            Some(Status::True) => self.failures > 0,
+            Some(Status::False) => self.successes > 0,
+            Some(Status::Unknown) | None => false,
+        }
+    }
+
+    pub(crate) fn failures(self) -> u32 {
+        self.failures
+    }
+
+    pub(crate) fn successes(self) -> u32 {
+        self.successes
+    }
+
+    pub(crate) fn counted_at(self) -> Option<Instant> {
+        self.counted_at
+    }
+}

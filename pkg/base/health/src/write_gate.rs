@@ -1,0 +1,81 @@
+//! [`WriteGate`]: whether the state of a cluster is worth a write.
+
+use std::time::{Duration, Instant};
+
+use crate::spread::share_of;
+
+/// Why a write is due. Urgent ones go first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Urgency {
+    /// Nothing changed that matters, and the object is to show that somebody looks.
+    Heartbeat,
+    /// Something that matters differs from what was written last.
+    Change,
+}
+
+/// What was last handed over for writing, as a fingerprint of everything that matters: statuses and
+/// reasons of conditions, phase, version, zones. Times and messages do not count
+/// (`rule:unchanged-status-is-written-at-heartbeats-only`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WriteGate {
+    written: Option<u64>,
+    at: Instant,
+}
+
+impl WriteGate {
+    /// `written` is the fingerprint of what the object says already. The heartbeats of clusters that
+    /// were taken over together are spread by `hash`.
+    pub(crate) fn new(written: Option<u64>, now: Instant, heartbeat: Duration, hash: u64) -> Self {
+        let head_start = share_of(heartbeat, hash);
+        Self { written, at: now.checked_sub(head_start).unwrap_or(now) }
+    }
+
+    /// Asks whether the state with this `fingerprint` is to be written at `now`.
+    pub(crate) fn due(
+        &self,
+        fingerprint: u64,
+        now: Instant,
+        heartbeat: Duration,
+    ) -> Option<Urgency> {
+        if self.written != Some(fingerprint) {
+            return Some(Urgency::Change);
+        }
+        let elapsed = now.saturating_duration_since(self.at);
+        (elapsed >= heartbeat).then_some(Urgency::Heartbeat)
+    }
+
+    /// The state with this `fingerprint` was handed to the queue, which does not lose it.
+    pub(crate) fn handed_over(&mut self, fingerprint: u64, now: Instant) {
+        *self = Self { written: Some(fingerprint), at: now };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: fn(u64) -> Duration = Duration::from_secs;
+
+    /// rule:unchanged-status-is-written-at-heartbeats-only
+    #[test]
+    fn a_change_is_written_at_once_and_sameness_once_per_heartbeat() {
+        let start = Instant::now();
+        let mut gate = WriteGate::new(None, start, S(300), 0);
+        assert_eq!(gate.due(7, start, S(300)), Some(Urgency::Change));
+        gate.handed_over(7, start);
+        assert_eq!(gate.due(7, start + S(299), S(300)), None);
+        assert_eq!(gate.due(8, start + S(1), S(300)), Some(Urgency::Change));
+        assert_eq!(gate.due(7, start + S(300), S(300)), Some(Urgency::Heartbeat));
+        assert_eq!(gate.due(7, start, S(0)), Some(Urgency::Heartbeat));
+    }
+
+    #[test]
+    fn the_first_heartbeats_after_a_restart_are_spread() {
+        let start = Instant::now() + S(10_000);
+        let gate = |hash| WriteGate::new(Some(7), start, S(300), hash);
+        assert_eq!(gate(0).due(7, start + S(299), S(300)), None);
+        assert_eq!(gate(u64::MAX / 2).due(7, start + S(149), S(300)), None);
+        let half = gate(u64::MAX / 2).due(7, start + S(151), S(300));
+        assert_eq!(half, Some(Urgency::Heartbeat));
+    }
+}

@@ -1,0 +1,208 @@
+//! [`WriteQueue`]: what is to be written, at most one entry per cluster, none lost.
+//!
+//! The newest state of a cluster takes the place of an older one that waits, keeps its turn, and
+//! waits out the backoff of the other; so a server that refuses for an hour is not asked more often,
+//! and then gets the truth of now instead of an hour of history.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::Hash;
+use std::time::{Duration, Instant};
+
+use crate::Urgency;
+
+/// First wait after a failed write, and the longest.
+const BACKOFF_FIRST: Duration = Duration::from_millis(500);
+const BACKOFF_CAP: Duration = Duration::from_secs(30);
+
+/// What came of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// The server took it.
+    Done,
+    /// Somebody else changed the object: read it again and write once more.
+    Conflict,
+    /// Refused or lost, for whatever reason.
+    Failed,
+    /// There is no such object any more.
+    Gone,
+}
+
+/// Pending writes of clusters known by `K`. Every operation takes logarithmic time.
+#[derive(Debug)]
+pub struct WriteQueue<K, V> {
+    entries: HashMap<K, Entry<V>>,
+    /// Keys that may be written now, changes and heartbeats.
+    ready: [VecDeque<(u64, K)>; 2],
+    /// Keys that wait out a backoff.
+    waiting: BTreeMap<(Instant, u64), K>,
+    tickets: u64,
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    value: V,
+    urgency: Urgency,
+    /// Since when something waits to be written.
+    since: Instant,
+    failures: u32,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In a line, with this ticket; an older ticket of the key is void.
+    Ready(u64),
+    Waiting(Instant, u64),
+    /// Being written. A newer value may have come meanwhile, since then.
+    Writing {
+        newer_since: Option<Instant>,
+    },
+}
+
+impl<K, V> Default for WriteQueue<K, V> {
+    fn default() -> Self {
+        Self {
+            entries: HashMap::new(),
+            ready: Default::default(),
+            waiting: BTreeMap::new(),
+            tickets: 0,
+        }
+    }
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
+    /// Wants `value` written: the newest wins (`rule:newest-state-is-written`).
+    pub fn submit(&mut self, key: K, value: V, urgency: Urgency, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&key) else {
+            let place = Place::Waiting(now, 0);
+            let entry = Entry { value, urgency, since: now, failures: 0, place };
+            self.entries.insert(key.clone(), entry);
+            self.line_up(key);
+            return;
+        };
+        entry.value = value;
+        match &mut entry.place {
+            Place::Writing { newer_since } => {
+                newer_since.get_or_insert(now);
+                entry.urgency = urgency;
+            }
+            Place::Ready(_) if urgency > entry.urgency => {
+                entry.urgency = urgency;
+                self.line_up(key);
+            }
+            Place::Ready(_) | Place::Waiting(..) => entry.urgency = entry.urgency.max(urgency),
+        }
+    }
+
+    /// Takes the next write whose turn has come; [`WriteQueue::finish`] must follow. A cluster has
+    /// one write under way at most.
+    pub fn next(&mut self, now: Instant) -> Option<(K, V)> {
+        self.wake(now);
+        for line in 0..self.ready.len() {
+            while let Some((ticket, key)) = self.ready[line].pop_front() {
+                if let Some(entry) = self.entries.get_mut(&key)
+                    && entry.place == Place::Ready(ticket)
+                {
+                    entry.place = Place::Writing { newer_since: None };
+                    return Some((key, entry.value.clone()));
+                }
+            }
+        }
+        None
+    }
+
+    /// When [`WriteQueue::next`] may have something again; `None` when only a new entry can change
+    /// that.
+    pub fn next_at(&self, now: Instant) -> Option<Instant> {
+        if self.ready.iter().any(|line| !line.is_empty()) {
+            return Some(now);
+        }
+        self.waiting.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Takes in what came of a write. `draw` is a random number in `[0, 1)`
+    /// (`rule:writes-are-tried-for-ever`).
+    pub fn finish(&mut self, key: &K, written: Written, now: Instant, draw: f64) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        let Place::Writing { newer_since } = entry.place else { return };
+        match (written, newer_since) {
+            (Written::Gone, _) | (Written::Done, None) => {
+                self.entries.remove(key);
+            }
+            (Written::Done, Some(since)) => {
+                (entry.failures, entry.since) = (0, since);
+                self.line_up(key.clone());
+            }
+            (Written::Conflict, _) if entry.failures == 0 => {
+                entry.failures = 1;
+                self.line_up(key.clone());
+            }
+            (Written::Conflict | Written::Failed, _) => {
+                let wait = backoff(entry.failures).mul_f64(draw.clamp(0.0, 1.0));
+                entry.failures = entry.failures.saturating_add(1);
+                self.tickets += 1;
+                let place = (now + wait, self.tickets);
+                entry.place = Place::Waiting(place.0, place.1);
+                self.waiting.insert(place, key.clone());
+            }
+        }
+    }
+
+    /// The cluster is gone: nothing of it is written any more.
+    pub fn forget(&mut self, key: &K) {
+        if let Some(Entry { place: Place::Waiting(at, ticket), .. }) = self.entries.remove(key) {
+            self.waiting.remove(&(at, ticket));
+        }
+    }
+
+    /// Clusters with something to write.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// True when everything is written.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// For how long `key` has had something to write.
+    pub fn age(&self, key: &K, now: Instant) -> Option<Duration> {
+        self.entries.get(key).map(|entry| now.saturating_duration_since(entry.since))
+    }
+
+    /// For how long the oldest entry has waited. Looks at all of them.
+    pub fn oldest(&self, now: Instant) -> Duration {
+        let since = self.entries.values().map(|entry| entry.since).min();
+        since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+
+    fn wake(&mut self, now: Instant) {
+        while let Some(first) = self.waiting.first_entry() {
+            if first.key().0 > now {
+                return;
+            }
+            let key = first.remove();
+            self.line_up(key);
+        }
+    }
+
+    fn line_up(&mut self, key: K) {
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        self.tickets += 1;
+        entry.place = Place::Ready(self.tickets);
+        let line = match entry.urgency {
+            Urgency::Change => 0,
+            Urgency::Heartbeat => 1,
+        };
+        self.ready[line].push_back((self.tickets, key));
+    }
+}
+
+/// Longest wait after a failure that `failures` others in a row came before; what is waited is
+/// drawn from all of it, so that the writes of thousands of clusters do not come back together.
+fn backoff(failures: u32) -> Duration {
+    BACKOFF_FIRST.saturating_mul(1 << failures.min(6)).min(BACKOFF_CAP)
+}
+
+#[cfg(test)]
+mod tests;

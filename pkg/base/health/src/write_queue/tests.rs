@@ -1,0 +1,183 @@
+use std::collections::{HashMap, HashSet};
+
+use proptest::prelude::*;
+
+use super::*;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+const S: fn(u64) -> Duration = Duration::from_secs;
+
+fn queue() -> (WriteQueue<&'static str, u32>, Instant) {
+    (WriteQueue::default(), Instant::now())
+}
+
+/// rule:newest-state-is-written
+#[test]
+fn the_newest_state_takes_the_place_and_the_turn_of_an_older_one() {
+    let (mut queue, now) = queue();
+    queue.submit("a", 1, Urgency::Change, now);
+    queue.submit("b", 2, Urgency::Change, now);
+    queue.submit("a", 3, Urgency::Change, now + S(1));
+    assert_eq!(queue.oldest(now + S(2)), S(2));
+    assert_eq!(queue.next(now), Some(("a", 3)));
+    queue.submit("a", 4, Urgency::Change, now + S(3));
+    assert_eq!(queue.next(now), Some(("b", 2)));
+    assert_eq!(queue.next(now), None);
+    queue.finish(&"a", Written::Done, now, 0.0);
+    assert_eq!(queue.age(&"a", now + S(4)), Some(S(1)));
+    assert_eq!(queue.next(now), Some(("a", 4)));
+    queue.finish(&"a", Written::Done, now, 0.0);
+    queue.finish(&"b", Written::Done, now, 0.0);
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn changes_go_before_heartbeats() {
+    let (mut queue, now) = queue();
+    queue.submit("beat", 1, Urgency::Heartbeat, now);
+    queue.submit("later", 2, Urgency::Heartbeat, now);
+    queue.submit("change", 3, Urgency::Change, now);
+    queue.submit("later", 4, Urgency::Change, now);
+    let order: Vec<_> = std::iter::from_fn(|| queue.next(now)).collect();
+    assert_eq!(order, [("change", 3), ("later", 4), ("beat", 1)]);
+}
+
+/// rule:writes-are-tried-for-ever
+#[test]
+fn a_refused_write_comes_back_after_growing_waits_for_ever() {
+    let (mut queue, mut now) = queue();
+    queue.submit("a", 1, Urgency::Change, now);
+    let mut waits = Vec::new();
+    for _ in 0..1000 {
+        assert_eq!(queue.next(now), Some(("a", 1)));
+        queue.finish(&"a", Written::Failed, now, 0.5);
+        let at = queue.next_at(now).unwrap();
+        assert_eq!(queue.next(at.checked_sub(MS(1)).unwrap()), None);
+        waits.push(at - now);
+        now = at;
+    }
+    assert_eq!(waits[..8], [250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000].map(MS));
+    assert_eq!(waits[999], S(15));
+    queue.submit("a", 2, Urgency::Change, now);
+    assert_eq!(queue.next(now), Some(("a", 2)));
+}
+
+#[test]
+fn a_new_state_waits_out_the_backoff_of_the_old_one() {
+    let (mut queue, now) = queue();
+    queue.submit("a", 1, Urgency::Change, now);
+    queue.next(now);
+    queue.finish(&"a", Written::Failed, now, 0.999);
+    queue.submit("a", 2, Urgency::Change, now);
+    assert_eq!(queue.next(now), None);
+    assert_eq!(queue.next(now + MS(500)), Some(("a", 2)));
+}
+
+/// rule:writes-are-tried-for-ever
+#[test]
+fn a_conflict_is_tried_again_at_once_and_then_as_any_failure() {
+    let (mut queue, now) = queue();
+    queue.submit("a", 1, Urgency::Change, now);
+    queue.next(now);
+    queue.finish(&"a", Written::Conflict, now, 0.5);
+    assert_eq!(queue.next(now), Some(("a", 1)));
+    queue.finish(&"a", Written::Conflict, now, 0.5);
+    assert_eq!(queue.next(now), None);
+    assert_eq!(queue.next(now + MS(500)), Some(("a", 1)));
+}
+
+#[test]
+fn what_is_gone_is_dropped_wherever_it_stands() {
+    let (mut queue, now) = queue();
+    for key in ["gone", "forgotten", "waiting"] {
+        queue.submit(key, 1, Urgency::Change, now);
+    }
+    assert_eq!(queue.next(now), Some(("gone", 1)));
+    queue.submit("gone", 2, Urgency::Change, now);
+    queue.finish(&"gone", Written::Gone, now, 0.0);
+    queue.forget(&"forgotten");
+    assert_eq!(queue.next(now), Some(("waiting", 1)));
+    queue.finish(&"waiting", Written::Failed, now, 0.5);
+    queue.forget(&"waiting");
+    queue.finish(&"waiting", Written::Failed, now, 0.5);
+    assert_eq!((queue.len(), queue.next(now + S(60)), queue.next_at(now)), (0, None, None));
+}
+
+#[derive(Clone, Debug)]
+enum Do {
+    Submit(u8, Urgency),
+    Next,
+    Finish(u8, Written),
+    Forget(u8),
+    Pass(u64),
+}
+
+fn anything() -> impl Strategy<Value = Do> {
+    let key = 0..5_u8;
+    let urgency = prop_oneof![Just(Urgency::Change), Just(Urgency::Heartbeat)];
+    let written = prop_oneof![
+        Just(Written::Done),
+        Just(Written::Conflict),
+        Just(Written::Failed),
+        Just(Written::Gone)
+    ];
+    prop_oneof![
+        (key.clone(), urgency).prop_map(|(key, urgency)| Do::Submit(key, urgency)),
+        Just(Do::Next),
+        (key.clone(), written).prop_map(|(key, written)| Do::Finish(key, written)),
+        key.prop_map(Do::Forget),
+        (0..60_000_u64).prop_map(Do::Pass),
+    ]
+}
+
+proptest! {
+    /// rule:newest-state-is-written
+    #[test]
+    fn whatever_happens_the_newest_state_of_every_cluster_gets_written(
+        script in prop::collection::vec(anything(), 0..200),
+        draw in 0.0..1.0_f64,
+    ) {
+        let mut queue = WriteQueue::default();
+        let mut now = Instant::now();
+        // The newest value submitted and not known to be written, and what is under way.
+        let (mut wanted, mut writing) = (HashMap::new(), HashMap::new());
+        for (value, step) in script.into_iter().enumerate() {
+            match step {
+                Do::Submit(key, urgency) => {
+                    queue.submit(key, value, urgency, now);
+                    wanted.insert(key, value);
+                }
+                Do::Next => if let Some((key, taken)) = queue.next(now) {
+                    prop_assert_eq!(wanted.get(&key), Some(&taken));
+                    prop_assert!(writing.insert(key, taken).is_none());
+                },
+                Do::Finish(key, written) => if let Some(taken) = writing.remove(&key) {
+                    queue.finish(&key, written, now, draw);
+                    match written {
+                        Written::Gone => { wanted.remove(&key); }
+                        Written::Done if wanted.get(&key) == Some(&taken) => { wanted.remove(&key); }
+                        _ => {}
+                    }
+                },
+                Do::Forget(key) => {
+                    queue.forget(&key);
+                    wanted.remove(&key);
+                    writing.remove(&key);
+                }
+                Do::Pass(millis) => now += MS(millis),
+            }
+            let pending: HashSet<_> = queue.entries.keys().copied().collect();
+            prop_assert_eq!(pending, wanted.keys().copied().collect::<HashSet<_>>());
+        }
+        // With the server well again everything gets through.
+        for key in writing.into_keys() {
+            queue.finish(&key, Written::Failed, now, draw);
+        }
+        now += S(31);
+        while let Some((key, taken)) = queue.next(now) {
+            prop_assert_eq!(wanted.remove(&key), Some(taken));
+            queue.finish(&key, Written::Done, now, draw);
+        }
+        prop_assert!(wanted.is_empty() && queue.is_empty());
+    }
+}
