@@ -26,6 +26,11 @@ impl Resources {
         self.quantities.insert(name.into(), quantity);
     }
 
+    /// None is there.
+    pub fn is_empty(&self) -> bool {
+        self.quantities.is_empty()
+    }
+
     /// All that are there, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Quantity)> {
         self.quantities.iter().map(|(name, quantity)| (&**name, *quantity))

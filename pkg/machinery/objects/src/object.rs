@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::{ObjectMeta, Schema};
 
 /// A whole object as the server sent it, except for `metadata.managedFields`, which the server
-/// keeps by itself when a writer leaves them out.
+/// keeps by itself when a writer leaves them out, and for what [`Schema::KEPT_OF_SPEC`] leaves out.
 pub struct Object<S: Schema> {
     /// `metadata`.
     pub metadata: ObjectMeta,
@@ -20,7 +20,7 @@ pub struct Object<S: Schema> {
     pub body: S::Body,
     /// The typed view of `status`.
     pub status: S::Status,
-    /// All of it as JSON text, which takes a fraction of the memory of parsed JSON.
+    /// All that is kept, as JSON text, which takes a fraction of the memory of parsed JSON.
     text: Box<str>,
 }
 
@@ -38,6 +38,9 @@ impl<S: Schema> Object<S> {
     /// # Errors
     /// [`DecodeError`] names the first field that the types do not take.
     pub fn read(mut whole: Value) -> Result<Self, DecodeError> {
+        if let Some(kept) = S::KEPT_OF_SPEC {
+            reduce(&mut whole, kept);
+        }
         let metadata: ObjectMeta = typed(whole.get("metadata"), "metadata")?;
         let status = match whole.get("status") {
             None | Some(Value::Null) => S::Status::default(),
@@ -51,7 +54,7 @@ impl<S: Schema> Object<S> {
         Ok(Self { metadata, body, status, text })
     }
 
-    /// All of it.
+    /// All that is kept of it.
     pub fn whole(&self) -> Value {
         // The text was made from JSON by this type.
         serde_json::from_str(&self.text).unwrap_or_default()
@@ -83,6 +86,18 @@ impl<S: Schema> Cached for Object<S> {
 
     fn resource_version(&self) -> u64 {
         self.metadata.resource_version
+    }
+}
+
+/// Drops the other fields of `spec`, and the copy of them that `kubectl apply` keeps
+/// (`rule:unneeded-secrets-are-dropped`).
+fn reduce(whole: &mut Value, kept: &[&str]) {
+    if let Some(spec) = whole.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.retain(|field, _| kept.contains(&&**field));
+    }
+    let annotations = whole.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+    if let Some(annotations) = annotations {
+        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
     }
 }
 

@@ -58,7 +58,7 @@ impl<S: Schema> ObjectClient<S> {
     }
 
     /// Changes objects by PUT instead of merge PATCH, for an identity that may update and not
-    /// patch.
+    /// patch. Of no effect on a kind with [`Schema::KEPT_OF_SPEC`].
     #[must_use]
     pub fn with_whole_updates(mut self) -> Self {
         self.whole_updates = true;

@@ -15,6 +15,10 @@ pub trait Schema: Debug + Send + Sync + 'static {
 
     /// The field `status`; `()` for a kind that has none. The default stands for an absent one.
     type Status: Clone + Default + Serialize + DeserializeOwned + Send + Sync;
+
+    /// The only fields of `spec` that an object of this kind keeps in memory, for kinds whose spec
+    /// holds passwords; `None` keeps all (`rule:unneeded-secrets-are-dropped`).
+    const KEPT_OF_SPEC: Option<&'static [&'static str]> = None;
 }
 
 /// A kind that is learnt at run time: its fields are JSON.

@@ -67,3 +67,27 @@ fn what_is_printed_of_an_object_holds_no_field_of_it() {
     let text = format!("{:?}", Object::<Widget>::read(widget()).unwrap());
     assert!(text.contains("ns/a") && !text.contains("red"), "{text}");
 }
+
+/// A kind with secrets, of which only the colour is needed.
+#[derive(Debug)]
+enum Guarded {}
+
+impl Schema for Guarded {
+    type Body = serde_json::Map<String, Value>;
+    type Status = Value;
+    const KEPT_OF_SPEC: Option<&'static [&'static str]> = Some(&["colour"]);
+}
+
+/// rule:unneeded-secrets-are-dropped
+#[test]
+fn fields_of_spec_that_a_schema_does_not_need_are_nowhere_in_its_objects() {
+    let mut whole = widget();
+    whole["spec"]["password"] = json!("hunter2");
+    whole["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] =
+        json!(whole["spec"].to_string());
+    let object = Object::<Guarded>::read(whole).unwrap();
+    assert_eq!(object.body["spec"], json!({"colour": "red"}));
+    assert_eq!(object.metadata.annotations.keys().collect::<Vec<_>>(), ["k"]);
+    assert!(!object.whole().to_string().contains("hunter2"));
+    assert_eq!(object.whole()["status"], widget()["status"]);
+}

@@ -98,7 +98,8 @@ impl<S: Schema> ObjectClient<S> {
         part: Part,
         change: &Change,
     ) -> Result<Arc<Object<S>>, Error> {
-        let (verb, body) = if self.whole_updates {
+        // A PUT would erase what is not kept.
+        let (verb, body) = if self.whole_updates && S::KEPT_OF_SPEC.is_none() {
             (Verb::Update, &change.whole)
         } else {
             (Verb::MergePatch, &change.patch)

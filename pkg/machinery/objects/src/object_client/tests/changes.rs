@@ -7,8 +7,8 @@ use model::OwnWrite;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::testing::{ATTEMPT, Fault, Server, Widget, refusal};
-use crate::{Draft, Object, Outcome, Why};
+use crate::testing::{ATTEMPT, Fault, Fields, Server, Status, Widget, refusal};
+use crate::{Draft, Object, Outcome, Schema, Why};
 
 fn enlarge(_: &Object<Widget>, draft: &mut Draft<Widget>) {
     draft.body.spec.sizes.insert("m".into(), 2);
@@ -229,4 +229,28 @@ async fn an_identity_that_may_not_patch_puts_the_whole_object() {
     assert!(seen.iter().all(|(method, ..)| [Method::PUT, Method::GET].contains(method)));
     assert_eq!(server.raw()["spec"], json!({"sizes": {"s": 1, "m": 2}, "colour": "blue"}));
     assert_eq!(server.raw()["metadata"]["labels"], json!({"foreign": "yes"}));
+}
+
+/// Of whose spec only the sizes are kept.
+#[derive(Debug)]
+enum Reduced {}
+
+impl Schema for Reduced {
+    type Body = Fields;
+    type Status = Status;
+    const KEPT_OF_SPEC: Option<&'static [&'static str]> = Some(&["sizes"]);
+}
+
+/// rule:unneeded-secrets-are-dropped
+#[tokio::test(start_paused = true)]
+async fn a_write_erases_nothing_of_what_is_not_kept() {
+    let server = Server::with_widget();
+    let client = server.client::<Reduced>().with_whole_updates();
+    let widget = client.read("ns/a").await.unwrap().unwrap();
+    assert!(!widget.whole().to_string().contains("red"));
+    let enlarge = |_: &Object<Reduced>, draft: &mut Draft<Reduced>| {
+        draft.body.spec.sizes.insert("m".into(), 2);
+    };
+    client.change(&widget, enlarge).await.unwrap();
+    assert_eq!(server.raw()["spec"], json!({"sizes": {"s": 1, "m": 2}, "colour": "red"}));
 }

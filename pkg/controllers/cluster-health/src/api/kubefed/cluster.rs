@@ -1,0 +1,82 @@
+//! [`KubeFedCluster`]: a member of a federation.
+
+use std::fmt;
+
+use objects::Schema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::{Condition, WithSpec, tolerant};
+
+/// The kind `KubeFedCluster`.
+#[derive(Debug)]
+pub enum KubeFedCluster {}
+
+impl Schema for KubeFedCluster {
+    type Body = WithSpec<KubeFedClusterSpec>;
+    type Status = KubeFedClusterStatus;
+}
+
+/// How to reach a member. It is printed without its proxy, whose URL may hold a password.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct KubeFedClusterSpec {
+    /// Host, `host:port`, IP, `IP:port`, or a URL.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub api_endpoint: String,
+    /// Authorities of the server's certificate: base64 of PEM.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub ca_bundle: String,
+    /// The Secret with the token, in the same namespace.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub secret_ref: LocalSecretRef,
+    /// What not to check of the server's certificate: `*`, `SubjectName`, `ValidityPeriod`.
+    #[serde(
+        rename = "disabledTLSValidations",
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub disabled_tls_validations: Vec<String>,
+    /// The proxy on the way; its user part is a secret.
+    #[serde(
+        rename = "proxyURL",
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub proxy_url: String,
+}
+
+/// Names a Secret in the same namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LocalSecretRef {
+    /// Its name.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub name: String,
+}
+
+/// What is known of a member.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct KubeFedClusterStatus {
+    /// `Ready` and `Offline`, and no others: upstream's webhook refuses them.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub conditions: Vec<Condition>,
+    /// Zones of its Nodes, sorted, each once.
+    #[serde(deserialize_with = "tolerant::null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<String>,
+    /// Region of its Nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+}
+
+impl fmt::Debug for KubeFedClusterSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KubeFedClusterSpec")
+            .field("secret_ref", &self.secret_ref.name)
+            .field("disabled_tls_validations", &self.disabled_tls_validations)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,30 @@
+//! Group `platform.tkestack.io/v1`.
+
+mod address;
+mod cluster;
+mod credential;
+mod machine;
+mod phase;
+
+use model::Resource;
+
+pub use address::{AddressType, ClusterAddress};
+pub use cluster::{
+    Cluster, ClusterSpec, ClusterStatus, CredentialRef, NodeCounts, ResourceSummary,
+};
+pub use credential::{ClusterCredential, CredentialError, SecretRef};
+pub use machine::{Machine, MachineAddress, MachineInfo, MachineSpec, MachineStatus};
+pub use phase::Phase;
+
+const GROUP: &str = "platform.tkestack.io";
+
+/// Where Clusters are served.
+pub const CLUSTERS: Resource = Resource::cluster(GROUP, "v1", "Cluster", "clusters");
+/// Where ClusterCredentials are served.
+pub const CLUSTER_CREDENTIALS: Resource =
+    Resource::cluster(GROUP, "v1", "ClusterCredential", "clustercredentials");
+/// Where Machines are served.
+pub const MACHINES: Resource = Resource::cluster(GROUP, "v1", "Machine", "machines");
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! [`Cluster`]: a member cluster.
+
+use jiff::Timestamp;
+use objects::Schema;
+use quantity::Resources;
+use serde::{Deserialize, Serialize};
+
+use super::{ClusterAddress, Phase};
+use crate::api::{Condition, WithSpec, tolerant};
+
+/// The kind `Cluster`. Its spec holds passwords of machines, so only what is used is kept.
+#[derive(Debug)]
+pub enum Cluster {}
+
+impl Schema for Cluster {
+    type Body = WithSpec<ClusterSpec>;
+    type Status = ClusterStatus;
+    const KEPT_OF_SPEC: Option<&'static [&'static str]> =
+        Some(&["type", "clusterCredentialRef", "addresses"]);
+}
+
+/// What is needed of the spec.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterSpec {
+    /// Who made the cluster: `Imported`, `Baremetal`, or another provider.
+    #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
+    pub kind: String,
+    /// The ClusterCredential to use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_credential_ref: Option<CredentialRef>,
+    /// Seeds `status.addresses`, which the API server drops when the object is made.
+    #[serde(deserialize_with = "tolerant::null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<ClusterAddress>,
+}
+
+/// Names a ClusterCredential.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CredentialRef {
+    /// Its name.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub name: String,
+}
+
+/// What is used of the status.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterStatus {
+    /// True: it is not to be touched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locked: Option<bool>,
+    /// Version of its API server, `major.minor.patch`.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub version: String,
+    /// Where it is in its life.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub phase: Phase,
+    /// In the order of their first appearance; the last tells upstream's installer how far it is.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub conditions: Vec<Condition>,
+    /// Of the condition that fails, as one word.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub reason: String,
+    /// Of the condition that fails, for people.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub message: String,
+    /// Where its API server can be reached.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub addresses: Vec<ClusterAddress>,
+    /// What it has and what is in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<ResourceSummary>,
+}
+
+/// What a cluster has and what is in use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ResourceSummary {
+    /// Of all Nodes.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub capacity: Resources,
+    /// Of all Nodes, for Pods.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub allocatable: Resources,
+    /// Requested by Pods on Nodes.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub allocated: Resources,
+    /// Requested by Pods that have no Node yet.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "Resources::is_empty"
+    )]
+    pub allocating: Resources,
+    /// How many Nodes there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<NodeCounts>,
+    /// How many Pods have not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pods: Option<i64>,
+    /// When all this was so.
+    #[serde(with = "tolerant::time", skip_serializing_if = "Option::is_none")]
+    pub observed_time: Option<Timestamp>,
+}
+
+/// How many Nodes there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeCounts {
+    /// All.
+    pub total: i64,
+    /// Those that say so themselves.
+    pub ready: i64,
+    /// Ready, and not cordoned.
+    pub schedulable: i64,
+}

@@ -1,0 +1,113 @@
+//! [`ClusterCredential`]: who we are to a member cluster.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use secrecy::{SecretSlice, SecretString};
+use serde::Deserialize;
+
+use crate::api::{secret, tolerant};
+
+/// The fields of a ClusterCredential that a probe needs. Keys of authorities, of etcd and of
+/// bootstrapping are not decoded. It cannot be printed (`rule:secrets-are-never-shown`).
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterCredential {
+    /// Which object it is.
+    pub metadata: CredentialMetadata,
+    /// Name of the Cluster it is for.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub cluster_name: Box<str>,
+    /// Authorities of the API server's certificate, in PEM.
+    #[serde(deserialize_with = "secret::bytes")]
+    pub ca_cert: Option<SecretSlice<u8>>,
+    /// Client certificate, in PEM.
+    #[serde(deserialize_with = "secret::bytes")]
+    pub client_cert: Option<SecretSlice<u8>>,
+    /// Key of the client certificate, in PEM.
+    #[serde(deserialize_with = "secret::bytes")]
+    pub client_key: Option<SecretSlice<u8>>,
+    /// Bearer token.
+    #[serde(deserialize_with = "secret::text")]
+    pub token: Option<SecretString>,
+    /// User to act as.
+    #[serde(rename = "as", deserialize_with = "tolerant::null_is_default")]
+    pub as_user: Box<str>,
+    /// Groups to act as.
+    #[serde(rename = "as-groups", deserialize_with = "tolerant::null_is_default")]
+    pub as_groups: Vec<Box<str>>,
+    /// Further facts about the user to act as; each value is a comma list.
+    #[serde(rename = "as-user-extra", deserialize_with = "tolerant::null_is_default")]
+    pub as_user_extra: BTreeMap<Box<str>, Box<str>>,
+    /// The Secret with what is not here.
+    pub secret_ref: Option<SecretRef>,
+}
+
+/// Which ClusterCredential it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CredentialMetadata {
+    /// Name.
+    pub name: Box<str>,
+    /// UID.
+    pub uid: Box<str>,
+    /// When it was made, in RFC 3339, so that later is greater.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub creation_timestamp: Box<str>,
+}
+
+/// Names a Secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct SecretRef {
+    /// Its namespace.
+    pub namespace: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+}
+
+/// A ClusterCredential, or a list of them, that cannot be decoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot decode a ClusterCredential: {field} is not of the expected form")]
+pub struct CredentialError {
+    /// Path of the field. Its value is never shown.
+    pub field: String,
+}
+
+#[derive(Deserialize)]
+struct List {
+    items: Vec<ClusterCredential>,
+}
+
+impl ClusterCredential {
+    /// Reads one object.
+    ///
+    /// # Errors
+    /// Names the first field that is not of the expected form.
+    pub fn read(json: &[u8]) -> Result<Self, CredentialError> {
+        read(json)
+    }
+
+    /// Reads a list.
+    ///
+    /// # Errors
+    /// Names the first field that is not of the expected form.
+    pub fn read_list(json: &[u8]) -> Result<Vec<Self>, CredentialError> {
+        read(json).map(|List { items }| items)
+    }
+}
+
+fn read<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Result<T, CredentialError> {
+    let mut from = serde_json::Deserializer::from_slice(json);
+    serde_path_to_error::deserialize(&mut from)
+        .map_err(|error| CredentialError { field: error.path().to_string() })
+}
+
+impl fmt::Debug for ClusterCredential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterCredential")
+            .field("name", &self.metadata.name)
+            .field("cluster_name", &self.cluster_name)
+            .finish_non_exhaustive()
+    }
+}
