@@ -54,11 +54,10 @@ fn build_product() -> anyhow::Result<PathBuf> {
     const NAME: &str = "infra-controller-manager";
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "--package", NAME, "--bin", NAME]);
+    command.args(["build", "--package", NAME, "--bin", NAME]);
     command.arg("--message-format=json-render-diagnostics").current_dir(workspace());
-    if !cfg!(debug_assertions) {
-        command.arg("--release");
-    }
+    // A release build takes minutes, which are not to pass in silence.
+    command.arg(if cfg!(debug_assertions) { "--quiet" } else { "--release" });
     let output = command
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())

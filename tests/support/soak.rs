@@ -44,8 +44,14 @@ const GOING: Going = Going { old: 8, young: 2 };
 /// For what is to be settled after the faults, on a busy machine.
 const LONG: Duration = Duration::from_secs(90);
 
-/// Plays a scene on a control plane without Nodes, which it leaves without Nodes.
+/// So often it is told how far a scene is.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// Plays a scene on a control plane without Nodes, which it leaves without Nodes. Tells its progress
+/// on standard error.
 pub async fn play(scene: &Scene, contender: &Contender, plane: &ControlPlane) -> Report {
+    let tell = |text: String| eprintln!("seed {}, {}: {text}", scene.seed, contender.name());
+    tell(format!("{ALIVE} Nodes and two replicas come"));
     let client = plane.client().await;
     let nodes = Observer::start(&client).await;
     mk_node(FOREIGN.0).cidr(FOREIGN.1).create(&client).await;
@@ -56,43 +62,53 @@ pub async fn play(scene: &Scene, contender: &Contender, plane: &ControlPlane) ->
     let calm = CancellationToken::new();
     let churning = tokio::spawn(churn.run(calm.clone()));
 
-    pair.endure(scene.length).await;
+    let begun = Instant::now();
+    while let Some(left) = scene.length.checked_sub(begun.elapsed()) {
+        pair.endure(left.min(PROGRESS)).await;
+        let Counts { lived, served } = Counts::of(&nodes.history());
+        let (time, processes) = (begun.elapsed().as_secs(), pair.started());
+        tell(format!("{time} s: {served} of {lived} Nodes served, {processes} processes so far"));
+    }
     calm.cancel();
     let mut left = churning.await.expect("Nodes can be made and deleted");
     let until = Instant::now();
     pair.calm();
     left.push(FOREIGN.0.to_owned());
+    tell(format!("calm; the {} Nodes that are left have to be served, then go", left.len()));
     let all_served = nodes.within(LONG, |now| now.assigned() == left.len()).await;
     let forgotten = left.len() - all_served.assigned();
     delete_nodes(&client, left).await;
     nodes.until_within(LONG, "all Nodes are gone", |now| now.is_empty()).await;
     let leaked = pair.leaked(BASELINE, BLOCKS).await;
 
-    let history = nodes.history();
+    let mut history = nodes.history();
     let (patches, terms) = pair.end().await;
-    let faulty: Vec<_> = history.iter().filter(|seen| seen.at <= until).collect();
-    Report {
-        seed: scene.seed,
-        contender: match contender {
-            Contender::Product => "product",
-            Contender::Stock(_) => "stock",
-        },
-        nodes: uids(faulty.iter().copied()),
-        served: uids(faulty.iter().copied().filter(|seen| !seen.pod_cidrs.is_empty())),
-        doubled: history::shared(&history, &[]),
-        risky: match contender {
-            Contender::Product => history::patches_that_share(&patches, &history, &[]),
-            // Its PATCHes do not name the Node that they are meant for.
-            Contender::Stock(_) => Vec::new(),
-        },
-        forgotten,
-        leaked,
-        terms,
-    }
+    let doubled = history::shared(&history, &[]);
+    let risky = match contender {
+        Contender::Product => history::patches_that_share(&patches, &history, &[]),
+        // Its PATCHes do not name the Node that they are meant for.
+        Contender::Stock(_) => Vec::new(),
+    };
+    history.retain(|seen| seen.at <= until);
+    let Counts { lived, served } = Counts::of(&history);
+    let (seed, contender) = (scene.seed, contender.name());
+    Report { seed, contender, nodes: lived, served, doubled, risky, forgotten, leaked, terms }
 }
 
-fn uids<'a>(seen: impl Iterator<Item = &'a Seen>) -> usize {
-    // Without the foreign one, which needs nobody to serve it.
-    let ours = seen.filter(|seen| &*seen.name != FOREIGN.0);
-    ours.map(|seen| &seen.uid).collect::<HashSet<_>>().len()
+/// Nodes whose life is over.
+struct Counts {
+    lived: usize,
+    /// Those of them that had a block.
+    served: usize,
+}
+
+impl Counts {
+    fn of(history: &[Seen]) -> Self {
+        let uids = |wanted: fn(&&Seen) -> bool| -> HashSet<_> {
+            history.iter().filter(wanted).map(|seen| &seen.uid).collect()
+        };
+        let over = uids(|seen| seen.deleted);
+        let with_block = uids(|seen| !seen.pod_cidrs.is_empty());
+        Self { lived: over.len(), served: over.intersection(&with_block).count() }
+    }
 }

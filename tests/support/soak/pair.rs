@@ -1,5 +1,6 @@
-//! The two replicas: leaders are killed or asked to stop after a while, and whatever ends is
-//! started again, as the kubelet does it.
+//! The two replicas: whoever leads is killed or asked to stop at moments that the seed alone
+//! decides, so that all contenders meet the same ends, and whatever ends is started again, as the
+//! kubelet does it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,8 +16,8 @@ use crate::fault_proxy::NodePatch;
 use crate::{ControlPlane, FaultProxy, Manager, Match, PATIENCE, Wire};
 
 const TICK: Duration = Duration::from_millis(50);
-/// A term of leadership lasts so long, from the moment the lease is got.
-const TERM: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
+/// Between two ends: long enough for a lease to expire and for another term of some seconds.
+const BETWEEN_ENDS: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(9)];
 /// A process that was asked to stop must be gone by then.
 const STOP: Duration = Duration::from_secs(20);
 /// Both say this of the lease, in the midst of a line.
@@ -27,7 +28,9 @@ pub(super) struct Pair<'a> {
     contender: &'a Contender,
     pool: &'a str,
     scene: &'a Scene,
+    /// Draws when and how leaders end, and nothing else.
     dice: Dice,
+    next_end: Option<Instant>,
     started: u64,
     running: Vec<Replica>,
     ended: Vec<Arc<FaultProxy>>,
@@ -38,7 +41,6 @@ struct Replica {
     manager: Manager,
     proxy: Arc<FaultProxy>,
     faults: Option<Faults>,
-    leads_until: Option<Instant>,
     asked_to_stop: Option<Instant>,
     end: &'static str,
 }
@@ -52,8 +54,9 @@ impl<'a> Pair<'a> {
     ) -> Self {
         let dice = Dice::new(scene.seed);
         let (running, ended, terms) = (Vec::new(), Vec::new(), Vec::new());
+        let (started, next_end) = (0, None);
         let mut pair =
-            Self { plane, contender, pool, scene, dice, started: 0, running, ended, terms };
+            Self { plane, contender, pool, scene, dice, next_end, started, running, ended, terms };
         for _ in 0..2 {
             let replica = pair.replica().await;
             pair.running.push(replica);
@@ -79,6 +82,11 @@ impl<'a> Pair<'a> {
             self.end_leaders();
             self.replace_ended().await;
         }
+    }
+
+    /// How many processes there were so far.
+    pub(super) fn started(&self) -> u64 {
+        self.started
     }
 
     /// No more faults, and nobody is ended any more.
@@ -120,20 +128,26 @@ impl<'a> Pair<'a> {
         (patches, self.terms)
     }
 
+    /// Ends whoever leads when it is time to; a moment at which nobody leads passes.
     fn end_leaders(&mut self) {
-        for replica in &mut self.running {
-            if replica.leads_until.is_none() && replica.manager.has_said(LEADS) {
-                replica.leads_until = Some(Instant::now() + self.dice.between(TERM[0], TERM[1]));
-            }
-            let is_over = replica.leads_until.is_some_and(|end| end < Instant::now());
-            if is_over && replica.asked_to_stop.is_none() {
-                replica.asked_to_stop = Some(Instant::now());
-                replica.end = self.dice.one_of(&["killed", "stopped"]);
-                match replica.end {
-                    "killed" => replica.manager.kill(),
-                    _ => replica.manager.terminate(),
+        let now = Instant::now();
+        let due = self.next_end.is_some_and(|end| end <= now);
+        if due || self.next_end.is_none() {
+            self.next_end = Some(now + self.dice.between(BETWEEN_ENDS[0], BETWEEN_ENDS[1]));
+        }
+        if due {
+            let end = self.dice.one_of(&["killed", "stopped"]);
+            let leader = self.running.iter_mut().find(|replica| replica.leads());
+            if let Some(leader) = leader {
+                leader.asked_to_stop = Some(now);
+                leader.end = end;
+                match end {
+                    "killed" => leader.manager.kill(),
+                    _ => leader.manager.terminate(),
                 }
             }
+        }
+        for replica in &self.running {
             let overdue = replica.asked_to_stop.is_some_and(|at| at.elapsed() > STOP);
             assert!(!overdue || !replica.manager.is_running(), "not gone {STOP:?} after SIGTERM");
         }
@@ -180,8 +194,14 @@ impl<'a> Pair<'a> {
             launch = launch.program(path);
         }
         let manager = launch.start();
-        let (leads_until, asked_to_stop) = (None, None);
-        Replica { manager, proxy, faults, leads_until, asked_to_stop, end: "by itself" }
+        Replica { manager, proxy, faults, asked_to_stop: None, end: "by itself" }
+    }
+}
+
+impl Replica {
+    /// Leads, and was not asked to stop.
+    fn leads(&self) -> bool {
+        self.asked_to_stop.is_none() && self.manager.is_running() && self.manager.has_said(LEADS)
     }
 }
 

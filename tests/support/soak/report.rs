@@ -11,9 +11,9 @@ pub struct Report {
     pub seed: u64,
     /// `product` or `stock`.
     pub contender: &'static str,
-    /// Nodes that lived, at least for a moment, while there were faults.
+    /// Nodes whose life ended while there were faults. A part of them lives for an instant.
     pub nodes: usize,
-    /// Those of them that had a block before the faults ended.
+    /// Those of them that had a block.
     pub served: usize,
     /// Blocks that two living Nodes had at once, in words.
     pub doubled: Vec<String>,

@@ -12,6 +12,16 @@ pub enum Contender {
     Stock(PathBuf),
 }
 
+impl Contender {
+    /// `product` or `stock`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Product => "product",
+            Self::Stock(_) => "stock",
+        }
+    }
+}
+
 /// One scene. The same seed draws the same faults.
 #[derive(Debug, Clone)]
 pub struct Scene {

@@ -25,8 +25,9 @@ const ORDER: [&str; 12] = [
 ];
 const CONTROLLERS: &str = "(controllers)";
 
-/// Text narrower than this beside the names is set below them instead.
-const NARROWEST: usize = 24;
+/// Where text beside the names would be narrower than this in any group, it is set below them in
+/// all groups.
+const NARROWEST: usize = 48;
 const INDENT_BELOW: usize = 10;
 
 /// Everything help speaks about.
@@ -46,14 +47,26 @@ impl Help<'_> {
             self.product
         );
         let about = wrapped(&about, width, 0).join("\n");
-        format!("{about}\n\n{}", self.usage(width))
+        let Self { product, .. } = self;
+        let example = format!(
+            "\nExample:\n  {product} --kubeconfig=/etc/kubernetes/controller-manager.conf \\\n    \
+             --use-service-account-credentials --allocate-node-cidrs \\\n    \
+             --cluster-cidr=10.244.0.0/16 --service-cluster-ip-range=10.96.0.0/12\n"
+        );
+        format!("{about}\n\nUsage:\n  {product} [flags]\n{example}{}", self.sections(width))
     }
 
     /// Usage line and all flag groups; ends with a line break.
     pub(super) fn usage(&self, width: Option<usize>) -> String {
-        let sections = self.groups().into_iter().filter_map(|group| self.section(group, width));
-        let sections: String = sections.collect();
-        format!("Usage:\n  {} [flags]\n{sections}", self.product)
+        format!("Usage:\n  {} [flags]\n{}", self.product, self.sections(width))
+    }
+
+    fn sections(&self, width: Option<usize>) -> String {
+        let sections: Vec<Section> =
+            self.groups().into_iter().filter_map(|group| self.section(group)).collect();
+        let widest = sections.iter().map(Section::column).max().unwrap_or_default();
+        let below = width.is_some_and(|width| width < widest + NARROWEST);
+        sections.iter().map(|section| section.text(width, below)).collect()
     }
 
     fn groups(&self) -> Vec<&'static str> {
@@ -70,17 +83,15 @@ impl Help<'_> {
         ORDER.into_iter().flat_map(place).collect()
     }
 
-    /// Heading and rows of a group; `None` when it has no flag to show.
-    fn section(&self, group: &str, width: Option<usize>) -> Option<String> {
+    /// `None` when the group has no flag to show.
+    fn section(&self, group: &'static str) -> Option<Section> {
         let hidden = |spec: &Spec| matches!(spec.verdict, Verdict::Deprecated(_));
         let mut specs: Vec<&Spec> =
             self.specs.iter().copied().filter(|s| s.group == group && !hidden(s)).collect();
         specs.sort_by_key(|spec| spec.name);
-        let names: Vec<String> = specs.iter().map(|spec| name_column(spec)).collect();
-        let column = names.iter().map(String::len).max()? + 3;
-        let rows = specs.iter().zip(names);
-        let rows = rows.map(|(spec, name)| row(&name, column, &self.description(spec), width));
-        Some(format!("\n{} flags:\n\n{}", capitalised(group), rows.collect::<String>()))
+        let rows = specs.iter().map(|spec| (name_column(spec), self.description(spec)));
+        let rows: Vec<_> = rows.collect();
+        (!rows.is_empty()).then_some(Section { group, rows })
     }
 
     fn description(&self, spec: &Spec) -> String {
@@ -120,9 +131,35 @@ fn name_column(spec: &Spec) -> String {
     format!("{short}--{}{separator}{}", spec.name, spec.kind.type_name())
 }
 
-/// A flag's lines: the name, and the text beside it or, where that leaves too little room, below.
-fn row(name: &str, column: usize, text: &str, width: Option<usize>) -> String {
-    let below = width.is_some_and(|width| width < column + NARROWEST);
+/// A group of flags: names, and what is to be read of them.
+struct Section {
+    group: &'static str,
+    rows: Vec<(String, String)>,
+}
+
+impl Section {
+    /// Where texts begin that stand beside the names.
+    fn column(&self) -> usize {
+        self.rows.iter().map(|(name, _)| name.len() + 3).max().unwrap_or_default()
+    }
+
+    fn text(&self, width: Option<usize>, below: bool) -> String {
+        let (mut text, column) =
+            (format!("\n{} flags:\n\n", capitalised(self.group)), self.column());
+        if self.group == table::ACCEPTED_GROUP {
+            let note =
+                "  They are checked and have no effect: what they are for is not hosted here.";
+            text = format!("{text}{}\n\n", wrapped(note, width, 0).join("\n  "));
+        }
+        for (name, description) in &self.rows {
+            text.push_str(&row(name, column, description, width, below));
+        }
+        text
+    }
+}
+
+/// A flag's lines: the name, and the text beside or below it.
+fn row(name: &str, column: usize, text: &str, width: Option<usize>, below: bool) -> String {
     let indent = if below { INDENT_BELOW } else { column };
     let lines: Vec<String> = text.lines().flat_map(|line| wrapped(line, width, indent)).collect();
     let margin = format!("\n{:indent$}", "");

@@ -64,7 +64,10 @@ pub enum KubeconfigError {
     /// The place is all that is told: the parser's own words quote the file.
     #[error("it is not the YAML of a kubeconfig{}", at(.0.as_ref()))]
     NotYaml(Option<(u32, u32)>),
-    /// `current-context` or what it names.
+    /// An empty file looks like this too.
+    #[error("it names no current-context; set one with kubectl config use-context")]
+    NoContext,
+    /// What `current-context` names, or what that names.
     #[error("it has no {kind} {name:?}")]
     Missing {
         /// `context`, `cluster` or `user`.

@@ -1,11 +1,11 @@
-//! How long the reflector waits after a failure: 0.8 s, doubled each time, with jitter, at most
-//! 30 s; from the shortest again when none was needed for two minutes.
+//! How long the reflector waits after a failure: 0.1 s, doubled each time, with jitter, at most
+//! 30 s; from the shortest again when none was needed for two minutes (rule:first-retry-comes-soon).
 
 use std::time::Duration;
 
 use backoff::{Backoff, Jitter, Series};
 
-const FIRST: Duration = Duration::from_millis(800);
+const FIRST: Duration = Duration::from_millis(100);
 /// Half of the longest wait, since jitter can double it.
 const LAST: Duration = Duration::from_secs(15);
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(120);
@@ -24,7 +24,7 @@ mod tests {
     #[test]
     fn waits_double_with_jitter_and_stay_under_thirty_seconds() {
         let mut failures = after_failures();
-        for low in [0.8, 1.6, 3.2, 6.4, 12.8, 15.0, 15.0] {
+        for low in [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15.0, 15.0] {
             let wait = failures.fail(Instant::now()).as_secs_f64();
             assert!((low..low * 2.0).contains(&wait), "{wait} is not in {low}..{}", low * 2.0);
         }

@@ -4,13 +4,16 @@
 use std::error::Error;
 use std::fmt;
 
+/// What kube puts before every error of our own layers; it says nothing.
+const KUBE_PREFIX: &str = "ServiceError: ";
+
 /// Displays an error and, after colons, each of its causes that it does not tell itself.
 pub struct ErrorChain<'a>(pub &'a (dyn Error + 'static));
 
 impl fmt::Display for ErrorChain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut told = self.0.to_string();
-        f.write_str(&told)?;
+        f.write_str(told.strip_prefix(KUBE_PREFIX).unwrap_or(&told))?;
         let mut cause = self.0.source();
         while let Some(error) = cause {
             let next = error.to_string();
@@ -44,7 +47,7 @@ mod tests {
     #[test]
     fn every_cause_is_told_once_however_deep_it_lies() {
         // (texts from the outermost error inwards, the line)
-        let rows: [(&[&str], &str); 4] = [
+        let rows: [(&[&str], &str); 5] = [
             (&["cannot connect"], "cannot connect"),
             (
                 &["cannot connect", "client error", "refused"],
@@ -55,6 +58,7 @@ mod tests {
                 "service: client error: refused",
             ),
             (&["a: b: c", "b: c", "c"], "a: b: c"),
+            (&["ServiceError: no route", "no route"], "no route"),
         ];
         for (texts, line) in rows {
             assert_eq!(ErrorChain(&chain(texts).unwrap()).to_string(), line);

@@ -60,6 +60,9 @@ fn a_flag_shows_its_type_and_its_default_unless_zero() {
 fn controllers_are_listed_and_deprecated_flags_are_not() {
     let text = at_width(None);
     assert!(text.contains("All controllers: node-ipam-controller"));
+    assert!(
+        text.contains("Accepted for compatibility flags:\n\n  They are checked and have no effect")
+    );
     assert!(!text.contains("node-sync-period"));
 }
 
@@ -67,10 +70,15 @@ fn controllers_are_listed_and_deprecated_flags_are_not() {
 fn text_is_wrapped_to_the_terminal_only() {
     let longest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
     assert!(longest(&at_width(None)) > 150);
-    assert!(longest(&at_width(Some(130))) <= 130);
-    let narrow = at_width(Some(60));
-    let name_alone = "      --requestheader-extra-headers-prefix strings\n          ";
-    assert!(narrow.contains(name_alone), "text moves below the names");
+    assert!(longest(&at_width(Some(150))) <= 150);
+    for width in [80, 100] {
+        let narrow = at_width(Some(width));
+        assert!(longest(&narrow) <= width);
+        for name in ["requestheader-extra-headers-prefix strings", "kubeconfig string"] {
+            let name_alone = format!("      --{name}\n          ");
+            assert!(narrow.contains(&name_alone), "the text on --{name} stands below");
+        }
+    }
     for width in 0..30 {
         assert!(!at_width(Some(width)).is_empty());
     }

@@ -57,7 +57,8 @@ pub(crate) fn parse(
 /// The cluster and the user of the current context.
 fn current(file: &Kubeconfig) -> Result<(&Cluster, &AuthInfo), KubeconfigError> {
     let missing = |kind, name: &str| KubeconfigError::Missing { kind, name: name.to_owned() };
-    let name = file.current_context.as_deref().unwrap_or_default();
+    let name = file.current_context.as_deref().filter(|name| !name.is_empty());
+    let name = name.ok_or(KubeconfigError::NoContext)?;
     let context = file.contexts.iter().find(|named| named.name == name);
     let context =
         context.and_then(|named| named.context.as_ref()).ok_or_else(|| missing("context", name))?;

@@ -122,7 +122,7 @@ fn a_bad_kubeconfig_is_named_with_its_flag_and_the_cause() {
     let bad_proxy = kubeconfig("server: 'http://a', proxy-url: 'ftp://u:hush@p'", "token: t");
     for (path, cause) in [
         (missing.as_path(), "No such file"),
-        (empty.path(), "no context"),
+        (empty.path(), "no current-context"),
         (text.path(), "YAML"),
         (no_server.path(), "no server"),
         (bad_server.path(), "http://a b"),

@@ -67,6 +67,7 @@ struct Bucket {
     line: Arc<Line>,
     in_line: AtomicUsize,
     refusals: Mutex<Refusals>,
+    /// The last one, also when it is over.
     pause: Mutex<Option<Pause>>,
     metrics: Option<BucketMetrics>,
 }
@@ -183,31 +184,29 @@ impl Bucket {
     async fn acquire(&self, since: Instant) -> Wait {
         let started = Instant::now();
         let place = Place::take(&self.in_line);
-        let stopped_by = self.token(since).await;
+        let stopped = self.pause_now();
+        self.token(since).await;
         let time = started.elapsed();
+        // Whoever waited while it was stopped waited for that, wherever in line.
+        let stopped = stopped.or_else(|| self.last_pause().filter(|pause| pause.until > started));
+        let stopped_by = stopped.map(|pause| pause.flow_schema);
         if let Some(metrics) = &self.metrics {
             metrics.waited(time, time >= TIMER_RESOLUTION);
         }
         Wait { time, queue: place.position, stopped_by }
     }
 
-    /// Waits for a token; returns which flow schema stopped the bucket meanwhile.
-    async fn token(&self, since: Instant) -> Option<Arc<str>> {
-        let mut stopped_by = None;
+    async fn token(&self, since: Instant) {
         let mut turn = self.line.turn(since).await;
         loop {
-            let head = match turn {
-                Turn::Head(head) => head,
-                Turn::Passed(by) => return stopped_by.or(by),
-            };
+            let Turn::Head(head) = turn else { return };
             if let Some(pause) = self.pause_now() {
-                stopped_by = Some(pause.flow_schema);
                 sleep_until(pause.until).await;
             } else if let Err(missing) = self.take() {
                 sleep(missing).await;
             } else {
-                self.let_others_pass(&head, stopped_by.as_ref());
-                return stopped_by;
+                self.let_others_pass(&head);
+                return;
             }
             turn = head.give_way().await;
         }
@@ -215,9 +214,9 @@ impl Bucket {
 
     /// As many as there are tokens for, at once: those who waited for the end of a pause leave
     /// together, and one 429 among their answers does not stop the others one by one.
-    fn let_others_pass(&self, head: &Head, stopped_by: Option<&Arc<str>>) {
+    fn let_others_pass(&self, head: &Head) {
         while head.is_followed() && self.pause_now().is_none() && self.take().is_ok() {
-            head.let_pass(stopped_by);
+            head.let_pass();
         }
     }
 
@@ -225,12 +224,12 @@ impl Bucket {
         self.rate.as_ref().map_or(Ok(()), Rate::take)
     }
 
+    fn last_pause(&self) -> Option<Pause> {
+        self.pause.lock().clone()
+    }
+
     fn pause_now(&self) -> Option<Pause> {
-        let mut pause = self.pause.lock();
-        if pause.as_ref().is_some_and(|p| p.until <= Instant::now()) {
-            *pause = None;
-        }
-        pause.clone()
+        self.last_pause().filter(|pause| pause.until > Instant::now())
     }
 }
 

@@ -17,8 +17,8 @@ type Rank = (Instant, u64);
 pub(super) enum Turn {
     /// To deal with the bucket.
     Head(Head),
-    /// The head took a token for it; which flow schema had stopped the bucket before.
-    Passed(Option<Arc<str>>),
+    /// The head took a token for it.
+    Passed,
 }
 
 /// The callers that wait. While there is no head nobody waits.
@@ -67,7 +67,7 @@ impl Line {
                 }
                 // It gave up just now; its head must not hand itself on once more.
                 Err(Turn::Head(mut head)) => head.held = false,
-                Err(Turn::Passed(_)) => {}
+                Err(Turn::Passed) => {}
             }
         }
     }
@@ -85,7 +85,7 @@ impl Waiter {
         match (&mut self.called).await {
             Ok(turn) => turn,
             // Nobody drops a sender without a call, so this is the way out of a defect: go on.
-            Err(_) => Turn::Passed(None),
+            Err(_) => Turn::Passed,
         }
     }
 }
@@ -129,10 +129,10 @@ impl Head {
 
     /// Lets the first in line pass with a token that was taken for it. False when nobody waits any
     /// more.
-    pub(super) fn let_pass(&self, stopped_by: Option<&Arc<str>>) -> bool {
+    pub(super) fn let_pass(&self) -> bool {
         let mut state = self.line.0.lock();
         while let Some((_, call)) = state.waiting.pop_first() {
-            if call.send(Turn::Passed(stopped_by.cloned())).is_ok() {
+            if call.send(Turn::Passed).is_ok() {
                 return true;
             }
         }

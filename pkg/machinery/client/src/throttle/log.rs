@@ -51,7 +51,7 @@ impl WaitLog {
         let pause = waiting.throttle.paused();
         let schema = pause.as_ref().map(|(_, flow_schema)| &**flow_schema);
         info!(
-            left = ?pause.as_ref().map(|(left, _)| *left),
+            left = pause.as_ref().map(|(left, _)| tracing::field::debug(*left)),
             reason = %reason(schema),
             verb = %waiting.method,
             URL = %waiting.url,

@@ -1,5 +1,8 @@
 //! Whether the server refuses most of a client's requests by 429, or only one now and then
 //! (`rule:many-429s-stop-the-bucket`). Kept by the bucket.
+//!
+//! Answers that a young client has not had yet count as granted: one 429 among its first answers
+//! says nothing, and whoever met it waits by himself.
 
 /// Requests that are looked back on: as many as node-ipam has in flight at most.
 const WINDOW: u32 = u64::BITS;
@@ -9,15 +12,13 @@ const WINDOW: u32 = u64::BITS;
 pub(super) struct Refusals {
     /// A bit per answer, the newest lowest; set for a 429.
     last: u64,
-    known: u32,
 }
 
 impl Refusals {
     /// Notes an answer; true when more than half of the last ones were refusals.
     pub(super) fn note(&mut self, refused: bool) -> bool {
         self.last = self.last << 1 | u64::from(refused);
-        self.known = (self.known + 1).min(WINDOW);
-        self.last.count_ones() * 2 > self.known
+        self.last.count_ones() * 2 > WINDOW
     }
 }
 
@@ -30,10 +31,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_refuses_from_the_start_refuses_most() {
+    fn a_server_that_refuses_from_the_start_refuses_most_after_half_a_window() {
         let mut refusals = Refusals::default();
-        assert!(refusals.note(true));
-        assert!(refusals.note(true));
+        let most: Vec<bool> = (0..64).map(|_| refusals.note(true)).collect();
+        assert_eq!(most.iter().position(|most| *most), Some(32));
     }
 
     #[test]
@@ -48,13 +49,11 @@ mod tests {
     proptest! {
         #[test]
         fn most_means_more_than_half_of_the_last_sixty_four(answers in prop::collection::vec(any::<bool>(), 0..300)) {
-            let (mut refusals, mut last) = (Refusals::default(), VecDeque::new());
+            let (mut refusals, mut last) = (Refusals::default(), VecDeque::from([false; 64]));
             for refused in answers {
                 last.push_back(refused);
-                if last.len() > 64 {
-                    last.pop_front();
-                }
-                let most = last.iter().filter(|refused| **refused).count() * 2 > last.len();
+                last.pop_front();
+                let most = last.iter().filter(|refused| **refused).count() > 32;
                 prop_assert_eq!(refusals.note(refused), most);
             }
         }

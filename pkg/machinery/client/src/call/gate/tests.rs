@@ -12,6 +12,8 @@ use super::*;
 use crate::ThrottleMetrics;
 use crate::testing::{Log, Reply, metrics, reply, reply_after, request, sample};
 
+/// So many refusals are more than half of the answers that are looked back on.
+const MOST: usize = 33;
 const UID: &str = "d0b5f1f2-7d0e-4f5c-9a3b-0c6f4f0a1b2c";
 
 fn throttle(qps: f64) -> Option<Throttle> {
@@ -50,6 +52,13 @@ fn seconds(times: &Log<Duration>) -> Vec<u64> {
     times.lock().iter().map(Duration::as_secs).collect()
 }
 
+/// When those began that came after the refusal which made them most.
+fn seconds_after_most(times: &Log<Duration>) -> Vec<u64> {
+    let seconds = seconds(times);
+    assert_eq!(seconds[..MOST], [0; MOST]);
+    seconds[MOST..].to_vec()
+}
+
 #[tokio::test(start_paused = true)]
 async fn every_call_pays_a_token_and_a_watch_pays_none() {
     let (inner, times) = attempts(vec![]);
@@ -62,11 +71,13 @@ async fn every_call_pays_a_token_and_a_watch_pays_none() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_refuses_all_stops_the_whole_client_its_other_calls_included() {
-    let (inner, times) = attempts(vec![reply_after(429, "9")]);
+    let (inner, times) = attempts(vec![reply_after(429, "9"); MOST]);
     let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
-    gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    for _ in 0..MOST {
+        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    }
     gate.clone().oneshot(request(Method::GET, "/another")).await.unwrap();
-    assert_eq!(seconds(&times), [0, 9]);
+    assert_eq!(seconds_after_most(&times), [9]);
 }
 
 /// `rule:many-429s-stop-the-bucket`
@@ -80,43 +91,57 @@ async fn a_429_among_other_answers_stops_nobody_else() {
     assert_eq!(seconds(&times), [0, 0, 0]);
 }
 
+/// `rule:many-429s-stop-the-bucket`
+#[tokio::test(start_paused = true)]
+async fn a_429_that_is_the_first_answer_of_all_stops_nobody_else() {
+    let (inner, times) = attempts(vec![reply_after(429, "9")]);
+    let gate = Gate::new(inner, throttle_with_burst(), metrics().0);
+    for _ in 0..2 {
+        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    }
+    assert_eq!(seconds(&times), [0, 0]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_429_that_asks_for_an_hour_stops_the_client_for_a_minute() {
-    let (inner, times) = attempts(vec![reply_after(429, "3600")]);
+    let (inner, times) = attempts(vec![reply_after(429, "3600"); MOST]);
     let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
-    gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
-    gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
-    assert_eq!(seconds(&times), [0, 60]);
+    for _ in 0..=MOST {
+        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    }
+    assert_eq!(seconds_after_most(&times), [60]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_429_stops_an_unlimited_client_as_well() {
-    let (inner, times) = attempts(vec![reply_after(429, "9")]);
+    let (inner, times) = attempts(vec![reply_after(429, "9"); MOST]);
     let gate = Gate::new(inner, Some(Throttle::unlimited("work")), metrics().0);
-    for _ in 0..3 {
+    for _ in 0..MOST + 2 {
         gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
     }
-    assert_eq!(seconds(&times), [0, 9, 9]);
+    assert_eq!(seconds_after_most(&times), [9, 9]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_429_without_time_stops_nothing_and_other_answers_neither() {
-    let (inner, times) = attempts(vec![reply(429), reply_after(503, "9"), reply_after(200, "9")]);
-    let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
-    for _ in 0..4 {
-        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    for answer in [reply(429), reply_after(503, "9"), reply_after(200, "9")] {
+        let (inner, times) = attempts(vec![answer; MOST]);
+        let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
+        for _ in 0..=MOST {
+            gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+        }
+        assert_eq!(seconds_after_most(&times), [0]);
     }
-    assert_eq!(seconds(&times), [0, 0, 0, 0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_lease_waits_for_nothing() {
-    let (inner, times) = attempts(vec![reply_after(429, "9")]);
+    let (inner, times) = attempts(vec![reply_after(429, "9"); MOST]);
     let gate = Gate::new(inner, None, metrics().0);
-    for _ in 0..3 {
+    for _ in 0..=MOST {
         gate.clone().oneshot(request(Method::PUT, "/lease")).await.unwrap();
     }
-    assert_eq!(seconds(&times), [0, 0, 0]);
+    assert_eq!(seconds_after_most(&times), [0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,18 +149,18 @@ async fn waits_and_the_servers_refusals_are_counted() {
     let (metrics, registry) = metrics();
     let mut refusal = reply_after(429, "1");
     refusal.headers_mut().insert(FLOW_SCHEMA, http::HeaderValue::from_static(UID));
-    let (inner, _) = attempts(vec![refusal]);
-    let gate = Gate::new(inner, throttle(1_000.0), metrics);
-    for _ in 0..2 {
+    let (inner, _) = attempts(vec![refusal; MOST]);
+    let gate = Gate::new(inner, throttle_with_burst(), metrics);
+    for _ in 0..=MOST {
         gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
     }
     let refused =
         format!("icm_client_server_throttled_total{{client=\"work\",flow_schema=\"{UID}\"}}");
-    assert!((sample(&registry, &refused) - 1.0).abs() < 1e-9);
+    assert!((sample(&registry, &refused) - 33.0).abs() < 1e-9);
     let waited = "rest_client_rate_limiter_duration_seconds_sum{host=\"api:6443\",verb=\"PATCH\"}";
     assert!((sample(&registry, waited) - 1.0).abs() < 0.01);
     let asked = "rest_client_rate_limiter_duration_seconds_count{host=\"api:6443\",verb=\"PATCH\"}";
-    assert!((sample(&registry, asked) - 2.0).abs() < 1e-9);
+    assert!((sample(&registry, asked) - 34.0).abs() < 1e-9);
 }
 
 #[test]

@@ -133,6 +133,25 @@ async fn those_who_waited_for_the_end_of_a_pause_leave_at_one_moment() {
     }
 }
 
+/// `rule:waits-are-told`
+#[tokio::test(start_paused = true)]
+async fn all_who_waited_while_it_was_stopped_are_told_why_wherever_in_line() {
+    let throttle = throttle(1.0, 1);
+    throttle.acquire(Instant::now()).await;
+    let callers: Vec<_> = (0..3)
+        .map(|_| {
+            let throttle = throttle.clone();
+            tokio::spawn(async move { throttle.acquire(Instant::now()).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    throttle.pause(Duration::from_secs(5), "uid-1");
+    for caller in callers {
+        assert_eq!(caller.await.unwrap().stopped_by.as_deref(), Some("uid-1"));
+    }
+    assert_eq!(throttle.acquire(Instant::now()).await.stopped_by, None);
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_gives_up_at_the_head_hands_it_on() {
     let throttle = throttle(1.0, 1);
