@@ -105,6 +105,7 @@ async fn status_and_the_rest_are_written_apart(scene: &Scene) {
 
 async fn finalizers_hold_until_ours_is_removed(scene: &Scene) {
     let client = scene.objects::<Shipment>(&SHIPMENTS);
+    let writes = client.own_writes();
     let shipment = made(scene).await;
     let held = client.add_finalizer(&shipment, OURS).await.unwrap().object;
     let Deletion::Pending(going) =
@@ -118,7 +119,7 @@ async fn finalizers_hold_until_ours_is_removed(scene: &Scene) {
     client.remove_finalizer(&going, OURS).await.unwrap();
     assert!(now(scene).await.is_none());
     assert!(client.remove_finalizer(&going, OURS).await.unwrap().is_none());
-    let last = client.own_writes().last(KEY).unwrap();
+    let last = writes.last(KEY).unwrap();
     assert_eq!(last.deleted.as_deref(), Some(&*going.metadata.uid));
 }
 

@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use informer::{Delta, Informer, Subscription};
-use manager::Informers;
-use model::{Kind, Resource};
+use manager::Context;
+use model::Kind;
 use objects::{Draft, Dynamic, Error, Object, ObjectClient, Why};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use workqueue::WorkQueue;
 
-use crate::{Carrier, NAME, Shipment};
+use crate::{Carrier, Shipment};
 
 /// All kinds of carriers so far; clones are the same.
 #[derive(Clone)]
@@ -22,9 +21,7 @@ pub(crate) struct Carriers(Arc<Inner>);
 type Place = (String, String, String);
 
 struct Inner {
-    informers: Informers,
-    client: kube::Client,
-    limit: Duration,
+    context: Context,
     shipments: WorkQueue<Arc<str>>,
     /// By group and kind.
     fleets: Mutex<BTreeMap<(String, String), Fleet>>,
@@ -45,14 +42,9 @@ struct Fleet {
 pub(crate) struct Health(Carriers);
 
 impl Carriers {
-    pub(crate) fn new(
-        informers: Informers,
-        client: kube::Client,
-        limit: Duration,
-        shipments: WorkQueue<Arc<str>>,
-    ) -> Self {
+    pub(crate) fn new(context: &Context, shipments: WorkQueue<Arc<str>>) -> Self {
         let (fleets, named) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(Inner { informers, client, limit, shipments, fleets, named }))
+        Self(Arc::new(Inner { context: context.clone(), shipments, fleets, named }))
     }
 
     /// Loads the shipment's parcel; false when its carrier is not there.
@@ -119,19 +111,17 @@ impl Carriers {
         // The kind may come back in another version.
         let resource = fleet.cache.resource();
         if fleet.client.as_ref().map(ObjectClient::resource) != resource.as_ref() {
-            fleet.client = resource.map(|resource| self.client_of(resource));
+            fleet.client = resource.map(|resource| self.0.context.objects(resource));
         }
         (fleet.cache.clone(), fleet.client.clone())
     }
 
-    fn client_of(&self, resource: Resource) -> ObjectClient<Dynamic> {
-        ObjectClient::new(self.0.client.clone(), resource, NAME, self.0.limit)
-    }
-
     fn watch(&self, carrier: &Carrier) -> Fleet {
         let kind = Kind::named(carrier.group.clone(), carrier.kind.clone());
-        let cache = self.0.informers.get_from::<Object<Dynamic>>(self.0.informers.source(kind));
+        let informers = self.0.context.informers.of_any_owner();
+        let cache = informers.get_from::<Object<Dynamic>>(informers.source(kind));
         let (inner, carrier) = (Arc::downgrade(&self.0), carrier.clone());
+        // Not by `feed`: what was loaded onto a carrier is no news to the shipments that wait for it.
         let told = cache.subscribe(move |delta| {
             let (Delta::Added(object) | Delta::Deleted(object)) = delta else { return };
             let Some(inner) = inner.upgrade() else { return };

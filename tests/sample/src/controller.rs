@@ -1,16 +1,14 @@
 //! The sample as the manager sees it: its name, its rights, and one run.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::try_join;
-use informer::{Delta, Informer, Subscription};
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
-use model::{Cached, Kind};
-use objects::{Object, ObjectClient};
+use model::Kind;
+use objects::Object;
 use pflag::{Problem, Spec, Values};
 use serving::{Access, Endpoints, Page, reply};
-use workqueue::WorkQueue;
 
 use crate::carriers::Carriers;
 use crate::metrics::{Memory, SampleMetrics};
@@ -40,15 +38,11 @@ impl Controller for Sample {
     }
 
     fn configure(&self, _: &Values) -> Result<Configured, Vec<Problem>> {
-        Ok(Configured::run(Shipping::default()))
+        Ok(Configured::run(Shipping))
     }
 }
 
-#[derive(Default)]
-struct Shipping {
-    /// Registered by the first run and kept by a restarted one.
-    metrics: OnceLock<SampleMetrics>,
-}
+struct Shipping;
 
 impl Runner for Shipping {
     fn service_account(&self) -> &'static str {
@@ -76,7 +70,7 @@ impl Runner for Shipping {
 
 impl Shipping {
     async fn ship(&self, context: Context) -> Result<Stopped, Failure> {
-        let metrics = self.metrics(&context)?;
+        let metrics = context.metrics(SampleMetrics::new)?;
         let informers = &context.informers;
         let mut source = informers.source(Kind::Custom(SHIPMENTS));
         source.namespace = Some("default".into());
@@ -85,13 +79,12 @@ impl Shipping {
         source.labels = Some(format!("{MADE_BY}={NAME}").into());
         let parcels = informers.get_from::<Object<Parcel>>(source);
 
-        let (limit, work) = (context.settings.write_timeout, context.client.clone());
         let status = context.clients.for_purpose("sample-status", context.settings.work_rate)?;
-        let shipment_client = ObjectClient::new(work.clone(), SHIPMENTS, NAME, limit);
-        let parcel_client = ObjectClient::new(work.clone(), PARCELS, NAME, limit);
+        let shipment_client = context.objects(SHIPMENTS);
+        let parcel_client = context.objects(PARCELS);
         let shipping = context.queue::<Arc<str>>("shipments", BACKOFF);
         let sealing = context.queue::<Arc<str>>("parcels", BACKOFF);
-        let carriers = Carriers::new(informers.of_any_owner(), work, limit, shipping.clone());
+        let carriers = Carriers::new(&context, shipping.clone());
 
         let health = carriers.health();
         context.health.add("sample-controller-carriers", Endpoints::READY, move || health.check());
@@ -100,8 +93,6 @@ impl Shipping {
             let page = shown.page();
             async move { reply::text(http::StatusCode::OK, page) }
         }));
-        let _shipped = feed(&shipments, &shipping);
-        let _sealed = feed(&parcels, &sealing);
 
         let shipping = context
             .run(
@@ -118,10 +109,10 @@ impl Shipping {
                 }),
             )
             .workers(WORKERS)
+            .feed(&shipments, |shipment| Some(Arc::clone(&shipment.metadata.key)))
             .reads_own_writes(&shipments, shipment_client.own_writes())
             // The parcel of a shipment has its key.
             .reads_own_writes(&parcels, parcel_client.own_writes())
-            .start_after(both_filled(shipments, parcels.clone()))
             .until_stopped();
         let sealing = context
             .run(
@@ -133,36 +124,10 @@ impl Shipping {
                 }),
             )
             .workers(WORKERS)
+            .feed(&parcels, |parcel| Some(Arc::clone(&parcel.metadata.key)))
             .reads_own_writes(&parcels, parcel_client.own_writes())
-            .start_after(async move { parcels.synced().await })
             .until_stopped();
         try_join!(shipping, sealing)?;
-        shipment_client.settled().await;
-        parcel_client.settled().await;
         Ok(Stopped::default())
     }
-
-    fn metrics(&self, context: &Context) -> Result<SampleMetrics, Failure> {
-        if let Some(metrics) = self.metrics.get() {
-            return Ok(metrics.clone());
-        }
-        let metrics = SampleMetrics::new(&context.registry)?;
-        Ok(self.metrics.get_or_init(|| metrics).clone())
-    }
-}
-
-async fn both_filled(shipments: Informer<Object<Shipment>>, parcels: Informer<Object<Parcel>>) {
-    shipments.synced().await;
-    parcels.synced().await;
-}
-
-/// Every change of an object is work on its key.
-fn feed<T: Cached>(cache: &Informer<T>, queue: &WorkQueue<Arc<str>>) -> Subscription<T> {
-    let queue = queue.clone();
-    cache.subscribe(move |delta| match delta {
-        Delta::Added(object) | Delta::Updated { new: object, .. } | Delta::Deleted(object) => {
-            queue.add(Arc::clone(object.key()));
-        }
-        Delta::ListStarts | Delta::ListEnds => {}
-    })
 }

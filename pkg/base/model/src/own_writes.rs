@@ -48,36 +48,59 @@ impl OwnWrite {
 }
 
 /// The last own write of each key that no cache is known to show yet. One value for one source of
-/// objects; clones share it. Holds only keys that were written since they were last worked on.
+/// objects; clones share it. Holds only keys that were written since they were last worked on, and
+/// of those that nobody works on no more than a cache lags behind
+/// ([`OwnWrites::forget_if_many`]).
 #[derive(Clone, Debug, Default)]
-pub struct OwnWrites(Arc<Mutex<HashMap<Arc<str>, OwnWrite>>>);
+pub struct OwnWrites(Arc<Mutex<Writes>>);
+
+#[derive(Debug, Default)]
+struct Writes {
+    by_key: HashMap<Arc<str>, OwnWrite>,
+    /// Left when it was last looked which of them a cache shows.
+    left: usize,
+}
+
+/// As few keys are never looked through.
+const FEW: usize = 1024;
 
 impl OwnWrites {
     /// Adds a write to what a cache must show of this key: its name, or `namespace/name`.
     pub fn note(&self, key: &str, write: OwnWrite) {
         let mut writes = self.0.lock();
-        match writes.get_mut(key) {
+        match writes.by_key.get_mut(key) {
             Some(before) => before.join(write),
-            None => drop(writes.insert(Arc::from(key), write)),
+            None => drop(writes.by_key.insert(Arc::from(key), write)),
+        }
+    }
+
+    /// When the keys have become many, forgets those whose write `is_shown`: an object that is
+    /// written and is no key of a queue would never be forgotten otherwise. A look at all costs no
+    /// more than noting them did.
+    pub fn forget_if_many(&self, is_shown: impl Fn(&str, &OwnWrite) -> bool) {
+        let mut writes = self.0.lock();
+        if writes.by_key.len() >= FEW.max(2 * writes.left) {
+            writes.by_key.retain(|key, write| !is_shown(key, write));
+            writes.left = writes.by_key.len();
         }
     }
 
     /// What a cache must show before this key is worked on; `None` when any cache will do.
     pub fn last(&self, key: &str) -> Option<OwnWrite> {
-        self.0.lock().get(key).cloned()
+        self.0.lock().by_key.get(key).cloned()
     }
 
     /// A cache shows `write`: forgets it, unless another one has been noted since.
     pub fn shown(&self, key: &str, write: &OwnWrite) {
         let mut writes = self.0.lock();
-        if writes.get(key) == Some(write) {
-            writes.remove(key);
+        if writes.by_key.get(key) == Some(write) {
+            writes.by_key.remove(key);
         }
     }
 
     /// Number of keys that wait for a cache to show a write.
     pub fn len(&self) -> usize {
-        self.0.lock().len()
+        self.0.lock().by_key.len()
     }
 
     /// True when no key waits.
@@ -124,6 +147,30 @@ mod tests {
         let last = writes.last("ns/a").unwrap();
         assert_eq!(last, OwnWrite { version: 8, deleted: Some("u1".into()) });
         assert_eq!(writes.last("ns/b"), None);
+    }
+
+    #[test]
+    fn writes_of_keys_that_nobody_works_on_are_forgotten_once_a_cache_shows_them() {
+        let writes = OwnWrites::default();
+        let mut most = 0;
+        for version in 0..20_000 {
+            writes.note(&format!("ns/{version}"), OwnWrite::version(version));
+            most = most.max(writes.len());
+            // The cache lags five hundred versions behind.
+            writes.forget_if_many(|_, write| write.version + 500 < version);
+        }
+        assert!(most <= FEW.max(2 * 501), "{most} are held");
+        assert_eq!(writes.last("ns/19999"), Some(OwnWrite::version(19_999)), "not shown yet");
+    }
+
+    #[test]
+    fn what_no_cache_shows_is_kept_however_many_they_are() {
+        let writes = OwnWrites::default();
+        for version in 0..5_000 {
+            writes.note(&format!("ns/{version}"), OwnWrite::version(version));
+            writes.forget_if_many(|_, _| false);
+        }
+        assert_eq!(writes.len(), 5_000);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Registers node-ipam with the manager and runs it: cache, claims, workers, audit.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -60,8 +60,7 @@ impl Controller for NodeIpam {
         Ok(match judge(values)? {
             Judged::Off => Configured::idle("--allocate-node-cidrs is false"),
             Judged::On { options, warnings } => {
-                Configured::run(Allocation { options, metrics: OnceLock::new() })
-                    .with_warnings(warnings)
+                Configured::run(Allocation { options }).with_warnings(warnings)
             }
         })
     }
@@ -69,8 +68,6 @@ impl Controller for NodeIpam {
 
 struct Allocation {
     options: Options,
-    /// Registered by the first run and kept by a restarted one.
-    metrics: OnceLock<IpamMetrics>,
 }
 
 impl Runner for Allocation {
@@ -103,7 +100,7 @@ impl Runner for Allocation {
 
 impl Allocation {
     async fn allocate(&self, context: Context) -> Result<Stopped, Failure> {
-        let metrics = self.metrics(&context)?;
+        let metrics = context.metrics(IpamMetrics::new)?;
         let allocator = Allocator::new(self.options.pools.clone(), &self.options.service_ranges);
         let allocator = Arc::new(Mutex::new(allocator));
         metrics.attach(&allocator);
@@ -123,15 +120,15 @@ impl Allocation {
             info!("No --service-cluster-ip-range is given: nothing is kept out of the pools");
         }
         // Every Node of the first list is a claim before a worker starts (`rule:list-before-allocate`).
-        let (filled, audited, auditor) = (nodes.clone(), nodes, reconciler.clone());
+        let auditor = reconciler.clone();
         let work = context
             .run(&queue, reconciler.clone())
             .workers(self.options.concurrency)
             .item_limit(self.item_limit(&context))
-            .start_after(async move { filled.synced().await })
+            .start_filled(&nodes)
             .start_within(FIRST_LIST)
             .audit(AUDIT, move || {
-                audit(&audited, &auditor);
+                audit(&nodes, &auditor);
                 std::future::ready(())
             })
             .until_stopped();
@@ -147,14 +144,6 @@ impl Allocation {
         let workers = u32::try_from(self.options.concurrency).unwrap_or(u32::MAX);
         let turn = Duration::try_from_secs_f64(2.0 * f64::from(workers) / qps).unwrap_or_default();
         ITEM_LIMIT.max(turn)
-    }
-
-    fn metrics(&self, context: &Context) -> Result<IpamMetrics, Failure> {
-        if let Some(metrics) = self.metrics.get() {
-            return Ok(metrics.clone());
-        }
-        let metrics = IpamMetrics::new(&context.registry)?;
-        Ok(self.metrics.get_or_init(|| metrics).clone())
     }
 }
 

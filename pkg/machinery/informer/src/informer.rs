@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::changes::{Changes, Waiting};
 use crate::encoding::Format;
 use crate::metrics::InformerMetrics;
+use crate::progress::Progress;
 use crate::shared::Shared;
 use crate::source::{Server, Source};
 use crate::subscription::Subscription;
@@ -134,6 +135,15 @@ impl<T: Cached> Informer<T> {
         drop(progress.wait_for(|progress| progress.has_list(self.since)).await);
     }
 
+    /// Waits until [`Informer::is_synced`], or until the kind is found to be dormant: then there is
+    /// nothing to wait for.
+    pub async fn synced_or_dormant(&self) {
+        let mut progress = self.shared.progress.subscribe();
+        let known =
+            progress.wait_for(|progress| progress.dormant || progress.has_list(self.since)).await;
+        drop(known);
+    }
+
     /// Waits until the cache shows a write of ours to this key (rule:read-your-writes). Returns also
     /// when the server's history began anew, since versions mean nothing then, and while the kind is
     /// dormant, since nothing would ever be heard of the write: it is void until a new list.
@@ -145,12 +155,20 @@ impl<T: Cached> Informer<T> {
         let mut progress = self.shared.progress.subscribe();
         let history = progress.borrow().history;
         let shown = progress.wait_for(|progress| {
-            let cached = self.get(key);
-            let cached = cached.as_ref().map(|object| (object.uid(), object.resource_version()));
-            let void = progress.dormant || progress.history != history;
-            void || write.is_shown(cached, progress.version)
+            progress.history != history || self.has_shown(progress, key, write)
         });
         drop(shown.await);
+    }
+
+    /// Whether [`Informer::shows`] would return at once.
+    pub fn has_now(&self, key: &str, write: &OwnWrite) -> bool {
+        self.has_shown(&self.shared.progress.borrow(), key, write)
+    }
+
+    fn has_shown(&self, progress: &Progress, key: &str, write: &OwnWrite) -> bool {
+        let cached = self.get(key);
+        let cached = cached.as_ref().map(|object| (object.uid(), object.resource_version()));
+        progress.dormant || write.is_shown(cached, progress.version)
     }
 
     /// The kind is not served, or not for us: there is nothing to do until it is.

@@ -4,15 +4,18 @@ use std::time::Duration;
 
 use events::Recorder;
 use fence::Fence;
+use model::Resource;
+use objects::{ObjectClient, OpenWrites, Schema};
 use prometheus::Registry;
 use serving::{Health, Pages};
 use tokio_util::sync::CancellationToken;
 use workqueue::{Backoff, ControllerMetrics, Key, PanicLimit, QueueMetrics, WorkQueue};
 
-use crate::Informers;
 use crate::clients::ClientSource;
+use crate::made_once::MadeOnce;
 use crate::stalls::Stalls;
 use crate::tasks::Tasks;
+use crate::{Failure, Informers, ObjectTasks};
 
 /// One controller's means for one run. Clones are the same run.
 #[derive(Clone)]
@@ -29,8 +32,6 @@ pub struct Context {
     pub informers: Informers,
     /// Records events under the controller's component name.
     pub recorder: Recorder,
-    /// For the controller's own metrics.
-    pub registry: Registry,
     /// For the controller's own checks. Name them after the controller; a later run's check
     /// replaces that of an earlier one.
     pub health: Health,
@@ -41,6 +42,7 @@ pub struct Context {
     pub settings: Settings,
     /// Cancelled when this run is to stop.
     pub stop: CancellationToken,
+    pub(crate) registry: Registry,
     pub(crate) work: Work,
 }
 
@@ -56,10 +58,16 @@ pub struct Settings {
 /// What the manager follows a run by.
 #[derive(Clone)]
 pub(crate) struct Work {
+    /// Canonical name of the controller.
+    pub(crate) controller: &'static str,
     pub(crate) queues: QueueMetrics,
     pub(crate) metrics: ControllerMetrics,
     /// Kept over fresh starts.
     pub(crate) panics: PanicLimit,
+    /// Kept over fresh starts.
+    pub(crate) registered: MadeOnce,
+    /// No run ends before they are settled.
+    pub(crate) open_writes: OpenWrites,
     pub(crate) stalls: Stalls,
     pub(crate) tasks: Tasks,
 }
@@ -68,6 +76,41 @@ impl Context {
     /// A queue whose metrics have the label `name`.
     pub fn queue<K: Key>(&self, name: &str, backoff: Backoff) -> WorkQueue<K> {
         WorkQueue::new(name, backoff, &self.work.queues)
+    }
+
+    /// The controller's own metrics. `register` is called once per process, also when the controller
+    /// is run anew: later runs get what it returned.
+    ///
+    /// # Errors
+    /// The registry holds one of the names already.
+    pub fn metrics<M: Clone + Send + 'static>(
+        &self,
+        register: impl FnOnce(&Registry) -> Result<M, prometheus::Error>,
+    ) -> Result<M, Failure> {
+        Ok(self.work.registered.get_or_make(|| register(&self.registry))?)
+    }
+
+    /// Reads and writes the whole objects of a kind through [`Context::client`]: the controller's
+    /// name is the field manager, and [`Settings::write_timeout`] the limit of one attempt. When the
+    /// run ends, the manager waits until the server cannot carry out any write of it any more
+    /// (rule:no-release-with-open-writes).
+    pub fn objects<S: Schema>(&self, resource: Resource) -> ObjectClient<S> {
+        self.objects_of(self.client.clone(), resource)
+    }
+
+    /// The same on the server of another client, such as one of a member cluster.
+    pub fn objects_of<S: Schema>(
+        &self,
+        client: kube::Client,
+        resource: Resource,
+    ) -> ObjectClient<S> {
+        let (manager, limit) = (self.work.controller, self.settings.write_timeout);
+        ObjectClient::new(client, resource, manager, limit).noting(&self.work.open_writes)
+    }
+
+    /// Tasks of single objects beside the workers, none of them begun.
+    pub fn object_tasks<K: Key>(&self) -> ObjectTasks<K> {
+        ObjectTasks::new(self.clone())
     }
 
     /// Runs a task beside the workers, which must end soon after [`Context::stop`]. The manager

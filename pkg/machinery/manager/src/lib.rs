@@ -8,8 +8,10 @@
 //! |---|---|
 //! | `controller.rs` | [`Controller`], [`Runner`]: what a controller is to the manager |
 //! | `context.rs`, `clients.rs`, `informers.rs` | [`Context`]: what a running controller is given |
+//! | `made_once.rs` | what a controller registers once although it is run anew |
 //! | `retry.rs` | [`retry`]: what a failed write means to its key |
-//! | `run.rs` | [`Run`]: queue, workers, start, audit, stop, written once |
+//! | `run.rs`, `feed.rs` | [`Run`]: caches that feed a queue, workers, start, audit, stop, written once |
+//! | `object_tasks.rs` | [`ObjectTasks`]: a task per object beside the queue |
 //! | `host.rs`, `options.rs`, `wiring.rs` | [`Host`]: starts and stops all controllers |
 //! | `supervisor.rs`, `tasks.rs`, `stalls.rs` | keeps one running, and says when it is not well |
 //! | `permissions.rs` | [`Permission`]: which rights are missing |
@@ -21,8 +23,11 @@ mod clients;
 mod context;
 mod controller;
 mod failure;
+mod feed;
 mod host;
 mod informers;
+mod made_once;
+mod object_tasks;
 mod options;
 mod permissions;
 mod reachability;
@@ -39,8 +44,10 @@ pub use clients::{ClientError, ClientSource};
 pub use context::{Context, Settings};
 pub use controller::{Activity, Configured, Controller, Runner, Stopped};
 pub use failure::{Failure, StartError};
+pub use feed::feed;
 pub use host::{Ended, Host};
 pub use informers::{Informers, InformersOptions};
+pub use object_tasks::ObjectTasks;
 pub use options::{HostOptions, Hosted};
 pub use permissions::Permission;
 pub use reachability::watch_api_server;

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::info;
 use workqueue::{Key, Ready, Reconcile, WorkQueue, WorkerOptions, run_workers};
 
-use crate::{Context, Failure};
+use crate::{Context, Failure, feed};
 
 /// Of one key, unless [`Run::item_limit`] says otherwise.
 const ITEM_LIMIT: Duration = Duration::from_secs(60);
@@ -26,6 +26,8 @@ pub struct Run<R: Reconcile> {
     workers: usize,
     item_limit: Duration,
     ready: Vec<Ready<R::Key>>,
+    /// Subscriptions.
+    feeds: Vec<Box<dyn Send>>,
     caches: Vec<BoxFuture<'static, ()>>,
     caches_limit: Option<Duration>,
     audit: Option<(Duration, Audit)>,
@@ -50,6 +52,7 @@ impl<R: Reconcile> Run<R> {
             workers: 1,
             item_limit: ITEM_LIMIT,
             ready: Vec::new(),
+            feeds: Vec::new(),
             caches: Vec::new(),
             caches_limit: None,
             audit: None,
@@ -69,14 +72,38 @@ impl<R: Reconcile> Run<R> {
         self
     }
 
-    /// The workers start after this, such as an informer's first list. May be given several times.
-    pub fn start_after(mut self, filled: impl Future<Output = ()> + Send + 'static) -> Self {
-        self.caches.push(filled.boxed());
+    /// Every object of this cache that comes, changes or goes is work on the keys that `keys` names
+    /// for it: see [`feed`]. The workers start once it is filled. May be given several times, for
+    /// caches of any kinds.
+    pub fn feed<T, I>(
+        mut self,
+        cache: &Informer<T>,
+        keys: impl Fn(&T) -> I + Send + Sync + 'static,
+    ) -> Self
+    where
+        T: Cached,
+        I: IntoIterator<Item = R::Key>,
+    {
+        self.feeds.push(Box::new(feed(cache, &self.queue, keys)));
+        self.start_filled(cache)
+    }
+
+    /// The workers start once this cache, which they read, has delivered its first list. One whose
+    /// kind is dormant holds up nobody (rule:dormant-kind-holds-up-nobody).
+    pub fn start_filled<T: Cached>(mut self, cache: &Informer<T>) -> Self {
+        let cache = cache.clone();
+        self.caches.push(async move { cache.synced_or_dormant().await }.boxed());
+        self
+    }
+
+    /// The workers start after this as well. May be given several times.
+    pub fn start_after(mut self, begin: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.caches.push(begin.boxed());
         self
     }
 
     /// The run fails when it has not started within this time. Without it, it waits as long as it
-    /// takes: for a kind that may never be served.
+    /// takes.
     pub fn start_within(mut self, limit: Duration) -> Self {
         self.caches_limit = Some(limit);
         self
@@ -91,21 +118,36 @@ impl<R: Reconcile> Run<R> {
         self
     }
 
-    /// A key is handled only once this cache shows what was last written to it, as noted in
-    /// `writes` (`rule:read-your-writes`). For each kind that is written under the queue's keys.
+    /// A key is handled only once this cache shows what was last written to the object of that key,
+    /// as noted in `writes` (`rule:read-your-writes`). For each kind that is written under the
+    /// queue's keys. The workers start once it is filled.
     pub fn reads_own_writes<T: Cached>(self, cache: &Informer<T>, writes: &OwnWrites) -> Self
     where
         R::Key: AsRef<str>,
     {
-        let (cache, writes) = (cache.clone(), writes.clone());
-        self.ready(move |key| {
-            let (key, write) = (key.clone(), writes.last(key.as_ref())?);
-            let (cache, writes) = (cache.clone(), writes.clone());
+        self.reads_own_writes_of(cache, writes, |key| Some(key.as_ref()))
+    }
+
+    /// The same for keys of several kinds: `object` is the key of the object in this cache that is
+    /// written under a queue's key, if that is one of this kind.
+    pub fn reads_own_writes_of<T: Cached>(
+        self,
+        cache: &Informer<T>,
+        writes: &OwnWrites,
+        object: impl Fn(&R::Key) -> Option<&str> + Send + Sync + 'static,
+    ) -> Self {
+        let (shown, writes) = (cache.clone(), writes.clone());
+        let run = self.ready(move |key| {
+            writes.forget_if_many(|key, write| shown.has_now(key, write));
+            let object = object(key)?;
+            let (object, write) = (Arc::<str>::from(object), writes.last(object)?);
+            let (cache, writes) = (shown.clone(), writes.clone());
             Some(async move {
-                cache.shows(key.as_ref(), &write).await;
-                writes.shown(key.as_ref(), &write);
+                cache.shows(&object, &write).await;
+                writes.shown(&object, &write);
             })
-        })
+        });
+        run.start_filled(cache)
     }
 
     /// Called for the first time `every` after the start, and then again and again. Runs beside the
@@ -144,7 +186,8 @@ impl<R: Reconcile> Run<R> {
     }
 
     async fn work(self) -> Result<(), Failure> {
-        let Self { context, queue, reconcile, workers, item_limit, ready, audit, .. } = self;
+        let Self { context, queue, reconcile, workers, item_limit, ready, feeds, audit, .. } = self;
+        let _until_the_end = feeds;
         let _watching = context.work.stalls.watch(queue.clone(), item_limit);
         let options = WorkerOptions {
             workers,

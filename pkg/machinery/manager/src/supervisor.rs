@@ -92,7 +92,7 @@ impl Supervisor {
     async fn one_run(&self, process: &Context) -> Result<Stopped, Failure> {
         let mut context = process.clone();
         context.stop = process.stop.child_token();
-        context.work.tasks = Tasks::new();
+        context.work.tasks = Tasks::new(context.work.panics.clone());
         let (stop, tasks) = (context.stop.clone(), context.work.tasks.clone());
         let write_timeout = context.settings.write_timeout;
         let watched = self.watch_run(context);
@@ -100,6 +100,8 @@ impl Supervisor {
         stop.cancel();
         if ended.is_ok() {
             tasks.ended().await;
+            // rule:no-release-with-open-writes
+            process.work.open_writes.settled().await;
         } else if !tasks.end_within(write_timeout).await {
             error!("A task of the failed run blocks its thread and cannot be ended; going on");
             self.state.stuck.lock().push(tasks);
@@ -118,7 +120,7 @@ impl Supervisor {
         };
         tokio::select! {
             ended = contain(async { runner.run(context).await }) => ended.unwrap_or_else(panicked),
-            panic = tasks.panicked() => panicked(panic),
+            panic = tasks.panicked() => Err(Failure::Panicked(panic)),
             cause = informers.void() => Err(Failure::Void(cause.to_owned())),
         }
     }

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{Instrument, Span};
+use workqueue::PanicLimit;
 
 /// Time for dropped tasks to be gone, at the least.
 const DROPPING: Duration = Duration::from_secs(1);
@@ -18,12 +19,15 @@ const DROPPING: Duration = Duration::from_secs(1);
 pub(crate) struct Tasks {
     tracker: TaskTracker,
     abort: CancellationToken,
+    panics: PanicLimit,
     panicked: Arc<watch::Sender<Option<Panic>>>,
 }
 
 impl Tasks {
-    pub(crate) fn new() -> Self {
+    /// None yet; a panic of one is counted in `panics`.
+    pub(crate) fn new(panics: PanicLimit) -> Self {
         Self {
+            panics,
             tracker: TaskTracker::new(),
             abort: CancellationToken::new(),
             panicked: Arc::new(watch::Sender::new(None)),
@@ -31,21 +35,23 @@ impl Tasks {
     }
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let (abort, panicked) = (self.abort.clone(), Arc::clone(&self.panicked));
+        let tasks = self.clone();
         let contained = async move {
-            tokio::select! {
-                ended = contain(task) => {
-                    if let Err(panic) = ended {
-                        panicked.send_replace(Some(panic));
-                    }
-                }
-                () = abort.cancelled() => {}
-            }
+            let Some(Err(panic)) = tasks.abort.run_until_cancelled(contain(task)).await else {
+                return;
+            };
+            tasks.panics.count();
+            tasks.give_up(panic);
         };
         self.tracker.spawn(contained.instrument(Span::current()));
     }
 
-    /// Waits until one of them has panicked.
+    /// The run ends for this panic, which is counted already.
+    pub(crate) fn give_up(&self, panic: Panic) {
+        self.panicked.send_replace(Some(panic));
+    }
+
+    /// Waits until one of them has panicked, or the run was given up.
     pub(crate) async fn panicked(&self) -> Panic {
         let mut panicked = self.panicked.subscribe();
         loop {

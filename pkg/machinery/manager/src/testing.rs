@@ -14,6 +14,7 @@ use futures::future::{BoxFuture, pending};
 use http::{Request, Response};
 use informer::{Format, InformerMetrics, Server};
 use kube::client::Body;
+use objects::OpenWrites;
 use parking_lot::Mutex;
 use prometheus::{IntCounter, Registry};
 use serving::{Health, Pages};
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
 use crate::context::{Settings, Work};
+use crate::made_once::MadeOnce;
 use crate::stalls::Stalls;
 use crate::tasks::Tasks;
 use crate::{
@@ -79,12 +81,16 @@ pub(crate) async fn context(client: kube::Client) -> Context {
     let clients = clients(&registry).await;
     let reconciles = ReconcileMetrics::new(&registry).unwrap();
     let panics = IntCounter::new("panics", "Contained panics.").unwrap();
+    let limit = PanicLimit::new(panics.clone());
     let work = Work {
         queues: QueueMetrics::new(&registry).unwrap(),
         metrics: reconciles.of_controller("fake-controller"),
-        panics: PanicLimit::new(panics.clone()),
+        controller: "fake-controller",
+        registered: MadeOnce::default(),
+        open_writes: OpenWrites::default(),
         stalls: Stalls::default(),
-        tasks: Tasks::new(),
+        tasks: Tasks::new(limit.clone()),
+        panics: limit,
     };
     registry.register(Box::new(panics)).unwrap();
     Context {

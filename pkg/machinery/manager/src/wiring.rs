@@ -5,6 +5,7 @@ use std::time::Duration;
 use client::Profile;
 use events::Broadcaster;
 use informer::{InformerMetrics, Server};
+use objects::OpenWrites;
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 use serving::Endpoints;
 use tokio::task::JoinHandle;
@@ -14,6 +15,7 @@ use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
 use crate::clients::{ClientError, ClientSource};
 use crate::context::{Settings, Work};
+use crate::made_once::MadeOnce;
 use crate::options::{HostOptions, Hosted};
 use crate::permissions::{PermissionCheck, Subject};
 use crate::stalls::Stalls;
@@ -127,13 +129,17 @@ impl Wiring {
         if hosted.by_name { own.of_any_owner() } else { own }
     }
 
-    fn work(&self, controller: &str) -> Work {
+    fn work(&self, controller: &'static str) -> Work {
+        let panics = PanicLimit::new(self.panics.with_label_values(&[controller]));
         Work {
+            controller,
+            registered: MadeOnce::default(),
+            open_writes: OpenWrites::default(),
             queues: self.queues.clone(),
             metrics: self.reconciles.of_controller(controller),
-            panics: PanicLimit::new(self.panics.with_label_values(&[controller])),
             stalls: Stalls::default(),
-            tasks: Tasks::new(),
+            tasks: Tasks::new(panics.clone()),
+            panics,
         }
     }
 

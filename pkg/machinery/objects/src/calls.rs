@@ -1,17 +1,15 @@
 //! The requests of one kind, one attempt each.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Answer, CallError};
 use http::{Method, Request, header};
 use kube::client::Body;
 use model::Resource;
-use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::{Error, Outcome, Why, verdict};
+use crate::{Error, OpenWrites, Outcome, Why, verdict};
 
 /// The API server's own limit for a write that brings none, which ours all do.
 const UNBOUNDED: Duration = Duration::from_secs(34);
@@ -72,8 +70,7 @@ pub(crate) struct Calls {
     pub(crate) resource: Resource,
     manager: String,
     timeout: Duration,
-    /// When the server has given up the last write of unknown outcome.
-    open_until: Arc<Mutex<Option<Instant>>>,
+    pub(crate) open: OpenWrites,
 }
 
 impl Calls {
@@ -83,17 +80,12 @@ impl Calls {
         manager: String,
         timeout: Duration,
     ) -> Self {
-        Self { client, resource, manager, timeout, open_until: Arc::default() }
+        Self { client, resource, manager, timeout, open: OpenWrites::default() }
     }
 
     /// The same calls through another client.
     pub(crate) fn through(&self, client: kube::Client) -> Self {
         Self { client, ..self.clone() }
-    }
-
-    /// When the server no longer carries out any write of unknown outcome so far.
-    pub(crate) fn open_until(&self) -> Option<Instant> {
-        *self.open_until.lock()
     }
 
     /// One consistent read.
@@ -129,8 +121,7 @@ impl Calls {
         write.await.map_err(|why| {
             if why.outcome() == Outcome::Unknown {
                 let settled_at = why.settled_at().unwrap_or_else(|| Instant::now() + UNBOUNDED);
-                let mut open_until = self.open_until.lock();
-                *open_until = (*open_until).max(Some(settled_at));
+                self.open.note(settled_at);
             }
             self.error(verb.word(), key, why)
         })

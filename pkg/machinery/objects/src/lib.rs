@@ -40,9 +40,11 @@
 //! | `draft.rs` | [`Draft`], what may be changed, and what a change comes to on the wire |
 //! | `overlay.rs`, `merge_patch.rs` | lay typed changes over whole JSON; the difference as a patch |
 //! | `object_client.rs` | [`ObjectClient`]; below it change, create, delete, apply, finalizers |
+//! | `answered.rs`, `open_writes.rs` | the newest copies from answers; [`OpenWrites`] |
 //! | `calls.rs`, `verdict.rs` | single requests, and what their answers mean |
 //! | `error.rs` | [`Error`], [`Outcome`] |
 
+mod answered;
 mod calls;
 mod draft;
 mod error;
@@ -50,6 +52,7 @@ mod merge_patch;
 mod object;
 mod object_client;
 mod object_meta;
+mod open_writes;
 mod overlay;
 mod schema;
 #[cfg(test)]
@@ -62,4 +65,5 @@ pub use error::{Error, Outcome, Why};
 pub use object::{DecodeError, Object};
 pub use object_client::{Apply, Created, Deletion, ObjectClient, Propagation, Written};
 pub use object_meta::{ObjectMeta, OwnerReference};
+pub use open_writes::OpenWrites;
 pub use schema::{Dynamic, Schema};

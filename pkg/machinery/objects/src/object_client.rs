@@ -1,15 +1,14 @@
 //! [`ObjectClient`]: reads and writes the whole objects of one kind.
 
-use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use model::{OwnWrite, OwnWrites, Resource};
 use serde_json::Value;
-use tokio::time::{Instant, sleep_until};
 
+use crate::answered::Answered;
 use crate::calls::{Calls, Part, Verb};
-use crate::{Error, Object, Schema, Why};
+use crate::{Error, Object, OpenWrites, Schema, Why};
 
 mod apply;
 mod change;
@@ -27,12 +26,14 @@ pub use delete::{Deletion, Propagation};
 /// object (`rule:writes-are-guarded`), so none undoes what others did, and repeating one is safe.
 /// The leader's fence, the throttle and the identity are those of the `kube::Client` it is given.
 ///
-/// Writes are noted in [`ObjectClient::own_writes`], for the informer of the same kind.
-pub struct ObjectClient<S> {
+/// A change begins with the newest copy that an answer brought when that is newer than the one it is
+/// given (`rule:newest-answer-is-changed`).
+pub struct ObjectClient<S: Schema> {
     calls: Calls,
-    writes: OwnWrites,
+    /// Empty until somebody asks for them.
+    writes: Arc<OnceLock<OwnWrites>>,
+    answered: Answered<S>,
     whole_updates: bool,
-    schema: PhantomData<fn() -> S>,
 }
 
 /// What a write came to.
@@ -54,7 +55,14 @@ impl<S: Schema> ObjectClient<S> {
         timeout: Duration,
     ) -> Self {
         let calls = Calls::new(client, resource, manager.into(), timeout);
-        Self { calls, writes: OwnWrites::default(), whole_updates: false, schema: PhantomData }
+        Self { calls, writes: Arc::default(), answered: Answered::default(), whole_updates: false }
+    }
+
+    /// Notes the writes of unknown outcome here.
+    #[must_use]
+    pub fn noting(mut self, open: &OpenWrites) -> Self {
+        self.calls.open = open.clone();
+        self
     }
 
     /// Changes objects by PUT instead of merge PATCH, for an identity that may update and not
@@ -65,8 +73,8 @@ impl<S: Schema> ObjectClient<S> {
         self
     }
 
-    /// The same objects through another client, such as one behind another throttle; they share
-    /// [`ObjectClient::own_writes`].
+    /// The same objects through another client, such as one behind another throttle. They share
+    /// [`ObjectClient::own_writes`], so it is a client of the same server.
     #[must_use]
     pub fn through(&self, client: kube::Client) -> Self {
         Self { calls: self.calls.through(client), ..self.clone() }
@@ -77,20 +85,15 @@ impl<S: Schema> ObjectClient<S> {
         &self.calls.resource
     }
 
-    /// The last own write of each key that no cache is known to show yet. All clones add to it.
+    /// The last own write of each key that no cache is known to show yet. All clones add to it,
+    /// from the first call of this on: nobody waits for the writes before.
     pub fn own_writes(&self) -> &OwnWrites {
-        &self.writes
+        self.writes.get_or_init(OwnWrites::default)
     }
 
-    /// Waits until the server no longer carries out any write of unknown outcome so far, which is
-    /// at most the time limit of one attempt: for a controller that stops, before its lease is
-    /// given back.
-    pub async fn settled(&self) {
-        while let Some(open_until) = self.calls.open_until()
-            && open_until > Instant::now()
-        {
-            sleep_until(open_until).await;
-        }
+    /// The writes of unknown outcome, through all clones.
+    pub fn open_writes(&self) -> &OpenWrites {
+        &self.calls.open
     }
 
     /// A consistent read, which shows all writes that were answered before; `None` when there is
@@ -122,11 +125,16 @@ impl<S: Schema> ObjectClient<S> {
         match Object::read(answer) {
             Ok(object) => {
                 self.note(&object);
-                Ok(Arc::new(object))
+                let object = Arc::new(object);
+                // A new object is seldom changed at once.
+                if verb != Verb::Create {
+                    self.answered.keep(&object);
+                }
+                Ok(object)
             }
             Err(error) => {
                 if let Some(Ok(version)) = version {
-                    self.writes.note(key, OwnWrite::version(version));
+                    self.note_write(key, OwnWrite::version(version));
                 }
                 Err(self.calls.error("read", key, Why::Unreadable(error)))
             }
@@ -135,23 +143,28 @@ impl<S: Schema> ObjectClient<S> {
 
     fn note(&self, object: &Object<S>) {
         let metadata = &object.metadata;
-        let gone = metadata.deleting() && metadata.finalizers.is_empty();
-        let write = if gone {
+        let write = if metadata.has_ended() {
             OwnWrite::deleted(Arc::clone(&metadata.uid))
         } else {
             OwnWrite::version(metadata.resource_version)
         };
-        self.writes.note(&metadata.key, write);
+        self.note_write(&metadata.key, write);
+    }
+
+    fn note_write(&self, key: &str, write: OwnWrite) {
+        if let Some(writes) = self.writes.get() {
+            writes.note(key, write);
+        }
     }
 }
 
-impl<S> Clone for ObjectClient<S> {
+impl<S: Schema> Clone for ObjectClient<S> {
     fn clone(&self) -> Self {
         Self {
             calls: self.calls.clone(),
-            writes: self.writes.clone(),
+            writes: Arc::clone(&self.writes),
+            answered: self.answered.clone(),
             whole_updates: self.whole_updates,
-            schema: PhantomData,
         }
     }
 }

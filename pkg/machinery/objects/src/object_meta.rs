@@ -18,8 +18,10 @@ pub struct ObjectMeta {
     pub generation: i64,
     /// When it was made, in RFC 3339.
     pub creation_timestamp: Option<String>,
-    /// When its deletion was asked for, in RFC 3339. It is gone once it has no finalizers.
+    /// When its deletion was asked for, or when its time of grace ends, in RFC 3339.
     pub deletion_timestamp: Option<String>,
+    /// The time of grace that a deletion gives it, in seconds.
+    pub deletion_grace_period_seconds: Option<i64>,
     /// Labels.
     pub labels: BTreeMap<String, String>,
     /// Annotations.
@@ -44,6 +46,14 @@ impl ObjectMeta {
     /// Its deletion was asked for.
     pub fn deleting(&self) -> bool {
         self.deletion_timestamp.is_some()
+    }
+
+    /// Nothing holds it any more: a write that is answered with such an object has ended it. One
+    /// with a time of grace goes on living, without finalizers too
+    /// (`rule:grace-outlives-finalizers`).
+    pub fn has_ended(&self) -> bool {
+        let graceless = self.deletion_grace_period_seconds == Some(0);
+        self.deleting() && graceless && self.finalizers.is_empty()
     }
 
     /// Whether this finalizer holds it.
@@ -94,6 +104,8 @@ struct Wire {
     #[serde(default)]
     deletion_timestamp: Option<String>,
     #[serde(default)]
+    deletion_grace_period_seconds: Option<i64>,
+    #[serde(default)]
     labels: Option<BTreeMap<String, String>>,
     #[serde(default)]
     annotations: Option<BTreeMap<String, String>>,
@@ -115,6 +127,7 @@ impl From<Wire> for ObjectMeta {
             generation: wire.generation,
             creation_timestamp: wire.creation_timestamp,
             deletion_timestamp: wire.deletion_timestamp,
+            deletion_grace_period_seconds: wire.deletion_grace_period_seconds,
             labels: wire.labels.unwrap_or_default(),
             annotations: wire.annotations.unwrap_or_default(),
             finalizers: wire.finalizers.unwrap_or_default(),

@@ -92,7 +92,9 @@ impl Server {
     }
 
     pub(crate) fn client<S: Schema>(&self) -> ObjectClient<S> {
-        ObjectClient::new(self.kube(), WIDGETS, "test", ATTEMPT)
+        let client = ObjectClient::new(self.kube(), WIDGETS, "test", ATTEMPT);
+        client.own_writes();
+        client
     }
 
     pub(crate) fn kube(&self) -> kube::Client {
@@ -167,7 +169,8 @@ impl State {
             metadata["namespace"].as_str().unwrap(),
             metadata["name"].as_str().unwrap()
         );
-        let held = metadata["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+        let held = metadata["finalizers"].as_array().is_some_and(|list| !list.is_empty())
+            || metadata["deletionGracePeriodSeconds"].as_i64().is_some_and(|grace| grace > 0);
         if metadata["deletionTimestamp"].is_null() || held {
             self.objects.insert(key, object.clone());
         } else {
@@ -238,6 +241,7 @@ impl State {
 
     fn delete(&mut self, mut live: Value) -> (u16, Value) {
         live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        live["metadata"]["deletionGracePeriodSeconds"] = 0.into();
         let held = live["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
         let pending = self.insert(live);
         if held { (200, pending) } else { (200, json!({"kind": "Status", "status": "Success"})) }

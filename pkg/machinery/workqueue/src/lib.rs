@@ -49,7 +49,7 @@ pub use item::Item;
 pub use key::Key;
 pub use metrics::QueueMetrics;
 pub use next::{Next, Retry};
-pub use panic_limit::PanicLimit;
+pub use panic_limit::{PanicLimit, Verdict};
 pub use queue::WorkQueue;
 pub use reconcile_metrics::{ControllerMetrics, ReconcileMetrics};
 pub use worker::{Ready, Reconcile, TooManyPanics, WorkerOptions, run_workers};

@@ -40,11 +40,11 @@ struct Seen {
 }
 
 /// What to do about a panic.
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// Log it; so many of this place were not, since the last that was.
-    pub(crate) show: Option<u64>,
-    /// So many different keys panicked that the workers must end.
-    pub(crate) exceeded: bool,
+    pub show: Option<u64>,
+    /// So many different keys panicked that the controller's state is not trusted further.
+    pub exceeded: bool,
 }
 
 impl PanicLimit {
@@ -60,7 +60,8 @@ impl PanicLimit {
         self.inner.counter.inc();
     }
 
-    pub(crate) fn record(&self, key: String, panic: &Panic) -> Verdict {
+    /// Counts a panic at a key, which is told apart from those of other queues.
+    pub fn record(&self, key: String, panic: &Panic) -> Verdict {
         self.count();
         let now = Instant::now();
         let show = self.inner.shown.pass(panic.location.clone(), now);

@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use model::{Node, OwnWrite};
+use model::{Kind, Metadata, Node, OwnWrite};
 use serde_json::json;
 use tokio::sync::Notify;
 use workqueue::{Backoff, Jitter, Next, Retry};
@@ -82,6 +82,42 @@ async fn a_stop_before_the_start_ends_the_run_without_work() {
     running.await.unwrap().unwrap();
     assert_eq!(count.calls(), 0);
     assert!(queue.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_fed_by_a_kind_nobody_serves_starts_with_the_others() {
+    // No CRDs, no groups, one Node.
+    let server = client(|request| {
+        let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
+        match (path, query) {
+            (_, query) if query.contains("sendInitialEvents") => Reply::Json(400, json!({})),
+            (_, query) if query.contains("watch=true") => Reply::Silence,
+            ("/api/v1/nodes", _) => Reply::Json(
+                200,
+                json!({"kind": "NodeList", "metadata": {"resourceVersion": "7"}, "items": [
+                    {"metadata": {"name": "a", "uid": "u", "resourceVersion": "7"}},
+                ]}),
+            ),
+            (path, _) if path.contains("customresourcedefinitions") => {
+                Reply::Json(200, json!({"metadata": {"resourceVersion": "7"}, "items": []}))
+            }
+            _ => Reply::Json(404, json!({"kind": "Status", "code": 404})),
+        }
+    });
+    let (context, handled) = (context(server).await, Arc::new(Handled::default()));
+    let absent = context.informers.source(Kind::named("example.org", "Widget"));
+    let absent = context.informers.get_from::<Metadata>(absent);
+    let queue = context.queue::<Arc<str>>("test", BACKOFF);
+    let run = context
+        .run(&queue, Arc::clone(&handled))
+        .feed(&absent, |widget| Some(Arc::clone(&widget.key)))
+        .feed(&context.informers.get::<Node>(), |node| Some(node.name.clone()));
+    let running = tokio::spawn(run.until_stopped());
+    tokio::time::sleep(secs(60)).await;
+    assert!(absent.is_dormant());
+    assert_eq!(*handled.0.lock(), ["a".into()]);
+    context.stop.cancel();
+    running.await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -220,23 +256,28 @@ impl Reconcile for Handled {
 #[tokio::test(start_paused = true)]
 async fn a_key_waits_until_the_cache_shows_its_own_last_write_and_others_do_not() {
     let answers = Arc::new(AtomicBool::new(false));
-    let listed = Arc::clone(&answers);
+    let (listed, version) = (Arc::clone(&answers), Arc::new(parking_lot::Mutex::new(7)));
+    let listed_version = Arc::clone(&version);
     let server = client(move |request| {
         let query = request.uri().query().unwrap_or_default();
         match listed.load(Ordering::SeqCst) {
             false => Reply::Refused,
             true if query.contains("sendInitialEvents") => Reply::Json(400, json!({})),
-            true if query.contains("watch=true") => Reply::Silence,
-            true => Reply::Json(
-                200,
-                json!({"kind": "NodeList", "items": [], "metadata": {"resourceVersion": "7"}}),
-            ),
+            // Nothing can be watched, so it is listed again and again.
+            true if query.contains("watch=true") => Reply::Json(410, json!({"code": 410})),
+            true => {
+                let version = listed_version.lock().to_string();
+                Reply::Json(
+                    200,
+                    json!({"kind": "NodeList", "items": [], "metadata": {"resourceVersion": version}}),
+                )
+            }
         }
     });
     let (context, handled) = (context(server).await, Arc::new(Handled::default()));
     let nodes = context.informers.get::<Node>();
     let writes = OwnWrites::default();
-    writes.note("written", OwnWrite::version(7));
+    writes.note("written", OwnWrite::version(8));
     let queue = context.queue::<Arc<str>>("test", BACKOFF);
     queue.add("written".into());
     queue.add("read".into());
@@ -245,10 +286,13 @@ async fn a_key_waits_until_the_cache_shows_its_own_last_write_and_others_do_not(
     let run = run.reads_own_writes(&nodes, &OwnWrites::default());
     let running = tokio::spawn(run.reads_own_writes(&nodes, &writes).until_stopped());
     tokio::time::sleep(secs(20)).await;
-    assert_eq!(*handled.0.lock(), ["read".into()], "nobody has seen version 7 yet");
-
+    assert!(handled.0.lock().is_empty(), "the cache is not filled");
     answers.store(true, Ordering::SeqCst);
-    tokio::time::sleep(secs(600)).await;
+    tokio::time::sleep(secs(60)).await;
+    assert_eq!(*handled.0.lock(), ["read".into()], "nobody has seen version 8 yet");
+
+    *version.lock() = 8;
+    tokio::time::sleep(secs(1200)).await;
     assert_eq!(handled.0.lock().last(), Some(&"written".into()));
     assert!(writes.is_empty(), "nothing is waited for any more");
     context.stop.cancel();

@@ -1,6 +1,9 @@
 //! A supervised controller on a paused clock: pauses, panics, health, and being told to stop.
 
 use futures::future::pending;
+use model::Resource;
+use objects::{Draft, Dynamic};
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::*;
@@ -76,6 +79,44 @@ async fn the_pause_outlasts_what_the_failed_run_may_have_sent() {
     let began = Instant::now();
     supervisor(runner).run(with_write_timeout(silent().await, secs(5))).await;
     assert!(began.elapsed() >= secs(5 + 1), "{:?}: it may travel for a second", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_stops_ends_when_its_last_write_of_unknown_outcome_is_settled() {
+    // Something between us and the server gives up, so nobody knows what became of the write.
+    let gateway = client(|_| Reply::Json(504, json!("no answer from upstream")));
+    let runner = Fake::runner(|_, context| {
+        Box::pin(async move {
+            let nodes = context.objects::<Dynamic>(Resource::cluster("", "v1", "Node", "nodes"));
+            let draft = Draft::new(serde_json::Map::new());
+            nodes.create("a", &draft).await.unwrap_err();
+            Ok(Stopped::default())
+        })
+    });
+    let began = Instant::now();
+    let stopped = supervisor(runner).run(context(gateway).await).await;
+    assert_eq!(stopped.unknown_writes, 0);
+    assert!(began.elapsed() >= secs(30), "{:?}: the server's own limit", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_gets_the_metrics_that_the_run_before_it_registered() {
+    let counters = Arc::new(Mutex::new(Vec::<IntCounter>::new()));
+    let kept = counters.clone();
+    let runner = Fake::runner(move |n, context| {
+        let counter = context.metrics(|registry| {
+            let counter = IntCounter::new("own", "A metric of the controller's own.")?;
+            registry.register(Box::new(counter.clone()))?;
+            Ok(counter)
+        });
+        let counter = counter.unwrap();
+        counter.inc();
+        kept.lock().push(counter);
+        if n == 0 { fails() } else { ends() }
+    });
+    supervisor(runner).run(silent().await).await;
+    let counters = counters.lock();
+    assert_eq!((counters.len(), counters[0].get()), (2, 2), "one counter, and two runs");
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,9 +20,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 impl<S: Schema> ObjectClient<S> {
     /// Brings an object to what `edit` makes of it; its status is not touched.
     ///
-    /// `edit` is called with the object and a draft to change, first with the given copy, and
-    /// again with a fresh one after a conflict or an unknown outcome. It decides from what it is
-    /// given, not from what it saw before. A draft left as it was sends nothing
+    /// `edit` is called with the object and a draft to change: first with the given copy, or a newer
+    /// one from the answer to an earlier write, and again with a fresh one after a conflict or an
+    /// unknown outcome. It decides from what it is given, not from what it saw before. A draft left as it was sends nothing
     /// (`rule:unchanged-is-not-sent`).
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl Doubt {
 
 impl<'a, S: Schema> Settling<'a, S> {
     fn new(client: &'a ObjectClient<S>, object: &Arc<Object<S>>) -> Self {
-        Self { client, current: Arc::clone(object), doubt: None, doubted: false }
+        Self { client, current: client.answered.newest(object), doubt: None, doubted: false }
     }
 
     /// The object is as it shall be.
@@ -148,6 +148,7 @@ impl<'a, S: Schema> Settling<'a, S> {
 
     /// Reads the object again when that can help.
     async fn after(&mut self, error: Error, attempt: u32) -> Result<(), Error> {
+        self.client.answered.forget(&self.current.metadata.key);
         let unknown = error.outcome() == Outcome::Unknown;
         if unknown {
             let version = self.current.metadata.resource_version;

@@ -63,7 +63,9 @@ impl<S: Schema> ObjectClient<S> {
         match Object::read(answer) {
             Ok(pending) => {
                 self.note(&pending);
-                Ok(Deletion::Pending(Arc::new(pending)))
+                let pending = Arc::new(pending);
+                self.answered.keep(&pending);
+                Ok(Deletion::Pending(pending))
             }
             Err(error) => {
                 Err(self.calls.error("delete", &object.metadata.key, Why::Unreadable(error)))
@@ -85,7 +87,8 @@ impl<S: Schema> ObjectClient<S> {
 
     fn gone(&self, object: &Object<S>) -> Deletion<S> {
         let metadata = &object.metadata;
-        self.writes.note(&metadata.key, OwnWrite::deleted(Arc::clone(&metadata.uid)));
+        self.answered.forget(&metadata.key);
+        self.note_write(&metadata.key, OwnWrite::deleted(Arc::clone(&metadata.uid)));
         Deletion::Gone
     }
 }

@@ -7,11 +7,15 @@ use model::OwnWrite;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::testing::{ATTEMPT, Fault, Fields, Server, Status, Widget, refusal};
-use crate::{Draft, Object, Outcome, Schema, Why};
+use crate::testing::{ATTEMPT, Fault, Fields, Server, Status, WIDGETS, Widget, refusal};
+use crate::{Draft, Object, ObjectClient, OpenWrites, Outcome, Schema, Why};
 
 fn enlarge(_: &Object<Widget>, draft: &mut Draft<Widget>) {
     draft.body.spec.sizes.insert("m".into(), 2);
+}
+
+fn recount(_: &Object<Widget>, draft: &mut Draft<Widget>) {
+    draft.body.spec.sizes.insert("s".into(), 7);
 }
 
 fn recolour(object: &mut serde_json::Value) {
@@ -134,14 +138,14 @@ async fn a_controller_that_stops_can_wait_until_nothing_of_it_can_be_carried_out
     let server = Server::with_widget();
     let client = server.client::<Widget>();
     let began = Instant::now();
-    client.clone().settled().await;
+    client.clone().open_writes().settled().await;
     assert_eq!(began.elapsed(), Duration::ZERO, "nothing is open");
 
     server.fail(Fault::LostAnswer);
     server.0.lock().read_faults.push_back(Some(Fault::NotSent));
     client.change(&server.widget(), enlarge).await.unwrap_err();
     let began = Instant::now();
-    client.clone().settled().await;
+    client.clone().open_writes().settled().await;
     assert!(began.elapsed() > ATTEMPT / 2, "{:?}", began.elapsed());
 }
 
@@ -217,6 +221,63 @@ async fn writes_through_another_client_are_own_writes_too() {
     let other = client.through(server.kube());
     other.change_status(&server.widget(), |_, status| status.ready = true).await.unwrap();
     assert_eq!(client.own_writes().last("ns/a"), Some(OwnWrite::version(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_are_noted_only_once_somebody_waits_for_them() {
+    let server = Server::with_widget();
+    let client = ObjectClient::<Widget>::new(server.kube(), WIDGETS, "test", ATTEMPT);
+    client.change(&server.widget(), enlarge).await.unwrap();
+    assert!(client.own_writes().is_empty());
+    client.change(&server.widget(), |_, draft| draft.body.spec.sizes.clear()).await.unwrap();
+    assert_eq!(client.own_writes().last("ns/a"), Some(OwnWrite::version(3)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_that_share_their_open_writes_are_settled_together() {
+    let server = Server::with_widget();
+    let open = OpenWrites::default();
+    let [one, _other] = [(); 2].map(|()| server.client::<Widget>().noting(&open));
+    server.fail(Fault::LostAnswer);
+    server.0.lock().read_faults.push_back(Some(Fault::NotSent));
+    one.change(&server.widget(), enlarge).await.unwrap_err();
+    let began = Instant::now();
+    open.settled().await;
+    assert!(began.elapsed() > ATTEMPT / 2, "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_from_a_cache_that_lags_begins_with_the_newest_answer() {
+    let server = Server::with_widget();
+    let (client, cached) = (server.client::<Widget>(), server.widget());
+    client.change(&cached, enlarge).await.unwrap();
+    let ready = client.change_status(&cached, |_, status| status.ready = true).await.unwrap();
+    assert_eq!(ready.object.body.spec.sizes["m"], 2);
+    assert!(!client.change(&cached, enlarge).await.unwrap().changed);
+    assert_eq!(server.0.lock().seen.len(), 2, "two writes, and no conflict of our own making");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_the_server_does_not_have_any_more_costs_one_conflict() {
+    let server = Server::with_widget();
+    let (client, cached) = (server.client::<Widget>(), server.widget());
+    let before = server.raw();
+    client.change(&cached, enlarge).await.unwrap();
+    // The server's store was restored from a copy.
+    server.0.lock().objects.insert("ns/a".into(), before);
+    client.change_status(&cached, |_, status| status.ready = true).await.unwrap();
+    assert_eq!(server.writes(), 1 + 2, "a conflict, and then the server's own copy");
+    assert_eq!(server.raw()["spec"]["sizes"], json!({"s": 1}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_of_another_object_of_the_same_name_is_not_taken() {
+    let server = Server::with_widget();
+    let client = server.client::<Widget>();
+    client.change(&server.widget(), enlarge).await.unwrap();
+    server.0.lock().change_as_another(|object| object["metadata"]["uid"] = json!("u9"));
+    client.change(&server.widget(), recount).await.unwrap();
+    assert_eq!(server.0.lock().seen.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]

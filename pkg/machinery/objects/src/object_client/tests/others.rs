@@ -16,6 +16,7 @@ fn hold(server: &Server, finalizers: &[&str]) {
 fn mark_deleted(server: &Server) {
     server.0.lock().change_as_another(|object| {
         object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
     });
 }
 
@@ -64,6 +65,21 @@ async fn removing_the_last_finalizer_ends_the_object_and_the_cache_must_show_tha
     assert!(server.0.lock().objects.is_empty());
     assert_eq!(client.own_writes().last("ns/a"), Some(OwnWrite::deleted("u1".into())));
     assert!(client.remove_finalizer(&last, OURS).await.unwrap().is_none(), "gone is done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_with_a_time_of_grace_outlives_its_last_finalizer() {
+    let server = Server::with_widget();
+    hold(&server, &[OURS]);
+    server.0.lock().change_as_another(|object| {
+        object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:30Z");
+        object["metadata"]["deletionGracePeriodSeconds"] = json!(30);
+    });
+    let last = server.widget::<Widget>();
+    let client = server.client::<Widget>();
+    let there = client.remove_finalizer(&last, OURS).await.unwrap().unwrap().object;
+    assert!(there.metadata.finalizers.is_empty() && !there.metadata.has_ended());
+    assert_eq!(client.own_writes().last("ns/a"), Some(OwnWrite::version(4)));
 }
 
 #[tokio::test(start_paused = true)]
