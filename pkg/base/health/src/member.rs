@@ -204,6 +204,14 @@ impl Member {
         self.schedule.abandon(now);
     }
 
+    /// It is probed again after it was left alone on purpose: nobody is to blame for the gap.
+    pub fn resume(&mut self, now: Instant) {
+        self.arrived = now;
+        self.completed = None;
+        self.task_began = now;
+        self.schedule.trigger(now);
+    }
+
     /// Whether the state with this `fingerprint` is to be written at `now`; see [`Urgency`].
     pub fn write_due(&self, fingerprint: u64, policy: &Policy, now: Instant) -> Option<Urgency> {
         self.gate.due(fingerprint, now, policy.heartbeat)

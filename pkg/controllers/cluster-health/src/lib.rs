@@ -3,3 +3,4 @@
 //! The rules that code and tests cite stand in `RULES.md`.
 
 pub mod api;
+pub mod engine;

@@ -1,0 +1,138 @@
+//! The engine: probes the clusters that flavours tell of, publishes, and writes. One task per
+//! cluster; between them nothing is shared that anybody waits for.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `flavour.rs`, `source.rs` | [`Flavour`], [`Source`]: what an object model is to the engine; where flavours plug in |
+//! | `target.rs`, `registry.rs` | [`Target`], [`Registry`]: what a flavour tells, and where |
+//! | `prober.rs` | [`Prober`]: how one cluster is probed |
+//! | `watched.rs` | one cluster: its state, its prober, its task |
+//! | `driver.rs` | the task of one cluster |
+//! | `shared.rs` | what all tasks share |
+//! | `permits.rs` | how many probes are under way at once |
+//! | `writer.rs` | status writes |
+//! | `patrol.rs` | the stale, the stuck, and the cap |
+//! | `telling.rs` | events |
+//! | `metrics.rs`, `counters.rs`, `gauges.rs` | metrics counted along the way, and read at scrape time |
+//! | `page.rs` | the debug page |
+
+mod counters;
+mod driver;
+mod flavour;
+mod gauges;
+mod metrics;
+mod page;
+mod patrol;
+mod permits;
+mod prober;
+mod registry;
+mod shared;
+mod source;
+mod target;
+mod telling;
+mod watched;
+mod writer;
+
+use std::sync::Arc;
+
+use futures::future::try_join_all;
+use health::Pace;
+use manager::{Context, Failure, Stopped};
+use objects::{Dynamic, ObjectClient};
+use serving::{Access, Page};
+
+use permits::Permits;
+use shared::Shared;
+use writer::{Clients, Writer};
+
+pub use flavour::{Cluster, Flavour, Statement};
+pub use metrics::Metrics;
+pub use prober::{Misconfigured, Prober};
+pub use registry::Registry;
+pub use source::Source;
+pub use target::Target;
+
+/// Path of the debug page.
+const PAGE: &str = "/debug/controllers/cluster-health";
+
+/// What the flags say to the engine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Probes under way at once; 0 has it computed.
+    pub concurrent_probes: usize,
+    /// Status writes per second.
+    pub write_rate: f64,
+    /// Status writes at once after a quiet time.
+    pub write_burst: u32,
+}
+
+/// Runs the flavours until `context.stop`.
+///
+/// # Errors
+/// A flavour failed, or a client cannot be made.
+pub async fn run(
+    context: Context,
+    flavours: &[Arc<dyn Source>],
+    limits: Limits,
+    metrics: &Metrics,
+) -> Result<Stopped, Failure> {
+    let writer =
+        Writer::new(clients(&context, flavours)?, Pace::new(limits.write_rate, limits.write_burst));
+    let shared = Arc::new(Shared::new(
+        Permits::new(limits.concurrent_probes),
+        writer,
+        metrics.counters.clone(),
+        context.recorder.clone(),
+        context.stop.child_token(),
+    ));
+    metrics.attach(&shared);
+    show(&context, &shared);
+    let ended = follow(&context, flavours, &shared).await;
+    shared.stop.cancel();
+    shared.tasks.close();
+    shared.tasks.wait().await;
+    ended?;
+    Ok(Stopped::default())
+}
+
+/// Until the stop, or until a flavour fails.
+async fn follow(
+    context: &Context,
+    flavours: &[Arc<dyn Source>],
+    shared: &Arc<Shared>,
+) -> Result<(), Failure> {
+    let writer = Arc::clone(&shared.writer);
+    shared.tasks.spawn(writer.run(shared.counters.clone(), shared.stop.clone()));
+    shared.tasks.spawn(patrol::run(Arc::clone(shared), shared.stop.clone()));
+    let watches = flavours.iter().map(|flavour| {
+        let status: Arc<dyn Flavour> = Arc::clone(flavour) as _;
+        let registry = Registry::new(status, Arc::clone(shared));
+        Arc::clone(flavour).watch(context.clone(), registry)
+    });
+    try_join_all(watches).await?;
+    Ok(())
+}
+
+/// One client per flavour, whose throttle lets everything pass: the pace is kept by the writer,
+/// where a newer state can still take the place of an older one.
+fn clients(context: &Context, flavours: &[Arc<dyn Source>]) -> Result<Clients, Failure> {
+    let client = context.clients.for_purpose("cluster-health-status", (-1.0, 1))?;
+    let timeout = context.settings.write_timeout;
+    let of_flavour = |flavour: &Arc<dyn Source>| {
+        let (resource, manager) = (flavour.resource().clone(), flavour.field_manager());
+        let client = ObjectClient::<Dynamic>::new(client.clone(), resource, manager, timeout);
+        (flavour.name(), client)
+    };
+    Ok(flavours.iter().map(of_flavour).collect())
+}
+
+fn show(context: &Context, shared: &Arc<Shared>) {
+    let shown = Arc::downgrade(shared);
+    context.pages.add(Page::new(PAGE, Access::Authorized, move |request| {
+        let reply = match shown.upgrade() {
+            Some(shared) => page::answer(&shared, &request),
+            None => serving::reply::not_found(),
+        };
+        std::future::ready(reply)
+    }));
+}

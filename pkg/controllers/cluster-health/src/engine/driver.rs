@@ -1,0 +1,73 @@
+//! The task of one cluster: waits until a probe is due, makes it, takes the result in, for ever.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use health::{Code, Endpoints, Finding, ProbePath, Report};
+use panics::contain;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::error;
+
+use super::prober::now;
+use super::shared::Shared;
+use super::watched::{Job, Watched};
+
+/// Between a panic in a task and its next attempt.
+const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(1);
+/// What a prober gets less than the task, so that it is the one who says what took so long.
+const HEAD_START: Duration = Duration::from_millis(20);
+
+/// Starts the task in charge of `watched`, which ends with `task`.
+pub(crate) fn start(watched: &Arc<Watched>, shared: &Arc<Shared>, task: CancellationToken) {
+    let (watched, tasks) = (Arc::clone(watched), shared.tasks.clone());
+    let shared = Arc::clone(shared);
+    tasks.spawn(async move {
+        task.run_until_cancelled(keep_going(&watched, &shared)).await;
+    });
+}
+
+/// A panic ends nothing but the probe in which it happened (`rule:stuck-tasks-are-replaced`).
+async fn keep_going(watched: &Watched, shared: &Shared) -> Infallible {
+    loop {
+        let Err(panic) = contain(probe_for_ever(watched, shared)).await;
+        let cluster = &*watched.cluster.key;
+        error!(cluster, %panic, "The task of a cluster panicked and begins anew");
+        shared.counters.restarted("panic");
+        sleep(PAUSE_AFTER_PANIC).await;
+        watched.restart();
+    }
+}
+
+async fn probe_for_ever(watched: &Watched, shared: &Shared) -> Infallible {
+    loop {
+        watched.until_due().await;
+        watched.set_queued(true);
+        let permit = shared.permits.acquire().await;
+        watched.set_queued(false);
+        let Some(job) = watched.begin() else { continue };
+        shared.counters.started(watched.flavour.name(), job.lag);
+        let report = probe(job).await;
+        drop(permit);
+        if let Some(effect) = watched.complete(&report) {
+            shared.completed(watched, &report, effect);
+        }
+    }
+}
+
+/// No probe outlives its time, whatever the prober does (`rule:probes-end-in-time`).
+async fn probe(job: Job) -> Report {
+    let budget = job.timeout.saturating_sub(HEAD_START.min(job.timeout / 20));
+    let began = tokio::time::Instant::now();
+    let report = timeout(job.timeout, job.prober.probe(budget)).await;
+    let report = report.unwrap_or_else(|_| Report {
+        finding: Finding::failed(Code::Timeout, ProbePath::Readyz),
+        started: now(),
+        took: job.timeout,
+        attempts: 1,
+        endpoints: Endpoints::default(),
+        detail: None,
+    });
+    Report { started: job.started, took: began.elapsed(), ..report }
+}

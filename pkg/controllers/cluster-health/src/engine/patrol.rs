@@ -1,0 +1,53 @@
+//! The patrol: once a second it looks for clusters that nobody probed for long, for tasks that hang,
+//! and at how many probes may be under way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use health::Load;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::driver;
+use super::prober::now;
+use super::shared::Shared;
+use super::watched::Watched;
+
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Goes its rounds until `stop`.
+pub(crate) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut rounds = interval(EVERY);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(rounds.tick()).await.is_some() {
+        let mut loads: Vec<Load> = Vec::new();
+        for watched in shared.all() {
+            look_at(&watched, &shared);
+            count(&watched, &mut loads);
+        }
+        shared.permits.follow(&loads);
+    }
+}
+
+fn look_at(watched: &Arc<Watched>, shared: &Arc<Shared>) {
+    let now = now();
+    if let Some(task) = watched.replace_if_stuck(now.monotonic) {
+        let cluster = &*watched.cluster.key;
+        warn!(cluster, "The task of a cluster completed no probe for two rounds and is replaced");
+        shared.counters.restarted("watchdog");
+        driver::start(watched, shared, task);
+    }
+    if let Some(effect) = watched.sweep(now) {
+        shared.noted(watched, None, effect);
+    }
+}
+
+fn count(watched: &Watched, loads: &mut Vec<Load>) {
+    let cadence = watched.glance(|it| (!it.paused).then_some(it.policy.cadence));
+    let Some(cadence) = cadence else { return };
+    match loads.iter_mut().find(|load| load.cadence == cadence) {
+        Some(load) => load.members += 1,
+        None => loads.push(Load { members: 1, cadence }),
+    }
+}

@@ -1,0 +1,43 @@
+//! [`Prober`]: how one cluster is probed, with the client that its object asks for.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use health::{Code, Endpoints, Finding, Moment, ProbePath, Report};
+
+/// Probes one cluster. Holds its connections and its credential; dropping it closes and clears them.
+pub trait Prober: Send + Sync + 'static {
+    /// One probe within `budget`. It asks the management API for nothing and waits for nobody but
+    /// the member cluster (`rule:probes-ask-members-only`). The engine cancels it by dropping the
+    /// future, which leaves the prober usable.
+    fn probe(&self, budget: Duration) -> BoxFuture<'_, Report>;
+}
+
+/// The prober of a cluster of which no client can be made: it says so each time, and the
+/// thresholds decide what becomes of that.
+#[derive(Clone, Debug)]
+pub struct Misconfigured {
+    /// What is wrong; its verdict is [`health::Verdict::Config`].
+    pub code: Code,
+    /// Which object, and which field or key of it. No secret.
+    pub detail: Box<str>,
+}
+
+impl Prober for Misconfigured {
+    fn probe(&self, _: Duration) -> BoxFuture<'_, Report> {
+        let report = Report {
+            finding: Finding::failed(self.code, ProbePath::Readyz),
+            started: now(),
+            took: Duration::ZERO,
+            attempts: 0,
+            endpoints: Endpoints::default(),
+            detail: Some(self.detail.clone()),
+        };
+        Box::pin(std::future::ready(report))
+    }
+}
+
+/// The time on both clocks; a test that pauses tokio's time pauses the monotonic one.
+pub(crate) fn now() -> Moment {
+    Moment { monotonic: tokio::time::Instant::now().into_std(), wall: jiff::Timestamp::now() }
+}

@@ -1,0 +1,82 @@
+//! [`Registry`]: where a flavour tells of its clusters.
+
+use std::sync::Arc;
+
+use super::driver;
+use super::flavour::{Cluster, Flavour};
+use super::prober::now;
+use super::shared::Shared;
+use super::target::Target;
+use super::watched::Watched;
+
+/// The clusters of one flavour. Cheap to clone; no call waits for anything.
+#[derive(Clone)]
+pub struct Registry {
+    flavour: Arc<dyn Flavour>,
+    shared: Arc<Shared>,
+}
+
+impl Registry {
+    pub(crate) fn new(flavour: Arc<dyn Flavour>, shared: Arc<Shared>) -> Self {
+        Self { flavour, shared }
+    }
+
+    /// Tells of a cluster: a new one is probed from now on, of a known one what changed is taken in.
+    /// Another UID under a known key is another cluster, and the old one is gone
+    /// (`rule:one-prober-per-uid`). Calls for one key must not overlap; a work queue sees to that.
+    pub fn upsert(&self, target: Target) {
+        let now = now().monotonic;
+        match self.find(&target.cluster) {
+            Some(known) => {
+                known.update(target, now);
+                self.shared.consider(&known);
+            }
+            None => {
+                let flavour = Arc::clone(&self.flavour);
+                let watched = Watched::new(target, flavour, &self.shared.stop, now);
+                let watched = Arc::new(watched);
+                self.shared.insert(&watched);
+                driver::start(&watched, &self.shared, watched.task());
+                self.shared.consider(&watched);
+            }
+        }
+    }
+
+    /// Ends everything about a cluster whose object is gone; without effect when another object has
+    /// its key by now.
+    pub fn remove(&self, cluster: &Cluster) {
+        self.shared.remove(&*self.flavour, &cluster.key, &cluster.uid);
+    }
+
+    /// Asks for a probe within a second, as after a change that no [`Target`] shows.
+    pub fn trigger(&self, cluster: &Cluster) {
+        if let Some(known) = self.find(cluster) {
+            known.trigger(now().monotonic);
+        }
+    }
+
+    /// Facts that the flavour keeps about a cluster have changed: it is asked for the fingerprint
+    /// again, and written if that is another one.
+    pub fn facts_changed(&self, cluster: &Cluster) {
+        if let Some(known) = self.find(cluster) {
+            self.shared.consider(&known);
+        }
+    }
+
+    /// Whether a cluster is known by this UID.
+    pub fn knows(&self, cluster: &Cluster) -> bool {
+        self.find(cluster).is_some()
+    }
+
+    /// Whether it is published as ready: for tasks that make sense for such clusters only.
+    pub fn is_ready(&self, cluster: &Cluster) -> bool {
+        let ready = |published: &health::Published| published.ready.status == health::Status::True;
+        self.find(cluster)
+            .is_some_and(|known| known.glance(|it| it.member.published().is_some_and(ready)))
+    }
+
+    fn find(&self, cluster: &Cluster) -> Option<Arc<Watched>> {
+        let known = self.shared.find(&*self.flavour, &cluster.key)?;
+        (known.cluster.uid == cluster.uid).then_some(known)
+    }
+}

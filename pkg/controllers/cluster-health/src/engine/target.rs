@@ -1,0 +1,33 @@
+//! [`Target`]: what a flavour tells of one cluster.
+
+use std::sync::Arc;
+
+use health::{Policy, Published};
+
+use super::flavour::Cluster;
+use super::prober::Prober;
+
+/// Everything that the engine has to know of one cluster, made from its object, its credential and
+/// the settings of its flavour.
+pub struct Target {
+    /// Which object.
+    pub cluster: Cluster,
+    /// Where it is reached. A list that has nothing in common with the one before is another
+    /// target, whose first result is published at once.
+    pub addresses: Vec<Box<str>>,
+    /// A hash of everything that `prober` is made of: addresses, trust, proxy, credential. While it
+    /// stays the same the prober in use is kept, with its connections.
+    pub inputs: u64,
+    /// Makes the prober; called only if `inputs` is new.
+    pub prober: Box<dyn FnOnce() -> Arc<dyn Prober> + Send>,
+    /// How it is watched over.
+    pub policy: Policy,
+    /// It is to be left alone: no probe, and no word that it was not probed.
+    pub paused: bool,
+    /// What its object says, of use only when the cluster is new to this process.
+    pub published: Option<Published>,
+    /// The fingerprint of the same, if it is known.
+    pub written: Option<u64>,
+    /// How many clusters came in the same first list; 0 for one that was created later.
+    pub together: usize,
+}

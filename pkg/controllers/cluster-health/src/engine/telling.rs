@@ -1,0 +1,74 @@
+//! The events of clusters: on published transitions, and on the first of a run of failures.
+
+use events::{EventType, ObjectRef, Recorder};
+use health::{Change, Code, Effect, Report, Standing, Verdict};
+
+use super::prober::now;
+use super::watched::Watched;
+
+/// Tells what a probe, or the lack of probes, did (`rule:events-follow-what-is-published`).
+pub(crate) fn tell(
+    recorder: &Recorder,
+    watched: &Watched,
+    report: Option<&Report>,
+    effect: Effect,
+) {
+    let say = |kind, reason, message| recorder.event(object(watched), kind, reason, message);
+    if let Some(report) = report.filter(|_| effect.first_failure) {
+        let reason = first_failure_reason(report);
+        say(EventType::Warning, reason, health::one_line(&sentence(report)));
+    }
+    if let Change::Ready { from, .. } = effect.change {
+        let now = now();
+        let (standing, message) = watched.glance(|it| {
+            let standing = it.member.published().map(|published| published.standing);
+            (standing, health::explain(it.member, &now))
+        });
+        match standing {
+            // The first word about a cluster that is well is no news.
+            Some(Standing::Ready) if from.is_none() => {}
+            Some(standing) => {
+                let (kind, reason) = transition(standing);
+                say(kind, reason, message);
+            }
+            None => {}
+        }
+    }
+    if effect.flapping {
+        let text = "readiness keeps changing; from now on it takes more successes in a row to be \
+                    called ready"
+            .to_owned();
+        say(EventType::Warning, "ClusterFlapping", text);
+    }
+}
+
+fn sentence(report: &Report) -> String {
+    match &report.detail {
+        Some(detail) => format!("{}: {detail}", report.finding),
+        None => report.finding.to_string(),
+    }
+}
+
+fn first_failure_reason(report: &Report) -> &'static str {
+    match (report.finding.verdict(), report.finding.code()) {
+        (Verdict::Config, _) => "MalformedClusterConfig",
+        (_, Some(Code::Unauthorized | Code::Forbidden)) => "CredentialRejected",
+        _ => "RetrievingClusterHealthFailed",
+    }
+}
+
+fn transition(standing: Standing) -> (EventType, &'static str) {
+    match standing {
+        Standing::Ready => (EventType::Normal, "ClusterReady"),
+        Standing::NotReady => (EventType::Warning, "ClusterNotReady"),
+        Standing::Offline => (EventType::Warning, "ClusterOffline"),
+        Standing::Malformed => (EventType::Warning, "MalformedClusterConfig"),
+        Standing::Unknown => (EventType::Warning, "ClusterStatusUnknown"),
+    }
+}
+
+fn object(watched: &Watched) -> ObjectRef {
+    let resource = watched.flavour.resource();
+    let (namespace, name) = watched.cluster.namespace_and_name();
+    ObjectRef::new(&resource.api_version(), &resource.kind, namespace, name, &watched.cluster.uid)
+}

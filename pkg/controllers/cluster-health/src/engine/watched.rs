@@ -1,0 +1,238 @@
+//! [`Watched`]: one cluster in the registry, with its state, its prober and its task.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use health::{Arrival, Effect, Member, Moment, Policy, Published, Report, Urgency, explain, hash};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::flavour::{Cluster, Flavour, Statement};
+use super::prober::{Prober, now};
+use super::target::Target;
+
+/// A cluster that is known. Its lock is held for moments only, and never while anything waits.
+pub(crate) struct Watched {
+    pub(crate) cluster: Cluster,
+    pub(crate) flavour: Arc<dyn Flavour>,
+    /// Ends with the cluster.
+    pub(crate) stop: CancellationToken,
+    state: Mutex<State>,
+    wake: Notify,
+}
+
+struct State {
+    member: Member,
+    prober: Arc<dyn Prober>,
+    inputs: u64,
+    addresses: Vec<Box<str>>,
+    policy: Policy,
+    paused: bool,
+    /// Ends the task that is in charge now.
+    task: CancellationToken,
+    /// It is due, and waits until fewer probes are under way.
+    queued: bool,
+}
+
+/// One probe to make.
+pub(crate) struct Job {
+    pub(crate) prober: Arc<dyn Prober>,
+    pub(crate) timeout: Duration,
+    pub(crate) started: Moment,
+    /// How long after its time it starts.
+    pub(crate) lag: Duration,
+}
+
+/// What pages, metrics and the patrol see of a cluster.
+pub(crate) struct Glance<'a> {
+    pub(crate) member: &'a Member,
+    pub(crate) policy: &'a Policy,
+    pub(crate) paused: bool,
+    pub(crate) queued: bool,
+}
+
+impl Watched {
+    pub(crate) fn new(
+        target: Target,
+        flavour: Arc<dyn Flavour>,
+        parent: &CancellationToken,
+        now: Instant,
+    ) -> Self {
+        let arrival = Arrival {
+            hash: hash(&target.cluster.uid),
+            published: target.published,
+            written: target.written,
+            together: target.together,
+        };
+        let stop = parent.child_token();
+        let state = State {
+            member: Member::new(arrival, &target.policy, now),
+            prober: (target.prober)(),
+            inputs: target.inputs,
+            addresses: target.addresses,
+            policy: target.policy,
+            paused: target.paused,
+            task: stop.child_token(),
+            queued: false,
+        };
+        let (cluster, wake) = (target.cluster, Notify::new());
+        Self { cluster, flavour, stop, state: Mutex::new(state), wake }
+    }
+
+    /// Takes in what may have changed about a cluster that is known
+    /// (`rule:changed-inputs-are-probed-within-a-second`).
+    pub(crate) fn update(&self, target: Target, now: Instant) {
+        let same_inputs = self.state.lock().inputs == target.inputs;
+        // Reads certificates: not under the lock.
+        let prober = (!same_inputs).then(target.prober);
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        if state.policy != target.policy {
+            state.policy = target.policy;
+            state.member.follow(&state.policy, now);
+        }
+        if let Some(prober) = prober {
+            state.prober = prober;
+            state.inputs = target.inputs;
+            state.member.trigger(now);
+        }
+        if is_another(&state.addresses, &target.addresses) {
+            state.member.retarget(now);
+        }
+        state.addresses = target.addresses;
+        if state.paused && !target.paused {
+            state.member.resume(now);
+        }
+        state.paused = target.paused;
+        self.wake.notify_one();
+    }
+
+    /// Something that it depends on changed: a probe follows within a second.
+    pub(crate) fn trigger(&self, now: Instant) {
+        self.state.lock().member.trigger(now);
+        self.wake.notify_one();
+    }
+
+    /// Waits until a probe is due.
+    pub(crate) async fn until_due(&self) {
+        loop {
+            let due = self.due();
+            match due {
+                Some(due) if due <= now().monotonic => return,
+                Some(due) => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(due.into()) => {}
+                        () = self.wake.notified() => {}
+                    }
+                }
+                None => self.wake.notified().await,
+            }
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let state = self.state.lock();
+        if state.paused { None } else { state.member.due() }
+    }
+
+    pub(crate) fn set_queued(&self, queued: bool) {
+        self.state.lock().queued = queued;
+    }
+
+    /// Begins a probe; `None` when none is due any more.
+    pub(crate) fn begin(&self) -> Option<Job> {
+        let started = now();
+        let mut state = self.state.lock();
+        let due = state.member.due().filter(|&due| due <= started.monotonic && !state.paused)?;
+        state.member.begin(started.monotonic);
+        let lag = started.monotonic.saturating_duration_since(due);
+        let (prober, timeout) = (Arc::clone(&state.prober), state.policy.cadence.timeout);
+        Some(Job { prober, timeout, started, lag })
+    }
+
+    /// Takes in the end of a probe. `None` when the cluster is not to be probed any more: what was
+    /// found is void.
+    pub(crate) fn complete(&self, report: &Report) -> Option<Effect> {
+        let now = now().monotonic;
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        if state.paused {
+            state.member.restart(now);
+            return None;
+        }
+        Some(state.member.complete(report, &state.policy, now, rand::random()))
+    }
+
+    /// Publishes that nobody knows, when it is time to.
+    pub(crate) fn sweep(&self, now: Moment) -> Option<Effect> {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        if state.paused { None } else { state.member.sweep(&state.policy, now) }
+    }
+
+    /// The token of a new task, when the one in charge has got stuck; that one is cancelled. A
+    /// cluster that waits for its turn is not stuck: in a new task it would wait from the start.
+    pub(crate) fn replace_if_stuck(&self, now: Instant) -> Option<CancellationToken> {
+        let mut state = self.state.lock();
+        if state.paused || state.queued || state.member.stuck_at(&state.policy) > now {
+            return None;
+        }
+        state.task.cancel();
+        state.task = self.stop.child_token();
+        state.member.restart(now);
+        Some(state.task.clone())
+    }
+
+    /// The token of the task in charge.
+    pub(crate) fn task(&self) -> CancellationToken {
+        self.state.lock().task.clone()
+    }
+
+    /// The task in charge was cut short.
+    pub(crate) fn restart(&self) {
+        self.state.lock().member.restart(now().monotonic);
+    }
+
+    /// Whether its state is worth a write now; if so, the caller hands it to the writer.
+    pub(crate) fn write_due(&self, now: Moment) -> Option<Urgency> {
+        let (published, paused) = {
+            let state = self.state.lock();
+            (state.member.published().cloned(), state.paused)
+        };
+        if published.is_none() && !paused {
+            return None;
+        }
+        let statement = Statement { published: published.as_ref(), message: "", paused, now };
+        let fingerprint = self.flavour.fingerprint(&self.cluster, &statement);
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let urgency = state.member.write_due(fingerprint, &state.policy, now.monotonic)?;
+        state.member.handed_over(fingerprint, now.monotonic);
+        Some(urgency)
+    }
+
+    /// The fields to write now.
+    pub(crate) fn fields(&self, now: Moment) -> Option<serde_json::Value> {
+        let (published, paused, message) = self.said(now);
+        let statement = Statement { published: published.as_ref(), message: &message, paused, now };
+        self.flavour.fields(&self.cluster, &statement)
+    }
+
+    fn said(&self, now: Moment) -> (Option<Published>, bool, String) {
+        let state = self.state.lock();
+        (state.member.published().cloned(), state.paused, explain(&state.member, &now))
+    }
+
+    /// Shows the state.
+    pub(crate) fn glance<T>(&self, look: impl FnOnce(Glance<'_>) -> T) -> T {
+        let state = self.state.lock();
+        let (member, policy) = (&state.member, &state.policy);
+        look(Glance { member, policy, paused: state.paused, queued: state.queued })
+    }
+}
+
+/// `rule:another-target-has-no-address-in-common`
+fn is_another(old: &[Box<str>], new: &[Box<str>]) -> bool {
+    !old.is_empty() && !new.is_empty() && !old.iter().any(|address| new.contains(address))
+}

@@ -1,0 +1,163 @@
+//! [`Writer`]: brings what is published to the API server, apart from all probing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use backoff::KeyedLogGate;
+use health::{Pace, Urgency, WriteQueue, Written};
+use objects::{Apply, Dynamic, Error, ObjectClient, Part, Why};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::warn;
+
+use super::counters::Counters;
+use super::prober::now;
+use super::watched::Watched;
+
+/// Writes under way at once: more than a server that answers in 100 ms needs for 500 in a second.
+const AT_ONCE: usize = 64;
+/// Between lines about failed writes of one flavour.
+const LINE_EVERY: Duration = Duration::from_secs(60);
+
+/// The clients of all flavours, by name.
+pub(crate) type Clients = HashMap<&'static str, ObjectClient<Dynamic>>;
+
+type Entry = (Arc<str>, Arc<Watched>);
+
+/// Pending writes. What is written is the state at the time of writing, so an entry needs no
+/// contents but the cluster.
+pub(crate) struct Writer {
+    queue: Mutex<WriteQueue<Arc<str>, Arc<Watched>>>,
+    pace: Mutex<Pace>,
+    submitted: Notify,
+    clients: Clients,
+    log: KeyedLogGate<&'static str>,
+}
+
+impl Writer {
+    pub(crate) fn new(clients: Clients, pace: Pace) -> Self {
+        Self {
+            queue: Mutex::default(),
+            pace: Mutex::new(pace),
+            submitted: Notify::new(),
+            clients,
+            log: KeyedLogGate::new(LINE_EVERY),
+        }
+    }
+
+    pub(crate) fn submit(&self, watched: Arc<Watched>, urgency: Urgency, now: Instant) {
+        let uid = Arc::clone(&watched.cluster.uid);
+        self.queue.lock().submit(uid, watched, urgency, now);
+        self.submitted.notify_one();
+    }
+
+    pub(crate) fn forget(&self, uid: &Arc<str>) {
+        self.queue.lock().forget(uid);
+    }
+
+    /// For how long the oldest entry has waited.
+    pub(crate) fn oldest(&self, now: Instant) -> Duration {
+        self.queue.lock().oldest(now)
+    }
+
+    /// For how long `uid` has had something to write.
+    pub(crate) fn age(&self, uid: &Arc<str>, now: Instant) -> Option<Duration> {
+        self.queue.lock().age(uid, now)
+    }
+
+    /// Writes until `stop`, then waits for the writes under way, and until the server can carry out
+    /// none of unknown outcome any more.
+    pub(crate) async fn run(self: Arc<Self>, counters: Counters, stop: CancellationToken) {
+        let (slots, under_way) = (Arc::new(Semaphore::new(AT_ONCE)), TaskTracker::new());
+        while let Some(Some(next)) = stop.run_until_cancelled(self.next(&slots)).await {
+            let (writer, counters) = (Arc::clone(&self), counters.clone());
+            let ((uid, watched), slot) = next;
+            under_way.spawn(async move {
+                let written = writer.write(&watched, &counters).await;
+                let now = now().monotonic;
+                writer.queue.lock().finish(&uid, written, now, rand::random());
+                writer.submitted.notify_one();
+                drop(slot);
+            });
+        }
+        under_way.close();
+        under_way.wait().await;
+        for client in self.clients.values() {
+            client.settled().await;
+        }
+    }
+
+    /// The next write whose turn has come, when there is a slot and the pace allows it.
+    async fn next(&self, slots: &Arc<Semaphore>) -> Option<(Entry, OwnedSemaphorePermit)> {
+        loop {
+            let now = now().monotonic;
+            let ready_at = self.queue.lock().next_at(now);
+            match ready_at {
+                Some(at) if at <= now => {}
+                Some(at) => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(at.into()) => {}
+                        () = self.submitted.notified() => {}
+                    }
+                    continue;
+                }
+                None => {
+                    self.submitted.notified().await;
+                    continue;
+                }
+            }
+            // Fails only when the semaphore is closed, which nobody does.
+            let slot = Arc::clone(slots).acquire_owned().await.ok()?;
+            self.wait_for_pace().await;
+            let next = self.queue.lock().next(self::now().monotonic);
+            if let Some(entry) = next {
+                return Some((entry, slot));
+            }
+        }
+    }
+
+    async fn wait_for_pace(&self) {
+        loop {
+            let taken = self.pace.lock().take(now().monotonic);
+            match taken {
+                Ok(()) => return,
+                Err(at) => tokio::time::sleep_until(at.into()).await,
+            }
+        }
+    }
+
+    async fn write(&self, watched: &Watched, counters: &Counters) -> Written {
+        let (flavour, cluster) = (watched.flavour.name(), &watched.cluster);
+        let Some(client) = self.clients.get(flavour) else { return Written::Gone };
+        let Some(fields) = watched.fields(now()) else { return Written::Done };
+        let uid = Some(cluster.uid.to_string());
+        let apply = Apply { fields, uid, force: true, part: Part::Status };
+        let Err(error) = client.apply(&cluster.key, &apply).await else {
+            counters.wrote(flavour, "ok");
+            return Written::Done;
+        };
+        let (written, outcome) = judge(&error);
+        counters.wrote(flavour, outcome);
+        if outcome != "conflict"
+            && let Some(suppressed) = self.log.pass(flavour, now().monotonic)
+        {
+            warn!(cluster = &*cluster.key, %error, suppressed, "Cannot write the status of a cluster; it is tried again");
+        }
+        written
+    }
+}
+
+/// What an error means to the entry, and its label (`rule:writes-are-tried-for-ever`).
+fn judge(error: &Error) -> (Written, &'static str) {
+    match &error.why {
+        Why::Gone => (Written::Gone, "error"),
+        Why::Conflict { .. } => (Written::Conflict, "conflict"),
+        Why::Refused { .. } | Why::Key | Why::Encode => (Written::Failed, "invalid"),
+        // It is there; only the answer could not be read.
+        Why::Unreadable(_) => (Written::Done, "ok"),
+        _ => (Written::Failed, "error"),
+    }
+}
