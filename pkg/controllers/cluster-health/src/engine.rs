@@ -38,7 +38,7 @@ use std::sync::Arc;
 use futures::future::try_join_all;
 use health::Pace;
 use manager::{Context, Failure, Stopped};
-use objects::{Dynamic, ObjectClient};
+use objects::Dynamic;
 use serving::{Access, Page};
 
 use permits::Permits;
@@ -117,11 +117,9 @@ async fn follow(
 /// where a newer state can still take the place of an older one.
 fn clients(context: &Context, flavours: &[Arc<dyn Source>]) -> Result<Clients, Failure> {
     let client = context.clients.for_purpose("cluster-health-status", (-1.0, 1))?;
-    let timeout = context.settings.write_timeout;
     let of_flavour = |flavour: &Arc<dyn Source>| {
-        let (resource, manager) = (flavour.resource().clone(), flavour.field_manager());
-        let client = ObjectClient::<Dynamic>::new(client.clone(), resource, manager, timeout);
-        (flavour.name(), client)
+        let objects = context.objects_of::<Dynamic>(client.clone(), flavour.resource().clone());
+        (flavour.name(), objects)
     };
     Ok(flavours.iter().map(of_flavour).collect())
 }

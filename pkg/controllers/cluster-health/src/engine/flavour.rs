@@ -27,9 +27,6 @@ pub trait Flavour: Send + Sync + 'static {
     /// The kind whose status is written.
     fn resource(&self) -> &'static Resource;
 
-    /// Who owns the fields of the status; no other flavour has the same.
-    fn field_manager(&self) -> &'static str;
-
     /// A hash of everything in the status that matters: statuses and reasons, phase, version and
     /// other facts, and neither times nor messages. Equal fingerprints are written at heartbeats
     /// only. Called after each probe: no I/O, no waiting.

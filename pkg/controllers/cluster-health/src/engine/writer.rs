@@ -68,8 +68,8 @@ impl Writer {
         self.queue.lock().age(uid, now)
     }
 
-    /// Writes until `stop`, then waits for the writes under way, and until the server can carry out
-    /// none of unknown outcome any more.
+    /// Writes until `stop`, then waits for the writes under way. Those of unknown outcome the manager
+    /// waits for.
     pub(crate) async fn run(self: Arc<Self>, counters: Counters, stop: CancellationToken) {
         let (slots, under_way) = (Arc::new(Semaphore::new(AT_ONCE)), TaskTracker::new());
         while let Some(Some(next)) = stop.run_until_cancelled(self.next(&slots)).await {
@@ -85,9 +85,6 @@ impl Writer {
         }
         under_way.close();
         under_way.wait().await;
-        for client in self.clients.values() {
-            client.settled().await;
-        }
     }
 
     /// The next write whose turn has come, when there is a slot and the pace allows it.
