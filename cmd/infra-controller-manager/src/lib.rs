@@ -11,6 +11,7 @@
 
 pub mod build;
 pub mod controllers;
+pub mod crds;
 
 pub mod exit;
 pub mod flags;

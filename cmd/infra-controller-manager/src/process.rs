@@ -20,7 +20,7 @@ use crate::exit::{Fatal, is_lost_leadership};
 use crate::process_events::Events;
 use crate::serve::Serving;
 use crate::settings::ProcessSettings;
-use crate::{build, leading, signals};
+use crate::{build, crds, leading, signals};
 
 /// What writes under way get after leadership is lost.
 const LOST_GRACE: Duration = Duration::from_secs(1);
@@ -115,6 +115,7 @@ async fn alone(
     shutdown: &CancellationToken,
     draining: &AtomicBool,
 ) -> Result<()> {
+    let _installing = install_crds(options, &settings)?;
     let host = Host::start(options, settings.controllers)?;
     shutdown.cancelled().await;
     draining.store(true, Ordering::Relaxed);
@@ -139,6 +140,7 @@ async fn led(
             return give_back(Ended::Clean, elector, settings.release_on_exit).await;
         }
     }
+    let installing = install_crds(options, &settings)?;
     let host = Host::start(options, settings.controllers)?;
     tokio::select! {
         () = shutdown.cancelled() => {}
@@ -148,6 +150,7 @@ async fn led(
         }
     }
     draining.store(true, Ordering::Relaxed);
+    drop(installing);
     let mut stopping = pin!(host.stop());
     let ended = tokio::select! {
         ended = &mut stopping => ended,
@@ -157,6 +160,12 @@ async fn led(
         }
     };
     give_back(ended, elector, settings.release_on_exit).await
+}
+
+/// Begins to install the CRDs, where that is asked for; dropping the guard ends it.
+fn install_crds(options: &HostOptions, settings: &ProcessSettings) -> Result<Option<DropGuard>> {
+    let install = || crds::install(&options.clients, options.fence.clone());
+    settings.install_crds.then(install).transpose()
 }
 
 /// Releases the lease only when nothing of ours can be written any more.

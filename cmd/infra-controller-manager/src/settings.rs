@@ -14,8 +14,8 @@ use serving::{CertificateSource, ListenerOptions};
 use crate::build;
 use crate::controllers::{ANNOUNCED, Controllers};
 use crate::flags::table::generic::{
-    CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, KUBE_API_CONTENT_TYPE,
-    USE_SERVICE_ACCOUNT_CREDENTIALS,
+    CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, INSTALL_CRDS,
+    KUBE_API_CONTENT_TYPE, USE_SERVICE_ACCOUNT_CREDENTIALS,
 };
 use crate::flags::table::leader::LEADER_ELECT;
 use crate::flags::table::program::{KUBECONFIG, MASTER};
@@ -51,6 +51,8 @@ pub struct ProcessSettings {
     pub serving: Option<ListenerOptions>,
     /// `--kube-api-content-type`.
     pub format: Format,
+    /// `--install-crds`.
+    pub install_crds: bool,
     /// `--use-service-account-credentials`.
     pub service_accounts: bool,
     /// For each controller's client.
@@ -124,6 +126,7 @@ impl ProcessSettings {
                 "application/json" => Format::Json,
                 _ => Format::Protobuf,
             },
+            install_crds: values.get(&INSTALL_CRDS),
             service_accounts: values.get(&USE_SERVICE_ACCOUNT_CREDENTIALS),
             work_rate: work_rate(values),
             event_rate: event_rate(values),

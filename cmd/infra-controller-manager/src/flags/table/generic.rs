@@ -76,6 +76,13 @@ pub(crate) const USE_SERVICE_ACCOUNT_CREDENTIALS: Flag<bool> = Flag::bool(
     "Give each controller its own service account in kube-system, and a token of it, instead of the identity of --kubeconfig.",
 );
 
+pub(crate) const INSTALL_CRDS: Flag<bool> = Flag::bool(
+    GROUP,
+    "install-crds",
+    "false",
+    "Install the custom resource definitions of the controllers, and update those labelled app.kubernetes.io/managed-by=infra-controller-manager; others of the same name, and API groups that an aggregated API server serves, are left alone. Needs the rights of config/rbac/install-crds.yaml.",
+);
+
 pub(super) const FLAGS: &[Spec] = &[
     CONTROLLERS.spec(),
     CONTROLLER_SHUTDOWN_TIMEOUT.spec(),
@@ -88,4 +95,5 @@ pub(super) const FLAGS: &[Spec] = &[
     EVENT_BURST.spec(),
     MIN_RESYNC_PERIOD.spec(),
     USE_SERVICE_ACCOUNT_CREDENTIALS.spec(),
+    INSTALL_CRDS.spec(),
 ];

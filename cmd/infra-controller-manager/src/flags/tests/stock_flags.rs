@@ -155,11 +155,12 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 6] = [
+pub(super) const OURS: [&str; 7] = [
     "allow-stock-lease-name",
     "concurrent-node-cidr-patches",
     "event-burst",
     "event-qps",
+    "install-crds",
     "leader-elect-release-on-exit",
     "node-cidr-max-ipv6-bits",
 ];

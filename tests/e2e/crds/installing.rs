@@ -1,0 +1,124 @@
+//! `--install-crds`, with the rights of `config/rbac/install-crds.yaml` and no others.
+
+use serde_json::json;
+use tests::poll::poll;
+use tests::{Manager, PATIENCE};
+
+use crate::kubectl::Kubectl;
+
+/// The service account of the bindings, as a token of it would be read.
+const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
+const CRDS: [&str; 5] = [
+    "clustercredentials.platform.tkestack.io",
+    "clusters.platform.tkestack.io",
+    "kubefedclusters.core.kubefed.io",
+    "kubefedconfigs.core.kubefed.io",
+    "machines.platform.tkestack.io",
+];
+
+/// A cluster without CRDs in which the product may install them.
+async fn empty() -> Kubectl {
+    let kubectl = Kubectl::without_crds().await;
+    kubectl.run("apply -f config/rbac");
+    kubectl
+}
+
+fn installer(kubectl: &Kubectl) -> Manager {
+    let kubeconfig = kubectl.plane.kubeconfig(USER, &[]).unwrap();
+    Manager::with_kubeconfig(&kubeconfig)
+        .args(["--install-crds", "--leader-elect-retry-period=1s"])
+        .start()
+}
+
+fn crds(kubectl: &Kubectl) -> Vec<String> {
+    let names = kubectl.run("get crd -o name");
+    names.lines().map(|line| line.split_once('/').unwrap().1.to_owned()).collect()
+}
+
+async fn stop(manager: &Manager) {
+    manager.terminate();
+    assert!(manager.exit(PATIENCE).await.success());
+    for line in manager.lines() {
+        assert!(!line.contains("Cannot install a CRD"), "{line}");
+    }
+}
+
+/// rule:crds-of-others-are-not-touched
+#[tokio::test(flavor = "multi_thread")]
+async fn the_flag_installs_the_crds_and_mends_those_that_are_ours() {
+    let kubectl = empty().await;
+    let manager = installer(&kubectl);
+    for crd in CRDS {
+        manager.line_where(crd, |line| line.contains("CRD installed") && line.contains(crd)).await;
+    }
+    stop(&manager).await;
+    assert_eq!(crds(&kubectl), CRDS);
+    kubectl.run("wait --for=condition=established --timeout=60s crd --all");
+    kubectl.run("apply -f config/samples");
+
+    // What kubectl applied over them changes nothing; a field that was bent is mended.
+    kubectl.run("apply -f config/crd");
+    let bent = json!([{"op": "replace", "path": "/spec/names/shortNames", "value": ["odd"]}]);
+    kubectl.patch("crd machines.platform.tkestack.io", "json", &bent);
+    let manager = installer(&kubectl);
+    for crd in CRDS {
+        manager
+            .line_where(crd, |line| line.contains("CRD is up to date") && line.contains(crd))
+            .await;
+    }
+    stop(&manager).await;
+    let names = &kubectl.object("crd machines.platform.tkestack.io")["spec"]["names"];
+    assert_eq!(names["shortNames"], json!(["mc"]));
+}
+
+/// rule:crds-of-others-are-not-touched
+#[tokio::test(flavor = "multi_thread")]
+async fn crds_of_others_and_groups_of_aggregated_servers_are_left_alone() {
+    let kubectl = empty().await;
+    kubectl.run("apply -f config/crd/core.kubefed.io_kubefedclusters.yaml");
+    kubectl.run(
+        "label crd kubefedclusters.core.kubefed.io app.kubernetes.io/managed-by=Helm --overwrite",
+    );
+    kubectl.create(&json!({
+        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+        "metadata": {"name": "v1.platform.tkestack.io"},
+        "spec": {
+            "group": "platform.tkestack.io", "version": "v1", "insecureSkipTLSVerify": true,
+            "groupPriorityMinimum": 1000, "versionPriority": 5,
+            "service": {"name": "tke-platform-api", "namespace": "tke"},
+        },
+    }));
+    let before = kubectl.object("crd kubefedclusters.core.kubefed.io");
+    let manager = installer(&kubectl);
+    let told = |name: &str, reason: &str| {
+        let wanted = ["CRD not installed".to_owned(), name.to_owned(), reason.to_owned()];
+        move |line: &str| wanted.iter().all(|part| line.contains(&**part))
+    };
+    manager.line_where("the label", told(CRDS[2], "without the label")).await;
+    for crd in [CRDS[0], CRDS[1], CRDS[4]] {
+        manager.line_where(crd, told(crd, "v1.platform.tkestack.io is of an aggregated")).await;
+    }
+    stop(&manager).await;
+    assert_eq!(crds(&kubectl), [CRDS[2], CRDS[3]]);
+    let after = kubectl.object("crd kubefedclusters.core.kubefed.io");
+    assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_flag_no_crd_is_installed_and_a_missing_right_is_tried_again_until_it_is_there()
+{
+    let kubectl = empty().await;
+    kubectl.run("delete clusterrolebinding infra-controller-manager-install-crds");
+    let kubeconfig = kubectl.plane.kubeconfig(USER, &[]).unwrap();
+    let manager = Manager::with_kubeconfig(&kubeconfig).start();
+    manager.line("Successfully acquired lease").await;
+    stop(&manager).await;
+    assert!(!manager.has_said("CRD"), "{:?}", manager.lines());
+    assert_eq!(crds(&kubectl), [""; 0]);
+
+    let manager = installer(&kubectl);
+    let refused = manager.line("Cannot install a CRD").await;
+    assert!(refused.contains("forbidden") || refused.contains("403"), "{refused}");
+    kubectl.run("apply -f config/rbac/install-crds.yaml");
+    poll("all CRDs", async || (crds(&kubectl) == CRDS).then_some(())).await;
+}

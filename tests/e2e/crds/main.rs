@@ -1,0 +1,14 @@
+//! `config/crd` and `config/samples` on a real API server, by the hands of a user with kubectl and
+//! of the product.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod installing;
+mod kubectl;
+mod objects;
+mod printing;
+mod schemas;

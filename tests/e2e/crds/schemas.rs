@@ -1,0 +1,74 @@
+//! What the manifests themselves promise; no server is needed.
+
+use std::fs;
+
+use serde_json::Value;
+use tests::programs::workspace;
+
+fn crds() -> Vec<Value> {
+    let folder = fs::read_dir(workspace().join("config/crd")).unwrap();
+    let texts = folder.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+    let crds: Vec<Value> = texts.map(|text| serde_saphyr::from_str(&text).unwrap()).collect();
+    assert!(crds.len() >= 5, "{} CRDs", crds.len());
+    crds
+}
+
+/// Calls `visit` with the path of every field and its schema.
+fn fields(schema: &Value, path: &str, visit: &mut impl FnMut(&str, &Value)) {
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        visit(&path, field);
+        fields(field, &path, visit);
+        fields(&field["items"], &format!("{path}[]"), visit);
+    }
+}
+
+fn every_field(mut visit: impl FnMut(&str, &Value)) {
+    for crd in crds() {
+        let root = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        fields(root, crd["metadata"]["name"].as_str().unwrap(), &mut visit);
+    }
+}
+
+#[test]
+fn every_field_says_in_a_sentence_what_it_is() {
+    every_field(|path, field| {
+        if [".apiVersion", ".kind", ".metadata"].iter().any(|own| path.ends_with(own)) {
+            return;
+        }
+        let text = field["description"].as_str().unwrap_or_default();
+        assert!(text.ends_with('.') && text.len() >= 4, "{path}: {text:?}");
+    });
+}
+
+#[test]
+fn every_list_is_bounded() {
+    every_field(|path, field| {
+        assert!(field["type"] != "array" || field["maxItems"].is_u64(), "{path} has no maxItems");
+    });
+}
+
+/// An object inside of an open one would be pruned if it were not open itself.
+#[test]
+fn open_objects_are_open_all_the_way_down() {
+    let mut seen = 0;
+    every_field(|path, field| {
+        let tke = path.contains("platform.tkestack.io");
+        for schema in [field, &field["items"]] {
+            if tke && schema["properties"].is_object() {
+                seen += 1;
+                let open = &schema["x-kubernetes-preserve-unknown-fields"];
+                assert_eq!(open, &Value::Bool(true), "{path}");
+            }
+        }
+    });
+    assert!(seen > 20, "{seen} objects");
+}
+
+#[test]
+fn every_crd_is_labelled_as_ours() {
+    for crd in crds() {
+        let label = &crd["metadata"]["labels"]["app.kubernetes.io/managed-by"];
+        assert_eq!(label, "infra-controller-manager");
+    }
+}
