@@ -7,14 +7,18 @@
 //! |---|---|
 //! | `endpoint.rs` | [`Endpoint`]: where a server is reached and what is trusted there |
 //! | `wire.rs` | [`Wire`]: one pool of connections to an endpoint |
+//! | `dial.rs` | [`dial`]: one connection, opened phase by phase |
+//! | `names.rs` | [`Names`]: the addresses of hosts |
 //! | `tls.rs` | trust, client certificates, and the TLS configurations that connections share |
 //! | `proxy.rs` | the proxy on the way, and which one the environment wants |
 //! | `error_chain.rs` | an error of hyper or kube with its causes in one line |
 //! | `retry_after.rs` | how long the server wants to be left alone |
 //! | `status.rs` | the `Status` object in which the server words its refusals |
 
+mod dial;
 mod endpoint;
 mod error_chain;
+mod names;
 mod protocol;
 mod proxy;
 mod retry_after;
@@ -22,13 +26,13 @@ mod status;
 mod tls;
 mod wire;
 
+pub use dial::{DialError, Dialed, Duplex, Phase, ProxyFault, dial};
 pub use endpoint::Endpoint;
 pub use error_chain::ErrorChain;
+pub use names::Names;
 pub use protocol::Protocol;
 pub use proxy::{Proxy, ProxyError};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 pub use status::{Cause, Details, Status};
-pub use tls::{
-    ClientCertificate, PemProblem, TlsConfigs, TlsError, Trust, Validity, Waived, validity,
-};
+pub use tls::{ClientCertificate, PemProblem, TlsConfigs, TlsError, Trust, Validity, Waived};
 pub use wire::{Wire, open};

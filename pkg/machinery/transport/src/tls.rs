@@ -24,7 +24,8 @@ use rustls::client::Resumption;
 pub use error::TlsError;
 pub use material::{ClientCertificate, Trust, Waived};
 pub use pem_problem::PemProblem;
-pub use validity::{Validity, validity};
+pub use validity::Validity;
+pub(crate) use validity::validity;
 
 use crate::protocol::Protocol;
 use bundle::Bundle;

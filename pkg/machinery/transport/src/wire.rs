@@ -85,7 +85,11 @@ where
 }
 
 fn tcp() -> HttpConnector {
-    let mut tcp = HttpConnector::new();
+    tcp_by(HttpConnector::new())
+}
+
+/// `tcp` with the settings that all our connections have.
+pub(crate) fn tcp_by<R>(mut tcp: HttpConnector<R>) -> HttpConnector<R> {
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(TCP_KEEPALIVE));

@@ -8,6 +8,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroize as _;
 
 use super::error::TlsError;
+use super::validity::{Validity, validity};
 
 /// Which servers are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +109,11 @@ impl ClientCertificate {
             other => TlsError::Pem(other.into()),
         })?;
         Ok(Self(Arc::new(Pair { chain, key })))
+    }
+
+    /// When it is valid; none if it cannot be read.
+    pub fn validity(&self) -> Option<Validity> {
+        validity(self.0.chain.first()?)
     }
 
     pub(super) fn chain(&self) -> &[CertificateDer<'static>] {

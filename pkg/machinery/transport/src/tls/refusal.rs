@@ -14,6 +14,12 @@ pub(super) enum Refusal {
     )]
     UnknownIssuer,
     #[error(
+        "the server's certificate is signed by another authority than the one of that name in the \
+         configured CA bundle; if the cluster was set up anew, add its new CA to \
+         certificate-authority"
+    )]
+    NamesakeIssuer,
+    #[error(
         "the server's certificate is that of an authority (CA:TRUE) and not in the configured CA \
          bundle; add it to certificate-authority, or give the server one with CA:FALSE"
     )]
@@ -59,6 +65,7 @@ impl Refusal {
     fn of(cause: &CertificateError) -> Option<Self> {
         Some(match cause {
             CertificateError::UnknownIssuer => Self::UnknownIssuer,
+            CertificateError::BadSignature => Self::NamesakeIssuer,
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => Self::Expired,
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
                 Self::NotValidYet

@@ -320,6 +320,17 @@ fn a_key_that_is_no_pem_is_told_without_a_byte_of_it() {
 }
 
 #[test]
+fn a_namesake_of_the_authority_is_told_apart_from_a_stranger() {
+    let (ours, namesake, stranger) = (authority("ca"), authority("ca"), authority("other"));
+    let bundle = [ours.der().clone()];
+    for (issuer, words) in [(namesake, "set up anew"), (stranger, "not in the configured")] {
+        let leaf = signed(params(&["api.example"]), &issuer);
+        let error = judge(&bundle, &leaf, "api.example").unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
 fn without_any_authority_a_certificate_is_refused_when_it_is_shown_and_not_before() {
     let provider = rustls::crypto::ring::default_provider();
     let leaf = signed(params(&["api.example"]), &authority("ca"));

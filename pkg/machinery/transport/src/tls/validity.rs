@@ -17,7 +17,7 @@ pub struct Validity {
 }
 
 /// The validity of `certificate`. None if it cannot be read.
-pub fn validity(certificate: &CertificateDer<'_>) -> Option<Validity> {
+pub(crate) fn validity(certificate: &CertificateDer<'_>) -> Option<Validity> {
     let restated = Restated::as_version_3(certificate);
     let certificate = restated.as_ref().map_or(certificate, |restated| restated.der());
     let certificate = EndEntityCert::try_from(certificate).ok()?;

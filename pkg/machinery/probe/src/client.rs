@@ -1,0 +1,168 @@
+//! [`Client`]: a member cluster as the prober sees it: its addresses, how they are reached, and
+//! what was learnt of it.
+
+use std::fmt;
+
+use bytes::Bytes;
+use health::{Code, PathMemory, ProbePath};
+use http::{HeaderMap, HeaderValue, Request, Uri, header};
+use http_body_util::Empty;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use secrecy::ExposeSecret as _;
+use transport::{ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs, Trust};
+
+use crate::address::Address;
+use crate::expiry;
+use crate::headers::headers;
+use crate::inputs::{Fingerprint, Inputs};
+use crate::link::Link;
+use crate::problem::Problem;
+
+/// Most addresses of one cluster that are tried.
+const ADDRESSES_MAX: usize = 64;
+
+/// A client of one member cluster. Dropping it closes its connection and overwrites what secrets
+/// it holds.
+pub struct Client {
+    fingerprint: Fingerprint,
+    servers: Vec<Server>,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) is_proxied: bool,
+    headers: HeaderMap,
+    credential_expires: Option<Timestamp>,
+    pub(crate) session: Mutex<Session>,
+}
+
+/// One address of a cluster.
+struct Server {
+    address: Address,
+    uri: Uri,
+    host: HeaderValue,
+}
+
+/// What probes of a cluster leave to the next one.
+#[derive(Default)]
+pub(crate) struct Session {
+    /// A connection that may still be used.
+    pub(crate) link: Option<Link>,
+    pub(crate) path: PathMemory,
+    /// The address that answered last.
+    pub(crate) first_endpoint: u8,
+}
+
+impl Client {
+    pub(crate) fn new(inputs: &Inputs, configs: &TlsConfigs) -> Result<Self, Problem> {
+        if inputs.addresses.is_empty() {
+            return Err(Problem::new(Code::BadEndpoint, "the cluster has no address"));
+        }
+        if !inputs.allow_plaintext && inputs.addresses.iter().any(Address::is_plaintext) {
+            let text = "the address of the API server is plain http, over which credentials are not sent; use https, or set --allow-plaintext-endpoints";
+            return Err(Problem::new(Code::BadEndpoint, text));
+        }
+        let pair = client_certificate(inputs)?;
+        let ends = [
+            inputs.token.as_ref().and_then(expiry::of_token),
+            pair.as_ref().and_then(|pair| expiry::of_certificate(pair.validity()?)),
+        ];
+        Ok(Self {
+            fingerprint: inputs.fingerprint(),
+            servers: inputs.addresses.iter().take(ADDRESSES_MAX).map(Server::new).collect(),
+            endpoint: endpoint(inputs, pair.as_ref(), configs)?,
+            is_proxied: inputs.proxy.is_some(),
+            headers: headers(inputs)?,
+            credential_expires: ends.into_iter().flatten().min(),
+            session: Mutex::default(),
+        })
+    }
+
+    /// The hash of the inputs that it was made of.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// When the first of its credentials ends, as far as they say.
+    pub fn credential_expires(&self) -> Option<Timestamp> {
+        self.credential_expires
+    }
+
+    pub(crate) fn address_count(&self) -> u8 {
+        u8::try_from(self.servers.len()).unwrap_or(u8::MAX)
+    }
+
+    /// The server at the address of number `endpoint`; a client that took the place of another one
+    /// may have fewer.
+    fn server(&self, endpoint: u8) -> &Server {
+        &self.servers[usize::from(endpoint) % self.servers.len()]
+    }
+
+    pub(crate) fn address(&self, endpoint: u8) -> &Address {
+        &self.server(endpoint).address
+    }
+
+    pub(crate) fn uri(&self, endpoint: u8) -> &Uri {
+        &self.server(endpoint).uri
+    }
+
+    pub(crate) fn request(&self, endpoint: u8, path: ProbePath) -> Request<Empty<Bytes>> {
+        let server = self.server(endpoint);
+        let mut request = Request::new(Empty::new());
+        let target = server.address.request_target(path.request());
+        *request.uri_mut() = target.parse().unwrap_or_default();
+        *request.headers_mut() = self.headers.clone();
+        request.headers_mut().insert(header::HOST, server.host.clone());
+        request
+    }
+}
+
+impl Server {
+    fn new(address: &Address) -> Self {
+        let host = HeaderValue::from_str(address.authority());
+        let host = host.unwrap_or(HeaderValue::from_static("kubernetes"));
+        Self { address: address.clone(), uri: address.server(), host }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let addresses: Vec<_> = self.servers.iter().map(|server| &server.address).collect();
+        write!(f, "Client({} {addresses:?})", self.fingerprint)
+    }
+}
+
+fn client_certificate(inputs: &Inputs) -> Result<Option<ClientCertificate>, Problem> {
+    let Some(pair) = &inputs.pair else { return Ok(None) };
+    let read = ClientCertificate::from_pem(&pair.certificate, pair.key.expose_secret());
+    read.map(Some).map_err(|error| Problem::of_pair(&error))
+}
+
+fn endpoint(
+    inputs: &Inputs,
+    pair: Option<&ClientCertificate>,
+    configs: &TlsConfigs,
+) -> Result<Endpoint, Problem> {
+    let trust = trust(inputs)?;
+    let endpoint = Endpoint::new(configs, &trust, pair, Protocol::Slim);
+    let endpoint = endpoint.map_err(|error| Problem::of_tls(&error))?;
+    let Some(proxy) = &inputs.proxy else { return Ok(endpoint) };
+    let proxy = proxy.expose_secret();
+    let refused =
+        |why: String| Problem::new(Code::BadProxy, format!("cannot use the proxy: {why}"));
+    if !proxy.contains("://") {
+        return Err(refused("its URL has no scheme".to_owned()));
+    }
+    let proxy = Proxy::parse(proxy).map_err(|error| refused(error.to_string()))?;
+    endpoint.through(proxy, configs, &trust).map_err(|error| Problem::of_tls(&error))
+}
+
+fn trust(inputs: &Inputs) -> Result<Trust, Problem> {
+    let trust = match inputs.ca.as_slice() {
+        _ if inputs.tls.everything => return Ok(Trust::anybody()),
+        [] => Trust::system(),
+        pem => Trust::from_pem(pem).map_err(|error| Problem::of_tls(&error))?,
+    };
+    Ok(trust.waiving(inputs.tls.waived()))
+}
+
+#[cfg(test)]
+mod tests;

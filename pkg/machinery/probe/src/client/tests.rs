@@ -1,0 +1,93 @@
+//! Of what a client can be made, and what is said of what cannot be used.
+
+use secrecy::SecretString;
+
+use super::*;
+use crate::inputs::{ClientPair, Impersonation};
+use crate::tls_options::TlsOptions;
+
+fn inputs(url: &str) -> Inputs {
+    Inputs {
+        addresses: vec![Address::parse(url).unwrap()],
+        tls: TlsOptions { everything: true, ..TlsOptions::default() },
+        ..Inputs::default()
+    }
+}
+
+fn refused(inputs: &Inputs) -> Problem {
+    Client::new(inputs, &TlsConfigs::default()).expect_err("it cannot be used")
+}
+
+#[test]
+fn what_cannot_be_used_is_told_with_its_code_and_without_secrets() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let own = rcgen::CertificateParams::default().self_signed(&key).unwrap().pem();
+    let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
+    let pair = |certificate: &str, key: &str| {
+        let key = key.as_bytes().to_vec().into();
+        Some(ClientPair { certificate: certificate.into(), key })
+    };
+    let https = || inputs("https://api.example");
+    let checked = || Inputs { tls: TlsOptions::default(), ..https() };
+    let proxy = |url: &str| Inputs { proxy: Some(SecretString::from(url)), ..https() };
+    let rows = [
+        (Inputs { addresses: vec![], ..https() }, Code::BadEndpoint, "no address"),
+        // rule:plain-http-needs-leave
+        (inputs("http://api.example"), Code::BadEndpoint, "--allow-plaintext-endpoints"),
+        (Inputs { ca: b"hunter2".to_vec(), ..checked() }, Code::CaParse, "CA bundle"),
+        (Inputs { token: Some(" ".into()), ..https() }, Code::TokenEmpty, "empty"),
+        (Inputs { token: Some("hun\nter2".into()), ..https() }, Code::TokenEmpty, "line break"),
+        (Inputs { pair: pair("hunter2", &other), ..https() }, Code::ClientCertificate, "PEM"),
+        (Inputs { pair: pair(&own, "hunter2"), ..https() }, Code::ClientCertificate, "private key"),
+        (Inputs { pair: pair(&own, &other), ..https() }, Code::ClientCertificate, "together"),
+        (proxy("user:hunter2@proxy:3128"), Code::BadProxy, "scheme"),
+        (proxy("ftp://user:hunter2@proxy"), Code::BadProxy, "socks5"),
+        (proxy("http://"), Code::BadProxy, "proxy"),
+    ];
+    for (inputs, code, words) in rows {
+        let problem = refused(&inputs);
+        assert_eq!(problem.code(), code, "{problem}");
+        let shown = format!("{problem} {problem:?}");
+        assert!(shown.contains(words) && !shown.contains("hunter2"), "{shown}");
+    }
+}
+
+#[test]
+fn the_fingerprint_tells_any_two_inputs_apart_and_nothing_else() {
+    let url = "https://api.example";
+    let pair = |certificate: &str, key: &str| {
+        let key = key.as_bytes().to_vec().into();
+        Some(ClientPair { certificate: certificate.into(), key })
+    };
+    let two = || vec![Address::parse("a").unwrap(), Address::parse("b").unwrap()];
+    let swapped = || two().into_iter().rev().collect();
+    let who = |user: &str, group: &str| {
+        let groups = vec![group.to_owned()];
+        Some(Impersonation { user: user.into(), groups, ..Default::default() })
+    };
+    let all = [
+        inputs(url),
+        inputs("https://api.example/path"),
+        Inputs { addresses: two(), ..inputs(url) },
+        Inputs { addresses: swapped(), ..inputs(url) },
+        Inputs { ca: b"ca".to_vec(), ..inputs(url) },
+        Inputs { token: Some("ca".into()), ..inputs(url) },
+        Inputs { proxy: Some("ca".into()), ..inputs(url) },
+        Inputs { user_agent: "ca".into(), ..inputs(url) },
+        Inputs { pair: pair("ab", "c"), ..inputs(url) },
+        Inputs { pair: pair("a", "bc"), ..inputs(url) },
+        Inputs { impersonate: who("ab", "c"), ..inputs(url) },
+        Inputs { impersonate: who("a", "bc"), ..inputs(url) },
+        Inputs { impersonate: Some(Impersonation::default()), ..inputs(url) },
+        Inputs { allow_plaintext: true, ..inputs(url) },
+        Inputs { tls: TlsOptions::from_names(["SubjectName"]), ..inputs(url) },
+        Inputs { tls: TlsOptions::from_names(["ValidityPeriod"]), ..inputs(url) },
+    ];
+    for (number, one) in all.iter().enumerate() {
+        assert_eq!(one.fingerprint(), one.clone().fingerprint());
+        for other in &all[..number] {
+            assert_ne!(one.fingerprint(), other.fingerprint(), "{one:?} {other:?}");
+        }
+    }
+    assert_eq!(all[0].fingerprint().to_string().len(), 8);
+}

@@ -1,0 +1,78 @@
+//! [`Failure`]: why an attempt brought no answer, as a code and a sentence.
+
+use std::error::Error;
+use std::io;
+
+use health::Code;
+use transport::{DialError, ProxyFault};
+
+/// An attempt without an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) code: Code,
+    pub(crate) detail: String,
+}
+
+impl From<DialError> for Failure {
+    fn from(error: DialError) -> Self {
+        let code = match &error {
+            DialError::NoHost => Code::BadEndpoint,
+            DialError::Resolve(_) => Code::Dns,
+            DialError::Connect(cause) => of_io(cause.kind()).unwrap_or(Code::ConnectFailed),
+            DialError::Proxy(fault) => of_proxy(fault),
+            DialError::Certificate(_) => Code::TlsVerify,
+            DialError::Handshake(_) => Code::TlsHandshake,
+        };
+        Self { code, detail: error.to_string() }
+    }
+}
+
+impl Failure {
+    /// What broke after the connection was open.
+    pub(crate) fn of_http(error: &hyper::Error) -> Self {
+        if let Some(error) = DialError::of_tls(error) {
+            return error.into();
+        }
+        if error.is_parse() || error.is_parse_too_large() || error.is_parse_status() {
+            let detail = "the answer is not HTTP, or its headers are too large".to_owned();
+            return Self { code: Code::Protocol, detail };
+        }
+        let kind = io_kind(error);
+        let code = kind.and_then(of_io).unwrap_or(Code::Reset);
+        let why = kind.map_or_else(|| "before the answer".to_owned(), |kind| kind.to_string());
+        Self { code, detail: format!("the connection was closed: {why}") }
+    }
+}
+
+fn of_io(kind: io::ErrorKind) -> Option<Code> {
+    match kind {
+        io::ErrorKind::ConnectionRefused => Some(Code::ConnectRefused),
+        io::ErrorKind::TimedOut => Some(Code::ConnectTimeout),
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::UnexpectedEof => Some(Code::Reset),
+        _ => None,
+    }
+}
+
+fn of_proxy(fault: &ProxyFault) -> Code {
+    match fault {
+        ProxyFault::NoHost => Code::BadProxy,
+        ProxyFault::Resolve(_)
+        | ProxyFault::Connect(_)
+        | ProxyFault::Tls(_)
+        | ProxyFault::Refused(_) => Code::Proxy,
+    }
+}
+
+fn io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return Some(error.kind());
+        }
+        cause = error.source();
+    }
+    None
+}

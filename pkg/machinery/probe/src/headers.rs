@@ -1,0 +1,131 @@
+//! The headers that go with every request. Those that hold a secret are marked as such and lie in
+//! buffers that are overwritten when the last request that has them is gone
+//! (`rule:secrets-have-no-printable-form`).
+
+use bytes::Bytes;
+use health::Code;
+use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use secrecy::{ExposeSecret as _, SecretString};
+use zeroize::Zeroizing;
+
+use crate::inputs::{Impersonation, Inputs};
+use crate::problem::Problem;
+
+/// Keys of `Impersonate-Extra-` are percent-encoded except for these.
+const TOKEN_MARKS: &[u8] = b"!#$&'*+-.^_`|~";
+
+/// All headers but `Host`, which differs by address.
+pub(crate) fn headers(inputs: &Inputs) -> Result<HeaderMap, Problem> {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, */*"));
+    let agent = HeaderValue::from_str(&inputs.user_agent);
+    headers.insert(USER_AGENT, agent.unwrap_or(HeaderValue::from_static("probe")));
+    if let Some(token) = &inputs.token {
+        headers.insert(AUTHORIZATION, bearer(token)?);
+    }
+    if let Some(who) = &inputs.impersonate {
+        impersonate(&mut headers, who)?;
+    }
+    Ok(headers)
+}
+
+fn bearer(token: &SecretString) -> Result<HeaderValue, Problem> {
+    let token = token.expose_secret().trim();
+    if token.is_empty() {
+        return Err(Problem::new(Code::TokenEmpty, "the token is empty"));
+    }
+    sensitive(&["Bearer ", token]).ok_or_else(|| {
+        let text = "the token holds a line break or another character that no header may have";
+        Problem::new(Code::TokenEmpty, text)
+    })
+}
+
+fn impersonate(headers: &mut HeaderMap, who: &Impersonation) -> Result<(), Problem> {
+    let refused = || {
+        Problem::new(
+            Code::BadEndpoint,
+            "cannot impersonate: a name has characters that no header may have",
+        )
+    };
+    let mut add = |name: &str, value: &str| {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused())?;
+        headers.append(name, sensitive(&[value]).ok_or_else(refused)?);
+        Ok(())
+    };
+    if !who.user.is_empty() {
+        add("impersonate-user", &who.user)?;
+    }
+    for group in &who.groups {
+        add("impersonate-group", group)?;
+    }
+    for (key, values) in &who.extra {
+        let name = format!("impersonate-extra-{}", escaped(key));
+        values.iter().try_for_each(|value| add(&name, value))?;
+    }
+    Ok(())
+}
+
+/// A value in a buffer of its own that is allocated once, at its final size.
+fn sensitive(parts: &[&str]) -> Option<HeaderValue> {
+    let mut text = Zeroizing::new(Vec::with_capacity(parts.iter().map(|part| part.len()).sum()));
+    for part in parts {
+        text.extend_from_slice(part.as_bytes());
+    }
+    let mut value = HeaderValue::from_maybe_shared(Bytes::from_owner(text)).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+fn escaped(key: &str) -> String {
+    let key = key.to_ascii_lowercase();
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || TOKEN_MARKS.contains(byte);
+    let each = key.bytes().map(|byte| {
+        if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") }
+    });
+    each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_token(token: &str) -> Inputs {
+        Inputs { token: Some(token.into()), user_agent: "agent/1".into(), ..Inputs::default() }
+    }
+
+    #[test]
+    fn a_token_is_sent_without_the_blanks_around_it_and_shown_by_nobody() {
+        let headers = headers(&with_token(" hunter2\n")).unwrap();
+        assert_eq!(headers[AUTHORIZATION], "Bearer hunter2");
+        assert_eq!(headers[USER_AGENT], "agent/1");
+        assert!(!format!("{headers:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_token_that_is_none_is_told_without_a_word_of_it() {
+        for token in ["", " \n", "hun\nter2", "hunter2\u{7f}x"] {
+            let problem = headers(&with_token(token)).unwrap_err();
+            assert_eq!(problem.code(), Code::TokenEmpty);
+            assert!(!problem.to_string().contains("hun"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn whoever_is_impersonated_is_named_in_headers() {
+        let extra = [("Scopes/A".to_owned(), vec!["view".to_owned(), "edit".to_owned()])];
+        let who = Impersonation {
+            user: "jane".into(),
+            groups: vec!["a".into(), "b".into()],
+            extra: extra.into(),
+        };
+        let inputs = Inputs { impersonate: Some(who), ..with_token("t") };
+        let headers = headers(&inputs).unwrap();
+        let all = |name: &str| headers.get_all(name).iter().collect::<Vec<_>>();
+        assert_eq!(all("impersonate-user"), ["jane"]);
+        assert_eq!(all("impersonate-group"), ["a", "b"]);
+        assert_eq!(all("impersonate-extra-scopes%2fa"), ["view", "edit"]);
+        assert!(!format!("{headers:?}").contains("jane"));
+        assert!(!format!("{inputs:?}").contains("jane"));
+    }
+}

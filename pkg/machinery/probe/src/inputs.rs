@@ -1,0 +1,136 @@
+//! [`Inputs`]: everything that a client of a member cluster is made of.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use ring::digest::{Context, SHA256};
+use secrecy::{ExposeSecret, SecretSlice, SecretString};
+
+use crate::address::Address;
+use crate::tls_options::TlsOptions;
+
+/// What a client is made of. Secrets are overwritten when it is dropped, and shown by no `Debug`
+/// (`rule:secrets-have-no-printable-form`).
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// Addresses that answer for the same cluster, in the order in which they are tried.
+    pub addresses: Vec<Address>,
+    /// PEM certificates that vouch for the server; without any the system's do.
+    pub ca: Vec<u8>,
+    /// Bearer token.
+    pub token: Option<SecretString>,
+    /// Client certificate.
+    pub pair: Option<ClientPair>,
+    /// On whose behalf requests are made.
+    pub impersonate: Option<Impersonation>,
+    /// URL of the proxy, whose user and password are secret.
+    pub proxy: Option<SecretString>,
+    /// Checks of the server's certificate that are left out.
+    pub tls: TlsOptions,
+    /// Whether credentials may go over plain HTTP.
+    pub allow_plaintext: bool,
+    /// The `User-Agent`.
+    pub user_agent: String,
+}
+
+/// A client certificate with its chain, and its key, in PEM.
+#[derive(Clone, Debug)]
+pub struct ClientPair {
+    /// Certificate and chain.
+    pub certificate: Vec<u8>,
+    /// The private key.
+    pub key: SecretSlice<u8>,
+}
+
+/// On whose behalf requests are made.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Impersonation {
+    /// `Impersonate-User`.
+    pub user: String,
+    /// `Impersonate-Group`.
+    pub groups: Vec<String>,
+    /// `Impersonate-Extra-<key>`.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+/// Who is impersonated is as secret as the header that says it.
+impl fmt::Debug for Impersonation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Impersonation(..)")
+    }
+}
+
+/// A hash of everything that a client is made of: two clients with the same one are the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint([u8; 32]);
+
+impl Inputs {
+    /// The hash of all of it.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut hash = Hash::new();
+        hash.list(self.addresses.iter().map(ToString::to_string));
+        hash.add(&self.ca);
+        hash.add_secret(self.token.as_ref());
+        hash.list(self.pair.iter().map(|pair| &pair.certificate));
+        hash.list(self.pair.iter().map(|pair| pair.key.expose_secret()));
+        if let Some(who) = &self.impersonate {
+            hash.add(who.user.as_bytes());
+            hash.list(who.groups.iter());
+            for (key, values) in &who.extra {
+                hash.add(key.as_bytes());
+                hash.list(values.iter());
+            }
+        }
+        hash.add_secret(self.proxy.as_ref());
+        hash.list(self.tls.names());
+        hash.add(&[u8::from(self.allow_plaintext), u8::from(self.impersonate.is_some())]);
+        hash.add(self.user_agent.as_bytes());
+        hash.finish()
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    /// The first 8 hexadecimal digits, for logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Hashes parts so that no two lists of parts look alike.
+struct Hash(Context);
+
+impl Hash {
+    fn new() -> Self {
+        Self(Context::new(&SHA256))
+    }
+
+    fn add(&mut self, part: &[u8]) {
+        self.0.update(&part.len().to_le_bytes());
+        self.0.update(part);
+    }
+
+    fn add_secret(&mut self, part: Option<&SecretString>) {
+        self.list(part.into_iter().map(ExposeSecret::expose_secret));
+    }
+
+    fn list(&mut self, parts: impl Iterator<Item = impl AsRef<[u8]>>) {
+        let mut count: usize = 0;
+        for part in parts {
+            self.add(part.as_ref());
+            count += 1;
+        }
+        self.0.update(&count.to_le_bytes());
+    }
+
+    fn finish(self) -> Fingerprint {
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(self.0.finish().as_ref());
+        Fingerprint(bytes)
+    }
+}

@@ -1,0 +1,40 @@
+//! Looks at the API server of a member cluster: one probe within its time, one classified result.
+//! What a probe does and concludes is planned in `health`; here are the client, its credentials and
+//! the connection. The rules stand in `RULES.md`.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `inputs.rs` | [`Inputs`]: what a client is made of, and the hash of it |
+//! | `address.rs` | [`Address`]: where an API server answers |
+//! | `tls_options.rs` | [`TlsOptions`]: checks of certificates that are left out |
+//! | `problem.rs` | [`Problem`]: why no client can be made |
+//! | `client.rs` | [`Client`]: a member cluster as the prober sees it |
+//! | `headers.rs` | what goes with every request |
+//! | `prober.rs` | [`Prober`], [`Order`] and [`Probed`]: making a probe |
+//! | `link.rs` | one open connection |
+//! | `clock.rs` | [`Timings`]: where the time goes |
+//! | `failure.rs` | why an attempt brought no answer |
+//! | `expiry.rs` | until when credentials are good |
+//! | `meters.rs` | [`Meters`]: connections and handshakes, counted |
+
+mod address;
+mod client;
+mod clock;
+mod expiry;
+mod failure;
+mod headers;
+mod inputs;
+mod link;
+mod meters;
+mod prober;
+mod problem;
+mod tls_options;
+
+pub use address::Address;
+pub use client::Client;
+pub use clock::Timings;
+pub use inputs::{ClientPair, Fingerprint, Impersonation, Inputs};
+pub use meters::Meters;
+pub use prober::{ConnectionLimits, Order, Probed, Prober, Trace};
+pub use problem::Problem;
+pub use tls_options::TlsOptions;

@@ -1,0 +1,130 @@
+//! [`Link`]: one open connection to one server, for one request at a time. It has no task of its
+//! own: it is driven by the request under way and otherwise costs nothing but its buffers.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Context;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{Builder, Connection, SendRequest};
+use hyper_util::rt::TokioIo;
+use jiff::Timestamp;
+use tokio::time::Instant;
+use transport::Duplex;
+
+use crate::failure::Failure;
+use crate::meters::Open;
+
+/// Headers of an answer must fit, together with the beginning of the body.
+const HEADERS_MAX: usize = 16 * 1024;
+/// What is read at a time.
+const READ_SIZE: usize = 4 * 1024;
+/// The longest answer that is read; a longer one ends the connection.
+pub(crate) const BODY_MAX: usize = 64 * 1024;
+
+type Wire = Connection<TokioIo<Box<dyn Duplex>>, Empty<Bytes>>;
+
+/// An open connection.
+pub(crate) struct Link {
+    send: SendRequest<Empty<Bytes>>,
+    /// None once it has ended.
+    wire: Option<Pin<Box<Wire>>>,
+    /// The address, by its number among those of the client.
+    pub(crate) endpoint: u8,
+    /// When it is too old to be used again.
+    expires: Instant,
+    used: Instant,
+    /// The end of the validity of the server's certificate.
+    pub(crate) certificate_expires: Option<Timestamp>,
+    _counted: Open,
+}
+
+/// The beginning of an answer.
+pub(crate) type Head = Response<Incoming>;
+
+/// What became of the body of an answer.
+pub(crate) enum Body {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// Longer than [`BODY_MAX`].
+    TooLong,
+}
+
+impl Link {
+    /// Speaks HTTP over `stream`.
+    pub(crate) async fn open(
+        stream: Box<dyn Duplex>,
+        endpoint: u8,
+        max_age: Duration,
+        certificate_expires: Option<Timestamp>,
+        counted: Open,
+    ) -> Result<Self, Failure> {
+        let mut http = Builder::new();
+        http.max_buf_size(HEADERS_MAX).read_buf_exact_size(Some(READ_SIZE));
+        let opened = http.handshake(TokioIo::new(stream)).await;
+        let (send, wire) = opened.map_err(|error| Failure::of_http(&error))?;
+        let (wire, used) = (Some(Box::pin(wire)), Instant::now());
+        let expires = used + max_age;
+        Ok(Self { send, wire, endpoint, expires, used, certificate_expires, _counted: counted })
+    }
+
+    /// Whether it is good for another probe: young enough, used of late, and not closed.
+    pub(crate) fn is_usable(&mut self, idle_max: Duration) -> bool {
+        let now = Instant::now();
+        let young = now < self.expires && now.saturating_duration_since(self.used) < idle_max;
+        young && self.is_open()
+    }
+
+    /// Whether the server has not closed it.
+    pub(crate) fn is_open(&mut self) -> bool {
+        // What the server did meanwhile has left word in the socket.
+        poll_wire(&mut self.wire, &mut Context::from_waker(std::task::Waker::noop()));
+        self.wire.is_some() && !self.send.is_closed()
+    }
+
+    /// Sends `request` and waits for the head of the answer.
+    pub(crate) async fn send(&mut self, request: Request<Empty<Bytes>>) -> Result<Head, Failure> {
+        let failed = |error: hyper::Error| Failure::of_http(&error);
+        let Self { send, wire, .. } = self;
+        driving(wire, poll_fn(|context| send.poll_ready(context))).await.map_err(failed)?;
+        let answer = driving(wire, send.send_request(request)).await.map_err(failed)?;
+        self.used = Instant::now();
+        Ok(answer)
+    }
+
+    /// Reads the body of `head` to its end.
+    pub(crate) async fn read(&mut self, head: Head) -> Result<Body, Failure> {
+        let mut body = head.into_body();
+        let mut text = Vec::new();
+        while let Some(frame) = driving(&mut self.wire, body.frame()).await {
+            let frame = frame.map_err(|error| Failure::of_http(&error))?;
+            let Some(data) = frame.data_ref() else { continue };
+            if text.len() + data.len() > BODY_MAX {
+                return Ok(Body::TooLong);
+            }
+            text.extend_from_slice(data);
+        }
+        Ok(Body::Whole(text))
+    }
+}
+
+/// Awaits `work`, which needs the connection to go on.
+async fn driving<F: Future>(wire: &mut Option<Pin<Box<Wire>>>, work: F) -> F::Output {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        poll_wire(wire, context);
+        work.as_mut().poll(context)
+    })
+    .await
+}
+
+/// What the connection ends with is told to the request under way as well.
+fn poll_wire(wire: &mut Option<Pin<Box<Wire>>>, context: &mut Context<'_>) {
+    if wire.as_mut().is_some_and(|wire| wire.as_mut().poll(context).is_ready()) {
+        *wire = None;
+    }
+}

@@ -1,0 +1,53 @@
+//! [`Prober`]: probes member clusters, one probe at a time for each client.
+
+mod attempt;
+mod order;
+mod probed;
+mod run;
+mod shared;
+mod trace;
+
+use std::sync::Arc;
+
+use transport::Names;
+
+pub use order::Order;
+pub use probed::Probed;
+pub use shared::ConnectionLimits;
+pub use trace::Trace;
+
+use crate::client::Client;
+use crate::inputs::Inputs;
+use crate::meters::Meters;
+use crate::problem::Problem;
+use run::Run;
+use shared::Shared;
+
+/// Probes member clusters.
+#[derive(Debug)]
+pub struct Prober {
+    shared: Shared,
+}
+
+impl Prober {
+    /// A prober that asks `names` for addresses.
+    pub fn new(meters: Meters, limits: ConnectionLimits, names: Names) -> Self {
+        Self { shared: Shared::new(meters, limits, names) }
+    }
+
+    /// A client of `inputs`. No network yet.
+    ///
+    /// # Errors
+    /// They cannot be used.
+    pub fn client(&self, inputs: &Inputs) -> Result<Client, Problem> {
+        Client::new(inputs, &self.shared.tls)
+    }
+
+    /// Probes the cluster of `client` once. Giving up the future closes the connection.
+    pub async fn probe(&self, client: &Arc<Client>, order: &Order<'_>) -> Probed {
+        Run::begin(&self.shared, client, order).finish().await
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! One attempt: a request on a connection that is open or new, within its time.
+
+use health::{Attempt, Code, Connection, Finding, Outcome, ProbePath, classify, one_line};
+use rand::RngExt as _;
+use tokio::time::{Instant, timeout_at};
+use transport::dial;
+
+use super::run::Run;
+use super::trace::Trace;
+use crate::clock::{Clock, Doing};
+use crate::expiry;
+use crate::failure::Failure;
+use crate::link::{Body, Head, Link};
+
+impl Run<'_> {
+    pub(super) async fn attempt(&mut self, attempt: &Attempt) -> Outcome {
+        let (began, mut clock) = (Instant::now(), Clock::start());
+        let reused = self.is_linked_to(attempt);
+        let answer = self.exchange(attempt, &mut clock).await;
+        let (finding, detail, outcome) = match answer {
+            Ok(finding) => (finding, None, Outcome::Answered { finding, newer_credential: false }),
+            Err(Failure { code, detail }) => {
+                let finding = Finding::failed(code, attempt.path);
+                (finding, Some(one_line(&detail).into()), Outcome::Failed(code))
+            }
+        };
+        let started = Instant::from_std(self.started.monotonic);
+        self.traces.push(Trace {
+            address: self.client.address(attempt.endpoint).authority().into(),
+            path: attempt.path,
+            reused,
+            after: began.saturating_duration_since(started),
+            took: began.elapsed(),
+            timings: clock.stop(),
+            finding,
+            detail,
+        });
+        outcome
+    }
+
+    fn is_linked_to(&mut self, attempt: &Attempt) -> bool {
+        let link = self.link.as_mut().filter(|_| attempt.connection == Connection::Open);
+        link.is_some_and(|link| link.endpoint == attempt.endpoint && link.is_open())
+    }
+
+    async fn exchange(&mut self, attempt: &Attempt, clock: &mut Clock) -> Result<Finding, Failure> {
+        let deadline = Instant::from_std(attempt.deadline);
+        let (mut link, head) = match timeout_at(deadline, self.ask(attempt, clock)).await {
+            Ok(asked) => asked?,
+            Err(_) => return Err(self.timed_out(clock)),
+        };
+        clock.enter(Doing::Reading);
+        let (path, status) = (attempt.path, head.status().as_u16());
+        let body = match timeout_at(deadline, link.read(head)).await {
+            Ok(Ok(Body::Whole(body))) => {
+                self.link = Some(link);
+                body
+            }
+            // The status stands, and it was sent by somebody.
+            Ok(Ok(Body::TooLong)) => Vec::new(),
+            Ok(Err(failure)) => return Ok(without_body(path, status, failure.code)),
+            Err(_) => return Ok(without_body(path, status, Code::Timeout)),
+        };
+        Ok(classify(path, status, &body))
+    }
+
+    /// The connection is taken out and given back by whoever has read the answer to its end: an
+    /// attempt that breaks or is given up takes it along (`rule:a-broken-attempt-ends-its-connection`).
+    async fn ask(&mut self, attempt: &Attempt, clock: &mut Clock) -> Result<(Link, Head), Failure> {
+        let linked = self.is_linked_to(attempt);
+        let mut link = match self.link.take().filter(|_| linked) {
+            Some(link) => link,
+            None => self.open(attempt, clock).await?,
+        };
+        clock.enter(Doing::Waiting);
+        let head = link.send(self.client.request(attempt.endpoint, attempt.path)).await?;
+        Ok((link, head))
+    }
+
+    async fn open(&mut self, attempt: &Attempt, clock: &mut Clock) -> Result<Link, Failure> {
+        let (shared, client) = (self.shared, &self.client);
+        let limit = Instant::from_std(attempt.deadline).saturating_duration_since(Instant::now());
+        let mut enter = |phase| clock.enter(Doing::Opening(phase));
+        let uri = client.uri(attempt.endpoint);
+        let dialed = dial(&client.endpoint, uri, &shared.names, limit, &mut enter).await;
+        shared.meters.handshake(dialed.is_ok());
+        let dialed = dialed?;
+        self.certificate_expires = dialed.certificate.and_then(expiry::of_certificate);
+        let max_age = shared.limits.max_age.mul_f64(rand::rng().random_range(0.9..1.1));
+        let open = shared.meters.open();
+        let (expires, endpoint) = (self.certificate_expires, attempt.endpoint);
+        Link::open(dialed.stream, endpoint, max_age, expires, open).await
+    }
+
+    fn timed_out(&self, clock: &Clock) -> Failure {
+        let detail = format!("the time was over while waiting for {}", clock.waited_for());
+        Failure { code: clock.code_of_timeout(self.client.is_proxied), detail }
+    }
+}
+
+/// A body that broke off matters only where it would have been looked at.
+fn without_body(path: ProbePath, status: u16, code: Code) -> Finding {
+    match classify(path, status, b"").code() {
+        Some(Code::Body) => Finding::failed(code, path).after_a_response(),
+        _ => classify(path, status, b""),
+    }
+}

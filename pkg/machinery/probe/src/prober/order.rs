@@ -1,0 +1,19 @@
+//! [`Order`]: one probe to make.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::Client;
+
+/// One probe to make.
+#[derive(Clone, Copy)]
+pub struct Order<'a> {
+    /// Wall time for everything (`rule:a-probe-ends-in-time`).
+    pub budget: Duration,
+    /// Whether a healthy answer is followed by an authenticated read.
+    pub authenticated_read: bool,
+    /// When the next probe is expected: a connection that will be too old by then is closed.
+    pub next_in: Duration,
+    /// The client of the newest inputs, asked when the server says that the credential is no good.
+    pub newest: &'a (dyn Fn() -> Option<Arc<Client>> + Send + Sync),
+}

@@ -1,0 +1,127 @@
+//! One probe under way: carries out the plan of [`health::Attempts`].
+
+use std::sync::Arc;
+
+use health::{Attempts, Conclusion, Moment, Outcome, Report, Setup, Step};
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep_until};
+
+use super::order::Order;
+use super::probed::Probed;
+use super::shared::Shared;
+use super::trace::Trace;
+use crate::client::Client;
+use crate::link::Link;
+
+/// One probe under way.
+pub(super) struct Run<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) order: &'a Order<'a>,
+    /// The newest client, if the first one's credential turned out to be old.
+    pub(super) client: Arc<Client>,
+    pub(super) link: Option<Link>,
+    pub(super) started: Moment,
+    pub(super) traces: Vec<Trace>,
+    pub(super) certificate_expires: Option<Timestamp>,
+}
+
+/// This moment, on the clock that tests can stop.
+pub(super) fn now() -> Moment {
+    Moment { monotonic: Instant::now().into_std(), wall: Timestamp::now() }
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn begin(shared: &'a Shared, client: &Arc<Client>, order: &'a Order<'a>) -> Self {
+        let link = client.session.lock().link.take();
+        let idle_max = shared.limits.idle_max;
+        let link = link.and_then(|mut link| link.is_usable(idle_max).then_some(link));
+        let certificate_expires = link.as_ref().and_then(|link| link.certificate_expires);
+        Self {
+            shared,
+            order,
+            client: Arc::clone(client),
+            link,
+            started: now(),
+            traces: Vec::new(),
+            certificate_expires,
+        }
+    }
+
+    pub(super) async fn finish(mut self) -> Probed {
+        let mut plan = Attempts::begin(self.setup(), self.started.monotonic);
+        let mut attempt = plan.first();
+        let conclusion = loop {
+            sleep_until(Instant::from_std(attempt.not_before)).await;
+            let outcome = self.attempt(&attempt).await;
+            let outcome = self.with_newer_credential(outcome);
+            match plan.next(outcome, now().monotonic, rand::random()) {
+                Step::Try(next) => attempt = next,
+                Step::Done(conclusion) => break conclusion,
+            }
+        };
+        self.remember(&conclusion);
+        self.probed(conclusion)
+    }
+
+    fn setup(&self) -> Setup {
+        let session = self.client.session.lock();
+        Setup {
+            budget: self.order.budget,
+            endpoints: self.client.address_count(),
+            first_endpoint: self.link.as_ref().map_or(session.first_endpoint, |link| link.endpoint),
+            connected: self.link.is_some(),
+            path: session.path.path(self.started.monotonic),
+            authenticated_read: self.order.authenticated_read,
+        }
+    }
+
+    /// A credential that was refused and has been replaced meanwhile is tried anew with the client
+    /// that has the new one (`rule:a-replaced-credential-gets-another-try`).
+    fn with_newer_credential(&mut self, outcome: Outcome) -> Outcome {
+        let Outcome::Answered { finding, .. } = outcome else { return outcome };
+        if finding.code() != Some(health::Code::Unauthorized) {
+            return outcome;
+        }
+        let newest = (self.order.newest)();
+        let newer = newest.filter(|newest| newest.fingerprint() != self.client.fingerprint());
+        let newer_credential = newer.is_some();
+        if let Some(newer) = newer {
+            self.client = newer;
+            self.link = None;
+        }
+        Outcome::Answered { finding, newer_credential }
+    }
+
+    fn remember(&mut self, conclusion: &Conclusion) {
+        let idle_max = self.shared.limits.idle_max;
+        let expected = self.order.next_in < idle_max;
+        let link = self.link.take().filter(|_| expected);
+        let mut session = self.client.session.lock();
+        session.link = link.and_then(|mut link| link.is_usable(idle_max).then_some(link));
+        if let Some(endpoint) = conclusion.answered {
+            session.first_endpoint = endpoint;
+        }
+        if conclusion.finding.is_ok() {
+            session.path.note(conclusion.finding.path(), self.started.monotonic);
+        }
+    }
+
+    fn probed(self, conclusion: Conclusion) -> Probed {
+        let detail = self.traces.iter().rev().find_map(|trace| trace.detail.as_deref());
+        let detail = detail.filter(|_| !conclusion.finding.is_ok());
+        let report = Report {
+            finding: conclusion.finding,
+            started: self.started,
+            took: now().monotonic.saturating_duration_since(self.started.monotonic),
+            attempts: conclusion.attempts,
+            endpoints: conclusion.endpoints,
+            detail: detail.map(Into::into),
+        };
+        Probed {
+            report,
+            attempts: self.traces,
+            certificate_expires: self.certificate_expires,
+            credential_expires: self.client.credential_expires(),
+        }
+    }
+}

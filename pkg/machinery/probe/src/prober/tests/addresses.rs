@@ -1,0 +1,42 @@
+//! A cluster with several addresses is well when one of them is.
+
+use super::*;
+
+#[tokio::test]
+async fn the_next_address_is_tried_and_asked_first_from_then_on() {
+    let server = Server::plain(|_| Reply::Status(200, "ok")).await;
+    let dead = format!("http://{}", closed_port().await);
+    let bench = Bench::new(&inputs(&[dead.clone(), server.url(), dead]));
+    let probed = bench.probe().await;
+    assert_eq!(conclusion(&probed), (Verdict::Ok, None));
+    assert_eq!((probed.report.endpoints.down, probed.report.endpoints.total), (1, 3));
+    assert_eq!(probed.attempts[0].finding.code(), Some(Code::ConnectRefused));
+    let probed = bench.probe().await;
+    assert_eq!((probed.attempts.len(), probed.report.endpoints.down), (1, 0));
+}
+
+#[tokio::test]
+async fn an_address_that_swallows_everything_leaves_time_for_the_others() {
+    let server = Server::plain(|_| Reply::Status(200, "ok")).await;
+    let hole = BlackHole::open().await;
+    let addresses = [format!("http://{}", hole.address), server.url()];
+    let bench = Bench::new(&inputs(&addresses)).within(Duration::from_secs(4));
+    let probed = bench.probe().await;
+    assert_eq!(conclusion(&probed), (Verdict::Ok, None));
+    assert_eq!(probed.attempts[0].finding.code(), Some(Code::ConnectTimeout));
+    assert_eq!(&*probed.attempts[0].address, hole.address.to_string());
+}
+
+#[tokio::test]
+async fn a_port_where_nobody_listens_is_tried_three_times() {
+    let dead = format!("http://{}", closed_port().await);
+    let probed = Bench::new(&inputs(&[dead])).probe().await;
+    assert_eq!(conclusion(&probed), (Verdict::Unreachable, Some(Code::ConnectRefused)));
+    assert_eq!(probed.attempts.len(), 3);
+    let waits: Vec<_> = probed
+        .attempts
+        .windows(2)
+        .map(|pair| pair[1].after.saturating_sub(pair[0].after + pair[0].took))
+        .collect();
+    assert!(waits.iter().all(|wait| *wait >= Duration::from_millis(95)), "{waits:?}");
+}

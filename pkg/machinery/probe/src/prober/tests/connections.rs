@@ -1,0 +1,94 @@
+//! Which connections are used again and which are not.
+
+use super::*;
+
+const OK: Reply = Reply::Status(200, "ok");
+
+fn limits(max_age: Duration) -> ConnectionLimits {
+    ConnectionLimits { max_age, ..ConnectionLimits::default() }
+}
+
+#[tokio::test]
+async fn probes_share_a_connection_while_it_is_young() {
+    let server = Server::plain(|_| OK).await;
+    let bench = Bench::new(&inputs(&[server.url()]));
+    for _ in 0..3 {
+        assert_eq!(conclusion(&bench.probe().await), (Verdict::Ok, None));
+    }
+    assert_eq!(server.connections(), 1);
+    assert!(bench.metrics().contains("clusterhealth_connections 1"));
+    assert!(bench.metrics().contains("clusterhealth_tls_handshakes_total{outcome=\"ok\"} 1"));
+    drop(bench);
+    server.closed(1).await;
+}
+
+/// `rule:connections-are-replaced`
+#[tokio::test]
+async fn a_connection_that_is_too_old_is_replaced() {
+    let server = Server::plain(|_| OK).await;
+    let inputs = inputs(&[server.url()]);
+    let bench = Bench::with(&inputs, limits(Duration::ZERO), Names::default()).reading();
+    bench.probe().await;
+    server.closed(1).await;
+    assert!(bench.metrics().contains("clusterhealth_connections 0"));
+    bench.probe().await;
+    assert_eq!(server.connections(), 2, "one for each probe, with both of its requests");
+    assert_eq!(server.paths().len(), 4);
+}
+
+#[tokio::test]
+async fn a_connection_that_would_idle_too_long_is_closed() {
+    let server = Server::plain(|_| OK).await;
+    let bench = Bench::new(&inputs(&[server.url()]));
+    let bench = Bench { next_in: Duration::from_secs(300), ..bench };
+    bench.probe().await;
+    server.closed(1).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_closed_meanwhile_costs_no_attempt() {
+    let closing = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+    let server = Server::plain(move |_| Reply::Bytes(closing.to_vec())).await;
+    let bench = Bench::new(&inputs(&[server.url()]));
+    for _ in 0..2 {
+        let probed = bench.probe().await;
+        assert_eq!(conclusion(&probed), (Verdict::Ok, None));
+        assert_eq!(probed.attempts.len(), 1);
+    }
+    assert_eq!(server.connections(), 2);
+}
+
+/// `rule:a-broken-attempt-ends-its-connection`
+#[tokio::test]
+async fn a_connection_that_went_silent_gets_half_the_time_and_is_never_used_again() {
+    let server = Server::plain(|asked| match (asked.connection, asked.path.as_str()) {
+        (0, "/api/v1/namespaces?limit=1") => Reply::Hang,
+        _ => OK,
+    })
+    .await;
+    let budget = Duration::from_secs(4);
+    let bench = Bench::new(&inputs(&[server.url()])).within(budget);
+    bench.probe().await;
+    let bench = bench.reading();
+    let probed = bench.probe().await;
+    assert_eq!(conclusion(&probed), (Verdict::Ok, None));
+    let silent = &probed.attempts[1];
+    assert!(silent.reused && silent.took >= budget * 4 / 10, "{silent:?}");
+    assert!(silent.took <= budget * 6 / 10, "{silent:?}");
+    assert_eq!(server.connections(), 2);
+    server.closed(1).await;
+}
+
+#[tokio::test]
+async fn a_probe_that_is_given_up_closes_its_connection() {
+    let server = Server::plain(|_| Reply::Hang).await;
+    let bench = Bench::new(&inputs(&[server.url()]));
+    let mut probe = Box::pin(bench.probe());
+    while server.heads().is_empty() {
+        assert!(futures::poll!(&mut probe).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(probe);
+    server.closed(1).await;
+    assert!(bench.metrics().contains("clusterhealth_connections 0"));
+}

@@ -1,0 +1,151 @@
+//! The way through a proxy.
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use super::certificates::{Authority, NOW, PAST};
+use super::*;
+
+const OK: Reply = Reply::Status(200, "ok");
+
+/// A proxy that makes tunnels for whoever says the password.
+struct Tunnels {
+    url: String,
+    seen: Arc<parking_lot::Mutex<Vec<String>>>,
+    _task: JoinSet<()>,
+}
+
+impl Tunnels {
+    async fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://user:open-sesame@{}", listener.local_addr().unwrap());
+        let (seen, mut task) = (Arc::new(parking_lot::Mutex::default()), JoinSet::new());
+        let heads = Arc::clone(&seen);
+        task.spawn(async move {
+            let mut open = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                open.spawn(tunnel(stream, Arc::clone(&heads)));
+            }
+        });
+        Self { url, seen, _task: task }
+    }
+}
+
+async fn tunnel(mut client: TcpStream, heads: Arc<parking_lot::Mutex<Vec<String>>>) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let Ok(byte) = client.read_u8().await else { return };
+        head.push(byte);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let target = head.split(' ').nth(1).unwrap().to_owned();
+    // user:open-sesame
+    let welcome = head.contains("Basic dXNlcjpvcGVuLXNlc2FtZQ==");
+    heads.lock().push(head);
+    if !welcome {
+        let refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n";
+        return drop(client.write_all(refusal).await);
+    }
+    let Ok(mut server) = TcpStream::connect(target).await else {
+        return drop(client.write_all(b"HTTP/1.1 502 Bad Gateway\r\n\r\n").await);
+    };
+    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+    drop(tokio::io::copy_bidirectional(&mut client, &mut server).await);
+}
+
+#[tokio::test]
+async fn a_proxy_sees_the_address_and_no_credential_and_tls_options_count_behind_it() {
+    let (ca, proxy) = (Authority::new(), Tunnels::open().await);
+    let server = Server::start(Some(ca.server("127.0.0.1", PAST, None)), |_| OK).await;
+    let inputs = Inputs {
+        ca: ca.pem(),
+        tls: TlsOptions::from_names(["ValidityPeriod"]),
+        proxy: Some(proxy.url.clone().into()),
+        ..inputs(&[format!("https://{}", server.address)])
+    };
+    let probed = Bench::new(&inputs).probe().await;
+    assert_eq!(conclusion(&probed), (Verdict::Ok, None), "{:?}", probed.attempts);
+    assert!(probed.attempts[0].timings.proxy.is_some());
+    let seen = proxy.seen.lock().join("");
+    assert!(seen.starts_with(&format!("CONNECT {}", server.address)), "{seen}");
+    assert!(!seen.contains(TOKEN) && !seen.contains("readyz"), "{seen}");
+
+    let strict = Inputs { tls: TlsOptions::default(), ..inputs };
+    let probed = Bench::new(&strict).probe().await;
+    assert_eq!(conclusion(&probed).1, Some(Code::TlsVerify));
+}
+
+#[tokio::test]
+async fn a_proxy_that_does_not_help_is_named_as_what_failed() {
+    let proxy = Tunnels::open().await;
+    let dead = format!("http://{}", closed_port().await);
+    let hanging = Server::plain(|_| Reply::Hang).await;
+    let hole = BlackHole::open().await;
+    let server = Server::plain(|_| OK).await;
+    let stranger = proxy.url.replace("open-sesame", "guess");
+    // (proxy, server)
+    let rows = [
+        (stranger, server.url()),
+        (proxy.url.clone(), dead.clone()),
+        (dead, server.url()),
+        (hanging.url(), server.url()),
+        (format!("http://{}", hole.address), server.url()),
+        (hanging.url().replace("http", "socks5"), server.url()),
+        ("http://proxy.example".into(), server.url()),
+    ];
+    for (proxy, url) in rows {
+        let inputs = Inputs { proxy: Some(proxy.clone().into()), ..inputs(&[url]) };
+        let names = Names::new(|_| Box::pin(std::future::ready(Err(std::io::Error::other("no")))));
+        let bench = Bench::with(&inputs, ConnectionLimits::default(), names).within(SHORT);
+        let probed = bench.probe().await;
+        let failed = (Verdict::Unreachable, Some(Code::Proxy));
+        assert_eq!(conclusion(&probed), failed, "{proxy}: {:?}", probed.attempts);
+    }
+    assert!(server.heads().is_empty());
+}
+
+#[tokio::test]
+async fn a_socks_proxy_makes_a_tunnel_too() {
+    let server = Server::plain(|_| OK).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("socks5://{}", listener.local_addr().unwrap());
+    let target = server.address;
+    let proxy = tokio::spawn(async move {
+        let (mut client, _) = listener.accept().await.unwrap();
+        let mut greeting = [0; 3];
+        client.read_exact(&mut greeting).await.unwrap();
+        client.write_all(&[5, 0]).await.unwrap();
+        let mut wanted = [0; 10];
+        client.read_exact(&mut wanted).await.unwrap();
+        assert_eq!(wanted[8..], target.port().to_be_bytes());
+        client.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).await.unwrap();
+        let mut server = TcpStream::connect(target).await.unwrap();
+        drop(tokio::io::copy_bidirectional(&mut client, &mut server).await);
+    });
+    let inputs = Inputs { proxy: Some(url.into()), ..inputs(&[server.url()]) };
+    assert_eq!(conclusion(&Bench::new(&inputs).probe().await), (Verdict::Ok, None));
+    proxy.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_proxy_that_speaks_tls_is_believed_by_the_same_authorities() {
+    let ca = Authority::new();
+    let proxy = Server::start(Some(ca.server("127.0.0.1", NOW, None)), |_| {
+        Reply::Last("HTTP/1.1 403 Forbidden\r\n\r\n")
+    })
+    .await;
+    let inputs = Inputs {
+        ca: ca.pem(),
+        tls: TlsOptions::default(),
+        proxy: Some(format!("https://{}", proxy.address).into()),
+        ..inputs(&["http://api.example".into()])
+    };
+    let probed = Bench::new(&inputs).probe().await;
+    assert_eq!(conclusion(&probed).1, Some(Code::Proxy));
+    assert!(proxy.heads()[0].starts_with("CONNECT api.example:80 "), "{:?}", proxy.heads());
+    let stranger = Inputs { ca: Authority::new().pem(), ..inputs };
+    let probed = Bench::new(&stranger).probe().await;
+    let detail = probed.report.detail.unwrap();
+    assert!(detail.contains("trusted") && detail.contains("another authority"), "{detail}");
+}

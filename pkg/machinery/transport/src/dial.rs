@@ -1,0 +1,113 @@
+//! One connection, opened phase by phase, for a prober that says where it hangs and what broke.
+//! [`crate::open`] is for everybody else.
+
+mod error;
+mod proxied;
+mod stream;
+
+use std::future::Ready;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http::Uri;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use tower::Service as _;
+
+pub use error::{DialError, ProxyFault};
+pub use stream::Duplex;
+
+use crate::endpoint::Endpoint;
+use crate::names::Names;
+use crate::tls::{Validity, validity};
+use crate::wire::tcp_by;
+use error::refused;
+use stream::{secure, server_name};
+
+/// What a connection is doing while it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Asking for the addresses of the host, or of the proxy.
+    Resolve,
+    /// The handshake of TCP.
+    Connect,
+    /// Asking the proxy for a tunnel, with a TLS handshake if it speaks TLS.
+    Proxy,
+    /// The TLS handshake with the server.
+    Tls,
+}
+
+/// An open connection.
+pub struct Dialed {
+    /// For requests and answers.
+    pub stream: Box<dyn Duplex>,
+    /// When the certificate that the server showed is valid; none without TLS.
+    pub certificate: Option<Validity>,
+}
+
+/// Opens a connection to `server`, an absolute URI, and tells `entered` what it does. Addresses of
+/// one name that do not answer get equal shares of `limit`; the caller ends the whole thing.
+///
+/// # Errors
+/// What broke.
+pub async fn dial(
+    endpoint: &Endpoint,
+    server: &Uri,
+    names: &Names,
+    limit: Duration,
+    entered: &mut (dyn FnMut(Phase) + Send),
+) -> Result<Dialed, DialError> {
+    let stream: Box<dyn Duplex> = match &endpoint.proxy {
+        None => Box::new(connect(server, names, limit, entered).await?),
+        Some(proxy) => {
+            let hop = proxy.uri();
+            let tcp = connect(&hop, names, limit, entered).await.map_err(DialError::of_proxy)?;
+            entered(Phase::Proxy);
+            proxied::tunnel(endpoint, proxy, server, tcp).await.map_err(DialError::Proxy)?
+        }
+    };
+    if server.scheme_str() != Some("https") {
+        return Ok(Dialed { stream, certificate: None });
+    }
+    entered(Phase::Tls);
+    let name = match &endpoint.server_name {
+        Some(name) => name.clone(),
+        None => server_name(server)?,
+    };
+    let stream = secure(&endpoint.tls, name, stream).await?;
+    let certificate = stream.get_ref().1.peer_certificates();
+    let certificate = certificate.and_then(|chain| validity(chain.first()?));
+    Ok(Dialed { stream: Box::new(stream), certificate })
+}
+
+async fn connect(
+    hop: &Uri,
+    names: &Names,
+    limit: Duration,
+    entered: &mut (dyn FnMut(Phase) + Send),
+) -> Result<tokio::net::TcpStream, DialError> {
+    let host = hop.host().ok_or(DialError::NoHost)?;
+    let literal = host.trim_matches(['[', ']']).parse().ok();
+    let addresses = match literal {
+        Some(address) => [address].into(),
+        None => {
+            entered(Phase::Resolve);
+            names.addresses(host).await.map_err(DialError::Resolve)?
+        }
+    };
+    entered(Phase::Connect);
+    let found: Vec<_> = addresses.iter().map(|&address| SocketAddr::new(address, 0)).collect();
+    let resolve = move |_: Name| -> Ready<Result<_, std::convert::Infallible>> {
+        std::future::ready(Ok(found.clone().into_iter()))
+    };
+    let connector = HttpConnector::new_with_resolver(tower::service_fn(resolve));
+    let mut connector = tcp_by(connector);
+    connector.set_connect_timeout(Some(limit));
+    match connector.call(hop.clone()).await {
+        Ok(stream) => Ok(stream.into_inner()),
+        Err(error) => {
+            names.forget(host);
+            Err(refused(&error))
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! [`DialError`]: what broke while a connection was opened. Told in words that hold no credential.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+use rustls::{CertificateError, Error as TlsFailure, OtherError};
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum DialError {
+    /// The address names no host.
+    #[error("the address names no host")]
+    NoHost,
+    /// The host has no address, or nobody could say.
+    #[error("cannot find the address of the host: {0}")]
+    Resolve(#[source] Arc<io::Error>),
+    /// No TCP connection.
+    #[error("cannot connect: {0}")]
+    Connect(#[source] io::Error),
+    /// The proxy could not be reached or gave no tunnel.
+    #[error("cannot get through the proxy: {0}")]
+    Proxy(#[source] ProxyFault),
+    /// The certificate of the server was refused.
+    #[error("{0}")]
+    Certificate(String),
+    /// TLS broke for another reason.
+    #[error("cannot agree on TLS: {0}")]
+    Handshake(String),
+}
+
+/// Why there is no way through the proxy.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyFault {
+    /// Its address names no host.
+    #[error("its address names no host")]
+    NoHost,
+    /// Its host has no address, or nobody could say.
+    #[error("cannot find the address of its host: {0}")]
+    Resolve(#[source] Arc<io::Error>),
+    /// No TCP connection to it.
+    #[error("cannot connect to it: {0}")]
+    Connect(#[source] io::Error),
+    /// No TLS with it.
+    #[error("it cannot be trusted or does not speak TLS: {0}")]
+    Tls(String),
+    /// It would not make the tunnel.
+    #[error("it made no tunnel: {0}")]
+    Refused(String),
+}
+
+impl DialError {
+    /// The same of the connection to the proxy.
+    pub(super) fn of_proxy(self) -> Self {
+        Self::Proxy(match self {
+            Self::NoHost => ProxyFault::NoHost,
+            Self::Resolve(error) => ProxyFault::Resolve(error),
+            Self::Connect(error) => ProxyFault::Connect(error),
+            Self::Proxy(fault) => fault,
+            Self::Certificate(words) | Self::Handshake(words) => ProxyFault::Tls(words),
+        })
+    }
+
+    /// What `error`, or what led to it, says of TLS; none if it is about something else. A server
+    /// may refuse our certificate as late as with its first answer.
+    pub fn of_tls(error: &(dyn Error + 'static)) -> Option<Self> {
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            if let Some(failure) = error.downcast_ref::<TlsFailure>() {
+                return Some(Self::from_failure(failure));
+            }
+            // An io::Error tells the causes of what it carries, and not itself.
+            let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            cause = match carried {
+                Some(carried) => Some(carried),
+                None => error.source(),
+            };
+        }
+        None
+    }
+
+    fn from_failure(failure: &TlsFailure) -> Self {
+        match failure {
+            TlsFailure::Other(OtherError(refusal)) => Self::Certificate(refusal.to_string()),
+            TlsFailure::InvalidCertificate(CertificateError::Other(OtherError(cause))) => {
+                Self::Certificate(format!("the server's certificate is not good: {cause}"))
+            }
+            TlsFailure::InvalidCertificate(cause) => {
+                Self::Certificate(format!("the server's certificate is not good: {cause}"))
+            }
+            other => Self::Handshake(other.to_string()),
+        }
+    }
+}
+
+impl ProxyFault {
+    pub(super) fn of_tls(error: DialError) -> Self {
+        Self::Tls(match error {
+            DialError::Certificate(words) | DialError::Handshake(words) => words,
+            other => other.to_string(),
+        })
+    }
+
+    pub(super) fn refused(error: &(dyn Error + 'static)) -> Self {
+        Self::Refused(crate::ErrorChain(error).to_string())
+    }
+}
+
+pub(super) fn broken_handshake(error: io::Error) -> DialError {
+    let broke = |error: &io::Error| DialError::Handshake(error.to_string());
+    DialError::of_tls(&error).unwrap_or_else(|| broke(&error))
+}
+
+/// The connector's error with the operating system's own at its end.
+pub(super) fn refused(error: &(dyn Error + 'static)) -> DialError {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            let kind = error.kind();
+            // Their own words have a number of the operating system in them.
+            return DialError::Connect(io::Error::from(kind));
+        }
+        cause = error.source();
+    }
+    DialError::Connect(io::Error::other(error.to_string()))
+}
