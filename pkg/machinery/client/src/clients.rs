@@ -15,6 +15,7 @@ use crate::call::metrics::RequestMetrics;
 use crate::config::{ClientOptions, Source, process_environment};
 use crate::error::{ConfigError, KubeconfigError};
 use crate::identity::account::ServiceAccount;
+use crate::identity::authorize::Bearer;
 use crate::identity::credentials::Credentials;
 use crate::identity::snapshot::Shown;
 use crate::identity::user_agent::user_agent;
@@ -148,10 +149,9 @@ impl Clients {
             Arc::clone(shared)
         };
         Ok(stack::assemble(Parts {
-            credentials: Arc::clone(&self.0.credentials),
+            bearer: Bearer::new(Arc::clone(&self.0.credentials), account),
             link,
             metrics: Arc::new(self.0.metrics.for_client(&self.0.host, &profile.agent)),
-            account,
             user_agent: user_agent(&self.0.options, &profile.agent)?,
             profile,
         }))

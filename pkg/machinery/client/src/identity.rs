@@ -2,11 +2,10 @@
 //! tokens of service accounts, and the user agent.
 
 pub(crate) mod account;
-pub(crate) mod bearer;
+pub(crate) mod authorize;
 pub(crate) mod credentials;
 mod plugin;
 mod plugin_runs;
-pub(crate) mod root;
 pub(crate) mod snapshot;
 mod token;
 mod token_request;

@@ -4,13 +4,13 @@
 //! `cmd` loads [`Clients`] once per server; its users build one [`kube::Client`] per controller and
 //! purpose from a [`Profile`]. What a request meets on its way, outermost first:
 //!
-//! 1. base address of the server;
-//! 2. `gate`: the token bucket, which a watch does not pay;
-//! 3. `attempt`: time limit, metrics, and the verdict on what an error says about the
+//! 1. `gate`: the token bucket, which a watch does not pay;
+//! 2. `attempt`: time limit, metrics, and the verdict on what an error says about the
 //!    write;
-//! 4. credentials: the root identity's, as they were last read, or a service account's token;
-//! 5. `dispatch`: the leader's fence, asked when the request leaves and again when its
-//!    body does; the server's own time limit; the caller's [`SendCheck`]; the wire.
+//! 3. `authorize`: the credentials as they were last read, or a service account's token;
+//! 4. `dispatch`: the server's address, of the same reading; the leader's fence, asked when the
+//!    request leaves and again when its body does; the server's own time limit; the caller's
+//!    [`SendCheck`]; the wire.
 //!
 //! Nothing here repeats a request (`rule:no-hidden-retries`). A caller that must know whether a
 //! write happened uses [`answer`] and reads [`CallError`].

@@ -9,7 +9,8 @@
 //! Between here and the wire lies a wait that nobody bounds tightly: a connection may take ten
 //! seconds to open, and a stopped process wakes up anywhere. So the fence is asked twice: when the
 //! request arrives here, and again when the connection takes the body. A body that is refused
-//! leaves the server with a truncated request, which it rejects. The same spot tells a caller for
+//! leaves the server with a truncated request, which it rejects. A write without a body is asked for one
+//! too, and then ends it: nothing of it leaves unasked (`rule:bodiless-writes-are-asked-too`). The same spot tells a caller for
 //! certain that a write never left: its body was never taken, and is refused from the moment on at
 //! which the caller is told so.
 
@@ -23,7 +24,7 @@ use fence::{Fence, Fenced};
 use futures::future::BoxFuture;
 use http::header::USER_AGENT;
 use http::{HeaderValue, Request, Response};
-use http_body::{Frame, SizeHint};
+use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::ResponseFuture;
 use kube::client::Body;
@@ -32,6 +33,7 @@ use tower::{BoxError, Service};
 use crate::call::link::Link;
 use crate::call::progress::Progress;
 use crate::call::request::{SendCheck, Withdrawn, is_mutating, set_timeout};
+use crate::identity::snapshot::Snapshot;
 
 /// How long a request may take from here into a connection without being refused there. Taken off
 /// the time that the lease has left.
@@ -55,7 +57,12 @@ impl Dispatch {
     }
 
     fn send(&self, mut request: Request<Body>) -> Result<ResponseFuture, BoxError> {
-        let wire = self.link.wire()?;
+        let signed = request.extensions_mut().remove::<Arc<Snapshot>>();
+        let signed = signed.ok_or("the request was not signed")?;
+        let wire = self.link.wire(&signed)?;
+        if let Some(address) = signed.address(request.uri()) {
+            *request.uri_mut() = address;
+        }
         let check = request.extensions_mut().remove::<SendCheck>();
         let request = self.guard(request)?;
         if check.is_some_and(|SendCheck(go)| !go()) {
@@ -137,6 +144,12 @@ impl GuardedBody {
         Self { body, fence, progress, timeout, leaving: false }
     }
 
+    /// A write whose connection has not asked for its body yet, and has to although it is empty.
+    fn is_empty_and_held(&self) -> bool {
+        let write = !self.timeout.is_zero();
+        write && !self.leaving && self.body.is_end_stream()
+    }
+
     /// Asks the fence and the attempt, until both have let the body go.
     fn leave(&mut self) -> Result<(), BoxError> {
         if self.leaving {
@@ -171,11 +184,12 @@ impl http_body::Body for GuardedBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.is_end_stream() && !self.is_empty_and_held()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        // A connection that knows it to be empty would not ask for it.
+        if self.is_empty_and_held() { SizeHint::default() } else { self.body.size_hint() }
     }
 }
 

@@ -48,12 +48,16 @@ where
         Self::new(Arc::clone(&self.credentials), self.shown, protocol)
     }
 
-    /// The pool for the current credentials.
-    pub(crate) fn wire(&self) -> Result<Arc<dyn Wire<B>>, TlsError> {
-        let snapshot = self.credentials.current();
+    /// The pool for these credentials. A request that took them just before they changed gets a
+    /// connection of its own: it must show nobody the new ones (`rule:one-reading-per-request`).
+    pub(crate) fn wire(&self, snapshot: &Snapshot) -> Result<Arc<dyn Wire<B>>, TlsError> {
         let mut pool = self.pool.lock();
-        if pool.generation != snapshot.generation {
-            self.renew(&mut pool, &snapshot)?;
+        if snapshot.generation < pool.generation {
+            let endpoint = snapshot.endpoint(&self.credentials.tls, self.shown, self.protocol)?;
+            return Ok(transport::open(&endpoint));
+        }
+        if snapshot.generation > pool.generation {
+            self.renew(&mut pool, snapshot)?;
         }
         Ok(Arc::clone(&pool.wire))
     }

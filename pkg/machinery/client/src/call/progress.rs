@@ -9,6 +9,8 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::call::request::is_mutating;
+
 /// Time for a request to travel to the server, whose own clock starts when it arrives. An
 /// assumption: one that takes longer must be cancelled by the reset right behind it
 /// (`rule:writes-end-with-their-timeout`). The leader's fence keeps as much of the lease, or a
@@ -24,8 +26,8 @@ pub fn applicable_for(timeout: Duration) -> Duration {
 /// The state of one attempt; put into the request's extensions.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// A request without a body may leave unseen.
-    has_body: bool,
+    /// It has a body that the connection asks for, as every write has; another may leave unseen.
+    is_asked_for: bool,
     /// When the attempt is given up; `None` for a watch.
     deadline: Option<Instant>,
     state: Mutex<State>,
@@ -61,7 +63,7 @@ pub(crate) enum Reach {
 impl Progress {
     pub(crate) fn new(request: &Request<Body>, deadline: Option<Instant>) -> Self {
         Self {
-            has_body: !request.body().is_end_stream(),
+            is_asked_for: is_mutating(request.method()) || !request.body().is_end_stream(),
             deadline,
             state: Mutex::new(State { body: BodyState::Kept, settled_at: None }),
         }
@@ -108,7 +110,7 @@ impl Progress {
     /// The attempt has ended without an answer: a body that is still here never leaves.
     pub(crate) fn end(&self) -> Reach {
         let mut state = self.state.lock();
-        if state.body == BodyState::Kept && self.has_body {
+        if state.body == BodyState::Kept && self.is_asked_for {
             state.body = BodyState::GivenUp;
         }
         match state.body {

@@ -134,15 +134,24 @@ async fn over_http2_too_a_fence_that_closes_during_the_handshake_stops_the_write
     let fence = fence::Fence::closed();
     fence.open_for(fence::BootInstant::now(), LONG);
     let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
-    let mut writing = Box::pin(answer(&client, request(Method::PATCH, "/work"), LONG));
-    // Past the first look at the fence, into a handshake that cannot be over within two polls.
-    assert!(futures::poll!(&mut writing).is_pending());
-    tokio::task::yield_now().await;
-    assert!(futures::poll!(&mut writing).is_pending());
-    fence.close();
-    let error = writing.await.unwrap_err();
-    assert!(matches!(error, CallError::Fenced), "{error}");
+    let bare = || http::Request::delete("/work").body(kube::client::Body::empty()).unwrap();
+    for request in [request(Method::PATCH, "/work"), bare()] {
+        fence.open_for(fence::BootInstant::now(), LONG);
+        let client = load(&root.options, &Registry::new()).await.unwrap();
+        let client = client.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
+        let mut writing = Box::pin(answer(&client, request, LONG));
+        // Past the first look at the fence, into a handshake that cannot be over within two polls.
+        assert!(futures::poll!(&mut writing).is_pending());
+        tokio::task::yield_now().await;
+        assert!(futures::poll!(&mut writing).is_pending());
+        fence.close();
+        let error = writing.await.unwrap_err();
+        assert!(matches!(error, CallError::Fenced), "{error}");
+    }
     assert!(server.seen().is_empty());
+    fence.open_for(fence::BootInstant::now(), LONG);
+    answer(&client, bare(), LONG).await.unwrap();
+    assert_eq!(server.seen()[0].body.len(), 0);
 }
 
 #[tokio::test]

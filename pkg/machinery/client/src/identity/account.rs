@@ -36,6 +36,8 @@ pub(crate) struct ServiceAccount {
 #[derive(Default)]
 struct State {
     token: Option<Token>,
+    /// The server that all of this is of, by the number of changes of its address.
+    server: u64,
     /// When the token should be renewed: 80 % of its life, or later after a failed renewal.
     renew_at: Option<Instant>,
     under_way: Option<Request>,
@@ -52,11 +54,16 @@ impl ServiceAccount {
         }
     }
 
-    /// The header to send. Waits only when there is no valid token.
-    pub(crate) async fn header(&self) -> Result<HeaderValue, TokenError> {
+    /// The header to send to this server, known by the number of changes of its address so far: a
+    /// token of another is no good there, and nothing that it may see. Waits only when there is no
+    /// valid token.
+    pub(crate) async fn header(&self, server: u64) -> Result<HeaderValue, TokenError> {
         let request = {
             let now = Instant::now();
             let mut state = self.state.lock();
+            if state.server != server {
+                *state = State { server, ..State::default() };
+            }
             match state.valid_token(now) {
                 Some(header) => {
                     if state.renew_at.is_some_and(|at| at <= now) {
@@ -87,11 +94,11 @@ impl ServiceAccount {
         if let Some(request) = &state.under_way {
             return request.clone();
         }
-        let (requester, shared) = (Arc::clone(&self.requester), Arc::clone(&self.state));
+        let requester = Arc::clone(&self.requester);
+        let under_way = UnderWay { state: Arc::clone(&self.state), server: state.server };
         let task = tokio::spawn(async move {
-            let under_way = UnderWay(shared);
             let outcome = requester.request().await;
-            under_way.0.lock().finish(&outcome);
+            under_way.finish(&outcome);
             outcome
         });
         let lost = self.requester.error("the task that requests it was stopped".to_owned());
@@ -102,11 +109,26 @@ impl ServiceAccount {
 }
 
 /// Ends the request under way in the shared state, also when its task is stopped with its runtime.
-struct UnderWay(Arc<Mutex<State>>);
+struct UnderWay {
+    state: Arc<Mutex<State>>,
+    server: u64,
+}
+
+impl UnderWay {
+    fn finish(&self, outcome: &Result<Token, TokenError>) {
+        let mut state = self.state.lock();
+        if state.server == self.server {
+            state.finish(outcome);
+        }
+    }
+}
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.lock().under_way = None;
+        let mut state = self.state.lock();
+        if state.server == self.server {
+            state.under_way = None;
+        }
     }
 }
 

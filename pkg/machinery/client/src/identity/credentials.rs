@@ -112,11 +112,10 @@ impl Credentials {
             plugin.run().await;
         }
         let snapshot = read_snapshot(settings, plugin.as_ref(), &self.tls).await;
-        let mut snapshot = snapshot.map_err(|problem| self.source.blame(problem))?;
+        let snapshot = snapshot.map_err(|problem| self.source.blame(problem))?;
         let mut current = self.current.lock();
         if !snapshot.says_the_same_as(&current) {
-            snapshot.generation = current.generation + 1;
-            *current = Arc::new(snapshot);
+            *current = Arc::new(snapshot.following(&current));
             drop(current);
             info!("Client credentials have changed, new connections use the new ones");
         }

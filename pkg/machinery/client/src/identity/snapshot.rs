@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
+use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use rustls::pki_types::ServerName;
 use transport::{ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs, TlsError, Trust};
@@ -29,6 +30,8 @@ pub(crate) enum Shown {
 pub(crate) struct Snapshot {
     /// Grows with every reading that differs from the one before.
     pub(crate) generation: u64,
+    /// How often the server's address had changed by then.
+    pub(crate) moves: u64,
     pub(crate) server: Uri,
     trust: Trust,
     certificate: Option<ClientCertificate>,
@@ -51,6 +54,7 @@ impl Snapshot {
         let User { certificate, authorization, token_file, impersonation, .. } = settings.user;
         let mut snapshot = Self {
             generation: 0,
+            moves: 0,
             server: settings.server,
             trust,
             certificate: certificate.map(|(chain, key)| pair(&chain, &key)).transpose()?,
@@ -100,6 +104,19 @@ impl Snapshot {
         Ok(())
     }
 
+    /// Takes the place of the reading before it.
+    pub(crate) fn following(mut self, before: &Self) -> Self {
+        self.generation = before.generation + 1;
+        self.moves = before.moves + u64::from(self.server != before.server);
+        self
+    }
+
+    /// The server's address before the path of a request; `None` cannot happen with addresses that
+    /// were parsed.
+    pub(crate) fn address(&self, target: &Uri) -> Option<Uri> {
+        join(&self.server, target)
+    }
+
     /// How connections that show `shown` are made.
     pub(crate) fn endpoint(
         &self,
@@ -143,6 +160,19 @@ impl Snapshot {
     }
 }
 
+/// `server` with the path and query of `target` after its own path.
+fn join(server: &Uri, target: &Uri) -> Option<Uri> {
+    let prefix = server.path().trim_end_matches('/');
+    let rest = target.path_and_query().map_or("/", PathAndQuery::as_str);
+    let mut parts = server.clone().into_parts();
+    parts.path_and_query = Some(if prefix.is_empty() {
+        target.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/"))
+    } else {
+        PathAndQuery::try_from(format!("{prefix}{rest}")).ok()?
+    });
+    Uri::from_parts(parts).ok()
+}
+
 fn trust(source: &TrustSource) -> Result<(&'static str, Trust), KubeconfigError> {
     match source {
         TrustSource::System => Ok(("certificate-authority", Trust::system())),
@@ -182,4 +212,22 @@ fn token(path: &Path) -> Result<HeaderValue, KubeconfigError> {
 
 fn unreadable(field: &'static str, path: &Path, error: std::io::Error) -> KubeconfigError {
     KubeconfigError::File { field, path: path.to_owned(), source: Arc::new(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_below_a_path_keeps_it() {
+        for (server, target, expected) in [
+            ("https://a:6443", "/api/v1/nodes?limit=1", "https://a:6443/api/v1/nodes?limit=1"),
+            ("https://a:6443/", "/api", "https://a:6443/api"),
+            ("https://a/k8s/clusters/c-1/", "/api?x=1", "https://a/k8s/clusters/c-1/api?x=1"),
+            ("https://a/k8s", "http://other/api", "https://a/k8s/api"),
+        ] {
+            let joined = join(&server.parse().unwrap(), &target.parse().unwrap());
+            assert_eq!(joined.unwrap().to_string(), expected);
+        }
+    }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use fence::BootInstant;
 use http::{Method, header};
-use http_body::Body as _;
 use tokio::net::TcpListener;
 
 use super::*;
@@ -45,6 +44,33 @@ fn a_body_is_given_out_while_the_fence_is_open_and_refused_once_it_closed() {
     }
     fence.open_for(BootInstant::now(), LONG);
     assert!(matches!(poll(&mut body), Poll::Ready(Some(Err(_)))), "not a second time either");
+    assert_eq!(progress.end(), Reach::Refused);
+}
+
+#[test]
+fn a_write_without_a_body_is_asked_for_it_all_the_same() {
+    let fence = Fence::closed();
+    fence.open_for(BootInstant::now(), LONG);
+    let bare = || {
+        let request = Request::delete("/a").body(Body::empty()).unwrap();
+        let progress = Arc::new(Progress::new(&request, None));
+        let (fence, attempt) = (Some(fence.clone()), Some(Arc::clone(&progress)));
+        let timeout = Duration::from_secs(5);
+        (GuardedBody::new(request.into_body(), fence, attempt, timeout), progress)
+    };
+    let (mut body, progress) = bare();
+    assert!(!body.is_end_stream() && body.size_hint().exact().is_none(), "it would not be asked");
+    assert!(matches!(poll(&mut body), Poll::Ready(None)));
+    assert!(body.is_end_stream());
+    assert!(matches!(progress.end(), Reach::MayHaveLeft(Some(_))));
+
+    let (mut body, progress) = bare();
+    assert_eq!(progress.end(), Reach::NotSent);
+    assert!(matches!(poll(&mut body), Poll::Ready(Some(Err(_)))), "it left");
+
+    let (mut body, progress) = bare();
+    fence.close();
+    assert!(matches!(poll(&mut body), Poll::Ready(Some(Err(_)))), "it left");
     assert_eq!(progress.end(), Reach::Refused);
 }
 
@@ -166,14 +192,32 @@ async fn a_fence_that_closes_while_the_connection_opens_still_stops_the_write() 
     let (clients, _) = clients(&address).await;
     let client = clients.build(Profile { fence: Some(fence.clone()), ..profile() }).unwrap();
 
-    let mut writing = Box::pin(answer(&client, request(Method::PATCH, "/a"), LONG));
-    // One poll takes the request past the first look at the fence and into the pool.
-    assert!(futures::poll!(&mut writing).is_pending());
-    tokio::task::yield_now().await;
-    assert!(futures::poll!(&mut writing).is_pending());
-    fence.close();
-    let error = writing.await.unwrap_err();
-    assert!(matches!(error, CallError::Fenced), "{error}");
+    let bare = Request::delete("/a").body(Body::empty()).unwrap();
+    for request in [request(Method::PATCH, "/a"), bare] {
+        fence.open_for(BootInstant::now(), LONG);
+        let mut writing = Box::pin(answer(&client, request, LONG));
+        // One poll takes the request past the first look at the fence and into the pool.
+        assert!(futures::poll!(&mut writing).is_pending());
+        tokio::task::yield_now().await;
+        assert!(futures::poll!(&mut writing).is_pending());
+        fence.close();
+        let error = writing.await.unwrap_err();
+        assert!(matches!(error, CallError::Fenced), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_write_without_a_body_arrives_as_one() {
+    let server = Server::plain(|_| Conduct::Answer(reply(200))).await;
+    let (clients, _) = clients(&server.url()).await;
+    let client = clients.build(profile()).unwrap();
+    for path in ["/a", "/b"] {
+        let bare = Request::delete(path).body(Body::empty()).unwrap();
+        answer(&client, bare, LONG).await.unwrap();
+    }
+    let seen = server.seen();
+    assert_eq!((seen.len(), seen[0].body.len()), (2, 0));
+    assert_eq!(seen[0].connection, seen[1].connection, "its connection is kept");
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ fn found(call: &str, n: usize) -> Reply {
 }
 
 async fn header(account: &ServiceAccount) -> String {
-    account.header().await.unwrap().to_str().unwrap().to_owned()
+    account.header(0).await.unwrap().to_str().unwrap().to_owned()
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,7 +69,7 @@ async fn an_account_that_is_there_is_only_asked_for_a_token() {
     assert_eq!(header(&account).await, "Bearer token-1");
     assert_eq!(header(&account).await, "Bearer token-1");
     assert_eq!(*calls.lock(), ["GET sa", "POST sa/token"]);
-    assert!(account.header().await.unwrap().is_sensitive(), "never shown in a log");
+    assert!(account.header(0).await.unwrap().is_sensitive(), "never shown in a log");
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,7 +114,7 @@ async fn four_tries_half_a_second_apart_and_doubling_then_an_error() {
     let (account, calls) =
         account(|call, _| if call == "GET sa" { reply(200) } else { reply(500) });
     let started = Instant::now();
-    let error = account.header().await.unwrap_err();
+    let error = account.header(0).await.unwrap_err();
     assert_eq!(started.elapsed().as_millis() / 100, 35, "0.5 + 1 + 2 s");
     assert_eq!(calls.lock().iter().filter(|c| *c == "POST sa/token").count(), 4);
     let text = error.to_string();
@@ -130,16 +130,16 @@ async fn a_missing_permission_is_told_at_once_with_the_rule_to_grant() {
     let (account, calls) =
         account(move |call, _| if call == "GET sa" { reply(200) } else { denied() });
     let started = Instant::now();
-    let text = account.header().await.unwrap_err().to_string();
+    let text = account.header(0).await.unwrap_err().to_string();
     assert!(text.contains("sa is forbidden: no RBAC"), "{text}");
     assert!(text.contains("create serviceaccounts/token"), "{text}");
     assert!(started.elapsed() < Duration::from_millis(100));
 
     // Callers in a hurry do not become calls to the server.
-    account.header().await.unwrap_err();
+    account.header(0).await.unwrap_err();
     assert_eq!(calls.lock().len(), 2);
     tokio::time::sleep(FAILURE_PAUSE).await;
-    account.header().await.unwrap_err();
+    account.header(0).await.unwrap_err();
     assert_eq!(calls.lock().len(), 4);
 }
 
@@ -190,7 +190,7 @@ async fn a_failed_renewal_keeps_the_old_token_until_its_end() {
     }
     assert!(calls.lock().len() > 20, "it is tried again and again");
     tokio::time::sleep(Duration::from_secs(200)).await;
-    account.header().await.unwrap_err();
+    account.header(0).await.unwrap_err();
 }
 
 #[tokio::test(start_paused = true)]
