@@ -1,6 +1,14 @@
 //! Health of member clusters: TKEStack's `Cluster` and `Machine`, and KubeFed's `KubeFedCluster`.
 //!
-//! The rules that code and tests cite stand in `RULES.md`.
+//! [`ClusterHealth`] is what the manager registers. `flags` and `options` judge the command line,
+//! [`engine`] probes and publishes, and each flavour tells it of its clusters. The rules that code
+//! and tests cite stand in `RULES.md`.
 
 pub mod api;
+mod controller;
 pub mod engine;
+mod flags;
+mod options;
+
+pub use controller::ClusterHealth;
+pub use options::{KubeFedOptions, MemberOptions, Options};

@@ -1,0 +1,168 @@
+//! The flags that cluster-health owns; their values are judged in `options.rs`.
+
+use pflag::{Flag, GoDuration, Spec};
+
+const GROUP: &str = "cluster-health-controller";
+
+pub(crate) const FLAVOURS: Flag<Vec<String>> = Flag::strings(
+    GROUP,
+    "cluster-health-flavours",
+    "auto",
+    "Object models of member clusters to watch over: auto for all that are built, each as soon as its kind is served, or a list of names. Built: kubefed.",
+);
+
+pub(crate) const KUBEFED_NAMESPACE: Flag<String> = Flag::string(
+    GROUP,
+    "cluster-health-kubefed-namespace",
+    "kube-federation-system",
+    "Namespace of the KubeFedClusters; empty for all namespaces.",
+);
+
+pub(crate) const KUBEFED_CONFIG: Flag<String> = Flag::string(
+    GROUP,
+    "cluster-health-kubefed-config",
+    "kubefed",
+    "Name of the KubeFedConfig in that namespace whose clusterHealthCheck wins over the flags; empty to use the flags alone.",
+);
+
+pub(crate) const ZONES: Flag<bool> = Flag::bool(
+    GROUP,
+    "cluster-health-zones",
+    "true",
+    "Write zones and region of ready KubeFedClusters, read from the labels of their Nodes.",
+);
+
+pub(crate) const PERIOD: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-health-period",
+    "10s",
+    "How often a KubeFedCluster is probed, from start to start.",
+);
+
+pub(crate) const TIMEOUT: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-health-timeout",
+    "3s",
+    "Wall time of one probe of a KubeFedCluster, retries included.",
+);
+
+pub(crate) const FAILURE_THRESHOLD: Flag<i64> = Flag::int32(
+    GROUP,
+    "cluster-health-failure-threshold",
+    "3",
+    "Failed probes in a row before a ready KubeFedCluster is published as failing.",
+);
+
+pub(crate) const SUCCESS_THRESHOLD: Flag<i64> = Flag::int32(
+    GROUP,
+    "cluster-health-success-threshold",
+    "1",
+    "Successful probes in a row before a failing KubeFedCluster is published as ready.",
+);
+
+pub(crate) const CONFIRM_INTERVAL: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-health-confirm-interval",
+    "10s",
+    "How soon a probe that contradicts what is published is repeated, when the period is longer.",
+);
+
+pub(crate) const JITTER: Flag<f64> = Flag::float32(
+    GROUP,
+    "cluster-health-jitter",
+    "0.1",
+    "Fraction by which the intervals between probes differ at random, 0 to 0.5.",
+);
+
+pub(crate) const MAX_CONCURRENT_PROBES: Flag<i64> = Flag::int32(
+    GROUP,
+    "cluster-health-max-concurrent-probes",
+    "0",
+    "Probes under way at once; 0 for as many as silent clusters can need.",
+);
+
+pub(crate) const CONNECTION_MAX_AGE: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-health-connection-max-age",
+    "5m",
+    "Age after which the connection to a cluster is replaced; 0 for a new one for each probe.",
+);
+
+pub(crate) const HEARTBEAT_INTERVAL: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-health-heartbeat-interval",
+    "5m",
+    "How often a status is written in which only times and messages changed; 0 for after each probe.",
+);
+
+pub(crate) const STALE_AFTER: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-health-stale-after",
+    "0s",
+    "Time without a completed probe after which a cluster is published as unknown; 0 for four periods, at least 40s.",
+);
+
+pub(crate) const WRITE_QPS: Flag<f64> =
+    Flag::float32(GROUP, "cluster-health-write-qps", "50", "Status writes per second.");
+
+pub(crate) const WRITE_BURST: Flag<i64> = Flag::int32(
+    GROUP,
+    "cluster-health-write-burst",
+    "100",
+    "Status writes at once after a quiet time.",
+);
+
+pub(crate) const FLAP_TRANSITIONS: Flag<i64> = Flag::int32(
+    GROUP,
+    "cluster-health-flap-transitions",
+    "6",
+    "Published changes of readiness within the flap window that make a cluster a flapping one; 0 turns damping off.",
+);
+
+pub(crate) const FLAP_WINDOW: Flag<GoDuration> =
+    Flag::duration(GROUP, "cluster-health-flap-window", "10m", "The flap window.");
+
+pub(crate) const FLAP_MIN_SUCCESS: Flag<i64> = Flag::int32(
+    GROUP,
+    "cluster-health-flap-min-success",
+    "3",
+    "Successful probes in a row that a flapping cluster needs at least to be published as ready.",
+);
+
+pub(crate) const PER_CLUSTER_METRICS: Flag<bool> = Flag::bool(
+    GROUP,
+    "cluster-health-per-cluster-metrics",
+    "true",
+    "Export series for each cluster.",
+);
+
+pub(crate) const ALLOW_PLAINTEXT_ENDPOINTS: Flag<bool> = Flag::bool(
+    GROUP,
+    "allow-plaintext-endpoints",
+    "false",
+    "Probe clusters whose address is plain http, which sends their tokens in the clear.",
+);
+
+pub(crate) const FLAGS: &[Spec] = &[
+    FLAVOURS.spec(),
+    KUBEFED_NAMESPACE.spec(),
+    KUBEFED_CONFIG.spec(),
+    ZONES.spec(),
+    PERIOD.spec(),
+    TIMEOUT.spec(),
+    FAILURE_THRESHOLD.spec(),
+    SUCCESS_THRESHOLD.spec(),
+    CONFIRM_INTERVAL.spec(),
+    JITTER.spec(),
+    MAX_CONCURRENT_PROBES.spec(),
+    CONNECTION_MAX_AGE.spec(),
+    HEARTBEAT_INTERVAL.spec(),
+    STALE_AFTER.spec(),
+    WRITE_QPS.spec(),
+    WRITE_BURST.spec(),
+    FLAP_TRANSITIONS.spec(),
+    FLAP_WINDOW.spec(),
+    FLAP_MIN_SUCCESS.spec(),
+    PER_CLUSTER_METRICS.spec(),
+    ALLOW_PLAINTEXT_ENDPOINTS.spec(),
+];

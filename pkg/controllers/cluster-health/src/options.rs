@@ -1,0 +1,188 @@
+//! From flag values to [`Options`]: every rule of the start, without I/O.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use health::{Cadence, Damping, Policy, Thresholds};
+use pflag::{Flag, GoDuration, Problem, Values};
+
+use crate::engine::Limits;
+use crate::flags::{
+    ALLOW_PLAINTEXT_ENDPOINTS, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, FAILURE_THRESHOLD,
+    FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS, HEARTBEAT_INTERVAL, JITTER,
+    KUBEFED_CONFIG, KUBEFED_NAMESPACE, MAX_CONCURRENT_PROBES, PER_CLUSTER_METRICS, PERIOD,
+    STALE_AFTER, SUCCESS_THRESHOLD, TIMEOUT, WRITE_BURST, WRITE_QPS, ZONES,
+};
+
+/// Changes that damping remembers of each cluster at most.
+const FLAP_TRANSITIONS_MAX: i64 = 100;
+
+/// What the controller runs with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// For the engine.
+    pub limits: Limits,
+    /// Whether each cluster has series of its own.
+    pub per_cluster_metrics: bool,
+    /// For the clients of all flavours.
+    pub members: MemberOptions,
+    /// `None` when that flavour is not asked for.
+    pub kubefed: Option<KubeFedOptions>,
+}
+
+/// How members are talked to, in every flavour.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemberOptions {
+    /// Age after which a connection is replaced; zero for no reuse.
+    pub connection_max_age: Duration,
+    /// Whether tokens may be sent over plain http.
+    pub allow_plaintext: bool,
+}
+
+/// For the `kubefed` flavour.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KubeFedOptions {
+    /// Where its objects are; `None` for everywhere.
+    pub namespace: Option<String>,
+    /// Name of the KubeFedConfig that wins over `policy`; `None` when there is none to look at.
+    pub config: Option<String>,
+    /// As the flags say.
+    pub policy: Policy,
+    /// Whether zones and region are written.
+    pub zones: bool,
+}
+
+/// Judges the values: what to run with, and what to say in the log.
+///
+/// # Errors
+/// Every broken rule, each naming its flag and the cause.
+pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Problem>> {
+    let mut judge = Judge { values, problems: Vec::new() };
+    let flavours = judge.flavours();
+    let limits = Limits {
+        concurrent_probes: judge.count(&MAX_CONCURRENT_PROBES, 0, i64::from(i32::MAX)),
+        write_rate: judge.rate(),
+        write_burst: judge.number(&WRITE_BURST, 1, i64::from(i32::MAX)),
+    };
+    let policy = judge.kubefed_policy();
+    let non_empty = |text: String| (!text.is_empty()).then_some(text);
+    let kubefed = KubeFedOptions {
+        namespace: non_empty(values.get(&KUBEFED_NAMESPACE)),
+        config: non_empty(values.get(&KUBEFED_CONFIG)),
+        policy,
+        zones: values.get(&ZONES),
+    };
+    let members = MemberOptions {
+        connection_max_age: judge.span(&CONNECTION_MAX_AGE),
+        allow_plaintext: values.get(&ALLOW_PLAINTEXT_ENDPOINTS),
+    };
+    let options = Options {
+        limits,
+        per_cluster_metrics: values.get(&PER_CLUSTER_METRICS),
+        members,
+        kubefed: flavours.contains("kubefed").then_some(kubefed),
+    };
+    if judge.problems.is_empty() { Ok((options, warnings(&policy))) } else { Err(judge.problems) }
+}
+
+fn warnings(policy: &Policy) -> Vec<String> {
+    let Cadence { period, timeout, .. } = policy.cadence;
+    let long = timeout > period;
+    let text = format!(
+        "--cluster-health-timeout={timeout:?} is longer than --cluster-health-period={period:?}: \
+         silent clusters are probed every {timeout:?}"
+    );
+    long.then_some(text).into_iter().collect()
+}
+
+/// Reads values and gathers what is wrong with them.
+pub(crate) struct Judge<'a> {
+    values: &'a Values,
+    problems: Vec<Problem>,
+}
+
+impl Judge<'_> {
+    fn kubefed_policy(&mut self) -> Policy {
+        let (period, timeout) = (self.positive(&PERIOD), self.positive(&TIMEOUT));
+        let failure = self.number(&FAILURE_THRESHOLD, 1, i64::from(i32::MAX));
+        let success = self.number(&SUCCESS_THRESHOLD, 1, i64::from(i32::MAX));
+        self.policy(period, timeout, Thresholds { failure, success })
+    }
+
+    /// What all flavours have in common, around what each has for itself.
+    fn policy(&mut self, period: Duration, timeout: Duration, thresholds: Thresholds) -> Policy {
+        let jitter = self.values.get(&JITTER);
+        if !(0.0..=0.5).contains(&jitter) {
+            self.problems.push(JITTER.problem(format!("{jitter} is not between 0 and 0.5")));
+        }
+        Policy {
+            cadence: Cadence { period, timeout, confirm: self.positive(&CONFIRM_INTERVAL), jitter },
+            thresholds,
+            damping: Damping {
+                transitions: self.number(&FLAP_TRANSITIONS, 0, FLAP_TRANSITIONS_MAX),
+                window: self.positive(&FLAP_WINDOW),
+                min_success: self.number(&FLAP_MIN_SUCCESS, 1, i64::from(i32::MAX)),
+            },
+            stale_after: self.span(&STALE_AFTER),
+            heartbeat: self.span(&HEARTBEAT_INTERVAL),
+        }
+    }
+
+    fn flavours(&mut self) -> BTreeSet<&'static str> {
+        const BUILT: [&str; 1] = ["kubefed"];
+        let mut chosen = BTreeSet::new();
+        for name in self.values.get(&FLAVOURS) {
+            match BUILT.into_iter().find(|built| *built == name) {
+                Some(built) => drop(chosen.insert(built)),
+                None if name == "auto" => chosen.extend(BUILT),
+                None => self.problems.push(FLAVOURS.problem(format!(
+                    "{name:?} is not built; use auto or a list of {}",
+                    BUILT.join(", ")
+                ))),
+            }
+        }
+        chosen
+    }
+
+    fn rate(&mut self) -> f64 {
+        let rate = self.values.get(&WRITE_QPS);
+        if rate.is_nan() || rate <= 0.0 {
+            self.problems.push(WRITE_QPS.problem(format!("{rate} is not above 0")));
+        }
+        rate
+    }
+
+    /// A span of time that cannot be nothing.
+    fn positive(&mut self, flag: &Flag<GoDuration>) -> Duration {
+        let value = self.values.get(flag);
+        if value.nanos() <= 0 {
+            self.problems.push(flag.problem(format!("{value} is not above 0")));
+        }
+        value.to_std()
+    }
+
+    /// A span of time whose zero has a meaning.
+    fn span(&mut self, flag: &Flag<GoDuration>) -> Duration {
+        let value = self.values.get(flag);
+        if value.nanos() < 0 {
+            self.problems.push(flag.problem(format!("{value} is below 0")));
+        }
+        value.to_std()
+    }
+
+    fn number(&mut self, flag: &Flag<i64>, least: i64, most: i64) -> u32 {
+        let value = self.values.get(flag);
+        if !(least..=most).contains(&value) {
+            let why = format!("{value} is not between {least} and {most}");
+            self.problems.push(flag.problem(why));
+        }
+        u32::try_from(value).unwrap_or_default()
+    }
+
+    fn count(&mut self, flag: &Flag<i64>, least: i64, most: i64) -> usize {
+        usize::try_from(self.number(flag, least, most)).unwrap_or(usize::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+use super::*;
+use crate::flags::FLAGS;
+
+fn verdict(line: &str) -> Result<(Options, Vec<String>), Vec<Problem>> {
+    let given = line
+        .split_whitespace()
+        .map(|arg| arg.trim_start_matches("--").split_once('=').expect("every flag has a value"));
+    judge(&Values::from_given(FLAGS, given).expect("the syntax is right"))
+}
+
+#[test]
+fn the_defaults_are_those_of_kubefed() {
+    let (options, warnings) = verdict("").expect("the defaults are right");
+    let kubefed = options.kubefed.expect("auto takes in kubefed");
+    assert_eq!(kubefed.namespace.as_deref(), Some("kube-federation-system"));
+    assert_eq!(kubefed.config.as_deref(), Some("kubefed"));
+    let Cadence { period, timeout, confirm, .. } = kubefed.policy.cadence;
+    assert_eq!([period, timeout, confirm].map(|span| span.as_secs()), [10, 3, 10]);
+    assert_eq!(kubefed.policy.thresholds, Thresholds { failure: 3, success: 1 });
+    assert!(warnings.is_empty());
+}
+
+#[test]
+fn every_value_that_cannot_be_is_refused_with_its_flag() {
+    let rows = [
+        "--cluster-health-period=0s",
+        "--cluster-health-timeout=-1s",
+        "--cluster-health-failure-threshold=0",
+        "--cluster-health-success-threshold=-3",
+        "--cluster-health-confirm-interval=0s",
+        "--cluster-health-jitter=0.6",
+        "--cluster-health-max-concurrent-probes=-1",
+        "--cluster-health-connection-max-age=-1s",
+        "--cluster-health-heartbeat-interval=-1s",
+        "--cluster-health-stale-after=-1s",
+        "--cluster-health-write-qps=0",
+        "--cluster-health-write-burst=0",
+        "--cluster-health-flap-transitions=101",
+        "--cluster-health-flap-window=0s",
+        "--cluster-health-flap-min-success=0",
+        "--cluster-health-flavours=karmada",
+    ];
+    for line in rows {
+        let problems = verdict(line).expect_err(line);
+        assert_eq!(problems.len(), 1, "{line}: {problems:?}");
+        assert!(line.starts_with(&format!("--{}=", problems[0].flag)), "{line}: {problems:?}");
+    }
+    assert_eq!(verdict(&rows.join(" ")).expect_err("all are wrong").len(), rows.len());
+}
+
+#[test]
+fn zeros_with_a_meaning_and_empty_names_are_taken() {
+    let line = "--cluster-health-heartbeat-interval=0s --cluster-health-connection-max-age=0s \
+                --cluster-health-flap-transitions=0 --cluster-health-kubefed-namespace= \
+                --cluster-health-kubefed-config= --cluster-health-jitter=0";
+    let (options, _) = verdict(line).expect("all are right");
+    let kubefed = options.kubefed.expect("auto takes in kubefed");
+    assert_eq!((kubefed.namespace, kubefed.config), (None, None));
+    assert!(kubefed.policy.heartbeat.is_zero() && options.members.connection_max_age.is_zero());
+}
+
+#[test]
+fn a_timeout_longer_than_the_period_is_warned_about() {
+    let (_, warnings) = verdict("--cluster-health-timeout=15s").expect("it is allowed");
+    assert_eq!(warnings.len(), 1);
+}
