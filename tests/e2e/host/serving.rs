@@ -41,6 +41,19 @@ async fn each_health_path_has_its_checks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_version_that_the_flag_asks_for_is_the_one_that_is_served() {
+    let scene = Scene::set().await;
+    let asked = format!("{}-custom.7", env!("CARGO_PKG_VERSION"));
+    let manager = scene.start(&format!("--version=v{asked}")).await;
+    let (status, version) = manager.get("/version").await.unwrap();
+    assert_eq!(status, 200);
+    let version: serde_json::Value = serde_json::from_str(&version).unwrap();
+    assert_eq!(version["gitVersion"], format!("v{asked}"));
+    let metrics = manager.metrics().await;
+    assert_eq!(metrics.value("icm_build_info", &[("version", &asked)]), Some(1.0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn excluded_checks_are_named_and_unknown_ones_warned_about() {
     let scene = Scene::set().await;
     let manager = leader(&scene).await;

@@ -76,3 +76,6 @@ impl<O: Clone + PartialEq> Claims<O> {
         self.by_prefix.range(prefix..=end).map(|(_, claimed)| claimed)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,11 +18,6 @@ impl Change {
     pub(crate) fn none(pools: usize) -> Self {
         Self { occupied: vec![0; pools], freed: vec![0; pools] }
     }
-
-    /// True when no block changed state.
-    pub fn is_empty(&self) -> bool {
-        self.occupied.iter().chain(&self.freed).all(|&blocks| blocks == 0)
-    }
 }
 
 /// The result of an allocation.

@@ -94,7 +94,7 @@ impl Pool {
             return None;
         }
         let offset = index.checked_shl(self.block_bits()).unwrap_or(0);
-        let network = self.prefix.network | offset;
+        let network = self.prefix.network + offset;
         Prefix { network, length: self.mask, ..self.prefix }.to_net()
     }
 

@@ -42,7 +42,7 @@ impl Prefix {
     }
 
     pub(crate) fn last(self) -> u128 {
-        self.network | host_bits(self.family, self.length)
+        self.network + host_bits(self.family, self.length)
     }
 
     pub(crate) fn overlaps(self, other: Self) -> bool {

@@ -71,4 +71,12 @@ mod tests {
         assert_eq!(Kind::Custom(widgets).to_string(), "widgets.example.io");
         assert_eq!(Kind::named("example.io", "Gadget").to_string(), "Gadget.example.io");
     }
+
+    #[test]
+    fn a_kind_learnt_at_run_time_has_no_version_of_its_own() {
+        let widgets = Resource::namespaced("example.io", "v1beta1", "Widget", "widgets");
+        assert_eq!(Kind::BuiltIn(widgets.clone()).version(), "v1beta1");
+        assert_eq!(Kind::Custom(widgets).version(), "v1beta1");
+        assert_eq!(Kind::named("example.io", "Gadget").version(), "");
+    }
 }

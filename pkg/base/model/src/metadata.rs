@@ -87,7 +87,7 @@ mod tests {
                 "labels":{"k":"v"},"annotations":{"big":"text"}}}"#,
         )
         .unwrap();
-        assert_eq!((&*read.key, &*read.uid, read.resource_version), ("ns/a", "u", 7));
+        assert_eq!((&**read.key(), read.uid(), read.resource_version()), ("ns/a", "u", 7));
         assert!(read.deleting);
         assert_eq!(read.labels.get("k").map(AsRef::as_ref), Some("v"));
     }

@@ -98,14 +98,9 @@ impl OwnWrites {
         }
     }
 
-    /// Number of keys that wait for a cache to show a write.
-    pub fn len(&self) -> usize {
-        self.0.lock().by_key.len()
-    }
-
-    /// True when no key waits.
+    /// True when no key waits for a cache to show a write.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.0.lock().by_key.is_empty()
     }
 }
 
@@ -178,6 +173,7 @@ mod tests {
         let writes = OwnWrites::default();
         writes.note("a", OwnWrite::version(5));
         let waited_for = writes.last("a").unwrap();
+        assert!(!writes.is_empty());
         writes.note("a", OwnWrite::version(6));
         writes.shown("a", &waited_for);
         assert_eq!(writes.last("a"), Some(OwnWrite::version(6)));

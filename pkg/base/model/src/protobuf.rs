@@ -189,6 +189,19 @@ mod tests {
     }
 
     #[test]
+    fn a_number_goes_on_while_its_bytes_have_the_highest_bit() {
+        for (bytes, number) in [
+            (&[0x00][..], 0),
+            (&[0x7f], 127),
+            (&[0x80, 0x01], 128),
+            (&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01], u64::MAX),
+        ] {
+            let message = [&[0x08], bytes].concat();
+            assert_eq!(read(&message), [Ok(Field { number: 1, value: Value::Varint(number) })]);
+        }
+    }
+
+    #[test]
     fn broken_messages_end_with_an_error_and_never_panic() {
         for message in [
             &[0x08][..],                                                         // no value
@@ -202,8 +215,9 @@ mod tests {
         // Every prefix and every single-byte change of a good message.
         let good =
             [0x0a, 0x03, b'a', b'b', b'c', 0x2a, 0x01, b'u', 0x32, 0x02, b'4', b'2', 0x4a, 0];
-        assert_eq!(Meta::read(&good).unwrap().resource_version, 42);
-        assert!(Meta::read(&good).unwrap().deleting);
+        let meta =
+            Meta { name: "abc".into(), uid: "u".into(), resource_version: 42, deleting: true };
+        assert_eq!(Meta::read(&good), Ok(meta));
         for cut in 0..good.len() {
             let _outcome = Meta::read(&good[..cut]);
             for byte in 0..=255 {

@@ -60,3 +60,25 @@ pub fn object_key(namespace: Option<&str>, name: Arc<str>) -> Arc<str> {
 pub(crate) fn presence<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     Ok(Option::<IgnoredAny>::deserialize(from)?.is_some())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_an_object_has_its_namespace_if_there_is_one() {
+        for (namespace, key) in [(Some("ns"), "ns/a"), (Some(""), "a"), (None, "a")] {
+            assert_eq!(&*object_key(namespace, "a".into()), key, "{namespace:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_refused_with_what_belongs_there() {
+        let mut five = serde_json::Deserializer::from_str("5");
+        let refusal = shared_text(&mut five).unwrap_err().to_string();
+        assert!(refusal.contains("expected a string at"), "{refusal}");
+        let mut five = serde_json::Deserializer::from_str("5");
+        let refusal = resource_version(&mut five).unwrap_err().to_string();
+        assert!(refusal.contains("expected a resource version: a string of digits"), "{refusal}");
+    }
+}

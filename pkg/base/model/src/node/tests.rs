@@ -99,3 +99,23 @@ fn a_node_stays_small() {
     // Two fat pointers, the version, the flag, one boxed slice: growth here is paid per Node.
     assert!(size_of::<Node>() <= 64, "{}", size_of::<Node>());
 }
+
+/// A field of protobuf that is a string or a message.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat()
+}
+
+#[test]
+fn a_node_in_protobuf_is_the_same_as_in_json() {
+    let meta = [field(1, b"worker-1"), field(5, b"0f2c"), field(6, b"812")].concat();
+    let both = [field(1, b"10.0.0.0/24"), field(7, b"10.0.0.0/24"), field(7, b"fd00::/64")];
+    for (spec, json) in [
+        (both.concat(), json!({"podCIDRs": ["10.0.0.0/24", "fd00::/64"]})),
+        (field(1, b"10.0.0.0/24"), json!({"podCIDR": "10.0.0.0/24"})),
+        (field(3, b"aws:///zone/i-1"), json!({"providerID": "aws:///zone/i-1"})),
+    ] {
+        let message = [field(1, &meta), field(2, &spec), field(3, b"")].concat();
+        assert_eq!(from_protobuf(&message), Ok(read(&node(&json)).unwrap()), "{json}");
+    }
+    assert_eq!(from_protobuf(&[]), Err(Malformed("a Node without metadata")));
+}

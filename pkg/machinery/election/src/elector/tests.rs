@@ -5,6 +5,7 @@ mod absent;
 mod leaving;
 mod rivals;
 mod server;
+mod telling;
 
 use std::sync::Mutex;
 use std::time::Duration;
