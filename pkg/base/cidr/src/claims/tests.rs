@@ -39,6 +39,7 @@ fn only_prefix_lengths_in_use_are_looked_up() {
 #[test]
 fn what_lies_inside_a_cidr_reaches_from_itself_to_its_last_address() {
     let inside = ["10.0.1.0/24", "10.0.1.0/32", "10.0.1.128/25", "10.0.1.255/32"];
-    let claims = claims(&[&inside[..], &["10.0.0.255/32", "10.0.2.0/32", "::10.0.1.0/128"]].concat());
+    let claims =
+        claims(&[&inside[..], &["10.0.0.255/32", "10.0.2.0/32", "::10.0.1.0/128"]].concat());
     assert_eq!(texts(claims.within(Prefix::of(&net("10.0.1.0/24")))), inside);
 }

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use cidr::IpNet;
 use model::Node;
 use tokio::time::Instant;
 
-use super::{Allocator, Effects, Uid};
+use super::{Allocator, Effects, Owner, Uid};
 
 impl Allocator {
     /// Compares all state with a consistent picture of the live Nodes (the informer's store,
@@ -20,14 +21,9 @@ impl Allocator {
         let mut uids = HashSet::new();
         for node in live {
             uids.insert(node.uid.clone());
-            let seen = effects.notices.len() + effects.wake.len();
-            let foreign = self.counters.foreign;
-            let known =
-                self.assigned.contains_key(&node.uid) || self.unassigned.contains_key(&node.uid);
+            let before = self.kept_of(&node.uid);
             effects.merge(self.observe(node, now));
-            let new = effects.notices.len() + effects.wake.len() > seen;
-            mended +=
-                usize::from(new || self.counters.foreign > foreign || !known && !node.deleting);
+            mended += usize::from(self.kept_of(&node.uid) != before);
         }
         // A key that was lost would leave its Node waiting for ever; an idle one costs nothing.
         effects.wake.extend(self.unassigned.values().map(|node| node.name.clone()));
@@ -38,5 +34,11 @@ impl Allocator {
             effects.merge(self.gone(&uid));
         }
         (mended, effects)
+    }
+
+    /// Whether a Node is known, and what it holds.
+    fn kept_of(&self, uid: &Uid) -> (bool, Option<Box<[IpNet]>>) {
+        let known = self.assigned.contains_key(uid) || self.unassigned.contains_key(uid);
+        (known, self.ledger.claim(&Owner::Node(uid.clone())).map(Box::from))
     }
 }

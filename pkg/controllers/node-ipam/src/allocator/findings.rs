@@ -27,8 +27,8 @@ impl Findings {
         self.external.insert(uid.clone(), cidrs);
     }
 
-    pub(super) fn set_in_services(&mut self, uid: &Uid, cidrs: usize) {
-        self.in_services.insert(uid.clone(), cidrs);
+    pub(super) fn add_in_services(&mut self, uid: &Uid) {
+        *self.in_services.entry(uid.clone()).or_default() += 1;
     }
 
     pub(super) fn add_conflict(&mut self, one: &Uid, other: &Uid) {

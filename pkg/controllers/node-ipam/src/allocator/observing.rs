@@ -89,11 +89,10 @@ impl Allocator {
         conflicts: &[Conflict<Owner>],
         effects: &mut Effects,
     ) {
-        let mut in_services = 0;
         for conflict in conflicts {
             match &conflict.other {
                 Owner::Service(range) => {
-                    in_services += 1;
+                    self.findings.add_in_services(&node.uid);
                     effects.notices.push(notice::in_services(node, &conflict.mine, range));
                 }
                 Owner::Node(other) if self.can_still_move(other) => {}
@@ -103,9 +102,6 @@ impl Allocator {
                     effects.notices.extend(notice::conflict(node, other, &other_name, conflict));
                 }
             }
-        }
-        if in_services > 0 {
-            self.findings.set_in_services(&node.uid, in_services);
         }
     }
 

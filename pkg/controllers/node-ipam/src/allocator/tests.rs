@@ -191,17 +191,20 @@ fn every_retry_sends_the_same_blocks() {
 /// `rule:bad-node-stops-nobody`
 #[test]
 fn strange_cidrs_become_findings_and_others_are_served() {
-    let rows: &[(&str, &[&str], &[&str])] = &[
-        ("garbage", &["not-a-cidr"], &["PodCIDROutOfRange"]),
-        ("outside", &["192.168.0.0/24"], &["PodCIDROutOfRange"]),
-        ("another family", &["10.0.0.12/30", "fd00::/64"], &["PodCIDROutOfRange"]),
-        ("inside", &["10.0.0.12/30"], &[]),
+    let rows: &[(&str, &[&str], usize)] = &[
+        ("garbage", &["not-a-cidr"], 1),
+        ("outside", &["192.168.0.0/24"], 1),
+        ("both", &["192.168.0.0/24", "not-a-cidr", "nor-this"], 3),
+        ("another family", &["10.0.0.12/30", "fd00::/64"], 1),
+        ("inside", &["10.0.0.12/30"], 0),
     ];
-    for (name, cidrs, expected) in rows {
+    for (name, cidrs, external) in rows {
+        let expected = if *external > 0 { &["PodCIDROutOfRange"][..] } else { &[] };
         let mut allocator = small();
         let strange = node("strange", "strange").cidrs(cidrs);
         let effects = allocator.observe(&strange, now());
-        assert_eq!(reasons(&effects), *expected, "{name}");
+        assert_eq!(reasons(&effects), expected, "{name}");
+        assert_eq!(allocator.snapshot().external, *external, "{name}");
         assert_eq!(reasons(&allocator.observe(&strange, now())), [""; 0], "{name}: told once");
         assert_eq!(settle(&mut allocator, "next"), ["10.0.0.0/30"], "{name}");
     }
@@ -286,6 +289,26 @@ fn values_of_others_are_adopted_and_our_block_is_freed() {
     assert_eq!(settle(&mut allocator, "b"), ["10.0.0.4/30"]);
     assert_eq!(settle(&mut allocator, "c"), ["10.0.0.12/30"]);
     assert_eq!(settle(&mut allocator, "d"), ["10.0.0.0/30"]);
+}
+
+#[test]
+fn a_foreign_value_is_counted_whether_we_had_a_block_for_the_node_or_not() {
+    for (name, prepare) in [
+        (
+            "pending",
+            (|allocator, node| drop(allocator.observe(node, now()))) as fn(&mut Allocator, &Node),
+        ),
+        ("reserved", |allocator, _| drop(add(allocator, "a"))),
+        ("bound", |allocator, _| drop(settle(allocator, "a"))),
+    ] {
+        let mut allocator = small();
+        prepare(&mut allocator, &node("a", "a"));
+        drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.8/30"]), now()));
+        assert_eq!(allocator.snapshot().foreign_total, 1, "{name}");
+    }
+    let mut allocator = small();
+    drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.8/30"]), now()));
+    assert_eq!(allocator.snapshot().foreign_total, 0, "it never waited for ours");
 }
 
 #[test]

@@ -69,16 +69,19 @@ fn every_row_of_the_mask_table_holds() {
     for (name, line, expected) in accepted {
         assert_eq!(pools(line), *expected, "{name}");
     }
-    let errors: &[(&str, String, &str)] = &[
-        ("v4 with the v6 size", format!("{v4} {m}-ipv6=72"), "--node-cidr-mask-size-ipv6: "),
-        ("v6 with the v4 size", format!("{v6} {m}-ipv4=25"), "--node-cidr-mask-size-ipv4: "),
-        ("v4, size and own size", format!("{v4} {m}=26 {m}-ipv4=26"), "--node-cidr-mask-size: "),
-        ("v4, size and other size", format!("{v4} {m}=26 {m}-ipv6=72"), "--node-cidr-mask-size: "),
-        ("dual with a single size", format!("{dual} {m}=26"), "--node-cidr-mask-size: "),
+    let none = "cannot be used: --cluster-cidr holds no";
+    let (together, two) = ("cannot be used together with", "cannot be used with two cluster CIDRs");
+    let errors = [
+        ("v4 with the v6 size", format!("{v4} {m}-ipv6=72"), "-ipv6", vec![none]),
+        ("v6 with the v4 size", format!("{v6} {m}-ipv4=25"), "-ipv4", vec![none]),
+        ("v4, size and own size", format!("{v4} {m}=26 {m}-ipv4=26"), "", vec![together]),
+        ("v4, size and other size", format!("{v4} {m}=26 {m}-ipv6=72"), "", vec![together, none]),
+        ("dual with a single size", format!("{dual} {m}=26"), "", vec![two]),
     ];
-    for (name, line, start) in errors {
-        let found = refused(line);
-        assert!(found[0].starts_with(start), "{name}: {found:?}");
+    for (name, line, flag, causes) in errors {
+        let found = refused(&line);
+        assert!(found[0].starts_with(&format!("{m}{flag}: {}", causes[0])), "{name}: {found:?}");
+        assert_eq!(found.len(), causes.len(), "{name}: {found:?}");
     }
 }
 
@@ -87,7 +90,7 @@ fn cluster_cidrs_that_cannot_be_used_name_the_flag_and_the_cause() {
     let rows = [
         ("", "must be set"),
         ("--cluster-cidr=10.0.0.0/33", "10.0.0.0/33"),
-        ("--cluster-cidr=nonsense", "nonsense"),
+        ("--cluster-cidr=nonsense", "cannot read CIDR \"nonsense\""),
         ("--cluster-cidr=10.0.0.0/16,", "empty element"),
         ("--cluster-cidr=10.0.0.0/16,fd00::/60,10.2.0.0/16", "at most two"),
         ("--cluster-cidr=10.0.0.0/16,10.1.0.0/16", "two IPv4"),
@@ -113,16 +116,18 @@ fn sloppy_but_clear_cluster_cidrs_are_accepted() {
 #[test]
 fn masks_outside_their_range_are_refused() {
     let v4 = "--cluster-cidr=10.0.0.0/16";
-    for (line, flag) in [
-        (format!("{v4} --node-cidr-mask-size=15"), "node-cidr-mask-size"),
-        (format!("{v4} --node-cidr-mask-size=33"), "node-cidr-mask-size"),
-        (format!("{v4} --node-cidr-mask-size=-1"), "node-cidr-mask-size"),
-        (format!("{v4} --node-cidr-mask-size-ipv4=8"), "node-cidr-mask-size-ipv4"),
-        ("--cluster-cidr=10.0.0.0/28".into(), "node-cidr-mask-size-ipv4"),
-        ("--cluster-cidr=fd00::/56 --node-cidr-mask-size=129".into(), "node-cidr-mask-size"),
+    let (short, range) = ("shorter than the prefix", "is not between 1 and");
+    for (line, flag, cause) in [
+        (format!("{v4} --node-cidr-mask-size=15"), "node-cidr-mask-size", short),
+        (format!("{v4} --node-cidr-mask-size=33"), "node-cidr-mask-size", range),
+        (format!("{v4} --node-cidr-mask-size=-1"), "node-cidr-mask-size", range),
+        (format!("{v4} --node-cidr-mask-size-ipv4=8"), "node-cidr-mask-size-ipv4", short),
+        ("--cluster-cidr=10.0.0.0/28".into(), "node-cidr-mask-size-ipv4", short),
+        ("--cluster-cidr=fd00::/56 --node-cidr-mask-size=129".into(), "node-cidr-mask-size", range),
     ] {
         let found = refused(&line);
         assert!(found[0].starts_with(&format!("--{flag}: ")), "{line}: {found:?}");
+        assert!(found[0].contains(cause), "{line}: {found:?}");
     }
 }
 
@@ -173,6 +178,19 @@ fn only_the_range_allocator_is_built_and_the_refusal_says_so() {
         1,
         "empty is the default"
     );
+}
+
+#[test]
+fn a_cloud_that_is_not_built_is_refused_where_it_would_allocate() {
+    let cluster = "--cluster-cidr=10.0.0.0/16";
+    assert!(refused(&format!("{cluster} --cloud-provider=gce"))[0].contains("not built yet"));
+    assert!(refused(&format!("{cluster} --cloud-provider=aws"))[0].contains("\"aws\" is not a"));
+    for known in ["", "external"] {
+        assert_eq!(pools(&format!("{cluster} --cloud-provider={known}")).len(), 1, "{known:?}");
+    }
+    let off = "--allocate-node-cidrs=false --cloud-provider";
+    assert!(matches!(verdict(&format!("{off}=gce")), Ok(Judged::Off)));
+    assert!(verdict(&format!("{off}=aws")).is_err());
 }
 
 #[test]

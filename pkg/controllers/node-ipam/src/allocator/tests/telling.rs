@@ -110,6 +110,27 @@ fn the_audit_finds_nothing_in_a_healthy_state_and_mends_a_damaged_one() {
 }
 
 #[test]
+fn the_audit_counts_each_node_that_it_mends_and_passes_on_what_follows() {
+    let mut allocator = small();
+    for name in ["changed", "leaving"] {
+        drop(allocator.observe(&node(name, name), now()));
+    }
+    drop(settle(&mut allocator, "strange"));
+    let live = [
+        node("changed", "changed").cidrs(&["10.0.0.12/30"]),
+        node("leaving", "leaving").deleting(),
+        node("strange", "strange").cidrs(&["192.168.0.0/24"]),
+        node("new", "new"),
+        node("held back", "held back").deleting(),
+    ];
+    let (mended, effects) = allocator.audit(live.iter(), now());
+    assert_eq!(mended, 4, "all but the last, of which there is nothing to keep");
+    assert_eq!(reasons(&effects), ["PodCIDROutOfRange"]);
+    assert!(effects.wake.contains(&"new".into()), "{:?}", effects.wake);
+    assert_eq!(allocator.audit(live.iter(), now()).0, 0);
+}
+
+#[test]
 fn the_warning_line_in_force_falls_when_blocks_are_freed() {
     let mut allocator = small();
     let line = |allocator: &Allocator| allocator.snapshot().pools[0].pressure;
@@ -157,4 +178,19 @@ fn a_node_in_the_service_range_is_told_and_counted_until_it_is_gone() {
     assert_eq!((allocator.snapshot().in_services, allocator.snapshot().conflicts), (1, 0));
     drop(allocator.gone("odd"));
     assert_eq!(allocator.snapshot().in_services, 0);
+}
+
+#[test]
+fn every_node_without_cidrs_is_counted_where_it_stands() {
+    let mut allocator = small();
+    for i in 0..3 {
+        drop(add(&mut allocator, &format!("reserved {i}")));
+    }
+    drop(settle(&mut allocator, "bound"));
+    for i in 0..2 {
+        drop(add(&mut allocator, &format!("starved {i}")));
+    }
+    drop(allocator.observe(&node("pending", "pending"), now()));
+    let state = allocator.snapshot();
+    assert_eq!((state.pending, state.starved, state.reserved), (1, 2, 3));
 }

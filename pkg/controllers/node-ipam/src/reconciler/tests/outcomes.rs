@@ -112,6 +112,26 @@ async fn after_an_answer_that_leaves_it_open_the_node_is_read_and_then_sent_the_
     assert_eq!(bench.unresolved(), 0);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_read_that_finds_a_successor_of_the_name_ends_the_claim_and_nothing_is_sent_to_it() {
+    let mut successor = node("a", &[]);
+    successor["metadata"]["uid"] = json!("uid-of-the-successor");
+    let (bench, asked) = bench(vec![status(500)], found(successor)).await;
+    assert!(reconcile(&bench).await.is_err());
+    assert_eq!(reconcile(&bench).await.unwrap(), Next::Done);
+    assert_eq!((count(&asked, &Method::PATCH), count(&asked, &Method::GET)), (1, 1));
+    assert_eq!(bench.reconciler.allocator.lock().snapshot().pools[0].used, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_read_comes_again_no_sooner_than_the_server_asks() {
+    let busy = Answer { retry_after: Some(7), ..status(503) };
+    let (bench, _) = bench(vec![status(500)], busy).await;
+    assert!(reconcile(&bench).await.is_err());
+    let retry = reconcile(&bench).await.unwrap_err();
+    assert_eq!((retry.is_throttled(), retry.pause()), (false, Duration::from_secs(7)));
+}
+
 /// `rule:unknown-outcome-ends`
 #[tokio::test(start_paused = true)]
 async fn a_contested_node_is_looked_at_again_when_the_server_can_no_longer_apply_its_patch() {
