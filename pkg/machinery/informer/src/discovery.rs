@@ -85,3 +85,6 @@ async fn read<V: DeserializeOwned>(client: &Client, path: &str) -> Result<Option
         cause: Box::new(cause),
     })
 }
+
+#[cfg(test)]
+mod tests;

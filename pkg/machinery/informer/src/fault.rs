@@ -100,3 +100,6 @@ impl Fault {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

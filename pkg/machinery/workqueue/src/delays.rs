@@ -102,3 +102,6 @@ impl<K: Key> Delays<K> {
         self.heap.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;
