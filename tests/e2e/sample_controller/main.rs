@@ -1,5 +1,5 @@
-//! A controller of custom resources end to end, on a real API server: what `objects` and the
-//! sample controller promise.
+//! A controller of custom resources end to end, on a real API server, and what it stands on: whole
+//! objects, views of metadata, kinds that are absent, several leases in one process.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,8 +7,11 @@
     reason = "a test fails by panicking"
 )]
 
+mod absent_kinds;
 mod audit;
 mod harbour;
+mod leases;
+mod metadata;
 mod replicas;
 mod scene;
 mod story;

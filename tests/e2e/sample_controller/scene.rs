@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use client::{ClientOptions, Clients, Profile, RequestMetrics};
+use informer::MANAGED_BY;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use model::Resource;
 use objects::{ObjectClient, Schema};
 use prometheus::Registry;
@@ -24,12 +25,17 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// With all kinds of the sample.
-    pub(crate) async fn set() -> Self {
+    /// Without any of the sample's kinds.
+    pub(crate) async fn bare() -> Self {
         let plane = ControlPlane::start(Options::default()).await.expect("a control plane starts");
         let admin = plane.client().await;
         let clients = clients(&plane.admin_kubeconfig()).await;
-        let scene = Self { plane, admin, clients };
+        Self { plane, admin, clients }
+    }
+
+    /// With all kinds of the sample.
+    pub(crate) async fn set() -> Self {
+        let scene = Self::bare().await;
         for resource in [SHIPMENTS, PARCELS, VANS] {
             scene.install(&resource).await;
         }
@@ -42,6 +48,18 @@ impl Scene {
         self.crds().create(&PostParams::default(), &crd).await.unwrap();
         let path = resource.collection_path(None);
         poll(&format!("{path} is served"), async || self.list(&path).await).await;
+    }
+
+    /// Says of an installed CRD whose controllers its objects are for; nobody's without a name.
+    pub(crate) async fn hand_to(&self, resource: &Resource, product: Option<&str>) {
+        let name = format!("{}.{}", resource.plural, resource.group);
+        let label = serde_json::json!({"metadata": {"labels": {MANAGED_BY: product}}});
+        self.crds().patch(&name, &PatchParams::default(), &Patch::Merge(&label)).await.unwrap();
+    }
+
+    /// A client of the product's own, without limits.
+    pub(crate) fn client(&self) -> kube::Client {
+        self.clients.build(Profile::root("test")).unwrap()
     }
 
     /// Removes the CRD of a kind, and its objects with it.

@@ -1,0 +1,99 @@
+//! A custom kind that is absent, somebody else's, ours, nobody's, and gone, while its informer runs
+//! (rule:absent-kinds-are-dormant).
+
+use informer::{Change, Changes, Format, Informer, InformerMetrics, Server};
+use manager::{Informers, InformersOptions};
+use model::{Kind, Metadata};
+use objects::{Draft, Dynamic};
+use prometheus::Registry;
+use sample::{VANS, crds};
+use tests::PATIENCE;
+use tests::poll::eventually;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::scene::Scene;
+
+const VAN: &str = "default/van-0";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kind_is_dormant_until_it_is_served_as_ours_and_whenever_it_is_so_no_longer() {
+    let scene = Scene::bare().await;
+    let stop = CancellationToken::new();
+    let _stopped = stop.clone().drop_guard();
+    let informers = informers(&scene, stop);
+    let vans = vans_of(&informers);
+    eventually("a kind without a CRD is dormant", || vans.is_dormant()).await;
+    assert!(!vans.is_synced());
+
+    // Served, but for the controllers of somebody else.
+    scene.install(&VANS).await;
+    scene.hand_to(&VANS, Some("somebody-else")).await;
+    scene.objects::<Dynamic>(&VANS).create(VAN, &van()).await.unwrap();
+    let everybodys = vans_of(&informers.of_any_owner());
+    eventually("whoever asks for any owner's sees it", || everybodys.get(VAN).is_some()).await;
+    // It was ours for a moment, when it was installed.
+    eventually("somebody else's kind is dormant", || vans.is_dormant()).await;
+
+    let run = informers.of_run();
+    let vans = vans_of(&run);
+    let mut changes = vans.changes();
+    scene.hand_to(&VANS, Some(crds::PRODUCT)).await;
+    let labelled = Instant::now();
+    eventually("the kind is ours", || !vans.is_dormant() && vans.get(VAN).is_some()).await;
+    eprintln!("watched {:?} after it was labelled as ours", labelled.elapsed());
+
+    // The objects are still there: nobody may be told that they are deleted.
+    scene.hand_to(&VANS, None).await;
+    assert!(until_session_ends(&mut changes).await.iter().all(|deleted| !deleted));
+    eventually("nobody's kind is dormant", || vans.is_dormant()).await;
+
+    let next_run = informers.of_run();
+    let vans = vans_of(&next_run);
+    let mut changes = vans.changes();
+    scene.hand_to(&VANS, Some(crds::PRODUCT)).await;
+    assert!(next(&mut changes).await.new.is_some(), "it is ours again");
+    scene.remove(&VANS).await;
+    // Being deleted comes first.
+    while let Some(van) = next(&mut changes).await.new {
+        assert!(van.deleting, "the CRD takes its objects with it: {van:?}");
+    }
+    eventually("without a CRD it is dormant again", || vans.is_dormant()).await;
+}
+
+fn informers(scene: &Scene, stop: CancellationToken) -> Informers {
+    let options = InformersOptions {
+        server: Server::own(scene.client()),
+        format: Format::default(),
+        product: crds::PRODUCT,
+        stop,
+    };
+    Informers::new(options, InformerMetrics::new(&Registry::new(), "test").unwrap())
+}
+
+/// By a name learnt at run time, as `carriers.rs` of the sample does.
+fn vans_of(informers: &Informers) -> Informer<Metadata> {
+    let kind = Kind::named(VANS.group.to_string(), VANS.kind.to_string());
+    informers.get_from(informers.source(kind))
+}
+
+fn van() -> Draft<Dynamic> {
+    let van = serde_json::json!({"spec": {"wheels": 4}});
+    Draft::new(van.as_object().unwrap().clone())
+}
+
+async fn next(changes: &mut Changes<Metadata>) -> Change<Metadata> {
+    timeout(PATIENCE, changes.next()).await.expect("in time").expect("the session goes on")
+}
+
+/// Of every change that was told until then, whether it was a deletion.
+async fn until_session_ends(changes: &mut Changes<Metadata>) -> Vec<bool> {
+    let told = async {
+        let mut deletions = Vec::new();
+        while let Some(change) = changes.next().await {
+            deletions.push(change.new.is_none());
+        }
+        deletions
+    };
+    timeout(PATIENCE, told).await.expect("the session ends")
+}
