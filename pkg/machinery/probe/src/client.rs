@@ -4,7 +4,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use health::{Code, PathMemory, ProbePath};
+use health::{Code, PathMemory};
 use http::{HeaderMap, HeaderValue, Request, Uri, header};
 use http_body_util::Empty;
 use jiff::Timestamp;
@@ -104,10 +104,10 @@ impl Client {
         &self.server(endpoint).uri
     }
 
-    pub(crate) fn request(&self, endpoint: u8, path: ProbePath) -> Request<Empty<Bytes>> {
+    pub(crate) fn request(&self, endpoint: u8, path: &str) -> Request<Empty<Bytes>> {
         let server = self.server(endpoint);
         let mut request = Request::new(Empty::new());
-        let target = server.address.request_target(path.request());
+        let target = server.address.request_target(path);
         *request.uri_mut() = target.parse().unwrap_or_default();
         *request.headers_mut() = self.headers.clone();
         request.headers_mut().insert(header::HOST, server.host.clone());

@@ -11,6 +11,7 @@
 //! | `client.rs` | [`Client`]: a member cluster as the prober sees it |
 //! | `headers.rs` | what goes with every request |
 //! | `prober.rs` | [`Prober`], [`Order`] and [`Probed`]: making a probe |
+//! | `prober/reader.rs` | [`Reader`]: reads that are no probes |
 //! | `link.rs` | one open connection |
 //! | `clock.rs` | [`Timings`]: where the time goes |
 //! | `failure.rs` | why an attempt brought no answer |
@@ -35,6 +36,6 @@ pub use client::Client;
 pub use clock::Timings;
 pub use inputs::{ClientPair, Fingerprint, Impersonation, Inputs};
 pub use meters::Meters;
-pub use prober::{ConnectionLimits, Order, Probed, Prober, Trace};
+pub use prober::{ConnectionLimits, Order, Probed, Prober, Read, ReadError, Reader, Trace};
 pub use problem::Problem;
 pub use tls_options::TlsOptions;

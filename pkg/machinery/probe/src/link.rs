@@ -23,7 +23,7 @@ use crate::meters::Open;
 const HEADERS_MAX: usize = 16 * 1024;
 /// What is read at a time.
 const READ_SIZE: usize = 4 * 1024;
-/// The longest answer that is read; a longer one ends the connection.
+/// The longest answer of a probe that is read.
 pub(crate) const BODY_MAX: usize = 64 * 1024;
 
 type Wire = Connection<TokioIo<Box<dyn Duplex>>, Empty<Bytes>>;
@@ -50,7 +50,7 @@ pub(crate) type Head = Response<Incoming>;
 pub(crate) enum Body {
     /// All of it.
     Whole(Vec<u8>),
-    /// Longer than [`BODY_MAX`].
+    /// Longer than what was asked for; the connection is of no more use.
     TooLong,
 }
 
@@ -96,14 +96,14 @@ impl Link {
         Ok(answer)
     }
 
-    /// Reads the body of `head` to its end.
-    pub(crate) async fn read(&mut self, head: Head) -> Result<Body, Failure> {
+    /// Reads the body of `head` to its end, if it has at most `most` bytes.
+    pub(crate) async fn read(&mut self, head: Head, most: usize) -> Result<Body, Failure> {
         let mut body = head.into_body();
         let mut text = Vec::new();
         while let Some(frame) = driving(&mut self.wire, body.frame()).await {
             let frame = frame.map_err(|error| Failure::of_http(&error))?;
             let Some(data) = frame.data_ref() else { continue };
-            if text.len() + data.len() > BODY_MAX {
+            if text.len() + data.len() > most {
                 return Ok(Body::TooLong);
             }
             text.extend_from_slice(data);

@@ -3,6 +3,7 @@
 mod attempt;
 mod order;
 mod probed;
+mod reader;
 mod run;
 mod shared;
 mod trace;
@@ -13,6 +14,7 @@ use transport::Names;
 
 pub use order::Order;
 pub use probed::Probed;
+pub use reader::{Read, ReadError, Reader};
 pub use shared::ConnectionLimits;
 pub use trace::Trace;
 
@@ -41,6 +43,11 @@ impl Prober {
     /// They cannot be used.
     pub fn client(&self, inputs: &Inputs) -> Result<Client, Problem> {
         Client::new(inputs, &self.shared.tls)
+    }
+
+    /// Reads of the cluster of `client` that are no probes.
+    pub fn reader(&self, client: &Arc<Client>) -> Reader<'_> {
+        Reader::new(&self.shared, Arc::clone(client))
     }
 
     /// Probes the cluster of `client` once. Giving up the future closes the connection.

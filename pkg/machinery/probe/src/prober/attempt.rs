@@ -10,7 +10,7 @@ use super::trace::Trace;
 use crate::clock::{Clock, Doing};
 use crate::expiry;
 use crate::failure::Failure;
-use crate::link::{Body, Head, Link};
+use crate::link::{BODY_MAX, Body, Head, Link};
 
 impl Run<'_> {
     pub(super) async fn attempt(&mut self, attempt: &Attempt) -> Outcome {
@@ -51,7 +51,7 @@ impl Run<'_> {
         };
         clock.enter(Doing::Reading);
         let (path, status) = (attempt.path, head.status().as_u16());
-        let body = match timeout_at(deadline, link.read(head)).await {
+        let body = match timeout_at(deadline, link.read(head, BODY_MAX)).await {
             Ok(Ok(Body::Whole(body))) => {
                 self.link = Some(link);
                 body
@@ -73,7 +73,7 @@ impl Run<'_> {
             None => self.open(attempt, clock).await?,
         };
         clock.enter(Doing::Waiting);
-        let head = link.send(self.client.request(attempt.endpoint, attempt.path)).await?;
+        let head = link.send(self.client.request(attempt.endpoint, attempt.path.request())).await?;
         Ok((link, head))
     }
 

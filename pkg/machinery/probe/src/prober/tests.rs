@@ -18,6 +18,7 @@ mod answers;
 mod certificates;
 mod connections;
 mod proxies;
+mod reads;
 mod secrets;
 mod server;
 mod timing;

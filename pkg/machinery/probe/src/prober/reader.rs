@@ -1,0 +1,132 @@
+//! [`Reader`]: reads of a member cluster that are no probes, such as its lists, on a connection of
+//! their own, so that no probe waits for them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use health::{Code, one_line};
+use http::StatusCode;
+use tokio::time::{Instant, timeout};
+use transport::dial;
+
+use super::shared::Shared;
+use crate::client::Client;
+use crate::expiry;
+use crate::failure::Failure;
+use crate::link::{Body, Link};
+
+/// Reads of one member cluster, one at a time. Dropping it closes its connection.
+pub struct Reader<'a> {
+    shared: &'a Shared,
+    client: Arc<Client>,
+    link: Option<Link>,
+}
+
+/// What a member cluster answered.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// The status, whatever it is.
+    pub status: StatusCode,
+    /// All of the body.
+    pub body: Vec<u8>,
+}
+
+/// A read without an answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read from the cluster: {detail}")]
+pub struct ReadError {
+    /// For metrics.
+    pub code: Code,
+    /// One line without secrets.
+    pub detail: Box<str>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(shared: &'a Shared, client: Arc<Client>) -> Self {
+        Self { shared, client, link: None }
+    }
+
+    /// One GET of `path`, with its query, within `limit`, of a body of at most `most` bytes. A
+    /// connection that broke is replaced once, and an address that cannot be reached by the next one.
+    ///
+    /// # Errors
+    /// There was no answer, or it was too long.
+    pub async fn get(
+        &mut self,
+        path: &str,
+        most: usize,
+        limit: Duration,
+    ) -> Result<Read, ReadError> {
+        match timeout(limit, self.read(path, most, Instant::now() + limit)).await {
+            Ok(read) => read.map_err(ReadError::from),
+            Err(_) => Err(ReadError { code: Code::Timeout, detail: "no answer in time".into() }),
+        }
+    }
+
+    async fn read(&mut self, path: &str, most: usize, end: Instant) -> Result<Read, Failure> {
+        // Taken out, so that a read that breaks or is given up takes it along.
+        if let Some(link) = self.link.take()
+            && let Ok(read) = self.exchange(link, path, most).await
+        {
+            return Ok(read);
+        }
+        let link = self.open(end).await?;
+        self.exchange(link, path, most).await
+    }
+
+    async fn open(&self, end: Instant) -> Result<Link, Failure> {
+        let count = self.client.address_count();
+        let first = self.client.session.lock().first_endpoint;
+        let mut failure = None;
+        for number in 0..count {
+            let endpoint = first.wrapping_add(number) % count;
+            match self.dial(endpoint, end).await {
+                Ok(link) => return Ok(link),
+                Err(failed) => failure = Some(failed),
+            }
+        }
+        let none = || Failure { code: Code::BadEndpoint, detail: "there is no address".to_owned() };
+        Err(failure.unwrap_or_else(none))
+    }
+
+    async fn dial(&self, endpoint: u8, end: Instant) -> Result<Link, Failure> {
+        let (shared, client) = (self.shared, &self.client);
+        let left = end.saturating_duration_since(Instant::now());
+        let uri = client.uri(endpoint);
+        let dialed = dial(&client.endpoint, uri, &shared.names, left, &mut |_| {}).await;
+        shared.meters.handshake(dialed.is_ok());
+        let dialed = dialed?;
+        let expires = dialed.certificate.and_then(expiry::of_certificate);
+        let (age, open) = (shared.limits.max_age, shared.meters.open());
+        Link::open(dialed.stream, endpoint, age, expires, open).await
+    }
+
+    /// Keeps the connection when the answer was read to its end.
+    async fn exchange(&mut self, mut link: Link, path: &str, most: usize) -> Result<Read, Failure> {
+        let head = link.send(self.client.request(link.endpoint, path)).await?;
+        let status = head.status();
+        match link.read(head, most).await? {
+            Body::Whole(body) => {
+                self.link = Some(link);
+                Ok(Read { status, body })
+            }
+            Body::TooLong => {
+                let detail = format!("the answer is longer than {most} bytes");
+                Err(Failure { code: Code::Body, detail })
+            }
+        }
+    }
+}
+
+impl From<Failure> for ReadError {
+    fn from(Failure { code, detail }: Failure) -> Self {
+        Self { code, detail: one_line(&detail).into() }
+    }
+}
+
+impl fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reader").field(&self.client).finish()
+    }
+}
