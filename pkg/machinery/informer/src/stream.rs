@@ -125,3 +125,6 @@ pub(crate) fn refusal(status: Status, wait: Duration) -> Fault {
     let asked = Duration::from_secs(details.retry_after_seconds.into()).min(RETRY_AFTER_MAX);
     Fault::Status { code, reason, message, retry_after: wait.max(asked) }
 }
+
+#[cfg(test)]
+mod tests;

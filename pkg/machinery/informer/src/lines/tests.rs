@@ -78,3 +78,12 @@ fn a_line_without_end_is_refused_before_it_fills_the_memory() {
     assert!(matches!(refused, Some(Fault::MessageTooLong(LONGEST_MESSAGE))));
     assert!(splitter.held.len() <= LONGEST_MESSAGE + frame.len());
 }
+
+#[test]
+fn the_longest_message_is_taken_and_one_byte_more_is_not() {
+    let mut splitter = LineSplitter::default();
+    splitter.push(Bytes::from(vec![b'x'; LONGEST_MESSAGE]));
+    assert!(matches!(splitter.next_line(), Ok(None)));
+    splitter.push(Bytes::from_static(b"x"));
+    assert!(matches!(splitter.next_line(), Err(Fault::MessageTooLong(_))));
+}

@@ -179,6 +179,19 @@ fn the_same_version_is_no_change_but_can_be_a_deletion() {
 }
 
 #[test]
+fn a_deletion_that_cannot_be_read_ends_what_is_not_newer() {
+    let store = store();
+    store.upsert(node("a", 5));
+    for (version, left) in [(4, 1), (5, 0)] {
+        store.remove_unread("a", version);
+        assert_eq!(store.len(), left, "deleted at {version}");
+    }
+    store.upsert(node("a", 6));
+    store.remove_unread("a", 9);
+    assert_eq!(store.len(), 0);
+}
+
+#[test]
 fn the_key_of_an_entry_is_the_name_of_its_object() {
     let store = store();
     store.upsert(node("a", 1));
