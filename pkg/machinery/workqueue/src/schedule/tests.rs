@@ -193,3 +193,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_closed_schedule_keeps_nothing_and_takes_nothing_in() {
+    let (mut schedule, now, second) = (Schedule::new(), Instant::now(), Duration::from_secs(1));
+    schedule.add(1_u8, now);
+    schedule.add_later(2, second, now);
+    schedule.close();
+    assert_eq!((schedule.len(), schedule.next_return()), (0, None));
+    assert_eq!(schedule.add(3, now), Added::Known);
+    assert!(!schedule.add_later(4, second, now));
+    assert_eq!((schedule.len(), schedule.next_return()), (0, None));
+}

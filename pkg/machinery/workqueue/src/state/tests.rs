@@ -77,3 +77,14 @@ fn a_withdrawn_key_is_not_handed_out_not_even_after_its_current_handling() {
     state.withdraw(&"b");
     assert_eq!((state.take(now), state.len()), (Taken::Nothing, 0));
 }
+
+#[test]
+fn a_taken_key_says_whether_either_lane_has_more() {
+    for lane in [Lane::Added, Lane::Returned] {
+        let (mut state, now) = (State::new(), Instant::now());
+        state.add("a", lane, now, now);
+        state.add("b", lane, now, now);
+        assert!(matches!(state.take(now), Taken::Key { key: "a", more: true, .. }), "{lane:?}");
+        assert!(matches!(state.take(now), Taken::Key { key: "b", more: false, .. }), "{lane:?}");
+    }
+}
