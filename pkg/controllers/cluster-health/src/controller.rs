@@ -5,10 +5,12 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
 use pflag::{Problem, Spec, Values};
+use probe::{ConnectionLimits, Names};
 
 use crate::engine::{self, Metrics, Source};
 use crate::flags::FLAGS;
-use crate::options::{Options, judge};
+use crate::kubefed::KubeFed;
+use crate::options::{MemberOptions, Options, judge};
 
 const NAME: &str = "cluster-health-controller";
 
@@ -61,12 +63,20 @@ impl Runner for Watch {
         Box::pin(async move {
             let per_cluster = self.options.per_cluster_metrics;
             let metrics = context.metrics(|registry| Metrics::new(registry, per_cluster))?;
-            engine::run(context, &sources(&self.options), self.options.limits, &metrics).await
+            let meters = context.metrics(probe::Meters::new)?;
+            let sources = sources(&self.options, meters);
+            engine::run(context, &sources, self.options.limits, &metrics).await
         })
     }
 }
 
 /// The flavours that are asked for; a new one is added here.
-fn sources(_options: &Options) -> Vec<Arc<dyn Source>> {
-    Vec::new()
+fn sources(options: &Options, meters: probe::Meters) -> Vec<Arc<dyn Source>> {
+    let MemberOptions { connection_max_age: max_age, allow_plaintext } = options.members;
+    let limits = ConnectionLimits { max_age, ..ConnectionLimits::default() };
+    let prober = Arc::new(probe::Prober::new(meters, limits, Names::default()));
+    let kubefed = options.kubefed.clone().map(|options| {
+        Arc::new(KubeFed::new(options, allow_plaintext, Arc::clone(&prober))) as Arc<dyn Source>
+    });
+    kubefed.into_iter().collect()
 }

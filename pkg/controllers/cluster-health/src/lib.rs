@@ -8,6 +8,8 @@ pub mod api;
 mod controller;
 pub mod engine;
 mod flags;
+mod kubefed;
+mod member;
 mod options;
 
 pub use controller::ClusterHealth;

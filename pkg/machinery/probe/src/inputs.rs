@@ -89,6 +89,13 @@ impl Inputs {
     }
 }
 
+impl Fingerprint {
+    /// 64 bits of it, for whoever compares it with the hash of something else.
+    pub fn number(&self) -> u64 {
+        self.0.iter().take(8).fold(0, |number, &byte| (number << 8) | u64::from(byte))
+    }
+}
+
 impl fmt::Display for Fingerprint {
     /// The first 8 hexadecimal digits, for logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

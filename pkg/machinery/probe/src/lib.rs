@@ -39,3 +39,4 @@ pub use meters::Meters;
 pub use prober::{ConnectionLimits, Order, Probed, Prober, Read, ReadError, Reader, Trace};
 pub use problem::Problem;
 pub use tls_options::TlsOptions;
+pub use transport::Names;

@@ -16,7 +16,7 @@ pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SecretSt
 }
 
 /// Reads base64, as JSON carries bytes; `null` and the empty text are none.
-pub(super) fn bytes<'de, D: Deserializer<'de>>(
+pub(crate) fn bytes<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<SecretSlice<u8>>, D::Error> {
     from.deserialize_option(Reader(decode))

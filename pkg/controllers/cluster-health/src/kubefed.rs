@@ -1,0 +1,25 @@
+//! KubeFed's members: how each is reached, how often it is probed, and what is written to it.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `flavour.rs` | [`KubeFed`]: what the engine asks |
+//! | `following.rs` | follows the objects, their Secrets and the KubeFedConfig |
+//! | `references.rs` | which members refer to which Secret |
+//! | `reconcile.rs` | from one object to what the engine is told of it |
+//! | `access.rs` | how a member is reached, from its object and its Secret |
+//! | `secret_data.rs` | the Secret of a member |
+//! | `settings.rs` | how members are probed, by flags and KubeFedConfig |
+//! | `status.rs` | what is published as conditions, and read back |
+
+mod access;
+mod flavour;
+mod following;
+mod reconcile;
+mod references;
+mod secret_data;
+mod settings;
+mod status;
+#[cfg(test)]
+mod testing;
+
+pub(crate) use flavour::KubeFed;

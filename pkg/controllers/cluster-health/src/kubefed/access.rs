@@ -1,0 +1,91 @@
+//! How a member is reached, from its object and its Secret. Pure.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use health::Code;
+use objects::Object;
+use probe::{Address, ClientPair, Inputs, Problem, TlsOptions};
+use secrecy::ExposeSecret as _;
+
+use super::secret_data::SecretData;
+use crate::api::kubefed::{KubeFedCluster, KubeFedClusterSpec};
+use crate::member::USER_AGENT;
+
+/// Key of the Secret of a member: in the namespace of its object (`rule:secret-of-the-same-namespace`).
+pub(crate) fn secret_key(cluster: &Object<KubeFedCluster>) -> Option<String> {
+    let name = &*cluster.body.spec.secret_ref.name;
+    let namespace = cluster.metadata.namespace()?;
+    // It becomes part of a path.
+    let legal = |c: u8| c.is_ascii_alphanumeric() || b"-.".contains(&c);
+    let is_name = !name.is_empty() && !name.starts_with('.') && name.bytes().all(legal);
+    is_name.then(|| format!("{namespace}/{name}"))
+}
+
+/// Where the member is reached, in one spelling for all that mean the same.
+pub(crate) fn endpoint(cluster: &Object<KubeFedCluster>) -> String {
+    let text = cluster.body.spec.api_endpoint.trim();
+    Address::parse(text).map_or_else(|_| text.to_owned(), |address| address.to_string())
+}
+
+/// What a client of the member is made of.
+///
+/// # Errors
+/// The first thing that is missing or cannot be used, by its field or key.
+pub(crate) fn inputs(
+    cluster: &Object<KubeFedCluster>,
+    secret: Option<&SecretData>,
+    allow_plaintext: bool,
+) -> Result<Inputs, Problem> {
+    let spec = &cluster.body.spec;
+    if spec.api_endpoint.trim().is_empty() {
+        return Err(Problem::new(Code::BadEndpoint, "spec.apiEndpoint is empty"));
+    }
+    let address = Address::parse(spec.api_endpoint.trim())?;
+    let name = &spec.secret_ref.name;
+    let missing = |why: String| Problem::new(Code::SecretMissing, why);
+    if secret_key(cluster).is_none() {
+        return Err(missing("spec.secretRef.name is empty or is not the name of a Secret".into()));
+    }
+    let secret = secret.ok_or_else(|| missing(format!("there is no Secret {name}")))?;
+    let token = secret.token().ok_or_else(|| {
+        let text = format!("key token of Secret {name} is missing, empty or not text");
+        Problem::new(Code::TokenEmpty, text)
+    })?;
+    Ok(Inputs {
+        addresses: vec![address],
+        ca: ca(spec, secret)?,
+        token: Some(token),
+        pair: pair(name, secret)?,
+        impersonate: None,
+        proxy: (!spec.proxy_url.is_empty()).then(|| spec.proxy_url.as_str().into()),
+        tls: TlsOptions::from_names(spec.disabled_tls_validations.iter().map(String::as_str)),
+        allow_plaintext,
+        user_agent: USER_AGENT.to_owned(),
+    })
+}
+
+/// The bundle of the object, or else that of the Secret.
+fn ca(spec: &KubeFedClusterSpec, secret: &SecretData) -> Result<Vec<u8>, Problem> {
+    if spec.ca_bundle.is_empty() {
+        return Ok(secret.ca.as_ref().map(|ca| ca.expose_secret().to_vec()).unwrap_or_default());
+    }
+    let decoded = STANDARD.decode(spec.ca_bundle.trim());
+    decoded.map_err(|_| Problem::new(Code::CaParse, "spec.caBundle is not base64"))
+}
+
+fn pair(name: &str, secret: &SecretData) -> Result<Option<ClientPair>, Problem> {
+    match (&secret.certificate, &secret.key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => {
+            let certificate = certificate.expose_secret().to_vec();
+            Ok(Some(ClientPair { certificate, key: key.clone() }))
+        }
+        _ => {
+            let text = format!("Secret {name} has only one of the keys tls.crt and tls.key");
+            Err(Problem::new(Code::ClientCertificate, text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! From one object to what the engine is told of it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use health::Code;
+use informer::Informer;
+use jiff::Timestamp;
+use model::Metadata;
+use objects::Object;
+use probe::{Inputs, Problem};
+use workqueue::{Next, Reconcile, Retry};
+
+use super::flavour::{Known, KubeFed};
+use super::references::References;
+use super::secret_data::{ReadError, SecretData};
+use super::{access, status};
+use crate::api::kubefed::KubeFedCluster;
+use crate::engine::{Cluster, Misconfigured, Prober, Registry, Target};
+use crate::member::{Member, Newest};
+
+/// Tells the engine of each member whose key is in the queue.
+pub(super) struct Reconciler {
+    pub(super) flavour: Arc<KubeFed>,
+    pub(super) caches: Caches,
+    pub(super) references: Arc<References>,
+    pub(super) registry: Registry,
+    /// Reads Secrets.
+    pub(super) client: kube::Client,
+}
+
+/// What a member is made of.
+pub(super) struct Caches {
+    pub(super) clusters: Informer<Object<KubeFedCluster>>,
+    pub(super) secrets: Informer<Metadata>,
+    /// UIDs in the first list.
+    pub(super) first: HashSet<Arc<str>>,
+}
+
+impl Reconcile for Reconciler {
+    type Key = Arc<str>;
+
+    async fn reconcile(&self, key: &Arc<str>) -> Result<Next, Retry> {
+        // Of one that is gone the engine has been told.
+        let Some(object) = self.caches.clusters.get(key) else { return Ok(Next::Done) };
+        let secret_key = access::secret_key(&object);
+        // Before the Secret is looked at: what changes from here on brings the key back.
+        self.references.set(key, secret_key.as_deref());
+        let secret = secret_key.as_ref().and_then(|key| self.caches.secrets.get(key));
+        let version = secret.map(|secret| (Arc::clone(&secret.uid), secret.resource_version));
+        let (known, failure) = self.know(object, version, secret_key.as_deref()).await?;
+        self.tell(known);
+        match failure {
+            None => Ok(Next::Done),
+            Some(error) => Err(Retry::new(error)),
+        }
+    }
+}
+
+impl Reconciler {
+    /// What is known of the member, with a prober for it, and what is to be tried again.
+    async fn know(
+        &self,
+        object: Arc<Object<KubeFedCluster>>,
+        version: Option<(Arc<str>, u64)>,
+        secret_key: Option<&str>,
+    ) -> Result<(Known, Option<ReadError>), ReadError> {
+        let before = self.flavour.known(&object.metadata.uid);
+        if let Some(before) = &before
+            && before.object.body.spec == object.body.spec
+            && before.secret == version
+        {
+            return Ok((Known { object, ..before.clone() }, None));
+        }
+        let (inputs, failure) = match secret_key.filter(|_| version.is_some()) {
+            None => (access::inputs(&object, None, self.flavour.allow_plaintext), None),
+            Some(key) => match SecretData::read(&self.client, key).await {
+                Ok(data) => {
+                    (access::inputs(&object, data.as_ref(), self.flavour.allow_plaintext), None)
+                }
+                Err(error) if error.is_mistake() => {
+                    let problem = Problem::new(Code::SecretMissing, error.to_string());
+                    (Err(problem), Some(error))
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        // One that could not be read is read again.
+        let version = version.filter(|_| failure.is_none());
+        Ok((self.with_prober(object, version, inputs, before), failure))
+    }
+
+    /// The prober in use is kept while it would be made of the same things.
+    fn with_prober(
+        &self,
+        object: Arc<Object<KubeFedCluster>>,
+        secret: Option<(Arc<str>, u64)>,
+        inputs: Result<Inputs, Problem>,
+        before: Option<Known>,
+    ) -> Known {
+        let hash = match &inputs {
+            Ok(inputs) => inputs.fingerprint().number(),
+            Err(problem) => health::hash(&problem.to_string()),
+        };
+        let newest = before.as_ref().map(|before| before.newest.clone()).unwrap_or_default();
+        let kept = before.filter(|before| before.inputs == hash).map(|before| before.prober);
+        let prober = kept.unwrap_or_else(|| self.prober(inputs, newest.clone()));
+        Known { object, secret, inputs: hash, prober, newest }
+    }
+
+    fn prober(&self, inputs: Result<Inputs, Problem>, newest: Newest) -> Arc<dyn Prober> {
+        let client = inputs.and_then(|inputs| self.flavour.prober.client(&inputs));
+        match client {
+            Ok(client) => {
+                let (flavour, prober) =
+                    (Arc::downgrade(&self.flavour), Arc::clone(&self.flavour.prober));
+                let period = move || {
+                    let policy = flavour.upgrade().map(|flavour| flavour.policy());
+                    policy.map(|policy| policy.cadence.period).unwrap_or_default()
+                };
+                Arc::new(Member::new(prober, client, newest, false, period))
+            }
+            Err(problem) => {
+                let (code, detail) = (problem.code(), problem.to_string().into());
+                Arc::new(Misconfigured { code, detail })
+            }
+        }
+    }
+
+    fn tell(&self, known: Known) {
+        let object = Arc::clone(&known.object);
+        let (uid, key) = (&object.metadata.uid, &object.metadata.key);
+        let status = &object.status;
+        let published = status::seed(status, Timestamp::now());
+        let written = published.as_ref().filter(|_| status::is_whole(status));
+        let written = written.map(|it| status::fingerprint(it.standing, status));
+        let first = &self.caches.first;
+        let prober = Arc::clone(&known.prober);
+        let target = Target {
+            cluster: Cluster { uid: Arc::clone(uid), key: Arc::clone(key) },
+            addresses: vec![access::endpoint(&object).into()],
+            inputs: known.inputs,
+            prober: Box::new(move || prober),
+            policy: self.flavour.policy(),
+            paused: false,
+            published,
+            written,
+            together: if first.contains(uid) { first.len() } else { 0 },
+        };
+        self.flavour.remember(uid, known);
+        self.registry.upsert(target);
+        // Its deletion may have been told meanwhile, and then was before its arrival.
+        let is_there = |object: Arc<Object<KubeFedCluster>>| object.metadata.uid == *uid;
+        if !self.caches.clusters.get(key).is_some_and(is_there) {
+            self.registry.remove(&Cluster { uid: Arc::clone(uid), key: Arc::clone(key) });
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! [`SecretData`]: the Secret of a member, read singly and decoded into memory that is wiped
+//! (`rule:secrets-are-never-shown`).
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use client::{Answer, CallError};
+use http::{Request, StatusCode, header};
+use kube::client::Body;
+use model::Resource;
+use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
+use serde::Deserialize;
+use zeroize::Zeroize as _;
+
+use crate::api::secret;
+
+/// Where Secrets are.
+pub(crate) const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets");
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The keys of a Secret that a member needs. Others are not decoded.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SecretData {
+    #[serde(deserialize_with = "secret::bytes")]
+    pub(crate) token: Option<SecretSlice<u8>>,
+    #[serde(rename = "ca.crt", deserialize_with = "secret::bytes")]
+    pub(crate) ca: Option<SecretSlice<u8>>,
+    #[serde(rename = "tls.crt", deserialize_with = "secret::bytes")]
+    pub(crate) certificate: Option<SecretSlice<u8>>,
+    #[serde(rename = "tls.key", deserialize_with = "secret::bytes")]
+    pub(crate) key: Option<SecretSlice<u8>>,
+}
+
+impl fmt::Debug for SecretData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretData(..)")
+    }
+}
+
+/// A Secret that could not be read. Holds nothing of it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    #[error("cannot read Secret {secret}: {source}")]
+    Call { secret: String, source: CallError },
+    #[error("cannot read Secret {secret}: the API server answered with status {status}")]
+    Refused { secret: String, status: StatusCode },
+    #[error(
+        "cannot decode Secret {secret}: one of token, ca.crt, tls.crt and tls.key is not base64"
+    )]
+    Form { secret: String },
+}
+
+impl ReadError {
+    /// A mistake in the set-up, which the member says. Anything else is tried again before a word
+    /// is said.
+    pub(crate) fn is_mistake(&self) -> bool {
+        match self {
+            Self::Refused { status, .. } => *status == StatusCode::FORBIDDEN,
+            Self::Form { .. } => true,
+            Self::Call { .. } => false,
+        }
+    }
+}
+
+impl SecretData {
+    /// Reads the Secret with this key; `None` when there is none.
+    pub(crate) async fn read(client: &kube::Client, key: &str) -> Result<Option<Self>, ReadError> {
+        let secret = || key.to_owned();
+        let request = Request::get(SECRETS.object_path(key))
+            .header(header::ACCEPT, "application/json")
+            .body(Body::empty());
+        let request = request.map_err(|_| ReadError::Form { secret: secret() })?;
+        let answer = client::answer(client, request, LIMIT).await;
+        let Answer { status, body, .. } =
+            answer.map_err(|source| ReadError::Call { secret: secret(), source })?;
+        let read = match status {
+            StatusCode::OK => {
+                Self::decode(&body).ok_or(ReadError::Form { secret: secret() }).map(Some)
+            }
+            StatusCode::NOT_FOUND => Ok(None),
+            status => Err(ReadError::Refused { secret: secret(), status }),
+        };
+        wipe(body);
+        read
+    }
+
+    pub(crate) fn decode(json: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Secret {
+            #[serde(default)]
+            data: Option<SecretData>,
+        }
+        serde_json::from_slice::<Secret>(json).ok().map(|secret| secret.data.unwrap_or_default())
+    }
+
+    /// The token as text; `None` when there is none, or it is not text.
+    pub(crate) fn token(&self) -> Option<SecretString> {
+        let text = std::str::from_utf8(self.token.as_ref()?.expose_secret()).ok()?;
+        Some(SecretString::from(text)).filter(|text| !text.expose_secret().trim().is_empty())
+    }
+}
+
+/// Overwrites an answer that nobody else holds.
+fn wipe(body: Bytes) {
+    if let Ok(mut body) = body.try_into_mut() {
+        body.as_mut().zeroize();
+    }
+}

@@ -1,0 +1,105 @@
+//! What is published as the conditions of a member, and read back from them. Pure.
+
+use health::{Published, Standing, Status};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::api::kubefed::KubeFedClusterStatus;
+use crate::api::{Condition, ConditionStatus};
+
+const READY: &str = "Ready";
+const OFFLINE: &str = "Offline";
+
+/// The fields of the status: both conditions, and the zones and region that are known.
+pub(crate) fn fields(published: &Published, message: &str, held: &KubeFedClusterStatus) -> Value {
+    let Published { standing, ready, offline, probed, .. } = published;
+    let condition = |kind: &str, status: Status, since, reason: &str, message: &str| Condition {
+        kind: kind.to_owned(),
+        status: to_api(status),
+        // The schema wants it; nobody has looked since then.
+        last_probe_time: Some(probed.unwrap_or(ready.since)),
+        last_transition_time: Some(since),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+    };
+    let about_offline = match offline.status {
+        Status::True => "cluster is not reachable",
+        Status::False => "cluster is reachable",
+        Status::Unknown => message,
+    };
+    let conditions = [
+        condition(READY, ready.status, ready.since, standing.ready_reason(), message),
+        condition(OFFLINE, offline.status, offline.since, standing.offline_reason(), about_offline),
+    ];
+    let mut status = json!({ "conditions": conditions });
+    // What this process does not know it must not take away.
+    if !held.zones.is_empty() {
+        status["zones"] = json!(held.zones);
+    }
+    if let Some(region) = &held.region {
+        status["region"] = json!(region);
+    }
+    json!({ "status": status })
+}
+
+/// A hash of what matters in the status.
+pub(crate) fn fingerprint(standing: Standing, held: &KubeFedClusterStatus) -> u64 {
+    let KubeFedClusterStatus { zones, region, .. } = held;
+    health::hash(&format!("{standing:?} {zones:?} {region:?}"))
+}
+
+/// What an object says; `None` when it says nothing of use.
+pub(crate) fn seed(status: &KubeFedClusterStatus, now: Timestamp) -> Option<Published> {
+    let find = |kind: &str| status.conditions.iter().find(|condition| condition.kind == kind);
+    let ready = find(READY).or_else(|| find(OFFLINE))?;
+    let standing = standing(find(READY), find(OFFLINE))?;
+    let since = |condition: Option<&Condition>| {
+        let known = condition.and_then(|it| it.last_transition_time.or(it.last_probe_time));
+        // Others' clocks may be ahead.
+        known.unwrap_or(now).min(now)
+    };
+    let probed = ready.last_probe_time.map(|time| time.min(now));
+    Some(Published::seed(standing, since(Some(ready)), since(find(OFFLINE)), probed))
+}
+
+/// Whether both conditions are there: upstream publishes one of the two only.
+pub(crate) fn is_whole(status: &KubeFedClusterStatus) -> bool {
+    let has = |kind: &str| status.conditions.iter().any(|condition| condition.kind == kind);
+    has(READY) && has(OFFLINE)
+}
+
+fn standing(ready: Option<&Condition>, offline: Option<&Condition>) -> Option<Standing> {
+    let ready = ready.and_then(|ready| Some((ready, from_api(&ready.status)?)));
+    let offline = offline.and_then(|offline| from_api(&offline.status));
+    match (ready, offline) {
+        (Some((ready, status)), _) => {
+            let told = Standing::from_ready_reason(&ready.reason);
+            let told = told.filter(|standing| standing.ready() == status);
+            let offline = (status == Status::False && offline == Some(Status::True))
+                .then_some(Standing::Offline);
+            Some(told.or(offline).unwrap_or(Standing::from_ready(status)))
+        }
+        (None, Some(Status::True)) => Some(Standing::Offline),
+        (None, _) => None,
+    }
+}
+
+fn to_api(status: Status) -> ConditionStatus {
+    match status {
+        Status::True => ConditionStatus::True,
+        Status::False => ConditionStatus::False,
+        Status::Unknown => ConditionStatus::Unknown,
+    }
+}
+
+fn from_api(status: &ConditionStatus) -> Option<Status> {
+    match status {
+        ConditionStatus::True => Some(Status::True),
+        ConditionStatus::False => Some(Status::False),
+        ConditionStatus::Unknown => Some(Status::Unknown),
+        ConditionStatus::Other(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

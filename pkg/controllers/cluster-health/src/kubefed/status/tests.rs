@@ -1,0 +1,159 @@
+//! Conditions as they are written and as they are read back.
+
+use health::Condition as Held;
+
+use super::*;
+
+fn time(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn published(standing: Standing) -> Published {
+    let published = Published::seed(standing, time(100), time(200), Some(time(300)));
+    Published {
+        ready: Held { status: standing.ready(), since: time(100) },
+        offline: Held { status: standing.offline(), since: time(200) },
+        ..published
+    }
+}
+
+#[test]
+fn both_conditions_are_written_with_the_reasons_and_words_of_upstream() {
+    // (standing; Ready; Offline, its reason and message)
+    let rows = [
+        (
+            Standing::Ready,
+            "True",
+            "ClusterReady",
+            "False",
+            "ClusterReachable",
+            "cluster is reachable",
+        ),
+        (
+            Standing::NotReady,
+            "False",
+            "ClusterNotReady",
+            "False",
+            "ClusterReachable",
+            "cluster is reachable",
+        ),
+        (
+            Standing::Offline,
+            "False",
+            "ClusterNotReachable",
+            "True",
+            "ClusterNotReachable",
+            "cluster is not reachable",
+        ),
+        (
+            Standing::Malformed,
+            "False",
+            "MalformedClusterConfig",
+            "Unknown",
+            "MalformedClusterConfig",
+            "words",
+        ),
+        (
+            Standing::Unknown,
+            "Unknown",
+            "ClusterStatusUnknown",
+            "Unknown",
+            "ClusterStatusUnknown",
+            "words",
+        ),
+    ];
+    for (standing, ready, ready_reason, offline, offline_reason, message) in rows {
+        let held = KubeFedClusterStatus::default();
+        let written = fields(&published(standing), "words", &held);
+        let expected = json!({"status": {"conditions": [
+            {
+                "type": "Ready", "status": ready, "reason": ready_reason, "message": "words",
+                "lastProbeTime": "1970-01-01T00:05:00Z",
+                "lastTransitionTime": "1970-01-01T00:01:40Z",
+            },
+            {
+                "type": "Offline", "status": offline, "reason": offline_reason,
+                "message": message,
+                "lastProbeTime": "1970-01-01T00:05:00Z",
+                "lastTransitionTime": "1970-01-01T00:03:20Z",
+            },
+        ]}});
+        assert_eq!(written, expected);
+    }
+}
+
+#[test]
+fn zones_and_region_that_are_known_stay() {
+    let zones = vec!["a".to_owned()];
+    let held =
+        KubeFedClusterStatus { zones, region: Some("r".into()), ..KubeFedClusterStatus::default() };
+    let written = fields(&published(Standing::Ready), "", &held);
+    assert_eq!(
+        (&written["status"]["zones"], &written["status"]["region"]),
+        (&json!(["a"]), &json!("r"))
+    );
+}
+
+#[test]
+fn what_is_written_is_read_back_as_the_same() {
+    for standing in Standing::ALL {
+        let published = published(standing);
+        let written = fields(&published, "words", &KubeFedClusterStatus::default());
+        let status: KubeFedClusterStatus =
+            serde_json::from_value(written["status"].clone()).unwrap();
+        assert_eq!(seed(&status, time(1000)), Some(published));
+        assert!(is_whole(&status));
+    }
+}
+
+#[test]
+fn what_upstream_wrote_is_understood() {
+    let condition = |kind: &str, status: &str, reason: &str| {
+        json!({"type": kind, "status": status, "reason": reason,
+               "lastProbeTime": "1970-01-01T00:05:00Z",
+               "lastTransitionTime": "1970-01-01T00:01:40Z"})
+    };
+    let rows = [
+        (json!([condition("Ready", "True", "ClusterReady")]), Some(Standing::Ready)),
+        (json!([condition("Offline", "True", "ClusterNotReachable")]), Some(Standing::Offline)),
+        (json!([condition("Offline", "False", "ClusterReachable")]), None),
+        (
+            json!([
+                condition("Ready", "False", "ClusterNotReady"),
+                condition("Offline", "False", "ClusterReachable"),
+            ]),
+            Some(Standing::NotReady),
+        ),
+        (
+            json!([condition("Ready", "False", ""), condition("Offline", "True", "")]),
+            Some(Standing::Offline),
+        ),
+        (json!([condition("Ready", "True", "ClusterNotReady")]), Some(Standing::Ready)),
+        (json!([condition("Ready", "perhaps", "")]), None),
+        (json!([]), None),
+    ];
+    for (conditions, standing) in rows {
+        let status: KubeFedClusterStatus =
+            serde_json::from_value(json!({"conditions": conditions})).unwrap();
+        let seeded = seed(&status, time(1000)).map(|seeded| seeded.standing);
+        assert_eq!(seeded, standing, "{conditions}");
+    }
+}
+
+#[test]
+fn times_of_a_clock_that_is_ahead_are_not_taken_over() {
+    let written = fields(&published(Standing::Ready), "", &KubeFedClusterStatus::default());
+    let status: KubeFedClusterStatus = serde_json::from_value(written["status"].clone()).unwrap();
+    let seeded = seed(&status, time(50)).unwrap();
+    assert_eq!((seeded.ready.since, seeded.probed), (time(50), Some(time(50))));
+}
+
+#[test]
+fn the_fingerprint_follows_what_matters() {
+    let held = KubeFedClusterStatus::default();
+    let zoned = KubeFedClusterStatus { zones: vec!["a".into()], ..held.clone() };
+    let all: Vec<_> = Standing::ALL.iter().map(|&it| fingerprint(it, &held)).collect();
+    let distinct: std::collections::HashSet<_> = all.iter().collect();
+    assert_eq!(distinct.len(), all.len());
+    assert_ne!(fingerprint(Standing::Ready, &zoned), fingerprint(Standing::Ready, &held));
+}

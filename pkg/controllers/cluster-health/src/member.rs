@@ -1,0 +1,58 @@
+//! [`Member`]: one member cluster as the engine probes it, in any flavour.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use health::Report;
+use parking_lot::Mutex;
+
+use crate::engine;
+
+/// What probes call themselves.
+pub(crate) const USER_AGENT: &str = "infra-controller-manager/cluster-health";
+
+/// The client of the newest inputs of one cluster, shared by all that were made for it: a probe that
+/// is refused looks here whether the credential was replaced meanwhile.
+#[derive(Clone, Default)]
+pub(crate) struct Newest(Arc<Mutex<Option<Arc<probe::Client>>>>);
+
+/// How a member is probed.
+pub(crate) struct Member {
+    prober: Arc<probe::Prober>,
+    client: Arc<probe::Client>,
+    newest: Newest,
+    /// Whether a healthy answer is followed by an authenticated read.
+    authenticated_read: bool,
+    /// Between two probes, as it is now.
+    period: Box<dyn Fn() -> Duration + Send + Sync>,
+}
+
+impl Member {
+    /// Probes by `client`, which is the newest one from now on.
+    pub(crate) fn new(
+        prober: Arc<probe::Prober>,
+        client: probe::Client,
+        newest: Newest,
+        authenticated_read: bool,
+        period: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Self {
+        let client = Arc::new(client);
+        *newest.0.lock() = Some(Arc::clone(&client));
+        Self { prober, client, newest, authenticated_read, period: Box::new(period) }
+    }
+}
+
+impl engine::Prober for Member {
+    fn probe(&self, budget: Duration) -> BoxFuture<'_, Report> {
+        Box::pin(async move {
+            let order = probe::Order {
+                budget,
+                authenticated_read: self.authenticated_read,
+                next_in: (self.period)(),
+                newest: &|| self.newest.0.lock().clone(),
+            };
+            self.prober.probe(&self.client, &order).await.report
+        })
+    }
+}
