@@ -184,4 +184,20 @@ mod tests {
         writes.shown("a", &OwnWrite::version(6));
         assert!(writes.is_empty());
     }
+
+    #[test]
+    fn the_keys_are_looked_through_when_they_are_many_and_again_when_they_have_doubled() {
+        let writes = OwnWrites::default();
+        for (noted, looked_through) in [(1023, 0), (1024, 1024), (2047, 0), (2048, 2048)] {
+            for number in kept(&writes)..noted {
+                writes.note(&number.to_string(), OwnWrite::version(1));
+            }
+            let looks = std::cell::Cell::new(0);
+            writes.forget_if_many(|_, _| {
+                looks.set(looks.get() + 1);
+                false
+            });
+            assert_eq!(looks.get(), looked_through, "{noted} keys");
+        }
+    }
 }

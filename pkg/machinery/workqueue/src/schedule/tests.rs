@@ -205,3 +205,11 @@ fn a_closed_schedule_keeps_nothing_and_takes_nothing_in() {
     assert!(!schedule.add_later(4, second, now));
     assert_eq!((schedule.len(), schedule.next_return()), (0, None));
 }
+
+#[test]
+fn a_wait_that_overflows_the_clock_outlives_every_process() {
+    let (mut schedule, now) = (Schedule::new(), Instant::now());
+    schedule.add_later(1_u8, Duration::MAX, now);
+    let years = schedule.next_return().unwrap().duration_since(now).as_secs() / (365 * 24 * 3600);
+    assert_eq!(years, 30);
+}
