@@ -113,6 +113,11 @@ impl Shards {
         }
     }
 
+    /// The view of which a write is under way, or its end unknown.
+    pub fn pending(&self) -> Option<&View> {
+        self.pending.as_ref()
+    }
+
     /// Whether the cluster with this hash is ours to probe at `now`.
     pub fn may_probe(&self, cluster: u64, now: Instant) -> bool {
         let Some((view, since)) = &self.published else { return false };

@@ -1,0 +1,165 @@
+//! What must hold after every step, defined apart from the code that sees to it.
+
+use health::{Change, Status};
+
+use crate::management::Mode;
+use crate::world::{PATROL, REPLICAS, World, policy};
+
+/// The time of steps in which the replicas look around.
+const SLACK: u64 = 2 * PATROL;
+
+fn millis(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap()
+}
+
+impl World {
+    /// A probe of `uid` starts at `replica`.
+    pub(crate) fn check_start(&self, replica: usize, uid: u64) {
+        let held = &self.replicas[replica].held[&uid];
+        assert!(held.probe.is_none(), "rule:one-probe-at-a-time: {uid}");
+        assert!(self.truths.contains_key(&uid), "rule:one-member-per-uid: {uid} is gone");
+        for other in (0..REPLICAS).filter(|&other| other != replica) {
+            let probing = self.replicas[other].held.get(&uid).is_some_and(|it| it.probe.is_some());
+            assert!(!probing, "rule:one-owner-at-a-time: {replica} and {other} probe {uid}");
+        }
+        let Some(last) = held.last_start else { return };
+        let cadence = policy(uid).cadence;
+        let longest = cadence.period.mul_f64(1.0 + cadence.jitter).max(cadence.timeout);
+        let gap = self.now - last;
+        // A task that hung makes up for it; the watchdog begins anew.
+        let limit = millis(longest) + 1000;
+        let hung = held.hangs_until > 0;
+        assert!(hung || gap <= limit, "rule:probes-start-in-time: {uid} after {gap} ms");
+    }
+
+    /// A probe changed what is published: it took as many results in a row as it takes.
+    pub(crate) fn check_effect(&mut self, replica: usize, uid: u64, change: Change) {
+        let thresholds = policy(uid).thresholds;
+        let held = self.replicas[replica].held.get_mut(&uid).expect("it is held");
+        let before = held.ready;
+        held.ready = held.member.published().map(|published| published.ready.status);
+        let retargeted = std::mem::take(&mut held.retargeted);
+        let Change::Ready { from, to } = change else {
+            assert!(before == held.ready, "a change of {uid} was not told");
+            return;
+        };
+        self.changes += 1;
+        assert_eq!((from, Some(to)), (before, held.ready), "a change of {uid} was told wrongly");
+        if retargeted || matches!(from, None | Some(Status::Unknown)) {
+            return;
+        }
+        let (value, needed) = match to {
+            Status::True => (true, thresholds.success),
+            Status::False | Status::Unknown => (false, thresholds.failure),
+        };
+        let tail = held.results.iter().rev().take_while(|result| result.is_ok() == value).count();
+        assert!(
+            tail >= usize::try_from(needed).unwrap(),
+            "rule:thresholds-count-consecutive-probes: {uid} became {to:?} after {tail}"
+        );
+    }
+
+    /// The sweeper published that nobody knows.
+    pub(crate) fn check_sweep(&mut self, replica: usize, uid: u64, change: Change) {
+        let now = self.now;
+        let held = self.replicas[replica].held.get_mut(&uid).expect("it is held");
+        held.ready = Some(Status::Unknown);
+        held.changed_at = now;
+        let quiet = now - held.last_end.unwrap_or(held.since);
+        let policy = policy(uid);
+        let least = millis(policy.stale_after()).min(millis(policy.first_grace()));
+        assert!(quiet >= least, "{uid} became unknown after {quiet} ms");
+        assert!(matches!(change, Change::Ready { to: Status::Unknown, .. }));
+    }
+
+    /// A cluster in the hands of a replica, looked at once a second.
+    pub(crate) fn check_held(&self, replica: usize, uid: u64) {
+        let (held, truth) = (&self.replicas[replica].held[&uid], &self.truths[&uid]);
+        let policy = policy(uid);
+        let (cadence, ready) = (policy.cadence, held.ready);
+        let quiet = self.now - held.last_end.unwrap_or(held.since);
+        let limit = millis(policy.stale_after().max(policy.first_grace())) + SLACK;
+        assert!(
+            quiet <= limit || ready == Some(Status::Unknown),
+            "rule:unwatched-clusters-become-unknown: {uid} is {ready:?} after {quiet} ms"
+        );
+        let alone = self.now - held.last_end.unwrap_or(0).max(held.calm_since);
+        let stuck = alone > millis(policy.stuck_after() + cadence.timeout) + SLACK;
+        assert!(
+            !stuck || held.hangs_until == u64::MAX,
+            "rule:stuck-tasks-are-replaced: {uid} after {alone} ms"
+        );
+        self.check_written(replica, uid);
+        if held.hangs_until > 0 {
+            return;
+        }
+        let same_for = self.now - truth.since.max(held.calm_since);
+        let spread = 1.0 + cadence.jitter;
+        let bound = |threshold: u32| {
+            let confirms =
+                cadence.confirm.min(cadence.period).mul_f64(spread) * threshold.saturating_sub(1);
+            millis(cadence.period.mul_f64(spread) + confirms + cadence.timeout) + SLACK
+        };
+        let damped = if held.member.is_damped() { policy.damping.min_success } else { 1 };
+        if truth.behaviour.is_well() && same_for > bound(policy.thresholds.success.max(damped)) {
+            let rule = "rule:good-news-is-published-in-time";
+            assert!(ready == Some(Status::True), "{rule}: {uid} is {ready:?} after {same_for} ms");
+        }
+        if truth.behaviour.is_ill() && same_for > bound(policy.thresholds.failure) {
+            let rule = "rule:bad-news-is-published-in-time";
+            assert!(ready == Some(Status::False), "{rule}: {uid} is {ready:?} after {same_for} ms");
+        }
+    }
+
+    /// With an API that works, what is published is written within the longest backoff.
+    fn check_written(&self, replica: usize, uid: u64) {
+        let held = &self.replicas[replica].held[&uid];
+        let since = self.management.well_since.max(held.changed_at).max(held.since);
+        if self.management.mode != Mode::Well || self.now < since + 45_000 {
+            return;
+        }
+        let written = self.management.objects[&uid].status.as_ref().map(|it| it.standing);
+        let published = held.member.published().map(|it| it.standing);
+        assert_eq!(written, published, "rule:newest-state-is-written: {uid}");
+    }
+
+    /// With an API that works and replicas that stay up, every cluster is in somebody's hands.
+    pub(crate) fn check_handover(&self) {
+        let calm = self.replicas.iter().filter(|it| it.alive).map(|it| it.up_since).min();
+        let Some(up_since) = calm else { return };
+        let changed = self.replicas.iter().map(|it| it.up_since).max().unwrap_or(0);
+        let calm_since = self.management.well_since.max(up_since).max(changed).max(self.killed_at);
+        if self.management.mode != Mode::Well || self.now < calm_since + 70_000 {
+            return;
+        }
+        for (uid, truth) in &self.truths {
+            let hands = self.replicas.iter().filter(|it| it.held.contains_key(uid)).count();
+            let new = self.now < truth.since + 20_000;
+            assert!(hands == 1 || new, "rule:one-owner-at-a-time: {hands} hold {uid}");
+        }
+    }
+
+    /// Everything has come right after the last fault.
+    pub(crate) fn check_settled(&self) {
+        for (uid, truth) in &self.truths {
+            let holder = self.replicas.iter().find_map(|it| it.held.get(uid));
+            let published = holder.and_then(|held| held.member.published());
+            let published = published.expect("everything is in somebody's hands");
+            let written = self.management.objects[uid].status.as_ref();
+            let standing = written.map(|written| written.standing);
+            // The slow and the flaky change all the time.
+            if truth.behaviour.is_well() || truth.behaviour.is_ill() {
+                let rule = "rule:newest-state-is-written";
+                assert_eq!(standing, Some(published.standing), "{rule}: {uid}");
+            }
+        }
+        let (written, clusters) = (self.management.writes, u64::try_from(self.truths.len()));
+        let heartbeats = clusters.unwrap() * (self.now / 300_000 + 1);
+        // A write of which nobody knew that it was done is done again.
+        let most = heartbeats + 2 * self.changes + self.reasons + 2 * self.handovers;
+        assert!(
+            written <= most,
+            "rule:unchanged-status-is-written-at-heartbeats-only: {written} writes, {most} allowed"
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! What goes wrong, and when.
+
+use crate::management::Mode;
+use crate::member_cluster::{BEHAVIOURS, Behaviour};
+use crate::replica::Replica;
+use crate::world::{REPLICAS, World};
+
+/// One fault, or the end of one.
+pub(crate) fn strike(world: &mut World) {
+    let uid = *world.random.pick(&world.truths.keys().collect::<Vec<_>>());
+    let replica = usize::try_from(world.random.below(REPLICAS as u64)).unwrap();
+    match world.random.below(20) {
+        0..=7 => {
+            let behaviour = world.random.pick(&BEHAVIOURS);
+            behave(world, uid, behaviour);
+        }
+        8..=11 => behave(world, uid, Behaviour::Healthy),
+        12 => {
+            let mode =
+                world.random.pick(&[Mode::Throttled, Mode::Refusing, Mode::Losing, Mode::Well]);
+            world.management.mode = mode;
+            world.management.well_since = world.now;
+        }
+        13 => {
+            world.management.mode = Mode::Well;
+            world.management.well_since = world.now;
+        }
+        14 => kill(world, replica),
+        15 => restart(world, replica),
+        16 => edit(world, uid),
+        17 => retarget(world, uid),
+        18 => hang(world, uid),
+        _ => replace(world, uid),
+    }
+}
+
+fn behave(world: &mut World, uid: u64, behaviour: Behaviour) {
+    let now = world.now;
+    let truth = world.truths.get_mut(&uid).expect("it is there");
+    let same = (truth.behaviour.is_well() && behaviour.is_well())
+        || (truth.behaviour.is_ill() && behaviour.is_ill());
+    if !same {
+        truth.since = now;
+    }
+    truth.behaviour = behaviour;
+}
+
+fn kill(world: &mut World, replica: usize) {
+    world.killed_at = world.now;
+    let this = &mut world.replicas[replica];
+    this.alive = false;
+    this.life += 1;
+    this.held.clear();
+}
+
+/// A new process in the place of one that was killed. One that still runs goes on.
+pub(crate) fn restart(world: &mut World, replica: usize) {
+    if world.replicas[replica].alive {
+        return;
+    }
+    let life = world.replicas[replica].life + 1;
+    world.replicas[replica] = Replica::new(replica, life, world.now);
+    world.boot(replica);
+}
+
+/// Somebody edits the object or its Secret, twenty times.
+fn edit(world: &mut World, uid: u64) {
+    let now = world.instant();
+    for replica in 0..REPLICAS {
+        if let Some(held) = world.replicas[replica].held.get_mut(&uid) {
+            held.member.trigger(now);
+            world.wait_for_due(replica, uid);
+        }
+    }
+}
+
+/// The object points to another cluster, which is as well as this one.
+fn retarget(world: &mut World, uid: u64) {
+    let now = world.instant();
+    for replica in 0..REPLICAS {
+        if let Some(held) = world.replicas[replica].held.get_mut(&uid) {
+            held.member.retarget(now);
+            held.retargeted = true;
+            world.wait_for_due(replica, uid);
+        }
+    }
+}
+
+/// The task of a cluster hangs; half of the time the watchdog hangs with it.
+fn hang(world: &mut World, uid: u64) {
+    let for_ever = world.random.one_in(2);
+    let until = if for_ever { u64::MAX } else { world.now + world.random.below(60_000) };
+    for replica in &mut world.replicas {
+        if let Some(held) = replica.held.get_mut(&uid)
+            && held.hangs_until != u64::MAX
+        {
+            held.hangs_until = until;
+        }
+    }
+}
+
+/// The object is deleted, and one of the same name created.
+fn replace(world: &mut World, uid: u64) {
+    world.truths.remove(&uid);
+    world.management.objects.remove(&uid);
+    for replica in 0..REPLICAS {
+        world.share_out(replica);
+    }
+    world.create();
+}
+
+/// A task that hangs comes to itself, late.
+pub(crate) fn wake(world: &mut World, replica: usize, uid: u64) {
+    let now = world.instant();
+    let Some(held) = world.replicas[replica].held.get_mut(&uid) else { return };
+    if held.hangs_until > 0 {
+        held.hangs_until = 0;
+        held.calm_since = world.now;
+        held.probe = None;
+        held.last_start = None;
+        held.member.restart(now);
+        world.wait_for_due(replica, uid);
+    }
+}

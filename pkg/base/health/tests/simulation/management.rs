@@ -1,0 +1,68 @@
+//! The management API: the objects of the clusters and the leases of the replicas.
+
+use std::collections::BTreeMap;
+
+use health::{Claim, Published};
+
+use crate::random::Random;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Well,
+    /// Answers after seconds.
+    Throttled,
+    /// Refuses everything.
+    Refusing,
+    /// Every other answer is lost, or a conflict.
+    Losing,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Object {
+    pub(crate) status: Option<Published>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Management {
+    pub(crate) mode: Mode,
+    /// By UID; only live ones.
+    pub(crate) objects: BTreeMap<u64, Object>,
+    pub(crate) leases: BTreeMap<usize, Claim>,
+    /// Writes that arrived.
+    pub(crate) writes: u64,
+    /// In milliseconds: since when it has been well.
+    pub(crate) well_since: u64,
+}
+
+/// What becomes of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Done,
+    /// Carried out, and the answer lost.
+    Lost,
+    Refused,
+    Conflict,
+}
+
+impl Management {
+    pub(crate) fn new() -> Self {
+        let (objects, leases) = (BTreeMap::new(), BTreeMap::new());
+        Self { mode: Mode::Well, objects, leases, writes: 0, well_since: 0 }
+    }
+
+    pub(crate) fn fate(&self, random: &mut Random) -> Fate {
+        match self.mode {
+            Mode::Well | Mode::Throttled => Fate::Done,
+            Mode::Refusing => Fate::Refused,
+            Mode::Losing => random.pick(&[Fate::Done, Fate::Lost, Fate::Refused, Fate::Conflict]),
+        }
+    }
+
+    /// How long a request takes, in milliseconds.
+    pub(crate) fn latency(&self, random: &mut Random) -> u64 {
+        match self.mode {
+            Mode::Well | Mode::Refusing => 1 + random.below(50),
+            Mode::Throttled | Mode::Losing => 500 + random.below(4500),
+        }
+    }
+}
