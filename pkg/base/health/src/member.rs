@@ -50,7 +50,7 @@ pub struct Member {
     arrived: Instant,
     /// When its last probe ended.
     completed: Option<Instant>,
-    /// When its task began, or began anew.
+    /// When its task began, began anew, or last came to its turn.
     task_began: Instant,
     cause: Cause,
     last: Option<Last>,
@@ -196,6 +196,11 @@ impl Member {
     pub fn stuck_at(&self, policy: &Policy) -> Instant {
         let alive = self.completed.map_or(self.task_began, |at| at.max(self.task_began));
         alive + policy.stuck_after()
+    }
+
+    /// It had to wait for others before its probe could start at `now`: that time is not its task's.
+    pub fn admit(&mut self, now: Instant) {
+        self.task_began = now;
     }
 
     /// Its task was cancelled and begins anew at `now`, with a probe.

@@ -134,3 +134,6 @@ fn show(context: &Context, shared: &Arc<Shared>) {
         std::future::ready(reply)
     }));
 }
+
+#[cfg(test)]
+mod tests;

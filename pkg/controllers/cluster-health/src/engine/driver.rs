@@ -43,9 +43,9 @@ async fn keep_going(watched: &Watched, shared: &Shared) -> Infallible {
 async fn probe_for_ever(watched: &Watched, shared: &Shared) -> Infallible {
     loop {
         watched.until_due().await;
-        watched.set_queued(true);
+        watched.queue();
         let permit = shared.permits.acquire().await;
-        watched.set_queued(false);
+        watched.admit();
         let Some(job) = watched.begin() else { continue };
         shared.counters.started(watched.flavour.name(), job.lag);
         let report = probe(job).await;

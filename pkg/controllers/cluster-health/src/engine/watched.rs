@@ -136,8 +136,16 @@ impl Watched {
         if state.paused { None } else { state.member.due() }
     }
 
-    pub(crate) fn set_queued(&self, queued: bool) {
-        self.state.lock().queued = queued;
+    /// It is due, and waits for its turn.
+    pub(crate) fn queue(&self) {
+        self.state.lock().queued = true;
+    }
+
+    /// Its turn has come.
+    pub(crate) fn admit(&self) {
+        let mut state = self.state.lock();
+        state.queued = false;
+        state.member.admit(now().monotonic);
     }
 
     /// Begins a probe; `None` when none is due any more.

@@ -1,0 +1,233 @@
+//! The engine with scripted members and a scripted management API, on tokio's paused clock.
+
+mod scene;
+
+use std::time::Duration;
+
+use health::{Code, Standing};
+use scene::{Answer, Scene, cluster};
+use tokio::time::sleep;
+
+const S: fn(u64) -> Duration = Duration::from_secs;
+
+/// rule:probes-start-in-time, rule:probes-ask-members-only, rule:writes-are-tried-for-ever
+#[tokio::test(start_paused = true)]
+async fn a_management_api_that_refuses_for_minutes_delays_no_probe_and_loses_no_status() {
+    let scene = Scene::new(0);
+    for number in 0..300 {
+        scene.add(&format!("ns/c{number}"), 1);
+    }
+    sleep(S(30)).await;
+    scene.api.refuse(true);
+    scene.members.set("ns/c7", Answer::Silent);
+    sleep(S(60)).await;
+    assert_eq!(scene.standing("ns/c7"), Some(Standing::Offline));
+    scene.members.set("ns/c7", Answer::Ok);
+    sleep(S(11) + S(3)).await;
+    assert_eq!(scene.standing("ns/c7"), Some(Standing::Ready), "recovery within a period");
+    scene.members.set("ns/c9", Answer::Failing);
+    sleep(S(46)).await;
+    assert_eq!(scene.api.written("ns/c9"), Some("Ready".to_owned()));
+    scene.api.refuse(false);
+    sleep(S(31)).await;
+    assert_eq!(scene.api.written("ns/c7"), Some("Ready".to_owned()));
+    assert_eq!(scene.api.written("ns/c9"), Some("NotReady".to_owned()));
+    assert!(scene.shared.writer.oldest(super::prober::now().monotonic).is_zero());
+    let gap = scene.members.longest_gap();
+    assert!(gap <= S(11) + S(1), "a member waited {gap:?} for its probe");
+}
+
+/// rule:probes-end-in-time
+#[tokio::test(start_paused = true)]
+async fn a_prober_that_never_ends_is_cancelled_at_the_timeout_and_nobody_waits_for_it() {
+    let scene = Scene::new(0);
+    scene.members.set("ns/stuck", Answer::Silent);
+    scene.add("ns/stuck", 1);
+    scene.add("ns/well", 1);
+    sleep(S(60)).await;
+    assert_eq!(scene.standing("ns/stuck"), Some(Standing::Offline));
+    assert_eq!(scene.last_code("ns/stuck"), Some(Code::Timeout));
+    assert_eq!(scene.members.longest_probe(), S(3));
+    assert!(scene.members.longest_gap() <= S(12));
+}
+
+/// rule:stuck-tasks-are-replaced
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_prober_is_contained_and_the_task_goes_on() {
+    let scene = Scene::new(0);
+    scene.members.set("ns/bad", Answer::Panic);
+    scene.add("ns/bad", 1);
+    sleep(S(5)).await;
+    assert!(scene.metric("clusterhealth_task_restarts_total{reason=\"panic\"}") >= 4);
+    scene.members.set("ns/bad", Answer::Ok);
+    sleep(S(2)).await;
+    assert_eq!(scene.standing("ns/bad"), Some(Standing::Ready));
+}
+
+/// rule:stuck-tasks-are-replaced
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_gone_is_replaced_after_two_rounds() {
+    let scene = Scene::new(0);
+    scene.add("ns/a", 1);
+    sleep(S(15)).await;
+    scene.watched("ns/a").task().cancel();
+    sleep(S(40)).await;
+    assert_eq!(scene.metric("clusterhealth_task_restarts_total{reason=\"watchdog\"}"), 1);
+    let probes = scene.members.probes("ns/a");
+    sleep(S(25)).await;
+    assert!(scene.members.probes("ns/a") >= probes + 2);
+}
+
+/// rule:unwatched-clusters-become-unknown, rule:too-small-a-cap-is-told
+#[tokio::test(start_paused = true)]
+async fn a_cap_that_is_too_small_is_told_and_clusters_that_wait_too_long_become_unknown() {
+    let scene = Scene::new(1);
+    for number in 0..60 {
+        let key = format!("ns/c{number}");
+        scene.members.set(&key, Answer::Silent);
+        scene.add(&key, 1);
+    }
+    sleep(S(100)).await;
+    assert_eq!(scene.metric("clusterhealth_capacity_insufficient"), 1);
+    let unknown = scene.metric("clusterhealth_clusters{flavour=\"fake\",state=\"unknown\"}");
+    assert!(unknown > 10, "{unknown} are unknown");
+    assert_eq!(scene.metric("clusterhealth_task_restarts_total{reason=\"watchdog\"}"), 0);
+}
+
+/// rule:nothing-outlives-its-object
+#[tokio::test(start_paused = true)]
+async fn a_deleted_cluster_leaves_nothing_within_a_second() {
+    let scene = Scene::new(0);
+    scene.members.set("ns/a", Answer::Silent);
+    scene.add("ns/a", 1);
+    scene.api.refuse(true);
+    sleep(S(40)).await;
+    assert!(scene.metrics().contains("cluster=\"a\""));
+    assert!(scene.members.is_held("ns/a", 1));
+    scene.registry.remove(&cluster("ns/a", 1));
+    sleep(S(1)).await;
+    assert!(!scene.members.is_held("ns/a", 1), "its client is dropped");
+    assert!(!scene.metrics().contains("cluster=\"a\""));
+    let probes = scene.members.probes("ns/a");
+    scene.api.refuse(false);
+    sleep(S(60)).await;
+    assert_eq!((scene.members.probes("ns/a"), scene.api.written("ns/a")), (probes, None));
+}
+
+/// rule:one-prober-per-uid
+#[tokio::test(start_paused = true)]
+async fn a_new_object_under_an_old_name_is_another_cluster() {
+    let scene = Scene::new(0);
+    scene.add("ns/a", 1);
+    sleep(S(15)).await;
+    assert_eq!(scene.standing("ns/a"), Some(Standing::Ready));
+    scene.members.set("ns/a", Answer::Silent);
+    scene.add("ns/a", 2);
+    assert_eq!(scene.standing("ns/a"), None);
+    sleep(S(4)).await;
+    assert!(!scene.members.is_held("ns/a", 1));
+    assert_eq!(scene.standing("ns/a"), Some(Standing::Offline), "the first result counts at once");
+    scene.registry.remove(&cluster("ns/a", 1));
+    assert!(scene.registry.knows(&cluster("ns/a", 2)));
+}
+
+/// rule:changed-inputs-are-probed-within-a-second
+#[tokio::test(start_paused = true)]
+async fn another_credential_swaps_the_client_and_probes_and_the_same_one_does_neither() {
+    let scene = Scene::new(0);
+    scene.add("ns/a", 1);
+    sleep(S(5)).await;
+    let (probes, made) = (scene.members.probes("ns/a"), scene.members.made());
+    scene.add("ns/a", 1);
+    sleep(S(1)).await;
+    assert_eq!((scene.members.probes("ns/a"), scene.members.made()), (probes, made));
+    scene.add_with("ns/a", 1, |target| target.inputs = 2);
+    sleep(S(1)).await;
+    assert_eq!((scene.members.probes("ns/a"), scene.members.made()), (probes + 1, made + 1));
+}
+
+/// rule:another-target-has-no-address-in-common
+#[tokio::test(start_paused = true)]
+async fn another_address_is_another_cluster_and_one_address_more_is_not() {
+    let scene = Scene::new(0);
+    let at = |addresses: &[&str]| {
+        let addresses: Vec<Box<str>> = addresses.iter().map(|&it| it.into()).collect();
+        let inputs = health::hash(&addresses.join(","));
+        scene.add_with("ns/a", 1, move |target| {
+            target.addresses = addresses;
+            target.inputs = inputs;
+        });
+    };
+    at(&["one"]);
+    sleep(S(5)).await;
+    scene.members.set("ns/a", Answer::Failing);
+    at(&["two", "one"]);
+    sleep(S(1)).await;
+    assert_eq!(scene.standing("ns/a"), Some(Standing::Ready));
+    at(&["three"]);
+    sleep(S(1)).await;
+    assert_eq!(scene.standing("ns/a"), Some(Standing::NotReady));
+}
+
+/// rule:unchanged-status-is-written-at-heartbeats-only
+#[tokio::test(start_paused = true)]
+async fn a_status_is_written_when_it_changes_and_once_per_heartbeat() {
+    let scene = Scene::new(0);
+    scene.add("ns/a", 1);
+    sleep(S(299)).await;
+    assert_eq!(scene.api.writes(), 1);
+    sleep(S(20)).await;
+    assert_eq!(scene.api.writes(), 2);
+    scene.facts.store(5, std::sync::atomic::Ordering::Relaxed);
+    scene.registry.facts_changed(&cluster("ns/a", 1));
+    sleep(S(1)).await;
+    assert_eq!(scene.api.writes(), 3);
+}
+
+/// rule:events-follow-what-is-published
+#[tokio::test(start_paused = true)]
+async fn events_tell_of_changes_and_of_the_first_failure_of_a_run() {
+    let scene = Scene::new(0);
+    scene.add("ns/a", 1);
+    sleep(S(12)).await;
+    scene.members.set("ns/a", Answer::Failing);
+    sleep(S(60)).await;
+    scene.members.set("ns/a", Answer::Ok);
+    sleep(S(12)).await;
+    let reasons = scene.api.events();
+    assert_eq!(reasons, ["RetrievingClusterHealthFailed", "ClusterNotReady", "ClusterReady"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_cluster_is_left_alone_and_goes_on_where_it_was() {
+    let scene = Scene::new(0);
+    scene.add("ns/a", 1);
+    sleep(S(12)).await;
+    scene.add_with("ns/a", 1, |target| target.paused = true);
+    let probes = scene.members.probes("ns/a");
+    sleep(S(300)).await;
+    assert_eq!(scene.members.probes("ns/a"), probes);
+    assert_eq!(scene.standing("ns/a"), Some(Standing::Ready));
+    assert_eq!(scene.api.written("ns/a"), Some("paused".to_owned()));
+    scene.add("ns/a", 1);
+    sleep(S(1)).await;
+    assert_eq!(scene.members.probes("ns/a"), probes + 1);
+    assert_eq!(scene.api.written("ns/a"), Some("Ready".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_debug_page_is_a_table_for_people_and_json_for_programs() {
+    let scene = Scene::new(0);
+    scene.members.set("ns/bad", Answer::Failing);
+    scene.add("ns/bad", 1);
+    scene.add("ns/good", 1);
+    sleep(S(15)).await;
+    let table = scene.page("/debug", None).await;
+    let lines: Vec<_> = table.lines().collect();
+    assert!(lines[0].starts_with("FLAVOUR  CLUSTER  PUBLISHED"), "{table}");
+    assert!(lines[1].contains("ns/bad") && lines[1].contains("http-500"), "{table}");
+    let json = scene.page("/debug?format=json", None).await;
+    let rows: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!((&rows[0]["cluster"], &rows[1]["published"]), (&"ns/bad".into(), &"ready".into()));
+    assert_eq!(scene.page("/debug", Some("application/json")).await.as_bytes()[0], b'[');
+}

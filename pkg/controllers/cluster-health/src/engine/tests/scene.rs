@@ -1,0 +1,355 @@
+//! What the tests of the engine share: members that are scripted, a management API that is a
+//! function, and a flavour that says little.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use events::EventMetrics;
+use futures::future::{BoxFuture, pending};
+use health::{
+    Cadence, Code, Damping, Endpoints, Finding, Pace, Policy, ProbePath, Report, Standing,
+    Thresholds,
+};
+use http::{Method, Request, Response};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use model::Resource;
+use objects::{Dynamic, ObjectClient};
+use parking_lot::Mutex;
+use prometheus::{Registry as Metrics, TextEncoder};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::flavour::{Cluster, Flavour, Statement};
+use crate::engine::metrics::Metrics as EngineMetrics;
+use crate::engine::permits::Permits;
+use crate::engine::prober::{Prober, now};
+use crate::engine::registry::Registry;
+use crate::engine::shared::Shared;
+use crate::engine::target::Target;
+use crate::engine::watched::Watched;
+use crate::engine::writer::Writer;
+use crate::engine::{page, patrol};
+
+static KIND: Resource = Resource::namespaced("fake.example.org", "v1", "Fake", "fakes");
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Ok,
+    Failing,
+    /// Never ends by itself.
+    Silent,
+    Panic,
+}
+
+/// The members, and what was done to them.
+#[derive(Default)]
+pub(crate) struct Members {
+    answers: Mutex<HashMap<String, Answer>>,
+    /// Starts of probes.
+    starts: Mutex<HashMap<String, Vec<Instant>>>,
+    longest_probe: Mutex<Duration>,
+    made: AtomicUsize,
+    clients: Mutex<HashMap<(String, u64), Weak<Client>>>,
+}
+
+struct Client {
+    key: String,
+    members: Arc<Members>,
+}
+
+/// Measures a probe, however it ends.
+struct Stopwatch<'a>(&'a Members, Instant);
+
+impl Drop for Stopwatch<'_> {
+    fn drop(&mut self) {
+        let mut longest = self.0.longest_probe.lock();
+        *longest = longest.max(self.1.elapsed());
+    }
+}
+
+impl Prober for Client {
+    fn probe(&self, _: Duration) -> BoxFuture<'_, Report> {
+        Box::pin(async move {
+            let started = Instant::now();
+            self.members.starts.lock().entry(self.key.clone()).or_default().push(started);
+            let _measured = Stopwatch(&self.members, started);
+            let finding = match self.members.answer(&self.key) {
+                Answer::Ok => Finding::ok(ProbePath::Readyz),
+                Answer::Failing => Finding::failed(Code::Http(500), ProbePath::Readyz),
+                Answer::Silent => pending().await,
+                Answer::Panic => panic!("a prober that panics"),
+            };
+            let (endpoints, detail) = (Endpoints { down: 0, total: 1 }, None);
+            Report { finding, started: now(), took: S0, attempts: 1, endpoints, detail }
+        })
+    }
+}
+
+const S0: Duration = Duration::ZERO;
+
+impl Members {
+    pub(crate) fn set(&self, key: &str, answer: Answer) {
+        self.answers.lock().insert(key.to_owned(), answer);
+    }
+
+    fn answer(&self, key: &str) -> Answer {
+        self.answers.lock().get(key).copied().unwrap_or(Answer::Ok)
+    }
+
+    pub(crate) fn probes(&self, key: &str) -> usize {
+        self.starts.lock().get(key).map_or(0, Vec::len)
+    }
+
+    pub(crate) fn made(&self) -> usize {
+        self.made.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn longest_probe(&self) -> Duration {
+        *self.longest_probe.lock()
+    }
+
+    /// Between the starts of two probes of any member.
+    pub(crate) fn longest_gap(&self) -> Duration {
+        let starts = self.starts.lock();
+        let gaps = starts.values().flat_map(|all| all.windows(2).map(|pair| pair[1] - pair[0]));
+        gaps.max().unwrap_or_default()
+    }
+
+    pub(crate) fn is_held(&self, key: &str, uid: u64) -> bool {
+        let clients = self.clients.lock();
+        clients.get(&(key.to_owned(), uid)).is_some_and(|client| client.strong_count() > 0)
+    }
+}
+
+/// The management API.
+#[derive(Default)]
+pub(crate) struct Api {
+    refusing: AtomicBool,
+    writes: AtomicUsize,
+    written: Mutex<HashMap<String, String>>,
+    events: Mutex<Vec<String>>,
+}
+
+impl Api {
+    pub(crate) fn refuse(&self, refuse: bool) {
+        self.refusing.store(refuse, Ordering::Relaxed);
+    }
+
+    pub(crate) fn writes(&self) -> usize {
+        self.writes.load(Ordering::Relaxed)
+    }
+
+    /// The standing that the object tells.
+    pub(crate) fn written(&self, key: &str) -> Option<String> {
+        self.written.lock().get(key).cloned()
+    }
+
+    /// Reasons of the events, oldest first.
+    pub(crate) fn events(&self) -> Vec<String> {
+        self.events.lock().clone()
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        let body =
+            body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let (code, answer) = if self.refusing.load(Ordering::Relaxed) {
+            (503, json!({"kind": "Status", "code": 503, "reason": "ServiceUnavailable"}))
+        } else if head.method == Method::POST {
+            self.events.lock().push(body["reason"].as_str().unwrap_or_default().to_owned());
+            (201, body)
+        } else {
+            self.writes.fetch_add(1, Ordering::Relaxed);
+            let place: Vec<_> = head.uri.path().split('/').collect();
+            let key = format!("{}/{}", place[5], place[7]);
+            let standing = body["status"]["standing"].as_str().unwrap_or_default().to_owned();
+            self.written.lock().insert(key, standing);
+            let mut object = body;
+            object["metadata"]["resourceVersion"] = "1".into();
+            (200, object)
+        };
+        let body = Body::from(answer.to_string().into_bytes());
+        Response::builder().status(code).body(body).expect("a valid answer")
+    }
+}
+
+/// Writes its standing and a number.
+struct Fake {
+    facts: Arc<AtomicU64>,
+}
+
+impl Flavour for Fake {
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+
+    fn resource(&self) -> &'static Resource {
+        &KIND
+    }
+
+    fn fingerprint(&self, _: &Cluster, statement: &Statement<'_>) -> u64 {
+        let standing = standing(statement);
+        health::hash(&format!("{standing} {}", self.facts.load(Ordering::Relaxed)))
+    }
+
+    fn fields(&self, _: &Cluster, statement: &Statement<'_>) -> Option<Value> {
+        Some(json!({"status": {"standing": standing(statement)}}))
+    }
+}
+
+fn standing(statement: &Statement<'_>) -> String {
+    if statement.paused {
+        return "paused".to_owned();
+    }
+    statement.published.map(|it| format!("{:?}", it.standing)).unwrap_or_default()
+}
+
+pub(crate) fn cluster(key: &str, uid: u64) -> Cluster {
+    Cluster { uid: format!("{key}-{uid}").into(), key: key.into() }
+}
+
+pub(crate) struct Scene {
+    pub(crate) members: Arc<Members>,
+    pub(crate) api: Arc<Api>,
+    pub(crate) facts: Arc<AtomicU64>,
+    pub(crate) registry: Registry,
+    pub(crate) shared: Arc<Shared>,
+    flavour: Arc<dyn Flavour>,
+    metrics: Metrics,
+    _events: events::Broadcaster,
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+    }
+}
+
+impl Scene {
+    pub(crate) fn new(concurrent_probes: usize) -> Self {
+        let (members, api) = (Arc::<Members>::default(), Arc::<Api>::default());
+        let answering = Arc::clone(&api);
+        let client = kube::Client::new(
+            tower::service_fn(move |request| {
+                let api = Arc::clone(&answering);
+                async move { Ok::<_, Infallible>(api.answer(request).await) }
+            }),
+            "default",
+        );
+        let metrics = Metrics::new();
+        let event_metrics = EventMetrics::new(&metrics).expect("the names are new");
+        let (recorder, broadcaster) = events::start(client.clone(), "fake", "fake", event_metrics);
+        let objects =
+            ObjectClient::<Dynamic>::new(client, KIND.clone(), "fake", Duration::from_secs(5));
+        let writer = Writer::new(HashMap::from([("fake", objects)]), Pace::new(50.0, 100));
+        let exposed = EngineMetrics::new(&metrics, true).expect("the names are new");
+        let shared = Arc::new(Shared::new(
+            Permits::new(concurrent_probes),
+            writer,
+            exposed.counters.clone(),
+            recorder,
+            CancellationToken::new(),
+        ));
+        exposed.attach(&shared);
+        let writing = Arc::clone(&shared.writer);
+        tokio::spawn(writing.run(shared.counters.clone(), shared.stop.clone()));
+        tokio::spawn(patrol::run(Arc::clone(&shared), shared.stop.clone()));
+        let facts = Arc::<AtomicU64>::default();
+        let flavour: Arc<dyn Flavour> = Arc::new(Fake { facts: Arc::clone(&facts) });
+        let registry = Registry::new(Arc::clone(&flavour), Arc::clone(&shared));
+        Self { members, api, facts, registry, shared, flavour, metrics, _events: broadcaster }
+    }
+
+    pub(crate) fn add(&self, key: &str, uid: u64) {
+        self.add_with(key, uid, |_| {});
+    }
+
+    pub(crate) fn add_with(&self, key: &str, uid: u64, change: impl FnOnce(&mut Target)) {
+        let (members, owned) = (Arc::clone(&self.members), key.to_owned());
+        let mut target = Target {
+            cluster: cluster(key, uid),
+            addresses: vec!["one".into()],
+            inputs: 1,
+            prober: Box::new(move || {
+                members.made.fetch_add(1, Ordering::Relaxed);
+                let client = Client { key: owned.clone(), members: Arc::clone(&members) };
+                let client = Arc::new(client);
+                members.clients.lock().insert((owned, uid), Arc::downgrade(&client));
+                client
+            }),
+            policy: policy(),
+            paused: false,
+            published: None,
+            written: None,
+            together: 0,
+        };
+        change(&mut target);
+        self.registry.upsert(target);
+    }
+
+    pub(crate) fn watched(&self, key: &str) -> Arc<Watched> {
+        self.shared.find(&*self.flavour, key).expect("it is known")
+    }
+
+    pub(crate) fn standing(&self, key: &str) -> Option<Standing> {
+        self.watched(key).glance(|it| it.member.published().map(|published| published.standing))
+    }
+
+    pub(crate) fn last_code(&self, key: &str) -> Option<Code> {
+        self.watched(key).glance(|it| it.member.last().and_then(|last| last.finding.code()))
+    }
+
+    pub(crate) fn metrics(&self) -> String {
+        TextEncoder::new().encode_to_string(&self.metrics.gather()).expect("metrics are text")
+    }
+
+    /// The value of a series, all of which here are whole numbers.
+    pub(crate) fn metric(&self, series: &str) -> u64 {
+        let all = self.metrics();
+        let line = all.lines().find_map(|line| line.strip_prefix(series));
+        line.expect("there is such a series").trim().parse().expect("a number")
+    }
+
+    pub(crate) async fn page(&self, uri: &str, accept: Option<&'static str>) -> String {
+        let mut headers = http::HeaderMap::new();
+        if let Some(accept) = accept {
+            headers.insert(http::header::ACCEPT, http::HeaderValue::from_static(accept));
+        }
+        let request = serving::PageRequest {
+            method: Method::GET,
+            uri: uri.parse().expect("a URI"),
+            headers,
+            body: Bytes::new(),
+            peer: serving::Peer {
+                address: std::net::IpAddr::from([127, 0, 0, 1]),
+                certificate: serving::PeerCertificate::Absent,
+            },
+        };
+        let reply = page::answer(&self.shared, &request);
+        let body = reply.into_body().collect().await.expect("a page is whole").to_bytes();
+        String::from_utf8(body.to_vec()).expect("a page is text")
+    }
+}
+
+fn policy() -> Policy {
+    let seconds = Duration::from_secs;
+    Policy {
+        cadence: Cadence {
+            period: seconds(10),
+            timeout: seconds(3),
+            confirm: seconds(10),
+            jitter: 0.1,
+        },
+        thresholds: Thresholds { failure: 3, success: 1 },
+        damping: Damping { transitions: 6, window: seconds(600), min_success: 3 },
+        stale_after: Duration::ZERO,
+        heartbeat: seconds(300),
+    }
+}
