@@ -19,7 +19,7 @@ use crate::error::{ConfigError, KubeconfigError};
 const POD_FILES: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// What the command line and the build say about the process's clients.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ClientOptions {
     /// `--kubeconfig`.
     pub kubeconfig: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub struct ClientOptions {
 }
 
 /// A place from which settings are read, now and later.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Source {
     /// A file, with the address that replaces its server.
     File { path: PathBuf, master: Option<String> },
@@ -120,7 +120,7 @@ fn from_file(path: &Path, master: Option<&str>) -> Result<Settings, ConfigError>
 
 fn parse_master(address: &str, tls_is_configured: bool) -> Result<Uri, ConfigError> {
     settings::server(address, tls_is_configured)
-        .map_err(|problem| ConfigError::Master { address: address.to_owned(), problem })
+        .map_err(|problem| ConfigError::Master { address: settings::shown(address), problem })
 }
 
 fn of_pod(folder: &Path, host: &str, port: &str) -> Result<Settings, ConfigError> {

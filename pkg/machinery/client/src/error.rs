@@ -30,7 +30,7 @@ pub enum ConfigError {
         "cannot use {address:?} given with --master as the address of an API server: {problem}"
     )]
     Master {
-        /// The value as given.
+        /// The value as given, without a user.
         address: String,
         /// What is wrong with it.
         problem: AddressError,
@@ -81,7 +81,7 @@ pub enum KubeconfigError {
     /// The cluster's address is wrong.
     #[error("its server {address:?} cannot be used: {problem}")]
     Server {
-        /// The value as given.
+        /// The value as given, without a user.
         address: String,
         /// What is wrong with it.
         problem: AddressError,

@@ -12,8 +12,8 @@ use crate::{Access, Peer, Reply};
 type Answer = Pin<Box<dyn Future<Output = Reply> + Send>>;
 type Handler = Box<dyn Fn(PageRequest) -> Answer + Send + Sync>;
 
-/// What a handler is given.
-#[derive(Clone, Debug)]
+/// What a handler is given. It has no printed form: a webhook reviews objects that hold secrets.
+#[derive(Clone)]
 pub struct PageRequest {
     /// Any method: the handler decides which it takes.
     pub method: Method,

@@ -10,7 +10,7 @@ use crate::proxy::Proxy;
 use crate::tls::{ClientCertificate, TlsConfigs, TlsError, Trust};
 
 /// How connections to one server are made. The address is part of each request.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Endpoint {
     /// For the server.
     pub(crate) tls: Arc<ClientConfig>,

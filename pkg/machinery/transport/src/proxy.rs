@@ -3,6 +3,7 @@
 //! has from Go's library and hyper-util has not is added here: loopback is never proxied, and an
 //! exception may name a port.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use http::{HeaderValue, Uri};
@@ -13,8 +14,8 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 #[error("its address must be http://, https:// or socks5://[user:password@]host:port")]
 pub struct ProxyError;
 
-/// A proxy, with the credentials that its address holds.
-#[derive(Clone, Debug)]
+/// A proxy, with the credentials that its address holds, which its printed form leaves out.
+#[derive(Clone)]
 pub struct Proxy(Intercept);
 
 /// How a proxy is spoken to.
@@ -82,6 +83,12 @@ impl Proxy {
     /// User and password for SOCKS.
     pub(crate) fn login(&self) -> Option<(String, String)> {
         self.0.raw_auth().map(|(user, password)| (user.to_owned(), password.to_owned()))
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Proxy({})", self.0.uri().host().unwrap_or_default())
     }
 }
 

@@ -1,6 +1,7 @@
 //! One raw request and its whole answer, for callers that decide by status code and must know
 //! whether a write happened: node-ipam's PATCH and the token request.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,8 +16,9 @@ use crate::call::error::CallError;
 use crate::call::progress::Progress;
 use crate::call::request::AttemptTimeout;
 
-/// What the server answered, whatever the status.
-#[derive(Clone, Debug)]
+/// What the server answered, whatever the status. Its printed form has no body: that may be a Secret,
+/// or a token.
+#[derive(Clone)]
 pub struct Answer {
     /// Status code.
     pub status: StatusCode,
@@ -29,6 +31,16 @@ pub struct Answer {
     /// whether it does (a 504, or one of something on the way); see [`CallError::settled_at`].
     /// `None` for a read.
     pub settled_at: Option<Instant>,
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("status", &self.status)
+            .field("retry_after", &self.retry_after)
+            .field("bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Sends `request` and reads the whole answer. Any HTTP status is an answer. `timeout` bounds one

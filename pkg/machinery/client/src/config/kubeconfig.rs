@@ -15,7 +15,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use transport::Proxy;
 
-use crate::config::settings::{Material, PluginSpec, Settings, TrustSource, User, server};
+use crate::config::settings::{Material, PluginSpec, Settings, TrustSource, User, server, shown};
 use crate::error::KubeconfigError;
 use crate::identity::PluginError;
 
@@ -49,7 +49,7 @@ pub(crate) fn parse(
         (Some(master), _) => master,
         (None, None | Some("")) => return Err(KubeconfigError::NoServer),
         (None, Some(address)) => server(address, settings.tls_is_configured())
-            .map_err(|problem| KubeconfigError::Server { address: address.to_owned(), problem })?,
+            .map_err(|problem| KubeconfigError::Server { address: shown(address), problem })?,
     };
     Ok(settings)
 }

@@ -1,6 +1,8 @@
 //! What a configuration says, parsed once: where the server is, what is trusted there, and where
-//! our credentials come from. No file that it names has been read yet.
+//! our credentials come from. No file that it names has been read yet. What is printed of it holds no
+//! secret (`rule:secrets-have-no-printed-form`).
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,14 +29,14 @@ pub(crate) enum TrustSource {
 }
 
 /// PEM that is given outright or stands in a file, which is followed.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Material {
     Data(&'static str, Arc<[u8]>),
     File(&'static str, PathBuf),
 }
 
 /// Who we are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct User {
     /// Certificate and key.
     pub(crate) certificate: Option<(Material, Material)>,
@@ -48,7 +50,7 @@ pub(crate) struct User {
 }
 
 /// How an exec plugin is run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PluginSpec {
     pub(crate) command: PathBuf,
     pub(crate) args: Vec<String>,
@@ -58,22 +60,61 @@ pub(crate) struct PluginSpec {
     pub(crate) cluster: Option<serde_json::Value>,
 }
 
+impl fmt::Debug for Material {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Data(field, _) => write!(f, "{field}"),
+            Self::File(field, path) => write!(f, "{field} {}", path.display()),
+        }
+    }
+}
+
+impl fmt::Debug for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("User")
+            .field("certificate", &self.certificate)
+            .field("authorization", &self.authorization.is_some())
+            .field("token_file", &self.token_file)
+            .field("impersonation", &!self.impersonation.is_empty())
+            .field("plugin", &self.plugin)
+            .finish()
+    }
+}
+
+/// Arguments and environment of a plugin may hold what it identifies itself with.
+impl fmt::Debug for PluginSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PluginSpec").field("command", &self.command).finish_non_exhaustive()
+    }
+}
+
 /// What is wrong with the address of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it must be host:port, http://host:port or https://host:port")]
+#[error("it must be host:port, http://host:port or https://host:port, without user and password")]
 pub struct AddressError;
 
 /// The address of a server. One without a scheme gets it as client-go gives it: https once TLS is
-/// configured in any way, `insecure-skip-tls-verify` included.
+/// configured in any way, `insecure-skip-tls-verify` included. One with a user is refused: no API
+/// server takes it, and addresses appear in logs and metrics.
 pub(crate) fn server(address: &str, tls_is_configured: bool) -> Result<Uri, AddressError> {
     let scheme = if tls_is_configured { "https" } else { "http" };
     let full =
         if address.contains("://") { address.to_owned() } else { format!("{scheme}://{address}") };
     let uri: Uri = full.parse().map_err(|_| AddressError)?;
     match uri.scheme_str() {
-        Some("http" | "https") if uri.host().is_some_and(|host| !host.is_empty()) => Ok(uri),
+        Some("http" | "https") if names_a_host_only(&uri) => Ok(uri),
         _ => Err(AddressError),
     }
+}
+
+fn names_a_host_only(uri: &Uri) -> bool {
+    let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'));
+    authority.is_some_and(|authority| !authority.host().is_empty())
+}
+
+/// An address that cannot be used, as it may be shown.
+pub(crate) fn shown(address: &str) -> String {
+    address.rsplit_once('@').map_or_else(|| address.to_owned(), |(_, host)| format!("…@{host}"))
 }
 
 impl Settings {

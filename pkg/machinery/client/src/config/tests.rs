@@ -73,6 +73,18 @@ fn a_master_that_is_not_an_address_is_refused_by_name() {
 }
 
 #[test]
+fn an_address_with_a_user_is_refused_and_its_password_not_shown() {
+    for address in ["https://me:hunter2@a", "me:hunter2@10.0.0.1:6443"] {
+        let of_flag = load(None, Some(address)).unwrap_err();
+        let file = kubeconfig(&format!("server: '{address}'"), "token: t");
+        for error in [of_flag, load(Some(file.path()), None).unwrap_err()] {
+            assert!(error.to_string().contains(&AddressError.to_string()), "{error}");
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+        }
+    }
+}
+
+#[test]
 fn the_environments_proxy_is_used_unless_the_kubeconfig_names_its_own() {
     let env = |name: &str| (name == "HTTPS_PROXY").then(|| "http://of.env:1".to_owned());
     let server = "server: 'https://api.example:6443'";

@@ -26,7 +26,7 @@ pub(crate) enum Shown {
 }
 
 /// One reading.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Snapshot {
     /// Grows with every reading that differs from the one before.
     pub(crate) generation: u64,

@@ -12,6 +12,14 @@ fn proxied(server: &str, no_proxy: &str) -> bool {
 }
 
 #[test]
+fn the_printed_form_of_a_proxy_shows_where_it_is_and_not_who_we_are_there() {
+    for scheme in ["http", "https", "socks5"] {
+        let proxy = Proxy::parse(&format!("{scheme}://me:hunter2@proxy:3128")).unwrap();
+        assert_eq!(format!("{proxy:?}"), "Proxy(proxy)");
+    }
+}
+
+#[test]
 fn the_proxy_is_used_unless_no_proxy_excepts_the_server() {
     for (server, no_proxy, expected) in [
         ("https://api.example:6443", "", true),

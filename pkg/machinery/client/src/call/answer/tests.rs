@@ -33,5 +33,6 @@ async fn any_status_is_an_answer_with_its_body_and_retry_time() {
         assert_eq!(answer.status.as_u16(), status);
         assert_eq!(answer.retry_after, pause.map(Duration::from_secs));
         assert_eq!(answer.body, body);
+        assert!(!format!("{answer:?}").contains("kind"), "a body may be a Secret");
     }
 }

@@ -14,6 +14,31 @@ fn of_object(cluster: &str, user: &str) -> Result<Settings, KubeconfigError> {
 }
 
 #[test]
+fn what_is_printed_of_settings_holds_no_secret() {
+    const SECRET: &str = "hunter2";
+    // As it stands in the file, decoded, and as a list of bytes.
+    let encoded = BASE64_STANDARD.encode(SECRET);
+    let bytes = format!("{:?}", SECRET.as_bytes());
+    let forms = [SECRET, &encoded, bytes.trim_matches(['[', ']'])];
+    let exec = "exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, \
+        args: [hunter2], env: [{name: A, value: hunter2}], interactiveMode: Never}";
+    for (cluster, user) in [
+        ("proxy-url: 'http://me:hunter2@proxy:3128'", "token: hunter2"),
+        ("proxy-url: 'socks5://me:hunter2@proxy:1080'", "username: me, password: hunter2"),
+        ("", &format!("client-certificate-data: '{encoded}', client-key-data: '{encoded}'")),
+        (&format!("certificate-authority-data: '{encoded}'"), exec),
+        ("", "token: a, as: hunter2, as-groups: [hunter2], as-user-extra: {k: [hunter2]}"),
+    ] {
+        let printed = format!("{:?}", read(cluster, user).unwrap());
+        for form in forms {
+            assert!(!printed.contains(form), "{form} in {printed}");
+        }
+        let basic = BASE64_STANDARD.encode(format!("me:{SECRET}"));
+        assert!(!printed.contains(&basic), "{printed}");
+    }
+}
+
+#[test]
 fn paths_are_relative_to_the_kubeconfig_and_data_wins_over_them() {
     let settings = read("certificate-authority: pki/ca.crt", "tokenFile: token").unwrap();
     match settings.trust {

@@ -29,6 +29,8 @@ async fn a_token_is_taken_and_marked_as_secret() {
     let header = issued.authorization.unwrap();
     assert_eq!(header, "Bearer abc");
     assert!(header.is_sensitive());
+    let again = printing(&credential(r#"{"token":"abc"}"#)).await.unwrap();
+    assert!(!format!("{again:?}").contains("abc"));
     assert!(issued.certificate.is_none() && issued.renew_at.is_none());
 }
 
@@ -38,7 +40,10 @@ async fn a_certificate_is_taken_and_half_of_one_is_refused() {
     let text = |value: &str| serde_json::to_string(value).unwrap();
     let both =
         format!(r#"{{"clientCertificateData":{},"clientKeyData":{}}}"#, text(&chain), text(&key));
-    assert!(printing(&credential(&both)).await.unwrap().certificate.is_some());
+    let issued = printing(&credential(&both)).await.unwrap();
+    let printed = format!("{issued:?}");
+    assert!(issued.certificate.is_some());
+    assert!(printed.contains("1 certificates") && printed.len() < 200, "{printed}");
     let half = format!(r#"{{"clientCertificateData":{}}}"#, text(&chain));
     let error = printing(&credential(&half)).await.unwrap_err().to_string();
     assert!(error.contains("belong together"), "{error}");
