@@ -12,6 +12,8 @@ use crate::observer::Seen;
 
 /// Of what the observer lags behind at least, however quick it was with what can be measured.
 const LEAST_LAG: Duration = Duration::from_millis(100);
+/// More is not excused: an observer that lags for longer cannot tell whether a block was free.
+const MOST_LAG: Duration = Duration::from_secs(1);
 /// What a PATCH may take at most, whatever the lease leaves.
 const LONGEST_PATCH: Duration = Duration::from_secs(5);
 
@@ -192,7 +194,7 @@ fn observer_lag(patches: &[NodePatch], history: &[Seen]) -> Duration {
         let at = heard.get(&patch.resource_version?)?;
         Some(at.saturating_duration_since(patch.settled?))
     };
-    patches.iter().filter_map(lag).fold(LEAST_LAG, Duration::max)
+    patches.iter().filter_map(lag).fold(LEAST_LAG, Duration::max).min(MOST_LAG)
 }
 
 /// Fails if a PATCH does not tell the server when to give up, soon: it could reach a Node when its

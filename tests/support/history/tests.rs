@@ -114,6 +114,12 @@ fn an_observer_that_was_quick_excuses_nothing() {
 }
 
 #[test]
+#[should_panic = "was sent while a had"]
+fn an_observer_that_lags_for_seconds_excuses_no_more_than_one() {
+    refused_before_the_observer_heard(Duration::from_secs(3), Duration::from_secs(2));
+}
+
+#[test]
 #[should_panic = "has no timeout"]
 fn a_patch_that_the_server_may_carry_out_at_any_time_is_found() {
     assert_patches_end(&[NodePatch { timeout: None, ..patch("a", "10.0.0.0/24", None) }]);

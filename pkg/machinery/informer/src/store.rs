@@ -12,9 +12,10 @@
 use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::Cached;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::objects::{Objects, in_order};
 use crate::subscribers::{Handler, Membership, Subscribers};
@@ -22,13 +23,16 @@ use crate::{Delta, Session};
 
 pub(crate) struct Store<T> {
     subscribers: Mutex<Subscribers<T>>,
+    /// Somebody left during a delivery, which could not free its handler.
+    unswept: AtomicBool,
     objects: RwLock<Objects<T>>,
 }
 
 impl<T: Cached> Store<T> {
     pub(crate) fn new(resource: Arc<str>) -> Self {
         let subscribers = Mutex::new(Subscribers::new(resource));
-        Self { subscribers, objects: RwLock::new(HashMap::new()) }
+        let unswept = AtomicBool::new(false);
+        Self { subscribers, unswept, objects: RwLock::new(HashMap::new()) }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<Arc<T>> {
@@ -49,17 +53,31 @@ impl<T: Cached> Store<T> {
         subscribers.add(handler, session, in_order(&self.objects.read()))
     }
 
-    /// Frees the handlers that have left. Those of a delivery under way are freed at the next.
+    /// Frees the handlers that have left. Those of a delivery under way are freed before the next.
     pub(crate) fn sweep(&self) {
+        self.unswept.store(true, Ordering::Release);
         // A handler may drop its own subscription, on the thread that holds the lock.
         if let Some(mut subscribers) = self.subscribers.try_lock() {
+            self.sweep_left(&mut subscribers);
+        }
+    }
+
+    fn sweep_left(&self, subscribers: &mut Subscribers<T>) {
+        if self.unswept.swap(false, Ordering::AcqRel) {
             subscribers.sweep();
         }
     }
 
+    /// Takes the dispatch lock for a delivery.
+    fn dispatch(&self) -> MutexGuard<'_, Subscribers<T>> {
+        let mut subscribers = self.subscribers.lock();
+        self.sweep_left(&mut subscribers);
+        subscribers
+    }
+
     /// Takes an object that was added or changed, unless a newer copy is here.
     pub(crate) fn upsert(&self, object: T) {
-        let subscribers = self.subscribers.lock();
+        let subscribers = self.dispatch();
         let mut objects = self.objects.write();
         // The same version is the copy we have.
         if known_version(&objects, &object) >= Some(object.resource_version()) {
@@ -76,7 +94,7 @@ impl<T: Cached> Store<T> {
 
     /// Takes the last state of an object that was deleted, unless its successor is here.
     pub(crate) fn remove(&self, last: T) {
-        let subscribers = self.subscribers.lock();
+        let subscribers = self.dispatch();
         let mut objects = self.objects.write();
         // The API server gives a deletion a version of its own. From one that does not, a
         // deletion at the version we have must not be missed.
@@ -91,7 +109,7 @@ impl<T: Cached> Store<T> {
 
     /// Takes the deletion of an object whose last state cannot be read.
     pub(crate) fn remove_unread(&self, key: &str, version: u64) {
-        let subscribers = self.subscribers.lock();
+        let subscribers = self.dispatch();
         let mut objects = self.objects.write();
         if objects.get(key).is_none_or(|known| known.resource_version() > version) {
             return;
@@ -104,8 +122,7 @@ impl<T: Cached> Store<T> {
     /// Takes a complete list for the state of everything. Deletions are delivered first: they
     /// may free what the additions need.
     pub(crate) fn replace(&self, listed: Objects<T>) {
-        let mut subscribers = self.subscribers.lock();
-        subscribers.sweep();
+        let subscribers = self.dispatch();
         let old = mem::replace(&mut *self.objects.write(), listed);
         let new = self.objects.read();
         subscribers.tell(|| Delta::ListStarts);

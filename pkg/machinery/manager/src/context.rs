@@ -114,7 +114,9 @@ impl Context {
     }
 
     /// Runs a task beside the workers, which must end soon after [`Context::stop`]. The manager
-    /// waits for it; a panic in it ends the run.
+    /// waits for it as long as a write may take, then cuts it off and says where it was begun; a panic
+    /// in it ends the run.
+    #[track_caller]
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.work.tasks.spawn(task);
     }

@@ -51,6 +51,7 @@ impl<K: Key> ObjectTasks<K> {
 
     /// Starts the task of this key unless it has one; `task` makes it, again after each panic. False
     /// when there is one already.
+    #[track_caller]
     pub fn start<F>(&self, key: K, task: impl Fn() -> F + Send + Sync + 'static) -> bool
     where
         F: Future<Output = ()> + Send,

@@ -1,19 +1,14 @@
 //! [`retry`]: what a failed write of a whole object means to the key that is worked on.
 
-use std::time::Duration;
-
 use objects::{Error, Why};
 use workqueue::Retry;
-
-/// When the server asks to come back later and does not say when.
-const THROTTLED: Duration = Duration::from_secs(1);
 
 /// How a key is tried again whose write ended so. Conflicts and objects that are gone are expected:
 /// the cache will show what is there now.
 pub fn retry(error: Error) -> Retry {
     let pause = error.retry_after();
     match &error.why {
-        Why::Throttled { .. } => Retry::throttled(error, pause.unwrap_or(THROTTLED)),
+        Why::Throttled { .. } => Retry::throttled(error, pause),
         Why::Conflict { .. } | Why::Gone | Why::Deleting | Why::Exists => Retry::expected(error),
         _ => Retry::new(error).at_least(pause.unwrap_or_default()),
     }
@@ -21,6 +16,8 @@ pub fn retry(error: Error) -> Retry {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn retried(why: Why) -> Retry {
@@ -33,7 +30,10 @@ mod tests {
         let throttled = retried(Why::Throttled { retry_after: asked });
         assert!(throttled.is_throttled());
         assert_eq!(throttled.pause(), Duration::from_secs(7));
-        assert_eq!(retried(Why::Throttled { retry_after: None }).pause(), THROTTLED);
+        for nothing in [None, Some(Duration::ZERO)] {
+            let throttled = retried(Why::Throttled { retry_after: nothing });
+            assert_eq!(throttled.pause(), Duration::from_secs(1), "not at once, for ever");
+        }
     }
 
     #[test]

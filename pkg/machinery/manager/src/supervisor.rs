@@ -10,7 +10,8 @@ use client::applicable_for;
 use panics::contain;
 use parking_lot::Mutex;
 use prometheus::{IntCounter, IntGauge};
-use tracing::error;
+use tokio::time::{sleep, timeout};
+use tracing::{error, warn};
 
 use crate::stalls::Stalls;
 use crate::tasks::Tasks;
@@ -21,6 +22,8 @@ const PAUSES: Backoff =
     Backoff::doubling(Duration::from_secs(1), Duration::from_secs(300), Jitter::Above(0.2));
 /// A run that lasted this long clears the record of failures before it.
 const HEALTHY_RUN: Duration = Duration::from_secs(60);
+/// A task of a run that has ended gets at least this long.
+const TASK_GRACE: Duration = Duration::from_secs(1);
 /// Restarts after which the controller's health check turns red.
 const RED: u32 = 3;
 
@@ -96,10 +99,10 @@ impl Supervisor {
         let (stop, tasks) = (context.stop.clone(), context.work.tasks.clone());
         let write_timeout = context.settings.write_timeout;
         let watched = self.watch_run(context);
-        let ended = self.until_healthy(watched).await;
+        let mut ended = self.until_healthy(watched).await;
         stop.cancel();
-        if ended.is_ok() {
-            tasks.ended().await;
+        if let Ok(stopped) = &mut ended {
+            stopped.unknown_writes += end_orderly(&tasks, write_timeout).await;
             // rule:no-release-with-open-writes
             process.work.open_writes.settled().await;
         } else if !tasks.end_within(write_timeout).await {
@@ -137,6 +140,22 @@ impl Supervisor {
             }
         }
     }
+}
+
+/// Waits for the tasks of a run that has ended as it was asked to, and cuts off those that have not
+/// ended within the time of a write (rule:cut-off-writes-end-before-the-run). How many writes may
+/// still leave: one, if something cannot be cut off.
+async fn end_orderly(tasks: &Tasks, write_timeout: Duration) -> usize {
+    if timeout(write_timeout.max(TASK_GRACE), tasks.ended()).await.is_ok() {
+        return 0;
+    }
+    warn!(begun_at = ?tasks.places(), "Tasks have not ended with their controller and are cut off");
+    if !tasks.end_within(Duration::ZERO).await {
+        error!(begun_at = ?tasks.places(), "Tasks block their thread and cannot be cut off; going on");
+        return 1;
+    }
+    sleep(applicable_for(write_timeout)).await;
+    0
 }
 
 #[cfg(test)]

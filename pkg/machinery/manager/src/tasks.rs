@@ -1,9 +1,12 @@
 //! The tasks that a run has beside its workers.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
 use panics::{Panic, contain};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +24,14 @@ pub(crate) struct Tasks {
     abort: CancellationToken,
     panics: PanicLimit,
     panicked: Arc<watch::Sender<Option<Panic>>>,
+    /// Where the code stands that began each.
+    running: Arc<Mutex<Running>>,
+}
+
+#[derive(Default)]
+struct Running {
+    begun: u64,
+    places: BTreeMap<u64, &'static Location<'static>>,
 }
 
 impl Tasks {
@@ -31,12 +42,16 @@ impl Tasks {
             tracker: TaskTracker::new(),
             abort: CancellationToken::new(),
             panicked: Arc::new(watch::Sender::new(None)),
+            running: Arc::default(),
         }
     }
 
+    #[track_caller]
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let tasks = self.clone();
+        let begun = Begun::note(&self.running, Location::caller());
         let contained = async move {
+            let _begun = begun;
             let Some(Err(panic)) = tasks.abort.run_until_cancelled(contain(task)).await else {
                 return;
             };
@@ -71,6 +86,11 @@ impl Tasks {
         self.tracker.wait().await;
     }
 
+    /// Where the code stands that began those that have not ended.
+    pub(crate) fn places(&self) -> BTreeSet<String> {
+        self.running.lock().places.values().map(ToString::to_string).collect()
+    }
+
     /// As [`Tasks::ended`], but what has not ended after `grace` is dropped. False when there is
     /// still one after as long again: it blocks its thread, so nothing can end it.
     pub(crate) async fn end_within(&self, grace: Duration) -> bool {
@@ -84,5 +104,28 @@ impl Tasks {
     /// All have ended.
     pub(crate) fn have_ended(&self) -> bool {
         self.tracker.is_empty()
+    }
+}
+
+/// A task that has not ended.
+struct Begun {
+    running: Arc<Mutex<Running>>,
+    id: u64,
+}
+
+impl Begun {
+    fn note(running: &Arc<Mutex<Running>>, place: &'static Location<'static>) -> Self {
+        let mut noted = running.lock();
+        noted.begun += 1;
+        let id = noted.begun;
+        noted.places.insert(id, place);
+        drop(noted);
+        Self { running: Arc::clone(running), id }
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.running.lock().places.remove(&self.id);
     }
 }

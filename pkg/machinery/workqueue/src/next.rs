@@ -3,6 +3,9 @@
 use std::error::Error;
 use std::time::Duration;
 
+/// When the server asks to come back later and does not say when.
+const THROTTLED: Duration = Duration::from_secs(1);
+
 /// What a key needs after it was handled. Ends its row of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
@@ -41,8 +44,13 @@ impl Retry {
     }
 
     /// The server asked to wait. That says nothing about the key: its row of failures neither grows
-    /// nor ends, and after `pause` it is taken before every younger key.
-    pub fn throttled(reason: impl Into<Box<dyn Error + Send + Sync>>, pause: Duration) -> Self {
+    /// nor ends, and after `retry_after` it is taken before every younger key. A server that does not
+    /// say how long, or says not at all, gets a second: it has too much to do.
+    pub fn throttled(
+        reason: impl Into<Box<dyn Error + Send + Sync>>,
+        retry_after: Option<Duration>,
+    ) -> Self {
+        let pause = retry_after.filter(|pause| !pause.is_zero()).unwrap_or(THROTTLED);
         Self { kind: Kind::Throttled, at_least: pause, ..Self::new(reason) }
     }
 

@@ -7,13 +7,9 @@ use workqueue::{Next, Retry};
 
 use crate::allocator::AfterRead;
 
-/// After a 429 that does not say how long to wait, or says not at all.
-const THROTTLED_PAUSE: Duration = Duration::from_secs(1);
-
 /// The server refused a PATCH or a read by 429 (`rule:throttling-is-no-failure`).
 pub(super) fn throttled(retry_after: Option<Duration>) -> Retry {
-    let pause = retry_after.filter(|pause| !pause.is_zero()).unwrap_or(THROTTLED_PAUSE);
-    Retry::throttled("the server asked to wait", pause)
+    Retry::throttled("the server asked to wait", retry_after)
 }
 
 /// What a consistent read led to.

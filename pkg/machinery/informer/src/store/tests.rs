@@ -201,3 +201,26 @@ fn the_key_of_an_entry_is_the_name_of_its_object() {
         assert!(Arc::ptr_eq(key, &object.name), "a name must be held once");
     });
 }
+
+#[test]
+fn a_handler_that_leaves_during_a_delivery_is_freed_before_the_next() {
+    let store = Arc::new(store());
+    let (held, place) = (Arc::new(()), Arc::new(Mutex::new(None::<Membership>)));
+    let (kept, own, leaving) = (Arc::clone(&held), Arc::clone(&place), Arc::downgrade(&store));
+    let membership = store.subscribe(
+        Box::new(move |_| {
+            let _kept = &kept;
+            // As dropping a subscription does.
+            if let (Some(own), Some(store)) = (own.lock().take(), leaving.upgrade()) {
+                own.leave();
+                store.sweep();
+            }
+        }),
+        Session::new(),
+    );
+    *place.lock() = Some(membership);
+    store.upsert(node("a", 1));
+    assert_eq!(Arc::strong_count(&held), 2, "it is running");
+    store.upsert(node("b", 2));
+    assert_eq!(Arc::strong_count(&held), 1);
+}

@@ -307,14 +307,30 @@ async fn the_tasks_of_a_run_are_told_of_its_end_and_waited_for() {
         let (stop, ended) = (context.stop.clone(), counted.clone());
         context.spawn(async move {
             stop.cancelled().await;
-            sleep(secs(7)).await;
+            sleep(secs(4)).await;
             ended.fetch_add(1, Ordering::SeqCst);
         });
         ends()
     });
     let began = Instant::now();
-    supervisor(runner).run(silent().await).await;
-    assert_eq!((ended.load(Ordering::SeqCst), began.elapsed()), (1, secs(7)));
+    supervisor(runner).run(with_write_timeout(silent().await, secs(5))).await;
+    assert_eq!((ended.load(Ordering::SeqCst), began.elapsed()), (1, secs(4)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_hangs_holds_up_no_stop_and_is_named() {
+    let runner = Fake::runner(|_, context: Context| {
+        context.spawn(pending());
+        ends()
+    });
+    let log = Log::default();
+    let _captured = log.capture();
+    let began = Instant::now();
+    let stopped = supervisor(runner).run(with_write_timeout(silent().await, secs(5))).await;
+    assert_eq!(stopped.unknown_writes, 0);
+    assert_eq!(began.elapsed(), secs(5) + applicable_for(secs(5)), "what it sent is over");
+    let told = log.lines("have not ended with their controller");
+    assert!(told.len() == 1 && told[0].contains("supervisor/tests.rs:"), "{told:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -120,7 +120,7 @@ async fn a_key_comes_back_as_its_handler_asked() {
         (3, 1) => Err(Retry::new("no").at_least(secs(20))),
         (4, _) => Err(Retry::expected("not yet")),
         (5, 2) => Err(Retry::new("no")),
-        (5, _) => Err(Retry::throttled("429", secs(5))),
+        (5, _) => Err(Retry::throttled("429", Some(secs(5)))),
         _ => Err(std::io::Error::other("no").into()),
     });
     (1..=5).for_each(|key| scene.queue.add(key));
@@ -157,7 +157,9 @@ impl Reconcile for Throttled {
         self.0.lock().push(*key);
         match key {
             10 => tokio::time::sleep(secs(1)).await,
-            0..10 if first => return Err(Retry::throttled("429", Duration::from_millis(200))),
+            0..10 if first => {
+                return Err(Retry::throttled("429", Some(Duration::from_millis(200))));
+            }
             _ => {}
         }
         Ok(Next::Done)
