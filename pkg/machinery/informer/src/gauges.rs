@@ -1,5 +1,6 @@
 //! The gauges of the informers' stores, read when somebody scrapes.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -98,8 +99,19 @@ impl Collector for Gauges {
         // Held to the end: two scrapes at once would reset each other's gauges.
         let probes = self.probes.lock();
         self.families().into_iter().for_each(GaugeVec::reset);
+        // Of one source there may be several informers, whose objects are read as different types.
+        let mut seen = HashMap::new();
         for probe in probes.iter().filter_map(Weak::upgrade) {
-            self.show(&probe.sample());
+            let mut sample = probe.sample();
+            let alike = seen.entry((Arc::clone(&sample.resource), sample.selection.clone()));
+            let number = alike.and_modify(|number| *number += 1).or_insert(1);
+            if *number > 1 {
+                sample.selection = match &*sample.selection {
+                    "" => format!("#{number}"),
+                    selection => format!("{selection} #{number}"),
+                };
+            }
+            self.show(&sample);
         }
         self.families().into_iter().flat_map(Collector::collect).collect()
     }

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, Weak};
 
+use metric_series::{Family, Held, SeriesByLabel};
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
@@ -20,6 +21,8 @@ pub struct InformerMetrics {
     relists: IntCounterVec,
     undecodable: IntCounterVec,
     list_duration: HistogramVec,
+    /// A kind's series go with its last informer (rule:series-end-with-their-thing).
+    resources: SeriesByLabel,
     probes: Probes,
 }
 
@@ -38,39 +41,38 @@ impl InformerMetrics {
             "Time of a list from its request until all handlers have been told",
         )
         .buckets(vec![0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0]);
-        let metrics = Self {
-            lists: counter("icm_informer_lists_total", "Lists begun", &["resource"])?,
-            watches: counter(
-                "icm_informer_watches_total",
-                "Watches opened or tried, streamed lists included",
-                &["resource"],
-            )?,
-            errors: counter(
-                "icm_informer_watch_errors_total",
-                "Lists and watches that failed, by reason",
-                &["resource", "reason"],
-            )?,
-            relists: counter(
-                "icm_informer_relist_total",
-                "Decisions to list everything again, by cause",
-                &["resource", "cause"],
-            )?,
-            undecodable: counter(
-                "icm_informer_undecodable_objects_total",
-                "Objects that were skipped because they cannot be read",
-                &["resource"],
-            )?,
-            list_duration: HistogramVec::new(duration, &["resource"])?,
-            probes: Arc::default(),
-        };
-        registry.register(Box::new(metrics.lists.clone()))?;
-        registry.register(Box::new(metrics.watches.clone()))?;
-        registry.register(Box::new(metrics.errors.clone()))?;
-        registry.register(Box::new(metrics.relists.clone()))?;
-        registry.register(Box::new(metrics.undecodable.clone()))?;
-        registry.register(Box::new(metrics.list_duration.clone()))?;
-        registry.register(Box::new(Gauges::new(product, Arc::clone(&metrics.probes))?))?;
-        Ok(metrics)
+        let lists = counter("icm_informer_lists_total", "Lists begun", &["resource"])?;
+        let watches = counter(
+            "icm_informer_watches_total",
+            "Watches opened or tried, streamed lists included",
+            &["resource"],
+        )?;
+        let errors = counter(
+            "icm_informer_watch_errors_total",
+            "Lists and watches that failed, by reason",
+            &["resource", "reason"],
+        )?;
+        let relists = counter(
+            "icm_informer_relist_total",
+            "Decisions to list everything again, by cause",
+            &["resource", "cause"],
+        )?;
+        let undecodable = counter(
+            "icm_informer_undecodable_objects_total",
+            "Objects that were skipped because they cannot be read",
+            &["resource"],
+        )?;
+        let list_duration = HistogramVec::new(duration, &["resource"])?;
+        registry.register(Box::new(list_duration.clone()))?;
+        let mut families: Vec<Box<dyn Family>> = vec![Box::new(list_duration.clone())];
+        for family in [&lists, &watches, &errors, &relists, &undecodable] {
+            registry.register(Box::new(family.clone()))?;
+            families.push(Box::new(family.clone()));
+        }
+        let resources = SeriesByLabel::new("resource", families);
+        let probes = Probes::default();
+        registry.register(Box::new(Gauges::new(product, Arc::clone(&probes))?))?;
+        Ok(Self { lists, watches, errors, relists, undecodable, list_duration, resources, probes })
     }
 
     pub(crate) fn of_resource(&self, resource: &Arc<str>) -> Counters {
@@ -82,6 +84,7 @@ impl InformerMetrics {
             relists: self.relists.clone(),
             undecodable: self.undecodable.with_label_values(&[resource]),
             resource: Arc::clone(resource),
+            _series: self.resources.hold(resource),
         }
     }
 
@@ -101,6 +104,7 @@ pub(crate) struct Counters {
     relists: IntCounterVec,
     pub(crate) undecodable: IntCounter,
     resource: Arc<str>,
+    _series: Held,
 }
 
 impl Counters {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kube::Client;
-use model::{Cached, Resource};
+use model::{Cached, Resource, View};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -159,12 +159,25 @@ impl<T: Cached> Shared<T> {
     }
 }
 
+/// What tells an informer from others of its kind, for labels of metrics.
+fn selection<T: Cached>(source: &Source) -> String {
+    let mut parts = vec![source.selection()];
+    if T::VIEW == View::Metadata {
+        parts.push("view=metadata".to_owned());
+    }
+    if source.first_list == FirstList::Cached {
+        parts.push("first-list=cached".to_owned());
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join(" ")
+}
+
 impl<T: Cached> Probe for Shared<T> {
     fn sample(&self) -> Sample {
         let progress = *self.progress.borrow();
         Sample {
             resource: Arc::clone(&self.resource),
-            selection: self.source.selection(),
+            selection: selection::<T>(&self.source),
             group: self.source.kind.group().to_owned(),
             api_version: self.source.kind.version().to_owned(),
             objects: self.store.len(),

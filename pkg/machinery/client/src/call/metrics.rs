@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
+use metric_series::{Family, Held, SeriesByLabel};
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
@@ -50,6 +51,8 @@ pub struct RequestMetrics {
     server_duration: HistogramVec,
     server_throttled: IntCounterVec,
     fenced: IntCounter,
+    /// The host of a member cluster goes with its last client (`rule:series-end-with-their-thing`).
+    hosts: SeriesByLabel,
 }
 
 impl RequestMetrics {
@@ -59,42 +62,45 @@ impl RequestMetrics {
     /// They are registered already.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let r = registry;
-        let verb_host = &["verb", "host"];
+        let requests = counter(
+            r,
+            "rest_client_requests_total",
+            "[ALPHA] HTTP requests to the API server, each attempt counted, by answer",
+            &["code", "method", "host"],
+        )?;
+        let of_host = |name: &str, help: &str, buckets: &[f64]| {
+            histogram(r, name, help, &["verb", "host"], buckets)
+        };
+        let duration = of_host(
+            "rest_client_request_duration_seconds",
+            "[ALPHA] Time of a request with its waits, watches excluded",
+            &LATENCY_BUCKETS,
+        )?;
+        let limiter = of_host(
+            "rest_client_rate_limiter_duration_seconds",
+            "[ALPHA] Time a request waited for the client-side rate limiter",
+            &LATENCY_BUCKETS,
+        )?;
+        let request_size = of_host(
+            "rest_client_request_size_bytes",
+            "[ALPHA] Size of request bodies",
+            &SIZE_BUCKETS,
+        )?;
+        let response_size = of_host(
+            "rest_client_response_size_bytes",
+            "[ALPHA] Size of response bodies, watches excluded",
+            &SIZE_BUCKETS,
+        )?;
+        let mut families: Vec<Box<dyn Family>> = vec![Box::new(requests.clone())];
+        for family in [&duration, &limiter, &request_size, &response_size] {
+            families.push(Box::new(family.clone()));
+        }
         Ok(Self {
-            requests: counter(
-                r,
-                "rest_client_requests_total",
-                "[ALPHA] HTTP requests to the API server, each attempt counted, by answer",
-                &["code", "method", "host"],
-            )?,
-            duration: histogram(
-                r,
-                "rest_client_request_duration_seconds",
-                "[ALPHA] Time of a request with its waits, watches excluded",
-                verb_host,
-                &LATENCY_BUCKETS,
-            )?,
-            limiter: histogram(
-                r,
-                "rest_client_rate_limiter_duration_seconds",
-                "[ALPHA] Time a request waited for the client-side rate limiter",
-                verb_host,
-                &LATENCY_BUCKETS,
-            )?,
-            request_size: histogram(
-                r,
-                "rest_client_request_size_bytes",
-                "[ALPHA] Size of request bodies",
-                verb_host,
-                &SIZE_BUCKETS,
-            )?,
-            response_size: histogram(
-                r,
-                "rest_client_response_size_bytes",
-                "[ALPHA] Size of response bodies, watches excluded",
-                verb_host,
-                &SIZE_BUCKETS,
-            )?,
+            requests,
+            duration,
+            limiter,
+            request_size,
+            response_size,
             server_duration: histogram(
                 r,
                 "icm_server_request_duration_seconds",
@@ -113,6 +119,7 @@ impl RequestMetrics {
                 "icm_fenced_requests_total",
                 "Writes that were not sent because the leader lease was not held",
             )?,
+            hosts: SeriesByLabel::new("host", families),
         })
     }
 
@@ -123,6 +130,7 @@ impl RequestMetrics {
             host: host.to_owned(),
             agent: agent.to_owned(),
             verbs: Default::default(),
+            _series: self.hosts.hold(host),
         }
     }
 }
@@ -163,6 +171,7 @@ pub(crate) struct ClientMetrics {
     host: String,
     agent: String,
     verbs: [OnceLock<Verb>; METHODS.len()],
+    _series: Held,
 }
 
 /// Children of one verb, made when it is first used.

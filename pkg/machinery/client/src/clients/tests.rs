@@ -230,6 +230,26 @@ async fn the_metrics_page_has_stocks_names_and_labels() {
     }
 }
 
+#[tokio::test]
+async fn the_series_of_a_host_end_with_its_last_client() {
+    let server = Server::plain(|_| Conduct::Answer(reply(200))).await;
+    let (clients, registry) = crate::testing::clients(&server.url()).await;
+    let (one, other) = (clients.build(profile()).unwrap(), clients.build(profile()).unwrap());
+    answer(&one, request(Method::PATCH, "/a"), LONG).await.unwrap();
+    answer(&other, request(Method::GET, "/a"), LONG).await.unwrap();
+    let host = format!("host=\"{}\"", server.address);
+    drop(one);
+    assert!(crate::testing::page(&registry).contains(&host));
+    drop(other);
+    // kube's buffer ends the layers of a client in a task of its own.
+    let gone = async {
+        while crate::testing::page(&registry).contains(&host) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, gone).await.expect("nobody writes these series any more");
+}
+
 #[test]
 fn building_outside_of_a_runtime_is_an_error_and_not_a_panic() {
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -209,7 +209,7 @@ fn a_handler_that_leaves_during_a_delivery_is_freed_before_the_next() {
     let (kept, own, leaving) = (Arc::clone(&held), Arc::clone(&place), Arc::downgrade(&store));
     let membership = store.subscribe(
         Box::new(move |_| {
-            let _kept = &kept;
+            assert!(Arc::strong_count(&kept) > 0, "it keeps this as long as it lives");
             // As dropping a subscription does.
             if let (Some(own), Some(store)) = (own.lock().take(), leaving.upgrade()) {
                 own.leave();

@@ -124,7 +124,10 @@ async fn sizes_of_bodies_are_measured_in_both_directions() {
     let big = service_fn(|_: Request<Body>| async {
         Ok::<_, BoxError>(Response::new(http_body_util::Full::new(Bytes::from(vec![b'x'; 3000]))))
     });
-    let response = Attempt::new(big, metrics).oneshot(request(Method::PATCH, "/a")).await.unwrap();
+    let response = Attempt::new(big, Arc::clone(&metrics))
+        .oneshot(request(Method::PATCH, "/a"))
+        .await
+        .unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(response.into_body().collect().await.unwrap().to_bytes().len(), 3000);
     for (series, expected) in [

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Node, StaticKind};
+use model::{Metadata, Node, StaticKind};
 use prometheus::Registry;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -191,4 +191,36 @@ async fn the_gauges_of_two_sources_of_one_resource_stand_side_by_side() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is missing in\n{text}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn informers_of_one_source_that_read_it_differently_have_gauges_of_their_own() {
+    let (client, _server) = Server::new();
+    let registry = Registry::new();
+    let metrics = InformerMetrics::new(&registry, PRODUCT).unwrap();
+    let source = Source::new(crate::Server::own(client), Node::KIND);
+    let cached = Source { first_list: FirstList::Cached, ..source.clone() };
+    let _metadata = Informer::<Metadata>::new(source.clone(), &metrics, Format::Json);
+    let _cached = Informer::<Node>::new(cached, &metrics, Format::Json);
+    let _two = [(); 2].map(|()| Informer::<Node>::new(source.clone(), &metrics, Format::Protobuf));
+    let text = metrics_of(&registry);
+    for source in ["", "#2", "view=metadata", "first-list=cached"] {
+        let line = format!("icm_informer_objects{{resource=\"nodes\",source=\"{source}\"}} 0");
+        assert!(text.lines().any(|found| found == line), "{line} is missing in\n{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_series_of_a_kind_end_with_its_last_informer() {
+    let (client, _server) = Server::new();
+    let registry = Registry::new();
+    let metrics = InformerMetrics::new(&registry, PRODUCT).unwrap();
+    let source = Source::new(crate::Server::own(client), Node::KIND);
+    let [one, other] =
+        [(); 2].map(|()| Informer::<Node>::new(source.clone(), &metrics, Format::Protobuf));
+    one.shared.metrics.error("timeout");
+    drop(one);
+    assert!(metrics_of(&registry).contains("reason=\"timeout\""));
+    drop(other);
+    assert!(!metrics_of(&registry).contains("resource=\"nodes\""), "{}", metrics_of(&registry));
 }
