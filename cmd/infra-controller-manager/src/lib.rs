@@ -91,6 +91,11 @@ fn run(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> Result<
     for (name, reason) in &settings.idle {
         info!(logger = *name, reason, "Controller has nothing to do");
     }
+    if settings.controllers.is_empty() {
+        warn!(
+            "No controller has anything to do: this process will hold the lease and nothing else"
+        );
+    }
     let ended = serve(settings);
     log.flush();
     ended

@@ -52,6 +52,7 @@ async fn stocks_kubeadm_command_line_starts_it_and_nodes_are_served() {
 
     scene.serves("a").await;
     assert_eq!(scene.nodes.now().cidrs("a"), ["10.244.0.0/24"]);
+    manager.line("10.244.0.0/16 in 256 blocks of /24").await;
     let lines = manager.lines();
     let warnings: Vec<_> = lines.iter().filter(|line| line.starts_with('W')).collect();
     assert_eq!(warnings.len(), 1, "{warnings:#?}");
@@ -75,6 +76,15 @@ async fn stocks_kubeadm_command_line_starts_it_and_nodes_are_served() {
     let mut opened = opened();
     opened.retain(|name| !["ca.crt", "front-proxy-ca.crt"].contains(&&**name));
     assert!(opened.is_empty(), "{opened:?} are none of its business");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_without_anything_to_do_says_so() {
+    let manager = Manager::bare().args(["--secure-port=0", "--kubeconfig=/nonexistent"]).start();
+    let why = manager.line("Controller has nothing to do").await;
+    assert!(why.contains("--allocate-node-cidrs is false"), "{why}");
+    manager.line("No controller has anything to do").await;
+    assert_eq!(manager.exit(AT_ONCE).await.code(), Some(1));
 }
 
 /// `/etc/kubernetes` as kubeadm leaves it, with the only credentials that the product gets.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cidr::Pool;
 use futures::future::BoxFuture;
 use informer::{Delta, Informer, Subscription};
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
@@ -116,6 +117,7 @@ impl Allocation {
             stop: context.stop.clone(),
         });
         let _watching = watch(&nodes, &reconciler);
+        info!(pools = pools_in_words(&self.options.pools), "Cutting pod CIDRs out of these pools");
         if self.options.service_ranges.is_empty() {
             info!("No --service-cluster-ip-range is given: nothing is kept out of the pools");
         }
@@ -145,6 +147,14 @@ impl Allocation {
         let turn = Duration::try_from_secs_f64(2.0 * f64::from(workers) / qps).unwrap_or_default();
         ITEM_LIMIT.max(turn)
     }
+}
+
+/// For the log: what the flags came to.
+fn pools_in_words(pools: &[Pool]) -> String {
+    let words = pools
+        .iter()
+        .map(|pool| format!("{} in {} blocks of /{}", pool.cidr(), pool.blocks(), pool.mask()));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 async fn moment_of(stop: CancellationToken) -> Result<Instant, Failure> {
@@ -191,4 +201,19 @@ pub(crate) fn audit(nodes: &Informer<Node>, reconciler: &Reconciler) {
         error!(mended, "Claims differed from the cache and were mended; please report this");
     }
     reconciler.carry_out(effects);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_says_what_the_flags_came_to() {
+        let pools = [("10.244.0.0/16", 24), ("fd00::/56", 64)]
+            .map(|(cidr, mask)| Pool::new(cidr.parse().unwrap(), mask, 16).unwrap());
+        assert_eq!(
+            pools_in_words(&pools),
+            "10.244.0.0/16 in 256 blocks of /24, fd00::/56 in 256 blocks of /64"
+        );
+    }
 }
