@@ -15,7 +15,7 @@ use crate::clients::ClientSource;
 use crate::made_once::MadeOnce;
 use crate::stalls::Stalls;
 use crate::tasks::Tasks;
-use crate::{Failure, Informers, ObjectTasks};
+use crate::{Failure, Informers};
 
 /// One controller's means for one run. Clones are the same run.
 #[derive(Clone)]
@@ -106,11 +106,6 @@ impl Context {
     ) -> ObjectClient<S> {
         let (manager, limit) = (self.work.controller, self.settings.write_timeout);
         ObjectClient::new(client, resource, manager, limit).noting(&self.work.open_writes)
-    }
-
-    /// Tasks of single objects beside the workers, none of them begun.
-    pub fn object_tasks<K: Key>(&self) -> ObjectTasks<K> {
-        ObjectTasks::new(self.clone())
     }
 
     /// Runs a task beside the workers, which must end soon after [`Context::stop`]. The manager

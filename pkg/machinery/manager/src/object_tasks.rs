@@ -43,8 +43,15 @@ struct Task {
     end: CancellationToken,
 }
 
+impl Context {
+    /// Tasks of single objects beside the workers, none of them begun.
+    pub fn object_tasks<K: Key>(&self) -> ObjectTasks<K> {
+        ObjectTasks::new(self.clone())
+    }
+}
+
 impl<K: Key> ObjectTasks<K> {
-    pub(crate) fn new(context: Context) -> Self {
+    fn new(context: Context) -> Self {
         let running = Running { by_key: HashMap::new(), started: 0 };
         Self { context, running: Arc::new(Mutex::new(running)) }
     }
