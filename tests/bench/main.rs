@@ -18,7 +18,6 @@ mod report;
 mod stage;
 mod table;
 mod turn;
-mod usage;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -16,7 +16,7 @@ use crate::nodes;
 use crate::options::Options;
 use crate::report::{self, Line, Run};
 use crate::turn::{self, Player};
-use crate::usage;
+use tests::usage;
 
 /// How long the server may stay busy with what it was given before.
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);

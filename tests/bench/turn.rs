@@ -12,7 +12,7 @@ use crate::contender::{Identity, Program};
 use crate::nodes;
 use crate::own_share::{self, OwnShare};
 use crate::raw_loop;
-use crate::usage::{self, Usage};
+use tests::usage::{self, Usage};
 
 /// How long the clock may take to see all Nodes that were created.
 const SIGHT_LIMIT: Duration = Duration::from_secs(60);

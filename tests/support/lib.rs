@@ -28,6 +28,7 @@
 //! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
 //! | [`mod@poll`] | waiting for what nothing announces |
 //! | [`threads`] | stops single threads of a child process |
+//! | [`usage`] | what a process costs |
 //! | [`churn`], [`soak`] | Nodes that come and go; two replicas under all faults at once |
 //! | [`child`], [`watchdog`] | child processes that never outlive us, not even after SIGKILL |
 //!
@@ -60,6 +61,7 @@ pub mod programs;
 pub mod soak;
 pub mod temp_dir;
 pub mod threads;
+pub mod usage;
 pub mod watchdog;
 
 pub use cluster::{Cluster, cluster};

@@ -14,15 +14,15 @@ const WINDOW: Duration = Duration::from_millis(400);
 
 /// CPU time and memory of one process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Usage {
+pub struct Usage {
     /// User and system time since its start.
-    pub(crate) cpu: Duration,
+    pub cpu: Duration,
     /// The most memory it ever had resident.
-    pub(crate) peak_rss_bytes: u64,
+    pub peak_rss_bytes: u64,
 }
 
 /// Reads the usage of a live process.
-pub(crate) fn of(pid: u32) -> anyhow::Result<Usage> {
+pub fn of(pid: u32) -> anyhow::Result<Usage> {
     let status = read(pid, "status")?;
     let kibibytes: u64 = status
         .lines()
@@ -57,7 +57,7 @@ fn ticks_in(stat: &str) -> Option<u32> {
 
 /// Waits until all these processes together are quiet; false when `limit` passed before. A process
 /// that ended is quiet.
-pub(crate) async fn quiet(pids: &[u32], limit: Duration) -> bool {
+pub async fn quiet(pids: &[u32], limit: Duration) -> bool {
     let used = || pids.iter().filter_map(|pid| cpu_of(*pid).ok()).sum::<Duration>();
     let deadline = Instant::now() + limit;
     let (mut since, mut before) = (Instant::now(), used());

@@ -1,0 +1,43 @@
+//! `bench-cluster-health`: how the product watches over thousands of member clusters, a part of them
+//! silent. `scripts/bench-cluster-health` starts it. Standard output carries one JSON line and
+//! nothing else; progress goes to standard error. The exit code is 1 when a member waited too long
+//! for a probe, or an outage was published too late.
+
+mod fleet;
+mod ledger;
+mod management;
+mod measure;
+mod options;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use crate::options::Options;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("bench-cluster-health: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> anyhow::Result<bool> {
+    let Some(options) = Options::parse(std::env::args().skip(1)).context("see --help")? else {
+        eprint!("{}", options::HELP);
+        return Ok(true);
+    };
+    let report = measure::measure(&options).await?;
+    writeln!(std::io::stdout(), "{}", report.json()).context("cannot write the result")?;
+    let faults = report.faults();
+    for fault in &faults {
+        eprintln!("MISSED: {fault}");
+    }
+    Ok(faults.is_empty())
+}

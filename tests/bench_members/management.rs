@@ -1,0 +1,140 @@
+//! The management cluster: a real control plane with the CRDs and an object for each member.
+
+use std::collections::HashMap;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::api::{ApiResource, DynamicObject, PostParams, WatchEvent, WatchParams};
+use kube::{Api, Client};
+use parking_lot::Mutex;
+use serde_json::json;
+use tests::{ControlPlane, ControlPlaneOptions, programs};
+
+use crate::fleet::Fleet;
+
+pub(crate) const NAMESPACE: &str = "kube-federation-system";
+
+/// Objects of members, and what was said of them.
+pub(crate) struct Management {
+    pub(crate) plane: ControlPlane,
+    client: Client,
+    told: Arc<Mutex<HashMap<String, Told>>>,
+}
+
+/// What the object of a member said last.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) ready: String,
+    pub(crate) since: Instant,
+}
+
+impl Management {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
+        let plane = ControlPlane::start(ControlPlaneOptions::default()).await?;
+        kubectl(&plane, &["apply", "-f", "config/crd"])?;
+        let established = ["wait", "--for=condition=established", "--timeout=60s", "crd", "--all"];
+        kubectl(&plane, &established)?;
+        let client = plane.client().await;
+        Ok(Self { plane, client, told: Arc::default() })
+    }
+
+    /// Makes one Secret, and an object for each member.
+    pub(crate) async fn populate(&self, fleet: &Fleet, members: u32) -> anyhow::Result<()> {
+        let params = PostParams::default();
+        let namespace = from_json(json!({"metadata": {"name": NAMESPACE}}))?;
+        Api::<Namespace>::all(self.client.clone()).create(&params, &namespace).await?;
+        let secret: Secret = from_json(json!({
+            "metadata": {"name": "member"}, "stringData": {"token": "a-token-of-a-bench"},
+        }))?;
+        Api::<Secret>::namespaced(self.client.clone(), NAMESPACE).create(&params, &secret).await?;
+        let ca = k8s_openapi::ByteString(fleet.ca().as_bytes().to_vec());
+        let clusters = self.clusters();
+        futures::stream::iter(0..members)
+            .map(|member| {
+                let object = json!({
+                    "apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedCluster",
+                    "metadata": {"name": name(member), "namespace": NAMESPACE},
+                    "spec": {
+                        "apiEndpoint": fleet.endpoint(member), "caBundle": ca,
+                        "secretRef": {"name": "member"},
+                    },
+                });
+                let (clusters, params) = (clusters.clone(), params.clone());
+                async move {
+                    let object: DynamicObject = from_json(object)?;
+                    clusters.create(&params, &object).await.context("cannot make a member")
+                }
+            })
+            .buffer_unordered(64)
+            .try_for_each(|_| async { Ok(()) })
+            .await
+    }
+
+    /// Notes what the objects say, from now on.
+    pub(crate) fn watch(&self) {
+        let (clusters, told) = (self.clusters(), Arc::clone(&self.told));
+        tokio::spawn(async move {
+            loop {
+                let params = WatchParams::default().timeout(290);
+                let Ok(events) = clusters.watch(&params, "0").await else { continue };
+                let mut events = std::pin::pin!(events);
+                while let Some(Ok(event)) = events.next().await {
+                    if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event {
+                        note(&told, &object);
+                    }
+                }
+            }
+        });
+    }
+
+    pub(crate) fn told(&self, member: u32) -> Option<Told> {
+        self.told.lock().get(&name(member)).cloned()
+    }
+
+    fn clusters(&self) -> Api<DynamicObject> {
+        let kind = ApiResource {
+            group: "core.kubefed.io".into(),
+            version: "v1beta1".into(),
+            api_version: "core.kubefed.io/v1beta1".into(),
+            kind: "KubeFedCluster".into(),
+            plural: "kubefedclusters".into(),
+        };
+        Api::namespaced_with(self.client.clone(), NAMESPACE, &kind)
+    }
+}
+
+fn note(told: &Mutex<HashMap<String, Told>>, object: &DynamicObject) {
+    let conditions = object.data["status"]["conditions"].as_array();
+    let ready = conditions.into_iter().flatten().find(|it| it["type"] == "Ready");
+    let Some(ready) = ready.and_then(|it| it["status"].as_str()) else { return };
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let mut told = told.lock();
+    if told.get(&name).is_none_or(|before| before.ready != ready) {
+        told.insert(name, Told { ready: ready.to_owned(), since: Instant::now() });
+    }
+}
+
+fn name(member: u32) -> String {
+    format!("member-{member:05}")
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> anyhow::Result<T> {
+    serde_json::from_value(value).context("an object cannot be made")
+}
+
+fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> anyhow::Result<()> {
+    let program = programs::control_plane_binaries(&["kubectl"])?.remove(0);
+    let output = Command::new(program)
+        .arg(format!("--kubeconfig={}", plane.admin_kubeconfig().display()))
+        .args(arguments)
+        .current_dir(programs::workspace())
+        .output()?;
+    if !output.status.success() {
+        bail!("kubectl {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! The command line of the benchmark.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+
+/// The text of `--help`.
+pub(crate) const HELP: &str = "\
+Lets the product watch over simulated member clusters, which one process serves on as many loopback
+addresses, at a period of 10 s with a timeout of 3 s. Half-way some members fall silent and come back.
+One JSON line on standard output, progress on standard error.
+
+  --members N    member clusters, at most 60000 (10000)
+  --silent P     per cent that never answer (10)
+  --outage P     per cent that fall silent half-way, for a minute (1)
+  --length S     seconds of measuring, at least 180 (600)
+  -h, --help     this text
+
+The product is built from this checkout, with --release when this program was, or taken from
+$ICM_BINARY when that is set. It needs two file descriptors for each member.
+";
+
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) members: u32,
+    pub(crate) silent_per_cent: u32,
+    pub(crate) outage_per_cent: u32,
+    pub(crate) length: Duration,
+}
+
+impl Options {
+    /// `None` when help is asked for.
+    pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Option<Self>> {
+        let (mut members, mut silent_per_cent, mut outage_per_cent, mut length) =
+            (10_000, 10, 1, 600);
+        let mut arguments = arguments.flat_map(|argument| match argument.split_once('=') {
+            Some((flag, value)) => vec![flag.to_owned(), value.to_owned()],
+            None => vec![argument],
+        });
+        while let Some(flag) = arguments.next() {
+            let place = match flag.as_str() {
+                "-h" | "--help" => return Ok(None),
+                "--members" => &mut members,
+                "--silent" => &mut silent_per_cent,
+                "--outage" => &mut outage_per_cent,
+                "--length" => &mut length,
+                other => bail!("unknown argument {other:?}"),
+            };
+            let value = arguments.next().with_context(|| format!("{flag} needs a number"))?;
+            *place = value.parse().with_context(|| format!("{flag}: {value:?} is no number"))?;
+        }
+        let sensible = (1..=60_000).contains(&members)
+            && silent_per_cent + outage_per_cent <= 100
+            && length >= 180;
+        if !sensible {
+            bail!("a number is out of its range");
+        }
+        let length = Duration::from_secs(u64::from(length));
+        Ok(Some(Self { members, silent_per_cent, outage_per_cent, length }))
+    }
+
+    /// Members that never answer: those of the highest numbers.
+    pub(crate) fn silent(&self) -> u32 {
+        self.members * self.silent_per_cent / 100
+    }
+
+    /// Members with an outage: those of the lowest numbers.
+    pub(crate) fn outage(&self) -> u32 {
+        self.members * self.outage_per_cent / 100
+    }
+}
