@@ -162,8 +162,9 @@ impl Api {
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         let (code, answer) = if self.refusing.load(Ordering::Relaxed) {
             (503, json!({"kind": "Status", "code": 503, "reason": "ServiceUnavailable"}))
-        } else if head.method == Method::POST {
-            self.events.lock().push(body["reason"].as_str().unwrap_or_default().to_owned());
+        } else if head.uri.path().contains("/events") {
+            let reason = if head.method == Method::POST { &body["reason"] } else { &Value::Null };
+            self.events.lock().push(reason.as_str().unwrap_or("another one").to_owned());
             (201, body)
         } else {
             self.writes.fetch_add(1, Ordering::Relaxed);
