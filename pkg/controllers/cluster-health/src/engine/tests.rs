@@ -83,9 +83,13 @@ async fn a_task_that_is_gone_is_replaced_after_two_rounds() {
 async fn a_cap_that_is_too_small_is_told_and_clusters_that_wait_too_long_become_unknown() {
     let scene = Scene::new(1);
     let keys: Vec<_> = (0..60).map(|number| format!("ns/c{number}")).collect();
-    keys.iter().for_each(|key| scene.add(key, 1));
+    for key in &keys {
+        scene.add(key, 1);
+    }
     sleep(S(15)).await;
-    keys.iter().for_each(|key| scene.members.set(key, Answer::Silent));
+    for key in &keys {
+        scene.members.set(key, Answer::Silent);
+    }
     sleep(S(100)).await;
     assert_eq!(scene.metric("clusterhealth_capacity_insufficient"), 1);
     let is_unknown = |key: &&String| scene.api.written(key).as_deref() == Some("Unknown");
