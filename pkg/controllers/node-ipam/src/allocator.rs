@@ -45,6 +45,10 @@ pub(crate) use sending::{AfterRead, OpenOutcome};
 pub(crate) use snapshot::Snapshot;
 use unassigned::{Phase, Unassigned};
 
+/// After the first Nodes of a cluster, of which all were unassigned at once, memory is given back
+/// from this size on.
+const WORTH_SHRINKING: usize = 1024;
+
 /// What a worker is to do for a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Assignment {
@@ -121,6 +125,9 @@ impl Allocator {
     /// Ends the time in which a Node has no CIDRs.
     fn close(&mut self, uid: &str) -> Option<Unassigned> {
         let node = self.unassigned.remove(uid)?;
+        if self.unassigned.capacity() > WORTH_SHRINKING.max(4 * self.unassigned.len()) {
+            self.unassigned.shrink_to(2 * self.unassigned.len());
+        }
         if let Phase::Starved { ticket } = node.phase {
             self.starved.remove(&ticket);
         }

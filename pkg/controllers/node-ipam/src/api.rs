@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use client::{Answer, CallError, SendCheck, WaitingSince};
+use client::{Answer, CallError, Caller, SendCheck, WaitingSince};
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
 use model::Node;
@@ -17,7 +17,7 @@ const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8
 /// Sends the calls as the controller's identity.
 #[derive(Clone)]
 pub(crate) struct NodeApi {
-    client: kube::Client,
+    caller: Caller,
     /// Bounds one PATCH here; the server is told the same.
     patch_timeout: Duration,
 }
@@ -32,9 +32,9 @@ pub(crate) enum Read {
 }
 
 impl NodeApi {
-    /// A client whose PATCHes are given up after `patch_timeout`.
-    pub(crate) fn new(client: kube::Client, patch_timeout: Duration) -> Self {
-        Self { client, patch_timeout }
+    /// Calls through `caller` whose PATCHes are given up after `patch_timeout`.
+    pub(crate) fn new(caller: impl Into<Caller>, patch_timeout: Duration) -> Self {
+        Self { caller: caller.into(), patch_timeout }
     }
 
     /// How long after its start the server may apply a PATCH at the most: it can leave as late as
@@ -62,7 +62,7 @@ impl NodeApi {
         request.extensions_mut().insert("patch");
         request.extensions_mut().insert(WaitingSince(since));
         request.extensions_mut().insert(SendCheck(Arc::new(check)));
-        client::answer(&self.client, request, self.patch_timeout).await
+        self.caller.answer(request, self.patch_timeout).await
     }
 
     /// Reads a Node with all writes that were answered before (no resourceVersion: a quorum
@@ -79,7 +79,7 @@ impl NodeApi {
             .map_err(|error| CallError::NotSent(Box::new(error)))?;
         request.extensions_mut().insert("get");
         request.extensions_mut().insert(WaitingSince(since));
-        let answer = client::answer(&self.client, request, self.patch_timeout).await?;
+        let answer = self.caller.answer(request, self.patch_timeout).await?;
         match answer.status {
             StatusCode::OK => Ok(Read::Found(serde_json::from_slice(&answer.body)?)),
             // Only the API server's own word about this very Node frees its block.

@@ -111,7 +111,7 @@ impl Allocation {
             allocator: allocator.clone(),
             nodes: nodes.clone(),
             queue: queue.clone(),
-            api: NodeApi::new(context.client.clone(), context.settings.write_timeout),
+            api: NodeApi::new(context.caller.clone(), context.settings.write_timeout),
             recorder: context.recorder.clone(),
             metrics,
             stop: context.stop.clone(),

@@ -3,6 +3,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod attempt;
+pub(crate) mod caller;
 pub(crate) mod dispatch;
 pub(crate) mod error;
 pub(crate) mod gate;
@@ -10,9 +11,11 @@ pub(crate) mod link;
 pub(crate) mod metrics;
 mod progress;
 pub(crate) mod request;
-mod response_size;
+pub(crate) mod response_size;
+pub(crate) mod sender;
 
 pub use answer::{Answer, answer};
+pub use caller::Caller;
 pub use error::CallError;
 pub use metrics::RequestMetrics;
 pub use progress::{TRAVEL, applicable_for};

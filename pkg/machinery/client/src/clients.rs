@@ -9,6 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use transport::{Protocol, TlsConfigs};
 
+use crate::call::caller::Caller;
 use crate::call::dispatch::GuardedBody;
 use crate::call::link::Link;
 use crate::call::metrics::RequestMetrics;
@@ -20,7 +21,7 @@ use crate::identity::credentials::Credentials;
 use crate::identity::snapshot::Shown;
 use crate::identity::user_agent::user_agent;
 use crate::profile::{Identity, Profile};
-use crate::stack::{self, Parts};
+use crate::stack::{Parts, Stack};
 
 /// The factory: one parsed configuration, shared connections, one set of metrics. Clones share all
 /// of it.
@@ -129,6 +130,14 @@ impl Clients {
     /// # Errors
     /// There is no runtime, or the user agent cannot be put into a header.
     pub fn build(&self, profile: Profile) -> Result<kube::Client, ConfigError> {
+        Ok(self.caller(profile)?.kube())
+    }
+
+    /// As [`Clients::build`], for raw requests; [`Caller::kube`] is the same client for kube's API.
+    ///
+    /// # Errors
+    /// As [`Clients::build`].
+    pub fn caller(&self, profile: Profile) -> Result<Caller, ConfigError> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(ConfigError::NoRuntime);
         }
@@ -148,13 +157,13 @@ impl Clients {
         } else {
             Arc::clone(shared)
         };
-        Ok(stack::assemble(Parts {
+        Ok(Caller::of(Stack::new(Parts {
             bearer: Bearer::new(Arc::clone(&self.0.credentials), account),
             link,
             metrics: Arc::new(self.0.metrics.for_client(&self.0.host, &profile.agent)),
             user_agent: user_agent(&self.0.options, &profile.agent)?,
             profile,
-        }))
+        })))
     }
 
     /// Address of the API server when the configuration was first read, for logs.

@@ -1,8 +1,9 @@
 //! Clients of the Kubernetes API server: one parsed configuration, one pool of connections, and a
 //! stack of layers per user of it.
 //!
-//! `cmd` loads [`Clients`] once per server; its users build one [`kube::Client`] per controller and
-//! purpose from a [`Profile`]. What a request meets on its way, outermost first:
+//! `cmd` loads [`Clients`] once per server; its users build one [`Caller`] per controller and
+//! purpose from a [`Profile`], or a [`kube::Client`] over the same layers. What a request meets on
+//! its way, outermost first:
 //!
 //! 1. `gate`: the token bucket, which a watch does not pay;
 //! 2. `attempt`: time limit, metrics, and the verdict on what an error says about the
@@ -12,8 +13,11 @@
 //!    request leaves and again when its body does; the server's own time limit; the caller's
 //!    [`SendCheck`]; the wire.
 //!
+//! A layer is a `Sender` over the next one; a request passes all of them in its caller's own task,
+//! without a box or a queue. Behind kube's API there are one of each.
+//!
 //! Nothing here repeats a request (`rule:no-hidden-retries`). A caller that must know whether a
-//! write happened uses [`answer`] and reads [`CallError`].
+//! write happened uses [`Caller::answer`] and reads [`CallError`].
 
 mod call;
 mod clients;
@@ -29,7 +33,8 @@ mod throttle;
 mod testing;
 
 pub use call::{
-    Answer, CallError, RequestMetrics, SendCheck, TRAVEL, WaitingSince, answer, applicable_for,
+    Answer, CallError, Caller, RequestMetrics, SendCheck, TRAVEL, WaitingSince, answer,
+    applicable_for,
 };
 pub use clients::Clients;
 pub use config::ClientOptions;

@@ -1,6 +1,8 @@
 //! [`ClientSource`]: further clients for a controller that needs more than one.
 
-use client::{Clients, ConfigError, Identity, Profile, Throttle, ThrottleError, ThrottleMetrics};
+use client::{
+    Caller, Clients, ConfigError, Identity, Profile, Throttle, ThrottleError, ThrottleMetrics,
+};
 use fence::Fence;
 
 /// Why a client cannot be made.
@@ -55,9 +57,17 @@ impl ClientSource {
         purpose: &str,
         (qps, burst): (f64, u32),
     ) -> Result<kube::Client, ClientError> {
+        Ok(self.caller(purpose, (qps, burst))?.kube())
+    }
+
+    /// As [`for_purpose`](Self::for_purpose), for raw requests.
+    ///
+    /// # Errors
+    /// As [`for_purpose`](Self::for_purpose).
+    pub fn caller(&self, purpose: &str, (qps, burst): (f64, u32)) -> Result<Caller, ClientError> {
         let throttle = Throttle::new(purpose, qps, burst, &self.throttle_metrics)?;
         let fence = Some(self.fence.clone());
-        Ok(self.clients.build(Profile { throttle, fence, ..self.unfenced_profile() })?)
+        Ok(self.clients.caller(Profile { throttle, fence, ..self.unfenced_profile() })?)
     }
 
     /// The source of clients of another cluster, whose kubeconfig an object holds; it acts as that

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use client::Caller;
 use events::Recorder;
 use fence::Fence;
 use model::Resource;
@@ -23,6 +24,9 @@ pub struct Context {
     /// Acts as the controller's identity, behind its own throttle and the leader's fence; it never
     /// repeats a request by itself.
     pub client: kube::Client,
+    /// The same client for raw requests, without the queue and the task of kube's: for writes by the
+    /// thousand.
+    pub caller: Caller,
     /// Further clients: for another purpose, or another cluster.
     pub clients: ClientSource,
     /// Whether this process still leads. Its clients ask it by themselves; whatever changes

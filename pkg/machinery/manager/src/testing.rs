@@ -101,6 +101,7 @@ pub(crate) async fn context(client: kube::Client) -> Context {
         settings: Settings { work_rate: (5.0, 10), write_timeout: Duration::ZERO },
         work,
         informers: informers(client.clone(), metrics),
+        caller: client.clone().into(),
         client,
         recorder,
         registry,

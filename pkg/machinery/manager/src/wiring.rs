@@ -105,8 +105,10 @@ impl Wiring {
             &options.identity,
             options.event_metrics.clone(),
         );
+        let caller = clients.caller(account, options.work_rate)?;
         let context = Context {
-            client: clients.for_purpose(account, options.work_rate)?,
+            client: caller.kube(),
+            caller,
             clients,
             fence: options.fence.clone(),
             informers: self.informers_of(hosted),

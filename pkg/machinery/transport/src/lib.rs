@@ -6,7 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `endpoint.rs` | [`Endpoint`]: where a server is reached and what is trusted there |
-//! | `wire.rs` | [`Wire`]: one pool of connections to an endpoint |
+//! | `wire.rs` | [`Wire`]: the connections to an endpoint, HTTP/2 on one and HTTP/1.1 in a pool |
 //! | `dial.rs` | [`dial`]: one connection, opened phase by phase |
 //! | `names.rs` | [`Names`]: the addresses of hosts |
 //! | `tls.rs` | trust, client certificates, and the TLS configurations that connections share |
@@ -35,4 +35,4 @@ pub use proxy::{Proxy, ProxyError};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 pub use status::{Cause, Details, Status};
 pub use tls::{ClientCertificate, PemProblem, TlsConfigs, TlsError, Trust, Validity, Waived};
-pub use wire::{Wire, open};
+pub use wire::{AnswerBody, Answering, Wire, WireError, open};

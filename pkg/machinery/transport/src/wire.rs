@@ -3,33 +3,44 @@
 //! kube's own connector speaks HTTP/1.1 without any way to notice a silent server; a request on a
 //! warm connection to a frozen one hung for as long as somebody watched. This one speaks HTTP/2
 //! with pings, and lets the kernel give up on data that nobody acknowledges
-//! (`rule:dead-connections-are-noticed`).
+//! (`rule:dead-connections-are-noticed`). HTTP/2 is `multiplexed`, HTTP/1.1 is hyper's client.
+
+mod answer;
+mod channel;
+mod error;
+mod exchange;
+mod keep_alive;
+mod multiplexed;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Uri};
+use bytes::Bytes;
+use http::Uri;
 use http_body::Body;
 use hyper::rt::{Read, Write};
 use hyper_rustls::{
     DefaultServerNameResolver, FixedServerNameResolver, HttpsConnector, ResolveServerName,
 };
 use hyper_timeout::TimeoutConnector;
+use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
-use hyper_util::client::legacy::{self, ResponseFuture};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower::{BoxError, Service};
 
 use crate::endpoint::Endpoint;
 use crate::protocol::Protocol;
 use crate::proxy::{Kind, Proxy};
+use keep_alive::{PING_INTERVAL, PING_TIMEOUT};
+use multiplexed::Multiplexed;
+
+pub use answer::AnswerBody;
+pub use error::WireError;
+pub use exchange::{Answering, Wire};
 
 /// TCP, proxy and TLS handshake together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Stock's read-idle and ping timeouts.
-const PING_INTERVAL: Duration = Duration::from_secs(30);
-const PING_TIMEOUT: Duration = Duration::from_secs(15);
 const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
 #[cfg(target_os = "linux")]
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -37,31 +48,11 @@ const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The headers of an answer must fit; an answer of any size is read in such pieces.
 const SLIM_BUFFER: usize = 8 * 1024;
 
-/// Sends requests with bodies of `B` through one pool of connections. Dropping the last handle
-/// closes those that are idle, and the others when their last answer has ended.
-pub trait Wire<B>: Send + Sync {
-    /// Sends one request, whose URI is absolute. Giving up the future gives up the request.
-    fn send(&self, request: Request<B>) -> ResponseFuture;
-}
-
-impl<C, B> Wire<B> for legacy::Client<C, B>
-where
-    C: legacy::connect::Connect + Clone + Send + Sync + 'static,
-    B: Body + Send + Unpin + 'static,
-    B::Data: Send,
-    B::Error: Into<BoxError>,
-{
-    fn send(&self, request: Request<B>) -> ResponseFuture {
-        self.request(request)
-    }
-}
-
 /// Opens a pool for `endpoint`. No network yet; connections live on the runtime of the request
 /// that needs them first.
 pub fn open<B>(endpoint: &Endpoint) -> Arc<dyn Wire<B>>
 where
-    B: Body + Send + Unpin + 'static,
-    B::Data: Send,
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
     let route = endpoint.proxy.as_ref().and_then(|proxy| Some((proxy, proxy.kind()?)));
@@ -113,8 +104,7 @@ where
     H::Response: Read + Write + Connection + Send + Unpin + 'static,
     H::Future: Send + 'static,
     H::Error: Into<BoxError>,
-    B: Body + Send + Unpin + 'static,
-    B::Data: Send,
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
     let resolver: Arc<dyn ResolveServerName + Send + Sync> = match &endpoint.server_name {
@@ -126,18 +116,19 @@ where
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
     let mut builder = legacy::Client::builder(TokioExecutor::new());
     builder.timer(TokioTimer::new());
-    match endpoint.protocol {
-        Protocol::Slim => {
-            // Without a timer no task waits to end an idle connection: its owner drops the wire.
-            builder.pool_max_idle_per_host(1).http1_read_buf_exact_size(SLIM_BUFFER);
-        }
-        Protocol::Negotiated | Protocol::Http1 => {
-            builder
-                .pool_timer(TokioTimer::new())
-                .http2_keep_alive_interval(Some(PING_INTERVAL))
-                .http2_keep_alive_timeout(PING_TIMEOUT)
-                .http2_keep_alive_while_idle(true);
-        }
+    if endpoint.protocol == Protocol::Slim {
+        // Without a timer no task waits to end an idle connection: its owner drops the wire.
+        builder.pool_max_idle_per_host(1).http1_read_buf_exact_size(SLIM_BUFFER);
+        return Arc::new(builder.build::<_, B>(connector));
     }
-    Arc::new(builder.build::<_, B>(connector))
+    builder
+        .pool_timer(TokioTimer::new())
+        .http2_keep_alive_interval(Some(PING_INTERVAL))
+        .http2_keep_alive_timeout(PING_TIMEOUT)
+        .http2_keep_alive_while_idle(true);
+    let single = builder.build::<_, B>(connector.clone());
+    match endpoint.protocol {
+        Protocol::Negotiated => Arc::new(Multiplexed::new(connector, single)),
+        Protocol::Http1 | Protocol::Slim => Arc::new(single),
+    }
 }

@@ -16,6 +16,9 @@ use crate::Key;
 /// `ADDED_IN_A_ROW + 1` keys one is of those that came back (rule:new-work-first).
 const ADDED_IN_A_ROW: u32 = 4;
 
+/// A queue that held so many keys, and has a quarter of them left, gives memory back.
+const WORTH_SHRINKING: usize = 1024;
+
 /// Why a key is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
@@ -114,6 +117,9 @@ impl<K: Key> State<K> {
         let Some(key) = self.pop() else { return Taken::Nothing };
         let (since, due) =
             self.waiting.remove(&key).map_or((now, now), |waiting| (waiting.place.0, waiting.due));
+        if self.waiting.capacity() > WORTH_SHRINKING.max(4 * self.waiting.len()) {
+            self.waiting.shrink_to(2 * self.waiting.len());
+        }
         self.in_hand.insert(key.clone(), InHand { taken: now, since });
         let more = !(self.added.is_empty() && self.returned.is_empty());
         Taken::Key { key, waited: now.duration_since(due), more }

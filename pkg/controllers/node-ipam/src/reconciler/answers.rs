@@ -1,5 +1,7 @@
 //! What each class of answer to a PATCH leads to.
 
+use std::fmt;
+
 use cidr::IpNet;
 use client::CallError;
 use model::Node;
@@ -72,7 +74,15 @@ impl Reconciler {
             self.metrics.assigned(took);
         }
         info!(v = 2, logger = LOGGER, node = %node.name,
-            cidrs = cidrs.iter().map(cidr::canonical).collect::<Vec<_>>().join(","),
-            "Set node PodCIDR");
+            cidrs = %Listed(cidrs), "Set node PodCIDR");
+    }
+}
+
+/// CIDRs with commas between them; costs nothing where the line is not written.
+struct Listed<'a>(&'a [IpNet]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.iter().map(cidr::canonical).collect::<Vec<_>>().join(","))
     }
 }

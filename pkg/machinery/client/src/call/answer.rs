@@ -1,15 +1,16 @@
-//! One raw request and its whole answer, for callers that decide by status code and must know
-//! whether a write happened: node-ipam's PATCH and the token request.
+//! The whole answer to one raw request, for callers that decide by status code and must know whether
+//! a write happened.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, StatusCode};
+use bytes::{Bytes, BytesMut};
+use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use tokio::time::{Instant, timeout_at};
+use tower::BoxError;
 use transport::retry_after;
 
 use crate::call::error::CallError;
@@ -43,33 +44,52 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// Sends `request` and reads the whole answer. Any HTTP status is an answer. `timeout` bounds one
-/// attempt, reading the body included; waiting in the throttle is no part of it. A write tells the
-/// server to give up when the attempt does, or when our lease ends if that is sooner. `client` must
-/// come from [`Clients`](crate::Clients): its layers keep the limits.
+/// What [`Caller::answer`](crate::Caller::answer) does, by a client of kube's. It must come from
+/// [`Clients`](crate::Clients): its layers keep the limits.
 ///
 /// # Errors
-/// [`CallError`] says whether the request may have been carried out. One whose answer broke off
-/// after the headers may have been: it is a [`CallError::Transport`] or [`CallError::Timeout`].
+/// As for a caller.
 pub async fn answer(
     client: &kube::Client,
     mut request: Request<Body>,
     timeout: Duration,
 ) -> Result<Answer, CallError> {
     request.extensions_mut().insert(AttemptTimeout(timeout));
-    let response = client.send(request).await.map_err(CallError::from_kube)?;
+    read(client.send(request).await.map_err(CallError::from_kube)?, timeout).await
+}
+
+/// Reads the whole answer to a request whose attempt was given `timeout`.
+pub(super) async fn read<B>(response: Response<B>, timeout: Duration) -> Result<Answer, CallError>
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+    B::Error: Into<BoxError>,
+{
     let (parts, body) = response.into_parts();
     let progress = parts.extensions.get::<Arc<Progress>>();
     let deadline = progress.and_then(|p| p.deadline()).unwrap_or_else(|| Instant::now() + timeout);
     let settled_at = progress.and_then(|p| p.settled_at());
     // The headers have arrived, so the request has left.
-    let body = timeout_at(deadline, body.collect())
+    let body = timeout_at(deadline, collect(body))
         .await
         .map_err(|_| CallError::Timeout { settled_at })?
-        .map_err(|error| CallError::Transport { source: Box::new(error), settled_at })?
-        .to_bytes();
+        .map_err(|error| CallError::Transport { source: error.into(), settled_at })?;
     let retry_after = retry_after(&parts.headers);
     Ok(Answer { status: parts.status, retry_after, body, settled_at })
+}
+
+/// All of a body; one that comes in one frame, as most do, is not copied.
+async fn collect<B: http_body::Body<Data = Bytes> + Unpin>(mut body: B) -> Result<Bytes, B::Error> {
+    let (mut whole, mut joined) = (Bytes::new(), BytesMut::new());
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if whole.is_empty() && joined.is_empty() {
+            whole = data;
+        } else {
+            joined.extend_from_slice(&std::mem::take(&mut whole));
+            joined.extend_from_slice(&data);
+        }
+    }
+    Ok(if joined.is_empty() { whole } else { joined.freeze() })
 }
 
 #[cfg(test)]

@@ -21,26 +21,24 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fence::{Fence, Fenced};
-use futures::future::BoxFuture;
 use http::header::USER_AGENT;
 use http::{HeaderValue, Request, Response};
 use http_body::{Body as _, Frame, SizeHint};
-use hyper::body::Incoming;
-use hyper_util::client::legacy::ResponseFuture;
 use kube::client::Body;
-use tower::{BoxError, Service};
+use tower::BoxError;
+use transport::AnswerBody;
 
 use crate::call::link::Link;
 use crate::call::progress::Progress;
 use crate::call::request::{SendCheck, Withdrawn, is_mutating, set_timeout};
+use crate::call::sender::Sender;
 use crate::identity::snapshot::Snapshot;
 
 /// How long a request may take from here into a connection without being refused there. Taken off
 /// the time that the lease has left.
 const SENDING: Duration = Duration::from_millis(250);
 
-/// Sends requests over a wire. Cheap to clone; always ready.
-#[derive(Clone)]
+/// Sends requests over a wire.
 pub(crate) struct Dispatch {
     link: Arc<Link<GuardedBody>>,
     user_agent: HeaderValue,
@@ -54,21 +52,6 @@ impl Dispatch {
         fence: Option<Fence>,
     ) -> Self {
         Self { link, user_agent, fence }
-    }
-
-    fn send(&self, mut request: Request<Body>) -> Result<ResponseFuture, BoxError> {
-        let signed = request.extensions_mut().remove::<Arc<Snapshot>>();
-        let signed = signed.ok_or("the request was not signed")?;
-        let wire = self.link.wire(&signed)?;
-        if let Some(address) = signed.address(request.uri()) {
-            *request.uri_mut() = address;
-        }
-        let check = request.extensions_mut().remove::<SendCheck>();
-        let request = self.guard(request)?;
-        if check.is_some_and(|SendCheck(go)| !go()) {
-            return Err(Withdrawn.into());
-        }
-        Ok(wire.send(request))
     }
 
     /// Gives a write its time limit, and its body a guard.
@@ -100,21 +83,24 @@ impl Dispatch {
     }
 }
 
-impl Service<Request<Body>> for Dispatch {
-    type Response = Response<Incoming>;
+impl Sender for Dispatch {
+    type Answer = AnswerBody;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+    async fn send(&self, mut request: Request<Body>) -> Result<Response<AnswerBody>, BoxError> {
         request.headers_mut().insert(USER_AGENT, self.user_agent.clone());
-        match self.send(request) {
-            Ok(sending) => Box::pin(async move { Ok(sending.await?) }),
-            Err(error) => Box::pin(std::future::ready(Err(error))),
+        let signed = request.extensions_mut().remove::<Arc<Snapshot>>();
+        let signed = signed.ok_or("the request was not signed")?;
+        let wire = self.link.wire(&signed)?;
+        if let Some(address) = signed.address(request.uri()) {
+            *request.uri_mut() = address;
         }
+        let check = request.extensions_mut().remove::<SendCheck>();
+        let request = self.guard(request)?;
+        if check.is_some_and(|SendCheck(go)| !go()) {
+            return Err(Withdrawn.into());
+        }
+        Ok(wire.send(request).await?)
     }
 }
 

@@ -3,10 +3,9 @@
 //! writes.
 
 use fence::Fenced;
-use hyper_util::client::legacy;
 use tokio::time::Instant;
 use tower::BoxError;
-use transport::ErrorChain;
+use transport::{ErrorChain, WireError};
 
 use crate::call::progress::{Progress, Reach};
 use crate::call::request::Withdrawn;
@@ -82,7 +81,7 @@ impl CallError {
         if error.is::<Withdrawn>() {
             return Self::Withdrawn;
         }
-        match error.downcast::<legacy::Error>() {
+        match error.downcast::<WireError>() {
             Ok(wire) => match reach {
                 Reach::MayHaveLeft(settled_at) if !wire.is_connect() => {
                     Self::Transport { source: wire, settled_at }

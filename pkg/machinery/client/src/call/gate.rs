@@ -1,23 +1,19 @@
 //! The outermost layer: every request pays a token before it leaves, a watch does not, and a server
-//! that refuses most of them by 429 stops the whole bucket (`rule:many-429s-stop-the-bucket`). Waits
-//! inside `call`: kube polls readiness of all callers in one line, so that waiting there would let
-//! one caller block the others.
+//! that refuses most of them by 429 stops the whole bucket (`rule:many-429s-stop-the-bucket`).
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use http::{HeaderMap, Request, Response, StatusCode};
 use kube::client::Body;
 use tokio::time::{Instant, timeout};
-use tower::{Service, ServiceExt as _};
 use transport::retry_after;
 
 use crate::call::error::CallError;
 use crate::call::metrics::ClientMetrics;
 use crate::call::request::{WaitingSince, is_watch};
+use crate::call::sender::Sender;
 use crate::throttle::Throttle;
 use crate::throttle::log::{LONG, WAIT_LOG, WaitLog, Waiting};
 
@@ -25,7 +21,6 @@ use crate::throttle::log::{LONG, WAIT_LOG, WaitLog, Waiting};
 const FLOW_SCHEMA: &str = "x-kubernetes-pf-flowschema-uid";
 
 /// Layer around attempts; without a throttle it lets everything pass.
-#[derive(Clone)]
 pub(crate) struct Gate<S> {
     inner: S,
     throttle: Option<Throttle>,
@@ -36,38 +31,35 @@ impl<S> Gate<S> {
     pub(crate) fn new(inner: S, throttle: Option<Throttle>, metrics: Arc<ClientMetrics>) -> Self {
         Self { inner, throttle, metrics }
     }
+
+    fn note<B>(&self, answer: &Response<B>) {
+        let Some(throttle) = &self.throttle else { return };
+        let refused = answer.status() == StatusCode::TOO_MANY_REQUESTS;
+        let most_are_refused = throttle.note_answer(refused);
+        if refused {
+            note_refusal(throttle, answer.headers(), most_are_refused, &self.metrics);
+        }
+    }
 }
 
-impl<S, B> Service<Request<Body>> for Gate<S>
-where
-    S: Service<Request<Body>, Response = Response<B>, Error = CallError> + Clone + Send + 'static,
-    S::Future: Send,
-{
-    type Response = Response<B>;
+impl<S: Sender<Error = CallError>> Sender for Gate<S> {
+    type Answer = S::Answer;
     type Error = CallError;
-    type Future = BoxFuture<'static, Result<Response<B>, CallError>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Self { inner, throttle, metrics } = self.clone();
-        Box::pin(async move {
-            if is_watch(&request) {
-                return send(inner, request, throttle.as_ref(), &metrics).await;
-            }
-            let started = Instant::now();
-            let method = request.method().clone();
-            if let Some(throttle) = &throttle {
-                let since = request.extensions().get().map_or(started, |WaitingSince(at)| *at);
-                let waiting = Waiting { throttle, method: &method, url: request.uri() };
-                metrics.limiter(&method, wait_for_token(waiting, since, &WAIT_LOG).await);
-            }
-            let outcome = send(inner, request, throttle.as_ref(), &metrics).await;
-            metrics.request(&method, started.elapsed());
-            outcome
-        })
+    async fn send(&self, request: Request<Body>) -> Result<Response<S::Answer>, CallError> {
+        if is_watch(&request) {
+            return self.inner.send(request).await.inspect(|answer| self.note(answer));
+        }
+        let started = Instant::now();
+        let method = request.method().clone();
+        if let Some(throttle) = &self.throttle {
+            let since = request.extensions().get().map_or(started, |WaitingSince(at)| *at);
+            let waiting = Waiting { throttle, method: &method, url: request.uri() };
+            self.metrics.limiter(&method, wait_for_token(waiting, since, &WAIT_LOG).await);
+        }
+        let outcome = self.inner.send(request).await.inspect(|answer| self.note(answer));
+        self.metrics.request(&method, started.elapsed());
+        outcome
     }
 }
 
@@ -83,26 +75,6 @@ async fn wait_for_token(waiting: Waiting<'_>, since: Instant, log: &WaitLog) -> 
     };
     log.ended(waiting, &wait);
     wait.time
-}
-
-async fn send<S, B>(
-    inner: S,
-    request: Request<Body>,
-    throttle: Option<&Throttle>,
-    metrics: &ClientMetrics,
-) -> Result<Response<B>, CallError>
-where
-    S: Service<Request<Body>, Response = Response<B>, Error = CallError>,
-{
-    let response = inner.oneshot(request).await?;
-    if let Some(throttle) = throttle {
-        let refused = response.status() == StatusCode::TOO_MANY_REQUESTS;
-        let most_are_refused = throttle.note_answer(refused);
-        if refused {
-            note_refusal(throttle, response.headers(), most_are_refused, metrics);
-        }
-    }
-    Ok(response)
 }
 
 fn note_refusal(throttle: &Throttle, headers: &HeaderMap, stop: bool, metrics: &ClientMetrics) {

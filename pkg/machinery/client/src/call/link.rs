@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use transport::{Endpoint, Protocol, TlsError, Wire};
 
@@ -26,8 +27,7 @@ struct Pool<B> {
 
 impl<B> Link<B>
 where
-    B: http_body::Body + Send + Unpin + 'static,
-    B::Data: Send,
+    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<tower::BoxError>,
 {
     /// No network until the first request.

@@ -1,6 +1,6 @@
 //! Request metrics under stock's names, which dashboards and alerts query, and three of our
-//! own. Registered once by `cmd`; each client keeps its children, so that a request formats no label
-//! but its status code.
+//! own. Registered once by `cmd`; each client keeps its children, so that a request looks
+//! up no label but that of a status other than 200.
 //!
 //! The path of a request is never a label. `verb` is the HTTP method, as in stock.
 
@@ -176,6 +176,8 @@ pub(crate) struct ClientMetrics {
 
 /// Children of one verb, made when it is first used.
 struct Verb {
+    /// Attempts answered 200, which nearly all are.
+    ok: IntCounter,
     duration: Histogram,
     limiter: Histogram,
     request_size: Histogram,
@@ -190,6 +192,7 @@ impl ClientMetrics {
             let verb_host = &[METHODS[i], self.host.as_str()];
             let f = &self.families;
             Verb {
+                ok: f.requests.with_label_values(&["200", METHODS[i], &self.host]),
                 duration: f.duration.with_label_values(verb_host),
                 limiter: f.limiter.with_label_values(verb_host),
                 request_size: f.request_size.with_label_values(verb_host),
@@ -208,13 +211,17 @@ impl ClientMetrics {
         request_size: u64,
         latency: Duration,
     ) {
-        let code = status.as_ref().map_or(NO_ANSWER, StatusCode::as_str);
-        let name = METHODS[index(method)];
-        self.families.requests.with_label_values(&[code, name, &self.host]).inc();
+        let verb = self.verb(method);
+        if status == Some(StatusCode::OK) {
+            verb.ok.inc();
+        } else {
+            let code = status.as_ref().map_or(NO_ANSWER, StatusCode::as_str);
+            let name = METHODS[index(method)];
+            self.families.requests.with_label_values(&[code, name, &self.host]).inc();
+        }
         if watch {
             return;
         }
-        let verb = self.verb(method);
         verb.server_duration.observe(latency.as_secs_f64());
         #[expect(clippy::cast_precision_loss, reason = "exact below 2^53 bytes")]
         verb.request_size.observe(request_size as f64);

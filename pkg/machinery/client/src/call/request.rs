@@ -59,11 +59,14 @@ pub(crate) fn attempt_timeout<B>(request: &Request<B>) -> Option<Duration> {
 /// Sets the parameter `timeout` of `uri`, in place of one that the caller gave: the limit is
 /// judged where the request is sent, and nobody else knows it.
 pub(crate) fn set_timeout(uri: &mut Uri, timeout: Duration) -> Result<(), http::Error> {
-    let others = uri.query().unwrap_or_default().split('&');
-    let others = others.filter(|pair| !pair.is_empty() && !pair.starts_with("timeout="));
-    let own = format!("timeout={}ms", timeout.as_millis());
-    let pairs: Vec<&str> = others.chain([own.as_str()]).collect();
-    let target = format!("{}?{}", uri.path(), pairs.join("&"));
+    let (path, query) = (uri.path(), uri.query().unwrap_or_default());
+    let mut target = String::with_capacity(path.len() + query.len() + "?&timeout=30000ms".len());
+    target.extend([path, "?"]);
+    let others = query.split('&');
+    for pair in others.filter(|pair| !pair.is_empty() && !pair.starts_with("timeout=")) {
+        target.extend([pair, "&"]);
+    }
+    target.extend(["timeout=", &timeout.as_millis().to_string(), "ms"]);
     let mut parts = std::mem::take(uri).into_parts();
     parts.path_and_query = Some(PathAndQuery::try_from(target)?);
     *uri = Uri::from_parts(parts)?;

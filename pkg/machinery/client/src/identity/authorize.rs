@@ -4,28 +4,25 @@
 //! (`rule:one-reading-per-request`).
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Request, Response, StatusCode};
 use kube::client::Body;
 use tokio::time::Instant;
-use tower::{BoxError, Service, ServiceExt as _};
+use tower::BoxError;
 
+use crate::call::sender::Sender;
 use crate::identity::account::ServiceAccount;
 use crate::identity::credentials::Credentials;
 use crate::identity::snapshot::Snapshot;
 
 /// Layer around what sends one request.
-#[derive(Clone)]
 pub(crate) struct Authorize<S> {
     inner: S,
     bearer: Bearer,
 }
 
 /// Who asks.
-#[derive(Clone)]
 pub(crate) struct Bearer {
     credentials: Arc<Credentials>,
     /// Instead of the root identity.
@@ -38,31 +35,19 @@ impl<S> Authorize<S> {
     }
 }
 
-impl<S, B> Service<Request<Body>> for Authorize<S>
-where
-    S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Clone + Send + 'static,
-    S::Future: Send,
-{
-    type Response = Response<B>;
+impl<S: Sender<Error = BoxError>> Sender for Authorize<S> {
+    type Answer = S::Answer;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<B>, BoxError>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let Self { inner, bearer } = self.clone();
-        Box::pin(async move {
-            let snapshot = bearer.sign(request.headers_mut()).await?;
-            let (generation, started) = (snapshot.generation, Instant::now());
-            request.extensions_mut().insert(snapshot);
-            let response = inner.oneshot(request).await?;
-            if response.status() == StatusCode::UNAUTHORIZED {
-                bearer.refused(generation, started);
-            }
-            Ok(response)
-        })
+    async fn send(&self, mut request: Request<Body>) -> Result<Response<S::Answer>, BoxError> {
+        let snapshot = self.bearer.sign(request.headers_mut()).await?;
+        let (generation, started) = (snapshot.generation, Instant::now());
+        request.extensions_mut().insert(snapshot);
+        let response = self.inner.send(request).await?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            self.bearer.refused(generation, started);
+        }
+        Ok(response)
     }
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use fence::Fenced;
 use http::{Method, StatusCode};
 use prometheus::Registry;
-use tower::service_fn;
 
 use super::*;
 use crate::call::gate::Gate;
@@ -25,7 +24,7 @@ async fn silent(request: Request<Body>) -> Result<Reply, BoxError> {
 /// How long `request` may take, and what it ends with.
 async fn limit_of(request: Request<Body>) -> (Duration, CallError) {
     let started = Instant::now();
-    let outcome = Attempt::new(service_fn(silent), metrics().0).oneshot(request).await;
+    let outcome = Attempt::new(silent, metrics().0).send(request).await;
     (started.elapsed(), outcome.err().unwrap())
 }
 
@@ -55,30 +54,29 @@ async fn a_watch_may_wait_for_ever() {
 async fn waiting_for_a_token_is_no_part_of_the_limit() {
     let m = ThrottleMetrics::new(&Registry::new()).unwrap();
     let throttle = Throttle::new("work", 0.01, 1, &m).unwrap();
-    let answering = service_fn(|_: Request<Body>| async {
+    let answering = |_: Request<Body>| async {
         tokio::time::sleep(Duration::from_secs(4)).await;
         Ok::<_, BoxError>(reply(200))
-    });
+    };
     let gate = Gate::new(Attempt::new(answering, metrics().0), throttle, metrics().0);
     let started = Instant::now();
     for _ in 0..2 {
         let mut request = request(Method::PATCH, "/a");
         request.extensions_mut().insert(AttemptTimeout(Duration::from_secs(5)));
-        gate.clone().oneshot(request).await.unwrap();
+        gate.send(request).await.unwrap();
     }
     assert_eq!(started.elapsed().as_secs(), 104, "100 s for the token, 4 s for the answer");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_body_was_never_taken_is_known_not_to_be_written() {
-    let connecting =
-        service_fn(|_: Request<Body>| std::future::pending::<Result<Reply, BoxError>>());
+    let connecting = |_: Request<Body>| std::future::pending::<Result<Reply, BoxError>>();
     let attempt = Attempt::new(connecting, metrics().0);
-    let error = attempt.clone().oneshot(request(Method::PATCH, "/a")).await.err().unwrap();
+    let error = attempt.send(request(Method::PATCH, "/a")).await.err().unwrap();
     assert!(matches!(error, CallError::NotSent(_)), "{error}");
 
     // A request without a body may have left unseen.
-    let error = attempt.oneshot(request(Method::GET, "/a")).await.err().unwrap();
+    let error = attempt.send(request(Method::GET, "/a")).await.err().unwrap();
     assert!(matches!(error, CallError::Timeout { .. }), "{error}");
 }
 
@@ -86,15 +84,12 @@ async fn a_write_whose_body_was_never_taken_is_known_not_to_be_written() {
 async fn every_attempt_is_counted_by_its_answer_and_watches_have_no_duration() {
     let (metrics, registry) = metrics();
     let answer = |outcome: fn() -> Result<Reply, BoxError>| {
-        Attempt::new(
-            service_fn(move |_: Request<Body>| async move { outcome() }),
-            Arc::clone(&metrics),
-        )
+        Attempt::new(move |_: Request<Body>| async move { outcome() }, Arc::clone(&metrics))
     };
-    answer(|| Ok(reply(200))).oneshot(request(Method::PATCH, "/a")).await.unwrap();
-    answer(|| Ok(reply(409))).oneshot(request(Method::PATCH, "/b")).await.unwrap();
-    answer(|| Err(Fenced.into())).oneshot(request(Method::PATCH, "/c")).await.err().unwrap();
-    answer(|| Ok(reply(200))).oneshot(request(Method::GET, "/d?watch=true")).await.unwrap();
+    answer(|| Ok(reply(200))).send(request(Method::PATCH, "/a")).await.unwrap();
+    answer(|| Ok(reply(409))).send(request(Method::PATCH, "/b")).await.unwrap();
+    answer(|| Err(Fenced.into())).send(request(Method::PATCH, "/c")).await.err().unwrap();
+    answer(|| Ok(reply(200))).send(request(Method::GET, "/d?watch=true")).await.unwrap();
 
     for (code, method) in [("200", "PATCH"), ("409", "PATCH"), ("<error>", "PATCH"), ("200", "GET")]
     {
@@ -121,13 +116,11 @@ async fn every_attempt_is_counted_by_its_answer_and_watches_have_no_duration() {
 async fn sizes_of_bodies_are_measured_in_both_directions() {
     use http_body_util::BodyExt as _;
     let (metrics, registry) = metrics();
-    let big = service_fn(|_: Request<Body>| async {
+    let big = |_: Request<Body>| async {
         Ok::<_, BoxError>(Response::new(http_body_util::Full::new(Bytes::from(vec![b'x'; 3000]))))
-    });
-    let response = Attempt::new(big, Arc::clone(&metrics))
-        .oneshot(request(Method::PATCH, "/a"))
-        .await
-        .unwrap();
+    };
+    let attempt = Attempt::new(big, Arc::clone(&metrics));
+    let response = attempt.send(request(Method::PATCH, "/a")).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(response.into_body().collect().await.unwrap().to_bytes().len(), 3000);
     for (series, expected) in [

@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Method;
+use http_body_util::Full;
 use prometheus::Registry;
 use tokio::time::Instant;
-use tower::service_fn;
 
 use super::*;
 use crate::ThrottleMetrics;
@@ -23,20 +24,10 @@ fn throttle(qps: f64) -> Option<Throttle> {
 /// Attempts that give `answers` in turn, then 200; notes when each began.
 fn attempts(
     answers: Vec<Reply>,
-) -> (
-    impl Service<
-        Request<Body>,
-        Response = Reply,
-        Error = CallError,
-        Future = impl Future<Output = Result<Reply, CallError>> + Send,
-    > + Clone
-    + Send
-    + 'static,
-    Log<Duration>,
-) {
+) -> (impl Sender<Answer = Full<Bytes>, Error = CallError> + Clone, Log<Duration>) {
     let times: Log<Duration> = Log::default();
     let started = Instant::now();
-    let service = service_fn({
+    let service = {
         let times = Arc::clone(&times);
         move |_: Request<Body>| {
             times.lock().push(started.elapsed());
@@ -44,7 +35,7 @@ fn attempts(
             let answer = answers.get(n - 1).cloned().unwrap_or_else(|| reply(200));
             async move { Ok(answer) }
         }
-    });
+    };
     (service, times)
 }
 
@@ -64,7 +55,7 @@ async fn every_call_pays_a_token_and_a_watch_pays_none() {
     let (inner, times) = attempts(vec![]);
     let gate = Gate::new(inner, throttle(1.0), metrics().0);
     for uri in ["/a", "/a?watch=true", "/a?watch=1", "/a"] {
-        gate.clone().oneshot(request(Method::GET, uri)).await.unwrap();
+        gate.send(request(Method::GET, uri)).await.unwrap();
     }
     assert_eq!(seconds(&times), [0, 0, 0, 1]);
 }
@@ -74,9 +65,9 @@ async fn a_server_that_refuses_all_stops_the_whole_client_its_other_calls_includ
     let (inner, times) = attempts(vec![reply_after(429, "9"); MOST]);
     let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
     for _ in 0..MOST {
-        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+        gate.send(request(Method::PATCH, "/a")).await.unwrap();
     }
-    gate.clone().oneshot(request(Method::GET, "/another")).await.unwrap();
+    gate.send(request(Method::GET, "/another")).await.unwrap();
     assert_eq!(seconds_after_most(&times), [9]);
 }
 
@@ -86,7 +77,7 @@ async fn a_429_among_other_answers_stops_nobody_else() {
     let (inner, times) = attempts(vec![reply(200), reply_after(429, "9")]);
     let gate = Gate::new(inner, throttle_with_burst(), metrics().0);
     for _ in 0..3 {
-        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+        gate.send(request(Method::PATCH, "/a")).await.unwrap();
     }
     assert_eq!(seconds(&times), [0, 0, 0]);
 }
@@ -97,7 +88,7 @@ async fn a_429_that_is_the_first_answer_of_all_stops_nobody_else() {
     let (inner, times) = attempts(vec![reply_after(429, "9")]);
     let gate = Gate::new(inner, throttle_with_burst(), metrics().0);
     for _ in 0..2 {
-        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+        gate.send(request(Method::PATCH, "/a")).await.unwrap();
     }
     assert_eq!(seconds(&times), [0, 0]);
 }
@@ -107,7 +98,7 @@ async fn a_429_that_asks_for_an_hour_stops_the_client_for_a_minute() {
     let (inner, times) = attempts(vec![reply_after(429, "3600"); MOST]);
     let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
     for _ in 0..=MOST {
-        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+        gate.send(request(Method::PATCH, "/a")).await.unwrap();
     }
     assert_eq!(seconds_after_most(&times), [60]);
 }
@@ -117,7 +108,7 @@ async fn a_429_stops_an_unlimited_client_as_well() {
     let (inner, times) = attempts(vec![reply_after(429, "9"); MOST]);
     let gate = Gate::new(inner, Some(Throttle::unlimited("work")), metrics().0);
     for _ in 0..MOST + 2 {
-        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+        gate.send(request(Method::PATCH, "/a")).await.unwrap();
     }
     assert_eq!(seconds_after_most(&times), [9, 9]);
 }
@@ -128,7 +119,7 @@ async fn a_429_without_time_stops_nothing_and_other_answers_neither() {
         let (inner, times) = attempts(vec![answer; MOST]);
         let gate = Gate::new(inner, throttle(1_000.0), metrics().0);
         for _ in 0..=MOST {
-            gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+            gate.send(request(Method::PATCH, "/a")).await.unwrap();
         }
         assert_eq!(seconds_after_most(&times), [0]);
     }
@@ -139,7 +130,7 @@ async fn the_lease_waits_for_nothing() {
     let (inner, times) = attempts(vec![reply_after(429, "9"); MOST]);
     let gate = Gate::new(inner, None, metrics().0);
     for _ in 0..=MOST {
-        gate.clone().oneshot(request(Method::PUT, "/lease")).await.unwrap();
+        gate.send(request(Method::PUT, "/lease")).await.unwrap();
     }
     assert_eq!(seconds_after_most(&times), [0]);
 }
@@ -152,7 +143,7 @@ async fn waits_and_the_servers_refusals_are_counted() {
     let (inner, _) = attempts(vec![refusal; MOST]);
     let gate = Gate::new(inner, throttle_with_burst(), metrics);
     for _ in 0..=MOST {
-        gate.clone().oneshot(request(Method::PATCH, "/a")).await.unwrap();
+        gate.send(request(Method::PATCH, "/a")).await.unwrap();
     }
     let refused =
         format!("icm_client_server_throttled_total{{client=\"work\",flow_schema=\"{UID}\"}}");
@@ -195,20 +186,20 @@ struct Served {
 /// milliseconds, and try until they succeed, 64 at a time; whoever is refused comes back after the second.
 async fn served(arrivals: &[u64], refuses: fn(u64) -> bool) -> Vec<Served> {
     let asked = Arc::new(AtomicU64::new(0));
-    let server = service_fn(move |_: Request<Body>| {
+    let server = move |_: Request<Body>| {
         let refused = refuses(asked.fetch_add(1, Ordering::Relaxed));
         async move {
             tokio::time::sleep(Duration::from_millis(if refused { 1 } else { 5 })).await;
             Ok(if refused { reply_after(429, "1") } else { reply(200) })
         }
-    });
-    let gate = Gate::new(server, throttle_with_burst(), metrics().0);
+    };
+    let gate = Arc::new(Gate::new(server, throttle_with_burst(), metrics().0));
     let workers = Arc::new(tokio::sync::Semaphore::new(64));
     let started = Instant::now();
     let callers: Vec<_> = arrivals
         .iter()
         .map(|&at| {
-            let (gate, workers) = (gate.clone(), Arc::clone(&workers));
+            let (gate, workers) = (Arc::clone(&gate), Arc::clone(&workers));
             let since = started + Duration::from_millis(at);
             tokio::spawn(async move {
                 tokio::time::sleep_until(since).await;
@@ -217,7 +208,7 @@ async fn served(arrivals: &[u64], refuses: fn(u64) -> bool) -> Vec<Served> {
                     let worker = workers.acquire().await.unwrap();
                     let mut write = request(Method::PATCH, "/api/v1/nodes/a");
                     write.extensions_mut().insert(WaitingSince(since));
-                    if gate.clone().oneshot(write).await.unwrap().status().is_success() {
+                    if gate.send(write).await.unwrap().status().is_success() {
                         return Served { waited: since.elapsed(), refusals };
                     }
                     drop(worker);

@@ -1,0 +1,179 @@
+//! [`Channel`]: one HTTP/2 connection, on which requests run side by side.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use h2::client::{Builder, Connection, SendRequest};
+use h2::{Reason, SendStream};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderValue, Request, Response};
+use http_body::Body;
+use http_body_util::BodyExt as _;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Mutex, MutexGuard, mpsc};
+use tower::BoxError;
+
+use super::answer::AnswerBody;
+use super::error::WireError;
+use super::keep_alive::{Heard, until_silent};
+
+/// What the server may send before it is told that it was read: enough for a large list to stream.
+const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
+const CONNECTION_WINDOW: u32 = 5 * 1024 * 1024;
+/// Answers of the API server have some 500 bytes of headers.
+const MAX_HEADERS: u32 = 16 * 1024;
+/// Bytes of one request's body that wait for the server to take them.
+const SEND_BUFFER: usize = 1024 * 1024;
+
+/// A connection; it ends when it is dropped and the last answer has been read.
+pub(super) struct Channel {
+    requests: Mutex<SendRequest<Bytes>>,
+    heard: Arc<Heard>,
+    /// A parked connection does not notice that nobody can send any more.
+    _open: mpsc::Sender<Infallible>,
+}
+
+/// The right to send the next request.
+pub(super) type Turn<'a> = MutexGuard<'a, SendRequest<Bytes>>;
+
+impl Channel {
+    /// Speaks HTTP/2 on `io` from now on, on the current runtime.
+    pub(super) async fn open<T>(io: T) -> Result<Self, h2::Error>
+    where
+        T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let mut builder = Builder::new();
+        builder
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(MAX_HEADERS)
+            .max_send_buffer_size(SEND_BUFFER)
+            .enable_push(false);
+        let (requests, mut connection) = builder.handshake(io).await?;
+        let heard = Arc::new(Heard::now());
+        let (open, closed) = mpsc::channel(1);
+        let pings = connection.ping_pong();
+        let watched = Arc::clone(&heard);
+        let silent = async move {
+            match pings {
+                Some(pings) => until_silent(pings, &watched).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::spawn(Driver { connection, silent: Box::pin(silent), closed, gathering: false });
+        Ok(Self { requests: Mutex::new(requests), heard, _open: open })
+    }
+
+    /// Waits until the server takes another request.
+    ///
+    /// # Errors
+    /// The connection has ended, or takes no more requests.
+    pub(super) async fn turn(&self) -> Result<Turn<'_>, h2::Error> {
+        let mut turn = self.requests.lock().await;
+        poll_fn(|cx| turn.poll_ready(cx)).await?;
+        Ok(turn)
+    }
+
+    /// Sends a request, whose body is asked for when the connection has room for it.
+    pub(super) async fn send<B>(
+        &self,
+        mut turn: Turn<'_>,
+        request: Request<B>,
+    ) -> Result<Response<AnswerBody>, WireError>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        let (mut head, body) = request.into_parts();
+        let ends = body.is_end_stream();
+        if let Some(length) = body.size_hint().exact().filter(|_| !ends) {
+            head.headers.entry(CONTENT_LENGTH).or_insert_with(|| HeaderValue::from(length));
+        }
+        head.extensions.clear();
+        let request = Request::from_parts(head, ());
+        let sent = turn.send_request(request, ends);
+        let (answer, stream) = sent.map_err(WireError::broken)?;
+        // Beyond the streams that the server allows a request waits; its body stays here meanwhile.
+        poll_fn(|cx| turn.poll_ready(cx)).await.map_err(WireError::broken)?;
+        drop(turn);
+        if !ends {
+            send_body(pin!(body), stream).await?;
+        }
+        let answer = answer.await.map_err(WireError::broken)?;
+        self.heard.note();
+        Ok(answer.map(|body| AnswerBody::of_stream(body, Arc::clone(&self.heard))))
+    }
+}
+
+/// Sends all of a body. A server that wants no more of it has answered, or the answer says what
+/// broke.
+async fn send_body<B>(mut body: Pin<&mut B>, mut stream: SendStream<Bytes>) -> Result<(), WireError>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    while has_room(&mut stream).await {
+        let (data, last) = match body.frame().await {
+            Some(Ok(frame)) => (frame.into_data().unwrap_or_default(), body.is_end_stream()),
+            Some(Err(error)) => {
+                stream.send_reset(Reason::CANCEL);
+                return Err(WireError::broken(error));
+            }
+            None => (Bytes::new(), true),
+        };
+        if stream.send_data(data, last).is_err() || last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the server takes more; false when it never will.
+async fn has_room(stream: &mut SendStream<Bytes>) -> bool {
+    stream.reserve_capacity(1);
+    while stream.capacity() == 0 {
+        if !matches!(poll_fn(|cx| stream.poll_capacity(cx)).await, Some(Ok(_))) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Moves the bytes of a connection until it ends, the server falls silent, or nobody needs it.
+struct Driver<T> {
+    connection: Connection<T, Bytes>,
+    silent: BoxFuture<'static, ()>,
+    closed: mpsc::Receiver<Infallible>,
+    /// It has been woken and waits for those who were woken with it.
+    gathering: bool,
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Future for Driver<T> {
+    type Output = ();
+
+    /// Every other call moves bytes; the one before lets all tasks run that are ready
+    /// (`rule:ready-requests-leave-together`).
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.gathering = !self.gathering;
+        if self.gathering {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        // That the channel was dropped needs no more than this look at the connection.
+        let _closed = self.closed.poll_recv(cx);
+        let ended = Pin::new(&mut self.connection).poll(cx).is_ready();
+        if ended || self.silent.as_mut().poll(cx).is_ready() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
