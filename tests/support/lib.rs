@@ -23,6 +23,7 @@
 //! |---|---|
 //! | [`control_plane`] | etcd and kube-apiserver with their certificates and kubeconfigs |
 //! | [`cluster`](mod@cluster) | hands the at most two control planes of a test process to one test at a time |
+//! | [`kubectl`] | a control plane with our CRDs, and kubectl |
 //! | [`manager`] | the product: start, await log lines and exit, signals, metrics |
 //! | [`nodes`], [`observer`], [`history`] | make nodes, watch them, check what was seen |
 //! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
@@ -49,6 +50,7 @@ pub mod control_plane;
 pub mod fault_proxy;
 pub mod history;
 mod kubeconfig;
+pub mod kubectl;
 mod log_lines;
 pub mod manager;
 pub mod metrics;

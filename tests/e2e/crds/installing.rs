@@ -4,7 +4,7 @@ use serde_json::json;
 use tests::poll::poll;
 use tests::{Manager, PATIENCE};
 
-use crate::kubectl::Kubectl;
+use tests::kubectl::Kubectl;
 
 /// The service account of the bindings, as a token of it would be read.
 const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";

@@ -8,7 +8,6 @@
 )]
 
 mod installing;
-mod kubectl;
 mod objects;
 mod printing;
 mod schemas;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kubectl::Kubectl;
+use tests::kubectl::Kubectl;
 
 /// A Cluster of upstream's newest release, with fields that no schema here names.
 fn whole_cluster() -> Value {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::kubectl::{Kubectl, table};
+use tests::kubectl::{Kubectl, table};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clusters_credentials_and_machines_are_printed_as_upstream_prints_them() {

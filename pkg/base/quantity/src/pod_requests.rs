@@ -4,10 +4,13 @@ use serde::{Deserialize, Deserializer};
 
 use crate::Resources;
 
-/// The part of a Pod's `spec` that says what it requests; the rest is skipped while reading.
+/// The part of a Pod's `spec` that says what it requests of which Node; the rest is skipped while
+/// reading.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodRequests {
+    /// The Node that it is bound to.
+    pub node_name: Option<Box<str>>,
     #[serde(deserialize_with = "null_is_default")]
     containers: Vec<Container>,
     #[serde(deserialize_with = "null_is_default")]

@@ -44,6 +44,18 @@ impl Quantity {
         }
     }
 
+    /// The next whole number up.
+    #[must_use]
+    pub fn rounded_to_whole(self) -> Self {
+        Self { nanos: self.as_whole().saturating_mul(NANOS) }
+    }
+
+    /// The next thousandth up.
+    #[must_use]
+    pub fn rounded_to_milli(self) -> Self {
+        Self { nanos: self.as_milli().saturating_mul(NANOS / 1000) }
+    }
+
     /// The nearest float, for gauges.
     #[expect(clippy::cast_precision_loss, reason = "a gauge holds no more digits")]
     pub fn as_f64(self) -> f64 {

@@ -11,6 +11,7 @@ use crate::engine::{self, Metrics, Source};
 use crate::flags::FLAGS;
 use crate::kubefed::KubeFed;
 use crate::options::{MemberOptions, Options, judge};
+use crate::tke::Clusters;
 
 const NAME: &str = "cluster-health-controller";
 
@@ -48,7 +49,10 @@ impl Runner for Watch {
 
     fn permissions(&self) -> &'static [Permission] {
         const KUBEFED: &str = "core.kubefed.io";
-        const NEEDED: [Permission; 2] = [
+        const TKE: &str = "platform.tkestack.io";
+        const NEEDED: [Permission; 4] = [
+            Permission::new("get", TKE, "clustercredentials"),
+            Permission::new("patch", TKE, "clusters").subresource("status"),
             Permission::new("patch", KUBEFED, "kubefedclusters").subresource("status"),
             Permission::new("get", "", "secrets"),
         ];
@@ -78,5 +82,7 @@ fn sources(options: &Options, meters: probe::Meters) -> Vec<Arc<dyn Source>> {
     let kubefed = options.kubefed.clone().map(|options| {
         Arc::new(KubeFed::new(options, allow_plaintext, Arc::clone(&prober))) as Arc<dyn Source>
     });
-    kubefed.into_iter().collect()
+    let tke = options.tke.clone();
+    let tke = tke.map(|options| Arc::new(Clusters::new(options, prober)) as Arc<dyn Source>);
+    kubefed.into_iter().chain(tke).collect()
 }

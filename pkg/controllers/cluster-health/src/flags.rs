@@ -1,5 +1,7 @@
 //! The flags that cluster-health owns; their values are judged in `options.rs`.
 
+pub(crate) mod tke;
+
 use pflag::{Flag, GoDuration, Spec};
 
 const GROUP: &str = "cluster-health-controller";
@@ -8,14 +10,14 @@ pub(crate) const FLAVOURS: Flag<Vec<String>> = Flag::strings(
     GROUP,
     "cluster-health-flavours",
     "auto",
-    "Object models of member clusters to watch over: auto for all that are built, each as soon as its kind is served, or a list of names. Built: kubefed.",
+    "Object models of member clusters to watch over: auto for all that are built, each as soon as its kind is served, or a list of names. Built: kubefed, tke.",
 );
 
 pub(crate) const KUBEFED_NAMESPACE: Flag<String> = Flag::string(
     GROUP,
     "cluster-health-kubefed-namespace",
     "kube-federation-system",
-    "Namespace of the KubeFedClusters; empty for all namespaces.",
+    "Namespace of the KubeFedClusters, and of the Secrets that ClusterCredentials refer to; empty for all namespaces.",
 );
 
 pub(crate) const KUBEFED_CONFIG: Flag<String> = Flag::string(
@@ -165,4 +167,14 @@ pub(crate) const FLAGS: &[Spec] = &[
     FLAP_MIN_SUCCESS.spec(),
     PER_CLUSTER_METRICS.spec(),
     ALLOW_PLAINTEXT_ENDPOINTS.spec(),
+    tke::HEALTHCHECK_PERIOD.spec(),
+    tke::TKE_TIMEOUT.spec(),
+    tke::TKE_FAILURE_THRESHOLD.spec(),
+    tke::TKE_SUCCESS_THRESHOLD.spec(),
+    tke::SUMMARY_INTERVAL.spec(),
+    tke::SUMMARY_CONCURRENCY.spec(),
+    tke::SUMMARY_PAGE_SIZE.spec(),
+    tke::NODES_READY_MIN_RATIO.spec(),
+    tke::READY_REQUIRES_NODES.spec(),
+    tke::TKE_INSECURE_WHEN_NO_CA.spec(),
 ];

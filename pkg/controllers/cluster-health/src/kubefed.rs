@@ -7,7 +7,6 @@
 //! | `references.rs` | which members refer to which Secret |
 //! | `reconcile.rs` | from one object to what the engine is told of it |
 //! | `access.rs` | how a member is reached, from its object and its Secret |
-//! | `secret_data.rs` | the Secret of a member |
 //! | `settings.rs` | how members are probed, by flags and KubeFedConfig |
 //! | `status.rs` | what is published as conditions, and read back |
 
@@ -16,7 +15,6 @@ mod flavour;
 mod following;
 mod reconcile;
 mod references;
-mod secret_data;
 mod settings;
 mod status;
 #[cfg(test)]

@@ -11,6 +11,9 @@ mod flags;
 mod kubefed;
 mod member;
 mod options;
+mod secret_data;
+mod tke;
 
 pub use controller::ClusterHealth;
 pub use options::{KubeFedOptions, MemberOptions, Options};
+pub use tke::TkeOptions;

@@ -1,5 +1,7 @@
 //! From flag values to [`Options`]: every rule of the start, without I/O.
 
+mod tke;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use crate::flags::{
     KUBEFED_CONFIG, KUBEFED_NAMESPACE, MAX_CONCURRENT_PROBES, PER_CLUSTER_METRICS, PERIOD,
     STALE_AFTER, SUCCESS_THRESHOLD, TIMEOUT, WRITE_BURST, WRITE_QPS, ZONES,
 };
+use crate::tke::TkeOptions;
 
 /// Changes that damping remembers of each cluster at most.
 const FLAP_TRANSITIONS_MAX: i64 = 100;
@@ -28,6 +31,8 @@ pub struct Options {
     pub members: MemberOptions,
     /// `None` when that flavour is not asked for.
     pub kubefed: Option<KubeFedOptions>,
+    /// `None` when that flavour is not asked for.
+    pub tke: Option<TkeOptions>,
 }
 
 /// How members are talked to, in every flavour.
@@ -72,6 +77,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         policy,
         zones: values.get(&ZONES),
     };
+    let tke = judge.tke(values, &policy);
     let members = MemberOptions {
         connection_max_age: judge.span(&CONNECTION_MAX_AGE),
         allow_plaintext: values.get(&ALLOW_PLAINTEXT_ENDPOINTS),
@@ -81,6 +87,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         per_cluster_metrics: values.get(&PER_CLUSTER_METRICS),
         members,
         kubefed: flavours.contains("kubefed").then_some(kubefed),
+        tke: flavours.contains("tke").then_some(tke),
     };
     if judge.problems.is_empty() { Ok((options, warnings(&policy))) } else { Err(judge.problems) }
 }
@@ -129,7 +136,7 @@ impl Judge<'_> {
     }
 
     fn flavours(&mut self) -> BTreeSet<&'static str> {
-        const BUILT: [&str; 1] = ["kubefed"];
+        const BUILT: [&str; 2] = ["kubefed", "tke"];
         let mut chosen = BTreeSet::new();
         for name in self.values.get(&FLAVOURS) {
             match BUILT.into_iter().find(|built| *built == name) {

@@ -7,9 +7,9 @@ use objects::Object;
 use probe::{Address, ClientPair, Inputs, Problem, TlsOptions};
 use secrecy::ExposeSecret as _;
 
-use super::secret_data::SecretData;
 use crate::api::kubefed::{KubeFedCluster, KubeFedClusterSpec};
 use crate::member::USER_AGENT;
+use crate::secret_data::SecretData;
 
 /// Key of the Secret of a member: in the namespace of its object (`rule:secret-of-the-same-namespace`).
 pub(crate) fn secret_key(cluster: &Object<KubeFedCluster>) -> Option<String> {

@@ -16,9 +16,9 @@ use workqueue::{Backoff, Jitter, WorkQueue};
 use super::flavour::KubeFed;
 use super::reconcile::{Caches, Reconciler};
 use super::references::References;
-use super::secret_data::SECRETS;
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
 use crate::engine::{Cluster, Registry, Source};
+use crate::secret_data::SECRETS;
 
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(200), Duration::from_secs(30), Jitter::Above(0.5));

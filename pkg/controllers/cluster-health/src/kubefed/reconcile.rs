@@ -13,11 +13,11 @@ use workqueue::{Next, Reconcile, Retry};
 
 use super::flavour::{Known, KubeFed};
 use super::references::References;
-use super::secret_data::{ReadError, SecretData};
 use super::{access, status};
 use crate::api::kubefed::KubeFedCluster;
 use crate::engine::{Cluster, Misconfigured, Prober, Registry, Target};
 use crate::member::{Member, Newest};
+use crate::secret_data::{ReadError, SecretData};
 
 /// Tells the engine of each member whose key is in the queue.
 pub(super) struct Reconciler {

@@ -39,6 +39,14 @@ fn every_value_that_cannot_be_is_refused_with_its_flag() {
         "--cluster-health-flap-window=0s",
         "--cluster-health-flap-min-success=0",
         "--cluster-health-flavours=karmada",
+        "--healthcheck-period=0s",
+        "--cluster-health-tke-timeout=0s",
+        "--cluster-health-tke-failure-threshold=0",
+        "--cluster-health-tke-success-threshold=0",
+        "--cluster-health-summary-interval=-1s",
+        "--cluster-health-summary-concurrency=0",
+        "--cluster-health-summary-page-size=5001",
+        "--cluster-health-nodes-ready-min-ratio=1.1",
     ];
     for line in rows {
         let problems = verdict(line).expect_err(line);
@@ -63,4 +71,19 @@ fn zeros_with_a_meaning_and_empty_names_are_taken() {
 fn a_timeout_longer_than_the_period_is_warned_about() {
     let (_, warnings) = verdict("--cluster-health-timeout=15s").expect("it is allowed");
     assert_eq!(warnings.len(), 1);
+}
+
+#[test]
+fn the_defaults_of_tke_are_upstreams_where_it_has_them() {
+    let (options, _) = verdict("").unwrap();
+    let tke = options.tke.expect("auto takes in tke");
+    let Cadence { period, timeout, confirm, .. } = tke.policy.cadence;
+    let seconds = [period, timeout, confirm, tke.summary_interval].map(|span| span.as_secs());
+    assert_eq!(seconds, [300, 5, 10, 600]);
+    assert_eq!(tke.policy.thresholds, Thresholds { failure: 3, success: 1 });
+    assert_eq!((tke.summary_concurrency, tke.summary_page_size), (32, 500));
+    assert_eq!(tke.secret_namespace.as_deref(), Some("kube-federation-system"));
+    assert!(!tke.ready_requires_nodes && !tke.insecure_without_ca);
+    let (options, _) = verdict("--cluster-health-flavours=kubefed").unwrap();
+    assert!(options.tke.is_none() && options.kubefed.is_some());
 }

@@ -71,35 +71,8 @@ impl<'a> Reader<'a> {
         {
             return Ok(read);
         }
-        let link = self.open(end).await?;
+        let link = open(self.shared, &self.client, end).await?;
         self.exchange(link, path, most).await
-    }
-
-    async fn open(&self, end: Instant) -> Result<Link, Failure> {
-        let count = self.client.address_count();
-        let first = self.client.session.lock().first_endpoint;
-        let mut failure = None;
-        for number in 0..count {
-            let endpoint = first.wrapping_add(number) % count;
-            match self.dial(endpoint, end).await {
-                Ok(link) => return Ok(link),
-                Err(failed) => failure = Some(failed),
-            }
-        }
-        let none = || Failure { code: Code::BadEndpoint, detail: "there is no address".to_owned() };
-        Err(failure.unwrap_or_else(none))
-    }
-
-    async fn dial(&self, endpoint: u8, end: Instant) -> Result<Link, Failure> {
-        let (shared, client) = (self.shared, &self.client);
-        let left = end.saturating_duration_since(Instant::now());
-        let uri = client.uri(endpoint);
-        let dialed = dial(&client.endpoint, uri, &shared.names, left, &mut |_| {}).await;
-        shared.meters.handshake(dialed.is_ok());
-        let dialed = dialed?;
-        let expires = dialed.certificate.and_then(expiry::of_certificate);
-        let (age, open) = (shared.limits.max_age, shared.meters.open());
-        Link::open(dialed.stream, endpoint, age, expires, open).await
     }
 
     /// Keeps the connection when the answer was read to its end.
@@ -117,6 +90,38 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// Opens a connection to the first address that takes one, that of the last good probe before all.
+async fn open(shared: &Shared, client: &Client, end: Instant) -> Result<Link, Failure> {
+    let count = client.address_count();
+    let first = client.session.lock().first_endpoint;
+    let mut failure = None;
+    for number in 0..count {
+        let endpoint = first.wrapping_add(number) % count;
+        match open_to(endpoint, shared, client, end).await {
+            Ok(link) => return Ok(link),
+            Err(failed) => failure = Some(failed),
+        }
+    }
+    let none = || Failure { code: Code::BadEndpoint, detail: "there is no address".to_owned() };
+    Err(failure.unwrap_or_else(none))
+}
+
+async fn open_to(
+    endpoint: u8,
+    shared: &Shared,
+    client: &Client,
+    end: Instant,
+) -> Result<Link, Failure> {
+    let left = end.saturating_duration_since(Instant::now());
+    let uri = client.uri(endpoint);
+    let dialed = dial(&client.endpoint, uri, &shared.names, left, &mut |_| {}).await;
+    shared.meters.handshake(dialed.is_ok());
+    let dialed = dialed?;
+    let expires = dialed.certificate.and_then(expiry::of_certificate);
+    let (age, open) = (shared.limits.max_age, shared.meters.open());
+    Link::open(dialed.stream, endpoint, age, expires, open).await
 }
 
 impl From<Failure> for ReadError {

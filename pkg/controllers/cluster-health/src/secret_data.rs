@@ -103,7 +103,7 @@ impl SecretData {
 }
 
 /// Overwrites an answer that nobody else holds.
-fn wipe(body: Bytes) {
+pub(crate) fn wipe(body: Bytes) {
     if let Ok(mut body) = body.try_into_mut() {
         body.as_mut().zeroize();
     }

@@ -1,22 +1,23 @@
-//! A control plane with the CRDs, and kubectl for its administrator.
+//! A control plane with the CRDs of `config/crd`, and kubectl for its administrator.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use crate::control_plane::{ControlPlane, Options};
+use crate::programs::{control_plane_binaries, workspace};
 use serde_json::Value;
-use tests::control_plane::{ControlPlane, Options};
-use tests::programs::{control_plane_binaries, workspace};
 
 /// A user at a control plane of its own: CRDs would be in others' way.
-pub(crate) struct Kubectl {
-    pub(crate) plane: ControlPlane,
+pub struct Kubectl {
+    /// Whose administrator it is.
+    pub plane: ControlPlane,
     kubeconfig: PathBuf,
     program: PathBuf,
 }
 
 impl Kubectl {
     /// With the CRDs of `config/crd`, installed by one command.
-    pub(crate) async fn with_crds() -> Self {
+    pub async fn with_crds() -> Self {
         let kubectl = Self::without_crds().await;
         kubectl.run("apply -f config/crd");
         kubectl.run("wait --for=condition=established --timeout=60s crd --all");
@@ -24,7 +25,7 @@ impl Kubectl {
     }
 
     /// With no CRD at all.
-    pub(crate) async fn without_crds() -> Self {
+    pub async fn without_crds() -> Self {
         let plane = ControlPlane::start(Options::default()).await.expect("a control plane starts");
         let kubeconfig = plane.admin_kubeconfig();
         let program = control_plane_binaries(&["kubectl"]).unwrap().remove(0);
@@ -32,7 +33,7 @@ impl Kubectl {
     }
 
     /// What it prints; the arguments have no spaces in them.
-    pub(crate) fn run(&self, arguments: &str) -> String {
+    pub fn run(&self, arguments: &str) -> String {
         let output = self.output(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "kubectl {arguments}: {errors}");
@@ -40,7 +41,7 @@ impl Kubectl {
     }
 
     /// What it says when it is refused.
-    pub(crate) fn refused(&self, arguments: &str) -> String {
+    pub fn refused(&self, arguments: &str) -> String {
         let output = self.output(arguments);
         assert!(!output.status.success(), "kubectl {arguments} is not refused");
         String::from_utf8(output.stderr).unwrap()
@@ -56,30 +57,30 @@ impl Kubectl {
     }
 
     /// An object, as it is stored.
-    pub(crate) fn object(&self, of: &str) -> Value {
+    pub fn object(&self, of: &str) -> Value {
         serde_json::from_str(&self.run(&format!("get {of} -o json"))).unwrap()
     }
 
     /// Makes an object.
-    pub(crate) fn create(&self, object: &Value) {
+    pub fn create(&self, object: &Value) {
         let file = self.file(object);
         self.run(&format!("create -f {}", file.display()));
     }
 
     /// Tries to make an object that the API server refuses; what it says.
-    pub(crate) fn create_refused(&self, object: &Value) -> String {
+    pub fn create_refused(&self, object: &Value) -> String {
         let file = self.file(object);
         self.refused(&format!("create -f {}", file.display()))
     }
 
     /// Writes a status, as a controller does.
-    pub(crate) fn patch_status(&self, of: &str, status: &Value) {
+    pub fn patch_status(&self, of: &str, status: &Value) {
         let patch = serde_json::json!({ "status": status });
         self.patch(&format!("{of} --subresource=status"), "merge", &patch);
     }
 
     /// Changes an object.
-    pub(crate) fn patch(&self, of: &str, kind: &str, patch: &Value) {
+    pub fn patch(&self, of: &str, kind: &str, patch: &Value) {
         let file = self.file(patch);
         self.run(&format!("patch {of} --type={kind} --patch-file={}", file.display()));
     }
@@ -93,7 +94,7 @@ impl Kubectl {
 }
 
 /// The words of each line; an age is `AGE`.
-pub(crate) fn table(printed: &str) -> Vec<Vec<String>> {
+pub fn table(printed: &str) -> Vec<Vec<String>> {
     let is_age = |word: &str| word.ends_with('s') && word[..word.len() - 1].parse::<u32>().is_ok();
     let word = |word: &str| if is_age(word) { "AGE".to_owned() } else { word.to_owned() };
     printed.lines().map(|line| line.split_whitespace().map(word).collect()).collect()

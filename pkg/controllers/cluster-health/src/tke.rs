@@ -1,0 +1,38 @@
+//! TKEStack's clusters: which are probed, where and as whom, what is written to them, and what is
+//! gathered of them beside the probes.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `clusters.rs` | [`Clusters`], the flavour as the engine sees it |
+//! | `watching.rs`, `telling.rs` | follows the objects, and tells the engine of each |
+//! | `prober.rs` | how one Cluster is probed |
+//! | `sides.rs`, `summary.rs` | what is gathered beside the probes |
+//! | `book.rs` | what is known of each Cluster |
+//! | `fetch.rs` | ClusterCredentials and Secrets, read one at a time |
+//! | `supervision.rs` | which Clusters are probed, and whose phase is ours |
+//! | `access.rs`, `choice.rs`, `inputs.rs` | where a Cluster is asked, and as whom |
+//! | `facts.rs`, `version.rs` | what is learnt of a Cluster beside its health |
+//! | `status.rs` | what is written, and what is read back after a restart |
+//! | `options.rs` | [`TkeOptions`] |
+
+mod access;
+mod book;
+mod choice;
+mod clusters;
+mod facts;
+mod fetch;
+mod inputs;
+mod options;
+mod prober;
+mod sides;
+mod status;
+mod summary;
+mod supervision;
+mod telling;
+#[cfg(test)]
+mod testing;
+mod version;
+mod watching;
+
+pub(crate) use clusters::Clusters;
+pub use options::TkeOptions;

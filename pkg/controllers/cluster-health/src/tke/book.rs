@@ -1,0 +1,132 @@
+//! [`Book`]: what this process knows of each Cluster beside its object.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use probe::{Address, Client, Problem};
+use tokio::time::Instant;
+
+use super::facts::Facts;
+use super::summary::MemberNode;
+use crate::engine::Cluster;
+
+/// All Clusters, by name. An entry belongs to one UID.
+#[derive(Default)]
+pub(crate) struct Book {
+    entries: Mutex<HashMap<Arc<str>, Entry>>,
+}
+
+/// One Cluster.
+pub(crate) struct Entry {
+    uid: Arc<str>,
+    /// When it was first seen by this process.
+    pub(crate) first_seen: Instant,
+    pub(crate) way: Option<Way>,
+    pub(crate) facts: Facts,
+    /// Its API server answered the last probe with `ok`.
+    pub(crate) answers: bool,
+    /// When its version was asked for.
+    pub(crate) version_asked: Option<Instant>,
+    /// Its summary is on its way or will be.
+    pub(crate) summary_planned: bool,
+    /// The newest list of its Nodes; `None` after one that could not be had.
+    pub(crate) nodes: Option<Arc<[MemberNode]>>,
+}
+
+/// How a Cluster is reached.
+#[derive(Clone)]
+pub(crate) struct Way {
+    pub(crate) basis: Basis,
+    pub(crate) client: Result<Arc<Client>, Problem>,
+}
+
+/// What the way rests on: while it stays the same nothing is read again.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Basis {
+    pub(crate) addresses: Result<Vec<Address>, Problem>,
+    /// The name in the spec.
+    pub(crate) reference: Option<Arc<str>>,
+    pub(crate) credential: Option<Seen>,
+    pub(crate) secret: Option<Seen>,
+}
+
+/// An object, as the cache of metadata showed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) key: Arc<str>,
+    /// `None` when there was none.
+    pub(crate) version: Option<u64>,
+}
+
+impl Book {
+    /// Reads or changes what is known of a Cluster; one that is new, or another under a known name,
+    /// begins with nothing.
+    pub(crate) fn with<R>(&self, cluster: &Cluster, edit: impl FnOnce(&mut Entry) -> R) -> R {
+        let mut entries = self.entries.lock();
+        let fresh = || Entry {
+            uid: Arc::clone(&cluster.uid),
+            first_seen: Instant::now(),
+            way: None,
+            facts: Facts::default(),
+            answers: false,
+            version_asked: None,
+            summary_planned: false,
+            nodes: None,
+        };
+        let entry = entries.entry(Arc::clone(&cluster.key)).or_insert_with(fresh);
+        if entry.uid != cluster.uid {
+            *entry = fresh();
+        }
+        edit(entry)
+    }
+
+    /// Reads or changes what is known of a Cluster, if it is known.
+    pub(crate) fn known<R>(
+        &self,
+        cluster: &Cluster,
+        edit: impl FnOnce(&mut Entry) -> R,
+    ) -> Option<R> {
+        let mut entries = self.entries.lock();
+        entries.get_mut(&cluster.key).filter(|entry| entry.uid == cluster.uid).map(edit)
+    }
+
+    /// The client of the newest inputs.
+    pub(crate) fn client(&self, cluster: &Cluster) -> Option<Arc<Client>> {
+        self.known(cluster, |entry| entry.way.as_ref()?.client.as_ref().ok().cloned()).flatten()
+    }
+
+    /// Drops all that is known, credentials with it.
+    pub(crate) fn remove(&self, cluster: &Cluster) {
+        let mut entries = self.entries.lock();
+        if entries.get(&cluster.key).is_some_and(|entry| entry.uid == cluster.uid) {
+            entries.remove(&cluster.key);
+        }
+    }
+
+    /// Has the credential of the Cluster of this name looked up again.
+    pub(crate) fn forget_way(&self, name: &str) {
+        if let Some(entry) = self.entries.lock().get_mut(name) {
+            entry.way = None;
+        }
+    }
+
+    /// The names of Clusters that use this ClusterCredential.
+    pub(crate) fn users_of_credential(&self, name: &str) -> Vec<Arc<str>> {
+        self.users(|basis| {
+            let used = basis.credential.as_ref().is_some_and(|seen| &*seen.key == name);
+            used || basis.reference.as_deref() == Some(name)
+        })
+    }
+
+    /// The names of Clusters that use this Secret.
+    pub(crate) fn users_of_secret(&self, key: &str) -> Vec<Arc<str>> {
+        self.users(|basis| basis.secret.as_ref().is_some_and(|seen| &*seen.key == key))
+    }
+
+    fn users(&self, uses: impl Fn(&Basis) -> bool) -> Vec<Arc<str>> {
+        let entries = self.entries.lock();
+        let way = |entry: &Entry| entry.way.as_ref().is_some_and(|way| uses(&way.basis));
+        entries.iter().filter(|(_, entry)| way(entry)).map(|(name, _)| Arc::clone(name)).collect()
+    }
+}

@@ -1,0 +1,122 @@
+//! [`Clusters`]: TKEStack's Clusters, as the engine sees them.
+
+use std::sync::{Arc, OnceLock};
+
+use health::{Code, ProbePath, Report};
+use informer::Informer;
+use jiff::Timestamp;
+use model::Resource;
+use objects::Object;
+use serde_json::Value;
+use workqueue::WorkQueue;
+
+use super::book::Book;
+use super::facts::Facts;
+use super::options::TkeOptions;
+use super::sides::{Side, after_probe};
+use super::status::write;
+use super::supervision::Supervision;
+use crate::api::tke::{self, CLUSTERS};
+use crate::engine::{Cluster, Flavour, Registry, Statement};
+
+/// The flavour `tke`.
+pub(crate) struct Clusters {
+    pub(crate) options: Arc<TkeOptions>,
+    pub(crate) prober: Arc<probe::Prober>,
+    pub(crate) book: Arc<Book>,
+    /// Set when it begins to follow its objects.
+    followed: OnceLock<Followed>,
+}
+
+/// What it follows its objects by.
+struct Followed {
+    cache: Informer<Object<tke::Cluster>>,
+    registry: Registry,
+    sides: WorkQueue<Side>,
+}
+
+impl Clusters {
+    pub(crate) fn new(options: TkeOptions, prober: Arc<probe::Prober>) -> Self {
+        let (options, book) = (Arc::new(options), Arc::default());
+        Self { options, prober, book, followed: OnceLock::new() }
+    }
+
+    /// Called once, before any cluster is known to the engine.
+    pub(super) fn follow(
+        &self,
+        cache: Informer<Object<tke::Cluster>>,
+        registry: Registry,
+        sides: WorkQueue<Side>,
+    ) {
+        // A run makes its flavours anew, so it is never set.
+        let _fresh = self.followed.set(Followed { cache, registry, sides });
+    }
+
+    /// The object, unless another has its name by now.
+    fn cached(&self, cluster: &Cluster) -> Option<Arc<Object<tke::Cluster>>> {
+        let object = self.followed.get()?.cache.get(&cluster.key)?;
+        (object.metadata.uid == cluster.uid).then_some(object)
+    }
+
+    fn facts(&self, cluster: &Cluster) -> Facts {
+        self.book.known(cluster, |entry| entry.facts.clone()).unwrap_or_default()
+    }
+}
+
+impl Flavour for Clusters {
+    fn name(&self) -> &'static str {
+        "tke"
+    }
+
+    fn resource(&self) -> &'static Resource {
+        static RESOURCE: Resource = CLUSTERS;
+        &RESOURCE
+    }
+
+    fn fingerprint(&self, cluster: &Cluster, statement: &Statement<'_>) -> u64 {
+        let Some(object) = self.cached(cluster) else { return 0 };
+        let facts = self.facts(cluster);
+        write(&object, statement, &facts).fingerprint(facts.notable.as_ref())
+    }
+
+    fn fields(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<Value> {
+        let object = self.cached(cluster)?;
+        // Somebody may have taken it over since it was told to the engine.
+        let ours = Supervision::of(&object) != Supervision::LeftAlone;
+        ours.then(|| write(&object, statement, &self.facts(cluster)).fields(&object))
+    }
+
+    fn probed(&self, cluster: &Cluster, report: &Report) {
+        let Some(followed) = self.followed.get() else { return };
+        let known = self.book.known(cluster, |entry| {
+            if let Some((refusal, message)) = authorization(report) {
+                entry.facts.authorized(refusal, message, Timestamp::now());
+            }
+            let answers = entry.answers;
+            if answers { after_probe(cluster, entry, &self.options) } else { Vec::new() }
+        });
+        for side in known.unwrap_or_default() {
+            followed.sides.add(side);
+        }
+        followed.registry.facts_changed(cluster);
+    }
+
+    fn removed(&self, cluster: &Cluster) {
+        self.book.remove(cluster);
+    }
+}
+
+/// Whether the cluster took our credential, and what it said if not; `None` when the probe did not
+/// get that far.
+fn authorization(report: &Report) -> Option<(Option<&'static str>, String)> {
+    let finding = report.finding;
+    match finding.code() {
+        None => Some((None, String::new())),
+        Some(Code::Unauthorized) => Some((Some("Unauthorized"), finding.to_string())),
+        // Some clusters hide their health from us and still let us in.
+        Some(Code::Forbidden) if finding.path() == ProbePath::Namespaces => {
+            Some((Some("Forbidden"), finding.to_string()))
+        }
+        Some(_) => None,
+    }
+}

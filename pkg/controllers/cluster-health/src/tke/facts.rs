@@ -1,0 +1,145 @@
+//! [`Facts`]: what is learnt of a cluster beside its health, and how conditions tell it. Pure.
+
+use jiff::Timestamp;
+
+use super::summary::{Abort, Gathered};
+use crate::api::tke::{NodeCounts, ResourceSummary};
+use crate::api::{Condition, ConditionStatus};
+
+pub(crate) const SYNC_VERSION: &str = "SyncVersion";
+pub(crate) const NODES_READY: &str = "NodesReady";
+pub(crate) const RESOURCE_SYNCED: &str = "ResourceSynced";
+pub(crate) const CREDENTIAL_VALID: &str = "CredentialValid";
+
+/// A sum that changed by more than this share is worth a write.
+const MUCH: f64 = 0.01;
+
+/// What is learnt of one cluster. Nothing of it changes its health, unless a flag says so.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    /// Each with the word of its condition.
+    told: Vec<Fact>,
+    /// `major.minor.patch`.
+    pub(crate) version: Option<String>,
+    /// The newest.
+    pub(crate) summary: Option<ResourceSummary>,
+    /// The last one that differed by much from the one before.
+    pub(crate) notable: Option<ResourceSummary>,
+    /// Of the newest list of Nodes.
+    pub(crate) nodes: Option<NodeCounts>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Fact {
+    kind: &'static str,
+    holds: bool,
+    reason: &'static str,
+    message: String,
+    at: Timestamp,
+}
+
+impl Facts {
+    /// Takes in what `/version` says; `None` for what is no version, which keeps the old one.
+    pub(crate) fn versioned(&mut self, version: Option<String>, at: Timestamp) {
+        match version {
+            Some(version) => {
+                self.tell(SYNC_VERSION, true, "VersionSynced", String::new(), at);
+                self.version = Some(version);
+            }
+            None => {
+                let message = "the API server tells no version that can be read".to_owned();
+                self.tell(SYNC_VERSION, false, "VersionParseFail", message, at);
+            }
+        }
+    }
+
+    /// Takes in both lists of the cluster, or why there are none, which keeps the old summary.
+    pub(crate) fn gathered(&mut self, gathered: Result<&Gathered, &Abort>, at: Timestamp) {
+        match gathered {
+            Ok(gathered) => {
+                self.tell(RESOURCE_SYNCED, true, "Synced", String::new(), at);
+                let summary = gathered.summary(at);
+                if self.notable.as_ref().is_none_or(|before| differs_much(before, &summary)) {
+                    self.notable = Some(summary.clone());
+                }
+                self.summary = Some(summary);
+            }
+            Err(abort) => {
+                self.tell(RESOURCE_SYNCED, false, abort.reason(), abort.to_string(), at);
+            }
+        }
+    }
+
+    /// Takes in how many Nodes are ready; below `min_ratio` of all they are too few, and so are none.
+    pub(crate) fn counted(&mut self, counts: NodeCounts, min_ratio: f64, at: Timestamp) {
+        let NodeCounts { total, ready, .. } = counts;
+        self.nodes = Some(counts);
+        let enough = enough(counts, min_ratio);
+        let reason = if enough { "NodesReady" } else { "NodesNotReady" };
+        self.tell(NODES_READY, enough, reason, format!("{ready} of {total} nodes are ready"), at);
+    }
+
+    /// Takes in whether the cluster took our credential.
+    pub(crate) fn authorized(
+        &mut self,
+        refusal: Option<&'static str>,
+        message: String,
+        at: Timestamp,
+    ) {
+        self.tell(CREDENTIAL_VALID, refusal.is_none(), refusal.unwrap_or("Accepted"), message, at);
+    }
+
+    /// The condition about `kind`, if it was learnt by this process; `cached` is the one of the
+    /// object, whose transition time stays while the status does.
+    pub(crate) fn condition(&self, kind: &str, cached: Option<&Condition>) -> Option<Condition> {
+        let fact = self.told.iter().find(|fact| fact.kind == kind)?;
+        let status = if fact.holds { ConditionStatus::True } else { ConditionStatus::False };
+        let kept = cached.filter(|cached| cached.status == status);
+        Some(Condition {
+            kind: kind.to_owned(),
+            status,
+            last_probe_time: Some(fact.at),
+            last_transition_time: kept.and_then(|kept| kept.last_transition_time).or(Some(fact.at)),
+            reason: fact.reason.to_owned(),
+            message: fact.message.clone(),
+        })
+    }
+
+    fn tell(
+        &mut self,
+        kind: &'static str,
+        holds: bool,
+        reason: &'static str,
+        message: String,
+        at: Timestamp,
+    ) {
+        self.told.retain(|fact| fact.kind != kind);
+        self.told.push(Fact { kind, holds, reason, message: health::one_line(&message), at });
+    }
+}
+
+/// Whether so many Nodes are ready that the cluster can be used.
+pub(crate) fn enough(counts: NodeCounts, min_ratio: f64) -> bool {
+    let NodeCounts { total, ready, .. } = counts;
+    #[expect(clippy::cast_precision_loss, reason = "no cluster has 2^52 Nodes")]
+    let ratio = ready as f64 / total as f64;
+    total == 0 || (ready > 0 && ratio >= min_ratio)
+}
+
+fn differs_much(before: &ResourceSummary, after: &ResourceSummary) -> bool {
+    let sums = |summary: &ResourceSummary| {
+        let maps =
+            [&summary.capacity, &summary.allocatable, &summary.allocated, &summary.allocating];
+        let sums = maps.map(|map| ["cpu", "memory"].map(|name| map.get(name).as_f64()));
+        sums.into_iter().flatten().collect::<Vec<_>>()
+    };
+    #[expect(clippy::cast_precision_loss, reason = "no cluster has 2^52 Pods")]
+    let pods = |summary: &ResourceSummary| summary.pods.unwrap_or_default() as f64;
+    let much = |before: f64, after: f64| (before - after).abs() > before.abs() * MUCH;
+    before.nodes != after.nodes
+        || much(pods(before), pods(after))
+        || sums(before).into_iter().zip(sums(after)).any(|(before, after)| much(before, after))
+}
+
+#[cfg(test)]
+mod tests;

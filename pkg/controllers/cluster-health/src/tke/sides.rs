@@ -1,0 +1,156 @@
+//! What is gathered of Clusters beside their probes: versions and summaries, each in its own time and
+//! at the cost of no probe.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use http::StatusCode;
+use jiff::Timestamp;
+use probe::{Client, Reader};
+use rand::RngExt as _;
+use serde::Deserialize;
+use tokio::time::{Instant, timeout};
+use workqueue::{Next, Reconcile, Retry};
+
+use super::book::{Book, Entry};
+use super::options::TkeOptions;
+use super::summary::{Abort, Answer, Gathered, Member, gather};
+use super::version;
+use crate::engine::{Cluster, Registry};
+
+/// A version is asked for at most this often.
+const VERSION_EVERY: Duration = Duration::from_secs(300);
+/// A whole summary.
+const SUMMARY_LIMIT: Duration = Duration::from_secs(60);
+/// One read of it.
+const READ_LIMIT: Duration = Duration::from_secs(30);
+/// The longest page: 500 Pods of 64 KiB.
+const PAGE_MAX: usize = 32 << 20;
+const VERSION_MAX: usize = 16 << 10;
+
+/// Something to gather of a Cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Side {
+    Version(Cluster),
+    Summary(Cluster),
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(cluster) => write!(f, "version of {}", cluster.key),
+            Self::Summary(cluster) => write!(f, "summary of {}", cluster.key),
+        }
+    }
+}
+
+/// What there is to gather after a probe that was answered well.
+pub(crate) fn after_probe(cluster: &Cluster, entry: &mut Entry, options: &TkeOptions) -> Vec<Side> {
+    let mut sides = Vec::new();
+    let now = Instant::now();
+    if entry.version_asked.is_none_or(|asked| now.duration_since(asked) >= VERSION_EVERY) {
+        entry.version_asked = Some(now);
+        sides.push(Side::Version(cluster.clone()));
+    }
+    if !options.summary_interval.is_zero() && !std::mem::replace(&mut entry.summary_planned, true) {
+        sides.push(Side::Summary(cluster.clone()));
+    }
+    sides
+}
+
+/// Gathers.
+pub(crate) struct Sides {
+    pub(crate) prober: Arc<probe::Prober>,
+    pub(crate) book: Arc<Book>,
+    pub(crate) registry: Registry,
+    pub(crate) options: Arc<TkeOptions>,
+}
+
+impl Reconcile for Sides {
+    type Key = Side;
+
+    async fn reconcile(&self, side: &Side) -> Result<Next, Retry> {
+        match side {
+            Side::Version(cluster) => {
+                self.version(cluster).await;
+                Ok(Next::Done)
+            }
+            Side::Summary(cluster) => Ok(self.summary(cluster).await),
+        }
+    }
+}
+
+impl Sides {
+    async fn version(&self, cluster: &Cluster) {
+        let Some(client) = self.book.client(cluster) else { return };
+        let mut reader = self.prober.reader(&client);
+        let Ok(read) = reader.get("/version", VERSION_MAX, READ_LIMIT).await else { return };
+        if read.status != StatusCode::OK {
+            return;
+        }
+        let version = git_version(&read.body).and_then(|text| version::parse(&text));
+        self.book.known(cluster, |entry| entry.facts.versioned(version, Timestamp::now()));
+        self.registry.facts_changed(cluster);
+    }
+
+    async fn summary(&self, cluster: &Cluster) -> Next {
+        let answers = self.book.known(cluster, |entry| {
+            entry.summary_planned = entry.answers;
+            entry.answers
+        });
+        let (Some(true), Some(client)) = (answers, self.book.client(cluster)) else {
+            // The next good probe plans it again.
+            return Next::Done;
+        };
+        let gathered = self.gather(&client).await;
+        self.take(cluster, gathered);
+        let interval = self.options.summary_interval;
+        Next::After(interval.mul_f64(rand::rng().random_range(0.9..1.1)))
+    }
+
+    async fn gather(&self, client: &Arc<Client>) -> Result<Gathered, Abort> {
+        let mut member = MemberReader(self.prober.reader(client));
+        let gathering = gather(&mut member, self.options.summary_page_size);
+        timeout(SUMMARY_LIMIT, gathering).await.unwrap_or_else(|_| {
+            let why = format!("the lists were not complete within {SUMMARY_LIMIT:?}");
+            Err(Abort::Failed(why.into()))
+        })
+    }
+
+    fn take(&self, cluster: &Cluster, gathered: Result<Gathered, Abort>) {
+        let now = Timestamp::now();
+        let counts = gathered.as_ref().ok().map(|gathered| gathered.nodes.counts);
+        self.book.known(cluster, |entry| {
+            entry.facts.gathered(gathered.as_ref(), now);
+            if let Some(counts) = counts {
+                entry.facts.counted(counts, self.options.nodes_ready_min_ratio, now);
+            }
+            entry.nodes = gathered.ok().map(|gathered| gathered.nodes.nodes.into());
+        });
+        self.registry.facts_changed(cluster);
+    }
+}
+
+/// The API of a member cluster by way of its client.
+struct MemberReader<'a>(Reader<'a>);
+
+impl Member for MemberReader<'_> {
+    fn get<'a>(&'a mut self, path: &'a str) -> BoxFuture<'a, Result<Answer, Box<str>>> {
+        Box::pin(async move {
+            let read = self.0.get(path, PAGE_MAX, READ_LIMIT).await;
+            let read = read.map_err(|error| Box::<str>::from(error.to_string()))?;
+            Ok(Answer { status: read.status, body: read.body })
+        })
+    }
+}
+
+fn git_version(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Version {
+        git_version: String,
+    }
+    serde_json::from_slice(body).ok().map(|Version { git_version }| git_version)
+}

@@ -1,0 +1,222 @@
+//! What is written to a Cluster: its status as server-side apply takes it, the part of that whose
+//! change is worth a write, and what a restarted process reads back from it. Pure.
+//!
+//! The whole status of ours is applied each time: what is left out is removed by the API server.
+
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+
+use health::{Code, Published, Standing, Status};
+use jiff::Timestamp;
+use objects::Object;
+use serde_json::{Value, json};
+
+use super::facts::{CREDENTIAL_VALID, Facts, NODES_READY, RESOURCE_SYNCED, SYNC_VERSION};
+use super::supervision::owns_phase;
+use crate::api::tke::{Cluster, ClusterStatus, Phase, ResourceSummary};
+use crate::api::{Condition, ConditionStatus};
+use crate::engine::Statement;
+
+/// The condition about health.
+const HEALTH_CHECK: &str = "HealthCheck";
+/// Its reason while the cluster fails. Releases of upstream from v1.3 on write `FailedHealthCheck`.
+const FAILED: &str = "HealthCheckFail";
+/// Its reason while the cluster is locked.
+const LOCKED: &str = "ClusterLocked";
+/// The conditions that are ours; all others belong to installers.
+const OURS: [&str; 5] =
+    [HEALTH_CHECK, SYNC_VERSION, NODES_READY, RESOURCE_SYNCED, CREDENTIAL_VALID];
+
+/// What is written about one cluster now.
+pub(crate) struct Written {
+    /// None while it belongs to others, who then own reason and message as well.
+    headline: Option<Headline>,
+    version: String,
+    conditions: Vec<Condition>,
+    resource: Option<ResourceSummary>,
+}
+
+/// What stands above the conditions.
+struct Headline {
+    /// None while nobody ever decided.
+    phase: Option<Phase>,
+    reason: String,
+    message: String,
+}
+
+/// What the status of `cluster` is to say.
+pub(crate) fn write(
+    cluster: &Object<Cluster>,
+    statement: &Statement<'_>,
+    facts: &Facts,
+) -> Written {
+    let status = &cluster.status;
+    let health = health_check(cached(status, HEALTH_CHECK), statement);
+    let others = OURS.into_iter().skip(1).filter_map(|kind| {
+        let cached = cached(status, kind);
+        facts.condition(kind, cached).or_else(|| cached.cloned())
+    });
+    let standing = statement.published.filter(|_| !statement.paused).map(|it| it.standing);
+    Written {
+        headline: owns_phase(cluster).then(|| headline(status, standing, health.as_ref())),
+        version: facts.version.clone().unwrap_or_else(|| status.version.clone()),
+        conditions: health.into_iter().chain(others).collect(),
+        resource: facts.summary.clone().or_else(|| status.resource.clone()),
+    }
+}
+
+impl Written {
+    /// As server-side apply takes it. With the version on which it rests: the phase may be another's
+    /// by now (`rule:phases-of-others-are-kept`).
+    pub(crate) fn fields(&self, cluster: &Object<Cluster>) -> Value {
+        let mut status = json!({ "conditions": self.conditions });
+        if let Some(Headline { phase, reason, message }) = &self.headline {
+            if let Some(phase) = phase {
+                status["phase"] = json!(phase);
+            }
+            // Empty texts take away those that others wrote.
+            status["reason"] = json!(reason);
+            status["message"] = json!(message);
+        }
+        if !self.version.is_empty() {
+            status["version"] = json!(self.version);
+        }
+        if let Some(resource) = &self.resource {
+            status["resource"] = json!(resource);
+        }
+        let (wanted, known) = (&cluster.body.spec.addresses, &cluster.status.addresses);
+        if !wanted.is_empty() && (known.is_empty() || known == wanted) {
+            status["addresses"] = json!(wanted);
+        }
+        let version = cluster.metadata.resource_version.to_string();
+        json!({ "metadata": {"resourceVersion": version}, "status": status })
+    }
+
+    /// A hash of what is worth a write: neither times nor messages, and no sum that changed a little.
+    pub(crate) fn fingerprint(&self, notable: Option<&ResourceSummary>) -> u64 {
+        let headline = self.headline.as_ref();
+        let headline = headline.map(|it| (&it.phase, &*it.reason));
+        fingerprint(headline, &self.version, &self.conditions, notable.or(self.resource.as_ref()))
+    }
+}
+
+/// The same of what the object says.
+pub(crate) fn fingerprint_of(cluster: &Object<Cluster>) -> u64 {
+    let status = &cluster.status;
+    let phase = Some(status.phase.clone()).filter(|phase| *phase != Phase::Initializing);
+    let headline = owns_phase(cluster).then_some((&phase, &*status.reason));
+    let ours: Vec<_> = OURS.into_iter().filter_map(|kind| cached(status, kind).cloned()).collect();
+    fingerprint(headline, &status.version, &ours, status.resource.as_ref())
+}
+
+fn fingerprint(
+    headline: Option<(&Option<Phase>, &str)>,
+    version: &str,
+    conditions: &[Condition],
+    resource: Option<&ResourceSummary>,
+) -> u64 {
+    let mut hash = DefaultHasher::new();
+    (headline, version).hash(&mut hash);
+    for condition in conditions {
+        (&condition.kind, condition.status.to_string(), &condition.reason).hash(&mut hash);
+    }
+    let timeless =
+        resource.map(|resource| ResourceSummary { observed_time: None, ..resource.clone() });
+    json!(timeless).to_string().hash(&mut hash);
+    hash.finish()
+}
+
+/// What a process that takes the cluster over reads from its object (`rule:a-restart-changes-nothing`).
+pub(crate) fn seed(cluster: &Object<Cluster>, now: Timestamp) -> Option<Published> {
+    let status = &cluster.status;
+    let condition = cached(status, HEALTH_CHECK);
+    let said = condition.map(|condition| &condition.status);
+    let well = match (&status.phase, said) {
+        // Whatever was true before nobody looked.
+        (_, Some(ConditionStatus::Unknown | ConditionStatus::Other(_))) => return None,
+        (Phase::Running | Phase::Failed, _) => status.phase == Phase::Running,
+        (_, said) => *said? == ConditionStatus::True,
+    };
+    let standing = Standing::from_ready(if well { Status::True } else { Status::False });
+    let agreeing = condition
+        .filter(|_| said.is_some_and(|said| said.to_string() == standing.ready().as_str()));
+    let since = agreeing.and_then(|condition| condition.last_transition_time).unwrap_or(now);
+    let probed = condition.and_then(|condition| condition.last_probe_time);
+    // Upstream writes times of the next check.
+    Some(Published::seed(standing, since, since, probed.map(|probed| probed.min(now))))
+}
+
+fn cached<'a>(status: &'a ClusterStatus, kind: &str) -> Option<&'a Condition> {
+    status.conditions.iter().find(|condition| condition.kind == kind)
+}
+
+fn health_check(cached: Option<&Condition>, statement: &Statement<'_>) -> Option<Condition> {
+    let (status, reason, message, since, probed) = if statement.paused {
+        let message = "the cluster is locked and not probed";
+        let probed = cached.and_then(|cached| cached.last_probe_time);
+        (Status::Unknown, LOCKED, message, statement.now.wall, probed)
+    } else {
+        let Some(published) = statement.published else { return cached.cloned() };
+        let (status, since) = (published.ready.status, published.ready.since);
+        (status, reason(published), statement.message, since, published.probed)
+    };
+    let status: ConditionStatus = match status {
+        Status::True => ConditionStatus::True,
+        Status::False => ConditionStatus::False,
+        Status::Unknown => ConditionStatus::Unknown,
+    };
+    let before = cached.and_then(|cached| Some((&cached.status, cached.last_transition_time?)));
+    let since = match before {
+        Some((same, before)) if *same == status && statement.paused => before,
+        // The object said something else after that, as while it was locked.
+        Some((other, before)) if *other != status && before > since => statement.now.wall,
+        _ => since,
+    };
+    Some(Condition {
+        kind: HEALTH_CHECK.to_owned(),
+        status,
+        last_probe_time: probed,
+        last_transition_time: Some(since),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+    })
+}
+
+fn reason(published: &Published) -> &'static str {
+    match published.standing {
+        Standing::Ready => "",
+        Standing::Unknown => Standing::Unknown.ready_reason(),
+        Standing::NotReady | Standing::Offline | Standing::Malformed => {
+            match published.finding.and_then(health::Finding::code) {
+                Some(Code::NodesNotReady) => "NodesNotReady",
+                _ => FAILED,
+            }
+        }
+    }
+}
+
+fn headline(
+    status: &ClusterStatus,
+    standing: Option<Standing>,
+    health: Option<&Condition>,
+) -> Headline {
+    let text = |of: fn(&Condition) -> &String| health.map(|it| of(it).clone()).unwrap_or_default();
+    match standing {
+        Some(Standing::Ready) => {
+            Headline { phase: Some(Phase::Running), reason: String::new(), message: String::new() }
+        }
+        Some(Standing::NotReady | Standing::Offline | Standing::Malformed) => Headline {
+            phase: Some(Phase::Failed),
+            reason: text(|it| &it.reason),
+            message: text(|it| &it.message),
+        },
+        // Nobody knows: what was said stays.
+        Some(Standing::Unknown) | None => Headline {
+            phase: Some(status.phase.clone()).filter(|phase| *phase != Phase::Initializing),
+            reason: status.reason.clone(),
+            message: status.message.clone(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+use health::{Finding, Moment, ProbePath};
+use serde_json::json;
+
+use super::*;
+use crate::tke::testing::cluster;
+
+const NOW: &str = "2026-06-01T12:00:00Z";
+const BEFORE: &str = "2026-06-01T11:00:00Z";
+const LONG_AGO: &str = "2026-06-01T10:00:00Z";
+
+fn time(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn published(standing: Standing, since: &str) -> Published {
+    Published::seed(standing, time(since), time(since), Some(time(NOW)))
+}
+
+struct Said<'a> {
+    published: Option<&'a Published>,
+    paused: bool,
+}
+
+/// What is written to this cluster.
+fn written(cluster: &Object<Cluster>, said: &Said<'_>, facts: &Facts) -> Written {
+    let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
+    let (published, paused) = (said.published, said.paused);
+    write(cluster, &Statement { published, message: "how it is", paused, now }, facts)
+}
+
+fn status(cluster: &Object<Cluster>, published: Option<&Published>) -> Value {
+    let written = written(cluster, &Said { published, paused: false }, &Facts::default());
+    written.fields(cluster)["status"].clone()
+}
+
+fn in_phase(phase: &str) -> Object<Cluster> {
+    cluster(|object| {
+        object["status"] =
+            json!({"phase": phase, "reason": "HealthCheckFail", "message": "before"});
+    })
+}
+
+#[test]
+fn a_healthy_cluster_runs_and_has_no_reason() {
+    for phase in ["Running", "Failed", "Initializing", ""] {
+        let status = status(&in_phase(phase), Some(&published(Standing::Ready, BEFORE)));
+        let expected = json!({
+            "phase": "Running", "reason": "", "message": "",
+            "conditions": [{"type": "HealthCheck", "status": "True", "message": "how it is",
+                "lastProbeTime": NOW, "lastTransitionTime": BEFORE}],
+        });
+        assert_eq!(status, expected, "{phase}");
+    }
+}
+
+#[test]
+fn a_cluster_that_fails_in_whatever_way_says_so_above_and_in_its_condition() {
+    for standing in [Standing::NotReady, Standing::Offline, Standing::Malformed] {
+        let status = status(&in_phase("Running"), Some(&published(standing, BEFORE)));
+        let expected = json!({
+            "phase": "Failed", "reason": "HealthCheckFail", "message": "how it is",
+            "conditions": [{"type": "HealthCheck", "status": "False", "reason": "HealthCheckFail",
+                "message": "how it is", "lastProbeTime": NOW, "lastTransitionTime": BEFORE}],
+        });
+        assert_eq!(status, expected);
+    }
+    let mut few_nodes = published(Standing::NotReady, BEFORE);
+    few_nodes.finding = Some(Finding::failed(Code::NodesNotReady, ProbePath::Readyz));
+    assert_eq!(status(&in_phase("Running"), Some(&few_nodes))["reason"], "NodesNotReady");
+}
+
+/// rule:phases-of-others-are-kept
+#[test]
+fn a_phase_of_others_is_not_written_and_its_reason_neither() {
+    for phase in ["Upgrading", "Upscaling", "Downscaling", "Recovering", "New"] {
+        let cluster = in_phase(phase);
+        for standing in [Standing::Ready, Standing::NotReady] {
+            let status = status(&cluster, Some(&published(standing, BEFORE)));
+            let fields: Vec<_> = status.as_object().unwrap().keys().collect();
+            assert_eq!(fields, ["conditions"], "{phase}");
+        }
+    }
+    let fields =
+        written(&in_phase("Running"), &Said { published: None, paused: false }, &Facts::default());
+    assert_eq!(fields.fields(&in_phase("Running"))["metadata"], json!({"resourceVersion": "7"}));
+}
+
+#[test]
+fn when_nobody_knows_only_the_condition_says_so() {
+    for (phase, kept) in
+        [("Running", json!("Running")), ("Failed", json!("Failed")), ("", Value::Null)]
+    {
+        let status = status(&in_phase(phase), Some(&published(Standing::Unknown, BEFORE)));
+        let told = (&status["phase"], &status["reason"], &status["message"]);
+        assert_eq!(told, (&kept, &json!("HealthCheckFail"), &json!("before")));
+        let condition = &status["conditions"][0];
+        let told = (&condition["status"], &condition["reason"]);
+        assert_eq!(told, (&json!("Unknown"), &json!("ClusterStatusUnknown")));
+    }
+}
+
+#[test]
+fn a_locked_cluster_keeps_its_phase_and_says_that_it_is_locked() {
+    let said = Said { published: Some(&published(Standing::Ready, BEFORE)), paused: true };
+    let mut cluster = in_phase("Failed");
+    let first = written(&cluster, &said, &Facts::default()).fields(&cluster)["status"].clone();
+    assert_eq!((&first["phase"], &first["message"]), (&json!("Failed"), &json!("before")));
+    let condition = &first["conditions"][0];
+    let told = (&condition["status"], &condition["reason"], &condition["lastTransitionTime"]);
+    assert_eq!(told, (&json!("Unknown"), &json!("ClusterLocked"), &json!(NOW)));
+
+    // Later writes do not move the time.
+    cluster.status.conditions = serde_json::from_value(first["conditions"].clone()).unwrap();
+    cluster.status.conditions[0].last_transition_time = Some(time(LONG_AGO));
+    let again = written(&cluster, &said, &Facts::default()).fields(&cluster)["status"].clone();
+    assert_eq!(again["conditions"][0]["lastTransitionTime"], LONG_AGO);
+
+    // And the result after it is a transition, although the one before was the same.
+    cluster.status.conditions[0].last_transition_time = Some(time(BEFORE));
+    let unlocked = status(&cluster, Some(&published(Standing::Ready, LONG_AGO)));
+    assert_eq!(unlocked["conditions"][0]["lastTransitionTime"], NOW);
+}
+
+#[test]
+fn what_was_not_learnt_yet_is_kept_and_conditions_of_others_are_not_ours() {
+    let cluster = cluster(|object| {
+        object["status"] = json!({
+            "phase": "Running", "version": "1.30.1",
+            "conditions": [
+                {"type": "EnsureX", "status": "True"},
+                {"type": "SyncVersion", "status": "True", "lastTransitionTime": LONG_AGO},
+            ],
+            "resource": {"capacity": {"cpu": "4"}},
+        });
+    });
+    let said = Said { published: None, paused: false };
+    let before = written(&cluster, &said, &Facts::default());
+    let status = before.fields(&cluster)["status"].clone();
+    assert_eq!(
+        (&status["version"], &status["resource"]["capacity"]["cpu"]),
+        (&json!("1.30.1"), &json!("4"))
+    );
+    let kinds: Vec<_> =
+        status["conditions"].as_array().unwrap().iter().map(|it| &it["type"]).collect();
+    assert_eq!(kinds, ["SyncVersion"]);
+    assert_eq!(before.fingerprint(None), fingerprint_of(&cluster));
+
+    let mut facts = Facts::default();
+    facts.versioned(Some("1.36.3".into()), time(NOW));
+    let after = written(&cluster, &said, &facts);
+    let status = after.fields(&cluster)["status"].clone();
+    assert_eq!(status["version"], "1.36.3");
+    assert_eq!(status["conditions"][0]["lastTransitionTime"], LONG_AGO);
+    assert_ne!(after.fingerprint(None), before.fingerprint(None));
+}
+
+#[test]
+fn addresses_of_the_spec_are_put_into_a_status_that_has_none() {
+    let address = json!([{"type": "Internal", "host": "h", "port": 6443}]);
+    let addresses = |known: Value| {
+        let cluster = cluster(|object| {
+            object["spec"]["addresses"] = address.clone();
+            object["status"]["addresses"] = known;
+        });
+        status(&cluster, None)["addresses"].clone()
+    };
+    assert_eq!(addresses(json!(null)), address);
+    // Left out, the API server would remove what it was given before.
+    assert_eq!(addresses(address.clone()), address);
+    assert_eq!(addresses(json!([{"type": "Internal", "host": "other", "port": 1}])), Value::Null);
+}
+
+#[test]
+fn times_and_messages_are_not_worth_a_write() {
+    let cluster = in_phase("Running");
+    let print = |published: &Published| {
+        written(&cluster, &Said { published: Some(published), paused: false }, &Facts::default())
+            .fingerprint(None)
+    };
+    let ready = published(Standing::Ready, BEFORE);
+    let mut later = published(Standing::Ready, LONG_AGO);
+    later.probed = Some(time(BEFORE));
+    assert_eq!(print(&ready), print(&later));
+    let failed = published(Standing::NotReady, BEFORE);
+    assert_ne!(print(&ready), print(&failed));
+    assert_eq!(print(&failed), print(&published(Standing::Offline, BEFORE)));
+}
+
+/// rule:a-restart-changes-nothing
+#[test]
+fn a_process_that_takes_over_goes_on_from_the_phase_or_else_from_the_condition() {
+    let of = |phase: &str, status: &str| {
+        let cluster = cluster(|object| {
+            object["status"] = json!({"phase": phase});
+            if !status.is_empty() {
+                object["status"]["conditions"] = json!([{"type": "HealthCheck", "status": status,
+                    "reason": "FailedHealthCheck", "lastTransitionTime": LONG_AGO,
+                    "lastProbeTime": "2027-01-01T00:00:00Z"}]);
+            }
+        });
+        seed(&cluster, time(NOW))
+    };
+    // (phase, condition; standing, since)
+    let rows = [
+        ("Running", "True", Some((Standing::Ready, LONG_AGO))),
+        ("Running", "False", Some((Standing::Ready, NOW))),
+        ("Running", "", Some((Standing::Ready, NOW))),
+        ("Failed", "False", Some((Standing::NotReady, LONG_AGO))),
+        ("Failed", "", Some((Standing::NotReady, NOW))),
+        ("Upgrading", "True", Some((Standing::Ready, LONG_AGO))),
+        ("Upgrading", "False", Some((Standing::NotReady, LONG_AGO))),
+        ("Upgrading", "", None),
+        ("Initializing", "", None),
+        ("Running", "Unknown", None),
+        ("Failed", "Unknown", None),
+    ];
+    for (phase, condition, expected) in rows {
+        let seeded = of(phase, condition);
+        let told = seeded.as_ref().map(|it| (it.standing, it.ready.since));
+        let expected = expected.map(|(standing, since)| (standing, time(since)));
+        assert_eq!(told, expected, "{phase} {condition}");
+        // Upstream writes the time of its next check.
+        assert!(seeded.and_then(|it| it.probed).is_none_or(|probed| probed <= time(NOW)));
+    }
+}

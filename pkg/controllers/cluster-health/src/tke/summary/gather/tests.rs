@@ -1,0 +1,96 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::FutureExt as _;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::tke::summary::node::MemberNode;
+use crate::tke::summary::paged::{Paged, node, pod};
+
+fn gathered(nodes: Vec<Value>, pods: Vec<Value>) -> Gathered {
+    let lists = BTreeMap::from([("/api/v1/nodes", vec![nodes]), ("/api/v1/pods", vec![pods])]);
+    let mut member = Paged::with_expiries(lists, BTreeSet::new());
+    let gathered =
+        gather(&mut member, 500).now_or_never().expect("the server answers at once").unwrap();
+    let selector = "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
+    let asked =
+        ["/api/v1/nodes?limit=500".to_owned(), format!("/api/v1/pods?limit=500&{selector}")];
+    assert_eq!(member.asked(), asked);
+    gathered
+}
+
+#[test]
+fn a_summary_is_rounded_once_and_tells_bound_from_waiting_pods() {
+    let mut ended = pod(Some("n"), "8", "8Gi");
+    ended["status"]["phase"] = json!("Succeeded");
+    let pods = vec![
+        pod(Some("n"), "333333333n", "0.5"),
+        pod(Some("n"), "333333333n", "0.5"),
+        pod(Some("n"), "333333334n", "1Ki"),
+        pod(None, "1500m", "1Mi"),
+        pod(Some(""), "0.1", "1"),
+        ended,
+    ];
+    let nodes = vec![
+        node("a", "4", true, false),
+        node("b", "3500m", true, true),
+        node("c", "1", false, false),
+    ];
+    let observed = "2026-01-02T03:04:05Z".parse().unwrap();
+    let summary = gathered(nodes, pods).summary(observed);
+    let expected = json!({
+        "capacity": {"cpu": "8500m", "memory": "3221225472"},
+        "allocatable": {"cpu": "8500m", "memory": "3145728000"},
+        "allocated": {"cpu": "1", "memory": "1025"},
+        "allocating": {"cpu": "1600m", "memory": "1048577"},
+        "nodes": {"total": 3, "ready": 2, "schedulable": 1},
+        "pods": 5,
+        "observedTime": "2026-01-02T03:04:05Z",
+    });
+    assert_eq!(serde_json::to_value(summary).unwrap(), expected);
+}
+
+#[test]
+fn an_empty_cluster_has_and_uses_nothing() {
+    let summary = gathered(vec![], vec![]).summary(Timestamp::UNIX_EPOCH);
+    let nothing = json!({"cpu": "0", "memory": "0"});
+    let told = serde_json::to_value(summary).unwrap();
+    assert_eq!(
+        (&told["capacity"], &told["allocated"], &told["pods"]),
+        (&nothing, &nothing, &json!(0))
+    );
+}
+
+#[test]
+fn a_node_is_ready_only_if_it_says_so_itself() {
+    let with = |conditions: Value| {
+        let mut node = node("a", "1", true, false);
+        node["status"]["conditions"] = conditions;
+        gathered(vec![node], vec![]).nodes.counts.ready
+    };
+    assert_eq!(with(json!([{"type": "Ready", "status": "True"}])), 1);
+    for conditions in [
+        json!(null),
+        json!([]),
+        json!([{"type": "Ready", "status": "Unknown"}]),
+        json!([{"type": "Ready", "status": "False"}]),
+        json!([{"type": "DiskReady", "status": "True"}]),
+    ] {
+        assert_eq!(with(conditions.clone()), 0, "{conditions}");
+    }
+}
+
+#[test]
+fn what_machines_need_of_a_node_is_kept() {
+    let mut labelled = node("a", "1", true, false);
+    labelled["metadata"]["labels"] =
+        json!({"platform.tkestack.io/machine-ip": "10.9.9.9", "x": "y"});
+    let nodes = gathered(vec![labelled, json!({"metadata": {"name": "bare"}})], vec![]).nodes.nodes;
+    let [MemberNode { name, internal_ips, machine_ip, ready, info }, bare] = &nodes[..] else {
+        panic!("two Nodes")
+    };
+    assert_eq!((&**name, *ready, machine_ip.as_deref()), ("a", true, Some("10.9.9.9")));
+    assert_eq!(internal_ips[..], [Box::from("10.0.0.1")]);
+    assert_eq!((&*info.kubelet_version, &*info.machine_id), ("v1.36.3", "m"));
+    assert_eq!((bare.ready, bare.internal_ips.len()), (false, 0));
+}

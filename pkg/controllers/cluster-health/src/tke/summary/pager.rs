@@ -1,0 +1,147 @@
+//! [`Pager`]: what to ask for next while a list is read in pages, and when to give up
+//! (`rule:every-page-once`). Pure.
+
+use std::collections::HashSet;
+use std::fmt;
+
+/// More pages than a cluster of 500,000 Pods has.
+const PAGES_MAX: usize = 2_000;
+
+/// One list on its way.
+#[derive(Debug, Default)]
+pub(crate) struct Pager {
+    /// Of the page to ask for; `None` for the first one.
+    token: Option<Box<str>>,
+    seen: HashSet<Box<str>>,
+    pages: usize,
+    expired: bool,
+}
+
+/// What follows an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Ask for another page.
+    Page,
+    /// Forget what was read, and ask for the first page.
+    Restart,
+    /// That was the last page.
+    End,
+}
+
+/// Why there is no list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Abort {
+    /// The server sent the same token twice: it would go on for ever.
+    Stalled,
+    /// The snapshot that the pages are of was gone, twice.
+    Expired,
+    /// There is no end to it.
+    Limit,
+    /// A page could not be had or read.
+    Failed(Box<str>),
+}
+
+impl Pager {
+    /// The token to send, exactly as it came.
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// Takes the token that came with a page; an empty one ends the list.
+    pub(crate) fn page(&mut self, token: Option<Box<str>>) -> Result<Next, Abort> {
+        self.pages += 1;
+        let Some(token) = token.filter(|token| !token.is_empty()) else { return Ok(Next::End) };
+        if !self.seen.insert(token.clone()) {
+            return Err(Abort::Stalled);
+        }
+        if self.pages >= PAGES_MAX {
+            return Err(Abort::Limit);
+        }
+        self.token = Some(token);
+        Ok(Next::Page)
+    }
+
+    /// Takes word that the server no longer has the snapshot, status 410.
+    pub(crate) fn expired(&mut self) -> Result<Next, Abort> {
+        if self.expired {
+            return Err(Abort::Expired);
+        }
+        *self = Self { expired: true, ..Self::default() };
+        Ok(Next::Restart)
+    }
+}
+
+impl Abort {
+    /// The reason of the condition that tells of it.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Stalled => "PagingStalled",
+            Self::Expired => "ListExpired",
+            Self::Limit => "PagingLimit",
+            Self::Failed(_) => "ListFailed",
+        }
+    }
+}
+
+impl fmt::Display for Abort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stalled => f.write_str("the API server sent the same continue token twice"),
+            Self::Expired => f.write_str("the list expired twice while it was read"),
+            Self::Limit => write!(f, "the list has more than {PAGES_MAX} pages"),
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(text: &str) -> Box<str> {
+        text.into()
+    }
+
+    /// rule:every-page-once
+    #[test]
+    fn the_token_of_a_page_is_sent_for_the_next_one_and_an_empty_one_ends_the_list() {
+        for last in [None, Some(token(""))] {
+            let mut pager = Pager::default();
+            assert_eq!(pager.token(), None);
+            assert_eq!(pager.page(Some(token("a=b&c/d"))), Ok(Next::Page));
+            assert_eq!(pager.token(), Some("a=b&c/d"));
+            assert_eq!(pager.page(last), Ok(Next::End));
+        }
+    }
+
+    /// rule:every-page-once
+    #[test]
+    fn a_token_that_came_before_stops_the_list() {
+        let mut pager = Pager::default();
+        for name in ["a", "b"] {
+            assert_eq!(pager.page(Some(token(name))), Ok(Next::Page));
+        }
+        assert_eq!(pager.page(Some(token("a"))), Err(Abort::Stalled));
+    }
+
+    /// rule:every-page-once
+    #[test]
+    fn an_expired_list_is_begun_anew_once() {
+        let mut pager = Pager::default();
+        assert_eq!(pager.page(Some(token("a"))), Ok(Next::Page));
+        assert_eq!((pager.expired(), pager.token()), (Ok(Next::Restart), None));
+        // The new list may have the tokens of the old one.
+        assert_eq!(pager.page(Some(token("a"))), Ok(Next::Page));
+        assert_eq!(pager.expired(), Err(Abort::Expired));
+    }
+
+    #[test]
+    fn a_list_without_end_is_given_up() {
+        let mut pager = Pager::default();
+        let pages = (1..=PAGES_MAX).map(|page| pager.page(Some(token(&page.to_string()))));
+        let aborts: Vec<_> = pages.enumerate().filter(|(_, next)| next.is_err()).collect();
+        assert_eq!(aborts, [(PAGES_MAX - 1, Err(Abort::Limit))]);
+        let mut pager = Pager { pages: PAGES_MAX - 1, ..Pager::default() };
+        assert_eq!(pager.page(None), Ok(Next::End));
+    }
+}

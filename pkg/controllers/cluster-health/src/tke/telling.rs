@@ -1,0 +1,263 @@
+//! From a Cluster to what the engine is told of it.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use events::{EventType, ObjectRef};
+use health::Code;
+use jiff::Timestamp;
+use objects::Object;
+use probe::{Address, Problem};
+use tokio::time::Instant;
+use workqueue::{Next, Retry};
+
+use super::access::addresses;
+use super::book::{Basis, Seen, Way};
+use super::fetch::FetchError;
+use super::inputs::inputs;
+use super::prober::MemberProber;
+use super::status::{fingerprint_of, seed};
+use super::supervision::{Supervision, is_imported};
+use super::watching::{Watching, identity};
+use crate::api::tke::{CLUSTERS, Cluster, ClusterCredential, Phase, SecretRef};
+use crate::engine::{self, Misconfigured, Prober, Target};
+
+/// How long an imported cluster may wait for its credential before it is called malformed: who makes
+/// the two objects makes one of them first.
+const CREDENTIAL_GRACE: Duration = Duration::from_secs(60);
+
+/// What was found for a Cluster.
+enum Found {
+    Credential(ClusterCredential),
+    /// Which one was looked for.
+    Nothing(String),
+}
+
+impl Watching {
+    /// Tells the engine of a Cluster, or that there is nothing to do about it.
+    pub(super) async fn tell(
+        &self,
+        cluster: &Object<Cluster>,
+        together: usize,
+    ) -> Result<Next, Retry> {
+        let id = identity(cluster);
+        let supervision = Supervision::of(cluster);
+        if supervision == Supervision::LeftAlone {
+            self.registry.remove(&id);
+            return Ok(Next::Done);
+        }
+        let locked = supervision == Supervision::Locked;
+        let way = if locked { locked_way() } else { self.way(cluster, &id).await? };
+        if let Some(wait) = self.still_waits(cluster, &id, &way) {
+            return Ok(Next::After(wait));
+        }
+        self.registry.upsert(self.target(cluster, id, way, locked, together));
+        Ok(Next::Done)
+    }
+
+    fn target(
+        &self,
+        cluster: &Object<Cluster>,
+        id: engine::Cluster,
+        way: Way,
+        paused: bool,
+        together: usize,
+    ) -> Target {
+        let known = way.basis.addresses.as_deref().unwrap_or_default();
+        Target {
+            addresses: known.iter().map(|address| address.to_string().into()).collect(),
+            inputs: hash(&way),
+            policy: self.flavour.options.policy,
+            paused,
+            published: seed(cluster, Timestamp::now()),
+            written: Some(fingerprint_of(cluster)),
+            together,
+            prober: self.prober(id.clone(), way.client),
+            cluster: id,
+        }
+    }
+
+    fn prober(
+        &self,
+        cluster: engine::Cluster,
+        client: Result<Arc<probe::Client>, Problem>,
+    ) -> Box<dyn FnOnce() -> Arc<dyn Prober> + Send> {
+        let flavour = &self.flavour;
+        let (shared, book) = (Arc::clone(&flavour.prober), Arc::clone(&flavour.book));
+        let options = Arc::clone(&flavour.options);
+        Box::new(move || match client {
+            Ok(client) => Arc::new(MemberProber { shared, client, book, cluster, options }),
+            Err(problem) => {
+                let detail = problem.to_string().into();
+                Arc::new(Misconfigured { code: problem.code(), detail })
+            }
+        })
+    }
+
+    /// How long an imported cluster that is new may go on without a credential.
+    fn still_waits(
+        &self,
+        cluster: &Object<Cluster>,
+        id: &engine::Cluster,
+        way: &Way,
+    ) -> Option<Duration> {
+        let missing = matches!(&way.client, Err(problem) if problem.code() == Code::SecretMissing);
+        let new = is_imported(cluster) && cluster.status.phase == Phase::Initializing;
+        let first_seen = self.flavour.book.with(id, |entry| entry.first_seen);
+        let left = CREDENTIAL_GRACE.saturating_sub(Instant::now().duration_since(first_seen));
+        (missing && new && !left.is_zero()).then_some(left)
+    }
+
+    /// The way to a Cluster; the known one as long as what it rests on is the same.
+    async fn way(
+        &self,
+        cluster: &Object<Cluster>,
+        id: &engine::Cluster,
+    ) -> Result<Way, FetchError> {
+        let known = self.flavour.book.with(id, |entry| entry.way.clone());
+        if let Some(way) = known
+            && way.basis == self.basis_now(cluster, &way.basis).await
+        {
+            return Ok(way);
+        }
+        let way = self.new_way(cluster).await?;
+        self.flavour.book.with(id, |entry| entry.way = Some(way.clone()));
+        Ok(way)
+    }
+
+    /// What a known way would rest on now.
+    async fn basis_now(&self, cluster: &Object<Cluster>, before: &Basis) -> Basis {
+        let secret = match &before.secret {
+            Some(seen) => Some(self.seen_secret(Arc::clone(&seen.key)).await),
+            None => None,
+        };
+        Basis {
+            addresses: addresses(cluster),
+            reference: reference(cluster),
+            credential: before.credential.as_ref().map(|seen| self.seen(Arc::clone(&seen.key))),
+            secret,
+        }
+    }
+
+    fn seen(&self, key: Arc<str>) -> Seen {
+        let version = self.credentials.get(&key).map(|credential| credential.resource_version);
+        Seen { key, version }
+    }
+
+    async fn seen_secret(&self, key: Arc<str>) -> Seen {
+        Seen { version: self.secrets.version(&key).await, key }
+    }
+
+    async fn new_way(&self, cluster: &Object<Cluster>) -> Result<Way, FetchError> {
+        let (addresses, reference) = (addresses(cluster), reference(cluster));
+        let mut basis = Basis { addresses, reference, credential: None, secret: None };
+        let credential = match self.find(cluster, &basis).await? {
+            Found::Credential(credential) => credential,
+            Found::Nothing(looked_for) => {
+                let text = format!("there is no ClusterCredential {looked_for}");
+                let client = Err(Problem::new(Code::SecretMissing, text));
+                return Ok(Way { basis, client });
+            }
+        };
+        basis.credential = Some(self.seen(Arc::from(&*credential.metadata.name)));
+        let client = match basis.addresses.clone() {
+            Ok(addresses) => self.client(addresses, credential, &mut basis).await?,
+            Err(problem) => Err(problem),
+        };
+        Ok(Way { basis, client })
+    }
+
+    async fn find(&self, cluster: &Object<Cluster>, basis: &Basis) -> Result<Found, FetchError> {
+        let name = cluster.metadata.name();
+        let nothing = match &basis.reference {
+            Some(reference) => match self.fetch.credential(reference).await? {
+                Some(credential) => return Ok(Found::Credential(credential)),
+                None => reference.to_string(),
+            },
+            None => match self.fetch.credential_of(name).await? {
+                Some(choice) => {
+                    if choice.others > 0 {
+                        let used = &choice.credential.metadata.name;
+                        let text = format!(
+                            "{} ClusterCredentials are for this cluster; the newest, {used}, is used",
+                            choice.others + 1
+                        );
+                        self.warn(cluster, "SeveralCredentials", text);
+                    }
+                    return Ok(Found::Credential(choice.credential));
+                }
+                None => format!("whose clusterName is {name}"),
+            },
+        };
+        Ok(Found::Nothing(nothing))
+    }
+
+    async fn client(
+        &self,
+        addresses: Vec<Address>,
+        credential: ClusterCredential,
+        basis: &mut Basis,
+    ) -> Result<Result<Arc<probe::Client>, Problem>, FetchError> {
+        let secret = match credential.secret_ref.clone() {
+            None => None,
+            Some(of) if self.may_read(&of) => {
+                let key = Arc::from(format!("{}/{}", of.namespace, of.name));
+                basis.secret = Some(self.seen_secret(key).await);
+                match self.fetch.secret(&of).await {
+                    Ok(secret) => secret,
+                    Err(error) if error.is_mistake() => {
+                        return Ok(Err(Problem::new(Code::SecretMissing, error.to_string())));
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Some(of) => {
+                let text = format!(
+                    "the Secret of a ClusterCredential has to be in namespace {}, not {}",
+                    self.secrets.namespace.as_deref().unwrap_or_default(),
+                    of.namespace
+                );
+                return Ok(Err(Problem::new(Code::SecretMissing, text)));
+            }
+        };
+        let insecure = self.flavour.options.insecure_without_ca;
+        let made = inputs(addresses, credential, secret, insecure);
+        Ok(made.and_then(|inputs| self.flavour.prober.client(&inputs)).map(Arc::new))
+    }
+
+    /// Whether Secrets of this namespace are ours to read.
+    fn may_read(&self, of: &SecretRef) -> bool {
+        self.secrets.namespace.as_deref().is_none_or(|namespace| *namespace == *of.namespace)
+    }
+
+    fn warn(&self, cluster: &Object<Cluster>, reason: &'static str, text: String) {
+        let (metadata, kind) = (&cluster.metadata, CLUSTERS);
+        let object =
+            ObjectRef::new(&kind.api_version(), &kind.kind, "", metadata.name(), &metadata.uid);
+        self.recorder.event(object, EventType::Warning, reason, text);
+    }
+}
+
+/// The ClusterCredential that a Cluster names.
+fn reference(cluster: &Object<Cluster>) -> Option<Arc<str>> {
+    let reference = cluster.body.spec.cluster_credential_ref.as_ref()?;
+    (!reference.name.is_empty()).then(|| Arc::from(&*reference.name))
+}
+
+/// Of a cluster that is not probed: nothing is looked up.
+fn locked_way() -> Way {
+    let problem = Problem::new(Code::BadEndpoint, "the cluster is locked");
+    let basis =
+        Basis { addresses: Err(problem.clone()), reference: None, credential: None, secret: None };
+    Way { basis, client: Err(problem) }
+}
+
+fn hash(way: &Way) -> u64 {
+    let mut hash = DefaultHasher::new();
+    match &way.client {
+        Ok(client) => client.fingerprint().hash(&mut hash),
+        Err(problem) => (problem.code(), problem.to_string()).hash(&mut hash),
+    }
+    hash.finish()
+}

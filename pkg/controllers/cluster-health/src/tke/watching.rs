@@ -1,0 +1,218 @@
+//! Follows Clusters, their ClusterCredentials and their Secrets, and tells the engine of each Cluster
+//! by a [`Target`]. What changes in the caches becomes work on one queue.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use events::Recorder;
+use futures::future::BoxFuture;
+use informer::{Delta, Informer, Subscription};
+use jiff::Timestamp;
+use manager::{Context, Failure, Informers};
+use model::{Kind, Metadata};
+use objects::Object;
+use parking_lot::Mutex;
+use tokio::try_join;
+use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
+
+use super::clusters::Clusters;
+use super::fetch::Fetch;
+use super::sides::{Side, Sides};
+use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster};
+use crate::engine::{self, Registry, Source};
+use crate::secret_data::SECRETS;
+
+/// Clusters that are looked at at once.
+const WORKERS: usize = 16;
+/// A summary takes a minute at most, and a version less.
+const SIDE_LIMIT: Duration = Duration::from_secs(90);
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(200), Duration::from_secs(30), Jitter::Around(0.5));
+
+/// Something to look at again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Work {
+    Cluster(Arc<str>),
+    Credential(Arc<str>),
+    Secret(Arc<str>),
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cluster(key) | Self::Credential(key) | Self::Secret(key) => f.write_str(key),
+        }
+    }
+}
+
+impl Source for Clusters {
+    fn watch(
+        self: Arc<Self>,
+        context: Context,
+        registry: Registry,
+    ) -> BoxFuture<'static, Result<(), Failure>> {
+        Box::pin(run(self, context, registry))
+    }
+}
+
+/// Until the run stops.
+async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Result<(), Failure> {
+    let informers = &context.informers;
+    let clusters = informers.get_from::<Object<Cluster>>(informers.source(Kind::Custom(CLUSTERS)));
+    let source = informers.source(Kind::Custom(CLUSTER_CREDENTIALS));
+    let credentials = informers.get_from::<Metadata>(source);
+    let queue = context.queue::<Work>("cluster_health_tke", BACKOFF);
+    let sides = context.queue::<Side>("cluster_health_tke_facts", BACKOFF);
+    flavour.follow(clusters.clone(), registry.clone(), sides.clone());
+    let gone = registry.clone();
+    let _gone = clusters.subscribe(move |delta| {
+        if let Delta::Deleted(cluster) = delta {
+            gone.remove(&identity(cluster));
+        }
+    });
+    let gathering = Arc::new(Sides {
+        prober: Arc::clone(&flavour.prober),
+        book: Arc::clone(&flavour.book),
+        registry: registry.clone(),
+        options: Arc::clone(&flavour.options),
+    });
+    let concurrency = flavour.options.summary_concurrency;
+    let watching = Arc::new(Watching {
+        fetch: Fetch::new(context.client.clone()),
+        secrets: Secrets::new(&context, &flavour, &queue),
+        recorder: context.recorder.clone(),
+        clusters: clusters.clone(),
+        credentials: credentials.clone(),
+        queue: queue.clone(),
+        since: Timestamp::now(),
+        registry,
+        flavour,
+    });
+    // Those of the first list are looked up with their clusters.
+    let known = credentials.clone();
+    let work = context
+        .run(&queue, watching)
+        .workers(WORKERS)
+        .feed(&clusters, |cluster| Some(Work::Cluster(Arc::clone(&cluster.metadata.key))))
+        .feed(&credentials, move |credential| {
+            known.is_synced().then(|| Work::Credential(Arc::clone(&credential.key)))
+        })
+        .until_stopped();
+    let gather =
+        context.run(&sides, gathering).workers(concurrency).item_limit(SIDE_LIMIT).until_stopped();
+    try_join!(work, gather)?;
+    Ok(())
+}
+
+/// Which object it is.
+pub(super) fn identity(cluster: &Object<Cluster>) -> engine::Cluster {
+    let metadata = &cluster.metadata;
+    engine::Cluster { uid: Arc::clone(&metadata.uid), key: Arc::clone(&metadata.key) }
+}
+
+/// Looks at one thing at a time.
+pub(super) struct Watching {
+    pub(super) flavour: Arc<Clusters>,
+    pub(super) registry: Registry,
+    pub(super) fetch: Fetch,
+    pub(super) secrets: Secrets,
+    pub(super) recorder: Recorder,
+    clusters: Informer<Object<Cluster>>,
+    pub(super) credentials: Informer<Metadata>,
+    queue: WorkQueue<Work>,
+    /// When this run began.
+    since: Timestamp,
+}
+
+impl Reconcile for Watching {
+    type Key = Work;
+
+    async fn reconcile(&self, work: &Work) -> Result<Next, Retry> {
+        match work {
+            Work::Cluster(name) => match self.clusters.get(name) {
+                Some(cluster) => self.tell(&cluster, self.together(&cluster)).await,
+                None => Ok(Next::Done),
+            },
+            Work::Credential(name) => self.credential(name).await,
+            Work::Secret(key) => {
+                self.look_at(self.flavour.book.users_of_secret(key));
+                Ok(Next::Done)
+            }
+        }
+    }
+}
+
+impl Watching {
+    /// Who uses it looks at it; one that nobody uses may be for a cluster that needs it, or be newer
+    /// than the one in use.
+    async fn credential(&self, name: &Arc<str>) -> Result<Next, Retry> {
+        let users = self.flavour.book.users_of_credential(name);
+        if users.is_empty()
+            && let Some(credential) = self.fetch.credential(name).await?
+        {
+            let cluster: Arc<str> = Arc::from(&*credential.cluster_name);
+            self.flavour.book.forget_way(&cluster);
+            self.queue.add(Work::Cluster(cluster));
+        }
+        self.look_at(users);
+        Ok(Next::Done)
+    }
+
+    fn look_at(&self, clusters: Vec<Arc<str>>) {
+        for cluster in clusters {
+            self.queue.add(Work::Cluster(cluster));
+        }
+    }
+
+    /// How many came at once: all that were there before this run.
+    fn together(&self, cluster: &Object<Cluster>) -> usize {
+        let created = cluster.metadata.creation_timestamp.as_deref();
+        let created = created.and_then(|created| created.parse::<Timestamp>().ok());
+        if created.is_some_and(|created| created < self.since) { self.clusters.len() } else { 0 }
+    }
+}
+
+/// The cache of the Secrets' metadata, which begins when the first of them is needed.
+pub(super) struct Secrets {
+    informers: Informers,
+    queue: WorkQueue<Work>,
+    /// `None`: all namespaces.
+    pub(super) namespace: Option<String>,
+    cache: Mutex<Option<(Informer<Metadata>, Subscription<Metadata>)>>,
+}
+
+impl Secrets {
+    fn new(context: &Context, flavour: &Clusters, queue: &WorkQueue<Work>) -> Self {
+        let namespace = flavour.options.secret_namespace.clone();
+        let (informers, queue) = (context.informers.clone(), queue.clone());
+        Self { informers, queue, namespace, cache: Mutex::default() }
+    }
+
+    /// The version of a Secret, once the cache is filled.
+    pub(super) async fn version(&self, key: &str) -> Option<u64> {
+        let cache = self.cache();
+        cache.synced().await;
+        cache.get(key).map(|secret| secret.resource_version)
+    }
+
+    fn cache(&self) -> Informer<Metadata> {
+        let mut cache = self.cache.lock();
+        let (informer, _) = cache.get_or_insert_with(|| {
+            let mut source = self.informers.source(Kind::BuiltIn(SECRETS));
+            source.namespace = self.namespace.as_deref().map(Into::into);
+            let informer = self.informers.get_from::<Metadata>(source);
+            let queue = self.queue.clone();
+            let told = informer.subscribe(move |delta| match delta {
+                Delta::Added(secret)
+                | Delta::Deleted(secret)
+                | Delta::Updated { new: secret, .. } => {
+                    queue.add(Work::Secret(Arc::clone(&secret.key)));
+                }
+                Delta::ListStarts | Delta::ListEnds => {}
+            });
+            (informer, told)
+        });
+        informer.clone()
+    }
+}

@@ -1,0 +1,88 @@
+//! Health, phases and conditions.
+
+use serde_json::json;
+use tests::kubectl::table;
+
+use crate::scene::{Scene, condition};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_freezes_fails_and_runs_again_once_it_answers() {
+    let mut scene = Scene::set().await;
+    scene.import("cls-one");
+    scene.admit("cls-one");
+    let manager = scene.start("");
+    let status =
+        scene.until("cls-one", "runs", |it| it["phase"] == "Running" && it["version"] != "").await;
+    assert_eq!(status["version"], json!("1.36.3"));
+    assert_eq!(condition(&status, "HealthCheck")["status"], "True");
+    let port = status["addresses"][0]["port"].as_u64().unwrap();
+    assert!(
+        scene.member.url().ends_with(&port.to_string()),
+        "the address of the spec is in the status"
+    );
+
+    scene.freeze(true);
+    let status = scene.until("cls-one", "fails", |it| it["phase"] == "Failed").await;
+    assert_eq!(
+        (&status["reason"], status["message"].as_str().unwrap().contains("timeout")),
+        (&json!("HealthCheckFail"), true),
+        "{status}"
+    );
+    let wide = table(&scene.hub.run("get clusters -o wide"));
+    assert_eq!(
+        wide[1],
+        ["cls-one", "Imported", "1.36.3", "Failed", "AGE", "False", "HealthCheckFail"]
+    );
+
+    scene.freeze(false);
+    let status = scene.until("cls-one", "runs again", |it| it["phase"] == "Running").await;
+    assert_eq!((&status["reason"], &status["message"]), (&json!(""), &json!("")));
+
+    // A locked cluster is left alone, and says so.
+    scene.hub.patch_status("cluster cls-one", &json!({"locked": true}));
+    let locked = |it: &serde_json::Value| condition(it, "HealthCheck")["reason"] == "ClusterLocked";
+    let status = scene.until("cls-one", "is locked", locked).await;
+    assert_eq!(status["phase"], "Running");
+    scene.hub.patch_status("cluster cls-one", &json!({"locked": false}));
+    scene
+        .until("cls-one", "is unlocked", |it| condition(it, "HealthCheck")["status"] == "True")
+        .await;
+    scene.end(manager).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newer_credential_replaces_a_refused_one_without_a_restart() {
+    let mut scene = Scene::set().await;
+    scene.import("cls-two");
+    scene.admit_a_stranger("cls-two");
+    let manager = scene.start("");
+    let status = scene.until("cls-two", "fails", |it| it["phase"] == "Failed").await;
+    assert_eq!(condition(&status, "HealthCheck")["reason"], "HealthCheckFail");
+    let refused =
+        |it: &serde_json::Value| condition(it, "CredentialValid")["reason"] == "Unauthorized";
+    scene.until("cls-two", "is refused", refused).await;
+
+    // Credentials are as old as their second.
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    scene.admit("cls-two");
+    let status = scene.until("cls-two", "runs", |it| it["phase"] == "Running").await;
+    assert_eq!(status["reason"], "");
+    scene
+        .until("cls-two", "is let in", |it| condition(it, "CredentialValid")["status"] == "True")
+        .await;
+    let events = scene.hub.run("get events -A -o jsonpath={.items[*].reason}");
+    assert!(events.contains("SeveralCredentials"), "{events}");
+
+    // Another object of the same name, with no way to it.
+    scene.hub.run("delete cluster cls-two");
+    scene.hub.run("delete cc --all");
+    scene.import("cls-two");
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    let status = &scene.cluster("cls-two")["status"];
+    assert_eq!(
+        status.get("phase"),
+        None,
+        "nothing is said of a cluster that waits for its credential"
+    );
+    scene.end(manager).await;
+}

@@ -1,0 +1,11 @@
+//! TKEStack's Clusters with real API servers as members.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod health;
+mod scene;
+mod summary;
