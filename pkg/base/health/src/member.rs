@@ -158,6 +158,12 @@ impl Member {
         self.schedule.trigger(now);
     }
 
+    /// The probe under way, if any, is of inputs that hold no more: its end will not be told, and
+    /// another probe follows within a second.
+    pub fn discard(&mut self, now: Instant) {
+        self.schedule.discard(now);
+    }
+
     /// The cluster is reached at another place by now: what the next probe finds is published at
     /// once (`rule:another-target-starts-afresh`).
     pub fn retarget(&mut self, now: Instant) {

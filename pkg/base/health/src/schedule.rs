@@ -88,6 +88,17 @@ impl Schedule {
         self.probing = false;
     }
 
+    /// The probe under way is void: another one takes its place, with its cause, as soon as the
+    /// spacing allows. A stream of changes brings no stream of probes.
+    pub(crate) fn discard(&mut self, now: Instant) {
+        if !self.probing {
+            return;
+        }
+        self.probing = false;
+        self.trigger(now);
+        self.regular = self.triggered.map_or(self.regular, |at| at.max(self.regular));
+    }
+
     /// The probe under way was cancelled: another one starts at once.
     pub(crate) fn abandon(&mut self, now: Instant) {
         self.probing = false;

@@ -84,3 +84,22 @@ fn a_cancelled_probe_is_made_up_for_at_once() {
     schedule.abandon(start + secs(9));
     assert_eq!(schedule.due(), Some(start));
 }
+
+/// rule:one-probe-at-a-time
+#[test]
+fn a_void_probe_is_made_again_with_its_cause_and_no_sooner_than_the_spacing() {
+    let start = Instant::now();
+    let mut schedule = Schedule::new(start);
+    schedule.discard(start);
+    assert_eq!(schedule.due(), Some(start), "nothing was under way");
+    schedule.begin(start);
+    schedule.discard(start + MS(200));
+    assert_eq!(schedule.due(), Some(start + secs(1)));
+    assert_eq!(schedule.begin(start + secs(1)), Cause::Regular);
+    schedule.complete(true, secs(10));
+    schedule.trigger(start + secs(4));
+    assert_eq!(schedule.begin(start + secs(4)), Cause::Triggered);
+    schedule.discard(start + secs(6));
+    assert_eq!(schedule.begin(start + secs(6)), Cause::Triggered);
+    assert_eq!(schedule.regular, start + secs(11));
+}

@@ -4,13 +4,13 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use health::{Code, Endpoints, Finding, ProbePath, Report};
+use health::{Code, Endpoints, Finding, Moment, ProbePath, Report};
 use panics::contain;
+use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-use super::prober::now;
 use super::shared::Shared;
 use super::watched::{Job, Watched};
 
@@ -24,50 +24,69 @@ pub(crate) fn start(watched: &Arc<Watched>, shared: &Arc<Shared>, task: Cancella
     let (watched, tasks) = (Arc::clone(watched), shared.tasks.clone());
     let shared = Arc::clone(shared);
     tasks.spawn(async move {
-        task.run_until_cancelled(keep_going(&watched, &shared)).await;
+        tokio::select! {
+            // Asked first: a task that was replaced does nothing more.
+            biased;
+            () = task.cancelled() => {}
+            _ = keep_going(&watched, &shared, &task) => {}
+        }
     });
 }
 
 /// A panic ends nothing but the probe in which it happened (`rule:stuck-tasks-are-replaced`).
-async fn keep_going(watched: &Watched, shared: &Shared) -> Infallible {
+async fn keep_going(watched: &Watched, shared: &Shared, task: &CancellationToken) -> Infallible {
     loop {
-        let Err(panic) = contain(probe_for_ever(watched, shared)).await;
+        let Err(panic) = contain(probe_for_ever(watched, shared, task)).await;
         let cluster = &*watched.cluster.key;
         error!(cluster, %panic, "The task of a cluster panicked and begins anew");
         shared.counters.restarted("panic");
         sleep(PAUSE_AFTER_PANIC).await;
-        watched.restart();
+        watched.restart(task);
     }
 }
 
-async fn probe_for_ever(watched: &Watched, shared: &Shared) -> Infallible {
+async fn probe_for_ever(
+    watched: &Watched,
+    shared: &Shared,
+    task: &CancellationToken,
+) -> Infallible {
     loop {
         watched.until_due().await;
         watched.queue();
         let permit = shared.permits.acquire().await;
         watched.admit();
-        let Some(job) = watched.begin() else { continue };
+        let Some(job) = watched.begin(task) else {
+            yield_now().await;
+            continue;
+        };
         shared.counters.started(watched.flavour.name(), job.lag);
-        let report = probe(job).await;
+        let report = job.void.run_until_cancelled(probe(&job)).await;
         drop(permit);
-        if let Some(effect) = watched.complete(&report) {
+        if let Some(report) = report
+            && let Some(effect) = watched.complete(&job, &report)
+        {
             shared.completed(watched, &report, effect);
         }
     }
 }
 
 /// No probe outlives its time, whatever the prober does (`rule:probes-end-in-time`).
-async fn probe(job: Job) -> Report {
+async fn probe(job: &Job) -> Report {
     let budget = job.timeout.saturating_sub(HEAD_START.min(job.timeout / 20));
     let began = tokio::time::Instant::now();
     let report = timeout(job.timeout, job.prober.probe(budget)).await;
-    let report = report.unwrap_or_else(|_| Report {
+    let report = report.unwrap_or_else(|_| timed_out(job.started, job.timeout));
+    Report { started: job.started, took: began.elapsed(), ..report }
+}
+
+/// What is said of a probe that its prober did not end.
+pub(crate) fn timed_out(started: Moment, took: Duration) -> Report {
+    Report {
         finding: Finding::failed(Code::Timeout, ProbePath::Readyz),
-        started: now(),
-        took: job.timeout,
+        started,
+        took,
         attempts: 1,
         endpoints: Endpoints::default(),
         detail: None,
-    });
-    Report { started: job.started, took: began.elapsed(), ..report }
+    }
 }

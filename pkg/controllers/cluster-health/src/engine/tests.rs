@@ -8,6 +8,9 @@ use health::{Code, Standing};
 use scene::{Answer, Scene, cluster};
 use tokio::time::sleep;
 
+use super::driver;
+use super::watched::Job;
+
 const S: fn(u64) -> Duration = Duration::from_secs;
 
 /// rule:probes-start-in-time, rule:probes-ask-members-only, rule:writes-are-tried-for-ever
@@ -187,6 +190,47 @@ async fn a_status_is_written_when_it_changes_and_once_per_heartbeat() {
     scene.registry.facts_changed(&cluster("ns/a", 1));
     sleep(S(1)).await;
     assert_eq!(scene.api.writes(), 3);
+}
+
+/// rule:changed-inputs-void-the-probe-under-way
+#[tokio::test(start_paused = true)]
+async fn a_probe_of_the_old_address_that_hangs_says_nothing_about_the_new_one() {
+    let scene = Scene::new(0);
+    scene.add("ns/a", 1);
+    sleep(S(5)).await;
+    scene.members.set("ns/a", Answer::Silent);
+    sleep(Duration::from_millis(6500)).await;
+    assert!(scene.watched("ns/a").glance(|it| it.member.is_probing()), "a probe is under way");
+    let probes = scene.members.probes("ns/a");
+    scene.members.set("ns/a", Answer::Ok);
+    scene.add_with("ns/a", 1, |target| {
+        target.addresses = vec!["two".into()];
+        target.inputs = 2;
+    });
+    sleep(S(1)).await;
+    assert_eq!(scene.members.probes("ns/a"), probes + 1, "the new address is not made to wait");
+    sleep(S(3)).await;
+    assert_eq!(scene.standing("ns/a"), Some(Standing::Ready));
+    assert_eq!(scene.api.events(), [""; 0], "nobody was told of the old address");
+}
+
+/// rule:stuck-tasks-are-replaced
+#[tokio::test(start_paused = true)]
+async fn what_a_replaced_task_found_is_not_taken_in() {
+    let scene = Scene::new(0);
+    scene.add("ns/a", 1);
+    sleep(S(5)).await;
+    let (watched, now) = (scene.watched("ns/a"), super::prober::now());
+    let old = watched.task();
+    watched.trigger(now.monotonic);
+    let job = watched.begin(&old).expect("a probe is due");
+    let new = watched.replace_if_stuck(now.monotonic + S(60)).expect("it is stuck");
+    assert!(watched.begin(&old).is_none(), "the old task begins nothing more");
+    let next = watched.begin(&new).expect("the new task probes at once");
+    let report = |job: &Job| driver::timed_out(job.started, S(3));
+    assert!(watched.complete(&job, &report(&job)).is_none());
+    assert!(watched.glance(|it| it.member.is_probing()), "the new probe goes on");
+    assert!(watched.complete(&next, &report(&next)).is_some());
 }
 
 /// rule:events-follow-what-is-published

@@ -31,12 +31,16 @@ struct State {
     paused: bool,
     /// Ends the task that is in charge now.
     task: CancellationToken,
+    /// Voids the probe under way; a child of `task`, and another one for each probe.
+    probe: CancellationToken,
     /// It is due, and waits until fewer probes are under way.
     queued: bool,
 }
 
 /// One probe to make.
 pub(crate) struct Job {
+    /// Cancelled when the task was replaced or what it probes has changed: what it finds is void.
+    pub(crate) void: CancellationToken,
     pub(crate) prober: Arc<dyn Prober>,
     pub(crate) timeout: Duration,
     pub(crate) started: Moment,
@@ -66,6 +70,7 @@ impl Watched {
             together: target.together,
         };
         let stop = parent.child_token();
+        let task = stop.child_token();
         let state = State {
             member: Member::new(arrival, &target.policy, now),
             prober: (target.prober)(),
@@ -73,7 +78,8 @@ impl Watched {
             addresses: target.addresses,
             policy: target.policy,
             paused: target.paused,
-            task: stop.child_token(),
+            probe: task.child_token(),
+            task,
             queued: false,
         };
         let (cluster, wake) = (target.cluster, Notify::new());
@@ -81,7 +87,8 @@ impl Watched {
     }
 
     /// Takes in what may have changed about a cluster that is known
-    /// (`rule:changed-inputs-are-probed-within-a-second`).
+    /// (`rule:changed-inputs-are-probed-within-a-second`,
+    /// `rule:changed-inputs-void-the-probe-under-way`).
     pub(crate) fn update(&self, target: Target, now: Instant) {
         let same_inputs = self.state.lock().inputs == target.inputs;
         // Reads certificates: not under the lock.
@@ -92,12 +99,17 @@ impl Watched {
             state.policy = target.policy;
             state.member.follow(&state.policy, now);
         }
+        let another = is_another(&state.addresses, &target.addresses);
+        if prober.is_some() || another || target.paused {
+            state.probe.cancel();
+            state.member.discard(now);
+        }
         if let Some(prober) = prober {
             state.prober = prober;
             state.inputs = target.inputs;
             state.member.trigger(now);
         }
-        if is_another(&state.addresses, &target.addresses) {
+        if another {
             state.member.retarget(now);
         }
         state.addresses = target.addresses;
@@ -148,25 +160,27 @@ impl Watched {
         state.member.admit(now().monotonic);
     }
 
-    /// Begins a probe; `None` when none is due any more.
-    pub(crate) fn begin(&self) -> Option<Job> {
+    /// Begins a probe in `task`; `None` when none is due any more, or another task is in charge.
+    pub(crate) fn begin(&self, task: &CancellationToken) -> Option<Job> {
         let started = now();
         let mut state = self.state.lock();
-        let due = state.member.due().filter(|&due| due <= started.monotonic && !state.paused)?;
+        if state.paused || task.is_cancelled() {
+            return None;
+        }
+        let due = state.member.due().filter(|&due| due <= started.monotonic)?;
         state.member.begin(started.monotonic);
+        state.probe = task.child_token();
         let lag = started.monotonic.saturating_duration_since(due);
         let (prober, timeout) = (Arc::clone(&state.prober), state.policy.cadence.timeout);
-        Some(Job { prober, timeout, started, lag })
+        Some(Job { void: state.probe.clone(), prober, timeout, started, lag })
     }
 
-    /// Takes in the end of a probe. `None` when the cluster is not to be probed any more: what was
-    /// found is void.
-    pub(crate) fn complete(&self, report: &Report) -> Option<Effect> {
+    /// Takes in the end of a probe; `None` when it is void.
+    pub(crate) fn complete(&self, job: &Job, report: &Report) -> Option<Effect> {
         let now = now().monotonic;
         let mut state = self.state.lock();
         let state = &mut *state;
-        if state.paused {
-            state.member.restart(now);
+        if job.void.is_cancelled() {
             return None;
         }
         Some(state.member.complete(report, &state.policy, now, rand::random()))
@@ -197,9 +211,12 @@ impl Watched {
         self.state.lock().task.clone()
     }
 
-    /// The task in charge was cut short.
-    pub(crate) fn restart(&self) {
-        self.state.lock().member.restart(now().monotonic);
+    /// `task` was cut short, and begins anew if it is still in charge.
+    pub(crate) fn restart(&self, task: &CancellationToken) {
+        let mut state = self.state.lock();
+        if !task.is_cancelled() {
+            state.member.restart(now().monotonic);
+        }
     }
 
     /// Whether its state is worth a write now; if so, the caller hands it to the writer.
