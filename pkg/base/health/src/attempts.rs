@@ -1,8 +1,8 @@
 //! [`Attempts`]: how one probe spends its time, as a plan that the prober carries out step by step.
 //!
 //! The prober begins with [`Attempts::first`], makes the attempt, tells [`Attempts::next`] what came
-//! of it, and goes on until it is told the [`Conclusion`]. It cancels an attempt at its deadline and
-//! the whole probe at [`Attempts::deadline`], and drops a connection on which an attempt failed.
+//! of it, and goes on until it is told the [`Conclusion`]. It cancels an attempt at its deadline,
+//! which is never later than that of the probe, and drops a connection on which an attempt failed.
 
 use std::time::{Duration, Instant};
 
@@ -25,9 +25,12 @@ pub struct Attempts {
     deadline: Instant,
     current: Attempt,
     made: u8,
-    /// One bit for each address that was tried, and that gave no response.
+    /// One bit for each address that was tried, that gave a response, and that gave none.
     tried: u64,
+    answered: u64,
     down: u64,
+    /// The address of `response`.
+    answered_by: Option<u8>,
     transport_retries: u8,
     retried_server_error: bool,
     retried_unauthorized: bool,
@@ -54,7 +57,9 @@ impl Attempts {
             current,
             made: 1,
             tried: bit(first_endpoint),
+            answered: 0,
             down: 0,
+            answered_by: None,
             transport_retries: TRANSPORT_RETRIES,
             retried_server_error: false,
             retried_unauthorized: false,
@@ -71,11 +76,6 @@ impl Attempts {
         self.current
     }
 
-    /// When the probe is over, whatever the prober is doing.
-    pub fn deadline(&self) -> Instant {
-        self.deadline
-    }
-
     /// Takes what came of the last attempt by `now`. `draw` is a random number in `[0, 1)`.
     pub fn next(&mut self, outcome: Outcome, now: Instant, draw: f64) -> Step {
         match outcome {
@@ -86,15 +86,12 @@ impl Attempts {
         }
     }
 
-    /// What is concluded when the deadline passes while an attempt or a wait is under way.
-    pub fn give_up(&mut self) -> Conclusion {
-        self.conclude_without_answer(Code::Timeout)
-    }
-
     fn answered(&mut self, finding: Finding, newer_credential: bool, now: Instant) -> Step {
-        self.down &= !bit(self.current.endpoint);
-        self.response = Some(finding);
         let (endpoint, path) = (self.current.endpoint, self.current.path);
+        self.answered |= bit(endpoint);
+        self.down &= !bit(endpoint);
+        self.answered_by = Some(endpoint);
+        self.response = Some(finding);
         match finding.code() {
             None if self.setup.authenticated_read && path != ProbePath::Namespaces => {
                 self.healthy = Some(finding);
@@ -109,7 +106,7 @@ impl Attempts {
             Some(Code::Http(500..=599)) if !self.retried_server_error => {
                 self.retried_server_error = true;
                 let next = self.untried().unwrap_or_else(|| self.following(endpoint));
-                self.attempt(next, Connection::New, self.setup.path, now)
+                self.attempt(next, Connection::New, path, now)
             }
             Some(Code::Unauthorized) if newer_credential && !self.retried_unauthorized => {
                 self.retried_unauthorized = true;
@@ -121,14 +118,12 @@ impl Attempts {
 
     fn failed(&mut self, code: Code, now: Instant, draw: f64) -> Step {
         let Attempt { endpoint, connection, path, .. } = self.current;
-        if self.response.is_none() {
-            self.down |= bit(endpoint);
-        }
+        self.down |= bit(endpoint) & !self.answered;
         if connection == Connection::Open {
             return self.attempt(endpoint, Connection::New, path, now);
         }
         if let Some(next) = self.untried() {
-            return self.attempt(next, Connection::New, self.setup.path, now);
+            return self.attempt(next, Connection::New, path, now);
         }
         if !is_worth_a_retry(code) || self.transport_retries == 0 {
             return Step::Done(self.conclude_without_answer(code));
@@ -177,8 +172,11 @@ impl Attempts {
         (0..self.setup.endpoints).find(|&endpoint| self.tried & bit(endpoint) == 0)
     }
 
+    /// The next address that is not known to be down, or the next one if all are.
     fn following(&self, endpoint: u8) -> u8 {
-        (endpoint + 1) % self.setup.endpoints
+        let total = self.setup.endpoints;
+        let mut others = (1..=total).map(|ahead| (endpoint + ahead) % total);
+        others.find(|&other| self.down & bit(other) == 0).unwrap_or((endpoint + 1) % total)
     }
 
     fn conclude_without_answer(&self, code: Code) -> Conclusion {
@@ -197,8 +195,8 @@ impl Attempts {
     fn conclusion(&self, finding: Finding) -> Conclusion {
         let down = u8::try_from(self.down.count_ones()).unwrap_or(ENDPOINTS_MAX);
         let total = self.setup.endpoints;
-        let answered = self.response.map(|_| self.current.endpoint);
-        Conclusion { finding, endpoints: Endpoints { down, total }, answered, attempts: self.made }
+        let endpoints = Endpoints { down, total };
+        Conclusion { finding, endpoints, answered: self.answered_by, attempts: self.made }
     }
 }
 

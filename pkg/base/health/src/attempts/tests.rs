@@ -171,13 +171,34 @@ fn a_healthy_answer_is_confirmed_by_an_authenticated_read_where_asked_for() {
     assert_eq!((silent.verdict(), silent.code()), (Verdict::Unhealthy, Some(Code::Timeout)));
 }
 
+/// rule:an-answer-proves-reachability
 #[test]
-fn a_probe_that_is_given_up_tells_the_response_it_had() {
-    let mut plan = Attempts::begin(SETUP, Instant::now());
-    assert_eq!(plan.give_up().finding.verdict(), Verdict::Unreachable);
-    let finding = classify(ProbePath::Readyz, 503, b"");
-    plan.next(Outcome::Answered { finding, newer_credential: false }, Instant::now(), 0.0);
-    assert_eq!(plan.give_up().finding, finding);
+fn a_retry_at_another_address_that_is_down_leaves_the_answer_where_it_came_from() {
+    let setup = Setup { endpoints: 2, ..SETUP };
+    let (attempts, conclusion, _) = carry_out(setup, &[Answer(503), Fail(Code::TlsVerify)]);
+    assert_eq!(attempts[1].endpoint, 1);
+    assert_eq!(conclusion.answered, Some(0), "only address 0 answered");
+    assert_eq!(conclusion.endpoints, Endpoints { down: 1, total: 2 });
+    assert_eq!(conclusion.finding.code(), Some(Code::Http(503)));
+}
+
+#[test]
+fn a_server_error_is_not_tried_again_at_an_address_that_is_known_to_be_down() {
+    let setup = Setup { endpoints: 3, ..SETUP };
+    let script = [Fail(Code::TlsVerify), Fail(Code::TlsVerify), Answer(503), Answer(200)];
+    let (attempts, conclusion, _) = carry_out(setup, &script);
+    let order: Vec<_> = attempts.iter().map(|attempt| attempt.endpoint).collect();
+    assert_eq!(order, [0, 1, 2, 2]);
+    assert_eq!(conclusion.endpoints, Endpoints { down: 2, total: 3 });
+}
+
+#[test]
+fn a_retry_asks_for_the_path_that_the_server_turned_out_to_know() {
+    let setup = Setup { endpoints: 2, ..SETUP };
+    let (attempts, conclusion, _) = carry_out(setup, &[Answer(404), Answer(503), Answer(200)]);
+    let paths: Vec<_> = attempts.iter().map(|attempt| attempt.path).collect();
+    assert_eq!(paths, [ProbePath::Readyz, ProbePath::Healthz, ProbePath::Healthz]);
+    assert!(conclusion.finding.is_ok());
 }
 
 proptest! {
