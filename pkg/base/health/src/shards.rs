@@ -44,8 +44,9 @@ pub struct Shards {
     me: Box<str>,
     /// The view in our lease, and since when it is surely there.
     published: Option<(View, Instant)>,
-    /// The view that may be in our lease by now: a write of it is under way, or its end unknown.
-    pending: Option<View>,
+    /// The views that may be in our lease by now: a write of the last one is under way, and how
+    /// those of the others ended is unknown.
+    pending: Vec<View>,
     /// When the last renewal that succeeded was sent.
     renewed: Option<Instant>,
     /// When the last complete read of all leases was begun.
@@ -66,7 +67,7 @@ impl Shards {
         Self {
             me: me.into(),
             published: None,
-            pending: None,
+            pending: Vec::new(),
             renewed: None,
             read: None,
             peers: BTreeMap::new(),
@@ -96,26 +97,29 @@ impl Shards {
         view
     }
 
-    /// A write of `view` into our lease is about to be sent. From now on only what both this view
-    /// and the one before give us may be probed; the caller ends the other probes before it sends.
+    /// A write of `view` into our lease is about to be sent. From now on only what this view, the
+    /// one before, and all of which the end is unknown give us may be probed; the caller ends the
+    /// other probes before it sends (`rule:one-owner-at-a-time`).
     pub fn publishing(&mut self, view: View) {
-        self.pending = Some(view);
+        self.pending.retain(|other| *other != view);
+        self.pending.push(view);
     }
 
     /// The write that was sent at `sent` has succeeded by `now`.
     pub fn published(&mut self, sent: Instant, now: Instant) {
         self.renewed = Some(sent);
-        if let Some(view) = self.pending.take() {
-            match &self.published {
-                Some((before, _)) if *before == view => {}
-                _ => self.published = Some((view, now)),
-            }
+        let Some(view) = self.pending.pop() else { return };
+        // Another view that may have stood there between let others in, who are to be read anew.
+        let others = !std::mem::take(&mut self.pending).is_empty();
+        match &self.published {
+            Some((before, _)) if *before == view && !others => {}
+            _ => self.published = Some((view, now)),
         }
     }
 
-    /// The view of which a write is under way, or its end unknown.
+    /// The last view of which a write is under way, or its end unknown.
     pub fn pending(&self) -> Option<&View> {
-        self.pending.as_ref()
+        self.pending.last()
     }
 
     /// Whether the cluster with this hash is ours to probe at `now`.
@@ -131,7 +135,7 @@ impl Shards {
         fresh
             && self.valid_until().is_some_and(|until| now < until)
             && ours(view)
-            && self.pending.as_ref().is_none_or(ours)
+            && self.pending.iter().all(ours)
             && !self.peers.values().any(claimed)
     }
 

@@ -112,3 +112,28 @@ fn a_view_whose_write_has_no_known_end_gives_nothing_and_takes_what_it_takes() {
     });
     assert!(!a.may_probe(lost.unwrap(), start));
 }
+
+/// rule:one-owner-at-a-time
+#[test]
+fn a_view_that_may_have_been_published_between_counts_until_the_others_were_read_again() {
+    let start = Instant::now();
+    let mut a = Shards::new("a");
+    publish(&mut a, &["a", "b"], start);
+    a.observe(Vec::new(), start, start);
+    let lost = (0..u64::MAX).find(|&cluster| {
+        owner(cluster, &view(&["a", "b"])) == Some("a")
+            && owner(cluster, &view(&["a", "b", "c"])) == Some("c")
+    });
+    let lost = lost.unwrap();
+    assert!(a.may_probe(lost, start));
+    a.publishing(view(&["a", "b", "c"]));
+    a.publishing(view(&["a", "b"]));
+    assert!(!a.may_probe(lost, start), "the view with c may be in the lease");
+    a.published(start + S(1), start + S(1));
+    assert!(!a.may_probe(lost, start + S(1)), "c may have taken it over meanwhile");
+    a.observe(Vec::new(), start + S(1), start + S(2));
+    assert!(a.may_probe(lost, start + S(2)));
+    a.publishing(view(&["a", "b"]));
+    a.published(start + S(3), start + S(3));
+    assert!(a.may_probe(lost, start + S(3)), "a renewal takes nothing away");
+}
