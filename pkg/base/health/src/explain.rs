@@ -1,28 +1,33 @@
 //! [`explain`]: the message of a condition, from what is published.
 
-use crate::{Member, Moment, Published, Standing, one_line};
+use crate::message::short_line;
+use crate::{Endpoints, MESSAGE_MAX, Member, Moment, Published, Standing, one_line};
 
 /// The message of the condition about readiness: what was found, how many addresses are down, how
-/// long the run of failures is and when the next probe comes. Changes of it alone are not worth a
-/// write.
+/// long the run of failures is and when the next probe comes. When that is too long for a message
+/// the detail of what was found is cut. Changes of it alone are not worth a write.
 pub fn explain(member: &Member, now: &Moment) -> String {
     let Some(published) = member.published() else { return String::new() };
+    let mut rest = endpoints_down(published.endpoints);
+    if published.standing != Standing::Ready {
+        rest += &run_of_failures(member, now);
+    }
     let mut text = sentence(published);
     if let Some(detail) = &published.detail {
-        text.push_str(": ");
-        text.push_str(detail);
+        let taken = text.chars().count() + ": ".len() + rest.chars().count();
+        let detail = short_line(detail, MESSAGE_MAX.saturating_sub(taken));
+        if !detail.is_empty() {
+            text = text + ": " + &detail;
+        }
     }
-    let endpoints = published.endpoints;
+    one_line(&(text + &rest))
+}
+
+fn endpoints_down(endpoints: Endpoints) -> String {
     if endpoints.down > 0 && endpoints.total > 1 {
-        text.push_str(
-            &format_args!("; {} of {} API endpoints down", endpoints.down, endpoints.total)
-                .to_string(),
-        );
+        return format!("; {} of {} API endpoints down", endpoints.down, endpoints.total);
     }
-    if published.standing != Standing::Ready {
-        text += &run_of_failures(member, now);
-    }
-    one_line(&text)
+    String::new()
 }
 
 fn sentence(published: &Published) -> String {

@@ -6,6 +6,11 @@ pub const MESSAGE_MAX: usize = 256;
 /// `text` in one line of at most [`MESSAGE_MAX`] characters, without what stands before the `@` of a
 /// URL: a user name and password are nobody's business (`rule:messages-are-one-short-line`).
 pub fn one_line(text: &str) -> String {
+    short_line(text, MESSAGE_MAX)
+}
+
+/// [`one_line`] of at most `limit` characters; nothing for a limit of 0.
+pub(crate) fn short_line(text: &str, limit: usize) -> String {
     let mut line = String::with_capacity(text.len().min(4 * MESSAGE_MAX));
     let printable = |c: char| !c.is_whitespace() && !c.is_control();
     for word in text.split(|c| !printable(c)).filter(|word| !word.is_empty()) {
@@ -14,10 +19,12 @@ pub fn one_line(text: &str) -> String {
         }
         push_without_login(&mut line, word);
     }
-    if let Some((cut, _)) = line.char_indices().nth(MESSAGE_MAX) {
+    if let Some((cut, _)) = line.char_indices().nth(limit) {
         let last = line[..cut].char_indices().next_back().map_or(0, |(start, _)| start);
         line.truncate(last);
-        line.push('…');
+        if limit > 0 {
+            line.push('…');
+        }
     }
     line
 }
