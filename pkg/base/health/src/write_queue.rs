@@ -14,6 +14,25 @@ use crate::Urgency;
 const BACKOFF_FIRST: Duration = Duration::from_millis(500);
 const BACKOFF_CAP: Duration = Duration::from_secs(30);
 
+/// Where a key lines up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    Change,
+    Heartbeat,
+    /// Its write was refused more than once in a row: a retry of it is rarely worth more than the
+    /// news of another cluster.
+    Refused,
+}
+
+/// Which lines are looked at first, turn by turn: none waits for ever behind another
+/// (`rule:refused-writes-hold-up-nobody`).
+const TURNS: [[Line; 3]; 8] = {
+    let changes = [Line::Change, Line::Heartbeat, Line::Refused];
+    let refused = [Line::Refused, Line::Change, Line::Heartbeat];
+    let heartbeats = [Line::Heartbeat, Line::Change, Line::Refused];
+    [changes, changes, changes, refused, changes, heartbeats, changes, refused]
+};
+
 /// What came of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
@@ -31,8 +50,10 @@ pub enum Written {
 #[derive(Debug)]
 pub struct WriteQueue<K, V> {
     entries: HashMap<K, Entry<V>>,
-    /// Keys that may be written now, changes and heartbeats.
-    ready: [VecDeque<(u64, K)>; 2],
+    /// Keys that may be written now, by [`Line`].
+    ready: [VecDeque<(u64, K)>; 3],
+    /// Writes taken so far.
+    turns: usize,
     /// Keys that wait out a backoff.
     waiting: BTreeMap<(Instant, u64), K>,
     tickets: u64,
@@ -64,6 +85,7 @@ impl<K, V> Default for WriteQueue<K, V> {
         Self {
             entries: HashMap::new(),
             ready: Default::default(),
+            turns: 0,
             waiting: BTreeMap::new(),
             tickets: 0,
         }
@@ -87,8 +109,11 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
                 entry.urgency = urgency;
             }
             Place::Ready(_) if urgency > entry.urgency => {
+                let before = entry.line();
                 entry.urgency = urgency;
-                self.line_up(key);
+                if entry.line() != before {
+                    self.line_up(key);
+                }
             }
             Place::Ready(_) | Place::Waiting(..) => entry.urgency = entry.urgency.max(urgency),
         }
@@ -98,12 +123,13 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
     /// one write under way at most.
     pub fn next(&mut self, now: Instant) -> Option<(K, V)> {
         self.wake(now);
-        for line in 0..self.ready.len() {
-            while let Some((ticket, key)) = self.ready[line].pop_front() {
+        for line in TURNS[self.turns % TURNS.len()] {
+            while let Some((ticket, key)) = self.ready[line as usize].pop_front() {
                 if let Some(entry) = self.entries.get_mut(&key)
                     && entry.place == Place::Ready(ticket)
                 {
                     entry.place = Place::Writing { newer_since: None };
+                    self.turns = self.turns.wrapping_add(1);
                     return Some((key, entry.value.clone()));
                 }
             }
@@ -190,11 +216,17 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
         let Some(entry) = self.entries.get_mut(&key) else { return };
         self.tickets += 1;
         entry.place = Place::Ready(self.tickets);
-        let line = match entry.urgency {
-            Urgency::Change => 0,
-            Urgency::Heartbeat => 1,
-        };
-        self.ready[line].push_back((self.tickets, key));
+        self.ready[entry.line() as usize].push_back((self.tickets, key));
+    }
+}
+
+impl<V> Entry<V> {
+    fn line(&self) -> Line {
+        match self.urgency {
+            _ if self.failures > 1 => Line::Refused,
+            Urgency::Change => Line::Change,
+            Urgency::Heartbeat => Line::Heartbeat,
+        }
     }
 }
 

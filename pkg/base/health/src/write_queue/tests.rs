@@ -103,6 +103,26 @@ fn what_is_gone_is_dropped_wherever_it_stands() {
     assert_eq!((queue.len(), queue.next(now + S(60)), queue.next_at(now)), (0, None, None));
 }
 
+/// rule:refused-writes-hold-up-nobody
+#[test]
+fn a_stream_of_changes_starves_neither_heartbeats_nor_refused_writes() {
+    let (mut queue, now) = (WriteQueue::default(), Instant::now());
+    queue.submit(-1, (), Urgency::Change, now);
+    for _ in 0..2 {
+        queue.next(now);
+        queue.finish(&-1, Written::Failed, now, 0.0);
+    }
+    queue.submit(0, (), Urgency::Heartbeat, now);
+    let mut taken = Vec::new();
+    for key in 1..=8 {
+        queue.submit(key, (), Urgency::Change, now);
+        let (key, ()) = queue.next(now).expect("there is always one");
+        queue.finish(&key, Written::Done, now, 0.0);
+        taken.push(key);
+    }
+    assert!(taken.contains(&-1) && taken.contains(&0), "{taken:?}");
+}
+
 #[derive(Clone, Debug)]
 enum Do {
     Submit(u8, Urgency),
@@ -130,7 +150,48 @@ fn anything() -> impl Strategy<Value = Do> {
     ]
 }
 
+/// Takes writes until that of `key`, refuses those of negative keys, and says how many it took.
+fn turns_until(queue: &mut WriteQueue<i32, ()>, key: i32, now: Instant) -> usize {
+    for turn in 1.. {
+        let (taken, ()) = queue.next(now).expect("it is in the queue");
+        let written = if taken < 0 { Written::Failed } else { Written::Done };
+        queue.finish(&taken, written, now, 0.0);
+        if taken == key {
+            return turn;
+        }
+    }
+    usize::MAX
+}
+
 proptest! {
+    /// rule:refused-writes-hold-up-nobody
+    #[test]
+    fn however_many_writes_are_refused_others_wait_few_turns(
+        refused in 1..1000_i32,
+        rounds in prop::collection::vec((any::<bool>(), 0..10_usize), 1..50),
+    ) {
+        let (mut queue, now) = (WriteQueue::default(), Instant::now());
+        for key in 1..=refused {
+            queue.submit(-key, (), Urgency::Change, now);
+        }
+        for _ in 0..8 * refused {
+            let (key, ()) = queue.next(now).expect("they come back at once");
+            queue.finish(&key, Written::Failed, now, 0.0);
+        }
+        for (key, (change, others)) in rounds.into_iter().enumerate() {
+            for _ in 0..others {
+                let (taken, ()) = queue.next(now).expect("they come back at once");
+                queue.finish(&taken, Written::Failed, now, 0.0);
+            }
+            let urgency = if change { Urgency::Change } else { Urgency::Heartbeat };
+            let key = i32::try_from(key).expect("there are few");
+            queue.submit(key, (), urgency, now);
+            let took = turns_until(&mut queue, key, now);
+            prop_assert!(took <= 2, "{urgency:?} waited {took} turns");
+        }
+        prop_assert_eq!(queue.len(), usize::try_from(refused).expect("positive"));
+    }
+
     /// rule:newest-state-is-written
     #[test]
     fn whatever_happens_the_newest_state_of_every_cluster_gets_written(
