@@ -6,7 +6,7 @@ use crate::availability::{Availability, Ratios};
 use crate::damping::Flaps;
 use crate::published::{Change, Published};
 use crate::schedule::{Cause, Schedule};
-use crate::spread::first_probe;
+use crate::spread::{first_probe, share_of};
 use crate::thresholds::{Decision, Tally};
 use crate::write_gate::WriteGate;
 use crate::{Finding, Moment, Policy, Report, Standing, Status, Urgency};
@@ -46,8 +46,11 @@ pub struct Member {
     schedule: Schedule,
     availability: Availability,
     gate: WriteGate,
-    /// When it came to this process.
-    arrived: Instant,
+    /// Of its UID.
+    hash: u64,
+    /// Since when its silence is judged by the limits that hold now: it came to this process, was
+    /// resumed, or came under a policy with shorter ones.
+    judged_from: Instant,
     /// When its last probe ended.
     completed: Option<Instant>,
     /// When its task began, began anew, or last came to its turn.
@@ -82,7 +85,8 @@ impl Member {
             schedule: Schedule::new(now + wait),
             availability: Availability::new(now),
             gate: WriteGate::new(arrival.written, now, policy.heartbeat, arrival.hash),
-            arrived: now,
+            hash: arrival.hash,
+            judged_from: now,
             completed: None,
             task_began: now,
             cause: Cause::Regular,
@@ -110,7 +114,7 @@ impl Member {
         draw: f64,
     ) -> Effect {
         let (finding, started) = (report.finding, report.started.monotonic);
-        let first_failure = !finding.is_ok() && self.last.is_none_or(|last| last.finding.is_ok());
+        let first_failure = !finding.is_ok() && !self.was_failing();
         let counts = self.counts(finding, policy, started);
         let thresholds = self.flaps.effective(policy.thresholds, now, &policy.damping);
         let counted = counts.then_some(started);
@@ -128,6 +132,14 @@ impl Member {
         let confirming = self.tally.contradicts(self.ready());
         self.schedule.complete(counts, policy.cadence.interval(confirming, draw));
         Effect { change, first_failure, flapping }
+    }
+
+    /// The last probe failed; of a cluster that was taken over, the object says so.
+    fn was_failing(&self) -> bool {
+        match self.last {
+            Some(last) => !last.finding.is_ok(),
+            None => self.ready() == Some(Status::False),
+        }
     }
 
     /// A failure found because of an event counts only when failures have had time to be two
@@ -171,11 +183,19 @@ impl Member {
         self.schedule.trigger(now);
     }
 
-    /// Another policy holds by now: a shorter period does not wait for the end of a longer one.
-    pub fn follow(&mut self, policy: &Policy, now: Instant) {
+    /// Another policy holds by now: a shorter period does not wait for the end of a longer one, and
+    /// time that passed under the old one is nobody's silence (`rule:limits-hold-from-now-on`).
+    pub fn follow(&mut self, before: &Policy, policy: &Policy, now: Instant) {
+        let shorter = policy.stale_after() < before.stale_after()
+            || policy.stuck_after() < before.stuck_after();
+        if shorter {
+            self.judged_from = now;
+            self.task_began = now;
+        }
         let started = self.schedule.started().unwrap_or(now);
-        let limit = started + policy.cadence.interval(false, 0.5);
-        self.schedule.no_later_than(limit.max(now));
+        let next = started + policy.cadence.interval(false, 0.5);
+        let spread = now + share_of(policy.cadence.period, self.hash);
+        self.schedule.no_later_than(if next > now { next } else { spread });
     }
 
     /// Publishes that nobody knows when no probe was completed for too long
@@ -193,9 +213,13 @@ impl Member {
     pub fn stale_at(&self, policy: &Policy) -> Option<Instant> {
         match &self.published {
             Some(published) if published.standing == Standing::Unknown => None,
-            Some(_) => Some(self.completed.unwrap_or(self.arrived) + policy.stale_after()),
-            None => Some(self.arrived + policy.first_grace()),
+            Some(_) => Some(self.silent_since() + policy.stale_after()),
+            None => Some(self.judged_from + policy.first_grace()),
         }
+    }
+
+    fn silent_since(&self) -> Instant {
+        self.completed.map_or(self.judged_from, |at| at.max(self.judged_from))
     }
 
     /// When its task is to be taken for stuck (`rule:stuck-tasks-are-replaced`).
@@ -217,8 +241,7 @@ impl Member {
 
     /// It is probed again after it was left alone on purpose: nobody is to blame for the gap.
     pub fn resume(&mut self, now: Instant) {
-        self.arrived = now;
-        self.completed = None;
+        self.judged_from = now;
         self.task_began = now;
         self.schedule.trigger(now);
     }

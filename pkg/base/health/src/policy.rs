@@ -6,6 +6,8 @@ use crate::{Cadence, Damping, Thresholds};
 
 /// The least time without a probe after which a cluster is called unknown.
 const STALE_AT_LEAST: Duration = Duration::from_secs(40);
+/// What the start of a probe may be late.
+const STALE_MARGIN: Duration = Duration::from_secs(1);
 /// Time that a cluster which was never probed by anybody is given.
 const FIRST_GRACE: Duration = Duration::from_secs(60);
 /// Time beyond two rounds after which a task without a completed probe is taken for stuck.
@@ -28,23 +30,37 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// How long a cluster may go without a completed probe before it is published as unknown.
+    /// How long a cluster may go without a completed probe before it is published as unknown. Never
+    /// so short that a cluster which is probed in time and is silent becomes unknown in between
+    /// (`rule:silence-is-not-unwatched`).
     pub fn stale_after(&self) -> Duration {
         if self.stale_after.is_zero() {
-            (4 * self.cadence.period).max(STALE_AT_LEAST)
+            (4 * self.round()).max(STALE_AT_LEAST)
         } else {
-            self.stale_after
+            self.stale_after.max(self.stale_after_min())
         }
     }
 
-    /// The same for a cluster about which nothing was ever published.
+    /// The least that `stale_after` can be: the end of one probe to the end of the next, at most.
+    pub fn stale_after_min(&self) -> Duration {
+        let Cadence { period, timeout, jitter, .. } = self.cadence;
+        period.mul_f64(1.0 + jitter.clamp(0.0, 0.5)).max(timeout) + timeout + STALE_MARGIN
+    }
+
+    /// The same for a cluster about which nothing was ever published: its first probe has to come,
+    /// and to end.
     pub fn first_grace(&self) -> Duration {
-        FIRST_GRACE.max(self.stale_after.min(self.stale_after()))
+        FIRST_GRACE.max(FIRST_GRACE / 2 + self.cadence.timeout).max(self.stale_after)
+    }
+
+    /// From one probe to the next when members are silent.
+    fn round(&self) -> Duration {
+        self.cadence.period.max(self.cadence.timeout)
     }
 
     /// How long a task may go without a completed probe before it is started anew.
     pub fn stuck_after(&self) -> Duration {
-        2 * self.cadence.period.max(self.cadence.timeout) + STUCK_MARGIN
+        2 * self.round() + STUCK_MARGIN
     }
 
     /// A failure of an extra probe counts only this long after the last one that counted
@@ -55,7 +71,7 @@ impl Policy {
 
     /// The longest time for which one result can stand for the cluster.
     pub(crate) fn longest_gap(&self) -> Duration {
-        2 * self.cadence.period.max(self.cadence.timeout)
+        2 * self.round()
     }
 }
 
@@ -83,12 +99,35 @@ mod tests {
     #[test]
     fn limits_follow_period_and_timeout() {
         // (period, timeout, flag; stale after, stuck after)
-        let rows =
-            [(10, 3, 0, 40, 25), (5, 3, 0, 40, 15), (300, 5, 0, 1200, 605), (10, 30, 90, 90, 65)];
+        let rows = [
+            (10, 3, 0, 40, 25),
+            (5, 3, 0, 40, 15),
+            (300, 5, 0, 1200, 605),
+            (10, 60, 0, 240, 125),
+            (10, 30, 90, 90, 65),
+        ];
         for (period, timeout, flag, stale, stuck) in rows {
             let policy = policy(period, timeout, flag);
             assert_eq!((policy.stale_after(), policy.stuck_after()), (S(stale), S(stuck)));
         }
-        assert_eq!(policy(300, 5, 0).first_grace(), S(60));
+        // (period, timeout, flag; first grace)
+        for (period, timeout, flag, grace) in
+            [(300, 5, 0, 60), (10, 3, 90, 90), (10, 60, 0, 90), (10, 60, 70, 90)]
+        {
+            assert_eq!(policy(period, timeout, flag).first_grace(), S(grace));
+        }
+    }
+
+    /// rule:silence-is-not-unwatched
+    #[test]
+    fn a_limit_that_a_silent_cluster_would_pass_between_two_probes_is_raised() {
+        // (period, timeout, flag; stale after)
+        for (period, timeout, flag, stale) in
+            [(10, 3, 5, 15), (10, 60, 40, 121), (10, 3, 15, 15), (10, 3, 16, 16)]
+        {
+            let policy = policy(period, timeout, flag);
+            assert_eq!(policy.stale_after(), S(stale));
+            assert!(policy.stale_after_min() <= S(stale));
+        }
     }
 }

@@ -201,6 +201,24 @@ fn effects_tell_transitions_other_reasons_and_first_failures() {
     assert_eq!(first, [false, true, false, false, false, false]);
 }
 
+/// rule:a-restart-changes-nothing
+#[test]
+fn a_cluster_taken_over_while_it_fails_has_no_first_failure_again() {
+    // (what the object says, whether a failure is the first of a run)
+    let rows = [
+        (None, true),
+        (Some(Standing::Ready), true),
+        (Some(Standing::Unknown), true),
+        (Some(Standing::Offline), false),
+        (Some(Standing::NotReady), false),
+    ];
+    for (standing, first) in rows {
+        let published = standing.map(|it| Published::seed(it, wall(-500), wall(-500), None));
+        let effects = Bench::new(policy(3, 1), published).play("x");
+        assert_eq!(effects[0].first_failure, first, "{standing:?}");
+    }
+}
+
 #[test]
 fn the_probe_time_is_the_start_of_the_last_probe_whatever_it_found() {
     let mut bench = Bench::new(policy(3, 1), None);
@@ -288,10 +306,41 @@ fn a_shorter_period_does_not_wait_for_the_end_of_a_longer_one() {
     let mut bench = Bench::new(Policy { cadence: slow, ..policy(3, 1) }, None);
     bench.play("k");
     assert_eq!(bench.member.due(), Some(bench.start + S(300)));
-    bench.member.follow(&policy(3, 1), bench.start + S(4));
+    let before = bench.policy;
+    bench.member.follow(&before, &policy(3, 1), bench.start + S(4));
     assert_eq!(bench.member.due(), Some(bench.start + S(10)));
-    bench.member.follow(&policy(3, 1), bench.start + S(50));
+    bench.member.follow(&before, &policy(3, 1), bench.start + S(50));
     assert_eq!(bench.member.due(), Some(bench.start + S(10)));
+}
+
+/// rule:limits-hold-from-now-on
+#[test]
+fn a_shorter_period_calls_nobody_unknown_or_stuck_and_spreads_those_that_are_due() {
+    let slow = Cadence { period: S(300), timeout: S(5), confirm: S(10), jitter: 0.0 };
+    let (before, after) = (Policy { cadence: slow, ..policy(3, 1) }, policy(3, 1));
+    let mut tenths = [0_u32; 10];
+    for number in 0..1000 {
+        let mut bench = Bench::new(before, None);
+        bench.member.hash = crate::hash(&format!("uid-{number}"));
+        bench.play("k");
+        let now = bench.start + S(200);
+        bench.member.follow(&before, &after, now);
+        assert_eq!(bench.member.stale_at(&after), Some(now + S(40)));
+        assert_eq!(bench.member.stuck_at(&after), now + S(25));
+        let wait = bench.member.due().unwrap() - now;
+        tenths[usize::try_from(wait.as_secs()).unwrap()] += 1;
+    }
+    assert!(tenths.iter().all(|count| (60..140).contains(count)), "{tenths:?}");
+}
+
+/// rule:limits-hold-from-now-on
+#[test]
+fn a_policy_with_the_same_limits_excuses_no_silence() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    bench.play("k");
+    let before = bench.policy;
+    bench.member.follow(&before, &policy(5, 2), bench.start + S(30));
+    assert_eq!(bench.member.stale_at(&before), Some(bench.start + S(1) + S(40)));
 }
 
 /// rule:damping-delays-good-news-only
@@ -362,6 +411,27 @@ mod explaining {
         bench.second = 31;
         let told = "cluster is not reachable: timeout; failed 3 times in a row, next probe 1970-01-12T13:47:20Z";
         assert_eq!(explain(&bench.member, &bench.now()), told);
+    }
+
+    /// rule:messages-are-one-short-line
+    #[test]
+    fn a_long_detail_cuts_off_neither_the_run_nor_the_next_probe() {
+        let mut bench = Bench::new(policy(3, 1), None);
+        let report = Report {
+            finding: finding('x'),
+            started: bench.now(),
+            took: S(1),
+            attempts: 3,
+            endpoints: Endpoints { down: 2, total: 3 },
+            detail: Some("why ".repeat(100).into()),
+        };
+        bench.member.begin(bench.start);
+        bench.member.complete(&report, &bench.policy, bench.start, 0.5);
+        let told = explain(&bench.member, &bench.now());
+        assert!(told.starts_with("cluster is not reachable: timeout: why why"), "{told}");
+        let run = "; 2 of 3 API endpoints down; failed once, next probe 1970-01-12T13:46:50Z";
+        assert!(told.ends_with(&format!("…{run}")), "{told}");
+        assert_eq!(told.chars().count(), crate::MESSAGE_MAX);
     }
 
     #[test]

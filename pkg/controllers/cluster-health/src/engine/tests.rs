@@ -224,6 +224,7 @@ async fn what_a_replaced_task_found_is_not_taken_in() {
     let old = watched.task();
     watched.trigger(now.monotonic);
     let job = watched.begin(&old).expect("a probe is due");
+    sleep(S(15)).await;
     let new = watched.replace_if_stuck(now.monotonic + S(60)).expect("it is stuck");
     assert!(watched.begin(&old).is_none(), "the old task begins nothing more");
     let next = watched.begin(&new).expect("the new task probes at once");

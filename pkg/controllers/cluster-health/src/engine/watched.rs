@@ -1,5 +1,6 @@
 //! [`Watched`]: one cluster in the registry, with its state, its prober and its task.
 
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -96,8 +97,8 @@ impl Watched {
         let mut state = self.state.lock();
         let state = &mut *state;
         if state.policy != target.policy {
-            state.policy = target.policy;
-            state.member.follow(&state.policy, now);
+            let before = mem::replace(&mut state.policy, target.policy);
+            state.member.follow(&before, &state.policy, now);
         }
         let another = is_another(&state.addresses, &target.addresses);
         if prober.is_some() || another || target.paused {
