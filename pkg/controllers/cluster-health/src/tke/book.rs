@@ -8,7 +8,6 @@ use probe::{Address, Client, Problem};
 use tokio::time::Instant;
 
 use super::facts::Facts;
-use super::summary::MemberNode;
 use crate::engine::Cluster;
 
 /// All Clusters, by name. An entry belongs to one UID.
@@ -30,8 +29,6 @@ pub(crate) struct Entry {
     pub(crate) version_asked: Option<Instant>,
     /// Its summary is on its way or will be.
     pub(crate) summary_planned: bool,
-    /// The newest list of its Nodes; `None` after one that could not be had.
-    pub(crate) nodes: Option<Arc<[MemberNode]>>,
 }
 
 /// How a Cluster is reached.
@@ -72,7 +69,6 @@ impl Book {
             answers: false,
             version_asked: None,
             summary_planned: false,
-            nodes: None,
         };
         let entry = entries.entry(Arc::clone(&cluster.key)).or_insert_with(fresh);
         if entry.uid != cluster.uid {

@@ -96,11 +96,12 @@ impl Sides {
     }
 
     async fn summary(&self, cluster: &Cluster) -> Next {
-        let answers = self.book.known(cluster, |entry| {
-            entry.summary_planned = entry.answers;
-            entry.answers
+        let client = self.book.client(cluster);
+        let goes_on = self.book.known(cluster, |entry| {
+            entry.summary_planned = entry.answers && client.is_some();
+            entry.summary_planned
         });
-        let (Some(true), Some(client)) = (answers, self.book.client(cluster)) else {
+        let (Some(true), Some(client)) = (goes_on, client) else {
             // The next good probe plans it again.
             return Next::Done;
         };
@@ -127,7 +128,6 @@ impl Sides {
             if let Some(counts) = counts {
                 entry.facts.counted(counts, self.options.nodes_ready_min_ratio, now);
             }
-            entry.nodes = gathered.ok().map(|gathered| gathered.nodes.nodes.into());
         });
         self.registry.facts_changed(cluster);
     }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `pager.rs` | [`Pager`]: what to ask for next, and when a list cannot be had |
 //! | `listing.rs` | [`list`]: a whole list through a pager |
-//! | `node.rs` | [`NodeTotals`] and [`MemberNode`], from Nodes |
+//! | `node.rs` | `NodeTotals`, from Nodes |
 //! | `pod.rs` | [`PodTotals`], from Pods |
 //! | `gather.rs` | [`gather`]: both lists of one cluster, and what they come to |
 
@@ -18,5 +18,4 @@ mod pod;
 
 pub(crate) use gather::{Gathered, gather};
 pub(crate) use listing::{Answer, Member};
-pub(crate) use node::MemberNode;
 pub(crate) use pager::Abort;

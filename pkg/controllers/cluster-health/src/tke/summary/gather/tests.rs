@@ -4,7 +4,6 @@ use futures::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tke::summary::node::MemberNode;
 use crate::tke::summary::paged::{Paged, node, pod};
 
 fn gathered(nodes: Vec<Value>, pods: Vec<Value>) -> Gathered {
@@ -78,19 +77,4 @@ fn a_node_is_ready_only_if_it_says_so_itself() {
     ] {
         assert_eq!(with(conditions.clone()), 0, "{conditions}");
     }
-}
-
-#[test]
-fn what_machines_need_of_a_node_is_kept() {
-    let mut labelled = node("a", "1", true, false);
-    labelled["metadata"]["labels"] =
-        json!({"platform.tkestack.io/machine-ip": "10.9.9.9", "x": "y"});
-    let nodes = gathered(vec![labelled, json!({"metadata": {"name": "bare"}})], vec![]).nodes.nodes;
-    let [MemberNode { name, internal_ips, machine_ip, ready, info }, bare] = &nodes[..] else {
-        panic!("two Nodes")
-    };
-    assert_eq!((&**name, *ready, machine_ip.as_deref()), ("a", true, Some("10.9.9.9")));
-    assert_eq!(internal_ips[..], [Box::from("10.0.0.1")]);
-    assert_eq!((&*info.kubelet_version, &*info.machine_id), ("v1.36.3", "m"));
-    assert_eq!((bare.ready, bare.internal_ips.len()), (false, 0));
 }
