@@ -14,10 +14,12 @@
 //! | `patrol.rs` | the stale, the stuck, and the cap |
 //! | `telling.rs` | events |
 //! | `metrics.rs`, `counters.rs`, `gauges.rs` | metrics counted along the way, and read at scrape time |
+//! | `family.rs` | one metric family, made of a single reading |
 //! | `page.rs` | the debug page |
 
 mod counters;
 mod driver;
+mod family;
 mod flavour;
 mod gauges;
 mod metrics;
@@ -36,9 +38,11 @@ mod writer;
 use std::sync::Arc;
 
 use futures::future::try_join_all;
+use futures::try_join;
 use health::Pace;
 use manager::{Context, Failure, Stopped};
 use objects::Dynamic;
+use panics::contain;
 use serving::{Access, Page};
 
 use permits::Permits;
@@ -91,26 +95,44 @@ pub async fn run(
     shared.stop.cancel();
     shared.tasks.close();
     shared.tasks.wait().await;
+    shared.end_all();
     ended?;
     Ok(Stopped::default())
 }
 
-/// Until the stop, or until a flavour fails.
+/// Until the stop, or until a flavour or a service fails.
 async fn follow(
     context: &Context,
     flavours: &[Arc<dyn Source>],
     shared: &Arc<Shared>,
 ) -> Result<(), Failure> {
-    let writer = Arc::clone(&shared.writer);
-    shared.tasks.spawn(writer.run(shared.counters.clone(), shared.stop.clone()));
-    shared.tasks.spawn(patrol::run(Arc::clone(shared), shared.stop.clone()));
+    let writer = Arc::clone(&shared.writer).run(shared.counters.clone(), shared.stop.clone());
+    let patrol = patrol::run(Arc::clone(shared), shared.stop.clone());
     let watches = flavours.iter().map(|flavour| {
         let status: Arc<dyn Flavour> = Arc::clone(flavour) as _;
         let registry = Registry::new(status, Arc::clone(shared));
         Arc::clone(flavour).watch(context.clone(), registry)
     });
-    try_join_all(watches).await?;
+    let watches = async {
+        try_join_all(watches).await?;
+        // The services end with the flavours.
+        shared.stop.cancel();
+        Ok(())
+    };
+    try_join!(watches, serve(shared, writer), serve(shared, patrol))?;
     Ok(())
+}
+
+/// A task that all clusters need: without it the controller fails, rather than to go on and write
+/// nothing (`rule:panics-end-no-service`). It ends its work even when nobody waits for it any more.
+async fn serve(
+    shared: &Shared,
+    service: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), Failure> {
+    match shared.tasks.spawn(contain(service)).await {
+        Ok(ended) => ended.map_err(Failure::Panicked),
+        Err(lost) => Err(Failure::new(lost)),
+    }
 }
 
 /// One client per flavour, whose throttle lets everything pass: the pace is kept by the writer,

@@ -3,10 +3,8 @@
 
 use std::time::Duration;
 
-use health::{Change, Code, Report, Status};
+use health::{Code, Report};
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
-
-use super::watched::Watched;
 
 /// From a member next door to one that takes the longest timeout that makes sense.
 const PROBE_SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
@@ -14,21 +12,19 @@ const PROBE_SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 /// Registered once per process and kept by a restarted controller.
 #[derive(Clone)]
 pub(crate) struct Counters {
-    per_cluster: bool,
     duration: HistogramVec,
     probes: IntCounterVec,
     lag: HistogramVec,
-    transitions: IntCounterVec,
     writes: IntCounterVec,
     restarts: IntCounterVec,
 }
 
 impl Counters {
-    /// Registers everything; series per cluster only if `per_cluster`.
+    /// Registers everything.
     ///
     /// # Errors
     /// A name is registered already.
-    pub(crate) fn new(registry: &Registry, per_cluster: bool) -> Result<Self, prometheus::Error> {
+    pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let counters = Self {
             duration: histogram(
                 "clusterhealth_probe_duration_seconds",
@@ -45,11 +41,6 @@ impl Counters {
                 "How long after its time a probe started.",
                 &["flavour"],
             )?,
-            transitions: counter(
-                "clusterhealth_cluster_transitions_total",
-                "Published changes of readiness.",
-                &["flavour", "namespace", "cluster", "to"],
-            )?,
             writes: counter(
                 "clusterhealth_status_writes_total",
                 "Writes of status by outcome.",
@@ -60,13 +51,10 @@ impl Counters {
                 "Tasks of clusters that were begun anew.",
                 &["reason"],
             )?,
-            per_cluster,
         };
         registry.register(Box::new(counters.duration.clone()))?;
         registry.register(Box::new(counters.lag.clone()))?;
-        let vectors =
-            [&counters.probes, &counters.transitions, &counters.writes, &counters.restarts];
-        for vector in vectors {
+        for vector in [&counters.probes, &counters.writes, &counters.restarts] {
             registry.register(Box::new(vector.clone()))?;
         }
         for reason in ["panic", "watchdog"] {
@@ -86,32 +74,12 @@ impl Counters {
         self.probes.with_label_values(&[flavour, result, code]).inc();
     }
 
-    /// What is published about a cluster has changed.
-    pub(crate) fn changed(&self, watched: &Watched, change: Change) {
-        let Change::Ready { from: Some(_), to } = change else { return };
-        if self.per_cluster {
-            let (namespace, name) = watched.cluster.namespace_and_name();
-            let labels = [watched.flavour.name(), namespace, name, to.as_str()];
-            self.transitions.with_label_values(&labels).inc();
-        }
-    }
-
     pub(crate) fn wrote(&self, flavour: &str, outcome: &str) {
         self.writes.with_label_values(&[flavour, outcome]).inc();
     }
 
     pub(crate) fn restarted(&self, reason: &str) {
         self.restarts.with_label_values(&[reason]).inc();
-    }
-
-    /// No series outlives its cluster (`rule:nothing-outlives-its-object`).
-    pub(crate) fn forget(&self, watched: &Watched) {
-        let (namespace, name) = watched.cluster.namespace_and_name();
-        for to in [Status::True, Status::False, Status::Unknown] {
-            let labels = [watched.flavour.name(), namespace, name, to.as_str()];
-            // There is none for a cluster that never changed.
-            drop(self.transitions.remove_label_values(&labels));
-        }
     }
 }
 

@@ -14,7 +14,7 @@ use tracing::error;
 use super::shared::Shared;
 use super::watched::{Job, Watched};
 
-/// Between a panic in a task and its next attempt.
+/// Between a first panic in a task and its next attempt; doubled with each that follows at once.
 const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(1);
 /// What a prober gets less than the task, so that it is the one who says what took so long.
 const HEAD_START: Duration = Duration::from_millis(20);
@@ -35,14 +35,25 @@ pub(crate) fn start(watched: &Arc<Watched>, shared: &Arc<Shared>, task: Cancella
 
 /// A panic ends nothing but the probe in which it happened (`rule:stuck-tasks-are-replaced`).
 async fn keep_going(watched: &Watched, shared: &Shared, task: &CancellationToken) -> Infallible {
+    let mut panics = 0;
     loop {
+        let began = tokio::time::Instant::now();
         let Err(panic) = contain(probe_for_ever(watched, shared, task)).await;
         let cluster = &*watched.cluster.key;
         error!(cluster, %panic, "The task of a cluster panicked and begins anew");
         shared.counters.restarted("panic");
-        sleep(PAUSE_AFTER_PANIC).await;
+        let period = watched.glance(|it| it.policy.cadence.period);
+        panics = if began.elapsed() < period { panics + 1 } else { 1 };
+        sleep(pause_after(panics, period)).await;
         watched.restart(task);
     }
+}
+
+/// What panics each time is asked as often as any cluster, and not more often
+/// (`rule:panics-slow-a-task-down`).
+fn pause_after(panics: u32, period: Duration) -> Duration {
+    let doubled = PAUSE_AFTER_PANIC * (1 << panics.saturating_sub(1).min(16));
+    doubled.min(period).max(PAUSE_AFTER_PANIC)
 }
 
 async fn probe_for_ever(

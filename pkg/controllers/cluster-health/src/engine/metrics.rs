@@ -23,7 +23,7 @@ impl Metrics {
     /// A name is registered already.
     pub fn new(registry: &Registry, per_cluster: bool) -> Result<Self, prometheus::Error> {
         let shown = Arc::new(Mutex::new(Weak::new()));
-        let counters = Counters::new(registry, per_cluster)?;
+        let counters = Counters::new(registry)?;
         registry.register(Box::new(Gauges::new(Arc::clone(&shown), per_cluster)?))?;
         Ok(Self { counters, shown })
     }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use health::Load;
+use panics::contain_call;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{error, warn};
 
 use super::driver;
 use super::prober::now;
@@ -23,10 +24,18 @@ pub(crate) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
     while stop.run_until_cancelled(rounds.tick()).await.is_some() {
         let mut loads: Vec<Load> = Vec::new();
         for watched in shared.all() {
-            look_at(&watched, &shared);
+            look_at_contained(&watched, &shared);
             count(&watched, &mut loads);
         }
         shared.permits.follow(&loads);
+    }
+}
+
+/// A panic over one cluster ends the look at that one (`rule:panics-end-no-service`).
+fn look_at_contained(watched: &Arc<Watched>, shared: &Arc<Shared>) {
+    if let Err(panic) = contain_call(|| look_at(watched, shared)) {
+        let cluster = &*watched.cluster.key;
+        error!(cluster, %panic, "The patrol panicked over a cluster and goes on with the next");
     }
 }
 

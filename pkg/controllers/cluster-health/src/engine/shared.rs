@@ -76,10 +76,17 @@ impl Shared {
     /// Its task ends, and with it its connections; nothing of it is written any more
     /// (`rule:nothing-outlives-its-object`).
     fn end(&self, watched: &Watched) {
-        watched.stop.cancel();
+        watched.retire();
         self.writer.forget(&watched.cluster.uid);
         watched.flavour.removed(&watched.cluster);
-        self.counters.forget(watched);
+    }
+
+    /// Ends all clusters.
+    pub(crate) fn end_all(&self) {
+        let clusters = std::mem::take(&mut *self.clusters.write());
+        for watched in clusters.into_values().flat_map(HashMap::into_values) {
+            self.end(&watched);
+        }
     }
 
     /// All clusters, in no order.
@@ -97,7 +104,6 @@ impl Shared {
     /// What is published may have changed.
     pub(crate) fn noted(&self, watched: &Watched, report: Option<&Report>, effect: Effect) {
         tell(&self.recorder, watched, report, effect);
-        self.counters.changed(watched, effect.change);
         self.consider(watched);
     }
 

@@ -1,5 +1,6 @@
 //! The engine with scripted members and a scripted management API, on tokio's paused clock.
 
+mod panics;
 mod scene;
 
 use std::time::Duration;
@@ -54,17 +55,57 @@ async fn a_prober_that_never_ends_is_cancelled_at_the_timeout_and_nobody_waits_f
     assert!(scene.members.longest_gap() <= S(12));
 }
 
-/// rule:stuck-tasks-are-replaced
+/// rule:nothing-outlives-its-object
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_a_prober_is_contained_and_the_task_goes_on() {
+async fn a_write_that_hangs_holds_no_client_of_a_deleted_cluster() {
     let scene = Scene::new(0);
-    scene.members.set("ns/bad", Answer::Panic);
-    scene.add("ns/bad", 1);
-    sleep(S(5)).await;
-    assert!(scene.metric("clusterhealth_task_restarts_total{reason=\"panic\"}") >= 4);
-    scene.members.set("ns/bad", Answer::Ok);
+    scene.api.hang();
+    scene.add("ns/a", 1);
     sleep(S(2)).await;
-    assert_eq!(scene.standing("ns/bad"), Some(Standing::Ready));
+    assert!(scene.members.is_held("ns/a", 1));
+    scene.registry.remove(&cluster("ns/a", 1));
+    sleep(S(1)).await;
+    assert!(!scene.members.is_held("ns/a", 1), "its client is dropped while the write hangs");
+}
+
+/// rule:scrapes-do-not-disturb-each-other
+#[tokio::test(start_paused = true)]
+async fn two_scrapes_at_once_both_see_every_cluster_once() {
+    let scene = Scene::new(0);
+    for number in 0..50 {
+        scene.add(&format!("ns/c{number}"), 1);
+    }
+    sleep(S(15)).await;
+    let scrape = || {
+        for _ in 0..200 {
+            let families = scene.metrics.gather();
+            let series = |name| {
+                let family = families.iter().find(|family| family.name() == name);
+                family.map(|family| family.get_metric().to_vec()).unwrap_or_default()
+            };
+            assert_eq!(series("clusterhealth_cluster_ready").len(), 50);
+            let states = series("clusterhealth_clusters");
+            let sum: f64 = states.iter().map(|metric| metric.get_gauge().get_value()).sum();
+            assert!((sum - 50.0).abs() < 0.5, "{sum} clusters");
+        }
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(scrape);
+        scrape();
+    });
+}
+
+/// rule:nothing-outlives-its-object
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_ends_after_its_cluster_was_deleted_is_told_to_nobody() {
+    let scene = Scene::new(0);
+    scene.add("ns/a", 1);
+    sleep(S(5)).await;
+    let watched = scene.watched("ns/a");
+    watched.trigger(super::prober::now().monotonic);
+    let job = watched.begin(&watched.task()).expect("a probe is due");
+    scene.registry.remove(&cluster("ns/a", 1));
+    assert!(watched.complete(&job, &driver::timed_out(job.started, S(3))).is_none());
 }
 
 /// rule:stuck-tasks-are-replaced

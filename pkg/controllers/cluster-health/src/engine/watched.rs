@@ -4,7 +4,10 @@ use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use health::{Arrival, Effect, Member, Moment, Policy, Published, Report, Urgency, explain, hash};
+use health::{
+    Arrival, Change, Effect, Member, Moment, Policy, Published, Report, Status, Urgency, explain,
+    hash,
+};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +28,8 @@ pub(crate) struct Watched {
 
 struct State {
     member: Member,
-    prober: Arc<dyn Prober>,
+    /// `None` when the cluster is gone.
+    prober: Option<Arc<dyn Prober>>,
     inputs: u64,
     addresses: Vec<Box<str>>,
     policy: Policy,
@@ -34,6 +38,8 @@ struct State {
     task: CancellationToken,
     /// Voids the probe under way; a child of `task`, and another one for each probe.
     probe: CancellationToken,
+    /// How often what is published has become each status, in the order of [`STATUSES`].
+    transitions: [u64; 3],
     /// It is due, and waits until fewer probes are under way.
     queued: bool,
 }
@@ -55,6 +61,23 @@ pub(crate) struct Glance<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) paused: bool,
     pub(crate) queued: bool,
+    /// Published changes of readiness, in the order of [`STATUSES`].
+    pub(crate) transitions: [u64; 3],
+}
+
+/// In the order in which changes of readiness are counted.
+pub(crate) const STATUSES: [Status; 3] = [Status::True, Status::False, Status::Unknown];
+
+impl State {
+    fn note(&mut self, effect: Effect) -> Effect {
+        if let Change::Ready { from: Some(_), to } = effect.change {
+            for (count, _) in self.transitions.iter_mut().zip(STATUSES).filter(|(_, it)| *it == to)
+            {
+                *count += 1;
+            }
+        }
+        effect
+    }
 }
 
 impl Watched {
@@ -74,13 +97,14 @@ impl Watched {
         let task = stop.child_token();
         let state = State {
             member: Member::new(arrival, &target.policy, now),
-            prober: (target.prober)(),
+            prober: Some((target.prober)()),
             inputs: target.inputs,
             addresses: target.addresses,
             policy: target.policy,
             paused: target.paused,
             probe: task.child_token(),
             task,
+            transitions: [0; 3],
             queued: false,
         };
         let (cluster, wake) = (target.cluster, Notify::new());
@@ -106,7 +130,7 @@ impl Watched {
             state.member.discard(now);
         }
         if let Some(prober) = prober {
-            state.prober = prober;
+            state.prober = Some(prober);
             state.inputs = target.inputs;
             state.member.trigger(now);
         }
@@ -168,11 +192,12 @@ impl Watched {
         if state.paused || task.is_cancelled() {
             return None;
         }
+        let prober = state.prober.clone()?;
         let due = state.member.due().filter(|&due| due <= started.monotonic)?;
         state.member.begin(started.monotonic);
         state.probe = task.child_token();
         let lag = started.monotonic.saturating_duration_since(due);
-        let (prober, timeout) = (Arc::clone(&state.prober), state.policy.cadence.timeout);
+        let timeout = state.policy.cadence.timeout;
         Some(Job { void: state.probe.clone(), prober, timeout, started, lag })
     }
 
@@ -184,14 +209,28 @@ impl Watched {
         if job.void.is_cancelled() {
             return None;
         }
-        Some(state.member.complete(report, &state.policy, now, rand::random()))
+        let effect = state.member.complete(report, &state.policy, now, rand::random());
+        Some(state.note(effect))
+    }
+
+    /// Ends its task and lets go of its client, whoever still holds this for a write
+    /// (`rule:nothing-outlives-its-object`).
+    pub(crate) fn retire(&self) {
+        self.stop.cancel();
+        // Dropped after the lock: it closes connections.
+        let prober = self.state.lock().prober.take();
+        drop(prober);
     }
 
     /// Publishes that nobody knows, when it is time to.
     pub(crate) fn sweep(&self, now: Moment) -> Option<Effect> {
         let mut state = self.state.lock();
         let state = &mut *state;
-        if state.paused { None } else { state.member.sweep(&state.policy, now) }
+        if state.paused {
+            return None;
+        }
+        let effect = state.member.sweep(&state.policy, now)?;
+        Some(state.note(effect))
     }
 
     /// The token of a new task, when the one in charge has got stuck; that one is cancelled. A
@@ -254,7 +293,8 @@ impl Watched {
     pub(crate) fn glance<T>(&self, look: impl FnOnce(Glance<'_>) -> T) -> T {
         let state = self.state.lock();
         let (member, policy) = (&state.member, &state.policy);
-        look(Glance { member, policy, paused: state.paused, queued: state.queued })
+        let State { paused, queued, transitions, .. } = *state;
+        look(Glance { member, policy, paused, queued, transitions })
     }
 }
 

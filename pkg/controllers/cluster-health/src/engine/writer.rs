@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use backoff::KeyedLogGate;
 use health::{Pace, Urgency, WriteQueue, Written};
 use objects::{Apply, Dynamic, Error, ObjectClient, Part, Why};
+use panics::contain;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::warn;
+use tracing::{error, warn};
 
 use super::counters::Counters;
 use super::prober::now;
@@ -76,7 +77,7 @@ impl Writer {
             let (writer, counters) = (Arc::clone(&self), counters.clone());
             let ((uid, watched), slot) = next;
             under_way.spawn(async move {
-                let written = writer.write(&watched, &counters).await;
+                let written = writer.write_contained(&watched, &counters).await;
                 let now = now().monotonic;
                 writer.queue.lock().finish(&uid, written, now, rand::random());
                 writer.submitted.notify_one();
@@ -124,6 +125,17 @@ impl Writer {
                 Err(at) => tokio::time::sleep_until(at.into()).await,
             }
         }
+    }
+
+    /// A flavour that panics over one cluster costs nobody else a write, and this one is tried again
+    /// (`rule:panics-end-no-service`).
+    async fn write_contained(&self, watched: &Watched, counters: &Counters) -> Written {
+        contain(self.write(watched, counters)).await.unwrap_or_else(|panic| {
+            let (flavour, cluster) = (watched.flavour.name(), &*watched.cluster.key);
+            counters.wrote(flavour, "error");
+            error!(cluster, %panic, "The write of a status panicked; it is tried again");
+            Written::Failed
+        })
     }
 
     async fn write(&self, watched: &Watched, counters: &Counters) -> Written {

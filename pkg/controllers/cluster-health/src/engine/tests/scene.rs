@@ -131,6 +131,7 @@ impl Members {
 #[derive(Default)]
 pub(crate) struct Api {
     refusing: AtomicBool,
+    hanging: AtomicBool,
     writes: AtomicUsize,
     written: Mutex<HashMap<String, String>>,
     events: Mutex<Vec<String>>,
@@ -139,6 +140,11 @@ pub(crate) struct Api {
 impl Api {
     pub(crate) fn refuse(&self, refuse: bool) {
         self.refusing.store(refuse, Ordering::Relaxed);
+    }
+
+    /// Writes of status get no answer from now on.
+    pub(crate) fn hang(&self) {
+        self.hanging.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn writes(&self) -> usize {
@@ -160,6 +166,9 @@ impl Api {
         let body =
             body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        if self.hanging.load(Ordering::Relaxed) && head.method != Method::POST {
+            return pending().await;
+        }
         let (code, answer) = if self.refusing.load(Ordering::Relaxed) {
             (503, json!({"kind": "Status", "code": 503, "reason": "ServiceUnavailable"}))
         } else if head.uri.path().contains("/events") {
@@ -181,9 +190,17 @@ impl Api {
     }
 }
 
+/// Where the flavour is to panic, once.
+#[derive(Default)]
+pub(crate) struct Panics {
+    pub(crate) in_fingerprint: AtomicBool,
+    pub(crate) in_fields: AtomicBool,
+}
+
 /// Writes its standing and a number.
 struct Fake {
     facts: Arc<AtomicU64>,
+    panics: Arc<Panics>,
 }
 
 impl Flavour for Fake {
@@ -196,11 +213,13 @@ impl Flavour for Fake {
     }
 
     fn fingerprint(&self, _: &Cluster, statement: &Statement<'_>) -> u64 {
+        assert!(!self.panics.in_fingerprint.swap(false, Ordering::Relaxed), "asked to panic");
         let standing = standing(statement);
         health::hash(&format!("{standing} {}", self.facts.load(Ordering::Relaxed)))
     }
 
     fn fields(&self, _: &Cluster, statement: &Statement<'_>) -> Option<Value> {
+        assert!(!self.panics.in_fields.swap(false, Ordering::Relaxed), "asked to panic");
         Some(json!({"status": {"standing": standing(statement)}}))
     }
 }
@@ -220,10 +239,11 @@ pub(crate) struct Scene {
     pub(crate) members: Arc<Members>,
     pub(crate) api: Arc<Api>,
     pub(crate) facts: Arc<AtomicU64>,
+    pub(crate) panics: Arc<Panics>,
     pub(crate) registry: Registry,
     pub(crate) shared: Arc<Shared>,
     flavour: Arc<dyn Flavour>,
-    metrics: Metrics,
+    pub(crate) metrics: Metrics,
     _events: events::Broadcaster,
 }
 
@@ -263,9 +283,21 @@ impl Scene {
         tokio::spawn(writing.run(shared.counters.clone(), shared.stop.clone()));
         tokio::spawn(patrol::run(Arc::clone(&shared), shared.stop.clone()));
         let facts = Arc::<AtomicU64>::default();
-        let flavour: Arc<dyn Flavour> = Arc::new(Fake { facts: Arc::clone(&facts) });
+        let panics = Arc::<Panics>::default();
+        let fake = Fake { facts: Arc::clone(&facts), panics: Arc::clone(&panics) };
+        let flavour: Arc<dyn Flavour> = Arc::new(fake);
         let registry = Registry::new(Arc::clone(&flavour), Arc::clone(&shared));
-        Self { members, api, facts, registry, shared, flavour, metrics, _events: broadcaster }
+        Self {
+            members,
+            api,
+            facts,
+            panics,
+            registry,
+            shared,
+            flavour,
+            metrics,
+            _events: broadcaster,
+        }
     }
 
     pub(crate) fn add(&self, key: &str, uid: u64) {
