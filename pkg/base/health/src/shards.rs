@@ -6,7 +6,8 @@
 //! own share. Views differ while replicas come and go; what keeps two of them from probing the same
 //! cluster is the order of things (`rule:one-owner-at-a-time`):
 //!
-//! 1. Before a replica publishes a view, it stops probing what that view takes from it.
+//! 1. Before a replica publishes a view, it stops probing what that view takes from it, and waits
+//!    until no write about that can be carried out any more.
 //! 2. It probes what a view gives it only after that view is published and the leases of the others
 //!    were read once more, and only what none of them claims by its own published view.
 //! 3. A claim ends when its lease is released, or was not renewed for the whole of its term as seen
@@ -98,8 +99,10 @@ impl Shards {
     }
 
     /// A write of `view` into our lease is about to be sent. From now on only what this view, the
-    /// one before, and all of which the end is unknown give us may be probed; the caller ends the
-    /// other probes before it sends (`rule:one-owner-at-a-time`).
+    /// one before, and all of which the end is unknown give us may be probed. The caller ends the
+    /// other probes, and lets its writes about those clusters end, before it sends
+    /// (`rule:one-owner-at-a-time`). The write rests on the version of the lease that was read last, so
+    /// that none of an earlier one is carried out after it.
     pub fn publishing(&mut self, view: View) {
         self.pending.retain(|other| *other != view);
         self.pending.push(view);

@@ -34,6 +34,7 @@ pub(crate) enum Event {
     Writes { replica: usize, life: u64 },
     WriteEnds { replica: usize, life: u64, uid: u64 },
     Lease { replica: usize, life: u64 },
+    LeaseWaits { replica: usize, life: u64 },
     LeaseArrives { replica: usize, life: u64 },
     LeaseEnds { replica: usize, life: u64 },
     LeasesRead { replica: usize, life: u64, began: u64 },
@@ -178,6 +179,7 @@ impl World {
             | Event::Writes { replica, life }
             | Event::WriteEnds { replica, life, .. }
             | Event::Lease { replica, life }
+            | Event::LeaseWaits { replica, life }
             | Event::LeaseArrives { replica, life }
             | Event::LeaseEnds { replica, life }
             | Event::LeasesRead { replica, life, .. }
@@ -198,6 +200,10 @@ impl World {
             Event::ProbeEnds { uid, probe, .. } => self.probe_ends(replica, uid, probe),
             Event::Writes { .. } => self.writes(replica),
             Event::Lease { .. } => self.lease_starts(replica),
+            Event::LeaseWaits { .. } => {
+                let fate = self.management.fate(&mut self.random);
+                self.lease_is_sent(replica, fate);
+            }
             Event::LeaseEnds { .. } => self.lease_ends(replica),
             Event::LeasesRead { began, .. } => self.leases_read(replica, began),
             Event::Patrol { .. } => self.patrol(replica),
@@ -382,12 +388,25 @@ impl World {
         let view = this.shards.desired(now);
         this.shards.publishing(view);
         self.share_out(replica);
+        self.lease_is_sent(replica, fate);
+        self.at(LEASE, Event::Lease { replica, life });
+    }
+
+    /// As soon as no write about a cluster that was given up can be carried out any more.
+    fn lease_is_sent(&mut self, replica: usize, fate: Fate) {
+        let life = self.replicas[replica].life;
+        let held = &self.replicas[replica].held;
+        let of_given_up = |(who, when, uid): &(usize, u64, u64)| {
+            (*who, *when) == (replica, life) && !held.contains_key(uid)
+        };
+        if self.written.keys().any(of_given_up) {
+            return self.at(WRITER, Event::LeaseWaits { replica, life });
+        }
         let latency = self.management.latency(&mut self.random);
         self.leases.insert((replica, life), (fate, self.now));
         let on_the_way = self.random.below(latency);
         self.at(on_the_way, Event::LeaseArrives { replica, life });
         self.at(latency, Event::LeaseEnds { replica, life });
-        self.at(LEASE, Event::Lease { replica, life });
     }
 
     fn lease_arrives(&mut self, replica: usize, life: u64) {
