@@ -27,7 +27,8 @@ pub(crate) struct Management {
     pub(crate) mode: Mode,
     /// By UID; only live ones.
     pub(crate) objects: BTreeMap<u64, Object>,
-    pub(crate) leases: BTreeMap<usize, Claim>,
+    /// By replica and life, with the time of the last renewal: a process that died leaves its lease.
+    pub(crate) leases: BTreeMap<(usize, u64), (Claim, u64)>,
     /// Writes that arrived.
     pub(crate) writes: u64,
     /// In milliseconds: since when it has been well.
@@ -48,6 +49,16 @@ impl Management {
     pub(crate) fn new() -> Self {
         let (objects, leases) = (BTreeMap::new(), BTreeMap::new());
         Self { mode: Mode::Well, objects, leases, writes: 0, well_since: 0 }
+    }
+
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        self.leases.values().map(|(claim, _)| claim.clone()).collect()
+    }
+
+    /// Leases that ended long ago are swept away.
+    pub(crate) fn renew(&mut self, replica: (usize, u64), claim: Claim, now: u64) {
+        self.leases.insert(replica, (claim, now));
+        self.leases.retain(|_, (_, renewed)| now < *renewed + 120_000);
     }
 
     pub(crate) fn fate(&self, random: &mut Random) -> Fate {

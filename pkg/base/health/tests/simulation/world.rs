@@ -380,7 +380,7 @@ impl World {
     fn lease_starts(&mut self, replica: usize) {
         let (now, life) = (self.instant(), self.replicas[replica].life);
         let fate = self.management.fate(&mut self.random);
-        let claims: Vec<Claim> = self.management.leases.values().cloned().collect();
+        let claims = self.management.claims();
         let this = &mut self.replicas[replica];
         if fate == Fate::Done {
             this.shards.observe(claims, now, now);
@@ -418,7 +418,7 @@ impl World {
         if let Some(view) = this.shards.pending().cloned() {
             this.renewals += 1;
             let claim = Claim { replica: this.name.clone(), renewal: this.renewals, view };
-            self.management.leases.insert(replica, claim);
+            self.management.renew((replica, life), claim, self.now);
         }
     }
 
@@ -437,7 +437,7 @@ impl World {
     /// What a read shows is what there was at some moment since it began.
     fn leases_read(&mut self, replica: usize, began: u64) {
         if self.management.fate(&mut self.random) == Fate::Done {
-            let claims: Vec<Claim> = self.management.leases.values().cloned().collect();
+            let claims = self.management.claims();
             let (now, began) = (self.instant(), self.start + Duration::from_millis(began));
             self.replicas[replica].shards.observe(claims, began, now);
             self.share_out(replica);
