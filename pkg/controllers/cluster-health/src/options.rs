@@ -95,11 +95,17 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
 fn warnings(policy: &Policy) -> Vec<String> {
     let Cadence { period, timeout, .. } = policy.cadence;
     let long = timeout > period;
+    let (stale_after, least) = (policy.stale_after, policy.stale_after_min());
+    let short = !stale_after.is_zero() && stale_after < least;
+    let raised = format!(
+        "--cluster-health-stale-after={stale_after:?} is shorter than a silent cluster takes from \
+         one probe to the next: {least:?} is used"
+    );
     let text = format!(
         "--cluster-health-timeout={timeout:?} is longer than --cluster-health-period={period:?}: \
          silent clusters are probed every {timeout:?}"
     );
-    long.then_some(text).into_iter().collect()
+    long.then_some(text).into_iter().chain(short.then_some(raised)).collect()
 }
 
 /// Reads values and gathers what is wrong with them.

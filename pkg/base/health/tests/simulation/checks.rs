@@ -1,6 +1,6 @@
 //! What must hold after every step, defined apart from the code that sees to it.
 
-use health::{Change, Status};
+use health::{Change, Finding, Status};
 
 use crate::management::Mode;
 use crate::world::{PATROL, REPLICAS, World, policy};
@@ -30,6 +30,16 @@ impl World {
         let limit = millis(longest) + 1000;
         let hung = held.hangs_until > 0;
         assert!(hung || gap <= limit, "rule:probes-start-in-time: {uid} after {gap} ms");
+    }
+
+    /// The first result of another target is published, whatever it is.
+    pub(crate) fn check_target(&self, replica: usize, uid: u64, finding: Finding) {
+        let held = &self.replicas[replica].held[&uid];
+        let published = held.member.published().map(|published| published.standing);
+        assert!(
+            !held.retargeted || published == Some(finding.verdict().into()),
+            "rule:another-target-starts-afresh: {uid} is {published:?} after {finding}"
+        );
     }
 
     /// A probe changed what is published: it took as many results in a row as it takes.
@@ -96,9 +106,9 @@ impl World {
         let same_for = self.now - truth.since.max(held.calm_since);
         let spread = 1.0 + cadence.jitter;
         let bound = |threshold: u32| {
-            let confirms =
-                cadence.confirm.min(cadence.period).mul_f64(spread) * threshold.saturating_sub(1);
-            millis(cadence.period.mul_f64(spread) + confirms + cadence.timeout) + SLACK
+            let round = cadence.period.mul_f64(spread).max(cadence.timeout);
+            let confirm = cadence.confirm.min(cadence.period).mul_f64(spread).max(cadence.timeout);
+            millis(round + confirm * threshold.saturating_sub(1) + cadence.timeout) + SLACK
         };
         let damped = if held.member.is_damped() { policy.damping.min_success } else { 1 };
         if truth.behaviour.is_well() && same_for > bound(policy.thresholds.success.max(damped)) {

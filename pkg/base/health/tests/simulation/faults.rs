@@ -74,12 +74,16 @@ fn edit(world: &mut World, uid: u64) {
     }
 }
 
-/// The object points to another cluster, which is as well as this one.
+/// The object points to another cluster, which does as it does. A probe of the one before is void.
 fn retarget(world: &mut World, uid: u64) {
     let now = world.instant();
+    let behaviour = world.random.pick(&BEHAVIOURS);
+    behave(world, uid, behaviour);
     for replica in 0..REPLICAS {
         if let Some(held) = world.replicas[replica].held.get_mut(&uid) {
+            held.member.discard(now);
             held.member.retarget(now);
+            held.probe = None;
             held.retargeted = true;
             world.wait_for_due(replica, uid);
         }

@@ -56,8 +56,8 @@ pub(crate) fn probe(
 ) -> (Conclusion, Duration) {
     let setup = Setup {
         budget: timeout,
-        endpoints: 1,
-        first_endpoint: 0,
+        endpoints: random.pick(&[1, 3]),
+        first_endpoint: u8::try_from(random.below(3)).unwrap(),
         connected: !random.one_in(4),
         path: ProbePath::Readyz,
         authenticated_read: false,

@@ -79,9 +79,11 @@ pub(crate) struct World {
 pub(crate) fn policy(uid: u64) -> Policy {
     let seconds = Duration::from_secs;
     let (period, confirm) = if uid.is_multiple_of(2) { (10, 10) } else { (60, 5) };
+    // Of some the timeout is longer than the period.
+    let timeout = if uid.is_multiple_of(5) { 15 } else { 3 };
     let cadence = Cadence {
         period: seconds(period),
-        timeout: seconds(3),
+        timeout: seconds(timeout),
         confirm: seconds(confirm),
         jitter: 0.1,
     };
@@ -319,6 +321,7 @@ impl World {
         if effect.change != Change::Nothing {
             held.changed_at = self.now;
         }
+        self.check_target(replica, uid, report.finding);
         self.check_effect(replica, uid, effect.change);
         self.consider(replica, uid);
         self.wait_for_due(replica, uid);

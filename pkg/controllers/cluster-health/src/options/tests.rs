@@ -87,3 +87,12 @@ fn the_defaults_of_tke_are_upstreams_where_it_has_them() {
     let (options, _) = verdict("--cluster-health-flavours=kubefed").unwrap();
     assert!(options.tke.is_none() && options.kubefed.is_some());
 }
+
+#[test]
+fn a_time_to_unknown_shorter_than_a_round_is_raised_and_warned_about() {
+    let (options, warnings) = verdict("--cluster-health-stale-after=5s").expect("it is allowed");
+    assert!(warnings[0].contains("stale-after=5s") && warnings[0].contains("15s"), "{warnings:?}");
+    assert_eq!(options.kubefed.expect("auto takes in kubefed").policy.stale_after().as_secs(), 15);
+    let (_, warnings) = verdict("--cluster-health-stale-after=90s").expect("it is right");
+    assert!(warnings.is_empty());
+}
