@@ -6,6 +6,7 @@
 //! one free loopback port; a lost race for the port is retried. Ready means: `/readyz` is 200 (it
 //! covers the RBAC bootstrap roles) and the namespaces that controllers write to exist.
 
+mod outage;
 mod snapshot;
 
 use std::fs::{self, File};

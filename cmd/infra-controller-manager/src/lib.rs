@@ -16,6 +16,7 @@ pub mod crds;
 pub mod exit;
 pub mod flags;
 mod leading;
+pub mod probe_command;
 pub mod process;
 mod process_events;
 mod serve;
@@ -35,9 +36,15 @@ use crate::flags::Parsed;
 use crate::flags::table::observing::{LOGGING_FORMAT, VERBOSITY, VMODULE};
 use crate::settings::ProcessSettings;
 
-/// Runs the product: 0 after help, version or a requested stop, else 1.
+/// Runs the product: 0 after help, version or a requested stop, else 1. With `probe` as its first
+/// argument it looks once at an API server: see [`probe_command`].
 pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    start_hosting(args, controllers::ALL)
+    let mut args = args.into_iter().peekable();
+    let program = args.next();
+    if args.next_if(|first| first == probe_command::NAME).is_some() {
+        return probe_command::start(args);
+    }
+    start_hosting(program.into_iter().chain(args), controllers::ALL)
 }
 
 /// The same with other controllers: for tests of what every controller stands on.

@@ -12,7 +12,7 @@ use pflag::{Flag, Problem, Spec, Values};
 use serving::{CertificateSource, ListenerOptions};
 
 use crate::build;
-use crate::controllers::{ANNOUNCED, Controllers};
+use crate::controllers::{ANNOUNCED, BY_NAME_ONLY, Controllers};
 use crate::flags::table::generic::{
     CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, INSTALL_CRDS,
     KUBE_API_CONTENT_TYPE, USE_SERVICE_ACCOUNT_CREDENTIALS,
@@ -75,7 +75,7 @@ pub fn known(hosted: Controllers) -> Result<Known, controllers::RegistryError> {
     let controllers = hosted.iter().map(|controller| controllers::Controller {
         name: controller.name(),
         aliases: controller.aliases(),
-        on_by_default: true,
+        on_by_default: !BY_NAME_ONLY.contains(&controller.name()),
     });
     Ok(Known::new(controllers.collect())?.announcing(ANNOUNCED))
 }

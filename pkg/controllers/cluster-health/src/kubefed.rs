@@ -8,15 +8,18 @@
 //! | `reconcile.rs` | from one object to what the engine is told of it |
 //! | `access.rs` | how a member is reached, from its object and its Secret |
 //! | `settings.rs` | how members are probed, by flags and KubeFedConfig |
+//! | `places.rs`, `survey.rs` | zones and region; reading them |
 //! | `status.rs` | what is published as conditions, and read back |
 
 mod access;
 mod flavour;
 mod following;
+mod places;
 mod reconcile;
 mod references;
 mod settings;
 mod status;
+mod survey;
 #[cfg(test)]
 mod testing;
 

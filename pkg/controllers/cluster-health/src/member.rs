@@ -17,6 +17,13 @@ pub(crate) const USER_AGENT: &str = "infra-controller-manager/cluster-health";
 #[derive(Clone, Default)]
 pub(crate) struct Newest(Arc<Mutex<Option<Arc<probe::Client>>>>);
 
+impl Newest {
+    /// The client, once there is one.
+    pub(crate) fn client(&self) -> Option<Arc<probe::Client>> {
+        self.0.lock().clone()
+    }
+}
+
 /// How a member is probed.
 pub(crate) struct Member {
     prober: Arc<probe::Prober>,
@@ -50,7 +57,7 @@ impl engine::Prober for Member {
                 budget,
                 authenticated_read: self.authenticated_read,
                 next_in: (self.period)(),
-                newest: &|| self.newest.0.lock().clone(),
+                newest: &|| self.newest.client(),
             };
             self.prober.probe(&self.client, &order).await.report
         })

@@ -21,8 +21,6 @@ use crate::meters::Open;
 
 /// Headers of an answer must fit, together with the beginning of the body.
 const HEADERS_MAX: usize = 16 * 1024;
-/// What is read at a time.
-const READ_SIZE: usize = 4 * 1024;
 /// The longest answer of a probe that is read.
 pub(crate) const BODY_MAX: usize = 64 * 1024;
 
@@ -64,7 +62,8 @@ impl Link {
         counted: Open,
     ) -> Result<Self, Failure> {
         let mut http = Builder::new();
-        http.max_buf_size(HEADERS_MAX).read_buf_exact_size(Some(READ_SIZE));
+        // Grows from 8 KiB, which is what an open connection costs.
+        http.max_buf_size(HEADERS_MAX);
         let opened = http.handshake(TokioIo::new(stream)).await;
         let (send, wire) = opened.map_err(|error| Failure::of_http(&error))?;
         let (wire, used) = (Some(Box::pin(wire)), Instant::now());

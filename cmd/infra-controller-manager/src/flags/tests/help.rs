@@ -30,6 +30,7 @@ fn groups_stand_in_their_documented_order() {
             "Authentication flags:",
             "Authorization flags:",
             "Node-ipam-controller flags:",
+            "Cluster-health-controller flags:",
             "Metrics flags:",
             "Logs flags:",
             "Misc flags:",

@@ -155,8 +155,29 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 7] = [
+pub(super) const OURS: [&str; 28] = [
+    "allow-plaintext-endpoints",
     "allow-stock-lease-name",
+    "cluster-health-confirm-interval",
+    "cluster-health-connection-max-age",
+    "cluster-health-failure-threshold",
+    "cluster-health-flap-min-success",
+    "cluster-health-flap-transitions",
+    "cluster-health-flap-window",
+    "cluster-health-flavours",
+    "cluster-health-heartbeat-interval",
+    "cluster-health-jitter",
+    "cluster-health-kubefed-config",
+    "cluster-health-kubefed-namespace",
+    "cluster-health-max-concurrent-probes",
+    "cluster-health-per-cluster-metrics",
+    "cluster-health-period",
+    "cluster-health-stale-after",
+    "cluster-health-success-threshold",
+    "cluster-health-timeout",
+    "cluster-health-write-burst",
+    "cluster-health-write-qps",
+    "cluster-health-zones",
     "concurrent-node-cidr-patches",
     "event-burst",
     "event-qps",

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use health::Policy;
 use informer::Informer;
@@ -9,12 +10,19 @@ use model::Resource;
 use objects::Object;
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::time::Instant;
 
+use super::places::Places;
 use super::{settings, status};
-use crate::api::kubefed::{ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster};
+use crate::api::kubefed::{
+    ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
+};
 use crate::engine::{Cluster, Flavour, Prober, Statement};
 use crate::member::Newest;
 use crate::options::KubeFedOptions;
+
+/// Between two reads of where a member is, give or take a tenth.
+const SURVEY_EVERY: Duration = Duration::from_secs(600);
 
 /// A constant has no address to refer to.
 static RESOURCE: Resource = KUBEFED_CLUSTERS;
@@ -30,6 +38,8 @@ pub(crate) struct KubeFed {
     policy: Mutex<Policy>,
     /// By UID.
     members: Mutex<HashMap<Arc<str>, Known>>,
+    /// By UID.
+    surveys: Mutex<HashMap<Arc<str>, Survey>>,
 }
 
 /// What a member was last told of with.
@@ -44,6 +54,15 @@ pub(super) struct Known {
     pub(super) newest: Newest,
 }
 
+/// What is known of where a member is.
+#[derive(Default)]
+struct Survey {
+    places: Option<Places>,
+    failed: bool,
+    /// When it is due again; at once without it.
+    next: Option<Instant>,
+}
+
 impl KubeFed {
     /// The flavour for one run of the controller.
     pub(crate) fn new(
@@ -52,8 +71,9 @@ impl KubeFed {
         prober: Arc<probe::Prober>,
     ) -> Self {
         let policy = Mutex::new(options.policy);
-        let members = Mutex::default();
-        Self { options, allow_plaintext, prober, clusters: OnceLock::new(), policy, members }
+        let (members, surveys) = (Mutex::default(), Mutex::default());
+        let clusters = OnceLock::new();
+        Self { options, allow_plaintext, prober, clusters, policy, members, surveys }
     }
 
     /// The objects are read from here.
@@ -81,6 +101,65 @@ impl KubeFed {
         self.members.lock().insert(Arc::clone(uid), known);
     }
 
+    /// The members that are to be read now, with their clients; they count as read from now on.
+    pub(super) fn due_for_survey(
+        &self,
+        is_ready: impl Fn(&Cluster) -> bool,
+    ) -> Vec<(Cluster, Arc<probe::Client>)> {
+        let cluster = |(uid, known): (&Arc<str>, &Known)| {
+            let key = Arc::clone(&known.object.metadata.key);
+            (Cluster { uid: Arc::clone(uid), key }, known.newest.clone())
+        };
+        let all: Vec<_> = self.members.lock().iter().map(cluster).collect();
+        let due = all.into_iter().filter(|(cluster, _)| self.is_due(cluster) && is_ready(cluster));
+        let begun = due.filter_map(|(cluster, newest)| {
+            let client = newest.client()?;
+            let next = Instant::now() + SURVEY_EVERY.mul_f64(rand::random_range(0.9..1.1));
+            self.surveys.lock().entry(Arc::clone(&cluster.uid)).or_default().next = Some(next);
+            Some((cluster, client))
+        });
+        begun.collect()
+    }
+
+    fn is_due(&self, cluster: &Cluster) -> bool {
+        let surveys = self.surveys.lock();
+        let next = surveys.get(&cluster.uid).and_then(|survey| survey.next);
+        next.is_none_or(|next| next <= Instant::now())
+    }
+
+    /// Takes in what was read; whether it is worth an event. Nothing found, or a failure, leaves
+    /// what was known.
+    pub(super) fn surveyed(
+        &self,
+        cluster: &Cluster,
+        found: &Result<Option<Places>, String>,
+    ) -> bool {
+        let mut surveys = self.surveys.lock();
+        let Some(survey) = surveys.get_mut(&cluster.uid) else { return false };
+        match found {
+            Err(_) => !std::mem::replace(&mut survey.failed, true),
+            Ok(places) => {
+                survey.failed = false;
+                let is_news = places.is_some() && survey.places != *places;
+                if is_news {
+                    survey.places.clone_from(places);
+                }
+                is_news
+            }
+        }
+    }
+
+    /// The status of the object, with what was read since.
+    fn held(&self, object: &Object<KubeFedCluster>) -> KubeFedClusterStatus {
+        let surveys = self.surveys.lock();
+        let places = surveys.get(&object.metadata.uid).and_then(|survey| survey.places.as_ref());
+        let (zones, region) = match places {
+            Some(places) => (places.zones.clone(), places.region.clone()),
+            None => (object.status.zones.clone(), object.status.region.clone()),
+        };
+        KubeFedClusterStatus { conditions: Vec::new(), zones, region }
+    }
+
     /// The object of this cluster, if it is still there.
     fn object(&self, cluster: &Cluster) -> Option<Arc<Object<KubeFedCluster>>> {
         let object = self.clusters.get()?.get(&cluster.key)?;
@@ -101,15 +180,16 @@ impl Flavour for KubeFed {
         let (Some(object), Some(published)) = (self.object(cluster), statement.published) else {
             return 0;
         };
-        status::fingerprint(published.standing, &object.status)
+        status::fingerprint(published.standing, &self.held(&object))
     }
 
     fn fields(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<Value> {
         let object = self.object(cluster)?;
-        Some(status::fields(statement.published?, statement.message, &object.status))
+        Some(status::fields(statement.published?, statement.message, &self.held(&object)))
     }
 
     fn removed(&self, cluster: &Cluster) {
         self.members.lock().remove(&cluster.uid);
+        self.surveys.lock().remove(&cluster.uid);
     }
 }

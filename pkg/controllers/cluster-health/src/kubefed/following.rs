@@ -16,6 +16,7 @@ use workqueue::{Backoff, Jitter, WorkQueue};
 use super::flavour::KubeFed;
 use super::reconcile::{Caches, Reconciler};
 use super::references::References;
+use super::survey;
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
 use crate::engine::{Cluster, Registry, Source};
 use crate::secret_data::SECRETS;
@@ -60,6 +61,11 @@ async fn follow(
     let client = context.clients.for_purpose("cluster-health-secrets", (-1.0, 1))?;
     let first: HashSet<_> =
         clusters.frozen(|all| all.values().map(|it| Arc::clone(&it.metadata.uid)).collect());
+    if flavour.options.zones {
+        let (flavour, registry) = (Arc::clone(&flavour), registry.clone());
+        let (recorder, stop) = (context.recorder.clone(), context.stop.clone());
+        context.spawn(survey::run(flavour, registry, recorder, stop));
+    }
     let caches = Caches { clusters: clusters.clone(), secrets: secrets.clone(), first };
     let reconciler = Arc::new(Reconciler { flavour, caches, references, registry, client });
     let mut run = context.run(&queue, reconciler).workers(WORKERS);

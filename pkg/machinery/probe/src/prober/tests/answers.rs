@@ -31,6 +31,18 @@ async fn every_answer_is_a_verdict_and_a_code() {
             Some(Code::Protocol),
             3,
         ),
+        (
+            Reply::Bytes(
+                format!(
+                    "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx: {}\r\n\r\nok",
+                    "x".repeat(12_000)
+                )
+                .into(),
+            ),
+            Ok,
+            None,
+            1,
+        ),
         (bytes("SSH-2.0-OpenSSH_9.6\r\n\r\n"), Unreachable, Some(Code::Protocol), 3),
         (Reply::Close, Unreachable, Some(Code::Reset), 3),
         (Reply::Reset, Unreachable, Some(Code::Reset), 3),

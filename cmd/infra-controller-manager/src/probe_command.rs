@@ -1,0 +1,72 @@
+//! `infra-controller-manager probe`: looks once at an API server as the controller would, and tells
+//! what it found and where the time went. Exit code 0 when the server is well, else 1.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `arguments.rs` | its command line |
+//! | `target.rs` | whom to ask, from a kubeconfig or from the arguments |
+//! | `printed.rs` | the answer, for people and for programs |
+
+mod arguments;
+mod printed;
+mod target;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use probe::{ConnectionLimits, Meters, Names, Order, Probed, Prober};
+use prometheus::Registry;
+
+use arguments::{Arguments, Parsed};
+
+/// The word after the program's name.
+pub const NAME: &str = "probe";
+
+/// Runs it with the arguments after [`NAME`].
+pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::parse(args) {
+        Parsed::Run(arguments) => arguments,
+        Parsed::Print { text, is_error } => return told(&text, is_error),
+    };
+    match run(&arguments) {
+        Ok(probed) => {
+            let text = printed::of(&probed, arguments.json);
+            let is_well = probed.report.finding.is_ok();
+            told(&text, false);
+            if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => told(&format!("error: {error:#}\n"), true),
+    }
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<Probed> {
+    let inputs = target::inputs(arguments)?;
+    let limits = ConnectionLimits { max_age: Duration::ZERO, ..ConnectionLimits::default() };
+    let prober = Prober::new(Meters::new(&Registry::new())?, limits, Names::default());
+    let client = Arc::new(prober.client(&inputs)?);
+    drop(inputs);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let order = Order {
+        budget: arguments.timeout,
+        authenticated_read: arguments.authenticated_read,
+        next_in: Duration::MAX,
+        newest: &|| None,
+    };
+    let probed = runtime.block_on(prober.probe(&client, &order));
+    // A name that nobody answers for must not hold up the end.
+    runtime.shutdown_background();
+    Ok(probed)
+}
+
+/// Nothing can be done about a closed stream.
+fn told(text: &str, is_error: bool) -> ExitCode {
+    if is_error {
+        let _closed = std::io::stderr().write_all(text.as_bytes());
+        return ExitCode::FAILURE;
+    }
+    let _closed = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,164 @@
+//! The command line of `probe`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::PossibleValuesParser;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use pflag::GoDuration;
+use probe::TlsOptions;
+
+/// What is to be probed, and how the answer is printed.
+#[derive(Debug)]
+pub(super) struct Arguments {
+    /// A kubeconfig and one of its contexts; the file of the environment when there is no `server`.
+    pub(super) kubeconfig: Option<PathBuf>,
+    pub(super) context: Option<String>,
+    /// An address, instead of a kubeconfig.
+    pub(super) server: Option<String>,
+    pub(super) ca: Option<PathBuf>,
+    pub(super) token: Option<PathBuf>,
+    pub(super) certificate: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
+    pub(super) proxy: Option<String>,
+    pub(super) tls: TlsOptions,
+    pub(super) allow_plaintext: bool,
+    pub(super) authenticated_read: bool,
+    pub(super) timeout: Duration,
+    pub(super) json: bool,
+}
+
+/// What the command line asks for.
+pub(super) enum Parsed {
+    Run(Box<Arguments>),
+    Print { text: String, is_error: bool },
+}
+
+impl Arguments {
+    pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed {
+        match command().try_get_matches_from(args) {
+            Ok(matches) => Parsed::Run(Box::new(Self::read(&matches))),
+            Err(error) => {
+                let is_error = error.kind() != ErrorKind::DisplayHelp;
+                Parsed::Print { text: error.to_string(), is_error }
+            }
+        }
+    }
+
+    fn read(matches: &ArgMatches) -> Self {
+        let text = |name: &str| matches.get_one::<String>(name).cloned();
+        let path = |name: &str| text(name).map(PathBuf::from);
+        let names = matches.get_many::<String>("disabled-tls-validations");
+        Self {
+            kubeconfig: path("kubeconfig"),
+            context: text("context"),
+            server: text("server"),
+            ca: path("certificate-authority"),
+            token: path("token-file"),
+            certificate: path("client-certificate"),
+            key: path("client-key"),
+            proxy: text("proxy-url"),
+            tls: TlsOptions::from_names(names.into_iter().flatten().map(String::as_str)),
+            allow_plaintext: matches.get_flag("allow-plaintext-endpoints"),
+            authenticated_read: matches.get_flag("authenticated-read"),
+            timeout: matches.get_one("timeout").copied().unwrap_or_default(),
+            json: text("output").is_some_and(|format| format == "json"),
+        }
+    }
+}
+
+fn command() -> Command {
+    let option = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).help(help)
+    };
+    let switch = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+    };
+    Command::new("infra-controller-manager probe")
+        .no_binary_name(true)
+        .about("Looks once at an API server as the cluster-health controller would.")
+        .args([
+            option("kubeconfig", "FILE", "Kubeconfig of the cluster. Default: $KUBECONFIG"),
+            option("context", "NAME", "Context of the kubeconfig. Default: the current one"),
+            option("server", "URL", "Address of the API server, instead of a kubeconfig")
+                .conflicts_with_all(["kubeconfig", "context"]),
+            option("certificate-authority", "FILE", "CA certificates in PEM, with --server")
+                .requires("server"),
+            option("token-file", "FILE", "File with the bearer token, with --server")
+                .requires("server"),
+            option("client-certificate", "FILE", "Client certificate in PEM, with --server")
+                .requires_all(["server", "client-key"]),
+            option("client-key", "FILE", "Key of the client certificate, with --server")
+                .requires_all(["server", "client-certificate"]),
+            option("proxy-url", "URL", "http, https or socks5 proxy, with --server")
+                .requires("server"),
+            option("disabled-tls-validations", "LIST", "Checks to leave out")
+                .value_delimiter(',')
+                .value_parser(PossibleValuesParser::new(["*", "SubjectName", "ValidityPeriod"])),
+            option("timeout", "DURATION", "Wall time for everything")
+                .default_value("5s")
+                .value_parser(timeout),
+            option("output", "FORMAT", "How the answer is printed")
+                .short('o')
+                .default_value("text")
+                .value_parser(PossibleValuesParser::new(["text", "json"])),
+            switch("authenticated-read", "Also read a namespace with the credential"),
+            switch("allow-plaintext-endpoints", "Send the credential over plain http too"),
+        ])
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    let value: GoDuration = text.parse().map_err(|error| format!("{error}"))?;
+    let value = value.to_std();
+    if value.is_zero() { Err("it is not above 0".to_owned()) } else { Ok(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Parsed {
+        Arguments::parse(args.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn arguments_are_read() {
+        let args = [
+            "--server=https://a",
+            "--token-file",
+            "t",
+            "--disabled-tls-validations=SubjectName,ValidityPeriod",
+            "--timeout=1m30s",
+            "-ojson",
+        ];
+        let Parsed::Run(arguments) = parse(&args) else { panic!("they are refused") };
+        assert_eq!(arguments.server.as_deref(), Some("https://a"));
+        assert_eq!(arguments.timeout, Duration::from_secs(90));
+        assert!(arguments.json && arguments.tls.subject_name && arguments.tls.validity_period);
+    }
+
+    #[test]
+    fn arguments_that_make_no_sense_are_refused() {
+        let rows: [&[&str]; 8] = [
+            &["--server=a", "--kubeconfig=b"],
+            &["--token-file=t"],
+            &["--server=a", "--client-certificate=c"],
+            &["--timeout=0s"],
+            &["--timeout=soon"],
+            &["--output=yaml"],
+            &["--disabled-tls-validations=All"],
+            &["stray"],
+        ];
+        for args in rows {
+            assert!(matches!(parse(args), Parsed::Print { is_error: true, .. }), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn help_is_no_error() {
+        let Parsed::Print { text, is_error: false } = parse(&["--help"]) else { panic!("no help") };
+        assert!(text.contains("--kubeconfig") && text.contains("[default: 5s]"), "{text}");
+    }
+}

@@ -1,0 +1,133 @@
+//! Whom to ask and as whom: from a kubeconfig, or from the arguments alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kube::config::{AuthInfo, Cluster, Kubeconfig};
+use probe::{Address, ClientPair, Inputs, TlsOptions};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::arguments::Arguments;
+use crate::build;
+
+/// What the client is made of.
+///
+/// # Errors
+/// A file cannot be read, or says something that a probe cannot do.
+pub(super) fn inputs(arguments: &Arguments) -> anyhow::Result<Inputs> {
+    let mut inputs = match &arguments.server {
+        Some(server) => of_arguments(server, arguments)?,
+        None => of_kubeconfig(arguments)?,
+    };
+    inputs.allow_plaintext = arguments.allow_plaintext;
+    inputs.user_agent = format!("{}/probe", build::PRODUCT);
+    let TlsOptions { subject_name, validity_period, everything } = arguments.tls;
+    inputs.tls.subject_name |= subject_name;
+    inputs.tls.validity_period |= validity_period;
+    inputs.tls.everything |= everything;
+    Ok(inputs)
+}
+
+fn of_arguments(server: &str, arguments: &Arguments) -> anyhow::Result<Inputs> {
+    let pair = match (&arguments.certificate, &arguments.key) {
+        (Some(certificate), Some(key)) => {
+            Some(ClientPair { certificate: read(certificate)?, key: read(key)?.into() })
+        }
+        _ => None,
+    };
+    Ok(Inputs {
+        addresses: vec![Address::parse(server)?],
+        ca: arguments.ca.as_deref().map(read).transpose()?.unwrap_or_default(),
+        token: arguments.token.as_deref().map(read_token).transpose()?,
+        pair,
+        proxy: arguments.proxy.clone().map(SecretString::from),
+        ..Inputs::default()
+    })
+}
+
+fn of_kubeconfig(arguments: &Arguments) -> anyhow::Result<Inputs> {
+    let file = match &arguments.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path)?,
+        None => {
+            Kubeconfig::read().context("cannot read a kubeconfig; name one with --kubeconfig")?
+        }
+    };
+    let wanted = arguments.context.as_ref().or(file.current_context.as_ref());
+    let wanted =
+        wanted.context("the kubeconfig has no current context; name one with --context")?;
+    let context = file.contexts.iter().find(|context| context.name == *wanted);
+    let context = context.and_then(|context| context.context.as_ref());
+    let context = context.with_context(|| format!("the kubeconfig has no context {wanted:?}"))?;
+    let cluster = file.clusters.iter().find(|cluster| cluster.name == context.cluster);
+    let cluster = cluster.and_then(|cluster| cluster.cluster.as_ref());
+    let cluster =
+        cluster.with_context(|| format!("the kubeconfig has no cluster {:?}", context.cluster))?;
+    let user = file.auth_infos.iter().find(|user| Some(&user.name) == context.user.as_ref());
+    let user = user.and_then(|user| user.auth_info.clone()).unwrap_or_default();
+    of_entries(cluster, &user)
+}
+
+fn of_entries(cluster: &Cluster, user: &AuthInfo) -> anyhow::Result<Inputs> {
+    if user.exec.is_some() || user.auth_provider.is_some() {
+        bail!(
+            "the user of the kubeconfig gets its credential from a program, which a probe does not run; use --server with --token-file"
+        );
+    }
+    if cluster.tls_server_name.is_some() {
+        bail!(
+            "tls-server-name of the kubeconfig cannot be probed with; use --disabled-tls-validations=SubjectName"
+        );
+    }
+    let server =
+        cluster.server.as_deref().context("the cluster of the kubeconfig has no server")?;
+    let ca = material(
+        cluster.certificate_authority_data.as_deref(),
+        cluster.certificate_authority.as_deref(),
+    )?;
+    let certificate =
+        material(user.client_certificate_data.as_deref(), user.client_certificate.as_deref())?;
+    let key = user.client_key_data.as_ref().map(ExposeSecret::expose_secret);
+    let key = material(key, user.client_key.as_deref())?;
+    let pair = certificate.zip(key);
+    let token = match (&user.token, &user.token_file) {
+        (Some(token), _) => Some(SecretString::from(token.expose_secret())),
+        (None, Some(file)) => Some(read_token(Path::new(file))?),
+        (None, None) => None,
+    };
+    let everything = cluster.insecure_skip_tls_verify.unwrap_or_default();
+    Ok(Inputs {
+        addresses: vec![Address::parse(server)?],
+        ca: ca.unwrap_or_default(),
+        token,
+        pair: pair.map(|(certificate, key)| ClientPair { certificate, key: key.into() }),
+        proxy: cluster.proxy_url.clone().map(SecretString::from),
+        tls: TlsOptions { everything, ..TlsOptions::default() },
+        ..Inputs::default()
+    })
+}
+
+/// What is in the kubeconfig itself goes before a file.
+fn material(data: Option<&str>, file: Option<&str>) -> anyhow::Result<Option<Vec<u8>>> {
+    match (data, file) {
+        (Some(data), _) => {
+            let decoded = STANDARD.decode(data.trim());
+            // The cause may quote what is secret.
+            Ok(Some(decoded.ok().context("a ...-data of the kubeconfig is not base64")?))
+        }
+        (None, Some(file)) => read(&PathBuf::from(file)).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn read_token(path: &Path) -> anyhow::Result<SecretString> {
+    let token = fs::read_to_string(path);
+    let token = token.with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(SecretString::from(token))
+}

@@ -1,0 +1,119 @@
+//! Reads the zones and the region of members that are published as ready, apart from all probing.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use events::{EventType, ObjectRef, Recorder};
+use http::StatusCode;
+use tokio::sync::Semaphore;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::flavour::KubeFed;
+use super::places::{Census, Places};
+use crate::engine::{Cluster, Flavour as _, Registry};
+
+/// Between looks at who is due.
+const ROUND: Duration = Duration::from_secs(1);
+/// Members read at the same time.
+const AT_ONCE: usize = 16;
+/// For one member.
+const LIMIT: Duration = Duration::from_secs(60);
+const PAGE_LIMIT: Duration = Duration::from_secs(30);
+const PAGE_NODES: u32 = 500;
+const PAGE_BYTES: usize = 16 * 1024 * 1024;
+/// 500,000 Nodes; a server that gives more pages than that gives them for ever.
+const PAGES: usize = 1000;
+
+/// Goes its rounds until `stop`.
+pub(super) async fn run(
+    flavour: Arc<KubeFed>,
+    registry: Registry,
+    recorder: Recorder,
+    stop: CancellationToken,
+) {
+    let (slots, under_way) = (Arc::new(Semaphore::new(AT_ONCE)), TaskTracker::new());
+    let mut rounds = interval(ROUND);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(rounds.tick()).await.is_some() {
+        for (cluster, client) in flavour.due_for_survey(|cluster| registry.is_ready(cluster)) {
+            let (flavour, registry, slots) =
+                (Arc::clone(&flavour), registry.clone(), Arc::clone(&slots));
+            let (recorder, stop) = (recorder.clone(), stop.clone());
+            under_way.spawn(async move {
+                let survey = async {
+                    let _slot = slots.acquire().await;
+                    let read = timeout(LIMIT, read(&flavour.prober, &client)).await;
+                    read.unwrap_or_else(|_| Err("no end within a minute".to_owned()))
+                };
+                let Some(found) = stop.run_until_cancelled(survey).await else { return };
+                take(&flavour, &registry, &recorder, &cluster, found);
+            });
+        }
+    }
+    under_way.close();
+    under_way.wait().await;
+}
+
+/// `None` when no Node says where it is: what was known stays.
+async fn read(
+    prober: &probe::Prober,
+    client: &Arc<probe::Client>,
+) -> Result<Option<Places>, String> {
+    let mut reader = prober.reader(client);
+    let (mut census, mut token) = (Census::default(), String::new());
+    let mut used = HashSet::new();
+    for _ in 0..PAGES {
+        let path = format!("/api/v1/nodes?limit={PAGE_NODES}&continue={token}");
+        let page = reader.get(&path, PAGE_BYTES, PAGE_LIMIT).await;
+        let page = page.map_err(|error| error.to_string())?;
+        if page.status != StatusCode::OK {
+            return Err(format!("the list of Nodes was answered with status {}", page.status));
+        }
+        let next = census.take(&page.body).ok_or("the list of Nodes cannot be read")?;
+        if next.is_empty() {
+            return Ok(census.places());
+        }
+        if !used.insert(next.clone()) {
+            return Err("the list of Nodes goes in a circle".to_owned());
+        }
+        token = next;
+    }
+    Err("the list of Nodes does not end".to_owned())
+}
+
+/// Events tell of the first of a run of failures, and of regions that became several.
+fn take(
+    flavour: &KubeFed,
+    registry: &Registry,
+    recorder: &Recorder,
+    cluster: &Cluster,
+    found: Result<Option<Places>, String>,
+) {
+    let say = |reason: &'static str, text: String| {
+        let (resource, (namespace, name)) = (flavour.resource(), cluster.namespace_and_name());
+        let object =
+            ObjectRef::new(&resource.api_version(), &resource.kind, namespace, name, &cluster.uid);
+        recorder.event(object, EventType::Warning, reason, text);
+    };
+    let is_news = flavour.surveyed(cluster, &found);
+    match found {
+        Err(error) if is_news => {
+            let text = format!("cannot read zones and region: {error}");
+            say("RetrievingRegionZonesFailed", health::one_line(&text));
+        }
+        Ok(Some(places)) => {
+            if is_news && places.spread {
+                let region = places.region.as_deref().unwrap_or_default();
+                say(
+                    "MultipleRegions",
+                    format!("the Nodes are in several regions; most in {region}"),
+                );
+            }
+            registry.facts_changed(cluster);
+        }
+        Ok(None) | Err(_) => {}
+    }
+}

@@ -1,0 +1,12 @@
+//! Cluster health with real API servers: one that manages, others that are its members.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod kubefed;
+mod member;
+mod probe_command;
+mod scene;
