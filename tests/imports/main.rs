@@ -45,7 +45,8 @@ fn roots() -> Vec<PathBuf> {
         folders.push(entry.unwrap().path());
     }
     folders.extend(
-        ["support", "bench", "soak", "imports"].map(|name| workspace().join("tests").join(name)),
+        ["support", "bench", "soak", "imports", "api-server-double/src"]
+            .map(|name| workspace().join("tests").join(name)),
     );
     let mut roots: Vec<_> = folders
         .iter()

@@ -1,5 +1,5 @@
-//! What the tests of this crate share: an API server that is a function, a runner that is another,
-//! a context for it, and a log that can be read.
+//! What the tests of this crate share: a runner that is a function, a context for it, an API server
+//! of one object, and a log that can be read.
 
 use std::cell::RefCell;
 use std::io;
@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
+use api_server_double::{ApiServer, Asked, Reply};
 use client::{ClientOptions, Clients, RequestMetrics, ThrottleMetrics};
 use events::EventMetrics;
 use fence::Fence;
-use futures::future::{BoxFuture, pending};
-use http::{Request, Response};
+use futures::future::BoxFuture;
 use informer::{Format, InformerMetrics, Server};
-use kube::client::Body;
 use objects::OpenWrites;
 use parking_lot::Mutex;
 use prometheus::{IntCounter, Registry};
+use serde_json::{Value, json};
 use serving::{Health, Pages};
 use tokio_util::sync::CancellationToken;
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
@@ -29,33 +29,19 @@ use crate::{
     ClientSource, Context, Failure, Informers, InformersOptions, Permission, Runner, Stopped,
 };
 
-/// What becomes of a request.
-pub(crate) enum Reply {
-    Json(u16, serde_json::Value),
-    /// The connection is refused.
-    Refused,
-    /// No answer, ever.
-    Silence,
+/// A server that pages its lists of this one object, and whose watches are silent.
+pub(crate) fn server_of(object: Value) -> ApiServer {
+    ApiServer::new(move |asked| match asked.query() {
+        query if query.contains("sendInitialEvents") => Reply::failure(400, "BadRequest"),
+        query if query.contains("watch=true") => Reply::Silence,
+        _ => Reply::Json(200, json!({"metadata": {"resourceVersion": "2"}, "items": [object]})),
+    })
 }
 
-/// A client of a server that answers so.
-pub(crate) fn client(
-    answer: impl Fn(&Request<Body>) -> Reply + Send + Sync + 'static,
-) -> kube::Client {
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let reply = answer(&request);
-        async move {
-            match reply {
-                Reply::Json(code, body) => {
-                    let body = Body::from(body.to_string().into_bytes());
-                    Ok(Response::builder().status(code).body(body).expect("a valid answer"))
-                }
-                Reply::Refused => Err(io::Error::other("connection refused")),
-                Reply::Silence => pending().await,
-            }
-        }
-    });
-    kube::Client::new(service, "default")
+/// How many lists it was asked for, but for streamed ones, which it refuses.
+pub(crate) fn lists(server: &ApiServer) -> usize {
+    let is_list = |asked: &&Asked| !asked.query().contains("watch=true");
+    server.asked().iter().filter(is_list).count()
 }
 
 /// Clients of a server that nobody contacts.

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use api_server_double::{Asked, Reply};
 use client::CallError;
-use http::{Method, Request, Response};
-use kube::client::Body;
+use http::Method;
 use model::Resource;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -99,11 +99,7 @@ impl Server {
 
     pub(crate) fn kube(&self) -> kube::Client {
         let state = self.clone();
-        let service = tower::service_fn(move |request: Request<Body>| {
-            let state = state.clone();
-            async move { state.answer(request).await }
-        });
-        kube::Client::new(service, "default")
+        api_server_double::client(move |asked| state.answer(asked))
     }
 
     pub(crate) fn widget<S: Schema>(&self) -> Arc<Object<S>> {
@@ -123,37 +119,39 @@ impl Server {
         self.0.lock().seen.iter().filter(|(method, ..)| method != Method::GET).count()
     }
 
-    async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, CallError> {
-        let (head, body) = request.into_parts();
-        let body = body.collect_bytes().await.unwrap();
-        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    fn answer(&self, asked: &Asked) -> Reply {
+        let (method, path, body) = (asked.method(), asked.path(), asked.json());
         let mut state = self.0.lock();
-        state.seen.push((head.method.clone(), head.uri.to_string(), body.clone()));
-        let read = head.method == Method::GET;
+        state.seen.push((method.clone(), asked.head.uri.to_string(), body.clone()));
+        let read = method == Method::GET;
         let faults = if read { &mut state.read_faults } else { &mut state.faults };
         let fault = faults.pop_front().flatten();
         match fault {
-            Some(Fault::LostRequest) => {
-                return Err(CallError::Timeout { settled_at: Some(settled_at()) });
-            }
-            Some(Fault::LostAtTheLimit) => {
-                return Err(CallError::Timeout { settled_at: Some(Instant::now()) });
-            }
-            Some(Fault::NotSent) => return Err(CallError::NotSent("refused".into())),
-            Some(Fault::Answered(code, body)) => return Ok(response(code, &body)),
+            Some(Fault::LostRequest) => return timeout(settled_at()),
+            Some(Fault::LostAtTheLimit) => return timeout(Instant::now()),
+            Some(Fault::NotSent) => return fails(CallError::NotSent("refused".into())),
+            Some(Fault::Answered(code, body)) => return Reply::Json(code, body),
             Some(Fault::Overtaken(change)) => state.change_as_another(change),
             Some(Fault::LostAnswer) => {
-                drop(state.carry_out(&head.method, head.uri.path(), body));
-                return Err(CallError::Transport {
+                drop(state.carry_out(method, path, body));
+                return fails(CallError::Transport {
                     source: "connection reset".into(),
                     settled_at: Some(settled_at()),
                 });
             }
             None => {}
         }
-        let (code, body) = state.carry_out(&head.method, head.uri.path(), body);
-        Ok(response(code, &body))
+        let (code, body) = state.carry_out(method, path, body);
+        Reply::Json(code, body)
     }
+}
+
+fn fails(error: CallError) -> Reply {
+    Reply::Fails(error.into())
+}
+
+fn timeout(settled_at: Instant) -> Reply {
+    fails(CallError::Timeout { settled_at: Some(settled_at) })
 }
 
 impl State {
@@ -257,8 +255,4 @@ pub(crate) fn refusal(code: u16, reason: &str, name: &str) -> (u16, Value) {
 /// When the server has given up a request of this moment.
 fn settled_at() -> Instant {
     Instant::now() + ATTEMPT
-}
-
-fn response(code: u16, body: &Value) -> Response<Body> {
-    Response::builder().status(code).body(Body::from(body.to_string().into_bytes())).unwrap()
 }

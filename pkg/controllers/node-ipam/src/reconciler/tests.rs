@@ -1,16 +1,11 @@
 //! A reconciler with a cache but without a manager, and starvation on a paused clock.
 
-use std::convert::Infallible;
-use std::io;
-
+use api_server_double::{ApiServer, Reply, client};
 use cidr::Pool;
 use events::{Broadcaster, EventMetrics};
 use futures::stream::{self, StreamExt as _};
-use http::{Method, Request, Response};
-use http_body::Frame;
-use http_body_util::StreamBody;
+use http::Method;
 use informer::{InformerMetrics, Subscription};
-use kube::client::Body;
 use prometheus::{IntCounter, Registry};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -94,28 +89,24 @@ fn node(name: &str, cidrs: &[&str]) -> Value {
 
 /// A server that has these Nodes and never another.
 fn lists(nodes: Vec<Value>) -> kube::Client {
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let mut lines = Vec::new();
-        if request.uri().query().unwrap_or_default().contains("sendInitialEvents=true") {
-            lines.extend(nodes.iter().map(|node| json!({"type": "ADDED", "object": node})));
+    client(move |asked| {
+        let mut events = Vec::new();
+        if asked.query().contains("sendInitialEvents=true") {
+            events.extend(nodes.iter().map(|node| json!({"type": "ADDED", "object": node})));
             let end = json!({"k8s.io/initial-events-end": "true"});
             let mark = json!({"metadata": {"resourceVersion": "2", "annotations": end}});
-            lines.push(json!({"type": "BOOKMARK", "object": mark}));
+            events.push(json!({"type": "BOOKMARK", "object": mark}));
         }
-        let lines = lines.into_iter().map(|line| Ok::<_, io::Error>(format!("{line}\n").into()));
-        let frames = stream::iter(lines).chain(stream::pending()).map(|line| line.map(Frame::data));
-        async move { Ok::<_, Infallible>(Response::new(StreamBody::new(frames))) }
-    });
-    kube::Client::new(service, "default")
+        Reply::Watch(stream::iter(events).chain(stream::pending()).boxed())
+    })
 }
 
 /// A client for what must not happen.
 fn nobody() -> kube::Client {
-    let service = tower::service_fn(|request: Request<Body>| async move {
-        let what = format!("{} {}", request.method(), request.uri());
-        Err::<Response<Body>, _>(io::Error::other(format!("nobody expects {what}")))
-    });
-    kube::Client::new(service, "default")
+    client(|asked| {
+        let what = format!("{} {}", asked.method(), asked.path());
+        Reply::Fails(format!("nobody expects {what}").into())
+    })
 }
 
 /// An Event as the server got it.
@@ -131,27 +122,17 @@ struct Told {
 fn audience() -> (kube::Client, Arc<Mutex<Vec<Told>>>) {
     let (heard, began) = (Arc::new(Mutex::new(Vec::new())), Instant::now());
     let sink = heard.clone();
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let sink = sink.clone();
-        async move {
-            let (head, body) = request.into_parts();
-            let body: Value = serde_json::from_slice(&body.collect_bytes().await?).unwrap();
-            let event = head.uri.path().rsplit('/').next().unwrap_or_default();
-            let name = body["involvedObject"]["name"].as_str().or_else(|| event.split('.').next());
-            let node = name.unwrap_or_default().to_owned();
-            let count = body["count"].as_u64().unwrap_or_default();
-            let minute = began.elapsed().as_secs() / 60;
-            sink.lock().push(Told { node, method: head.method.clone(), count, minute });
-            let stored = match head.method {
-                Method::POST => body,
-                _ => json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
-                            "metadata": {"name": "some"}}),
-            };
-            let stored = Body::from(stored.to_string().into_bytes());
-            Ok::<_, kube::Error>(Response::new(stored))
-        }
+    let client = client(move |asked| {
+        let body = asked.json();
+        let event = asked.path().rsplit('/').next().unwrap_or_default();
+        let name = body["involvedObject"]["name"].as_str().or_else(|| event.split('.').next());
+        let node = name.unwrap_or_default().to_owned();
+        let count = body["count"].as_u64().unwrap_or_default();
+        let minute = began.elapsed().as_secs() / 60;
+        sink.lock().push(Told { node, method: asked.method().clone(), count, minute });
+        Reply::stored(asked)
     });
-    (kube::Client::new(service, "default"), heard)
+    (client, heard)
 }
 
 #[tokio::test(start_paused = true)]

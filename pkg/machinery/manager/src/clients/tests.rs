@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use api_server_double::{ApiServer, Reply};
 use client::CallError;
 use http::{Method, Request};
 use kube::client::Body;
 use prometheus::Registry;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use serde_json::json;
 
 use super::*;
 use crate::testing::clients;
@@ -24,22 +24,6 @@ fn request(method: Method) -> Request<Body> {
     Request::builder().method(method).uri("/api/v1/nodes/a").body(Body::empty()).unwrap()
 }
 
-/// A server that answers one request, and what it was asked.
-async fn server() -> (String, tokio::task::JoinHandle<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    let asked = tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut text = Vec::new();
-        while !text.ends_with(b"\r\n\r\n") {
-            text.push(stream.read_u8().await.unwrap());
-        }
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").await.unwrap();
-        String::from_utf8(text).unwrap()
-    });
-    (address, asked)
-}
-
 fn kubeconfig(server: &str) -> String {
     format!(
         "{{clusters: [{{name: c, cluster: {{server: '{server}'}}}}], \
@@ -50,25 +34,29 @@ fn kubeconfig(server: &str) -> String {
 
 #[tokio::test]
 async fn another_clusters_client_acts_as_the_user_of_its_kubeconfig() {
-    let (address, asked) = server().await;
-    let member =
-        source(Fence::always_open()).await.of_cluster(&kubeconfig(&address)).await.unwrap();
+    let server = ApiServer::new(|_| Reply::Json(200, json!({})));
+    let loopback = server.listen().await;
+    let kubeconfig = kubeconfig(&loopback.url);
+    let member = source(Fence::always_open()).await.of_cluster(&kubeconfig).await.unwrap();
     let client = member.for_purpose("probe", (-1.0, 1)).unwrap();
     let answer = client::answer(&client, request(Method::GET), LIMIT).await.unwrap();
     assert!(answer.status.is_success());
-    let asked = asked.await.unwrap().to_lowercase();
-    assert!(asked.contains("authorization: bearer member-token"), "{asked}");
-    assert!(asked.contains("/tester"), "the user agent names the controller: {asked}");
+    let asked = server.asked().remove(0);
+    assert_eq!(asked.header("authorization"), "Bearer member-token");
+    let agent = asked.header("user-agent");
+    assert!(agent.ends_with("/tester"), "the user agent names the controller: {agent}");
 }
 
 #[tokio::test]
 async fn no_write_to_another_cluster_leaves_without_the_lease() {
-    let (address, asked) = server().await;
-    let member = source(Fence::closed()).await.of_cluster(&kubeconfig(&address)).await.unwrap();
+    let server = ApiServer::new(|_| Reply::Json(200, json!({})));
+    let loopback = server.listen().await;
+    let kubeconfig = kubeconfig(&loopback.url);
+    let member = source(Fence::closed()).await.of_cluster(&kubeconfig).await.unwrap();
     let client = member.for_purpose("work", (-1.0, 1)).unwrap();
     let answer = client::answer(&client, request(Method::DELETE), LIMIT).await;
     assert!(matches!(answer, Err(CallError::Fenced)), "{answer:?}");
-    assert!(!asked.is_finished());
+    assert!(server.asked().is_empty());
 }
 
 #[tokio::test]

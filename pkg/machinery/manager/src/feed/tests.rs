@@ -1,12 +1,11 @@
 //! What becomes of the deltas of one cache: on a paused clock, from a server whose watch is scripted.
 
 use std::fmt;
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
-use kube::client::Body;
+use api_server_double::{Reply, client};
+use futures::stream::{self, StreamExt as _};
 use model::Node;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
@@ -38,29 +37,24 @@ fn node(name: &str, version: u32, cidr: &str) -> Value {
 }
 
 /// A server with one Node, whose watch tells of this event a second later.
-fn server(event: &Value) -> kube::Client {
-    let event = format!("{event}\n");
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let (event, query) = (event.clone(), request.uri().query().unwrap_or_default().to_owned());
-        async move {
-            let (code, body) = if query.contains("sendInitialEvents") {
-                (400, json!({}).to_string())
-            } else if query.contains("watch=true") && query.contains("resourceVersion=1") {
+fn server(event: Value) -> kube::Client {
+    client(move |asked| match asked.query() {
+        query if query.contains("sendInitialEvents") => Reply::failure(400, "BadRequest"),
+        query if query.contains("watch=true") && query.contains("resourceVersion=1") => {
+            let event = event.clone();
+            let told = async move {
                 sleep(Duration::from_secs(1)).await;
-                (200, event)
-            } else if query.contains("watch=true") {
-                pending().await
-            } else {
-                let list = json!({"kind": "NodeList", "metadata": {"resourceVersion": "1"},
-                    "items": [node("a", 1, "10.0.0.0/24")]});
-                (200, list.to_string())
+                event
             };
-            let answer =
-                Response::builder().status(code).header("Content-Type", "application/json");
-            Ok::<_, std::io::Error>(answer.body(Body::from(body.into_bytes())).unwrap())
+            Reply::Watch(stream::once(told).boxed())
         }
-    });
-    kube::Client::new(service, "default")
+        query if query.contains("watch=true") => Reply::Silence,
+        _ => Reply::Json(
+            200,
+            json!({"kind": "NodeList", "metadata": {"resourceVersion": "1"},
+                "items": [node("a", 1, "10.0.0.0/24")]}),
+        ),
+    })
 }
 
 fn keys(node: &Node) -> Vec<Work> {
@@ -81,7 +75,7 @@ async fn fed(context: &Context, expected: usize) -> Vec<Work> {
 
 #[tokio::test(start_paused = true)]
 async fn an_object_of_one_kind_is_work_on_keys_of_several() {
-    let context = context(server(&Value::Null)).await;
+    let context = context(server(Value::Null)).await;
     let seen = fed(&context, 2).await;
     assert_eq!(seen, [Work::Node("a".into()), Work::Cidr("10.0.0.0/24".into())]);
 }
@@ -89,7 +83,7 @@ async fn an_object_of_one_kind_is_work_on_keys_of_several() {
 #[tokio::test(start_paused = true)]
 async fn what_an_object_referred_to_before_hears_of_its_change() {
     let event = json!({"type": "MODIFIED", "object": node("a", 2, "10.0.1.0/24")});
-    let context = context(server(&event)).await;
+    let context = context(server(event)).await;
     let seen = fed(&context, 2 + 3).await;
     let before = Work::Cidr("10.0.0.0/24".into());
     assert_eq!(seen[2..], [before, Work::Node("a".into()), Work::Cidr("10.0.1.0/24".into())]);
@@ -98,7 +92,7 @@ async fn what_an_object_referred_to_before_hears_of_its_change() {
 #[tokio::test(start_paused = true)]
 async fn an_object_that_goes_is_work_too() {
     let event = json!({"type": "DELETED", "object": node("a", 2, "10.0.0.0/24")});
-    let context = context(server(&event)).await;
+    let context = context(server(event)).await;
     let seen = fed(&context, 4).await;
     assert_eq!(seen[2..], seen[..2]);
 }

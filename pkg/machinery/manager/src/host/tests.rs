@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api_server_double::{Reply, client};
 use futures::future::pending;
 use prometheus::Registry;
 use serving::{Access, Page, Peer, PeerCertificate};
@@ -194,7 +195,7 @@ async fn a_controller_adds_pages_to_the_secure_port() {
 #[tokio::test(start_paused = true)]
 async fn events_of_all_controllers_are_flushed_side_by_side_when_their_server_is_silent() {
     let registry = Registry::new();
-    let client = crate::testing::client(|_| crate::testing::Reply::Silence);
+    let client = client(|_| Reply::Silence);
     let options = HostOptions { event_client: client, ..options(&registry).await };
     let hosted = ["first", "second", "third"].map(|name| Hosted {
         name,

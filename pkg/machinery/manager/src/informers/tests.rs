@@ -1,32 +1,19 @@
 //! Who shares an informer with whom, how long it lives, and what makes `informer-sync` red.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
+use api_server_double::ApiServer;
 use model::Node;
 use prometheus::Registry;
 use serde_json::json;
 use tokio::time::sleep;
 
 use super::*;
-use crate::testing::{Reply, client, informers};
+use crate::testing::{informers, lists, server_of};
 
-/// Informers of a server that answers every list with one object, and the number of lists.
-fn of_one_object(object: serde_json::Value) -> (Informers, Arc<AtomicU32>) {
-    let lists = Arc::new(AtomicU32::new(0));
-    let counted = Arc::clone(&lists);
-    let server = client(move |request| {
-        let query = request.uri().query().unwrap_or_default();
-        if query.contains("sendInitialEvents") {
-            return Reply::Json(400, json!({"kind": "Status", "code": 400}));
-        }
-        if query.contains("watch=true") {
-            return Reply::Silence;
-        }
-        counted.fetch_add(1, Ordering::Relaxed);
-        Reply::Json(200, json!({"metadata": {"resourceVersion": "2"}, "items": [object]}))
-    });
+/// Informers of a server that answers every list with one object.
+fn of_one_object(object: serde_json::Value) -> (Informers, ApiServer) {
+    let server = server_of(object);
     let metrics = InformerMetrics::new(&Registry::new(), "test").unwrap();
-    (informers(server, metrics), lists)
+    (informers(server.client(), metrics), server)
 }
 
 fn node() -> serde_json::Value {
@@ -35,37 +22,37 @@ fn node() -> serde_json::Value {
 
 #[tokio::test(start_paused = true)]
 async fn users_of_equal_sources_share_one_informer_and_others_do_not() {
-    let (informers, lists) = of_one_object(node());
+    let (informers, server) = of_one_object(node());
     let (one, other) = (informers.of_run().get::<Node>(), informers.of_run().get::<Node>());
     one.synced().await;
     assert!(other.is_synced());
-    assert_eq!(lists.load(Ordering::Relaxed), 1);
+    assert_eq!(lists(&server), 1);
     let mut selected = informers.source(Node::KIND);
     selected.labels = Some("a=b".into());
     let selected = informers.get_from::<Node>(selected);
     selected.synced().await;
     let metadata = informers.get_from::<Metadata>(informers.source(Node::KIND));
     metadata.synced().await;
-    assert_eq!(lists.load(Ordering::Relaxed), 3, "one by a selector, one in another form");
+    assert_eq!(lists(&server), 3, "one by a selector, one in another form");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_informer_ends_with_its_last_user() {
-    let (informers, lists) = of_one_object(node());
+    let (informers, server) = of_one_object(node());
     let nodes = informers.get::<Node>();
     let told = nodes.subscribe(|_| {});
     nodes.synced().await;
     drop(nodes);
     informers.get::<Node>().synced().await;
-    assert_eq!(lists.load(Ordering::Relaxed), 1, "a subscription keeps it");
+    assert_eq!(lists(&server), 1, "a subscription keeps it");
     drop(told);
     informers.get::<Node>().synced().await;
-    assert_eq!(lists.load(Ordering::Relaxed), 2);
+    assert_eq!(lists(&server), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_check_is_green_when_all_caches_are_filled_or_dormant() {
-    let (informers, _lists) = of_one_object(node());
+    let (informers, _server) = of_one_object(node());
     let check = informers.check();
     assert_eq!(check(), Ok(()), "nobody uses any");
     let nodes = informers.get::<Node>();
@@ -88,7 +75,7 @@ async fn the_check_is_green_when_all_caches_are_filled_or_dormant() {
 async fn the_check_names_the_object_that_a_strict_cache_waits_for() {
     let mut bad = node();
     bad["spec"] = json!({"podCIDRs": [7]});
-    let (informers, _lists) = of_one_object(bad);
+    let (informers, _server) = of_one_object(bad);
     let _nodes = informers.get::<Node>();
     sleep(Duration::from_secs(5)).await;
     let told = informers.check()().unwrap_err();
@@ -97,7 +84,7 @@ async fn the_check_names_the_object_that_a_strict_cache_waits_for() {
 
 #[tokio::test]
 async fn a_user_may_lift_the_condition_that_a_crd_is_ours() {
-    let (informers, _lists) = of_one_object(node());
+    let (informers, _server) = of_one_object(node());
     let source = informers.of_any_owner().source(Kind::named("example.io", "Widget"));
     assert_eq!(source.managed_by, None);
     assert_eq!(informers.source(Node::KIND).managed_by, None);

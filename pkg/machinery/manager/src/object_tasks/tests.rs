@@ -3,8 +3,10 @@
 use std::future::pending;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use api_server_double::{Reply, client};
+
 use super::*;
-use crate::testing::{Reply, client, context};
+use crate::testing::context;
 
 const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)

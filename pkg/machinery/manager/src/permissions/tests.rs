@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use http::Response;
-use tokio::sync::mpsc;
+use api_server_double::{ApiServer, Reply, client};
 
 use super::*;
-use crate::testing::{Log, Reply};
+use crate::testing::Log;
 
 const NEEDED: &[Permission] = &[
     Permission::new("get", "", "nodes"),
@@ -31,7 +30,7 @@ async fn checked(
 ) -> (i64, Log) {
     let log = Log::default();
     let _captured = log.capture();
-    let check = check(crate::testing::client(move |_| answer()), by_account);
+    let check = check(client(move |_| answer()), by_account);
     check.ask(&mut HashSet::new()).await;
     (check.missing.get(), log)
 }
@@ -95,27 +94,17 @@ async fn a_server_that_cannot_tell_is_no_missing_right() {
 
 #[tokio::test]
 async fn the_question_names_everything_that_a_right_is_about() {
-    let (asked, mut questions) = mpsc::unbounded_channel();
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let asked = asked.clone();
-        async move {
-            let path = request.uri().path().to_owned();
-            let body = request.into_body().collect_bytes().await?;
-            asked.send((path, body)).unwrap();
-            let reply = json!({"status": {"allowed": true}}).to_string().into_bytes();
-            Ok::<_, kube::Error>(Response::new(Body::from(reply)))
-        }
-    });
-    check(kube::Client::new(service, "default"), false).ask(&mut HashSet::new()).await;
-    for right in NEEDED {
-        let (path, body) = questions.recv().await.unwrap();
-        assert_eq!(path, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
-        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    let server = ApiServer::new(|_| verdict(true));
+    check(server.client(), false).ask(&mut HashSet::new()).await;
+    let asked = server.asked();
+    assert_eq!(asked.len(), NEEDED.len());
+    for (right, question) in NEEDED.iter().zip(asked) {
+        assert_eq!(question.path(), "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
         let wanted = json!({
             "verb": right.verb, "group": right.group, "resource": right.resource,
             "subresource": right.subresource, "namespace": right.namespace, "name": right.name,
         });
-        assert_eq!(body["spec"]["resourceAttributes"], wanted);
+        assert_eq!(question.json()["spec"]["resourceAttributes"], wanted);
     }
 }
 
@@ -125,7 +114,7 @@ async fn rights_are_checked_again_every_few_minutes_and_each_change_is_told_once
     let _captured = log.capture();
     let granted = Arc::new(AtomicBool::new(false));
     let server = granted.clone();
-    let client = crate::testing::client(move |_| verdict(server.load(Ordering::SeqCst)));
+    let client = client(move |_| verdict(server.load(Ordering::SeqCst)));
     let check = check(client, false);
     let (missing, stop) = (check.missing.clone(), CancellationToken::new());
     let running = tokio::spawn(check.run(stop.clone()));
@@ -147,9 +136,11 @@ async fn a_server_that_cannot_tell_changes_nothing_that_was_known() {
     let failing = Arc::new(AtomicBool::new(false));
     let server = failing.clone();
     let check = check(
-        crate::testing::client(move |_| {
-            if server.load(Ordering::SeqCst) { Reply::Refused } else { verdict(false) }
-        }),
+        client(
+            move |_| {
+                if server.load(Ordering::SeqCst) { Reply::Refused } else { verdict(false) }
+            },
+        ),
         false,
     );
     let mut missing = HashSet::new();

@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use api_server_double::{Reply, client};
 use serde_json::json;
 use tokio::time::sleep;
 
 use super::*;
-use crate::testing::{Log, Reply, client};
+use crate::testing::Log;
 
 const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
@@ -16,8 +17,8 @@ const fn secs(n: u64) -> Duration {
 fn asked(code: u16) -> (Arc<AtomicBool>, Reachability) {
     let up = Arc::new(AtomicBool::new(false));
     let switch = up.clone();
-    let server = client(move |request| {
-        assert_eq!(request.uri().path(), "/lease");
+    let server = client(move |asked| {
+        assert_eq!(asked.path(), "/lease");
         if switch.load(Ordering::Relaxed) { Reply::Json(code, json!({})) } else { Reply::Refused }
     });
     let reachability = Reachability::default();

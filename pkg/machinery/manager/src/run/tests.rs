@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use api_server_double::{Reply, client};
 use model::{Kind, Metadata, Node, OwnWrite};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -10,7 +11,7 @@ use workqueue::{Backoff, Jitter, Next, Retry};
 
 use super::*;
 use crate::supervisor::ControllerHealth;
-use crate::testing::{Reply, client, context, with_write_timeout};
+use crate::testing::{context, with_write_timeout};
 
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_secs(1), Duration::from_secs(60), Jitter::None);
@@ -87,22 +88,19 @@ async fn a_stop_before_the_start_ends_the_run_without_work() {
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_fed_by_a_kind_nobody_serves_starts_with_the_others() {
     // No CRDs, no groups, one Node.
-    let server = client(|request| {
-        let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
-        match (path, query) {
-            (_, query) if query.contains("sendInitialEvents") => Reply::Json(400, json!({})),
-            (_, query) if query.contains("watch=true") => Reply::Silence,
-            ("/api/v1/nodes", _) => Reply::Json(
-                200,
-                json!({"kind": "NodeList", "metadata": {"resourceVersion": "7"}, "items": [
-                    {"metadata": {"name": "a", "uid": "u", "resourceVersion": "7"}},
-                ]}),
-            ),
-            (path, _) if path.contains("customresourcedefinitions") => {
-                Reply::Json(200, json!({"metadata": {"resourceVersion": "7"}, "items": []}))
-            }
-            _ => Reply::Json(404, json!({"kind": "Status", "code": 404})),
+    let server = client(|asked| match (asked.path(), asked.query()) {
+        (_, query) if query.contains("sendInitialEvents") => Reply::Json(400, json!({})),
+        (_, query) if query.contains("watch=true") => Reply::Silence,
+        ("/api/v1/nodes", _) => Reply::Json(
+            200,
+            json!({"kind": "NodeList", "metadata": {"resourceVersion": "7"}, "items": [
+                {"metadata": {"name": "a", "uid": "u", "resourceVersion": "7"}},
+            ]}),
+        ),
+        (path, _) if path.contains("customresourcedefinitions") => {
+            Reply::Json(200, json!({"metadata": {"resourceVersion": "7"}, "items": []}))
         }
+        _ => Reply::Json(404, json!({"kind": "Status", "code": 404})),
     });
     let (context, handled) = (context(server).await, Arc::new(Handled::default()));
     let absent = context.informers.source(Kind::named("example.org", "Widget"));
@@ -258,8 +256,8 @@ async fn a_key_waits_until_the_cache_shows_its_own_last_write_and_others_do_not(
     let answers = Arc::new(AtomicBool::new(false));
     let (listed, version) = (Arc::clone(&answers), Arc::new(parking_lot::Mutex::new(7)));
     let listed_version = Arc::clone(&version);
-    let server = client(move |request| {
-        let query = request.uri().query().unwrap_or_default();
+    let server = client(move |asked| {
+        let query = asked.query();
         match listed.load(Ordering::SeqCst) {
             false => Reply::Refused,
             true if query.contains("sendInitialEvents") => Reply::Json(400, json!({})),

@@ -1,5 +1,6 @@
 //! A supervised controller on a paused clock: pauses, panics, health, and being told to stop.
 
+use api_server_double::{ApiServer, Reply, client};
 use futures::future::pending;
 use model::Resource;
 use objects::{Draft, Dynamic};
@@ -7,7 +8,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::testing::{Fake, Log, Reply, Run, client, context, with_write_timeout};
+use crate::testing::{Fake, Log, Run, context, lists, server_of, with_write_timeout};
 
 const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
@@ -218,21 +219,9 @@ async fn a_controller_that_stops_when_asked_is_not_started_again() {
     assert_eq!(gauge.get(), 0);
 }
 
-/// An API server whose only Node is "a"; tells of every list.
-fn one_node(lists: Arc<AtomicU32>) -> kube::Client {
-    client(move |request| {
-        let query = request.uri().query().unwrap_or_default();
-        if query.contains("sendInitialEvents") {
-            return Reply::Json(400, serde_json::json!({"kind": "Status", "code": 400}));
-        }
-        if query.contains("watch=true") {
-            return Reply::Silence;
-        }
-        lists.fetch_add(1, Ordering::Relaxed);
-        let node =
-            serde_json::json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}});
-        Reply::Json(200, serde_json::json!({"metadata": {"resourceVersion": "2"}, "items": [node]}))
-    })
+/// An API server whose only Node is "a".
+fn one_node() -> ApiServer {
+    server_of(json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}}))
 }
 
 /// Fails its first run by a panic in a handler and ends its second one with the first list.
@@ -254,37 +243,37 @@ async fn a_panic_in_a_handler_starts_the_controller_anew() {
     let restarts = supervisor.restarts.clone();
     let log = Log::default();
     let _captured = log.capture();
-    supervisor.run(context(one_node(Arc::default())).await).await;
+    supervisor.run(context(one_node().client()).await).await;
     assert_eq!(restarts.get(), 1);
     assert_eq!(log.lines("a handler of changes of nodes panicked").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_in_a_handler_ends_no_other_controller_and_the_restarted_one_shares_the_cache() {
-    let lists = Arc::new(AtomicU32::new(0));
-    let context = context(one_node(lists.clone())).await;
+    let server = one_node();
+    let context = context(server.client()).await;
     let neighbour = context.informers.of_run();
     let nodes = neighbour.get::<model::Node>();
     let _told = nodes.subscribe(|_| {});
     nodes.synced().await;
     let clumsy = Context { informers: context.informers.of_run(), ..context.clone() };
     supervisor(panics_in_a_handler_once()).run(clumsy).await;
-    assert_eq!(lists.load(Ordering::Relaxed), 2, "one for each of the runs, and none besides");
+    assert_eq!(lists(&server), 2, "one for each of the runs, and none besides");
     let ended = tokio::time::timeout(secs(60), neighbour.void()).await;
     assert!(ended.is_err(), "{ended:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_restarted_controller_waits_for_a_list_that_is_younger_than_its_failure() {
-    let lists = Arc::new(AtomicU32::new(0));
-    let context = context(one_node(lists.clone())).await;
+    let server = one_node();
+    let context = context(server.client()).await;
     let nodes = context.informers.get::<model::Node>();
     nodes.synced().await;
     tokio::time::sleep(secs(1)).await;
     let restarted = context.informers.of_next_run().get::<model::Node>();
     assert!(nodes.is_synced() && !restarted.is_synced());
     restarted.synced().await;
-    assert_eq!(lists.load(Ordering::Relaxed), 2);
+    assert_eq!(lists(&server), 2);
 }
 
 #[tokio::test(start_paused = true)]

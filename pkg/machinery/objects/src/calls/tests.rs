@@ -1,13 +1,12 @@
 //! Paths and parameters.
 
+use api_server_double::Reply;
+
 use super::*;
 use crate::testing::WIDGETS;
 
 fn calls(resource: Resource) -> Calls {
-    let nobody = tower::service_fn(|_: Request<Body>| async {
-        Err::<http::Response<Body>, _>(CallError::Timeout { settled_at: None })
-    });
-    let client = kube::Client::new(nobody, "default");
+    let client = api_server_double::client(|_| Reply::Silence);
     Calls::new(client, resource, "a b".into(), Duration::from_secs(1))
 }
 

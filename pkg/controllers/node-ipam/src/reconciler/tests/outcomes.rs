@@ -1,8 +1,9 @@
 //! What each answer to a PATCH leads to, and how the last outcomes are settled at a stop; on a paused
 //! clock, with a server that answers as it is told.
 
+use std::sync::atomic::AtomicUsize;
+
 use client::SendCheck;
-use http::StatusCode;
 
 use super::*;
 
@@ -29,42 +30,37 @@ fn not_found(name: &str) -> Answer {
     Answer { status: 404, retry_after: None, body }
 }
 
-/// The methods of the requests so far, and when they came.
-type Asked = Arc<Mutex<Vec<(Method, Instant)>>>;
-
 /// Answers PATCHes in turn, the last answer for ever, and every GET in the same way.
-fn server(patches: Vec<Answer>, get: Answer) -> (NodeApi, Asked) {
-    let asked: Asked = Arc::default();
-    let sink = asked.clone();
-    let service = tower::service_fn(move |request: Request<Body>| {
+fn server(patches: Vec<Answer>, get: Answer) -> ApiServer {
+    let earlier = AtomicUsize::new(0);
+    ApiServer::new(move |asked| {
         // As the client does when a request leaves.
-        let leaves = request.extensions().get().is_none_or(|SendCheck(check)| check());
+        let leaves = asked.head.extensions.get().is_none_or(|SendCheck(check)| check());
         assert!(leaves, "withdrawn");
-        let mut asked = sink.lock();
-        asked.push((request.method().clone(), Instant::now()));
-        let earlier = asked.iter().filter(|(method, _)| method == Method::PATCH).count();
-        let answer = match *request.method() {
-            Method::GET => get.clone(),
-            _ => patches[(earlier - 1).min(patches.len() - 1)].clone(),
+        let answer = match *asked.method() {
+            Method::GET => &get,
+            _ => {
+                let next = earlier.fetch_add(1, Ordering::Relaxed);
+                &patches[next.min(patches.len() - 1)]
+            }
         };
-        let mut response = Response::new(Body::from(answer.body.to_string().into_bytes()));
-        *response.status_mut() = StatusCode::from_u16(answer.status).unwrap();
-        if let Some(seconds) = answer.retry_after {
-            response.headers_mut().insert("retry-after", seconds.into());
+        let (status, body) = (answer.status, answer.body.clone());
+        match answer.retry_after {
+            Some(seconds) => Reply::RetryAfter(status, seconds, body),
+            None => Reply::Json(status, body),
         }
-        async move { Ok::<_, Infallible>(response) }
-    });
-    (NodeApi::new(kube::Client::new(service, "default"), ms(5000)), asked)
+    })
 }
 
-fn count(asked: &Asked, method: &Method) -> usize {
-    asked.lock().iter().filter(|(asked, _)| asked == method).count()
+fn count(server: &ApiServer, method: &Method) -> usize {
+    server.asked().iter().filter(|asked| asked.method() == method).count()
 }
 
-async fn bench(patches: Vec<Answer>, get: Answer) -> (Bench, Asked) {
-    let (api, asked) = server(patches, get);
+async fn bench(patches: Vec<Answer>, get: Answer) -> (Bench, ApiServer) {
+    let server = server(patches, get);
+    let api = NodeApi::new(server.client(), ms(5000));
     let (events, _) = audience();
-    (Bench::new(api, events, 26, two_nodes()).await, asked)
+    (Bench::new(api, events, 26, two_nodes()).await, server)
 }
 
 async fn reconcile(bench: &Bench) -> Result<Next, Retry> {
@@ -76,13 +72,13 @@ async fn reconcile(bench: &Bench) -> Result<Next, Retry> {
 async fn a_node_that_is_throttled_comes_back_when_the_server_says_and_is_then_served() {
     for (retry_after, pause) in [(None, 1), (Some(0), 1), (Some(1), 1), (Some(6), 6)] {
         let busy = Answer { retry_after, ..status(429) };
-        let (bench, asked) = bench(vec![busy, status(200)], status(500)).await;
+        let (bench, server) = bench(vec![busy, status(200)], status(500)).await;
         let retry = reconcile(&bench).await.unwrap_err();
         assert!(retry.is_throttled(), "{retry_after:?}: {retry:?}");
         assert_eq!(retry.pause(), Duration::from_secs(pause), "{retry_after:?}");
         assert_eq!(bench.unresolved(), 0, "it was not written");
         assert_eq!(reconcile(&bench).await.unwrap(), Next::Done);
-        assert_eq!((count(&asked, &Method::PATCH), count(&asked, &Method::GET)), (2, 0));
+        assert_eq!((count(&server, &Method::PATCH), count(&server, &Method::GET)), (2, 0));
         assert!((bench.patched("throttled") - 1.0).abs() < 0.1);
         assert!((bench.patched("done") - 1.0).abs() < 0.1);
     }
@@ -103,11 +99,11 @@ async fn a_throttled_read_is_no_failure_of_the_node_either() {
 /// `rule:read-before-resend`
 #[tokio::test(start_paused = true)]
 async fn after_an_answer_that_leaves_it_open_the_node_is_read_and_then_sent_the_same_again() {
-    let (bench, asked) = bench(vec![status(500), status(200)], found(node("a", &[]))).await;
+    let (bench, server) = bench(vec![status(500), status(200)], found(node("a", &[]))).await;
     assert!(!reconcile(&bench).await.unwrap_err().is_throttled());
     assert_eq!(bench.unresolved(), 1);
     assert_eq!(reconcile(&bench).await.unwrap(), Next::Done);
-    let methods: Vec<_> = asked.lock().iter().map(|(method, _)| method.clone()).collect();
+    let methods: Vec<_> = server.asked().iter().map(|asked| asked.method().clone()).collect();
     assert_eq!(methods, [Method::PATCH, Method::GET, Method::PATCH]);
     assert_eq!(bench.unresolved(), 0);
 }
@@ -116,10 +112,10 @@ async fn after_an_answer_that_leaves_it_open_the_node_is_read_and_then_sent_the_
 async fn a_read_that_finds_a_successor_of_the_name_ends_the_claim_and_nothing_is_sent_to_it() {
     let mut successor = node("a", &[]);
     successor["metadata"]["uid"] = json!("uid-of-the-successor");
-    let (bench, asked) = bench(vec![status(500)], found(successor)).await;
+    let (bench, server) = bench(vec![status(500)], found(successor)).await;
     assert!(reconcile(&bench).await.is_err());
     assert_eq!(reconcile(&bench).await.unwrap(), Next::Done);
-    assert_eq!((count(&asked, &Method::PATCH), count(&asked, &Method::GET)), (1, 1));
+    assert_eq!((count(&server, &Method::PATCH), count(&server, &Method::GET)), (1, 1));
     assert_eq!(bench.reconciler.allocator.lock().snapshot().pools[0].used, 0);
 }
 
@@ -135,7 +131,7 @@ async fn a_refused_read_comes_again_no_sooner_than_the_server_asks() {
 /// `rule:unknown-outcome-ends`
 #[tokio::test(start_paused = true)]
 async fn a_contested_node_is_looked_at_again_when_the_server_can_no_longer_apply_its_patch() {
-    let (bench, asked) = bench(vec![status(500)], found(node("a", &[]))).await;
+    let (bench, server) = bench(vec![status(500)], found(node("a", &[]))).await;
     assert!(reconcile(&bench).await.is_err());
     let theirs = Node {
         name: "theirs".into(),
@@ -151,18 +147,18 @@ async fn a_contested_node_is_looked_at_again_when_the_server_can_no_longer_apply
     let Next::After(aftermath) = reconcile(&bench).await.unwrap() else { panic!("once more") };
     sleep(aftermath).await;
     assert_eq!(reconcile(&bench).await.unwrap(), Next::Done, "woken for another block");
-    assert_eq!((bench.unresolved(), count(&asked, &Method::PATCH)), (0, 1));
+    assert_eq!((bench.unresolved(), count(&server, &Method::PATCH)), (0, 1));
 }
 
 /// `rule:stop-settles-outcomes`
 #[tokio::test(start_paused = true)]
 async fn at_the_stop_a_node_is_read_again_when_the_server_can_no_longer_apply_its_patch() {
-    let (bench, asked) = bench(vec![status(500)], found(node("a", &[]))).await;
+    let (bench, server) = bench(vec![status(500)], found(node("a", &[]))).await;
     assert!(reconcile(&bench).await.is_err());
     let applicable = bench.reconciler.api.applicable_for();
     let stop = Instant::now();
     assert_eq!(bench.reconciler.settle_outcomes(stop + 2 * applicable).await, 0);
-    let reads: Vec<_> = asked.lock()[1..].iter().map(|(_, at)| *at - stop).collect();
+    let reads: Vec<_> = server.asked()[1..].iter().map(|asked| asked.at - stop).collect();
     assert_eq!(reads.len(), 3, "one at once and two after");
     for (read, due) in reads.into_iter().zip([ms(0), applicable, applicable + ms(1_000)]) {
         assert!(read >= due && read < due + ms(20), "{read:?}");
@@ -173,12 +169,12 @@ async fn at_the_stop_a_node_is_read_again_when_the_server_can_no_longer_apply_it
 #[tokio::test(start_paused = true)]
 async fn at_the_stop_one_read_is_enough_where_it_shows_what_became_of_the_patch() {
     for get in [found(node("a", &["10.0.0.0/26"])), not_found("a")] {
-        let (bench, asked) = bench(vec![status(500)], get).await;
+        let (bench, server) = bench(vec![status(500)], get).await;
         assert!(reconcile(&bench).await.is_err());
         let began = Instant::now();
         assert_eq!(bench.reconciler.settle_outcomes(began + ms(8000)).await, 0);
         assert!(began.elapsed() < ms(10));
-        assert_eq!(count(&asked, &Method::GET), 1);
+        assert_eq!(count(&server, &Method::GET), 1);
     }
 }
 
@@ -186,12 +182,12 @@ async fn at_the_stop_one_read_is_enough_where_it_shows_what_became_of_the_patch(
 #[tokio::test(start_paused = true)]
 async fn what_no_read_can_settle_before_the_end_of_the_stop_stays_unknown() {
     for get in [status(500), status(404), not_found("another")] {
-        let (bench, asked) = bench(vec![status(500)], get).await;
+        let (bench, server) = bench(vec![status(500)], get).await;
         assert!(reconcile(&bench).await.is_err());
         let began = Instant::now();
         assert_eq!(bench.reconciler.settle_outcomes(began + ms(8000)).await, 1);
         assert!(began.elapsed() >= ms(8000) && began.elapsed() < ms(8010));
-        assert!(count(&asked, &Method::GET) > 10, "it is tried again and again");
+        assert!(count(&server, &Method::GET) > 10, "it is tried again and again");
     }
 }
 

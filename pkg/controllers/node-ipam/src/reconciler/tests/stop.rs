@@ -1,11 +1,8 @@
 //! What a stop means for a PATCH that waits for its turn or is on its way.
 
-use bytes::Bytes;
+use api_server_double::Loopback;
 use client::{ClientOptions, Clients, Profile, RequestMetrics, Throttle, ThrottleMetrics};
-use http_body_util::Full;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
+use futures::FutureExt as _;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -13,44 +10,30 @@ use super::*;
 
 /// An API server on a loopback port that answers PATCHes when it is told to.
 struct Server {
+    api: ApiServer,
+    _loopback: Loopback,
     clients: Clients,
     metrics: ThrottleMetrics,
-    patches: Arc<Mutex<Vec<String>>>,
-    seen: watch::Receiver<usize>,
     answers: watch::Sender<bool>,
 }
 
 impl Server {
     async fn start(answers: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (count, seen) = watch::channel(0);
         let (answers, gate) = watch::channel(answers);
-        let patches = Arc::new(Mutex::new(Vec::new()));
-        let sink = patches.clone();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let (sink, count, gate) = (sink.clone(), count.clone(), gate.clone());
-                let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-                    assert_eq!(request.method(), Method::PATCH);
-                    sink.lock().push(request.uri().path().to_owned());
-                    count.send_modify(|count| *count += 1);
-                    let mut gate = gate.clone();
-                    async move {
-                        let _open = gate.wait_for(|open| *open).await.is_ok();
-                        Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"{}"))))
-                    }
-                });
-                let io = TokioIo::new(stream);
-                tokio::spawn(
-                    hyper::server::conn::http1::Builder::new().serve_connection(io, service),
-                );
-            }
+        let server = ApiServer::new(move |asked| {
+            assert_eq!(asked.method(), Method::PATCH);
+            let mut gate = gate.clone();
+            let answer = async move {
+                let _open = gate.wait_for(|open| *open).await.is_ok();
+                Reply::Json(200, json!({}))
+            };
+            Reply::Later(answer.boxed())
         });
+        let loopback = server.listen().await;
         let registry = Registry::new();
         let options = ClientOptions {
             kubeconfig: None,
-            master: Some(format!("http://{address}")),
+            master: Some(loopback.url.clone()),
             product: "test".into(),
             version: "v0".into(),
             commit: "0".into(),
@@ -58,19 +41,19 @@ impl Server {
         let clients =
             Clients::load(&options, &RequestMetrics::new(&registry).unwrap()).await.unwrap();
         let metrics = ThrottleMetrics::new(&registry).unwrap();
-        Self { clients, metrics, patches, seen, answers }
+        Self { api: server, _loopback: loopback, clients, metrics, answers }
     }
 
     /// Calls at most this often, after a first one at once.
-    fn api(&self, qps: f64, patch_timeout: Duration) -> NodeApi {
+    fn node_api(&self, qps: f64, patch_timeout: Duration) -> NodeApi {
         let throttle = Throttle::new("test", qps, 1, &self.metrics).unwrap();
         let client = self.clients.build(Profile { throttle, ..Profile::root("test") });
         NodeApi::new(client.unwrap(), patch_timeout)
     }
 
-    async fn saw(&mut self, patches: usize) {
-        let wait = self.seen.wait_for(|seen| *seen >= patches);
-        timeout(ms(10_000), wait).await.expect("a PATCH arrives").unwrap();
+    /// The paths of the PATCHes so far.
+    fn patched(&self) -> Vec<String> {
+        self.api.asked().iter().map(|asked| asked.path().to_owned()).collect()
     }
 
     fn answer(&self) {
@@ -82,7 +65,7 @@ impl Server {
 async fn a_patch_that_waits_for_the_throttle_when_the_stop_comes_is_never_sent() {
     let server = Server::start(true).await;
     // The next token comes after 400 ms.
-    let bench = Bench::new(server.api(2.5, ms(5000)), nobody(), 26, two_nodes()).await;
+    let bench = Bench::new(server.node_api(2.5, ms(5000)), nobody(), 26, two_nodes()).await;
     assert_eq!(bench.start_reconciling("a").await.unwrap().unwrap(), Next::Done);
     let mut waiting = bench.start_reconciling("b");
     assert!(timeout(ms(100), &mut waiting).await.is_err(), "there was no token to wait for");
@@ -90,14 +73,14 @@ async fn a_patch_that_waits_for_the_throttle_when_the_stop_comes_is_never_sent()
     let ended = timeout(ms(200), waiting).await.expect("the wait ends with the stop");
     assert_eq!(ended.unwrap().unwrap(), Next::Done);
     sleep(ms(600)).await; // past the token
-    assert_eq!(*server.patches.lock(), ["/api/v1/nodes/a"]);
+    assert_eq!(server.patched(), ["/api/v1/nodes/a"]);
     assert_eq!(bench.unresolved(), 0, "what was not sent needs no looking after");
 }
 
 #[tokio::test]
 async fn a_patch_that_gets_its_token_in_the_moment_of_the_stop_is_withdrawn() {
     let server = Server::start(true).await;
-    let bench = Bench::new(server.api(-1.0, ms(5000)), nobody(), 26, two_nodes()).await;
+    let bench = Bench::new(server.node_api(-1.0, ms(5000)), nobody(), 26, two_nodes()).await;
     let node = bench.reconciler.nodes.get("a").unwrap();
     let (assignment, _) = bench.reconciler.allocator.lock().assign(&node.uid);
     let Assignment::Send { cidrs, .. } = assignment else { panic!("{assignment:?}") };
@@ -107,16 +90,16 @@ async fn a_patch_that_gets_its_token_in_the_moment_of_the_stop_is_withdrawn() {
     let answer = bench.reconciler.send(&work, sent.clone()).await;
     assert!(matches!(answer, Err(CallError::Withdrawn)), "{answer:?}");
     assert!(!sent.load(Ordering::Relaxed));
-    assert!(server.patches.lock().is_empty());
+    assert!(server.patched().is_empty());
     assert_eq!(bench.unresolved(), 0);
 }
 
 #[tokio::test]
 async fn a_patch_that_is_on_its_way_when_the_stop_comes_is_awaited() {
-    let mut server = Server::start(false).await;
-    let bench = Bench::new(server.api(-1.0, ms(5000)), nobody(), 26, two_nodes()).await;
+    let server = Server::start(false).await;
+    let bench = Bench::new(server.node_api(-1.0, ms(5000)), nobody(), 26, two_nodes()).await;
     let mut under_way = bench.start_reconciling("a");
-    server.saw(1).await;
+    server.api.until_asked(1).await;
     bench.reconciler.stop.cancel();
     assert!(timeout(ms(300), &mut under_way).await.is_err(), "its outcome is not known yet");
     assert_eq!(bench.unresolved(), 1);
@@ -128,10 +111,10 @@ async fn a_patch_that_is_on_its_way_when_the_stop_comes_is_awaited() {
 
 #[tokio::test]
 async fn a_patch_that_is_never_answered_ends_after_its_time_and_stays_unresolved() {
-    let mut server = Server::start(false).await;
-    let bench = Bench::new(server.api(-1.0, ms(300)), nobody(), 26, two_nodes()).await;
+    let server = Server::start(false).await;
+    let bench = Bench::new(server.node_api(-1.0, ms(300)), nobody(), 26, two_nodes()).await;
     let under_way = bench.start_reconciling("a");
-    server.saw(1).await;
+    server.api.until_asked(1).await;
     bench.reconciler.stop.cancel();
     let ended = timeout(ms(3000), under_way).await.expect("the PATCH has a time limit");
     assert_eq!(ended.unwrap().unwrap_err().pause(), Duration::ZERO);

@@ -1,0 +1,30 @@
+//! An API server that is a function, for unit tests: it is given each request and says what becomes
+//! of it. Clients reach it in memory, where a test may pause the clock, or on a loopback port. Crates
+//! name it under `[dev-dependencies]` only.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `server.rs` | [`ApiServer`]: the function, what it was asked, the client in memory |
+//! | `asked.rs` | [`Asked`], one request |
+//! | `reply.rs` | [`Reply`], what becomes of it |
+//! | `loopback.rs` | [`Loopback`], the same server on a port |
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a test fails by panicking"
+)]
+
+mod asked;
+mod loopback;
+mod reply;
+mod server;
+
+pub use asked::Asked;
+pub use loopback::Loopback;
+pub use reply::Reply;
+pub use server::{ApiServer, client};
+
+#[cfg(test)]
+mod tests;
