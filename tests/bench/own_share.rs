@@ -1,8 +1,8 @@
 //! The product's own part of a Node's wait: from the event that shows the Node to the PATCH that
 //! leaves. Read from its metrics, since nobody else sees both moments.
 
-use ::tests::manager;
 use ::tests::metrics::Metrics;
+use ::tests::process;
 use anyhow::Context as _;
 
 const HISTOGRAM: &str = "node_ipam_first_patch_delay_seconds_bucket";
@@ -18,7 +18,7 @@ pub(crate) struct OwnShare {
 
 /// Asks the contender that serves on this loopback port; none when it has no such metric.
 pub(crate) async fn of(port: u16) -> anyhow::Result<Option<OwnShare>> {
-    let (status, page) = manager::get(port, "/metrics").await.context("cannot read its metrics")?;
+    let (status, page) = process::get(port, "/metrics").await.context("cannot read its metrics")?;
     // Stock asks for a login here, and has nothing of the kind anyway.
     Ok((status == 200).then(|| read(&Metrics::parse(&page))).flatten())
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use serde_json::json;
-use tests::{Manager, programs, usage};
+use tests::{Process, programs, usage};
 use tokio::time::sleep;
 
 use crate::fleet::Fleet;
@@ -82,8 +82,8 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     })
 }
 
-fn launch(management: &Management) -> Manager {
-    Manager::with_kubeconfig(&management.plane.admin_kubeconfig())
+fn launch(management: &Management) -> Process {
+    Process::with_kubeconfig(&management.plane.admin_kubeconfig())
         .args(["--controllers=cluster-health", "--leader-elect=false"])
         .start()
 }
@@ -129,7 +129,7 @@ async fn outage(
     Some(last)
 }
 
-async fn writes(manager: &Manager) -> f64 {
+async fn writes(manager: &Process) -> f64 {
     manager.metric("clusterhealth_status_writes_total", &[]).await.unwrap_or_default()
 }
 

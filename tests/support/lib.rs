@@ -4,12 +4,12 @@
 //! Nothing here imitates Kubernetes. A test reads as a story:
 //! ```no_run
 //! # async fn story() {
-//! use tests::{Manager, Observer, cluster, mk_node};
+//! use tests::{Process, Observer, cluster, mk_node};
 //!
 //! let cluster = cluster().await;                       // exclusive, clean
 //! let client = cluster.client().await;
 //! let nodes = Observer::start(&client).await;          // sees every change from here on
-//! let manager = Manager::with_kubeconfig(&cluster.manager_kubeconfig())
+//! let manager = Process::with_kubeconfig(&cluster.manager_kubeconfig())
 //!     .args(["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16"])
 //!     .start();
 //! mk_node("a").create(&client).await;
@@ -24,7 +24,7 @@
 //! | [`control_plane`] | etcd and kube-apiserver with their certificates and kubeconfigs |
 //! | [`cluster`](mod@cluster) | hands the at most two control planes of a test process to one test at a time |
 //! | [`kubectl`] | a control plane with our CRDs, and kubectl |
-//! | [`manager`] | the product: start, await log lines and exit, signals, metrics |
+//! | [`process`] | the product: start, await log lines and exit, signals, metrics |
 //! | [`nodes`], [`observer`], [`history`] | make nodes, watch them, check what was seen |
 //! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
 //! | [`mod@poll`] | waiting for what nothing announces |
@@ -52,13 +52,13 @@ pub mod history;
 mod kubeconfig;
 pub mod kubectl;
 mod log_lines;
-pub mod manager;
 pub mod metrics;
 pub mod nodes;
 pub mod observer;
 mod pki;
 pub mod poll;
 pub mod ports;
+pub mod process;
 pub mod programs;
 pub mod soak;
 pub mod temp_dir;
@@ -70,10 +70,10 @@ pub use cluster::{Cluster, cluster};
 pub use control_plane::{ControlPlane, Options as ControlPlaneOptions};
 pub use fault_proxy::{Cut, Fault, FaultProxy, Match, Wire};
 pub use history::{assert_never_shared, assert_patches_end, assert_patches_never_share};
-pub use manager::Manager;
 pub use nodes::{create_nodes, delete_nodes, mk_node};
 pub use observer::Observer;
 pub use poll::{eventually, poll};
+pub use process::Process;
 
 use std::time::Duration;
 

@@ -6,8 +6,8 @@ use std::process::Command;
 use kube::Client;
 use serde_json::{Value, json};
 use tests::control_plane::{ControlPlane, Options};
-use tests::manager::Manager;
 use tests::poll::poll;
+use tests::process::Process;
 use tests::programs::{control_plane_binaries, workspace};
 
 const NAMESPACE: &str = "kube-federation-system";
@@ -16,7 +16,7 @@ const IDENTITY: &str = "system:serviceaccount:kube-system:infra-controller-manag
 
 pub(crate) struct Scene {
     // Fields drop in this order.
-    pub(crate) manager: Manager,
+    pub(crate) manager: Process,
     pub(crate) plane: ControlPlane,
     client: Client,
 }
@@ -32,7 +32,7 @@ impl Scene {
         kubectl(&kubeconfig, &format!("create namespace {NAMESPACE}"));
         kubectl(&kubeconfig, "apply -f config/rbac/cluster-health.yaml");
         let kubeconfig = plane.kubeconfig(IDENTITY, &[]).unwrap();
-        let manager = Manager::with_kubeconfig(&kubeconfig)
+        let manager = Process::with_kubeconfig(&kubeconfig)
             .args(["--controllers=cluster-health-controller", "--leader-elect=false", "-v=4"])
             .args(["--cluster-health-period=1s", "--cluster-health-timeout=900ms"])
             .args(["--cluster-health-confirm-interval=500ms"])

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tests::poll::poll;
-use tests::{Manager, PATIENCE};
+use tests::{PATIENCE, Process};
 
 use tests::kubectl::Kubectl;
 
@@ -23,9 +23,9 @@ async fn empty() -> Kubectl {
     kubectl
 }
 
-fn installer(kubectl: &Kubectl) -> Manager {
+fn installer(kubectl: &Kubectl) -> Process {
     let kubeconfig = kubectl.plane.kubeconfig(USER, &[]).unwrap();
-    Manager::with_kubeconfig(&kubeconfig)
+    Process::with_kubeconfig(&kubeconfig)
         .args(["--install-crds", "--leader-elect-retry-period=1s"])
         .start()
 }
@@ -35,7 +35,7 @@ fn crds(kubectl: &Kubectl) -> Vec<String> {
     names.lines().map(|line| line.split_once('/').unwrap().1.to_owned()).collect()
 }
 
-async fn stop(manager: &Manager) {
+async fn stop(manager: &Process) {
     manager.terminate();
     assert!(manager.exit(PATIENCE).await.success());
     for line in manager.lines() {
@@ -110,7 +110,7 @@ async fn without_the_flag_no_crd_is_installed_and_a_missing_right_is_tried_again
     let kubectl = empty().await;
     kubectl.run("delete clusterrolebinding infra-controller-manager-install-crds");
     let kubeconfig = kubectl.plane.kubeconfig(USER, &[]).unwrap();
-    let manager = Manager::with_kubeconfig(&kubeconfig).start();
+    let manager = Process::with_kubeconfig(&kubeconfig).start();
     manager.line("Successfully acquired lease").await;
     stop(&manager).await;
     assert!(!manager.has_said("CRD"), "{:?}", manager.lines());

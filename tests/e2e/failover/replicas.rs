@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::select_all;
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::NodePatch;
-use tests::{Cluster, FaultProxy, Manager, Wire};
+use tests::{Cluster, FaultProxy, Process, Wire};
 
 /// How a leader ends.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ pub(crate) struct Replicas<'a> {
 }
 
 struct Replica {
-    manager: Manager,
+    manager: Process,
     proxy: FaultProxy,
 }
 
@@ -103,7 +103,7 @@ fn same_block_each_time(patches: Vec<NodePatch>) -> Vec<NodePatch> {
 impl Replica {
     async fn start(cluster: &Cluster, args: &str, wire: Wire) -> Self {
         let proxy = FaultProxy::start_with(wire, cluster, MANAGER_USER, &[]).await;
-        let manager = Manager::with_kubeconfig(proxy.kubeconfig())
+        let manager = Process::with_kubeconfig(proxy.kubeconfig())
             .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true"])
             .args(["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s"])
             .args(["--leader-elect-retry-period=500ms"])

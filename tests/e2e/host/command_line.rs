@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use tests::temp_dir::TempDir;
-use tests::{Manager, ports};
+use tests::{Process, ports};
 
 use crate::scene::{AT_ONCE, Scene};
 
@@ -48,7 +48,7 @@ async fn stocks_kubeadm_command_line_starts_it_and_nodes_are_served() {
     let opened = watch_opens(&kubernetes.join("pki"));
     // The port is the one thing that cannot be kept: a stock process may own it.
     let port = format!("--secure-port={}", ports::free_port());
-    let manager = Manager::bare().args(kubeadm_args(&kubernetes)).args([port]).start();
+    let manager = Process::bare().args(kubeadm_args(&kubernetes)).args([port]).start();
 
     scene.serves("a").await;
     assert_eq!(scene.nodes.now().cidrs("a"), ["10.244.0.0/24"]);
@@ -80,7 +80,7 @@ async fn stocks_kubeadm_command_line_starts_it_and_nodes_are_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_without_anything_to_do_says_so() {
-    let manager = Manager::bare().args(["--secure-port=0", "--kubeconfig=/nonexistent"]).start();
+    let manager = Process::bare().args(["--secure-port=0", "--kubeconfig=/nonexistent"]).start();
     let why = manager.line("Controller has nothing to do").await;
     assert!(why.contains("--allocate-node-cidrs is false"), "{why}");
     manager.line("No controller has anything to do").await;
@@ -123,7 +123,7 @@ fn watch_opens(folder: &Path) -> impl FnOnce() -> BTreeSet<String> + use<> {
 
 /// Runs the program to its end; exit code and output.
 async fn run(args: &[&str]) -> (Option<i32>, String) {
-    let manager = Manager::bare().args(args).start();
+    let manager = Process::bare().args(args).start();
     let status = manager.exit(AT_ONCE).await;
     (status.code(), manager.lines().join("\n"))
 }

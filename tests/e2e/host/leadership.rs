@@ -6,7 +6,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::{WatchEvent, WatchParams};
-use tests::{FaultProxy, Manager, Match, PATIENCE, eventually, mk_node};
+use tests::{FaultProxy, Match, PATIENCE, Process, eventually, mk_node};
 use tokio::task::JoinHandle;
 
 use crate::scene::{
@@ -17,7 +17,7 @@ const ARGS: &str = "--use-service-account-credentials=true";
 const LEADS: &str = "Successfully acquired lease";
 
 /// A second replica that has seen who leads.
-async fn standby(proxy: &FaultProxy, args: &str) -> Manager {
+async fn standby(proxy: &FaultProxy, args: &str) -> Process {
     let manager = launch(proxy, args);
     until_readyz(&manager, 200).await;
     // Its second look at the lease: the first one was worked off.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tests::{ControlPlane, Manager, Match, ports};
+use tests::{ControlPlane, Match, Process, ports};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -41,7 +41,7 @@ impl Door {
 }
 
 /// Alive, not ready, and waiting for the API server rather than giving up.
-async fn waits_for_the_server(manager: &Manager) {
+async fn waits_for_the_server(manager: &Process) {
     until_readyz(manager, 500).await;
     // Stock without leader election gives up after 10 s; twice that is not worth the time here.
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -56,7 +56,7 @@ async fn waits_for_the_server(manager: &Manager) {
 async fn a_server_that_refuses_connections_at_start_is_waited_for_without_leader_election() {
     let scene = Scene::set().await;
     let door = Door::closed(&scene.cluster);
-    let manager = Manager::with_kubeconfig(&door.kubeconfig)
+    let manager = Process::with_kubeconfig(&door.kubeconfig)
         .args(["--allocate-node-cidrs=true", "--cluster-cidr=10.0.0.0/12"])
         .args(["--leader-elect=false", ARGS])
         .start();

@@ -10,7 +10,7 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::Recorded;
-use tests::{Cluster, FaultProxy, Manager, Match, Observer, cluster, mk_node, poll};
+use tests::{Cluster, FaultProxy, Match, Observer, Process, cluster, mk_node, poll};
 
 /// The shortest timings that the other tests use, too.
 pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=4s \
@@ -45,7 +45,7 @@ impl Scene {
     }
 
     /// The product behind the scene's proxy, ready to work.
-    pub(crate) async fn start(&self, args: &str) -> Manager {
+    pub(crate) async fn start(&self, args: &str) -> Process {
         let manager = launch(&self.proxy, args);
         manager.line("Controller starting...").await;
         manager
@@ -94,8 +94,8 @@ pub(crate) fn holder(lease: &Lease) -> String {
 }
 
 /// Starts the product behind this proxy; `args` are those of the case.
-pub(crate) fn launch(proxy: &FaultProxy, args: &str) -> Manager {
-    Manager::with_kubeconfig(proxy.kubeconfig())
+pub(crate) fn launch(proxy: &FaultProxy, args: &str) -> Process {
+    Process::with_kubeconfig(proxy.kubeconfig())
         .args(["--allocate-node-cidrs=true", "--cluster-cidr=10.0.0.0/12", "--v=2"])
         .args(args.split_whitespace())
         .start()
@@ -117,7 +117,7 @@ pub(crate) fn methods(requests: &[Recorded]) -> BTreeSet<&str> {
 }
 
 /// Polls until `/readyz` answers with this status; the body then.
-pub(crate) async fn until_readyz(manager: &Manager, status: u16) -> String {
+pub(crate) async fn until_readyz(manager: &Process, status: u16) -> String {
     let ask = async || manager.get("/readyz").await.ok().filter(|(code, _)| *code == status);
     poll(&format!("/readyz answers {status}"), ask).await.1
 }

@@ -1,10 +1,10 @@
 //! The paths of the serving port.
 
-use tests::Manager;
+use tests::Process;
 
 use crate::scene::{Scene, until_readyz};
 
-async fn leader(scene: &Scene) -> Manager {
+async fn leader(scene: &Scene) -> Process {
     let manager = scene.start("--use-service-account-credentials=true").await;
     until_readyz(&manager, 200).await;
     manager

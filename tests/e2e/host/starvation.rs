@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tests::nodes::names;
 use tests::threads::freeze;
-use tests::{Fault, Manager, create_nodes, mk_node};
+use tests::{Fault, Process, create_nodes, mk_node};
 use tokio::time::timeout;
 
 use crate::scene::{SHORT_LEASE, Scene, lease_writes};
@@ -21,7 +21,7 @@ const RENEWALS: usize = 10;
 const GAP: Duration = Duration::from_secs(3);
 
 /// A leader whose workers all wait for a throttle that lets one request a second through.
-async fn busy_leader(scene: &Scene) -> Manager {
+async fn busy_leader(scene: &Scene) -> Process {
     create_nodes(&scene.client, names("n", NODES).map(mk_node)).await;
     let leader = scene.start(&format!("{SHORT_LEASE} {SLOW}")).await;
     let most = f64::from(u32::try_from(NODES / 2).unwrap());

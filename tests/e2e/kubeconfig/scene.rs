@@ -13,7 +13,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use tests::control_plane::{ADMIN_GROUP, Identity};
 use tests::temp_dir::TempDir;
-use tests::{Cluster, Manager, cluster, delete_nodes, mk_node, poll};
+use tests::{Cluster, Process, cluster, delete_nodes, mk_node, poll};
 
 /// The shortest timings that the other tests use, too.
 pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=4s \
@@ -101,7 +101,7 @@ impl Scene {
     }
 
     /// The product with this kubeconfig, leading.
-    pub(crate) async fn leads(&self, cluster: &Value, user: &Value) -> Manager {
+    pub(crate) async fn leads(&self, cluster: &Value, user: &Value) -> Process {
         let manager = launch(&self.kubeconfig(cluster, user), "").start();
         manager.line("Controller starting...").await;
         manager
@@ -127,8 +127,8 @@ impl Scene {
 }
 
 /// The product's command line on this kubeconfig.
-pub(crate) fn launch(kubeconfig: &std::path::Path, args: &str) -> tests::manager::Launch {
-    Manager::with_kubeconfig(kubeconfig)
+pub(crate) fn launch(kubeconfig: &std::path::Path, args: &str) -> tests::process::Launch {
+    Process::with_kubeconfig(kubeconfig)
         .args(["--allocate-node-cidrs=true", "--cluster-cidr=10.0.0.0/12", "--v=2"])
         .args(args.split_whitespace())
 }

@@ -11,7 +11,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use tests::control_plane::client_from;
 use tests::fault_proxy::{Outcome, Recorded, Wire};
-use tests::{Cluster, FaultProxy, Manager, Observer, PATIENCE, cluster, mk_node};
+use tests::{Cluster, FaultProxy, Observer, PATIENCE, Process, cluster, mk_node};
 
 use crate::files::{apply, manifest};
 use crate::rights::Right;
@@ -37,7 +37,7 @@ async fn cluster_with_roles() -> (Cluster, Client) {
 async fn life(cluster: &Cluster, client: &Client, wire: Wire, node: &str) -> Vec<Recorded> {
     let nodes = Observer::start(client).await;
     let proxy = FaultProxy::start_with(wire, cluster, USER, &GROUPS).await;
-    let manager = Manager::with_kubeconfig(proxy.kubeconfig())
+    let manager = Process::with_kubeconfig(proxy.kubeconfig())
         .args(["--use-service-account-credentials=true", "--allocate-node-cidrs=true"])
         .args(["--cluster-cidr=10.0.0.0/23", "--v=2"])
         .start();

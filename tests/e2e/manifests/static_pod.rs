@@ -5,7 +5,7 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use tests::{Manager, cluster, poll};
+use tests::{Process, cluster, poll};
 
 use crate::files::{dry_run, manifest};
 
@@ -62,7 +62,7 @@ async fn the_product_runs_with_the_arguments_of_the_static_pod_and_its_probes_pa
     let arguments = arguments().into_iter().filter(|argument| {
         !OF_THE_TEST.iter().any(|name| argument.starts_with(&format!("--{name}=")))
     });
-    let manager = Manager::with_kubeconfig(&cluster.manager_kubeconfig()).args(arguments).start();
+    let manager = Process::with_kubeconfig(&cluster.manager_kubeconfig()).args(arguments).start();
     for probe in probes() {
         let path = probe.path.unwrap();
         poll(&format!("{path} is 200"), async || {

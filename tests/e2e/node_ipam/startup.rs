@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use tests::control_plane::MANAGER_USER;
-use tests::{FaultProxy, Manager, Match, mk_node, poll};
+use tests::{FaultProxy, Match, Process, mk_node, poll};
 
 /// An error comes at once; this is for a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(20);
 
 /// Starts with these flags and no API server anywhere; returns what was printed after exit 1.
 async fn refused(args: &str) -> String {
-    let manager = Manager::bare()
+    let manager = Process::bare()
         .args(["--allocate-node-cidrs=true", "--kubeconfig=/nonexistent"])
         .args(args.split_whitespace())
         .start();
@@ -158,7 +158,7 @@ async fn without_allocate_node_cidrs_nothing_is_checked_and_nobody_is_served() {
     let cluster = tests::cluster().await;
     let proxy = FaultProxy::start(&cluster, MANAGER_USER, &[]).await;
     mk_node("a").create(&cluster.client().await).await;
-    let manager = Manager::with_kubeconfig(proxy.kubeconfig())
+    let manager = Process::with_kubeconfig(proxy.kubeconfig())
         .args(["--cluster-cidr=nonsense", "--cidr-allocator-type=none", "--leader-elect=false"])
         .start();
     manager.line("--allocate-node-cidrs is false").await;

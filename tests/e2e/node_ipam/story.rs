@@ -4,12 +4,12 @@ use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use tests::nodes::delete_node;
-use tests::{Cluster, Manager, Observer, assert_never_shared, cluster, mk_node, poll};
+use tests::{Cluster, Observer, Process, assert_never_shared, cluster, mk_node, poll};
 
 /// An exclusive cluster with the product running in it as kubeadm runs it: as
 /// `system:kube-controller-manager`, writing as a service account.
 pub(crate) struct Story {
-    pub(crate) manager: Manager,
+    pub(crate) manager: Process,
     pub(crate) nodes: Observer,
     pub(crate) client: Client,
     /// Nodes that the test itself gave overlapping CIDRs.
@@ -106,8 +106,8 @@ impl Story {
 }
 
 /// Starts the product; `args` are those of the case.
-pub(crate) fn start(cluster: &Cluster, args: &str) -> Manager {
-    Manager::with_kubeconfig(&cluster.manager_kubeconfig())
+pub(crate) fn start(cluster: &Cluster, args: &str) -> Process {
+    Process::with_kubeconfig(&cluster.manager_kubeconfig())
         .args([
             "--allocate-node-cidrs=true",
             "--use-service-account-credentials=true",

@@ -2,24 +2,24 @@
 //! reported, not repaired (`rule:foreign-value-is-adopted`).
 
 use tests::nodes::set_cidrs;
-use tests::{Fault, Manager, mk_node};
+use tests::{Fault, Process, mk_node};
 
 use crate::scene::{Scene, patch_of, settled, until_used};
 
 const POOL: &str = "10.0.0.0/22";
 
-async fn begin() -> (Scene, Manager) {
+async fn begin() -> (Scene, Process) {
     let scene = Scene::set().await;
     let manager = scene.start(&format!("--cluster-cidr={POOL}")).await;
     (scene, manager)
 }
 
-async fn until_foreign(manager: &Manager, count: f64) {
+async fn until_foreign(manager: &Process, count: f64) {
     let metric = "node_ipam_foreign_assignments_total";
     manager.until_metric(metric, &[], |now| (now - count).abs() < 0.1).await;
 }
 
-async fn until_conflicts(manager: &Manager, pairs: f64) {
+async fn until_conflicts(manager: &Process, pairs: f64) {
     let metric = "node_ipam_conflicts";
     manager.until_metric(metric, &[], |now| (now - pairs).abs() < 0.1).await;
 }

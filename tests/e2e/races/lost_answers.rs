@@ -3,7 +3,7 @@
 
 use http::Method;
 use tests::fault_proxy::Canned;
-use tests::{Cut, Fault, Manager, Match, mk_node};
+use tests::{Cut, Fault, Match, Process, mk_node};
 
 use crate::scene::{Scene, patch_of, settled, until_used};
 
@@ -26,7 +26,7 @@ async fn each_is_survived(faults: Vec<(Fault, bool)>) {
     scene.end();
 }
 
-async fn is_survived(scene: &Scene, manager: &Manager, node: &str, fault: Fault, applied: bool) {
+async fn is_survived(scene: &Scene, manager: &Process, node: &str, fault: Fault, applied: bool) {
     let case = format!("{node}, {fault:?}");
     let rule = scene.proxy.on(patch_of(node)).times(1).then(fault);
     let cidrs = scene.add(node).await;

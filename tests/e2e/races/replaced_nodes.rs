@@ -5,14 +5,14 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use tests::fault_proxy::Hold;
-use tests::{Manager, eventually, mk_node};
+use tests::{Process, eventually, mk_node};
 
 use crate::scene::{Scene, patch_of, settled, until_used};
 
 const POOL: &str = "10.0.0.0/23";
 
 /// The first PATCH of `a` is on its way and does not arrive.
-async fn patch_on_its_way() -> (Scene, Manager, Hold) {
+async fn patch_on_its_way() -> (Scene, Process, Hold) {
     let scene = Scene::set().await;
     let manager = scene.start(&format!("--cluster-cidr={POOL}")).await;
     let hold = scene.proxy.on(patch_of("a")).times(1).hold();

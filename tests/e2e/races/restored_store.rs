@@ -9,7 +9,7 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use tests::control_plane::{ControlPlane, Options};
 use tests::nodes::{delete_node, set_cidrs};
-use tests::{Manager, mk_node, poll};
+use tests::{Process, mk_node, poll};
 use tokio::time::Instant;
 
 /// Backoff of an unreachable server, three lists that agree, and the restart of the controller.
@@ -34,7 +34,7 @@ async fn an_etcd_restored_from_a_snapshot_is_taken_for_what_it_is() {
     let mut plane = ControlPlane::start(Options::default()).await.unwrap();
     let client = plane.client().await;
     // Four blocks.
-    let manager = Manager::with_kubeconfig(&plane.manager_kubeconfig())
+    let manager = Process::with_kubeconfig(&plane.manager_kubeconfig())
         .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true", "--v=2"])
         .args(["--leader-elect=false", "--cluster-cidr=10.0.0.0/22"])
         .start();

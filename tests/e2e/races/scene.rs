@@ -10,7 +10,7 @@ use kube::{Api, Client};
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::{NodePatch, Recorded};
 use tests::nodes::delete_node;
-use tests::{Cluster, FaultProxy, Manager, Match, Observer, Wire, cluster, mk_node, poll};
+use tests::{Cluster, FaultProxy, Match, Observer, Process, Wire, cluster, mk_node, poll};
 use tests::{assert_never_shared, assert_patches_end, assert_patches_never_share};
 
 /// With these timings a PATCH is given up after 1 s.
@@ -47,14 +47,14 @@ impl Scene {
     }
 
     /// The product without leader election, ready to work.
-    pub(crate) async fn start(&self, args: &str) -> Manager {
+    pub(crate) async fn start(&self, args: &str) -> Process {
         let manager = launch(&self.proxy, &format!("--leader-elect=false {args}"));
         manager.line("Controller starting...").await;
         manager
     }
 
     /// The product with leader election, leading and ready to work.
-    pub(crate) async fn start_leader(&self, args: &str) -> Manager {
+    pub(crate) async fn start_leader(&self, args: &str) -> Process {
         let manager = launch(&self.proxy, args);
         manager.line("Controller starting...").await;
         manager
@@ -156,8 +156,8 @@ fn assert_retries_repeat(patches: &[NodePatch], foreign: &[&str]) {
 }
 
 /// Starts the product behind this proxy, as kubeadm runs it; `args` are those of the case.
-pub(crate) fn launch(proxy: &FaultProxy, args: &str) -> Manager {
-    Manager::with_kubeconfig(proxy.kubeconfig())
+pub(crate) fn launch(proxy: &FaultProxy, args: &str) -> Process {
+    Process::with_kubeconfig(proxy.kubeconfig())
         .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true", "--v=2"])
         .args(args.split_whitespace())
         .start()
@@ -186,12 +186,12 @@ fn lease_writes() -> Match {
 }
 
 /// Waits until the product has no Node left to settle.
-pub(crate) async fn settled(manager: &Manager) {
+pub(crate) async fn settled(manager: &Process) {
     manager.until_metric("node_ipam_pending_nodes", &[], |nodes| nodes == 0.0).await;
 }
 
 /// Waits until so many blocks of the pool are in use.
-pub(crate) async fn until_used(manager: &Manager, pool: &str, used: f64) {
+pub(crate) async fn until_used(manager: &Process, pool: &str, used: f64) {
     let label = [("clusterCIDR", pool)];
     let max = manager.metric("node_ipam_controller_cirdset_max_cidrs", &label).await;
     let max = max.unwrap_or_else(|| panic!("no metric for pool {pool}"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tests::fault_proxy::Hold;
 use tests::nodes::names;
-use tests::{Cut, Fault, Manager, Match, create_nodes, mk_node, poll};
+use tests::{Cut, Fault, Match, Process, create_nodes, mk_node, poll};
 
 use crate::scene::{SHORT_LEASE, Scene, lease_releases, lease_renewals, patch_of};
 
@@ -15,7 +15,7 @@ const LONG_PATCH: &str = "--leader-elect-lease-duration=8s --leader-elect-renew-
 const EXIT: Duration = Duration::from_secs(15);
 
 /// A leader that is asked to stop while its PATCH of `a` is open, and has heard it.
-async fn stopping(scene: &Scene, args: &str, hold: impl FnOnce(&Scene) -> Hold) -> (Manager, Hold) {
+async fn stopping(scene: &Scene, args: &str, hold: impl FnOnce(&Scene) -> Hold) -> (Process, Hold) {
     let leader = scene.start_leader(args).await;
     let hold = hold(scene);
     mk_node("a").create(&scene.client).await;
@@ -72,7 +72,7 @@ async fn outcomes_that_the_server_left_open_are_settled_before_the_lease_is_give
 
 /// The leader ends and gives its lease back, not before the server can no longer apply what was sent
 /// and a read has shown it.
-async fn settled_and_released(scene: &Scene, leader: &Manager, patch_timeout: Duration) {
+async fn settled_and_released(scene: &Scene, leader: &Process, patch_timeout: Duration) {
     assert!(leader.exit(EXIT).await.success());
     assert_eq!(scene.holder().await, "");
     let releases = scene.proxy.requests_like(&lease_releases());
@@ -98,7 +98,7 @@ async fn a_leader_that_cannot_learn_what_became_of_its_patch_leaves_its_lease_to
     scene.end();
 }
 
-async fn left_to_expire(scene: &Scene, leader: &Manager) {
+async fn left_to_expire(scene: &Scene, leader: &Process) {
     let status = leader.exit(EXIT).await;
     assert!(status.success(), "a requested stop ends with 0, not {status}");
     assert!(scene.proxy.requests_like(&lease_releases()).is_empty(), "the lease was given back");

@@ -3,7 +3,7 @@
 
 use tests::fault_proxy::Watches;
 use tests::nodes::delete_node;
-use tests::{Fault, Manager, Match, Wire};
+use tests::{Fault, Match, Process, Wire};
 
 use crate::scene::{Scene, settled, until_used};
 
@@ -11,7 +11,7 @@ const NODES: &str = "/api/v1/nodes";
 
 /// One block, held by `a`, wanted by `b`: whether `b` gets it shows whether the end of `a` is
 /// known.
-async fn one_block(wire: Wire) -> (Scene, Manager) {
+async fn one_block(wire: Wire) -> (Scene, Process) {
     let scene = Scene::set_on(wire).await;
     let manager = scene.start("--cluster-cidr=10.0.0.0/24").await;
     scene.add("a").await;
@@ -20,7 +20,7 @@ async fn one_block(wire: Wire) -> (Scene, Manager) {
     (scene, manager)
 }
 
-async fn settled_but_b(manager: &Manager) {
+async fn settled_but_b(manager: &Process) {
     manager.until_metric("node_ipam_pending_nodes", &[], |nodes| (nodes - 1.0).abs() < 0.1).await;
 }
 

@@ -16,15 +16,15 @@ use crate::scene::clients;
 
 const SHARDS: [&str; 2] = ["shard-0", "shard-1"];
 
-/// A process: what all of its elections share.
-struct Process {
+/// One that campaigns: what all of its elections share.
+struct Candidate {
     identity: &'static str,
     clients: Clients,
     registry: Registry,
     metrics: ElectionMetrics,
 }
 
-impl Process {
+impl Candidate {
     async fn new(identity: &'static str, kubeconfig: &std::path::Path) -> Self {
         let registry = Registry::new();
         let metrics = ElectionMetrics::new(&registry).unwrap();
@@ -75,7 +75,7 @@ async fn a_process_leads_under_several_leases_and_gives_back_one_without_the_oth
     let cluster = cluster().await;
     let kubeconfig = cluster.manager_kubeconfig();
     let (ours, theirs) =
-        (Process::new("ours", &kubeconfig).await, Process::new("theirs", &kubeconfig).await);
+        (Candidate::new("ours", &kubeconfig).await, Candidate::new("theirs", &kubeconfig).await);
     let [first, second] = SHARDS.map(|shard| ours.campaign(shard).unwrap());
     until(&first.0, leads).await;
     until(&second.0, leads).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::select_all;
 use http::Method;
 use tests::control_plane::{ADMIN_GROUP, ControlPlane};
-use tests::{Cut, Fault, FaultProxy, Manager, Match};
+use tests::{Cut, Fault, FaultProxy, Match, Process};
 
 const ARGS: &str = "--controllers=sample-controller --v=2 --leader-elect-lease-duration=4s \
      --leader-elect-renew-deadline=3s --leader-elect-retry-period=500ms";
@@ -34,7 +34,7 @@ pub(crate) struct Replicas<'a> {
 }
 
 struct Replica {
-    manager: Manager,
+    manager: Process,
     proxy: FaultProxy,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Replicas<'a> {
     }
 
     /// The process at this place.
-    pub(crate) fn manager(&self, place: usize) -> &Manager {
+    pub(crate) fn manager(&self, place: usize) -> &Process {
         &self.running[place].manager
     }
 
@@ -110,7 +110,7 @@ impl Replica {
     async fn start(plane: &ControlPlane) -> Self {
         let proxy = FaultProxy::start(plane, "sample", &[ADMIN_GROUP]).await;
         proxy.on(writes()).times(LOST_ANSWERS).then(Fault::LoseAnswer(Cut::Stream));
-        let manager = Manager::with_kubeconfig(proxy.kubeconfig())
+        let manager = Process::with_kubeconfig(proxy.kubeconfig())
             .program(Path::new(env!("CARGO_BIN_EXE_sample-controller")))
             .args(ARGS.split_whitespace())
             .start();

@@ -99,7 +99,7 @@ async fn shipments_come_and_go(scene: &Scene) {
     Harbour::until(scene, "the new ones are shipped", |now| now.all_shipped(10)).await;
 }
 
-async fn page_shows(manager: &tests::Manager, text: &str) {
+async fn page_shows(manager: &tests::Process, text: &str) {
     poll(&format!("the page shows {text:?}"), async || {
         let (_, page) = manager.get(sample::PAGE).await.ok()?;
         (page == text).then_some(())

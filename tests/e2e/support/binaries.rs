@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tests::manager::Manager;
+use tests::process::Process;
 use tests::programs::workspace;
 use tests::temp_dir::TempDir;
 
@@ -29,13 +29,13 @@ impl Sandbox {
         Self(dir)
     }
 
-    fn call(&self, names: &[&str]) -> Manager {
+    fn call(&self, names: &[&str]) -> Process {
         self.call_with(names, &[])
     }
 
-    fn call_with(&self, names: &[&str], environment: &[(&str, &str)]) -> Manager {
+    fn call_with(&self, names: &[&str], environment: &[(&str, &str)]) -> Process {
         let path = format!("{}:/usr/bin:/bin", self.0.display());
-        let mut launch = Manager::bare()
+        let mut launch = Process::bare()
             .program(&workspace().join("scripts/control-plane-binary"))
             .args(names.iter().copied())
             .env("PATH", &path)
@@ -76,11 +76,11 @@ fn executable(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-async fn code(call: &Manager) -> Option<i32> {
+async fn code(call: &Process) -> Option<i32> {
     call.exit(Duration::from_secs(20)).await.code()
 }
 
-fn assert_prints(call: &Manager, paths: &[PathBuf]) {
+fn assert_prints(call: &Process, paths: &[PathBuf]) {
     let lines = call.lines();
     let last = &lines[lines.len() - paths.len()..];
     assert_eq!(last, paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>());

@@ -12,6 +12,6 @@ mod citations;
 mod clusters;
 mod faults;
 mod leftovers;
-mod managers;
+mod processes;
 mod test_script;
 mod watches;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use tests::manager::Manager;
+use tests::process::Process;
 use tests::programs::workspace;
 use tests::temp_dir::TempDir;
 
@@ -50,8 +50,8 @@ impl Sandbox {
         Self(dir)
     }
 
-    fn call(&self, script: &str, args: &[&str]) -> Manager {
-        Manager::bare()
+    fn call(&self, script: &str, args: &[&str]) -> Process {
+        Process::bare()
             .program(&self.0.join("checkout").join(script))
             .args(args.iter().copied())
             .env("PATH", self.0.to_str().unwrap())
@@ -72,7 +72,7 @@ fn executable(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-async fn ends(run: &Manager) -> (Option<i32>, String) {
+async fn ends(run: &Process) -> (Option<i32>, String) {
     let status = run.exit(LIMIT).await;
     (status.code(), run.lines().join("\n"))
 }

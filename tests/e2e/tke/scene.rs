@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tests::control_plane::{ADMIN_GROUP, ControlPlane, Options};
 use tests::kubectl::Kubectl;
-use tests::{Manager, PATIENCE, poll};
+use tests::{PATIENCE, Process, poll};
 
 /// In credentials, and nowhere else.
 pub(crate) const PLANTED: &str = "planted-5f0c2d1e-token";
@@ -62,8 +62,8 @@ impl Scene {
         }));
     }
 
-    pub(crate) fn start(&self, args: &str) -> Manager {
-        Manager::with_kubeconfig(&self.hub.plane.admin_kubeconfig())
+    pub(crate) fn start(&self, args: &str) -> Process {
+        Process::with_kubeconfig(&self.hub.plane.admin_kubeconfig())
             .program(Path::new(env!("CARGO_BIN_EXE_cluster-health")))
             .args(["--v=2", "--cluster-health-confirm-interval=500ms", "--healthcheck-period=2s"])
             .args(["--cluster-health-tke-timeout=1s"])
@@ -98,7 +98,7 @@ impl Scene {
     }
 
     /// Ends the product; nothing that it said or wrote holds a secret.
-    pub(crate) async fn end(&self, manager: Manager) {
+    pub(crate) async fn end(&self, manager: Process) {
         let (_, metrics) = manager.get("/metrics").await.unwrap();
         let (_, page) = manager.get("/debug/controllers/cluster-health").await.unwrap();
         manager.terminate();

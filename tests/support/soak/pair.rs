@@ -13,7 +13,7 @@ use super::report::Term;
 use super::scene::{Contender, Scene};
 use crate::control_plane::MANAGER_USER;
 use crate::fault_proxy::NodePatch;
-use crate::{ControlPlane, FaultProxy, Manager, Match, PATIENCE, Wire};
+use crate::{ControlPlane, FaultProxy, Match, PATIENCE, Process, Wire};
 
 const TICK: Duration = Duration::from_millis(50);
 /// Between two ends: long enough for a lease to expire and for another term of some seconds.
@@ -38,7 +38,7 @@ pub(super) struct Pair<'a> {
 }
 
 struct Replica {
-    manager: Manager,
+    manager: Process,
     proxy: Arc<FaultProxy>,
     faults: Option<Faults>,
     asked_to_stop: Option<Instant>,
@@ -183,7 +183,7 @@ impl<'a> Pair<'a> {
         let wire = dice.one_of(&Wire::ALL);
         let proxy = Arc::new(FaultProxy::start_with(wire, self.plane, MANAGER_USER, &[]).await);
         let faults = Some(Faults::install(&proxy, &dice));
-        let mut launch = Manager::with_kubeconfig(proxy.kubeconfig())
+        let mut launch = Process::with_kubeconfig(proxy.kubeconfig())
             .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true"])
             .args(["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s"])
             .args(["--leader-elect-retry-period=500ms"])
@@ -221,7 +221,7 @@ fn term(replica: &Replica) -> Option<Term> {
 }
 
 /// The share of the pool that is in use, as a leader that has come to rest sees it.
-async fn usage(manager: &Manager) -> Option<f64> {
+async fn usage(manager: &Process) -> Option<f64> {
     let (_, page) = manager.get("/metrics").await.ok()?;
     crate::metrics::Metrics::parse(&page).value("node_ipam_controller_cidrset_usage_cidrs", &[])
 }

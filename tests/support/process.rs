@@ -24,14 +24,14 @@ pub struct Launch {
     port: Option<u16>,
 }
 
-/// The product, running or ended. Killed on drop; on a test's failure its log is printed.
-pub struct Manager {
+/// A program, most often the product, running or ended. Killed on drop; on a test's failure its log is printed.
+pub struct Process {
     child: Child,
     log: LogLines,
     port: Option<u16>,
 }
 
-impl Manager {
+impl Process {
     /// No flags but those the test gives: for tests of the command line.
     pub fn bare() -> Launch {
         Launch { program: None, args: Vec::new(), environment: Vec::new(), port: None }
@@ -47,14 +47,14 @@ impl Manager {
         launch
     }
 
-    /// Process number.
+    /// Its number.
     pub fn pid(&self) -> u32 {
         self.child.pid()
     }
 
     /// The port given with `--secure-port`.
     pub fn port(&self) -> u16 {
-        self.port.expect("a manager started bare has no known port")
+        self.port.expect("a process started bare has no known port")
     }
 
     /// False once it has ended.
@@ -81,7 +81,7 @@ impl Manager {
     pub async fn line_where(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         match timeout(PATIENCE, self.log.find(0, wanted)).await {
             Ok(Some((_, line))) => line,
-            Ok(None) => panic!("the manager ended without {what}"),
+            Ok(None) => panic!("the process ended without {what}"),
             Err(elapsed) => panic!("no sign of {what} within {PATIENCE:?}: {elapsed}"),
         }
     }
@@ -94,7 +94,7 @@ impl Manager {
             status
         };
         let status = timeout(limit, ended).await;
-        status.unwrap_or_else(|_| panic!("the manager has not ended within {limit:?}"))
+        status.unwrap_or_else(|_| panic!("the process has not ended within {limit:?}"))
     }
 
     /// SIGTERM: asks it to shut down.
@@ -184,7 +184,7 @@ impl Launch {
     }
 
     /// Starts it. The first call of a test process builds the product.
-    pub fn start(self) -> Manager {
+    pub fn start(self) -> Process {
         let (output, write_end) = std::io::pipe().expect("a pipe can be made");
         let errors = write_end.try_clone().expect("a pipe end can be cloned");
         let program = self.program.unwrap_or_else(|| programs::product().to_owned());
@@ -192,7 +192,7 @@ impl Launch {
             command.args(self.args).envs(self.environment).stdout(write_end).stderr(errors);
         });
         let child = child.expect("the product starts");
-        Manager { child, log: LogLines::follow(output), port: self.port }
+        Process { child, log: LogLines::follow(output), port: self.port }
     }
 }
 
@@ -210,13 +210,13 @@ pub async fn get(port: u16, path: &str) -> anyhow::Result<(u16, String)> {
     Ok((status, String::from_utf8(body.to_vec())?))
 }
 
-impl Drop for Manager {
+impl Drop for Process {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             return;
         }
         let lines = self.lines();
         let last = &lines[lines.len().saturating_sub(60)..];
-        eprintln!("--- last lines of manager {} ---\n{}\n---", self.pid(), last.join("\n"));
+        eprintln!("--- last lines of process {} ---\n{}\n---", self.pid(), last.join("\n"));
     }
 }
