@@ -1,6 +1,7 @@
 //! [`PodRequests`]: what a Pod requests of its Node (`rule:pod-request`).
 
-use serde::{Deserialize, Deserializer};
+use go_conventions::null_is_default;
+use serde::Deserialize;
 
 use crate::Resources;
 
@@ -68,15 +69,6 @@ impl PodRequests {
         most += &self.overhead;
         most
     }
-}
-
-/// Go writes `null` for an empty list or map.
-fn null_is_default<'de, T, D>(from: D) -> Result<T, D::Error>
-where
-    T: Default + Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -26,19 +26,9 @@ impl BuildInfo<'_> {
             "gitVersion": format!("v{}", self.version),
             "gitCommit": self.commit,
             "compiler": self.rustc,
-            "platform": platform(),
+            "platform": go_conventions::platform(),
             "kubernetesCompatibility": self.k8s_compat,
         })
         .to_string()
     }
-}
-
-/// Operating system and architecture as Kubernetes names them.
-fn platform() -> String {
-    let architecture = match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    };
-    format!("{}/{architecture}", std::env::consts::OS)
 }

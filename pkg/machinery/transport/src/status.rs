@@ -4,6 +4,7 @@
 //! who concludes something from a refusal looks at [`Status::reason`] and [`Status::details`], not
 //! at the code of the answer alone.
 
+use go_conventions::null_is_default;
 use model::protobuf::{Fields, Malformed, Value};
 use serde::Deserialize;
 
@@ -37,7 +38,7 @@ pub struct Details {
     /// UID of the object, when the server knows it.
     pub uid: String,
     /// More about it, one entry for each field of the object that was refused.
-    #[serde(deserialize_with = "null_is_empty")]
+    #[serde(deserialize_with = "null_is_default")]
     pub causes: Vec<Cause>,
     /// When to come back, in seconds; 0 when the server does not say.
     #[serde(rename = "retryAfterSeconds")]
@@ -128,10 +129,6 @@ impl Cause {
         }
         Ok(cause)
     }
-}
-
-fn null_is_empty<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Cause>, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 fn from_json(body: &[u8]) -> Option<Status> {

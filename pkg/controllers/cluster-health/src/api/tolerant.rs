@@ -1,16 +1,7 @@
 //! Readers of what others may have written oddly (`rule:unknown-values-are-read`), and the writer of
 //! times.
 
-use serde::{Deserialize, Deserializer};
-
-/// Go writes `null` for an empty list or map.
-pub(super) fn null_is_default<'de, T, D>(from: D) -> Result<T, D::Error>
-where
-    T: Default + Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    Ok(Option::deserialize(from)?.unwrap_or_default())
-}
+pub(super) use go_conventions::null_is_default;
 
 /// For `#[serde(with = "tolerant::time")]`: RFC 3339 as the API writes it, in whole seconds.
 pub(super) mod time {

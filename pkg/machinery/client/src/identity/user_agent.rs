@@ -11,22 +11,11 @@ pub(crate) fn user_agent(o: &ClientOptions, suffix: &str) -> Result<HeaderValue,
     let version = o.version.split('-').next().unwrap_or_default();
     let commit: String = o.commit.chars().take(7).collect();
     let text = format!(
-        "{}/{version} ({}/{}) kubernetes/{commit}/{suffix}",
+        "{}/{version} ({}) kubernetes/{commit}/{suffix}",
         o.product,
-        std::env::consts::OS,
-        go_arch(std::env::consts::ARCH),
+        go_conventions::platform(),
     );
     HeaderValue::from_str(&text).map_err(|_| ConfigError::UserAgent(text))
-}
-
-/// Kubernetes names architectures as Go does.
-fn go_arch(rust: &str) -> &str {
-    match rust {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        "x86" => "386",
-        other => other,
-    }
 }
 
 #[cfg(test)]
@@ -50,7 +39,6 @@ mod tests {
         let (head, tail) = agent.split_once(" (").unwrap();
         assert_eq!(head, "infra-controller-manager/v1.2.3");
         assert!(tail.ends_with(") kubernetes/0123456/leader-election"), "{tail}");
-        assert_eq!(go_arch("x86_64"), "amd64");
     }
 
     #[test]

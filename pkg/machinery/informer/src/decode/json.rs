@@ -1,9 +1,10 @@
 //! JSON. Lines go straight into the slim type: `type` precedes `object` in what the API server
 //! writes, so serde picks the variant first and never buffers the object.
 
+use go_conventions::null_is_default;
 use model::{Cached, Decoding, resource_version};
+use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use transport::Status;
 
@@ -69,7 +70,7 @@ impl From<WireBookmark> for Bookmark {
 #[serde(bound = "T: DeserializeOwned")]
 struct WirePage<T> {
     metadata: PageMeta,
-    #[serde(deserialize_with = "null_as_empty")]
+    #[serde(deserialize_with = "null_is_default")]
     items: Vec<T>,
 }
 
@@ -87,14 +88,6 @@ impl<T> From<WirePage<T>> for Page<T> {
         let next = metadata.next.filter(|token| !token.is_empty());
         Self { version: metadata.resource_version, next, items, unreadable: Vec::new() }
     }
-}
-
-fn null_as_empty<'de, D, V>(from: D) -> Result<V, D::Error>
-where
-    D: Deserializer<'de>,
-    V: Deserialize<'de> + Default,
-{
-    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 /// Reads one line of a watch, without its newline.
