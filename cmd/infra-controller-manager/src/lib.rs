@@ -19,6 +19,7 @@ mod leading;
 pub mod probe_command;
 pub mod process;
 mod process_events;
+mod process_limits;
 mod serve;
 pub mod settings;
 mod signals;
@@ -121,6 +122,7 @@ fn start_logging(values: &pflag::Values) -> Result<LogHandle, Exit> {
 }
 
 fn serve(settings: ProcessSettings) -> Result<(), Exit> {
+    process_limits::set();
     // Two providers may be compiled in, and rustls refuses to choose. Failing means one is set.
     let _set = rustls::crypto::ring::default_provider().install_default();
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
