@@ -37,6 +37,9 @@ pub struct Attempts {
     tried_both_paths: bool,
     /// The healthy answer that the authenticated read has to confirm.
     healthy: Option<Finding>,
+    /// An attempt failed at what this process may open: whether an address is to blame for anything
+    /// is not known then.
+    our_fault: Option<Code>,
     /// The last response, which outlives a later attempt without one.
     response: Option<Finding>,
 }
@@ -65,6 +68,7 @@ impl Attempts {
             retried_unauthorized: false,
             tried_both_paths: false,
             healthy: None,
+            our_fault: None,
             response: None,
         };
         plan.current.deadline = plan.share(now, connection);
@@ -118,7 +122,11 @@ impl Attempts {
 
     fn failed(&mut self, code: Code, now: Instant, draw: f64) -> Step {
         let Attempt { endpoint, connection, path, .. } = self.current;
-        self.down |= bit(endpoint) & !self.answered;
+        if code == Code::OwnLimit {
+            self.our_fault = Some(code);
+        } else {
+            self.down |= bit(endpoint) & !self.answered;
+        }
         if connection == Connection::Open {
             return self.attempt(endpoint, Connection::New, path, now);
         }
@@ -180,6 +188,7 @@ impl Attempts {
     }
 
     fn conclude_without_answer(&self, code: Code) -> Conclusion {
+        let code = self.our_fault.unwrap_or(code);
         let finding = match self.response {
             Some(response) if !response.is_ok() => response,
             Some(_) => Finding::failed(code, self.current.path).after_a_response(),

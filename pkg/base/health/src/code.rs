@@ -26,6 +26,9 @@ pub enum Code {
     Reset,
     /// A connection was there, and no response came in time.
     Timeout,
+    /// This process has no file or memory left for a connection: nothing is known of the cluster
+    /// (`rule:what-we-could-not-ask-changes-nothing`).
+    OwnLimit,
     /// What came back was not HTTP.
     Protocol,
     /// A response with this status that no other code stands for.
@@ -44,6 +47,8 @@ pub enum Code {
     TokenEmpty,
     /// The address is missing or cannot be parsed, or plain HTTP is not allowed.
     BadEndpoint,
+    /// The user, a group or a key on whose behalf requests are to be made cannot stand in a header.
+    BadImpersonation,
     /// The address of the proxy cannot be used.
     BadProxy,
     /// The CA bundle holds no certificate that can be parsed.
@@ -64,6 +69,7 @@ impl Code {
             Self::SecretMissing
             | Self::TokenEmpty
             | Self::BadEndpoint
+            | Self::BadImpersonation
             | Self::BadProxy
             | Self::CaParse
             | Self::ClientCertificate => Verdict::Config,
@@ -76,6 +82,7 @@ impl Code {
             | Self::Proxy
             | Self::Reset
             | Self::Timeout
+            | Self::OwnLimit
             | Self::Protocol => Verdict::Unreachable,
         }
     }
@@ -93,6 +100,7 @@ impl Code {
             Self::Proxy => "proxy",
             Self::Reset => "reset",
             Self::Timeout => "timeout",
+            Self::OwnLimit => "own-limit",
             Self::Protocol => "protocol",
             Self::Http(status) => http_label(status),
             Self::Body => "body",
@@ -102,6 +110,7 @@ impl Code {
             Self::SecretMissing => "secret-missing",
             Self::TokenEmpty => "token-empty",
             Self::BadEndpoint => "bad-endpoint",
+            Self::BadImpersonation => "bad-impersonation",
             Self::BadProxy => "bad-proxy",
             Self::CaParse => "ca-parse",
             Self::ClientCertificate => "client-certificate",

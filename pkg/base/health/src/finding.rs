@@ -86,6 +86,12 @@ impl Finding {
         self.path
     }
 
+    /// True when nobody could be asked, for a reason of our own: it says nothing of the cluster
+    /// (`rule:what-we-could-not-ask-changes-nothing`).
+    pub const fn is_void(self) -> bool {
+        matches!(self.code, Some(Code::OwnLimit))
+    }
+
     /// True when the server said `ok`.
     pub const fn is_ok(self) -> bool {
         self.verdict.is_ok()

@@ -53,7 +53,7 @@ pub struct Member {
     judged_from: Instant,
     /// When its last probe ended.
     completed: Option<Instant>,
-    /// When its task began, began anew, or last came to its turn.
+    /// When its task began, began anew, last came to its turn, or last could not ask.
     task_began: Instant,
     cause: Cause,
     last: Option<Last>,
@@ -114,6 +114,9 @@ impl Member {
         draw: f64,
     ) -> Effect {
         let (finding, started) = (report.finding, report.started.monotonic);
+        if finding.is_void() {
+            return self.learn_nothing(policy, now, draw);
+        }
         let first_failure = !finding.is_ok() && !self.was_failing();
         let counts = self.counts(finding, policy, started);
         let thresholds = self.flaps.effective(policy.thresholds, now, &policy.damping);
@@ -140,6 +143,14 @@ impl Member {
             Some(last) => !last.finding.is_ok(),
             None => self.ready() == Some(Status::False),
         }
+    }
+
+    /// `rule:what-we-could-not-ask-changes-nothing`
+    fn learn_nothing(&mut self, policy: &Policy, now: Instant, draw: f64) -> Effect {
+        self.task_began = now;
+        let confirming = self.tally.contradicts(self.ready());
+        self.schedule.complete(true, policy.cadence.interval(confirming, draw));
+        Effect { change: Change::Nothing, first_failure: false, flapping: false }
     }
 
     /// A failure found because of an event counts only when failures have had time to be two
@@ -254,6 +265,12 @@ impl Member {
     /// The state with this `fingerprint` was handed to the [`crate::WriteQueue`].
     pub fn handed_over(&mut self, fingerprint: u64, now: Instant) {
         self.gate.handed_over(fingerprint, now);
+    }
+
+    /// The object shows the state with this fingerprint, or nothing of use, and no write is under
+    /// way. Whether that is not what was handed over last.
+    pub fn shows(&mut self, fingerprint: Option<u64>) -> bool {
+        self.gate.shows(fingerprint)
     }
 
     /// What is published.

@@ -48,6 +48,11 @@ impl WriteGate {
     pub(crate) fn handed_over(&mut self, fingerprint: u64, now: Instant) {
         *self = Self { written: Some(fingerprint), at: now };
     }
+
+    /// The object shows this fingerprint, or nothing of use. Whether that is news.
+    pub(crate) fn shows(&mut self, fingerprint: Option<u64>) -> bool {
+        std::mem::replace(&mut self.written, fingerprint) != fingerprint
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +72,20 @@ mod tests {
         assert_eq!(gate.due(8, start + S(1), S(300)), Some(Urgency::Change));
         assert_eq!(gate.due(7, start + S(300), S(300)), Some(Urgency::Heartbeat));
         assert_eq!(gate.due(7, start, S(0)), Some(Urgency::Heartbeat));
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_is_no_longer_what_was_handed_over() {
+        let start = Instant::now();
+        let mut gate = WriteGate::new(None, start, S(300), 0);
+        gate.handed_over(7, start);
+        assert!(!gate.shows(Some(7)));
+        assert_eq!(gate.due(7, start, S(300)), None);
+        for foreign in [Some(8), None] {
+            assert!(gate.shows(foreign));
+            assert_eq!(gate.due(7, start, S(300)), Some(Urgency::Change));
+            gate.handed_over(7, start);
+        }
     }
 
     #[test]

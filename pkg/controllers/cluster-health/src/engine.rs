@@ -15,6 +15,7 @@
 //! | `telling.rs` | events |
 //! | `metrics.rs`, `counters.rs`, `gauges.rs` | metrics counted along the way, and read at scrape time |
 //! | `family.rs` | one metric family, made of a single reading |
+//! | `open_files.rs` | whether enough files may be open |
 //! | `page.rs` | the debug page |
 
 mod counters;
@@ -23,6 +24,7 @@ mod family;
 mod flavour;
 mod gauges;
 mod metrics;
+mod open_files;
 mod page;
 mod patrol;
 mod permits;

@@ -152,16 +152,24 @@ fn endpoint(
         return Err(refused("its URL has no scheme".to_owned()));
     }
     let proxy = Proxy::parse(proxy).map_err(|error| refused(error.to_string()))?;
+    let trust = if proxy.speaks_tls() { every_check(inputs)? } else { trust };
     endpoint.through(proxy, configs, &trust).map_err(|error| Problem::of_tls(&error))
 }
 
 fn trust(inputs: &Inputs) -> Result<Trust, Problem> {
-    let trust = match inputs.ca.as_slice() {
-        _ if inputs.tls.everything => return Ok(Trust::anybody()),
-        [] => Trust::system(),
-        pem => Trust::from_pem(pem).map_err(|error| Problem::of_tls(&error))?,
-    };
-    Ok(trust.waiving(inputs.tls.waived()))
+    if inputs.tls.everything {
+        return Ok(Trust::anybody());
+    }
+    Ok(every_check(inputs)?.waiving(inputs.tls.waived()))
+}
+
+/// For a proxy, which nobody meant by what is waived for the cluster behind it
+/// (`rule:waivers-are-for-the-member`).
+fn every_check(inputs: &Inputs) -> Result<Trust, Problem> {
+    match inputs.ca.as_slice() {
+        [] => Ok(Trust::system()),
+        pem => Trust::from_pem(pem).map_err(|error| Problem::of_tls(&error)),
+    }
 }
 
 #[cfg(test)]

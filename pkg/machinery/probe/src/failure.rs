@@ -19,6 +19,7 @@ impl From<DialError> for Failure {
             DialError::NoHost => Code::BadEndpoint,
             DialError::Resolve(_) => Code::Dns,
             DialError::Connect(cause) => of_io(cause.kind()).unwrap_or(Code::ConnectFailed),
+            DialError::OwnLimit(_) => Code::OwnLimit,
             DialError::Proxy(fault) => of_proxy(fault),
             DialError::Certificate(_) => Code::TlsVerify,
             DialError::Handshake(_) => Code::TlsHandshake,

@@ -44,7 +44,7 @@ fn bearer(token: &SecretString) -> Result<HeaderValue, Problem> {
 fn impersonate(headers: &mut HeaderMap, who: &Impersonation) -> Result<(), Problem> {
     let refused = || {
         Problem::new(
-            Code::BadEndpoint,
+            Code::BadImpersonation,
             "cannot impersonate: a name has characters that no header may have",
         )
     };
@@ -127,5 +127,13 @@ mod tests {
         assert_eq!(all("impersonate-extra-scopes%2fa"), ["view", "edit"]);
         assert!(!format!("{headers:?}").contains("jane"));
         assert!(!format!("{inputs:?}").contains("jane"));
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_sent_is_named_as_the_mistake() {
+        let who = Impersonation { user: "ja\nne".into(), ..Impersonation::default() };
+        let problem = headers(&Inputs { impersonate: Some(who), ..with_token("t") }).unwrap_err();
+        assert_eq!(problem.code(), Code::BadImpersonation);
+        assert!(!problem.to_string().contains("ja"), "{problem}");
     }
 }

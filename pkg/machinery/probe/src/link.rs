@@ -62,7 +62,8 @@ impl Link {
         counted: Open,
     ) -> Result<Self, Failure> {
         let mut http = Builder::new();
-        // Grows from 8 KiB, which is what an open connection costs.
+        // Grows from 8 KiB, which is what an open connection costs. An exact size of reads would be
+        // the limit of the headers as well.
         http.max_buf_size(HEADERS_MAX);
         let opened = http.handshake(TokioIo::new(stream)).await;
         let (send, wire) = opened.map_err(|error| Failure::of_http(&error))?;

@@ -1,6 +1,7 @@
 //! [`Meters`]: connections and handshakes, counted.
 
 use prometheus::{IntCounterVec, IntGauge, Opts, Registry};
+use transport::DialError;
 
 /// Counts the connections of all clients.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ impl Meters {
         let handshakes = IntCounterVec::new(
             Opts::new(
                 "clusterhealth_tls_handshakes_total",
-                "Connections to member clusters that were opened, by whether that worked.",
+                "Connections to member clusters that were opened, by whether that worked; own-limit when this process may open no more.",
             ),
             &["outcome"],
         )?;
@@ -31,8 +32,12 @@ impl Meters {
         Ok(Self { connections, handshakes })
     }
 
-    pub(crate) fn handshake(&self, worked: bool) {
-        let outcome = if worked { "ok" } else { "error" };
+    pub(crate) fn handshake<T>(&self, dialed: &Result<T, DialError>) {
+        let outcome = match dialed {
+            Ok(_) => "ok",
+            Err(DialError::OwnLimit(_)) => "own-limit",
+            Err(_) => "error",
+        };
         self.handshakes.with_label_values(&[outcome]).inc();
     }
 

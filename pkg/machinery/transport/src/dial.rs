@@ -21,7 +21,7 @@ use crate::endpoint::Endpoint;
 use crate::names::Names;
 use crate::tls::{Validity, validity};
 use crate::wire::tcp_by;
-use error::refused;
+use error::{refused, unresolved};
 use stream::{secure, server_name};
 
 /// What a connection is doing while it is opened.
@@ -92,7 +92,7 @@ async fn connect(
         Some(address) => [address].into(),
         None => {
             entered(Phase::Resolve);
-            names.addresses(host).await.map_err(DialError::Resolve)?
+            names.addresses(host).await.map_err(unresolved)?
         }
     };
     entered(Phase::Connect);

@@ -14,7 +14,7 @@ use crate::tls::{ClientCertificate, TlsConfigs, TlsError, Trust};
 pub struct Endpoint {
     /// For the server.
     pub(crate) tls: Arc<ClientConfig>,
-    /// For a proxy that speaks TLS: the same trust, and never our certificate.
+    /// For a proxy that speaks TLS: a trust of its own, and never our certificate.
     pub(crate) proxy_tls: Option<Arc<ClientConfig>>,
     pub(crate) server_name: Option<ServerName<'static>>,
     pub(crate) proxy: Option<Proxy>,
@@ -53,7 +53,8 @@ impl Endpoint {
         configs: &TlsConfigs,
         trust: &Trust,
     ) -> Result<Self, TlsError> {
-        self.proxy_tls = Some(configs.get(trust, None, Protocol::Http1)?);
+        let tls = proxy.speaks_tls().then(|| configs.get(trust, None, Protocol::Http1));
+        self.proxy_tls = tls.transpose()?;
         self.proxy = Some(proxy);
         Ok(self)
     }

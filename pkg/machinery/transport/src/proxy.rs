@@ -62,6 +62,11 @@ impl Proxy {
         Ok(Some(proxy).filter(|_| !is_loopback(host) && matcher.intercept(server).is_some()))
     }
 
+    /// Whether it is an `https://` proxy, which shows a certificate.
+    pub fn speaks_tls(&self) -> bool {
+        self.kind() == Some(Kind::Https)
+    }
+
     pub(crate) fn kind(&self) -> Option<Kind> {
         match self.0.uri().scheme_str()? {
             "http" => Some(Kind::Http),

@@ -247,3 +247,22 @@ proptest! {
         prop_assert!(false, "the probe goes on after {made} attempts");
     }
 }
+
+/// rule:what-we-could-not-ask-changes-nothing
+#[test]
+fn an_address_that_could_not_be_asked_leaves_the_probe_without_a_conclusion_unless_one_answers() {
+    let two = Setup { endpoints: 2, ..SETUP };
+    let own = || Fail(Code::OwnLimit);
+    let refused = || Fail(Code::ConnectRefused);
+    // (what happens, whether nothing is learnt, addresses that are down)
+    let rows: [(Vec<Does>, bool, u8); 3] = [
+        (vec![own(), refused(), own(), own()], true, 1),
+        (vec![refused(), own(), own(), own()], true, 1),
+        (vec![own(), Answer(200)], false, 0),
+    ];
+    for (script, void, down) in rows {
+        let (_, conclusion, _) = carry_out(two, &script);
+        assert_eq!(conclusion.finding.is_void(), void, "{conclusion:?}");
+        assert_eq!(conclusion.endpoints.down, down, "{conclusion:?}");
+    }
+}

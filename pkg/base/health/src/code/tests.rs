@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use super::*;
 
 /// (code, its word, what it concludes)
-const WORDS: [(Code, &str, Verdict); 21] = [
+const WORDS: [(Code, &str, Verdict); 23] = [
     (Code::Dns, "dns", Verdict::Unreachable),
     (Code::ConnectRefused, "connect-refused", Verdict::Unreachable),
     (Code::ConnectTimeout, "connect-timeout", Verdict::Unreachable),
@@ -13,6 +13,7 @@ const WORDS: [(Code, &str, Verdict); 21] = [
     (Code::Proxy, "proxy", Verdict::Unreachable),
     (Code::Reset, "reset", Verdict::Unreachable),
     (Code::Timeout, "timeout", Verdict::Unreachable),
+    (Code::OwnLimit, "own-limit", Verdict::Unreachable),
     (Code::Protocol, "protocol", Verdict::Unreachable),
     (Code::Http(418), "http-418", Verdict::Unhealthy),
     (Code::Body, "body", Verdict::Unhealthy),
@@ -22,6 +23,7 @@ const WORDS: [(Code, &str, Verdict); 21] = [
     (Code::SecretMissing, "secret-missing", Verdict::Config),
     (Code::TokenEmpty, "token-empty", Verdict::Config),
     (Code::BadEndpoint, "bad-endpoint", Verdict::Config),
+    (Code::BadImpersonation, "bad-impersonation", Verdict::Config),
     (Code::BadProxy, "bad-proxy", Verdict::Config),
     (Code::CaParse, "ca-parse", Verdict::Config),
     (Code::ClientCertificate, "client-certificate", Verdict::Config),

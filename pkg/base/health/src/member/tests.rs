@@ -27,6 +27,7 @@ fn finding(letter: char) -> Finding {
         'k' => Finding::ok(ProbePath::Readyz),
         'x' => Finding::failed(Code::Timeout, ProbePath::Readyz),
         'u' => Finding::failed(Code::Http(500), ProbePath::Readyz),
+        'v' => Finding::failed(Code::OwnLimit, ProbePath::Readyz),
         'c' => Finding::failed(Code::SecretMissing, ProbePath::Readyz),
         other => panic!("no finding {other}"),
     }
@@ -105,7 +106,7 @@ impl Bench {
 fn what_is_published_follows_runs_of_equal_results() {
     // (failure and success threshold, probes, Ready after each, its transition time, Offline at last)
     let long = "k".repeat(101) + "xkk";
-    let rows: [(u32, u32, &str, &str, i64, &str); 17] = [
+    let rows: [(u32, u32, &str, &str, i64, &str); 19] = [
         (3, 1, "k", "T", 0, "F"),
         (3, 1, "x", "F", 0, "T"),
         (3, 1, "kkkkkkkkkkxkk", "TTTTTTTTTTTTT", 0, "F"),
@@ -123,6 +124,9 @@ fn what_is_published_follows_runs_of_equal_results() {
         (3, 1, "ck", "FT", 10, "F"),
         (3, 1, "kkk~x", "TTTF", 30, "T"),
         (3, 3, "kksk", "TTUT", 30, "F"),
+        // rule:what-we-could-not-ask-changes-nothing
+        (3, 1, "kvvvvxvxvx", "TTTTTTTTTF", 90, "T"),
+        (3, 2, "xkvk", "FFFT", 30, "F"),
     ];
     for (failure, success, probes, ready, since, offline) in rows {
         let mut bench = Bench::new(policy(failure, success), None);
@@ -140,6 +144,21 @@ fn what_is_published_follows_runs_of_equal_results() {
     bench.play(&long);
     assert_eq!(bench.ready, "T".repeat(104));
     assert_eq!(bench.member.published().unwrap().ready.since, wall(0));
+}
+
+/// rule:what-we-could-not-ask-changes-nothing
+#[test]
+fn a_cluster_that_could_not_be_asked_grows_stale_and_its_task_is_not_stuck() {
+    let policy = policy(3, 1);
+    let mut bench = Bench::new(policy, None);
+    bench.play("k");
+    let (stale, stuck) = (bench.member.stale_at(&policy), bench.member.stuck_at(&policy));
+    bench.play("vv");
+    assert_eq!(bench.member.stale_at(&policy), stale);
+    assert_eq!(bench.member.stuck_at(&policy), stuck + S(20));
+    assert_eq!(bench.member.due(), Some(bench.start + S(30)));
+    bench.play("s");
+    assert_eq!(bench.ready, "TTTU");
 }
 
 /// rule:transition-time-follows-status

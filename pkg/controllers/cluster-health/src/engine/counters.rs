@@ -33,7 +33,7 @@ impl Counters {
             )?,
             probes: counter(
                 "clusterhealth_probes_total",
-                "Completed probes by result and code.",
+                "Completed probes by result and code; void are those that this process could not make.",
                 &["flavour", "result", "code"],
             )?,
             lag: histogram(
@@ -69,7 +69,8 @@ impl Counters {
 
     pub(crate) fn completed(&self, flavour: &str, report: &Report) {
         let finding = report.finding;
-        let (result, code) = (finding.verdict().as_str(), finding.code().map_or("", Code::label));
+        let result = if finding.is_void() { "void" } else { finding.verdict().as_str() };
+        let code = finding.code().map_or("", Code::label);
         self.duration.with_label_values(&[flavour, result]).observe(report.took.as_secs_f64());
         self.probes.with_label_values(&[flavour, result, code]).inc();
     }

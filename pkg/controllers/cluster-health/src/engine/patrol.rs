@@ -1,5 +1,5 @@
 //! The patrol: once a second it looks for clusters that nobody probed for long, for tasks that hang,
-//! and at how many probes may be under way.
+//! at how many probes may be under way, and whether enough files may be open for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::driver;
+use super::open_files::OpenFiles;
 use super::prober::now;
 use super::shared::Shared;
 use super::watched::Watched;
@@ -19,6 +20,7 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Goes its rounds until `stop`.
 pub(crate) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut files = OpenFiles::default();
     let mut rounds = interval(EVERY);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(rounds.tick()).await.is_some() {
@@ -28,6 +30,7 @@ pub(crate) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
             count(&watched, &mut loads);
         }
         shared.permits.follow(&loads);
+        files.follow(loads.iter().map(|load| load.members).sum());
     }
 }
 

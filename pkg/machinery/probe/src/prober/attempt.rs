@@ -83,7 +83,7 @@ impl Run<'_> {
         let mut enter = |phase| clock.enter(Doing::Opening(phase));
         let uri = client.uri(attempt.endpoint);
         let dialed = dial(&client.endpoint, uri, &shared.names, limit, &mut enter).await;
-        shared.meters.handshake(dialed.is_ok());
+        shared.meters.handshake(&dialed);
         let dialed = dialed?;
         self.certificate_expires = dialed.certificate.and_then(expiry::of_certificate);
         let max_age = shared.limits.max_age.mul_f64(rand::rng().random_range(0.9..1.1));

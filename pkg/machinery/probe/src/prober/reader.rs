@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use health::{Code, one_line};
 use http::StatusCode;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 use transport::dial;
 
 use super::shared::Shared;
@@ -48,7 +48,8 @@ impl<'a> Reader<'a> {
     }
 
     /// One GET of `path`, with its query, within `limit`, of a body of at most `most` bytes. A
-    /// connection that broke is replaced once, and an address that cannot be reached by the next one.
+    /// connection that broke or is silent for half of that time is replaced once, and an address
+    /// that cannot be reached by the next one.
     ///
     /// # Errors
     /// There was no answer, or it was too long.
@@ -66,13 +67,22 @@ impl<'a> Reader<'a> {
 
     async fn read(&mut self, path: &str, most: usize, end: Instant) -> Result<Read, Failure> {
         // Taken out, so that a read that breaks or is given up takes it along.
-        if let Some(link) = self.link.take()
-            && let Ok(read) = self.exchange(link, path, most).await
-        {
-            return Ok(read);
+        if let Some(link) = self.usable_link() {
+            let half = Instant::now() + end.saturating_duration_since(Instant::now()) / 2;
+            match timeout_at(half, self.exchange(link, path, most)).await {
+                // The next answer would be as long.
+                Ok(Err(failure)) if failure.code == Code::Body => return Err(failure),
+                Ok(Ok(read)) => return Ok(read),
+                Ok(Err(_)) | Err(_) => {}
+            }
         }
         let link = open(self.shared, &self.client, end).await?;
         self.exchange(link, path, most).await
+    }
+
+    fn usable_link(&mut self) -> Option<Link> {
+        let idle_max = self.shared.limits.idle_max;
+        self.link.take().and_then(|mut link| link.is_usable(idle_max).then_some(link))
     }
 
     /// Keeps the connection when the answer was read to its end.
@@ -93,15 +103,19 @@ impl<'a> Reader<'a> {
 }
 
 /// Opens a connection to the first address that takes one, that of the last good probe before all.
+/// Each gets an equal share of the time that is left, and so does the answer.
 async fn open(shared: &Shared, client: &Client, end: Instant) -> Result<Link, Failure> {
     let count = client.address_count();
     let first = client.session.lock().first_endpoint;
     let mut failure = None;
     for number in 0..count {
         let endpoint = first.wrapping_add(number) % count;
-        match open_to(endpoint, shared, client, end).await {
-            Ok(link) => return Ok(link),
-            Err(failed) => failure = Some(failed),
+        let left = end.saturating_duration_since(Instant::now());
+        let share = left / (u32::from(count - number) + 1);
+        match timeout(share, open_to(endpoint, shared, client, share)).await {
+            Ok(Ok(link)) => return Ok(link),
+            Ok(Err(failed)) => failure = Some(failed),
+            Err(_) => failure = Some(silent()),
         }
     }
     let none = || Failure { code: Code::BadEndpoint, detail: "there is no address".to_owned() };
@@ -112,16 +126,20 @@ async fn open_to(
     endpoint: u8,
     shared: &Shared,
     client: &Client,
-    end: Instant,
+    limit: Duration,
 ) -> Result<Link, Failure> {
-    let left = end.saturating_duration_since(Instant::now());
     let uri = client.uri(endpoint);
-    let dialed = dial(&client.endpoint, uri, &shared.names, left, &mut |_| {}).await;
-    shared.meters.handshake(dialed.is_ok());
+    let dialed = dial(&client.endpoint, uri, &shared.names, limit, &mut |_| {}).await;
+    shared.meters.handshake(&dialed);
     let dialed = dialed?;
     let expires = dialed.certificate.and_then(expiry::of_certificate);
     let (age, open) = (shared.limits.max_age, shared.meters.open());
     Link::open(dialed.stream, endpoint, age, expires, open).await
+}
+
+fn silent() -> Failure {
+    let detail = "no address let a connection be opened in time".to_owned();
+    Failure { code: Code::ConnectTimeout, detail }
 }
 
 impl From<Failure> for ReadError {

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
+use rustix::io::Errno;
 use rustls::{CertificateError, Error as TlsFailure, OtherError};
 
 /// Why there is no connection.
@@ -18,6 +19,9 @@ pub enum DialError {
     /// No TCP connection.
     #[error("cannot connect: {0}")]
     Connect(#[source] io::Error),
+    /// This process can open no connection, to whomever (`rule:our-own-limits-are-nobodys-fault`).
+    #[error("this process can open no more connections: {0}")]
+    OwnLimit(#[source] io::Error),
     /// The proxy could not be reached or gave no tunnel.
     #[error("cannot get through the proxy: {0}")]
     Proxy(#[source] ProxyFault),
@@ -53,6 +57,7 @@ impl DialError {
     /// The same of the connection to the proxy.
     pub(super) fn of_proxy(self) -> Self {
         Self::Proxy(match self {
+            Self::OwnLimit(_) => return self,
             Self::NoHost => ProxyFault::NoHost,
             Self::Resolve(error) => ProxyFault::Resolve(error),
             Self::Connect(error) => ProxyFault::Connect(error),
@@ -116,11 +121,38 @@ pub(super) fn refused(error: &(dyn Error + 'static)) -> DialError {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<io::Error>() {
-            let kind = error.kind();
-            // Their own words have a number of the operating system in them.
-            return DialError::Connect(io::Error::from(kind));
+            let told = io::Error::new(error.kind(), words(error));
+            return if is_own_limit(error) {
+                DialError::OwnLimit(told)
+            } else {
+                DialError::Connect(told)
+            };
         }
         cause = error.source();
     }
     DialError::Connect(io::Error::other(error.to_string()))
+}
+
+/// Nobody could tell an address, which is our own fault when no file can be opened: the resolver
+/// says no more than that it found nothing.
+pub(super) fn unresolved(error: Arc<io::Error>) -> DialError {
+    match std::fs::File::open("/dev/null") {
+        Err(own) if is_own_limit(&own) => {
+            DialError::OwnLimit(io::Error::new(own.kind(), words(&own)))
+        }
+        Ok(_) | Err(_) => DialError::Resolve(error),
+    }
+}
+
+/// No file or no memory is left, in this process or on its machine.
+fn is_own_limit(error: &io::Error) -> bool {
+    let own = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS];
+    Errno::from_io_error(error).is_some_and(|errno| own.contains(&errno))
+}
+
+/// What the operating system calls it, without its number.
+fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_lowercase()
 }

@@ -56,6 +56,46 @@ async fn all_who_ask_while_a_lookup_hangs_share_it_however_long_it_takes() {
     assert_eq!(count.load(Ordering::SeqCst), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_nobody_waited_for_ages_from_when_it_came() {
+    let open = watch::Sender::new(false);
+    let (names, count) = counted(address, &open);
+    let asked = tokio::time::timeout(Duration::from_secs(3), names.addresses("api.example"));
+    assert!(asked.await.is_err());
+    open.send_replace(true);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let first = names.addresses("api.example").await.unwrap();
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert_ne!(names.addresses("api.example").await.unwrap(), first);
+    assert_eq!(count.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lookups_that_hang_leave_threads_to_others_and_those_in_line_have_their_turn() {
+    let open = watch::Sender::new(false);
+    let (names, count) = counted(|_| address(1), &open);
+    let hosts: Vec<_> = (0..200).map(|number| format!("{number}.example")).collect();
+    let all = futures::future::join_all(hosts.iter().map(|host| names.addresses(host)));
+    let mut all = Box::pin(all);
+    assert!(tokio::time::timeout(Duration::from_secs(3), &mut all).await.is_err());
+    assert_eq!(count.load(Ordering::SeqCst), AT_ONCE);
+    open.send_replace(true);
+    assert!(all.await.iter().all(Result::is_ok));
+    assert_eq!(count.load(Ordering::SeqCst), 200);
+}
+
+#[tokio::test]
+async fn a_lookup_that_panics_is_a_failure_and_is_made_again() {
+    let count = AtomicUsize::new(0);
+    let names = Names::new(move |_| {
+        assert!(count.fetch_add(1, Ordering::SeqCst) > 0, "the first lookup panics");
+        std::future::ready(address(1)).boxed()
+    });
+    assert!(names.addresses("api.example").await.is_err());
+    assert!(names.addresses("api.example").await.is_ok());
+}
+
 #[tokio::test]
 async fn a_failure_and_an_address_where_nobody_was_are_not_remembered() {
     let open = watch::Sender::new(true);

@@ -2,6 +2,11 @@
 
 use super::*;
 
+fn with_headers(length: usize) -> Reply {
+    let padding = "x".repeat(length);
+    Reply::Bytes(format!("HTTP/1.1 200 OK\r\nx: {padding}\r\nContent-Length: 2\r\n\r\nok").into())
+}
+
 #[tokio::test]
 async fn every_answer_is_a_verdict_and_a_code() {
     use Verdict::{Ok, Unhealthy, Unreachable};
@@ -25,24 +30,8 @@ async fn every_answer_is_a_verdict_and_a_code() {
         (Reply::Status(503, ""), Unhealthy, Some(Code::Http(503)), 2),
         // rule:answers-have-a-limit
         (Reply::Bytes(large(70_000).into_bytes()), Unhealthy, Some(Code::Body), 1),
-        (
-            Reply::Bytes(format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "x".repeat(20_000)).into()),
-            Unreachable,
-            Some(Code::Protocol),
-            3,
-        ),
-        (
-            Reply::Bytes(
-                format!(
-                    "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx: {}\r\n\r\nok",
-                    "x".repeat(12_000)
-                )
-                .into(),
-            ),
-            Ok,
-            None,
-            1,
-        ),
+        (with_headers(12_000), Ok, None, 1),
+        (with_headers(20_000), Unreachable, Some(Code::Protocol), 3),
         (bytes("SSH-2.0-OpenSSH_9.6\r\n\r\n"), Unreachable, Some(Code::Protocol), 3),
         (Reply::Close, Unreachable, Some(Code::Reset), 3),
         (Reply::Reset, Unreachable, Some(Code::Reset), 3),

@@ -149,3 +149,26 @@ async fn a_proxy_that_speaks_tls_is_believed_by_the_same_authorities() {
     let detail = probed.report.detail.unwrap();
     assert!(detail.contains("trusted") && detail.contains("another authority"), "{detail}");
 }
+
+/// `rule:waivers-are-for-the-member`
+#[tokio::test]
+async fn what_is_waived_for_the_member_is_asked_of_its_proxy() {
+    let ca = Authority::new();
+    let refuse = |_: &Asked| Reply::Last("HTTP/1.1 403 Forbidden\r\n\r\n");
+    let expired = Server::start(Some(ca.server("127.0.0.1", PAST, None)), refuse).await;
+    let misnamed = Server::start(Some(ca.server("proxy.example", NOW, None)), refuse).await;
+    let stranger =
+        Server::start(Some(Authority::new().server("127.0.0.1", NOW, None)), refuse).await;
+    let waived = [(&expired, "ValidityPeriod"), (&misnamed, "SubjectName"), (&stranger, "*")];
+    for (proxy, waiver) in waived {
+        let inputs = Inputs {
+            ca: ca.pem(),
+            tls: TlsOptions::from_names([waiver]),
+            proxy: Some(format!("https://{}", proxy.address).into()),
+            ..inputs(&["https://api.example".into()])
+        };
+        let probed = Bench::new(&inputs).probe().await;
+        assert_eq!(conclusion(&probed).1, Some(Code::Proxy), "{waiver}");
+        assert!(proxy.heads().is_empty(), "{waiver}: {:?}", proxy.heads());
+    }
+}

@@ -60,3 +60,55 @@ async fn a_read_ends_in_time_and_at_its_length() {
     let long = reader.get("/long", 8, AMPLE).await.unwrap_err();
     assert_eq!(long.to_string(), "cannot read from the cluster: the answer is longer than 8 bytes");
 }
+
+#[tokio::test]
+async fn an_address_that_is_silent_leaves_time_for_the_next_one() {
+    let (hole, server) =
+        (BlackHole::open().await, Server::plain(|_| Reply::Status(200, "here")).await);
+    let bench = Bench::new(&inputs(&[format!("http://{}", hole.address), server.url()]));
+    let mut reader = bench.prober.reader(&bench.client);
+    let read = reader.get("/version", MOST, Duration::from_secs(3)).await.unwrap();
+    assert_eq!(&*read.body, b"here");
+}
+
+#[tokio::test]
+async fn a_connection_that_went_silent_leaves_time_for_a_new_one() {
+    let server = Server::plain(|asked| match (asked.connection, &*asked.path) {
+        (0, "/second") => Reply::Hang,
+        _ => Reply::Status(200, "here"),
+    })
+    .await;
+    let bench = Bench::new(&inputs(&[server.url()]));
+    let mut reader = bench.prober.reader(&bench.client);
+    reader.get("/first", MOST, AMPLE).await.unwrap();
+    let read = reader.get("/second", MOST, Duration::from_secs(3)).await.unwrap();
+    assert_eq!((&*read.body, server.connections()), (&b"here"[..], 2));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_is_not_fetched_again() {
+    let server = Server::plain(|_| Reply::Status(200, "longer than eight")).await;
+    let bench = Bench::new(&inputs(&[server.url()]));
+    let mut reader = bench.prober.reader(&bench.client);
+    reader.get("/first", MOST, AMPLE).await.unwrap();
+    assert_eq!(reader.get("/second", 8, AMPLE).await.unwrap_err().code, Code::Body);
+    assert_eq!(server.paths(), ["/first", "/second"]);
+}
+
+/// `rule:connections-are-replaced`
+#[tokio::test]
+async fn a_connection_that_is_too_old_or_idled_too_long_carries_no_other_read() {
+    let defaults = ConnectionLimits::default();
+    for limits in [
+        ConnectionLimits { max_age: Duration::ZERO, ..defaults },
+        ConnectionLimits { idle_max: Duration::ZERO, ..defaults },
+    ] {
+        let server = Server::plain(|_| Reply::Status(200, "here")).await;
+        let bench = Bench::with(&inputs(&[server.url()]), limits, Names::default());
+        let mut reader = bench.prober.reader(&bench.client);
+        for _ in 0..2 {
+            reader.get("/version", MOST, AMPLE).await.unwrap();
+        }
+        assert_eq!(server.connections(), 2);
+    }
+}
