@@ -34,12 +34,14 @@ impl Controller for ClusterHealth {
 
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {
         let (options, warnings) = judge(values)?;
-        Ok(Configured::run(Watch { options }).with_warnings(warnings))
+        let permissions = permissions(&options).leak();
+        Ok(Configured::run(Watch { options, permissions }).with_warnings(warnings))
     }
 }
 
 struct Watch {
     options: Options,
+    permissions: &'static [Permission],
 }
 
 impl Runner for Watch {
@@ -48,15 +50,7 @@ impl Runner for Watch {
     }
 
     fn permissions(&self) -> &'static [Permission] {
-        const KUBEFED: &str = "core.kubefed.io";
-        const TKE: &str = "platform.tkestack.io";
-        const NEEDED: [Permission; 4] = [
-            Permission::new("get", TKE, "clustercredentials"),
-            Permission::new("patch", TKE, "clusters").subresource("status"),
-            Permission::new("patch", KUBEFED, "kubefedclusters").subresource("status"),
-            Permission::new("get", "", "secrets"),
-        ];
-        &NEEDED
+        self.permissions
     }
 
     fn event_component(&self) -> &'static str {
@@ -74,6 +68,27 @@ impl Runner for Watch {
     }
 }
 
+/// What the controller does in its own name. Its objects are watched by the process.
+fn permissions(options: &Options) -> Vec<Permission> {
+    const TKE: &str = "platform.tkestack.io";
+    let (kubefed, tke) = (options.kubefed.as_ref(), options.tke.as_ref());
+    let namespace = kubefed.map(|options| &options.namespace);
+    let namespace = namespace.or(tke.map(|options| &options.secret_namespace));
+    let namespace = namespace.cloned().flatten().unwrap_or_default();
+    // As long as the flags, which are judged once.
+    let namespace: &'static str = namespace.leak();
+    let mut needed = vec![Permission::new("get", "", "secrets").in_namespace(namespace)];
+    if kubefed.is_some() {
+        let clusters = Permission::new("patch", "core.kubefed.io", "kubefedclusters");
+        needed.push(clusters.subresource("status").in_namespace(namespace));
+    }
+    if tke.is_some() {
+        needed.push(Permission::new("get", TKE, "clustercredentials"));
+        needed.push(Permission::new("patch", TKE, "clusters").subresource("status"));
+    }
+    needed
+}
+
 /// The flavours that are asked for; a new one is added here.
 fn sources(options: &Options, meters: probe::Meters) -> Vec<Arc<dyn Source>> {
     let MemberOptions { connection_max_age: max_age, allow_plaintext } = options.members;
@@ -85,4 +100,30 @@ fn sources(options: &Options, meters: probe::Meters) -> Vec<Arc<dyn Source>> {
     let tke = options.tke.clone();
     let tke = tke.map(|options| Arc::new(Clusters::new(options, prober)) as Arc<dyn Source>);
     kubefed.into_iter().chain(tke).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needed(line: &[(&str, &str)]) -> Vec<Permission> {
+        let values = Values::from_given(FLAGS, line.iter().copied()).unwrap();
+        permissions(&judge(&values).unwrap().0)
+    }
+
+    #[test]
+    fn rights_are_asked_for_where_the_objects_are() {
+        let namespace = |given: &str| {
+            let needed = needed(&[("cluster-health-kubefed-namespace", given)]);
+            assert_eq!(needed.len(), 4);
+            needed.iter().map(|right| right.namespace).collect::<Vec<_>>()
+        };
+        assert_eq!(namespace("fed"), ["fed", "fed", "", ""]);
+        assert_eq!(namespace(""), [""; 4]);
+        for flavour in ["kubefed", "tke"] {
+            let needed = needed(&[("cluster-health-flavours", flavour)]);
+            assert_eq!(needed[0].namespace, "kube-federation-system");
+            assert!(needed.iter().all(|it| it.group.is_empty() || it.group.contains(flavour)));
+        }
+    }
 }

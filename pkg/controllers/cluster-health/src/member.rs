@@ -22,6 +22,13 @@ impl Newest {
     pub(crate) fn client(&self) -> Option<Arc<probe::Client>> {
         self.0.lock().clone()
     }
+
+    /// There is no client any more: what it holds goes with the last probe that uses it
+    /// (`rule:a-lost-credential-ends-its-client`).
+    pub(crate) fn clear(&self) {
+        // Dropped outside of the lock: that closes a connection.
+        let _gone = self.0.lock().take();
+    }
 }
 
 /// How a member is probed.

@@ -20,6 +20,12 @@ use crate::tke::TkeOptions;
 /// Changes that damping remembers of each cluster at most.
 const FLAP_TRANSITIONS_MAX: i64 = 100;
 
+/// The shortest period and confirm interval: thousands of clusters, probed more often, would be an
+/// attack (`rule:intervals-have-a-floor`).
+pub(crate) const PERIOD_MIN: Duration = Duration::from_secs(1);
+/// The shortest timeout: less would call everybody dead who is not next door.
+pub(crate) const TIMEOUT_MIN: Duration = Duration::from_millis(100);
+
 /// What the controller runs with.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -116,7 +122,7 @@ pub(crate) struct Judge<'a> {
 
 impl Judge<'_> {
     fn kubefed_policy(&mut self) -> Policy {
-        let (period, timeout) = (self.positive(&PERIOD), self.positive(&TIMEOUT));
+        let (period, timeout) = (self.interval(&PERIOD), self.timeout(&TIMEOUT));
         let failure = self.number(&FAILURE_THRESHOLD, 1, i64::from(i32::MAX));
         let success = self.number(&SUCCESS_THRESHOLD, 1, i64::from(i32::MAX));
         self.policy(period, timeout, Thresholds { failure, success })
@@ -129,7 +135,7 @@ impl Judge<'_> {
             self.problems.push(JITTER.problem(format!("{jitter} is not between 0 and 0.5")));
         }
         Policy {
-            cadence: Cadence { period, timeout, confirm: self.positive(&CONFIRM_INTERVAL), jitter },
+            cadence: Cadence { period, timeout, confirm: self.interval(&CONFIRM_INTERVAL), jitter },
             thresholds,
             damping: Damping {
                 transitions: self.number(&FLAP_TRANSITIONS, 0, FLAP_TRANSITIONS_MAX),
@@ -163,6 +169,23 @@ impl Judge<'_> {
             self.problems.push(WRITE_QPS.problem(format!("{rate} is not above 0")));
         }
         rate
+    }
+
+    /// `rule:intervals-have-a-floor`
+    fn interval(&mut self, flag: &Flag<GoDuration>) -> Duration {
+        self.at_least(flag, PERIOD_MIN)
+    }
+
+    fn timeout(&mut self, flag: &Flag<GoDuration>) -> Duration {
+        self.at_least(flag, TIMEOUT_MIN)
+    }
+
+    fn at_least(&mut self, flag: &Flag<GoDuration>, least: Duration) -> Duration {
+        let value = self.values.get(flag);
+        if value.to_std() < least {
+            self.problems.push(flag.problem(format!("{value} is less than {least:?}")));
+        }
+        value.to_std()
     }
 
     /// A span of time that cannot be nothing.

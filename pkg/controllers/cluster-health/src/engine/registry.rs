@@ -63,6 +63,18 @@ impl Registry {
         }
     }
 
+    /// The object shows a status with this fingerprint, or none of use. One that differs from what
+    /// was handed over last, while nothing waits to be written, is of somebody else and is written
+    /// over (`rule:foreign-status-is-written-over`).
+    pub fn shows(&self, cluster: &Cluster, fingerprint: Option<u64>) {
+        let pending = self.shared.writer.age(&cluster.uid, now().monotonic).is_some();
+        if let Some(known) = self.find(cluster).filter(|_| !pending)
+            && known.shows(fingerprint)
+        {
+            self.shared.consider(&known);
+        }
+    }
+
     /// Whether a cluster is known by this UID.
     pub fn knows(&self, cluster: &Cluster) -> bool {
         self.find(cluster).is_some()

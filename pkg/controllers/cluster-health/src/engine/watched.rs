@@ -277,6 +277,11 @@ impl Watched {
         Some(urgency)
     }
 
+    /// The object shows a status with this fingerprint. Whether that is news.
+    pub(crate) fn shows(&self, fingerprint: Option<u64>) -> bool {
+        self.state.lock().member.shows(fingerprint)
+    }
+
     /// The fields to write now.
     pub(crate) fn fields(&self, now: Moment) -> Option<serde_json::Value> {
         let (published, paused, message) = self.said(now);

@@ -47,8 +47,11 @@ pub(crate) fn inputs(
         return Err(missing("spec.secretRef.name is empty or is not the name of a Secret".into()));
     }
     let secret = secret.ok_or_else(|| missing(format!("there is no Secret {name}")))?;
+    if secret.token.is_none() {
+        return Err(missing(format!("Secret {name} has no key token")));
+    }
     let token = secret.token().ok_or_else(|| {
-        let text = format!("key token of Secret {name} is missing, empty or not text");
+        let text = format!("key token of Secret {name} is empty or not text");
         Problem::new(Code::TokenEmpty, text)
     })?;
     Ok(Inputs {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use informer::{Delta, Informer, Subscription};
+use jiff::Timestamp;
 use manager::{Context, Failure};
 use model::{Kind, Metadata};
 use objects::Object;
@@ -16,7 +17,7 @@ use workqueue::{Backoff, Jitter, WorkQueue};
 use super::flavour::KubeFed;
 use super::reconcile::{Caches, Reconciler};
 use super::references::References;
-use super::survey;
+use super::{settings, status, survey};
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
 use crate::engine::{Cluster, Registry, Source};
 use crate::secret_data::SECRETS;
@@ -101,7 +102,12 @@ fn on_clusters(
     clusters.subscribe(move |delta| match delta {
         Delta::Added(object) => queue.add(Arc::clone(&object.metadata.key)),
         Delta::Updated { old, new } => {
-            // Our own status writes come back as well.
+            // Our own status writes come back as well, and are what was written last.
+            if old.status != new.status {
+                let (uid, key) = (Arc::clone(&new.metadata.uid), Arc::clone(&new.metadata.key));
+                let shown = status::shown(&new.status, Timestamp::now());
+                registry.shows(&Cluster { uid, key }, shown);
+            }
             if old.body.spec != new.body.spec || old.metadata.deleting() != new.metadata.deleting()
             {
                 queue.add(Arc::clone(&new.metadata.key));
@@ -144,6 +150,9 @@ fn on_config(
         };
         for problem in wrong {
             warn!(%problem, "A field of the KubeFedConfig is left to the flags");
+        }
+        if let Some(problem) = settings::odd(&flavour.policy()) {
+            warn!(%problem, "The KubeFedConfig is odd");
         }
         clusters.frozen(|all| all.keys().for_each(|key| queue.add(Arc::clone(key))));
     })

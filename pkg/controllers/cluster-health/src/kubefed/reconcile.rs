@@ -42,7 +42,10 @@ impl Reconcile for Reconciler {
 
     async fn reconcile(&self, key: &Arc<str>) -> Result<Next, Retry> {
         // Of one that is gone the engine has been told.
-        let Some(object) = self.caches.clusters.get(key) else { return Ok(Next::Done) };
+        let Some(object) = self.caches.clusters.get(key) else {
+            self.references.set(key, None);
+            return Ok(Next::Done);
+        };
         let secret_key = access::secret_key(&object);
         // Before the Secret is looked at: what changes from here on brings the key back.
         self.references.set(key, secret_key.as_deref());
@@ -104,27 +107,8 @@ impl Reconciler {
         };
         let newest = before.as_ref().map(|before| before.newest.clone()).unwrap_or_default();
         let kept = before.filter(|before| before.inputs == hash).map(|before| before.prober);
-        let prober = kept.unwrap_or_else(|| self.prober(inputs, newest.clone()));
+        let prober = kept.unwrap_or_else(|| prober(&self.flavour, inputs, newest.clone()));
         Known { object, secret, inputs: hash, prober, newest }
-    }
-
-    fn prober(&self, inputs: Result<Inputs, Problem>, newest: Newest) -> Arc<dyn Prober> {
-        let client = inputs.and_then(|inputs| self.flavour.prober.client(&inputs));
-        match client {
-            Ok(client) => {
-                let (flavour, prober) =
-                    (Arc::downgrade(&self.flavour), Arc::clone(&self.flavour.prober));
-                let period = move || {
-                    let policy = flavour.upgrade().map(|flavour| flavour.policy());
-                    policy.map(|policy| policy.cadence.period).unwrap_or_default()
-                };
-                Arc::new(Member::new(prober, client, newest, false, period))
-            }
-            Err(problem) => {
-                let (code, detail) = (problem.code(), problem.to_string().into());
-                Arc::new(Misconfigured { code, detail })
-            }
-        }
     }
 
     fn tell(&self, known: Known) {
@@ -132,8 +116,7 @@ impl Reconciler {
         let (uid, key) = (&object.metadata.uid, &object.metadata.key);
         let status = &object.status;
         let published = status::seed(status, Timestamp::now());
-        let written = published.as_ref().filter(|_| status::is_whole(status));
-        let written = written.map(|it| status::fingerprint(it.standing, status));
+        let written = status::shown(status, Timestamp::now());
         let first = &self.caches.first;
         let prober = Arc::clone(&known.prober);
         let target = Target {
@@ -153,6 +136,62 @@ impl Reconciler {
         let is_there = |object: Arc<Object<KubeFedCluster>>| object.metadata.uid == *uid;
         if !self.caches.clusters.get(key).is_some_and(is_there) {
             self.registry.remove(&Cluster { uid: Arc::clone(uid), key: Arc::clone(key) });
+            // Another object of that name has its key in the queue.
+            self.references.set(key, None);
         }
+    }
+}
+
+/// `newest` has the client of the member from now on, or none (`rule:a-lost-credential-ends-its-client`).
+fn prober(
+    flavour: &Arc<KubeFed>,
+    inputs: Result<Inputs, Problem>,
+    newest: Newest,
+) -> Arc<dyn Prober> {
+    match inputs.and_then(|inputs| flavour.prober.client(&inputs)) {
+        Ok(client) => {
+            let (prober, flavour) = (Arc::clone(&flavour.prober), Arc::downgrade(flavour));
+            let period = move || {
+                let policy = flavour.upgrade().map(|flavour| flavour.policy());
+                policy.map(|policy| policy.cadence.period).unwrap_or_default()
+            };
+            Arc::new(Member::new(prober, client, newest, false, period))
+        }
+        Err(problem) => {
+            newest.clear();
+            let (code, detail) = (problem.code(), problem.to_string().into());
+            Arc::new(Misconfigured { code, detail })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use probe::{Address, ConnectionLimits, Meters, Names, TlsOptions};
+    use prometheus::Registry as MetricRegistry;
+
+    use super::*;
+    use crate::kubefed::testing::policy;
+    use crate::options::KubeFedOptions;
+
+    /// rule:a-lost-credential-ends-its-client
+    #[test]
+    fn a_member_whose_secret_is_gone_keeps_no_client() {
+        let meters = Meters::new(&MetricRegistry::new()).unwrap();
+        let members = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
+        let options =
+            KubeFedOptions { namespace: None, config: None, policy: policy(), zones: false };
+        let flavour = Arc::new(KubeFed::new(options, false, Arc::new(members)));
+        let inputs = Inputs {
+            addresses: vec![Address::parse("https://api.example").unwrap()],
+            tls: TlsOptions { everything: true, ..TlsOptions::default() },
+            ..Inputs::default()
+        };
+        let newest = Newest::default();
+        drop(prober(&flavour, Ok(inputs), newest.clone()));
+        assert!(newest.client().is_some());
+        let gone = Problem::new(Code::SecretMissing, "there is no Secret");
+        drop(prober(&flavour, Err(gone), newest.clone()));
+        assert!(newest.client().is_none());
     }
 }

@@ -62,8 +62,14 @@ pub(crate) fn seed(status: &KubeFedClusterStatus, now: Timestamp) -> Option<Publ
     Some(Published::seed(standing, since(Some(ready)), since(find(OFFLINE)), probed))
 }
 
+/// The fingerprint of what an object shows; `None` when it is not all that is published.
+pub(crate) fn shown(status: &KubeFedClusterStatus, now: Timestamp) -> Option<u64> {
+    let published = seed(status, now).filter(|_| is_whole(status))?;
+    Some(fingerprint(published.standing, status))
+}
+
 /// Whether both conditions are there: upstream publishes one of the two only.
-pub(crate) fn is_whole(status: &KubeFedClusterStatus) -> bool {
+fn is_whole(status: &KubeFedClusterStatus) -> bool {
     let has = |kind: &str| status.conditions.iter().any(|condition| condition.kind == kind);
     has(READY) && has(OFFLINE)
 }

@@ -20,14 +20,15 @@ fn the_defaults_are_those_of_kubefed() {
     assert!(warnings.is_empty());
 }
 
+/// rule:intervals-have-a-floor
 #[test]
 fn every_value_that_cannot_be_is_refused_with_its_flag() {
     let rows = [
-        "--cluster-health-period=0s",
-        "--cluster-health-timeout=-1s",
+        "--cluster-health-period=999ms",
+        "--cluster-health-timeout=99ms",
         "--cluster-health-failure-threshold=0",
         "--cluster-health-success-threshold=-3",
-        "--cluster-health-confirm-interval=0s",
+        "--cluster-health-confirm-interval=1ms",
         "--cluster-health-jitter=0.6",
         "--cluster-health-max-concurrent-probes=-1",
         "--cluster-health-connection-max-age=-1s",

@@ -28,8 +28,8 @@ impl Judge<'_> {
     }
 
     fn tke_policy(&mut self, shared: &Policy) -> Policy {
-        let period = self.positive(&HEALTHCHECK_PERIOD);
-        let timeout = self.positive(&TKE_TIMEOUT);
+        let period = self.interval(&HEALTHCHECK_PERIOD);
+        let timeout = self.timeout(&TKE_TIMEOUT);
         let failure = self.number(&TKE_FAILURE_THRESHOLD, 1, i64::from(i32::MAX));
         let success = self.number(&TKE_SUCCESS_THRESHOLD, 1, i64::from(i32::MAX));
         let cadence = Cadence { period, timeout, ..shared.cadence };

@@ -58,7 +58,7 @@ fn what_is_missing_is_told_by_its_field_or_key() {
         (with("/spec/secretRef/name", ""), None, Code::SecretMissing, "spec.secretRef.name"),
         (with("/spec/secretRef/name", "../x"), None, Code::SecretMissing, "spec.secretRef.name"),
         (fine(), None, Code::SecretMissing, "no Secret one-secret"),
-        (fine(), of(json!({})), Code::TokenEmpty, "key token of Secret one-secret"),
+        (fine(), of(json!({})), Code::SecretMissing, "Secret one-secret has no key token"),
         (fine(), of(json!({"token": base64(" \n")})), Code::TokenEmpty, "key token"),
         (no_bundle, Some(whole()), Code::CaParse, "spec.caBundle"),
         (
