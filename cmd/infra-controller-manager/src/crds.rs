@@ -17,6 +17,8 @@ use crate::build;
 
 const LOGGER: &str = "install-crds";
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Annotation of every manifest: the release that it is of.
+const RELEASE: &str = "infra-controller-manager/release";
 /// Time limit of one attempt of one request.
 const ATTEMPT: Duration = Duration::from_secs(5);
 /// After a failure, such as a missing right that is granted while the process runs.
@@ -68,7 +70,7 @@ struct Installer {
 enum Installed {
     New,
     AsItShouldBe,
-    /// It belongs to others, for this reason.
+    /// It belongs to others, or to a newer release of this program, for this reason.
     NotOurs(String),
 }
 
@@ -118,6 +120,10 @@ impl Installer {
         let (uid, installed) = match self.crds.read(&name).await? {
             None => (None, Installed::New),
             Some(crd) if is_ours(&crd) => {
+                if let Some(release) = newer_release(&crd) {
+                    let reason = format!("it is of the newer release {release}");
+                    return Ok((name, Installed::NotOurs(reason)));
+                }
                 (Some(crd.metadata.uid.to_string()), Installed::AsItShouldBe)
             }
             Some(_) => {
@@ -154,6 +160,24 @@ fn is_ours(crd: &Object<Dynamic>) -> bool {
     crd.metadata.labels.get(MANAGED_BY).is_some_and(|label| label == build::PRODUCT)
 }
 
+/// While a release is rolled out, or rolled back, an older leader must not take fields away that a
+/// newer one writes (rule:newer-crds-stay).
+fn newer_release(crd: &Object<Dynamic>) -> Option<&str> {
+    let release = crd.metadata.annotations.get(RELEASE)?;
+    is_newer(release, build::INFO.version).then_some(release)
+}
+
+/// By major, minor and patch. What cannot be read is no release.
+fn is_newer(release: &str, than: &str) -> bool {
+    numbers(release).is_some_and(|release| Some(release) > numbers(than))
+}
+
+fn numbers(release: &str) -> Option<[u64; 3]> {
+    let core = release.trim_start_matches('v').split(['-', '+']).next()?;
+    let parts: Vec<u64> = core.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
+    parts.try_into().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,7 +189,29 @@ mod tests {
         for manifest in MANIFESTS {
             let fields: Value = serde_saphyr::from_str(manifest).unwrap();
             assert_eq!(fields["metadata"]["labels"][MANAGED_BY], build::PRODUCT);
+            assert_eq!(fields["metadata"]["annotations"][RELEASE], build::INFO.version);
             assert!(fields["spec"]["versions"][0]["schema"].is_object());
+        }
+    }
+
+    /// rule:newer-crds-stay
+    #[test]
+    fn releases_are_compared_by_number() {
+        // (release of the CRD, of the program, whether the CRD is newer)
+        let rows = [
+            ("0.2.0", "0.1.0", true),
+            ("0.10.0", "0.9.9", true),
+            ("v1.0.0", "0.99.0", true),
+            ("0.1.1-rc.1", "0.1.0", true),
+            ("0.1.0", "0.1.0", false),
+            ("0.1.0+build", "0.1.0", false),
+            ("0.0.9", "0.1.0", false),
+            ("tomorrow", "0.1.0", false),
+            ("1.0", "0.1.0", false),
+            ("", "0.1.0", false),
+        ];
+        for (crd, program, newer) in rows {
+            assert_eq!(is_newer(crd, program), newer, "{crd} {program}");
         }
     }
 }

@@ -71,6 +71,23 @@ async fn the_flag_installs_the_crds_and_mends_those_that_are_ours() {
     assert_eq!(names["shortNames"], json!(["mc"]));
 }
 
+/// rule:newer-crds-stay
+#[tokio::test(flavor = "multi_thread")]
+async fn crds_of_a_newer_release_are_left_alone() {
+    let kubectl = empty().await;
+    kubectl.run("apply -f config/crd/platform.tkestack.io_machines.yaml");
+    let newer = json!({"metadata": {"annotations": {"infra-controller-manager/release": "99.0.0"}},
+        "spec": {"names": {"shortNames": ["newer"]}}});
+    kubectl.patch("crd machines.platform.tkestack.io", "merge", &newer);
+    let manager = installer(&kubectl);
+    manager
+        .line_where("newer", |line| line.contains(CRDS[4]) && line.contains("newer release 99.0.0"))
+        .await;
+    stop(&manager).await;
+    let names = &kubectl.object("crd machines.platform.tkestack.io")["spec"]["names"];
+    assert_eq!(names["shortNames"], json!(["newer"]));
+}
+
 /// rule:crds-of-others-are-not-touched
 #[tokio::test(flavor = "multi_thread")]
 async fn crds_of_others_and_groups_of_aggregated_servers_are_left_alone() {
