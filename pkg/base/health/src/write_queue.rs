@@ -4,7 +4,7 @@
 //! waits out the backoff of the other; so a server that refuses for an hour is not asked more often,
 //! and then gets the truth of now instead of an hour of history.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,8 @@ pub struct WriteQueue<K, V> {
     turns: usize,
     /// Keys that wait out a backoff.
     waiting: BTreeMap<(Instant, u64), K>,
+    /// Keys that were forgotten while their write was under way.
+    ending: HashSet<K>,
     tickets: u64,
 }
 
@@ -87,6 +89,7 @@ impl<K, V> Default for WriteQueue<K, V> {
             ready: Default::default(),
             turns: 0,
             waiting: BTreeMap::new(),
+            ending: HashSet::new(),
             tickets: 0,
         }
     }
@@ -96,11 +99,7 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
     /// Wants `value` written: the newest wins (`rule:newest-state-is-written`).
     pub fn submit(&mut self, key: K, value: V, urgency: Urgency, now: Instant) {
         let Some(entry) = self.entries.get_mut(&key) else {
-            let place = Place::Waiting(now, 0);
-            let entry = Entry { value, urgency, since: now, failures: 0, place };
-            self.entries.insert(key.clone(), entry);
-            self.line_up(key);
-            return;
+            return self.insert(key, value, urgency, now);
         };
         entry.value = value;
         match &mut entry.place {
@@ -149,7 +148,10 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
     /// Takes in what came of a write. `draw` is a random number in `[0, 1)`
     /// (`rule:writes-are-tried-for-ever`).
     pub fn finish(&mut self, key: &K, written: Written, now: Instant, draw: f64) {
-        let Some(entry) = self.entries.get_mut(key) else { return };
+        let Some(entry) = self.entries.get_mut(key) else {
+            self.ending.remove(key);
+            return;
+        };
         let Place::Writing { newer_since } = entry.place else { return };
         match (written, newer_since) {
             (Written::Gone, _) | (Written::Done, None) => {
@@ -174,11 +176,25 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
         }
     }
 
-    /// The cluster is gone: nothing of it is written any more.
+    /// The cluster is gone, or given up: nothing of it is written any more but what is under way.
     pub fn forget(&mut self, key: &K) {
-        if let Some(Entry { place: Place::Waiting(at, ticket), .. }) = self.entries.remove(key) {
-            self.waiting.remove(&(at, ticket));
+        match self.entries.remove(key).map(|entry| entry.place) {
+            Some(Place::Waiting(at, ticket)) => {
+                self.waiting.remove(&(at, ticket));
+            }
+            Some(Place::Writing { .. }) => {
+                self.ending.insert(key.clone());
+            }
+            Some(Place::Ready(_)) | None => {}
         }
+    }
+
+    /// Whether a write of `key` is under way, one that was forgotten included: what its object says
+    /// may change yet (`rule:own-writes-end-before-a-takeover`).
+    pub fn is_writing(&self, key: &K) -> bool {
+        let entry = self.entries.get(key);
+        let writing = entry.is_some_and(|entry| matches!(entry.place, Place::Writing { .. }));
+        writing || self.ending.contains(key)
     }
 
     /// Clusters with something to write.
@@ -200,6 +216,18 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
     pub fn oldest(&self, now: Instant) -> Duration {
         let since = self.entries.values().map(|entry| entry.since).min();
         since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+
+    /// A new entry; it waits for the end of a write that was forgotten.
+    fn insert(&mut self, key: K, value: V, urgency: Urgency, now: Instant) {
+        let ending = self.ending.remove(&key);
+        let writing = Place::Writing { newer_since: Some(now) };
+        let place = if ending { writing } else { Place::Waiting(now, 0) };
+        let entry = Entry { value, urgency, since: now, failures: 0, place };
+        self.entries.insert(key.clone(), entry);
+        if !ending {
+            self.line_up(key);
+        }
     }
 
     fn wake(&mut self, now: Instant) {

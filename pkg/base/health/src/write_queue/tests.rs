@@ -123,6 +123,24 @@ fn a_stream_of_changes_starves_neither_heartbeats_nor_refused_writes() {
     assert!(taken.contains(&-1) && taken.contains(&0), "{taken:?}");
 }
 
+/// rule:newest-state-is-written
+#[test]
+fn what_comes_back_while_a_forgotten_write_is_under_way_waits_for_its_end() {
+    let (mut queue, now) = queue();
+    queue.submit("a", 1, Urgency::Change, now);
+    assert_eq!(queue.next(now), Some(("a", 1)));
+    queue.forget(&"a");
+    assert!(queue.is_writing(&"a") && queue.is_empty());
+    queue.submit("a", 2, Urgency::Change, now);
+    assert_eq!(queue.next(now), None);
+    queue.finish(&"a", Written::Done, now, 0.0);
+    assert!(!queue.is_writing(&"a"));
+    assert_eq!(queue.next(now), Some(("a", 2)));
+    queue.forget(&"a");
+    queue.finish(&"a", Written::Failed, now, 0.0);
+    assert!(!queue.is_writing(&"a") && queue.is_empty());
+}
+
 #[derive(Clone, Debug)]
 enum Do {
     Submit(u8, Urgency),
@@ -223,7 +241,6 @@ proptest! {
                 Do::Forget(key) => {
                     queue.forget(&key);
                     wanted.remove(&key);
-                    writing.remove(&key);
                 }
                 Do::Pass(millis) => now += MS(millis),
             }

@@ -124,11 +124,14 @@ impl World {
     /// With an API that works, what is published is written within the longest backoff.
     fn check_written(&self, replica: usize, uid: u64) {
         let held = &self.replicas[replica].held[&uid];
-        let since = self.management.well_since.max(held.changed_at).max(held.since);
-        if self.management.mode != Mode::Well || self.now < since + 45_000 {
+        let object = &self.management.objects[&uid];
+        let since = self.management.well_since.max(object.allowed_since);
+        let since = since.max(held.changed_at).max(held.since);
+        let well = self.management.mode == Mode::Well && !object.refused;
+        if !well || self.now < since + 45_000 {
             return;
         }
-        let written = self.management.objects[&uid].status.as_ref().map(|it| it.standing);
+        let written = object.status.as_ref().map(|it| it.standing);
         let published = held.member.published().map(|it| it.standing);
         assert_eq!(written, published, "rule:newest-state-is-written: {uid}");
     }

@@ -9,7 +9,7 @@ use crate::world::{REPLICAS, World};
 pub(crate) fn strike(world: &mut World) {
     let uid = *world.random.pick(&world.truths.keys().collect::<Vec<_>>());
     let replica = usize::try_from(world.random.below(REPLICAS as u64)).unwrap();
-    match world.random.below(20) {
+    match world.random.below(24) {
         0..=7 => {
             let behaviour = world.random.pick(&BEHAVIOURS);
             behave(world, uid, behaviour);
@@ -30,7 +30,9 @@ pub(crate) fn strike(world: &mut World) {
         16 => edit(world, uid),
         17 => retarget(world, uid),
         18 => hang(world, uid),
-        _ => replace(world, uid),
+        19 => replace(world, uid),
+        20..=21 => world.management.refuse(uid),
+        _ => allow(world),
     }
 }
 
@@ -101,6 +103,12 @@ fn hang(world: &mut World, uid: u64) {
             held.hangs_until = until;
         }
     }
+}
+
+/// Writes of half of the objects that were refused are taken again.
+fn allow(world: &mut World) {
+    let odd = world.random.below(2);
+    world.management.allow(world.now, |uid| uid % 2 == odd);
 }
 
 /// The object is deleted, and one of the same name created.

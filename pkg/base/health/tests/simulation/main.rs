@@ -57,7 +57,8 @@ fn run(seed: u64, steps: u64) {
 /// rule:bad-news-is-published-in-time, rule:thresholds-count-consecutive-probes,
 /// rule:a-restart-changes-nothing, rule:one-owner-at-a-time, rule:one-probe-at-a-time,
 /// rule:unwatched-clusters-become-unknown, rule:newest-state-is-written,
-/// rule:unchanged-status-is-written-at-heartbeats-only, rule:one-member-per-uid.
+/// rule:unchanged-status-is-written-at-heartbeats-only, rule:one-member-per-uid,
+/// rule:own-writes-end-before-a-takeover.
 #[test]
 fn a_million_steps_break_no_rule() {
     let fresh = std::time::SystemTime::now()

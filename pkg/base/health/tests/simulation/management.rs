@@ -20,6 +20,10 @@ pub(crate) enum Mode {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Object {
     pub(crate) status: Option<Published>,
+    /// Every write of it is refused, whatever the mode, as a webhook does.
+    pub(crate) refused: bool,
+    /// In milliseconds: since when its writes are no longer refused.
+    pub(crate) allowed_since: u64,
 }
 
 #[derive(Debug)]
@@ -66,6 +70,26 @@ impl Management {
             Mode::Well | Mode::Throttled => Fate::Done,
             Mode::Refusing => Fate::Refused,
             Mode::Losing => random.pick(&[Fate::Done, Fate::Lost, Fate::Refused, Fate::Conflict]),
+        }
+    }
+
+    /// The fate of a write of one object, when it is sent.
+    pub(crate) fn fate_of_write(&self, uid: u64, random: &mut Random) -> Fate {
+        let refused = self.objects.get(&uid).is_some_and(|object| object.refused);
+        if refused { Fate::Refused } else { self.fate(random) }
+    }
+
+    pub(crate) fn refuse(&mut self, uid: u64) {
+        if let Some(object) = self.objects.get_mut(&uid) {
+            object.refused = true;
+        }
+    }
+
+    /// Writes of the objects for which `which` holds are refused no more.
+    pub(crate) fn allow(&mut self, now: u64, which: impl Fn(u64) -> bool) {
+        let refused = self.objects.iter_mut().filter(|(uid, it)| it.refused && which(**uid));
+        for (_, object) in refused {
+            (object.refused, object.allowed_since) = (false, now);
         }
     }
 

@@ -227,13 +227,17 @@ impl World {
         }
         for uid in uids {
             let this = &self.replicas[replica];
-            if !this.held.contains_key(&uid) && this.may_probe(uid, now) {
+            let free = !this.held.contains_key(&uid) && !this.queue.is_writing(&uid);
+            if free && this.may_probe(uid, now) {
                 self.take_over(replica, uid);
             }
         }
     }
 
     fn take_over(&mut self, replica: usize, uid: u64) {
+        let life = self.replicas[replica].life;
+        let ending = self.written.contains_key(&(replica, life, uid));
+        assert!(!ending, "rule:own-writes-end-before-a-takeover: {uid} at {replica}");
         self.handovers += 1;
         let published = self.management.objects[&uid].status.clone();
         let arrival = Arrival {
@@ -349,7 +353,7 @@ impl World {
             }
             let Some((uid, ())) = this.queue.next(now) else { break };
             let status = this.held.get(&uid).and_then(|held| held.member.published().cloned());
-            let fate = self.management.fate(&mut self.random);
+            let fate = self.management.fate_of_write(uid, &mut self.random);
             self.written.insert((replica, life, uid), (status, fate));
             let latency = self.management.latency(&mut self.random);
             self.at(latency, Event::WriteEnds { replica, life, uid });
@@ -479,6 +483,7 @@ impl World {
         self.faults = false;
         self.management.mode = Mode::Well;
         self.management.well_since = self.now;
+        self.management.allow(self.now, |_| true);
         for replica in 0..REPLICAS {
             if !self.replicas[replica].alive {
                 faults::restart(self, replica);
