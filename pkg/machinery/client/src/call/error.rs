@@ -22,7 +22,7 @@ pub enum CallError {
     #[error("{Withdrawn}")]
     Withdrawn,
     /// The request never left: no connection, no credentials, or no time left before its body was
-    /// taken. **Definitely not written.**
+    /// taken; or the server refused it unread. **Definitely not written.**
     #[error("cannot send the request to the API server: {}", ErrorChain(.0.as_ref()))]
     NotSent(BoxError),
     /// The connection broke after the request may have left. **May have been written, and may
@@ -83,7 +83,7 @@ impl CallError {
         }
         match error.downcast::<WireError>() {
             Ok(wire) => match reach {
-                Reach::MayHaveLeft(settled_at) if !wire.is_connect() => {
+                Reach::MayHaveLeft(settled_at) if !wire.is_unprocessed() => {
                     Self::Transport { source: wire, settled_at }
                 }
                 _ => Self::NotSent(wire),
@@ -98,9 +98,33 @@ impl CallError {
         match progress.end() {
             Reach::Refused => Self::Fenced,
             Reach::NotSent => {
-                Self::NotSent("no connection or credentials within the time limit".into())
+                let missing = "no credentials, connection or free stream within the time limit";
+                Self::NotSent(missing.into())
             }
             Reach::MayHaveLeft(settled_at) => Self::Timeout { settled_at },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::Method;
+
+    use super::*;
+    use crate::testing::request;
+
+    #[test]
+    fn a_write_that_left_is_unwritten_only_when_the_server_did_not_process_it() {
+        let left = || {
+            let progress = Progress::new(&request(Method::PATCH, "/a"), None);
+            assert!(progress.take_body(Duration::from_secs(1)));
+            progress
+        };
+        let refused = CallError::judge(Box::new(WireError::unprocessed("refused")), &left());
+        assert!(matches!(refused, CallError::NotSent(_)), "{refused}");
+        let broken = CallError::judge(Box::new(WireError::broken("reset")), &left());
+        assert!(matches!(broken, CallError::Transport { settled_at: Some(_), .. }), "{broken}");
     }
 }

@@ -34,6 +34,12 @@ impl From<Incoming> for AnswerBody {
     }
 }
 
+/// True for the reset of a server that has answered and wants no more of the request. The same
+/// reason in a GOAWAY says nothing about this answer.
+fn is_whole(end: &h2::Error) -> bool {
+    end.is_reset() && end.is_remote() && end.reason() == Some(Reason::NO_ERROR)
+}
+
 impl Body for AnswerBody {
     type Data = Bytes;
     type Error = BoxError;
@@ -53,7 +59,7 @@ impl Body for AnswerBody {
                         Some(taken.map(|()| Frame::data(data)).map_err(Into::into))
                     }
                     // The server has said all that it had to say.
-                    Some(Err(error)) if error.reason() == Some(Reason::NO_ERROR) => None,
+                    Some(Err(error)) if is_whole(&error) => None,
                     Some(Err(error)) => Some(Err(error.into())),
                     None => None,
                 })

@@ -24,7 +24,10 @@ use super::keep_alive::{Heard, until_silent};
 
 /// What the server may send before it is told that it was read: enough for a large list to stream.
 const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
-const CONNECTION_WINDOW: u32 = 5 * 1024 * 1024;
+/// Of all answers together: those that nobody reads for a while must not stop the others.
+const CONNECTION_WINDOW: u32 = 64 * 1024 * 1024;
+/// Before the server tells how many it takes; a stream above its limit would be refused.
+const STREAMS_AT_FIRST: usize = 1;
 /// Answers of the API server have some 500 bytes of headers.
 const MAX_HEADERS: u32 = 16 * 1024;
 /// Bytes of one request's body that wait for the server to take them.
@@ -51,6 +54,7 @@ impl Channel {
         builder
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            .initial_max_send_streams(STREAMS_AT_FIRST)
             .max_header_list_size(MAX_HEADERS)
             .max_send_buffer_size(SEND_BUFFER)
             .enable_push(false);
@@ -97,16 +101,38 @@ impl Channel {
         head.extensions.clear();
         let request = Request::from_parts(head, ());
         let sent = turn.send_request(request, ends);
-        let (answer, stream) = sent.map_err(WireError::broken)?;
-        // Beyond the streams that the server allows a request waits; its body stays here meanwhile.
-        poll_fn(|cx| turn.poll_ready(cx)).await.map_err(WireError::broken)?;
-        drop(turn);
+        let (answer, stream) = sent.map_err(WireError::unprocessed)?;
+        Opening { turn, is_over: false }.wait().await;
         if !ends {
             send_body(pin!(body), stream).await?;
         }
-        let answer = answer.await.map_err(WireError::broken)?;
+        let answer = answer.await.map_err(WireError::of_stream)?;
         self.heard.note();
         Ok(answer.map(|body| AnswerBody::of_stream(body, Arc::clone(&self.heard))))
+    }
+}
+
+/// A request that waits until the server allows its stream; its body stays here meanwhile.
+struct Opening<'a> {
+    turn: Turn<'a>,
+    is_over: bool,
+}
+
+impl Opening<'_> {
+    /// Hands on the turn. A connection that has ended tells so by the stream itself.
+    async fn wait(mut self) {
+        let _ended = poll_fn(|cx| self.turn.poll_ready(cx)).await;
+        self.is_over = true;
+    }
+}
+
+impl Drop for Opening<'_> {
+    /// The turn holds on to a stream that waits, and would send what was given up; a new handle
+    /// does not.
+    fn drop(&mut self) {
+        if !self.is_over {
+            *self.turn = self.turn.clone();
+        }
     }
 }
 

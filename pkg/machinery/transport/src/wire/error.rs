@@ -4,37 +4,44 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use h2::Reason;
 use hyper_util::client::legacy;
 use tower::BoxError;
 
 /// Why a request has no answer. Reads as its cause.
 #[derive(Clone, Debug)]
 pub struct WireError {
-    connecting: bool,
+    unprocessed: bool,
     cause: Arc<dyn Error + Send + Sync>,
 }
 
 impl WireError {
-    /// There is no connection: nothing was sent.
-    pub(super) fn connecting(cause: impl Into<BoxError>) -> Self {
-        Self { connecting: true, cause: cause.into().into() }
+    /// Nothing was sent, or the server told that it did nothing with it.
+    pub fn unprocessed(cause: impl Into<BoxError>) -> Self {
+        Self { unprocessed: true, cause: cause.into().into() }
     }
 
-    /// The connection or the exchange broke.
-    pub(super) fn broken(cause: impl Into<BoxError>) -> Self {
-        Self { connecting: false, cause: cause.into().into() }
+    /// The connection or the exchange broke, and the server may have carried out the request.
+    pub fn broken(cause: impl Into<BoxError>) -> Self {
+        Self { unprocessed: false, cause: cause.into().into() }
     }
 
-    /// True when there was no connection, so that nothing was sent.
-    pub fn is_connect(&self) -> bool {
-        self.connecting
+    /// The stream of a request ended before its answer (`rule:refused-requests-were-not-processed`).
+    pub(super) fn of_stream(error: h2::Error) -> Self {
+        let is_refusal = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
+        if is_refusal && error.is_remote() { Self::unprocessed(error) } else { Self::broken(error) }
+    }
+
+    /// True when the server has not processed the request and never will.
+    pub fn is_unprocessed(&self) -> bool {
+        self.unprocessed
     }
 }
 
 impl From<legacy::Error> for WireError {
     fn from(error: legacy::Error) -> Self {
-        let connecting = error.is_connect();
-        Self { connecting, cause: Arc::new(error) }
+        let unprocessed = error.is_connect();
+        Self { unprocessed, cause: Arc::new(error) }
     }
 }
 
@@ -46,6 +53,19 @@ impl fmt::Display for WireError {
 
 impl Error for WireError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.cause.source()
+        Some(&*self.cause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error_chain::ErrorChain;
+
+    #[test]
+    fn the_cause_is_found_by_its_type_and_told_once() {
+        let error = WireError::broken(h2::Error::from(Reason::CANCEL));
+        assert!(error.source().unwrap().is::<h2::Error>());
+        assert_eq!(ErrorChain(&error).to_string(), error.to_string());
     }
 }

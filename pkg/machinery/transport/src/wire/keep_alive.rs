@@ -1,10 +1,11 @@
 //! Notices a silent server behind an HTTP/2 connection (`rule:dead-connections-are-noticed`).
 
+use std::future::{pending, poll_fn};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use h2::{Ping, PingPong};
-use tokio::time::{Instant, sleep_until, timeout};
+use h2::{Ping, PingPong, Pong};
+use tokio::time::{Instant, timeout_at};
 
 /// Stock's read-idle and ping timeouts.
 pub(super) const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -34,20 +35,38 @@ impl Heard {
     }
 }
 
-/// Asks a server that is silent whether it is there; returns when it does not say so.
+/// Asks a server that is silent whether it is there; returns when it does not say so, or when the
+/// connection has ended. There is one ping at a time, whose answer may come late as long as anything
+/// else comes.
 pub(super) async fn until_silent(mut pings: PingPong, heard: &Heard) {
+    let mut is_asked = false;
     loop {
-        let due = heard.last() + PING_INTERVAL;
-        if Instant::now() < due {
-            sleep_until(due).await;
-            continue;
+        let last = heard.last();
+        let due = last + PING_INTERVAL;
+        let is_silent = Instant::now() >= due;
+        if is_silent && !is_asked {
+            if pings.send_ping(Ping::opaque()).is_err() {
+                return;
+            }
+            is_asked = true;
         }
-        let asked = heard.last();
-        let answered = timeout(PING_TIMEOUT, pings.ping(Ping::opaque())).await;
-        if matches!(answered, Ok(Ok(_))) {
-            heard.note();
-        } else if heard.last() == asked {
-            return;
+        let until = if is_silent { Instant::now() + PING_TIMEOUT } else { due };
+        match timeout_at(until, pong(&mut pings, is_asked)).await {
+            Ok(Ok(_)) => {
+                is_asked = false;
+                heard.note();
+            }
+            Ok(Err(_)) => return,
+            Err(_) if is_silent && heard.last() == last => return,
+            Err(_) => {}
         }
     }
+}
+
+/// The answer to the ping, if there was one.
+async fn pong(pings: &mut PingPong, is_asked: bool) -> Result<Pong, h2::Error> {
+    if !is_asked {
+        return pending().await;
+    }
+    poll_fn(|cx| pings.poll_pong(cx)).await
 }

@@ -28,13 +28,35 @@ pub(super) struct Multiplexed<C, B> {
     route: C,
     /// For a server that does not offer HTTP/2.
     single: legacy::Client<C, B>,
-    current: Mutex<Option<Current>>,
+    slot: Arc<Slot>,
+}
+
+/// Holds the connection for the next request.
+#[derive(Default)]
+struct Slot(Mutex<Held>);
+
+#[derive(Default)]
+struct Held {
+    current: Option<Current>,
+    /// How many connections have been begun.
+    begun: u64,
+}
+
+impl Slot {
+    /// The connection of this number is of no use any more; the next request makes another.
+    fn forget(&self, number: u64) {
+        let mut held = self.0.lock();
+        if held.current.as_ref().is_some_and(|current| current.number == number) {
+            held.current = None;
+        }
+    }
 }
 
 /// A connection that is made or being made; all who need it wait for the same one, and it is made to
 /// the end when they give up.
 #[derive(Clone)]
 struct Current {
+    number: u64,
     scheme: Option<Scheme>,
     authority: Option<Authority>,
     channel: Shared<BoxFuture<'static, Opened>>,
@@ -51,33 +73,40 @@ where
     C::Error: Into<BoxError>,
 {
     pub(super) fn new(route: C, single: legacy::Client<C, B>) -> Self {
-        Self { route, single, current: Mutex::new(None) }
+        Self { route, single, slot: Arc::default() }
     }
 
     /// The connection to the server of `uri`, made now if there is none.
     fn current(&self, uri: &Uri) -> Current {
-        let mut current = self.current.lock();
-        if let Some(current) = &*current
+        let mut held = self.slot.0.lock();
+        if let Some(current) = &held.current
             && current.authority.as_ref() == uri.authority()
             && current.scheme.as_ref() == uri.scheme()
         {
             return current.clone();
         }
-        let opening = tokio::spawn(open(self.route.clone(), uri.clone()));
+        held.begun += 1;
+        let number = held.begun;
+        let opening = tokio::spawn(open_into(
+            Arc::clone(&self.slot),
+            number,
+            open(self.route.clone(), uri.clone()),
+        ));
         let opened =
-            async { opening.await.unwrap_or_else(|error| Err(WireError::connecting(error))) };
+            async { opening.await.unwrap_or_else(|error| Err(WireError::unprocessed(error))) };
         let (scheme, authority) = (uri.scheme().cloned(), uri.authority().cloned());
-        let made = Current { scheme, authority, channel: opened.boxed().shared() };
-        current.insert(made).clone()
+        let made = Current { number, scheme, authority, channel: opened.boxed().shared() };
+        held.current.insert(made).clone()
     }
+}
 
-    /// It is of no use any more; the next request makes another.
-    fn forget(&self, spent: &Current) {
-        let mut current = self.current.lock();
-        if current.as_ref().is_some_and(|current| current.channel.ptr_eq(&spent.channel)) {
-            *current = None;
-        }
+/// A failure concerns those who wait for it now, and nobody who comes later.
+async fn open_into(slot: Arc<Slot>, number: u64, opening: impl Future<Output = Opened>) -> Opened {
+    let opened = opening.await;
+    if opened.is_err() {
+        slot.forget(number);
     }
+    opened
 }
 
 async fn open<C>(route: C, uri: Uri) -> Opened
@@ -89,11 +118,11 @@ where
     if uri.scheme() == Some(&Scheme::HTTP) {
         return Ok(None);
     }
-    let io = route.oneshot(uri).await.map_err(WireError::connecting)?;
+    let io = route.oneshot(uri).await.map_err(WireError::unprocessed)?;
     if !io.connected().is_negotiated_h2() {
         return Ok(None);
     }
-    let channel = Channel::open(TokioIo::new(io)).await.map_err(WireError::connecting)?;
+    let channel = Channel::open(TokioIo::new(io)).await.map_err(WireError::unprocessed)?;
     Ok(Some(Arc::new(channel)))
 }
 
@@ -111,16 +140,16 @@ where
         loop {
             let current = self.current(request.uri());
             let opened = current.channel.clone().await;
-            let Some(channel) = opened.inspect_err(|_| self.forget(&current))? else {
+            let Some(channel) = opened.inspect_err(|_| self.slot.forget(current.number))? else {
                 return self.single.send(request).await;
             };
             match channel.turn().await {
                 Ok(turn) => return channel.send(turn, request).await,
                 // It has ended since its last request, and nothing of this one was sent.
                 Err(error) => {
-                    self.forget(&current);
+                    self.slot.forget(current.number);
                     if is_second {
-                        return Err(WireError::connecting(error));
+                        return Err(WireError::unprocessed(error));
                     }
                     is_second = true;
                 }

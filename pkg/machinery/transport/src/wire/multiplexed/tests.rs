@@ -159,13 +159,49 @@ async fn a_slow_connection_is_made_although_its_first_callers_gave_up() {
     assert_eq!(route.opened.load(Ordering::Relaxed), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_nobody_waited_for_is_not_told_to_the_next_request() {
+    let route = Route { delay: Duration::from_secs(8), failures: 1, ..route(all) };
+    let wire = wire(&route);
+    assert!(timeout(Duration::from_secs(5), wire.send(get())).await.is_err());
+    sleep(Duration::from_secs(3600)).await;
+    assert_eq!(wire.send(get()).await.unwrap().status(), 200);
+    assert_eq!(route.opened.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_goes_on_over_a_goaway_and_new_requests_use_a_new_connection() {
+    /// Says goodbye during its first answer, whose body comes later.
+    fn leaving(io: DuplexStream) -> BoxFuture<'static, ()> {
+        let serving = async move {
+            let mut server = h2::server::handshake(io).await.unwrap();
+            let (_, mut respond) = server.accept().await.unwrap().unwrap();
+            let mut stream = respond.send_response(Response::new(()), false).unwrap();
+            server.graceful_shutdown();
+            tokio::spawn(async move {
+                sleep(Duration::from_secs(100)).await;
+                stream.send_data(Bytes::from_static(b"late"), true).unwrap();
+            });
+            while server.accept().await.is_some() {}
+        };
+        serving.boxed()
+    }
+    let route = route(leaving);
+    let wire = wire(&route);
+    let watch = wire.send(get()).await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(wire.send(get()).await.unwrap().status(), 200);
+    assert_eq!(route.opened.load(Ordering::Relaxed), 2);
+    assert_eq!(&watch.into_body().collect().await.unwrap().to_bytes()[..], b"late");
+}
+
 #[tokio::test]
 async fn who_waited_for_a_connection_that_failed_is_told_and_the_next_request_tries_again() {
     let route = Route { failures: 1, ..route(all) };
     let wire = wire(&route);
     for answer in join_all((0..3).map(|_| wire.send(get()))).await {
         let error = answer.unwrap_err();
-        assert!(error.is_connect());
+        assert!(error.is_unprocessed());
         assert_eq!(error.to_string(), "unreachable");
     }
     assert_eq!(wire.send(get()).await.unwrap().status(), 200);
