@@ -1,21 +1,35 @@
 //! [`Answered`]: the newest copies that answers to own writes brought, so that the next change of an
 //! object begins with what the last one made of it, also while the cache does not show that yet.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::{Object, Schema};
 
-/// More are not kept; without its copy a change costs a conflict and a read.
-const MOST: usize = 256;
-
-/// By key.
-type Copies<S> = HashMap<Arc<str>, Arc<Object<S>>>;
+/// Bytes of all copies. Beyond them the oldest go; without its copy a change costs a conflict and a
+/// read.
+const MOST: usize = 4 << 20;
+/// What a copy takes beside its text: typed views, keys.
+const BESIDE_TEXT: usize = 1 << 10;
 
 /// Clones share the copies.
 pub(crate) struct Answered<S: Schema>(Arc<Mutex<Copies<S>>>);
+
+struct Copies<S: Schema> {
+    /// By key.
+    kept: HashMap<Arc<str>, Copy<S>>,
+    /// Keys by the turn of the copy.
+    by_age: BTreeMap<u64, Arc<str>>,
+    next_turn: u64,
+    bytes: usize,
+}
+
+struct Copy<S: Schema> {
+    turn: u64,
+    object: Arc<Object<S>>,
+}
 
 impl<S: Schema> Answered<S> {
     /// Keeps what an answer brought, unless the write was the object's end.
@@ -26,22 +40,21 @@ impl<S: Schema> Answered<S> {
             copies.remove(key);
             return;
         }
-        if copies.len() >= MOST && !copies.contains_key(key) {
-            copies.clear();
+        if copies.kept.get(key).is_some_and(|kept| is_newer(&kept.object, object)) {
+            return;
         }
-        let kept = copies.entry(Arc::clone(key)).or_insert_with(|| Arc::clone(object));
-        if !is_newer(kept, object) {
-            *kept = Arc::clone(object);
-        }
+        copies.remove(key);
+        copies.insert(object);
+        copies.make_room();
     }
 
     /// The newest copy of this object. One that is not newer than what the caller has is not needed
     /// any more.
     pub(crate) fn newest(&self, object: &Arc<Object<S>>) -> Arc<Object<S>> {
         let mut copies = self.0.lock();
-        match copies.get(&object.metadata.key) {
-            Some(kept) if is_newer(kept, object) => return Arc::clone(kept),
-            Some(_) => drop(copies.remove(&object.metadata.key)),
+        match copies.kept.get(&object.metadata.key) {
+            Some(kept) if is_newer(&kept.object, object) => return Arc::clone(&kept.object),
+            Some(_) => copies.remove(&object.metadata.key),
             None => {}
         }
         Arc::clone(object)
@@ -51,6 +64,35 @@ impl<S: Schema> Answered<S> {
     pub(crate) fn forget(&self, key: &str) {
         self.0.lock().remove(key);
     }
+}
+
+impl<S: Schema> Copies<S> {
+    fn insert(&mut self, object: &Arc<Object<S>>) {
+        let (key, turn) = (&object.metadata.key, self.next_turn);
+        self.next_turn += 1;
+        self.bytes += bytes_of(object);
+        self.by_age.insert(turn, Arc::clone(key));
+        self.kept.insert(Arc::clone(key), Copy { turn, object: Arc::clone(object) });
+    }
+
+    fn remove(&mut self, key: &str) {
+        if let Some(Copy { turn, object }) = self.kept.remove(key) {
+            self.by_age.remove(&turn);
+            self.bytes -= bytes_of(&object);
+        }
+    }
+
+    fn make_room(&mut self) {
+        while self.bytes > MOST
+            && let Some((_, oldest)) = self.by_age.pop_first()
+        {
+            self.remove(&oldest);
+        }
+    }
+}
+
+fn bytes_of<S: Schema>(object: &Object<S>) -> usize {
+    object.size() + BESIDE_TEXT
 }
 
 fn is_newer<S: Schema>(copy: &Object<S>, than: &Object<S>) -> bool {
@@ -66,6 +108,10 @@ impl<S: Schema> Clone for Answered<S> {
 
 impl<S: Schema> Default for Answered<S> {
     fn default() -> Self {
-        Self(Arc::default())
+        let (kept, by_age) = (HashMap::new(), BTreeMap::new());
+        Self(Arc::new(Mutex::new(Copies { kept, by_age, next_turn: 0, bytes: 0 })))
     }
 }
+
+#[cfg(test)]
+mod tests;
