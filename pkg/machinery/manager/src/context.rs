@@ -82,11 +82,12 @@ impl Context {
         WorkQueue::new(name, backoff, &self.work.queues)
     }
 
-    /// The controller's own metrics. `register` is called once per process, also when the controller
-    /// is run anew: later runs get what it returned.
+    /// The controller's own metrics. `register` is called once per process for each place in the code
+    /// that calls this, also when the controller is run anew: later runs get what it returned.
     ///
     /// # Errors
     /// The registry holds one of the names already.
+    #[track_caller]
     pub fn metrics<M: Clone + Send + 'static>(
         &self,
         register: impl FnOnce(&Registry) -> Result<M, prometheus::Error>,
