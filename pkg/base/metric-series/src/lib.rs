@@ -1,8 +1,8 @@
 //! Metric series of things that come and go: a member cluster, a kind learnt at run time. A family
 //! keeps a series for ever once it has been written; here it ends with the last one who writes it.
 //!
-//! Whoever writes series of one thing holds a [`Held`] of its name; with the last of them every series
-//! that has the name in the thing's label is removed.
+//! Whoever writes series of one thing holds a [`Held`] of its name and takes its series from it; with
+//! the last holder all of them are removed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,73 +10,84 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use prometheus::core::{Collector, MetricVec, MetricVecBuilder};
 
-/// The families that have one label of a thing. Clones are the same.
-#[derive(Clone)]
-pub struct SeriesByLabel(Arc<Inner>);
+/// The things of one label. Clones are the same.
+#[derive(Clone, Default)]
+pub struct SeriesByLabel(Arc<Mutex<HashMap<Arc<str>, Thing>>>);
 
-struct Inner {
-    label: &'static str,
-    families: Vec<Box<dyn Family>>,
-    /// How many hold each value of the label.
-    held: Mutex<HashMap<Arc<str>, usize>>,
+struct Thing {
+    holders: usize,
+    series: Arc<Mutex<Written>>,
 }
 
-/// A metric with labels: any of prometheus' vectors.
-pub trait Family: Send + Sync {
-    /// Removes the series whose label has this value.
-    fn remove(&self, label: &str, value: &str);
+/// The series of one thing. They are remembered, because a family finds those of one label value
+/// only by reading out all that it has, which thousands of members that leave at once cannot pay.
+type Written = HashMap<SeriesId, Box<dyn Family>>;
+
+/// A family's descriptor and the values of all labels.
+type SeriesId = (u64, Box<[String]>);
+
+/// Any of prometheus' vectors.
+trait Family: Send + Sync {
+    fn remove(&self, values: &[String]);
 }
 
-impl<B: MetricVecBuilder> Family for MetricVec<B>
-where
-    Self: Collector,
-{
-    fn remove(&self, label: &str, value: &str) {
-        for family in self.collect() {
-            for series in family.get_metric() {
-                let labels: HashMap<&str, &str> =
-                    series.get_label().iter().map(|pair| (pair.name(), pair.value())).collect();
-                if labels.get(label) == Some(&value) {
-                    // Fails only when somebody else was quicker.
-                    drop(MetricVec::remove(self, &labels));
-                }
-            }
-        }
+impl<B: MetricVecBuilder> Family for MetricVec<B> {
+    fn remove(&self, values: &[String]) {
+        // Fails only when somebody else was quicker.
+        drop(self.remove_label_values(values));
     }
 }
 
-/// A value of the label whose series are written. Dropped last, it takes them along.
+/// A thing whose series are written. Dropped last, it takes them along.
 #[must_use = "dropped, the series are removed"]
 pub struct Held {
-    series: SeriesByLabel,
-    value: Arc<str>,
+    things: SeriesByLabel,
+    name: Arc<str>,
+    series: Arc<Mutex<Written>>,
 }
 
 impl SeriesByLabel {
-    /// The series of these families, which all have this label.
-    pub fn new(label: &'static str, families: Vec<Box<dyn Family>>) -> Self {
-        Self(Arc::new(Inner { label, families, held: Mutex::default() }))
+    /// Keeps the series of the thing of this name.
+    pub fn hold(&self, name: &str) -> Held {
+        let name: Arc<str> = name.into();
+        let mut things = self.0.lock();
+        let thing = things
+            .entry(Arc::clone(&name))
+            .or_insert_with(|| Thing { holders: 0, series: Arc::default() });
+        thing.holders += 1;
+        Held { things: self.clone(), name, series: Arc::clone(&thing.series) }
     }
+}
 
-    /// Keeps the series of this value of the label.
-    pub fn hold(&self, value: &str) -> Held {
-        let value: Arc<str> = value.into();
-        *self.0.held.lock().entry(Arc::clone(&value)).or_default() += 1;
-        Held { series: self.clone(), value }
+impl Held {
+    /// The series of these label values, one of which is the thing's name. It is not to be written
+    /// after the `Held`, which would be without effect.
+    ///
+    /// # Panics
+    /// The family has another number of labels.
+    pub fn series<B>(&self, family: &MetricVec<B>, values: &[&str]) -> B::M
+    where
+        B: MetricVecBuilder + 'static,
+        MetricVec<B>: Collector,
+    {
+        let descriptor = family.desc().first().map_or(0, |desc| desc.id);
+        let id = (descriptor, values.iter().map(|&value| value.to_owned()).collect());
+        let mut written = self.series.lock();
+        written.entry(id).or_insert_with(|| Box::new(family.clone()));
+        family.with_label_values(values)
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let Inner { label, families, held } = &*self.series.0;
         // Held to the end: who comes meanwhile writes new series.
-        let mut held = held.lock();
-        let Some(holders) = held.get_mut(&self.value) else { return };
-        *holders -= 1;
-        if *holders == 0 {
-            held.remove(&self.value);
-            for family in families {
-                family.remove(label, &self.value);
+        let mut things = self.things.0.lock();
+        let Some(thing) = things.get_mut(&self.name) else { return };
+        thing.holders -= 1;
+        if thing.holders == 0 {
+            things.remove(&self.name);
+            for ((_, values), family) in self.series.lock().drain() {
+                family.remove(&values);
             }
         }
     }

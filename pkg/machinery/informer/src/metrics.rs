@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Weak};
 
-use metric_series::{Family, Held, SeriesByLabel};
+use metric_series::{Held, SeriesByLabel};
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
@@ -64,27 +64,27 @@ impl InformerMetrics {
         )?;
         let list_duration = HistogramVec::new(duration, &["resource"])?;
         registry.register(Box::new(list_duration.clone()))?;
-        let mut families: Vec<Box<dyn Family>> = vec![Box::new(list_duration.clone())];
         for family in [&lists, &watches, &errors, &relists, &undecodable] {
             registry.register(Box::new(family.clone()))?;
-            families.push(Box::new(family.clone()));
         }
-        let resources = SeriesByLabel::new("resource", families);
+        let resources = SeriesByLabel::default();
         let probes = Probes::default();
         registry.register(Box::new(Gauges::new(product, Arc::clone(&probes))?))?;
         Ok(Self { lists, watches, errors, relists, undecodable, list_duration, resources, probes })
     }
 
     pub(crate) fn of_resource(&self, resource: &Arc<str>) -> Counters {
+        let series = self.resources.hold(resource);
+        let label: &[&str] = &[resource];
         Counters {
-            lists: self.lists.with_label_values(&[resource]),
-            watches: self.watches.with_label_values(&[resource]),
-            list_duration: self.list_duration.with_label_values(&[resource]),
+            lists: series.series(&self.lists, label),
+            watches: series.series(&self.watches, label),
+            list_duration: series.series(&self.list_duration, label),
             errors: self.errors.clone(),
             relists: self.relists.clone(),
-            undecodable: self.undecodable.with_label_values(&[resource]),
+            undecodable: series.series(&self.undecodable, label),
             resource: Arc::clone(resource),
-            _series: self.resources.hold(resource),
+            series,
         }
     }
 
@@ -104,15 +104,15 @@ pub(crate) struct Counters {
     relists: IntCounterVec,
     pub(crate) undecodable: IntCounter,
     resource: Arc<str>,
-    _series: Held,
+    series: Held,
 }
 
 impl Counters {
     pub(crate) fn error(&self, reason: &'static str) {
-        self.errors.with_label_values(&[&*self.resource, reason]).inc();
+        self.series.series(&self.errors, &[&self.resource, reason]).inc();
     }
 
     pub(crate) fn relist(&self, cause: &'static str) {
-        self.relists.with_label_values(&[&*self.resource, cause]).inc();
+        self.series.series(&self.relists, &[&self.resource, cause]).inc();
     }
 }

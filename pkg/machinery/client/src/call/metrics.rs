@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
-use metric_series::{Family, Held, SeriesByLabel};
+use metric_series::{Held, SeriesByLabel};
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
@@ -91,10 +91,6 @@ impl RequestMetrics {
             "[ALPHA] Size of response bodies, watches excluded",
             &SIZE_BUCKETS,
         )?;
-        let mut families: Vec<Box<dyn Family>> = vec![Box::new(requests.clone())];
-        for family in [&duration, &limiter, &request_size, &response_size] {
-            families.push(Box::new(family.clone()));
-        }
         Ok(Self {
             requests,
             duration,
@@ -119,7 +115,7 @@ impl RequestMetrics {
                 "icm_fenced_requests_total",
                 "Writes that were not sent because the leader lease was not held",
             )?,
-            hosts: SeriesByLabel::new("host", families),
+            hosts: SeriesByLabel::default(),
         })
     }
 
@@ -130,7 +126,7 @@ impl RequestMetrics {
             host: host.to_owned(),
             agent: agent.to_owned(),
             verbs: Default::default(),
-            _series: self.hosts.hold(host),
+            of_host: self.hosts.hold(host),
         }
     }
 }
@@ -171,7 +167,8 @@ pub(crate) struct ClientMetrics {
     host: String,
     agent: String,
     verbs: [OnceLock<Verb>; METHODS.len()],
-    _series: Held,
+    /// Where the series with the label `host` are taken from.
+    of_host: Held,
 }
 
 /// Children of one verb, made when it is first used.
@@ -190,13 +187,13 @@ impl ClientMetrics {
         let i = index(method);
         self.verbs[i].get_or_init(|| {
             let verb_host = &[METHODS[i], self.host.as_str()];
-            let f = &self.families;
+            let (f, of_host) = (&self.families, &self.of_host);
             Verb {
-                ok: f.requests.with_label_values(&["200", METHODS[i], &self.host]),
-                duration: f.duration.with_label_values(verb_host),
-                limiter: f.limiter.with_label_values(verb_host),
-                request_size: f.request_size.with_label_values(verb_host),
-                response_size: f.response_size.with_label_values(verb_host),
+                ok: of_host.series(&f.requests, &["200", METHODS[i], &self.host]),
+                duration: of_host.series(&f.duration, verb_host),
+                limiter: of_host.series(&f.limiter, verb_host),
+                request_size: of_host.series(&f.request_size, verb_host),
+                response_size: of_host.series(&f.response_size, verb_host),
                 server_duration: f.server_duration.with_label_values(&[&self.agent, METHODS[i]]),
             }
         })
@@ -217,7 +214,7 @@ impl ClientMetrics {
         } else {
             let code = status.as_ref().map_or(NO_ANSWER, StatusCode::as_str);
             let name = METHODS[index(method)];
-            self.families.requests.with_label_values(&[code, name, &self.host]).inc();
+            self.of_host.series(&self.families.requests, &[code, name, &self.host]).inc();
         }
         if watch {
             return;
