@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 28] = [
+pub(super) const OURS: [&str; 38] = [
     "allow-plaintext-endpoints",
     "allow-stock-lease-name",
     "cluster-health-confirm-interval",
