@@ -19,6 +19,8 @@ const CRDS: [&str; 5] = [
 /// A cluster without CRDs in which the product may install them.
 async fn empty() -> Kubectl {
     let kubectl = Kubectl::without_crds().await;
+    // Where KubeFed runs: a role of config/rbac is for it.
+    kubectl.run("create namespace kube-federation-system");
     kubectl.run("apply -f config/rbac");
     kubectl
 }
