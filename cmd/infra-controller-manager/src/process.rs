@@ -16,6 +16,7 @@ use serving::{Endpoints, Health, Pages};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{info, warn};
 
+use crate::crds::Installing;
 use crate::exit::{Fatal, is_lost_leadership};
 use crate::process_events::Events;
 use crate::serve::Serving;
@@ -115,11 +116,11 @@ async fn alone(
     shutdown: &CancellationToken,
     draining: &AtomicBool,
 ) -> Result<()> {
-    let _installing = install_crds(options, &settings)?;
+    let installing = install_crds(options, &settings)?;
     let host = Host::start(options, settings.controllers)?;
     shutdown.cancelled().await;
     draining.store(true, Ordering::Relaxed);
-    match host.stop().await {
+    match stop_writing(host, installing).await {
         Ended::TimedOut(names) => Err(Fatal::ShutdownTimedOut(names).into()),
         Ended::Clean | Ended::UnknownWrites(_) => Ok(()),
     }
@@ -145,13 +146,12 @@ async fn led(
     tokio::select! {
         () = shutdown.cancelled() => {}
         lost = leading::lost(&elector) => {
-            let _stopped = tokio::time::timeout(LOST_GRACE, host.stop()).await;
+            let _stopped = tokio::time::timeout(LOST_GRACE, stop_writing(host, installing)).await;
             return Err(Fatal::LeadershipLost(lost).into());
         }
     }
     draining.store(true, Ordering::Relaxed);
-    drop(installing);
-    let mut stopping = pin!(host.stop());
+    let mut stopping = pin!(stop_writing(host, installing));
     let ended = tokio::select! {
         ended = &mut stopping => ended,
         lost = leading::lost(&elector) => {
@@ -162,10 +162,30 @@ async fn led(
     give_back(ended, elector, settings.release_on_exit).await
 }
 
-/// Begins to install the CRDs, where that is asked for; dropping the guard ends it.
-fn install_crds(options: &HostOptions, settings: &ProcessSettings) -> Result<Option<DropGuard>> {
+/// Begins to install the CRDs, where that is asked for.
+fn install_crds(options: &HostOptions, settings: &ProcessSettings) -> Result<Option<Installing>> {
     let install = || crds::install(&options.clients, options.fence.clone());
     settings.install_crds.then(install).transpose()
+}
+
+/// Stops all that writes. It waits for the installation too, unless a controller did not stop in time:
+/// the lease is not released then, and nobody begins early.
+async fn stop_writing(host: Host, installing: Option<Installing>) -> Ended {
+    let mut installation = pin!(async {
+        if let Some(installing) = installing {
+            installing.stop().await;
+        }
+    });
+    let mut controllers = pin!(host.stop());
+    tokio::select! {
+        ended = &mut controllers => {
+            if !matches!(ended, Ended::TimedOut(_)) {
+                installation.await;
+            }
+            ended
+        }
+        () = &mut installation => controllers.await,
+    }
 }
 
 /// Releases the lease only when nothing of ours can be written any more.

@@ -1,0 +1,161 @@
+use std::time::Duration;
+
+use api_server_double::{ApiServer, Asked, Reply};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::installer::MANAGED_BY;
+use super::release::RELEASE;
+use super::*;
+use crate::build;
+
+const MACHINES: &str = "machines.platform.tkestack.io";
+const KUBEFED: &str = "kubefedclusters.core.kubefed.io";
+
+#[test]
+fn every_manifest_of_config_crd_is_installed_and_labelled() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/crd");
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), MANIFESTS.len());
+    for manifest in MANIFESTS {
+        let fields: Value = serde_saphyr::from_str(manifest).unwrap();
+        assert_eq!(fields["metadata"]["labels"][MANAGED_BY], build::PRODUCT);
+        assert_eq!(fields["metadata"]["annotations"][RELEASE], build::INFO.version);
+        assert!(fields["spec"]["versions"][0]["schema"].is_object());
+    }
+}
+
+fn name(asked: &Asked) -> &str {
+    asked.path().rsplit('/').next().unwrap()
+}
+
+/// What an API server says that has no CRD and no aggregated API, and takes what is applied.
+fn empty_cluster(asked: &Asked) -> Reply {
+    if asked.method() == "PATCH" {
+        return Reply::Json(201, stored(asked.json()));
+    }
+    let kind = asked.path().rsplit('/').nth(1).unwrap();
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404,
+        "details": {"name": name(asked), "kind": kind},
+    });
+    Reply::Json(404, status)
+}
+
+fn stored(mut object: Value) -> Value {
+    object["metadata"]["uid"] = json!("u1");
+    object["metadata"]["resourceVersion"] = json!("7");
+    object
+}
+
+fn applied(server: &ApiServer) -> Vec<String> {
+    let asked = server.asked();
+    let applied = asked.iter().filter(|asked| asked.method() == "PATCH");
+    applied.map(|asked| name(asked).to_owned()).collect()
+}
+
+/// rule:no-release-with-open-writes
+#[tokio::test(start_paused = true)]
+async fn at_a_stop_the_answer_of_an_apply_under_way_is_awaited_and_nothing_more_is_sent() {
+    const ANSWER: Duration = Duration::from_secs(2);
+    let server = ApiServer::new(|asked| {
+        if asked.method() != "PATCH" && name(asked) == KUBEFED {
+            return Reply::Silence;
+        }
+        let reply = empty_cluster(asked);
+        if asked.method() != "PATCH" {
+            return reply;
+        }
+        Reply::Later(Box::pin(async {
+            sleep(ANSWER).await;
+            reply
+        }))
+    });
+    let installing = Installing::start(server.client());
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(applied(&server).len(), MANIFESTS.len() - 1);
+    installing.stop().await;
+    let last = server.asked().last().unwrap().at;
+    assert_eq!(last.elapsed(), ANSWER, "and no longer");
+}
+
+/// rule:no-release-with-open-writes
+#[tokio::test(start_paused = true)]
+async fn at_a_stop_an_apply_that_is_cut_off_is_waited_for_as_long_as_the_server_may_carry_it_out() {
+    let server = ApiServer::new(|asked| {
+        if asked.method() == "PATCH" { Reply::Silence } else { empty_cluster(asked) }
+    });
+    let installing = Installing::start(server.client());
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(applied(&server).len(), MANIFESTS.len());
+    let began = Instant::now();
+    installing.stop().await;
+    assert_eq!(began.elapsed(), ATTEMPT + applicable_for(ATTEMPT));
+}
+
+/// rule:no-release-with-open-writes
+#[tokio::test(start_paused = true)]
+async fn at_a_stop_an_apply_of_unknown_outcome_is_waited_for() {
+    let server = ApiServer::new(|asked| {
+        if asked.method() == "PATCH" { Reply::Refused } else { empty_cluster(asked) }
+    });
+    let installing = Installing::start(server.client());
+    sleep(Duration::from_millis(1)).await;
+    let began = Instant::now();
+    installing.stop().await;
+    assert!(began.elapsed() > ATTEMPT, "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crd_that_cannot_be_installed_holds_up_no_other() {
+    let server = ApiServer::new(|asked| {
+        if asked.method() == "PATCH" && name(asked) == KUBEFED {
+            return Reply::failure(403, "Forbidden");
+        }
+        empty_cluster(asked)
+    });
+    let installing = Installing::start(server.client());
+    sleep(Duration::from_secs(600)).await;
+    let applied = applied(&server);
+    let [mut tries, mut others] = [0; 2];
+    for crd in &applied {
+        if crd == KUBEFED { tries += 1 } else { others += 1 }
+    }
+    assert_eq!(others, MANIFESTS.len() - 1, "{applied:?}");
+    assert!(tries > 5, "it is tried again: {applied:?}");
+    installing.stop().await;
+}
+
+/// rule:newer-crds-stay
+#[tokio::test(start_paused = true)]
+async fn the_crd_of_a_newer_release_is_left_alone_and_that_of_an_older_one_is_updated() {
+    let server = ApiServer::new(|asked| {
+        let release = match name(asked) {
+            MACHINES => "999.0.0",
+            KUBEFED => "0.0.1",
+            _ => return empty_cluster(asked),
+        };
+        if asked.method() == "PATCH" {
+            return empty_cluster(asked);
+        }
+        Reply::Json(
+            200,
+            stored(json!({
+                "metadata": {
+                    "name": name(asked),
+                    "labels": {MANAGED_BY: build::PRODUCT},
+                    "annotations": {RELEASE: release},
+                },
+                "spec": {},
+            })),
+        )
+    });
+    let mut installing = Installing::start(server.client());
+    assert!(installing.ended().await);
+    let mut applied = applied(&server);
+    applied.sort();
+    assert_eq!(applied.len(), MANIFESTS.len() - 1);
+    assert!(!applied.iter().any(|crd| crd == MACHINES), "{applied:?}");
+    for asked in server.asked().iter().filter(|asked| asked.method() == "PATCH") {
+        assert_eq!(asked.json()["metadata"]["annotations"][RELEASE], build::INFO.version);
+    }
+}
