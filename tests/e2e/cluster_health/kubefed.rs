@@ -99,7 +99,7 @@ async fn each_mistake_in_a_set_up_is_told_by_its_code() {
     let rows = [
         ("wrong-ca", with(json!({}), "wrong-ca"), Some("tls-verify")),
         ("any", with(json!({"disabledTLSValidations": ["*"]}), "wrong-ca"), None),
-        ("no-token", with(json!({}), "no-token"), Some("token-empty")),
+        ("no-token", with(json!({}), "no-token"), Some("secret-missing")),
         ("bad-ca", with(json!({}), "bad-ca"), Some("ca-parse")),
         ("plain", with(json!({"apiEndpoint": plain}), "good"), Some("bad-endpoint")),
         ("proxied", with(json!({"proxyURL": proxy}), "good"), Some("proxy")),

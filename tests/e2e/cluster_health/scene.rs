@@ -35,7 +35,7 @@ impl Scene {
         let manager = Process::with_kubeconfig(&kubeconfig)
             .args(["--controllers=cluster-health-controller", "--leader-elect=false", "-v=4"])
             .args(["--cluster-health-period=1s", "--cluster-health-timeout=900ms"])
-            .args(["--cluster-health-confirm-interval=500ms"])
+            .args(["--cluster-health-confirm-interval=1s"])
             .start();
         Self { manager, plane, client }
     }

@@ -65,7 +65,7 @@ impl Scene {
     pub(crate) fn start(&self, args: &str) -> Process {
         Process::with_kubeconfig(&self.hub.plane.admin_kubeconfig())
             .program(Path::new(env!("CARGO_BIN_EXE_cluster-health")))
-            .args(["--v=2", "--cluster-health-confirm-interval=500ms", "--healthcheck-period=2s"])
+            .args(["--v=2", "--cluster-health-confirm-interval=1s", "--healthcheck-period=2s"])
             .args(["--cluster-health-tke-timeout=1s"])
             .args(args.split_whitespace())
             .start()
