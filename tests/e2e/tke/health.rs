@@ -11,8 +11,9 @@ async fn a_member_that_freezes_fails_and_runs_again_once_it_answers() {
     scene.import("cls-one");
     scene.admit("cls-one");
     let manager = scene.start("");
-    let status =
-        scene.until("cls-one", "runs", |it| it["phase"] == "Running" && it["version"] != "").await;
+    let status = scene
+        .until("cls-one", "runs", |it| it["phase"] == "Running" && it["version"].is_string())
+        .await;
     assert_eq!(status["version"], json!("1.36.3"));
     assert_eq!(condition(&status, "HealthCheck")["status"], "True");
     let port = status["addresses"][0]["port"].as_u64().unwrap();

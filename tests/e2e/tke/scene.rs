@@ -66,7 +66,7 @@ impl Scene {
         Process::with_kubeconfig(&self.hub.plane.admin_kubeconfig())
             .program(Path::new(env!("CARGO_BIN_EXE_cluster-health")))
             .args(["--v=2", "--cluster-health-confirm-interval=1s", "--healthcheck-period=2s"])
-            .args(["--cluster-health-tke-timeout=1s"])
+            .args(["--cluster-health-tke-timeout=1s", "--controllers=cluster-health-controller"])
             .args(args.split_whitespace())
             .start()
     }
