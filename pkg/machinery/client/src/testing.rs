@@ -1,7 +1,6 @@
 //! What the tests of this crate share: services that answer from a script, a server on a loopback
 //! port, and files.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +11,6 @@ use http_body_util::Full;
 use kube::client::Body;
 use parking_lot::Mutex;
 use prometheus::{Registry, TextEncoder};
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::call::metrics::{ClientMetrics, RequestMetrics};
 use crate::{ClientOptions, Clients, Profile};
@@ -126,40 +124,3 @@ pub(crate) async fn clients(address: &str) -> (Clients, Registry) {
 
 /// A list that tests fill from inside services.
 pub(crate) type Log<T> = Arc<Mutex<Vec<T>>>;
-
-/// What was logged.
-#[derive(Clone, Default)]
-pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.0.lock().extend_from_slice(text);
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Lines {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
-impl Lines {
-    pub(crate) fn take(&self) -> Vec<String> {
-        let text = std::mem::take(&mut *self.0.lock());
-        String::from_utf8(text).unwrap().lines().map(str::to_owned).collect()
-    }
-}
-
-/// Catches what this thread logs.
-pub(crate) fn capture_log() -> (Lines, tracing::subscriber::DefaultGuard) {
-    let lines = Lines::default();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(lines.clone()).finish();
-    (lines, tracing::subscriber::set_default(subscriber))
-}

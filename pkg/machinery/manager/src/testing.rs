@@ -1,10 +1,8 @@
 //! What the tests of this crate share: a runner that is a function, a context for it, an API server
-//! of one object, and a log that can be read.
+//! of one object.
 
-use std::cell::RefCell;
-use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use api_server_double::{ApiServer, Asked, Reply};
@@ -14,7 +12,6 @@ use fence::Fence;
 use futures::future::BoxFuture;
 use informer::{Format, InformerMetrics, Server};
 use objects::OpenWrites;
-use parking_lot::Mutex;
 use prometheus::{IntCounter, Registry};
 use serde_json::{Value, json};
 use serving::{Health, Pages};
@@ -130,56 +127,6 @@ impl<F: Fn(usize, Context) -> Run + Send + Sync> Runner for Fake<F> {
 
     fn run(self: Arc<Self>, context: Context) -> Run {
         (self.run)(self.runs.fetch_add(1, Ordering::Relaxed), context)
-    }
-}
-
-thread_local! {
-    static CAPTURED: RefCell<Option<Log>> = const { RefCell::new(None) };
-}
-
-/// The log of this thread, from [`Log::capture`] on.
-#[derive(Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
-
-/// Ends the capture.
-pub(crate) struct Capture;
-
-impl Drop for Capture {
-    fn drop(&mut self) {
-        CAPTURED.take();
-    }
-}
-
-impl Log {
-    /// One subscriber for the process writes to the log of the thread: with one per test, a line
-    /// that another thread reaches first, without a subscriber, could be silent for good.
-    pub(crate) fn capture(&self) -> Capture {
-        static INSTALLED: Once = Once::new();
-        INSTALLED.call_once(|| {
-            let log = tracing_subscriber::fmt().with_ansi(false);
-            let log =
-                log.with_writer(|| CAPTURED.with_borrow(|log| log.clone().unwrap_or_default()));
-            tracing::subscriber::set_global_default(log.finish()).expect("nothing else logs");
-        });
-        CAPTURED.set(Some(self.clone()));
-        Capture
-    }
-
-    /// The lines so far that contain `text`.
-    pub(crate) fn lines(&self, text: &str) -> Vec<String> {
-        let all = String::from_utf8(self.0.lock().clone()).expect("a log is text");
-        all.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

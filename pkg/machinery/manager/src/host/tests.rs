@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use api_server_double::{Reply, client};
 use futures::future::pending;
+use log_capture::Capture;
 use prometheus::Registry;
 use serving::{Access, Page, Peer, PeerCertificate};
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::testing::{Fake, Log, Run};
+use crate::testing::{Fake, Run};
 use crate::{Context, Runner};
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -74,25 +75,23 @@ async fn a_controller_whose_task_panics_leaves_an_unknown_write() {
 
 #[tokio::test(start_paused = true)]
 async fn after_the_limit_the_stragglers_are_named_and_on_the_way_told_every_third_of_it() {
-    let log = Log::default();
-    let _captured = log.capture();
+    let captured = Capture::begin();
     let tasks = Tasks::with_limit(LIMIT).and("slow", secs(3600), 0).and("quick", secs(1), 0);
     let (ended, took) = tasks.and("never", secs(7200), 0).stop().await;
     assert_eq!(ended, Ended::TimedOut(vec!["slow", "never"]));
     assert!(took >= LIMIT && took < LIMIT + secs(1), "{took:?}");
-    let told = log.lines("Controllers have not stopped yet");
+    let told = captured.with("Controllers have not stopped yet");
     assert_eq!(told.len(), 2, "{told:#?}");
     assert!(told.iter().all(|line| line.contains(r#"["slow", "never"]"#)), "{told:#?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_a_limit_it_waits_as_long_as_it_takes_and_keeps_telling() {
-    let log = Log::default();
-    let _captured = log.capture();
+    let captured = Capture::begin();
     let (ended, took) = Tasks::with_limit(Duration::ZERO).and("slow", secs(3600), 0).stop().await;
     assert_eq!(ended, Ended::Clean);
     assert!(took >= secs(3600));
-    assert!(log.lines("Controllers have not stopped yet").len() >= 300);
+    assert!(captured.with("Controllers have not stopped yet").len() >= 300);
 }
 
 async fn options(registry: &Registry) -> HostOptions {

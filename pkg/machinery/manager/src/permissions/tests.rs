@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use api_server_double::{ApiServer, Reply, client};
+use log_capture::Capture;
 
 use super::*;
-use crate::testing::Log;
 
 const NEEDED: &[Permission] = &[
     Permission::new("get", "", "nodes"),
@@ -27,12 +27,11 @@ fn check(client: kube::Client, by_account: bool) -> PermissionCheck {
 async fn checked(
     by_account: bool,
     answer: impl Fn() -> Reply + Send + Sync + 'static,
-) -> (i64, Log) {
-    let log = Log::default();
-    let _captured = log.capture();
+) -> (i64, Capture) {
+    let captured = Capture::begin();
     let check = check(client(move |_| answer()), by_account);
     check.ask(&mut HashSet::new()).await;
-    (check.missing.get(), log)
+    (check.missing.get(), captured)
 }
 
 fn verdict(allowed: bool) -> Reply {
@@ -41,16 +40,16 @@ fn verdict(allowed: bool) -> Reply {
 
 #[tokio::test]
 async fn rights_that_are_there_are_no_news() {
-    let (missing, log) = checked(false, || verdict(true)).await;
+    let (missing, captured) = checked(false, || verdict(true)).await;
     assert_eq!(missing, 0);
-    assert!(log.lines("").is_empty(), "{:?}", log.lines(""));
+    assert!(captured.with("").is_empty(), "{:?}", captured.with(""));
 }
 
 #[tokio::test]
 async fn each_missing_right_is_counted_and_one_line_with_its_cure() {
-    let (missing, log) = checked(false, || verdict(false)).await;
+    let (missing, captured) = checked(false, || verdict(false)).await;
     assert_eq!(missing, 3);
-    let lines = log.lines("Missing permission");
+    let lines = captured.with("Missing permission");
     assert_eq!(lines.len(), 3, "{lines:#?}");
     for (line, right) in lines.iter().zip(NEEDED) {
         for part in [
@@ -70,9 +69,9 @@ async fn each_missing_right_is_counted_and_one_line_with_its_cure() {
 
 #[tokio::test]
 async fn to_an_account_without_its_role_the_cure_is_the_role() {
-    let (missing, log) = checked(true, || verdict(false)).await;
+    let (missing, captured) = checked(true, || verdict(false)).await;
     assert_eq!(missing, 3);
-    let lines = log.lines("Missing permission");
+    let lines = captured.with("Missing permission");
     assert!(lines[0].contains("system:controller:fake-account"), "{}", lines[0]);
     assert!(!lines[0].contains("--use-service-account-credentials"), "{}", lines[0]);
 }
@@ -86,9 +85,9 @@ async fn a_server_that_cannot_tell_is_no_missing_right() {
         || Reply::Json(201, json!({"kind": "SelfSubjectAccessReview"})),
     ];
     for answer in answers {
-        let (missing, log) = checked(false, answer).await;
+        let (missing, captured) = checked(false, answer).await;
         assert_eq!(missing, 0);
-        assert!(log.lines("ERROR").is_empty(), "{:?}", log.lines(""));
+        assert!(captured.with("ERROR").is_empty(), "{:?}", captured.with(""));
     }
 }
 
@@ -110,8 +109,7 @@ async fn the_question_names_everything_that_a_right_is_about() {
 
 #[tokio::test(start_paused = true)]
 async fn rights_are_checked_again_every_few_minutes_and_each_change_is_told_once() {
-    let log = Log::default();
-    let _captured = log.capture();
+    let captured = Capture::begin();
     let granted = Arc::new(AtomicBool::new(false));
     let server = granted.clone();
     let client = client(move |_| verdict(server.load(Ordering::SeqCst)));
@@ -120,13 +118,13 @@ async fn rights_are_checked_again_every_few_minutes_and_each_change_is_told_once
     let running = tokio::spawn(check.run(stop.clone()));
     let later = |minutes: u64| tokio::time::sleep(Duration::from_secs(60 * minutes));
     later(11).await;
-    assert_eq!((missing.get(), log.lines("Missing permission").len()), (3, 3));
+    assert_eq!((missing.get(), captured.with("Missing permission").len()), (3, 3));
     granted.store(true, Ordering::SeqCst);
     later(5).await;
-    assert_eq!((missing.get(), log.lines("Permission is granted now").len()), (0, 3));
+    assert_eq!((missing.get(), captured.with("Permission is granted now").len()), (0, 3));
     granted.store(false, Ordering::SeqCst);
     later(5).await;
-    assert_eq!((missing.get(), log.lines("Missing permission").len()), (3, 6));
+    assert_eq!((missing.get(), captured.with("Missing permission").len()), (3, 6));
     stop.cancel();
     running.await.unwrap();
 }

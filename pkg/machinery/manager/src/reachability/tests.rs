@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use api_server_double::{Reply, client};
+use log_capture::Capture;
 use serde_json::json;
 use tokio::time::sleep;
 
 use super::*;
-use crate::testing::Log;
 
 const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
@@ -76,8 +76,7 @@ async fn a_process_that_the_server_refuses_is_not_ready_and_says_what_to_do() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_told_every_minute_while_it_lasts_and_its_end_once() {
-    let log = Log::default();
-    let _capture = log.capture();
+    let captured = Capture::begin();
     let refuses = Arc::new(AtomicBool::new(true));
     let switch = refuses.clone();
     let server = client(move |_| {
@@ -86,9 +85,9 @@ async fn a_refusal_is_told_every_minute_while_it_lasts_and_its_end_once() {
     let reachability = Reachability::default();
     tokio::spawn(reachability.clone().run(server, "/lease".into(), CancellationToken::new()));
     sleep(secs(175)).await;
-    assert_eq!(log.lines("API server refuses what this process needs").len(), 3);
+    assert_eq!(captured.with("API server refuses what this process needs").len(), 3);
     refuses.store(false, Ordering::Relaxed);
     sleep(secs(60)).await;
     assert_eq!(reachability.check(), Ok(()));
-    assert_eq!(log.lines("no longer refuses").len(), 1);
+    assert_eq!(captured.with("no longer refuses").len(), 1);
 }

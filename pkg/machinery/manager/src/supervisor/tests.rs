@@ -2,13 +2,14 @@
 
 use api_server_double::{ApiServer, Reply, client};
 use futures::future::pending;
+use log_capture::Capture;
 use model::Resource;
 use objects::{Draft, Dynamic};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::testing::{Fake, Log, Run, context, lists, server_of, with_write_timeout};
+use crate::testing::{Fake, Run, context, lists, server_of, with_write_timeout};
 
 const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
@@ -58,8 +59,7 @@ async fn a_failed_controller_is_started_again_after_pauses_that_double_up_to_5_m
     });
     let supervisor = supervisor(runner);
     let restarts = supervisor.restarts.clone();
-    let log = Log::default();
-    let _captured = log.capture();
+    let captured = Capture::begin();
     supervisor.run(silent().await).await;
 
     assert_eq!(restarts.get(), 12);
@@ -69,7 +69,7 @@ async fn a_failed_controller_is_started_again_after_pauses_that_double_up_to_5_m
         let most = secs(least).mul_f64(1.2) + Duration::from_millis(1);
         assert!(pause >= secs(least) && pause <= most, "{pause:?} instead of {least} s");
     }
-    let told = log.lines("Controller failed and is started again");
+    let told = captured.with("Controller failed and is started again");
     assert_eq!(told.len(), 12);
     assert!(told[0].contains("no luck"), "{}", told[0]);
 }
@@ -127,11 +127,10 @@ async fn a_panic_is_counted_and_followed_by_a_fresh_run() {
     });
     let supervisor = supervisor(runner);
     let (restarts, context) = (supervisor.restarts.clone(), silent().await);
-    let log = Log::default();
-    let _captured = log.capture();
+    let captured = Capture::begin();
     supervisor.run(context.clone()).await;
     assert_eq!((panics(&context).as_str(), restarts.get()), ("1", 1));
-    let told = log.lines("it panicked: index 0 out of range at ");
+    let told = captured.with("it panicked: index 0 out of range at ");
     assert_eq!(told.len(), 1);
     assert!(told[0].contains("supervisor/tests.rs:"), "{}", told[0]);
 }
@@ -241,11 +240,10 @@ fn panics_in_a_handler_once() -> Arc<dyn Runner> {
 async fn a_panic_in_a_handler_starts_the_controller_anew() {
     let supervisor = supervisor(panics_in_a_handler_once());
     let restarts = supervisor.restarts.clone();
-    let log = Log::default();
-    let _captured = log.capture();
+    let captured = Capture::begin();
     supervisor.run(context(one_node().client()).await).await;
     assert_eq!(restarts.get(), 1);
-    assert_eq!(log.lines("a handler of changes of nodes panicked").len(), 1);
+    assert_eq!(captured.with("a handler of changes of nodes panicked").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -312,13 +310,12 @@ async fn a_task_that_hangs_holds_up_no_stop_and_is_named() {
         context.spawn(pending());
         ends()
     });
-    let log = Log::default();
-    let _captured = log.capture();
+    let captured = Capture::begin();
     let began = Instant::now();
     let stopped = supervisor(runner).run(with_write_timeout(silent().await, secs(5))).await;
     assert_eq!(stopped.unknown_writes, 0);
     assert_eq!(began.elapsed(), secs(5) + applicable_for(secs(5)), "what it sent is over");
-    let told = log.lines("have not ended with their controller");
+    let told = captured.with("have not ended with their controller");
     assert!(told.len() == 1 && told[0].contains("supervisor/tests.rs:"), "{told:?}");
 }
 

@@ -1,8 +1,9 @@
 //! What the registry promises to those who add checks.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use log_capture::Capture;
 
 use super::*;
 
@@ -77,33 +78,10 @@ fn an_excluded_check_is_not_run() {
     assert_eq!(runs.load(Ordering::Relaxed), 1);
 }
 
-/// Counts events, and keeps the fields of the last one.
-#[derive(Clone, Default)]
-struct LogLines {
-    lines: Arc<Mutex<Vec<String>>>,
-}
-
-impl tracing::Subscriber for LogLines {
-    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
-        true
-    }
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-    fn event(&self, event: &tracing::Event<'_>) {
-        self.lines.lock().unwrap().push(format!("{event:?}"));
-    }
-    fn enter(&self, _: &tracing::span::Id) {}
-    fn exit(&self, _: &tracing::span::Id) {}
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_reason_is_logged_once_in_ten_seconds_and_the_recovery_once() {
-    let log = LogLines::default();
-    let _guard = tracing::subscriber::set_default(log.clone());
-    let lines = || std::mem::take(&mut *log.lines.lock().unwrap());
+    let captured = Capture::begin();
+    let lines = || captured.take();
 
     let health = Health::new();
     let healthy = Arc::new(AtomicBool::new(false));

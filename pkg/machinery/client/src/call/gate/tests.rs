@@ -257,16 +257,16 @@ async fn in_a_steady_flow_nobody_waits_longer_than_for_its_own_refusals_and_one_
 
 #[tokio::test(start_paused = true)]
 async fn a_long_wait_is_told_a_second_after_its_beginning_and_at_its_end() {
-    let (lines, _guard) = crate::testing::capture_log();
+    let captured = log_capture::Capture::begin();
     let (log, throttle) = (WaitLog::new(), throttle(1_000.0).unwrap());
     let url = http::Uri::from_static("/a");
     throttle.pause(Duration::from_secs(30), "uid-1");
     let waiting = Waiting { throttle: &throttle, method: &Method::PATCH, url: &url };
     let mut wait = Box::pin(wait_for_token(waiting, Instant::now(), &log));
     assert!(timeout(Duration::from_millis(1_100), &mut wait).await.is_err());
-    let told = lines.take();
+    let told = captured.take();
     assert!(told.iter().any(|line| line.contains("Waiting before sending")), "{told:?}");
     wait.await;
-    let told = lines.take();
+    let told = captured.take();
     assert!(told.iter().any(|line| line.contains("Waited before sending")), "{told:?}");
 }

@@ -1,9 +1,9 @@
 //! The line's words and its rate, on a paused clock.
 
+use log_capture::Capture;
 use prometheus::Registry;
 
 use super::*;
-use crate::testing::capture_log;
 use crate::throttle::metrics::ThrottleMetrics;
 
 fn throttle() -> Throttle {
@@ -25,9 +25,9 @@ fn url() -> Uri {
 
 #[tokio::test(start_paused = true)]
 async fn a_long_wait_is_told_in_the_words_people_search_for() {
-    let (lines, _guard) = capture_log();
+    let captured = Capture::begin();
     WaitLog::new().ended(waiting(&throttle(), &Method::PATCH, &url()), &wait(1_500));
-    let line = lines.take().pop().unwrap();
+    let line = captured.take().pop().unwrap();
     for part in [
         "Waited before sending request",
         "delay=1.5s",
@@ -46,24 +46,24 @@ async fn a_long_wait_is_told_in_the_words_people_search_for() {
 
 #[tokio::test(start_paused = true)]
 async fn the_servers_throttling_is_named_as_such() {
-    let (lines, _guard) = capture_log();
+    let captured = Capture::begin();
     let wait = Wait { stopped_by: Some("uid-1".into()), ..wait(2_000) };
     WaitLog::new().ended(waiting(&throttle(), &Method::GET, &url()), &wait);
-    let line = lines.take().pop().unwrap();
+    let line = captured.take().pop().unwrap();
     assert!(line.contains("server-side throttling"), "{line:?}");
     assert!(line.contains("FlowSchema UID: \"uid-1\""), "{line:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn long_waits_make_one_line_in_10_s_and_more_only_at_higher_verbosity() {
-    let (lines, _guard) = capture_log();
+    let captured = Capture::begin();
     let (log, throttle) = (WaitLog::new(), throttle());
     // Twenty long waits a second for 21 s.
     for _ in 0..420 {
         log.ended(waiting(&throttle, &Method::PATCH, &url()), &wait(3_000));
         tokio::time::advance(Duration::from_millis(50)).await;
     }
-    let lines = lines.take();
+    let lines = captured.take();
     let count = |v: &str| lines.iter().filter(|l| l.contains(v)).count();
     let at_default = lines.len() - count(" v=2 ") - count(" v=3 ");
     assert_eq!(at_default, 3, "one at 0, 10 and 20 s");
@@ -72,27 +72,27 @@ async fn long_waits_make_one_line_in_10_s_and_more_only_at_higher_verbosity() {
 
 #[tokio::test(start_paused = true)]
 async fn short_waits_are_told_at_verbosity_3_and_tiny_ones_never() {
-    let (lines, _guard) = capture_log();
+    let captured = Capture::begin();
     let (log, throttle) = (WaitLog::new(), throttle());
     log.ended(waiting(&throttle, &Method::GET, &url()), &wait(50));
-    assert_eq!(lines.take(), Vec::<String>::new());
+    assert_eq!(captured.take(), Vec::<String>::new());
     log.ended(waiting(&throttle, &Method::GET, &url()), &wait(51));
     log.ended(waiting(&throttle, &Method::GET, &url()), &wait(1_000));
-    let lines = lines.take();
+    let lines = captured.take();
     assert_eq!(lines.len(), 2);
     assert!(lines.iter().all(|l| l.contains(" v=3 ")), "{lines:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_is_going_to_be_long_is_told_while_it_lasts() {
-    let (lines, _guard) = capture_log();
+    let captured = Capture::begin();
     let (log, throttle) = (WaitLog::new(), throttle());
     throttle.pause(Duration::from_secs(60), "uid-1");
     tokio::time::advance(LONG).await;
     for _ in 0..3 {
         log.goes_on(waiting(&throttle, &Method::PATCH, &url()));
     }
-    let lines = lines.take();
+    let lines = captured.take();
     assert_eq!(lines.len(), 1, "{lines:?}");
     for part in ["Waiting before sending request", "left=59s", "FlowSchema UID: \"uid-1\""] {
         assert!(lines[0].contains(part), "no {part:?} in {lines:?}");

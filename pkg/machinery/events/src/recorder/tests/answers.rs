@@ -1,6 +1,6 @@
 //! What each answer leads to: retries, drops, and what the log says.
 
-use std::sync::Mutex;
+use log_capture::Capture;
 
 use super::*;
 
@@ -107,8 +107,7 @@ async fn a_panic_while_writing_costs_one_event_and_not_its_worker() {
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_events_that_are_refused_make_one_line_of_the_log() {
-    let log = LogLines::default();
-    let _guard = tracing::subscriber::set_default(log.clone());
+    let captured = Capture::begin();
     let server = ApiServer::new(|_| Reply::failure(403, "Forbidden"));
     let (recorder, broadcaster, metrics) = pipeline(&server);
     for n in 0..QUEUE {
@@ -116,34 +115,7 @@ async fn a_thousand_events_that_are_refused_make_one_line_of_the_log() {
     }
     broadcaster.flush(100 * SECOND).await;
     assert_eq!(metrics.dropped(DropReason::Rejected), QUEUE as u64);
-    let lines = log.with("Unable to write event");
+    let lines = captured.with("Unable to write event");
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].contains("rejected") && lines[0].contains("Forbidden"), "{lines:?}");
-}
-
-/// The events of `tracing`, as text.
-#[derive(Clone, Default)]
-struct LogLines(Arc<Mutex<Vec<String>>>);
-
-impl LogLines {
-    fn with(&self, text: &str) -> Vec<String> {
-        let lines = self.0.lock().unwrap();
-        lines.iter().filter(|line| line.contains(text)).cloned().collect()
-    }
-}
-
-impl tracing::Subscriber for LogLines {
-    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
-        true
-    }
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-    fn event(&self, event: &tracing::Event<'_>) {
-        self.0.lock().unwrap().push(format!("{event:?}"));
-    }
-    fn enter(&self, _: &tracing::span::Id) {}
-    fn exit(&self, _: &tracing::span::Id) {}
 }
