@@ -17,7 +17,7 @@
 //! | `path_memory.rs` | [`PathMemory`]: which health path a server knows |
 //! | `policy.rs` | [`Policy`]: how a cluster is watched over |
 //! | `member.rs` | [`Member`]: everything that is remembered about one cluster |
-//! | `thresholds.rs` | how many probes in a row said the same |
+//! | `thresholds.rs` | [`Tally`]: how many probes in a row said the same |
 //! | `damping.rs` | a cluster that keeps changing has to be well for longer |
 //! | `schedule.rs` | when the next probe starts |
 //! | `standing.rs` | [`Standing`]: what is published, and the statuses and reasons that say so |
@@ -25,7 +25,7 @@
 //! | `explain.rs` | [`explain`]: the message of a condition |
 //! | `message.rs` | [`one_line`]: text that may stand in a condition |
 //! | `availability.rs` | the share of the time in which a cluster was well |
-//! | `write_gate.rs` | whether a state is worth a write |
+//! | `write_gate.rs` | [`WriteGate`]: whether a state is worth a write |
 //! | `write_queue.rs` | [`WriteQueue`]: what is to be written, none lost |
 //! | `pace.rs` | [`Pace`]: a rate of writes |
 //! | `capacity.rs` | how many probes may be under way at once |
@@ -80,7 +80,7 @@ pub use schedule::{Cadence, Cause};
 pub use shards::{Claim, SHARD_MARGIN, SHARD_TERM, Shards, View, owner};
 pub use spread::{first_probe, hash};
 pub use standing::{Standing, Status};
-pub use thresholds::Thresholds;
+pub use thresholds::{Decision, Tally, Thresholds};
 pub use verdict::Verdict;
-pub use write_gate::Urgency;
+pub use write_gate::{Urgency, WriteGate};
 pub use write_queue::{WriteQueue, Written};

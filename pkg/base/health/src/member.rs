@@ -121,7 +121,7 @@ impl Member {
         let counts = self.counts(finding, policy, started);
         let thresholds = self.flaps.effective(policy.thresholds, now, &policy.damping);
         let counted = counts.then_some(started);
-        let change = match self.tally.decide(self.ready(), finding, counted, thresholds) {
+        let change = match self.tally.decide(self.ready(), finding.is_ok(), counted, thresholds) {
             Decision::Publish => Published::publish(&mut self.published, report),
             Decision::Keep => {
                 self.keep(report);

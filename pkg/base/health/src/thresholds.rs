@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::{Finding, Status};
+use crate::Status;
 
 /// How many probes in a row it takes. Zero counts as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Thresholds {
 
 /// Whether a result is to be published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub enum Decision {
     /// Only the probe time moves.
     Keep,
     /// It takes the place of what is published.
@@ -25,7 +25,7 @@ pub(crate) enum Decision {
 /// The run of equal results. It counts consecutive probes and not how long a state has been
 /// published (`rule:thresholds-count-consecutive-probes`).
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     failures: u32,
     successes: u32,
     /// Start of the last failure that counted.
@@ -35,17 +35,17 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Takes a result in and decides. `ready` is what is published. An uncounted failure ends a run
-    /// of successes, and makes no run of failures longer.
-    pub(crate) fn decide(
+    /// Takes a result in and decides. `ready` is what is published. A failure that did not count, of
+    /// which `counted` is none, ends a run of successes and makes no run of failures longer.
+    pub fn decide(
         &mut self,
         ready: Option<Status>,
-        finding: Finding,
+        well: bool,
         counted: Option<Instant>,
         thresholds: Thresholds,
     ) -> Decision {
-        self.count(finding, counted);
-        let enough = match (ready, finding.is_ok()) {
+        self.count(well, counted);
+        let enough = match (ready, well) {
             _ if self.new_target => true,
             (None | Some(Status::Unknown), _)
             | (Some(Status::True), true)
@@ -60,8 +60,8 @@ impl Tally {
         Decision::Publish
     }
 
-    fn count(&mut self, finding: Finding, counted: Option<Instant>) {
-        if finding.is_ok() {
+    fn count(&mut self, well: bool, counted: Option<Instant>) {
+        if well {
             self.successes = self.successes.saturating_add(1);
             self.failures = 0;
             self.counted_at = None;
@@ -75,12 +75,12 @@ impl Tally {
     }
 
     /// Another target has taken the place of the one that the results are of.
-    pub(crate) fn new_target(&mut self) {
+    pub fn new_target(&mut self) {
         *self = Self { new_target: true, ..Self::default() };
     }
 
     /// True while a run contradicts what is published without being long enough.
-    pub(crate) fn contradicts(self, ready: Option<Status>) -> bool {
+    pub fn contradicts(self, ready: Option<Status>) -> bool {
         match ready {
             Some(Status::True) => self.failures > 0,
             Some(Status::False) => self.successes > 0,
@@ -88,15 +88,18 @@ impl Tally {
         }
     }
 
-    pub(crate) fn failures(self) -> u32 {
+    /// Failures in a row that counted.
+    pub fn failures(self) -> u32 {
         self.failures
     }
 
-    pub(crate) fn successes(self) -> u32 {
+    /// Successes in a row.
+    pub fn successes(self) -> u32 {
         self.successes
     }
 
-    pub(crate) fn counted_at(self) -> Option<Instant> {
+    /// Start of the last failure that counted.
+    pub fn counted_at(self) -> Option<Instant> {
         self.counted_at
     }
 }

@@ -17,7 +17,7 @@ pub enum Urgency {
 /// reasons of conditions, phase, version, zones. Times and messages do not count
 /// (`rule:unchanged-status-is-written-at-heartbeats-only`).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WriteGate {
+pub struct WriteGate {
     written: Option<u64>,
     at: Instant,
 }
@@ -25,18 +25,13 @@ pub(crate) struct WriteGate {
 impl WriteGate {
     /// `written` is the fingerprint of what the object says already. The heartbeats of clusters that
     /// were taken over together are spread by `hash`.
-    pub(crate) fn new(written: Option<u64>, now: Instant, heartbeat: Duration, hash: u64) -> Self {
+    pub fn new(written: Option<u64>, now: Instant, heartbeat: Duration, hash: u64) -> Self {
         let head_start = share_of(heartbeat, hash);
         Self { written, at: now.checked_sub(head_start).unwrap_or(now) }
     }
 
     /// Asks whether the state with this `fingerprint` is to be written at `now`.
-    pub(crate) fn due(
-        &self,
-        fingerprint: u64,
-        now: Instant,
-        heartbeat: Duration,
-    ) -> Option<Urgency> {
+    pub fn due(&self, fingerprint: u64, now: Instant, heartbeat: Duration) -> Option<Urgency> {
         if self.written != Some(fingerprint) {
             return Some(Urgency::Change);
         }
@@ -45,12 +40,12 @@ impl WriteGate {
     }
 
     /// The state with this `fingerprint` was handed to the queue, which does not lose it.
-    pub(crate) fn handed_over(&mut self, fingerprint: u64, now: Instant) {
+    pub fn handed_over(&mut self, fingerprint: u64, now: Instant) {
         *self = Self { written: Some(fingerprint), at: now };
     }
 
     /// The object shows this fingerprint, or nothing of use. Whether that is news.
-    pub(crate) fn shows(&mut self, fingerprint: Option<u64>) -> bool {
+    pub fn shows(&mut self, fingerprint: Option<u64>) -> bool {
         std::mem::replace(&mut self.written, fingerprint) != fingerprint
     }
 }

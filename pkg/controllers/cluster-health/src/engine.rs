@@ -10,7 +10,7 @@
 //! | `driver.rs` | the task of one cluster |
 //! | `shared.rs` | what all tasks share |
 //! | `permits.rs` | how many probes are under way at once |
-//! | `writer.rs` | status writes |
+//! | `pending.rs`, `writer.rs` | [`Pending`]: what waits to be written; status writes |
 //! | `patrol.rs` | the stale, the stuck, and the cap |
 //! | `telling.rs` | events |
 //! | `metrics.rs`, `counters.rs`, `gauges.rs` | metrics counted along the way, and read at scrape time |
@@ -27,6 +27,7 @@ mod metrics;
 mod open_files;
 mod page;
 mod patrol;
+mod pending;
 mod permits;
 mod prober;
 mod registry;
@@ -43,6 +44,7 @@ use futures::future::try_join_all;
 use futures::try_join;
 use health::Pace;
 use manager::{Context, Failure, Stopped};
+use model::Resource;
 use objects::Dynamic;
 use panics::contain;
 use serving::{Access, Page};
@@ -53,6 +55,7 @@ use writer::{Clients, Writer};
 
 pub use flavour::{Cluster, Flavour, Statement};
 pub use metrics::Metrics;
+pub use pending::Pending;
 pub use prober::{Misconfigured, Prober};
 pub use registry::Registry;
 pub use source::Source;
@@ -137,15 +140,17 @@ async fn serve(
     }
 }
 
-/// One client per flavour, whose throttle lets everything pass: the pace is kept by the writer,
+/// One client per kind, whose throttle lets everything pass: the pace is kept by the writer,
 /// where a newer state can still take the place of an older one.
 fn clients(context: &Context, flavours: &[Arc<dyn Source>]) -> Result<Clients, Failure> {
     let client = context.clients.for_purpose("cluster-health-status", (-1.0, 1))?;
-    let of_flavour = |flavour: &Arc<dyn Source>| {
-        let objects = context.objects_of::<Dynamic>(client.clone(), flavour.resource().clone());
-        (flavour.name(), objects)
+    let of_kind = |kind: &'static Resource| {
+        (&*kind.plural, context.objects_of::<Dynamic>(client.clone(), kind.clone()))
     };
-    Ok(flavours.iter().map(of_flavour).collect())
+    let kinds = flavours
+        .iter()
+        .flat_map(|flavour| std::iter::once(flavour.resource()).chain(flavour.further_kinds()));
+    Ok(kinds.map(of_kind).collect())
 }
 
 fn show(context: &Context, shared: &Arc<Shared>) {

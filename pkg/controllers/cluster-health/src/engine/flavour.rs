@@ -27,6 +27,11 @@ pub trait Flavour: Send + Sync + 'static {
     /// The kind whose status is written.
     fn resource(&self) -> &'static Resource;
 
+    /// Other kinds whose status it writes, by [`super::Registry::write`].
+    fn further_kinds(&self) -> &'static [Resource] {
+        &[]
+    }
+
     /// A hash of everything in the status that matters: statuses and reasons, phase, version and
     /// other facts, and neither times nor messages. Equal fingerprints are written at heartbeats
     /// only. Called after each probe: no I/O, no waiting.

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use health::{Status, Urgency};
+
 use super::driver;
 use super::flavour::{Cluster, Flavour};
+use super::pending::Pending;
 use super::prober::now;
 use super::shared::Shared;
 use super::target::Target;
@@ -82,9 +85,32 @@ impl Registry {
 
     /// Whether it is published as ready: for tasks that make sense for such clusters only.
     pub fn is_ready(&self, cluster: &Cluster) -> bool {
-        let ready = |published: &health::Published| published.ready.status == health::Status::True;
-        self.find(cluster)
-            .is_some_and(|known| known.glance(|it| it.member.published().is_some_and(ready)))
+        self.readiness(cluster) == Some(Status::True)
+    }
+
+    /// The published readiness of a cluster that this process probes; `None` while nothing is
+    /// published.
+    pub fn readiness(&self, cluster: &Cluster) -> Option<Status> {
+        let published = |known: Arc<Watched>| {
+            known.glance(|it| it.member.published().map(|published| published.ready.status))
+        };
+        self.find(cluster).and_then(published)
+    }
+
+    /// Has the status of another object than a cluster written, within the same budget; for
+    /// [`Flavour::further_kinds`].
+    pub fn write(&self, pending: Arc<dyn Pending>, urgency: Urgency) {
+        self.shared.writer.submit(pending, urgency, now().monotonic);
+    }
+
+    /// Whether a write of the object with this UID waits or is under way.
+    pub fn writes(&self, uid: &Arc<str>) -> bool {
+        self.shared.writer.age(uid, now().monotonic).is_some()
+    }
+
+    /// Nothing of the object with this UID is written any more.
+    pub fn forget_write(&self, uid: &Arc<str>) {
+        self.shared.writer.forget(uid);
     }
 
     fn find(&self, cluster: &Cluster) -> Option<Arc<Watched>> {

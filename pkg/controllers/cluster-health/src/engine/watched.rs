@@ -8,11 +8,14 @@ use health::{
     Arrival, Change, Effect, Member, Moment, Policy, Published, Report, Status, Urgency, explain,
     hash,
 };
+use model::Resource;
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::flavour::{Cluster, Flavour, Statement};
+use super::pending::Pending;
 use super::prober::{Prober, now};
 use super::target::Target;
 
@@ -282,13 +285,6 @@ impl Watched {
         self.state.lock().member.shows(fingerprint)
     }
 
-    /// The fields to write now.
-    pub(crate) fn fields(&self, now: Moment) -> Option<serde_json::Value> {
-        let (published, paused, message) = self.said(now);
-        let statement = Statement { published: published.as_ref(), message: &message, paused, now };
-        self.flavour.fields(&self.cluster, &statement)
-    }
-
     fn said(&self, now: Moment) -> (Option<Published>, bool, String) {
         let state = self.state.lock();
         (state.member.published().cloned(), state.paused, explain(&state.member, &now))
@@ -300,6 +296,26 @@ impl Watched {
         let (member, policy) = (&state.member, &state.policy);
         let State { paused, queued, transitions, .. } = *state;
         look(Glance { member, policy, paused, queued, transitions })
+    }
+}
+
+impl Pending for Watched {
+    fn flavour(&self) -> &'static str {
+        self.flavour.name()
+    }
+
+    fn resource(&self) -> &'static Resource {
+        self.flavour.resource()
+    }
+
+    fn object(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    fn fields(&self, now: Moment) -> Option<Value> {
+        let (published, paused, message) = self.said(now);
+        let statement = Statement { published: published.as_ref(), message: &message, paused, now };
+        self.flavour.fields(&self.cluster, &statement)
     }
 }
 

@@ -15,23 +15,23 @@ use tokio_util::task::TaskTracker;
 use tracing::{error, warn};
 
 use super::counters::Counters;
+use super::pending::Pending;
 use super::prober::now;
-use super::watched::Watched;
 
 /// Writes under way at once: more than a server that answers in 100 ms needs for 500 in a second.
 const AT_ONCE: usize = 64;
 /// Between lines about failed writes of one flavour.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
-/// The clients of all flavours, by name.
+/// The clients of all kinds, by plural.
 pub(crate) type Clients = HashMap<&'static str, ObjectClient<Dynamic>>;
 
-type Entry = (Arc<str>, Arc<Watched>);
+type Entry = (Arc<str>, Arc<dyn Pending>);
 
 /// Pending writes. What is written is the state at the time of writing, so an entry needs no
-/// contents but the cluster.
+/// contents but the object.
 pub(crate) struct Writer {
-    queue: Mutex<WriteQueue<Arc<str>, Arc<Watched>>>,
+    queue: Mutex<WriteQueue<Arc<str>, Arc<dyn Pending>>>,
     pace: Mutex<Pace>,
     submitted: Notify,
     clients: Clients,
@@ -49,9 +49,9 @@ impl Writer {
         }
     }
 
-    pub(crate) fn submit(&self, watched: Arc<Watched>, urgency: Urgency, now: Instant) {
-        let uid = Arc::clone(&watched.cluster.uid);
-        self.queue.lock().submit(uid, watched, urgency, now);
+    pub(crate) fn submit(&self, pending: Arc<dyn Pending>, urgency: Urgency, now: Instant) {
+        let uid = Arc::clone(&pending.object().uid);
+        self.queue.lock().submit(uid, pending, urgency, now);
         self.submitted.notify_one();
     }
 
@@ -75,9 +75,9 @@ impl Writer {
         let (slots, under_way) = (Arc::new(Semaphore::new(AT_ONCE)), TaskTracker::new());
         while let Some(Some(next)) = stop.run_until_cancelled(self.next(&slots)).await {
             let (writer, counters) = (Arc::clone(&self), counters.clone());
-            let ((uid, watched), slot) = next;
+            let ((uid, pending), slot) = next;
             under_way.spawn(async move {
-                let written = writer.write_contained(&watched, &counters).await;
+                let written = writer.write_contained(&*pending, &counters).await;
                 let now = now().monotonic;
                 writer.queue.lock().finish(&uid, written, now, rand::random());
                 writer.submitted.notify_one();
@@ -129,22 +129,24 @@ impl Writer {
 
     /// A flavour that panics over one cluster costs nobody else a write, and this one is tried again
     /// (`rule:panics-end-no-service`).
-    async fn write_contained(&self, watched: &Watched, counters: &Counters) -> Written {
-        contain(self.write(watched, counters)).await.unwrap_or_else(|panic| {
-            let (flavour, cluster) = (watched.flavour.name(), &*watched.cluster.key);
+    async fn write_contained(&self, pending: &dyn Pending, counters: &Counters) -> Written {
+        contain(self.write(pending, counters)).await.unwrap_or_else(|panic| {
+            let (flavour, object) = (pending.flavour(), &*pending.object().key);
             counters.wrote(flavour, "error");
-            error!(cluster, %panic, "The write of a status panicked; it is tried again");
+            error!(object, %panic, "The write of a status panicked; it is tried again");
             Written::Failed
         })
     }
 
-    async fn write(&self, watched: &Watched, counters: &Counters) -> Written {
-        let (flavour, cluster) = (watched.flavour.name(), &watched.cluster);
-        let Some(client) = self.clients.get(flavour) else { return Written::Gone };
-        let Some(fields) = watched.fields(now()) else { return Written::Done };
-        let uid = Some(cluster.uid.to_string());
+    async fn write(&self, pending: &dyn Pending, counters: &Counters) -> Written {
+        let (flavour, object) = (pending.flavour(), pending.object());
+        let Some(client) = self.clients.get(&*pending.resource().plural) else {
+            return Written::Gone;
+        };
+        let Some(fields) = pending.fields(now()) else { return Written::Done };
+        let uid = Some(object.uid.to_string());
         let apply = Apply { fields, uid, force: true, part: Part::Status };
-        let Err(error) = client.apply(&cluster.key, &apply).await else {
+        let Err(error) = client.apply(&object.key, &apply).await else {
             counters.wrote(flavour, "ok");
             return Written::Done;
         };
@@ -153,7 +155,8 @@ impl Writer {
         if outcome != "conflict"
             && let Some(suppressed) = self.log.pass(flavour, now().monotonic)
         {
-            warn!(cluster = &*cluster.key, %error, suppressed, "Cannot write the status of a cluster; it is tried again");
+            let resource = &*pending.resource().plural;
+            warn!(resource, object = &*object.key, %error, suppressed, "Cannot write a status; it is tried again");
         }
         written
     }

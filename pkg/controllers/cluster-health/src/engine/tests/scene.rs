@@ -269,7 +269,7 @@ impl Scene {
         let (recorder, broadcaster) = events::start(client.clone(), "fake", "fake", event_metrics);
         let objects =
             ObjectClient::<Dynamic>::new(client, KIND.clone(), "fake", Duration::from_secs(5));
-        let writer = Writer::new(HashMap::from([("fake", objects)]), Pace::new(50.0, 100));
+        let writer = Writer::new(HashMap::from([("fakes", objects)]), Pace::new(50.0, 100));
         let exposed = EngineMetrics::new(&metrics, true).expect("the names are new");
         let shared = Arc::new(Shared::new(
             Permits::new(concurrent_probes),

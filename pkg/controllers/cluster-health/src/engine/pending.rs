@@ -1,0 +1,23 @@
+//! [`Pending`]: something whose status waits to be written.
+
+use health::Moment;
+use model::Resource;
+use serde_json::Value;
+
+use super::flavour::Cluster;
+
+/// One object whose status is written. What is written is its state when its turn comes.
+pub trait Pending: Send + Sync + 'static {
+    /// The label of metrics: the name of the flavour that it is of.
+    fn flavour(&self) -> &'static str;
+
+    /// Its kind: that of the flavour, or one of [`super::Flavour::further_kinds`].
+    fn resource(&self) -> &'static Resource;
+
+    /// Which object.
+    fn object(&self) -> &Cluster;
+
+    /// The fields to apply to the status, as `{"status": {…}}`. `None` when there is nothing to
+    /// write any more.
+    fn fields(&self, now: Moment) -> Option<Value>;
+}
