@@ -40,7 +40,12 @@ async fn with_account_credentials_the_missing_account_is_created_and_writes_are_
     assert!(accounts(&scene.client).get_opt("node-controller").await.unwrap().is_some());
     manager.line("Created service account").await;
 
-    let patches = scene.proxy.requests_like(&Match::node_patches());
+    // The Nodes may show their CIDRs before the answers have passed the proxy.
+    let patches = tests::poll::poll("the proxy has passed both answers on", async || {
+        let patches = scene.proxy.requests_like(&Match::node_patches());
+        patches.iter().all(|patch| patch.outcome != Outcome::Open).then_some(patches)
+    })
+    .await;
     assert_eq!(patches.len(), 2);
     for patch in &patches {
         assert_eq!(subject(&patch.request).as_deref(), Some(ACCOUNT));
