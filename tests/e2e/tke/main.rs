@@ -7,5 +7,6 @@
 )]
 
 mod health;
+mod machines;
 mod scene;
 mod summary;

@@ -62,6 +62,16 @@ impl Scene {
         }));
     }
 
+    /// Makes a machine of a cluster that its installer has done with.
+    pub(crate) fn enlist(&self, name: &str, cluster: &str, ip: &str) {
+        self.hub.create(&json!({
+            "apiVersion": "platform.tkestack.io/v1", "kind": "Machine", "metadata": {"name": name},
+            "spec": {"tenantID": "t", "type": "Baremetal", "clusterName": cluster, "ip": ip,
+                "port": 22, "username": "root", "password": STANDARD.encode(PLANTED)},
+        }));
+        self.hub.patch_status(&format!("machine {name}"), &json!({"phase": "Running"}));
+    }
+
     pub(crate) fn start(&self, args: &str) -> Process {
         Process::with_kubeconfig(&self.hub.plane.admin_kubeconfig())
             .program(Path::new(env!("CARGO_BIN_EXE_cluster-health")))
@@ -82,9 +92,20 @@ impl Scene {
         what: &str,
         wanted: impl Fn(&Value) -> bool,
     ) -> Value {
+        self.until_of("cluster", name, what, wanted).await
+    }
+
+    /// The same of an object of any kind.
+    pub(crate) async fn until_of(
+        &self,
+        kind: &str,
+        name: &str,
+        what: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Value {
         let what = format!("{name} {what}");
         poll(&what, async || {
-            let status = self.cluster(name)["status"].clone();
+            let status = self.hub.object(&format!("{kind} {name}"))["status"].clone();
             wanted(&status).then_some(status)
         })
         .await

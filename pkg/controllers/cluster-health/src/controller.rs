@@ -82,7 +82,10 @@ fn permissions(options: &Options) -> Vec<Permission> {
         let clusters = Permission::new("patch", "core.kubefed.io", "kubefedclusters");
         needed.push(clusters.subresource("status").in_namespace(namespace));
     }
-    if tke.is_some() {
+    if let Some(tke) = tke {
+        if !tke.machine_period.is_zero() {
+            needed.push(Permission::new("patch", TKE, "machines").subresource("status"));
+        }
         needed.push(Permission::new("get", TKE, "clustercredentials"));
         needed.push(Permission::new("patch", TKE, "clusters").subresource("status"));
     }
@@ -115,11 +118,11 @@ mod tests {
     fn rights_are_asked_for_where_the_objects_are() {
         let namespace = |given: &str| {
             let needed = needed(&[("cluster-health-kubefed-namespace", given)]);
-            assert_eq!(needed.len(), 4);
+            assert_eq!(needed.len(), 5);
             needed.iter().map(|right| right.namespace).collect::<Vec<_>>()
         };
-        assert_eq!(namespace("fed"), ["fed", "fed", "", ""]);
-        assert_eq!(namespace(""), [""; 4]);
+        assert_eq!(namespace("fed"), ["fed", "fed", "", "", ""]);
+        assert_eq!(namespace(""), [""; 5]);
         for flavour in ["kubefed", "tke"] {
             let needed = needed(&[("cluster-health-flavours", flavour)]);
             assert_eq!(needed[0].namespace, "kube-federation-system");

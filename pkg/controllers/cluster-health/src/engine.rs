@@ -56,6 +56,7 @@ use writer::{Clients, Writer};
 pub use flavour::{Cluster, Flavour, Statement};
 pub use metrics::Metrics;
 pub use pending::Pending;
+pub(crate) use prober::now;
 pub use prober::{Misconfigured, Prober};
 pub use registry::Registry;
 pub use source::Source;
@@ -165,4 +166,4 @@ fn show(context: &Context, shared: &Arc<Shared>) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -38,14 +38,14 @@ pub(crate) const PERIOD: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-period",
     "10s",
-    "How often a KubeFedCluster is probed, from start to start.",
+    "How often a KubeFedCluster is probed, from start to start; at least 1s.",
 );
 
 pub(crate) const TIMEOUT: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-timeout",
     "3s",
-    "Wall time of one probe of a KubeFedCluster, retries included.",
+    "Wall time of one probe of a KubeFedCluster, retries included; at least 100ms.",
 );
 
 pub(crate) const FAILURE_THRESHOLD: Flag<i64> = Flag::int32(
@@ -66,7 +66,7 @@ pub(crate) const CONFIRM_INTERVAL: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-confirm-interval",
     "10s",
-    "How soon a probe that contradicts what is published is repeated, when the period is longer.",
+    "How soon a probe that contradicts what is published is repeated, when the period is longer; at least 1s.",
 );
 
 pub(crate) const JITTER: Flag<f64> = Flag::float32(
@@ -168,12 +168,16 @@ pub(crate) const FLAGS: &[Spec] = &[
     PER_CLUSTER_METRICS.spec(),
     ALLOW_PLAINTEXT_ENDPOINTS.spec(),
     tke::HEALTHCHECK_PERIOD.spec(),
+    tke::RANDOM_PERIOD_MIN.spec(),
+    tke::RANDOM_PERIOD_MAX.spec(),
     tke::TKE_TIMEOUT.spec(),
     tke::TKE_FAILURE_THRESHOLD.spec(),
     tke::TKE_SUCCESS_THRESHOLD.spec(),
     tke::SUMMARY_INTERVAL.spec(),
     tke::SUMMARY_CONCURRENCY.spec(),
     tke::SUMMARY_PAGE_SIZE.spec(),
+    tke::MACHINE_PERIOD.spec(),
+    tke::MACHINE_REQUIRE_NODE_READY.spec(),
     tke::NODES_READY_MIN_RATIO.spec(),
     tke::READY_REQUIRES_NODES.spec(),
     tke::TKE_INSECURE_WHEN_NO_CA.spec(),

@@ -9,6 +9,7 @@ use health::{Cadence, Damping, Policy, Thresholds};
 use pflag::{Flag, GoDuration, Problem, Values};
 
 use crate::engine::Limits;
+use crate::flags::tke::{RANDOM_PERIOD_MAX, RANDOM_PERIOD_MIN};
 use crate::flags::{
     ALLOW_PLAINTEXT_ENDPOINTS, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, FAILURE_THRESHOLD,
     FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS, HEARTBEAT_INTERVAL, JITTER,
@@ -95,10 +96,14 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         kubefed: flavours.contains("kubefed").then_some(kubefed),
         tke: flavours.contains("tke").then_some(tke),
     };
-    if judge.problems.is_empty() { Ok((options, warnings(&policy))) } else { Err(judge.problems) }
+    if judge.problems.is_empty() {
+        Ok((options, warnings(values, &policy)))
+    } else {
+        Err(judge.problems)
+    }
 }
 
-fn warnings(policy: &Policy) -> Vec<String> {
+fn warnings(values: &Values, policy: &Policy) -> Vec<String> {
     let Cadence { period, timeout, .. } = policy.cadence;
     let long = timeout > period;
     let (stale_after, least) = (policy.stale_after, policy.stale_after_min());
@@ -111,7 +116,11 @@ fn warnings(policy: &Policy) -> Vec<String> {
         "--cluster-health-timeout={timeout:?} is longer than --cluster-health-period={period:?}: \
          silent clusters are probed every {timeout:?}"
     );
-    long.then_some(text).into_iter().chain(short.then_some(raised)).collect()
+    let unused = [&RANDOM_PERIOD_MIN, &RANDOM_PERIOD_MAX].map(|flag| flag.spec().name);
+    let unused = unused.into_iter().filter(|name| values.is_set(name)).map(|name| {
+        format!("--{name} is without effect: --cluster-health-jitter spreads the probes")
+    });
+    unused.chain(long.then_some(text)).chain(short.then_some(raised)).collect()
 }
 
 /// Reads values and gathers what is wrong with them.

@@ -6,7 +6,9 @@
 //! | `clusters.rs` | [`Clusters`], the flavour as the engine sees it |
 //! | `watching.rs`, `telling.rs` | follows the objects, and tells the engine of each |
 //! | `prober.rs` | how one Cluster is probed |
-//! | `sides.rs`, `summary.rs` | what is gathered beside the probes |
+//! | `beside.rs`, `sides.rs`, `summary.rs` | what is gathered beside the probes |
+//! | `node_lists.rs` | one list of Nodes at a time, for everybody who needs one |
+//! | `machines.rs` | the Machines of each Cluster |
 //! | `book.rs` | what is known of each Cluster |
 //! | `fetch.rs` | ClusterCredentials and Secrets, read one at a time |
 //! | `supervision.rs` | which Clusters are probed, and whose phase is ours |
@@ -16,12 +18,15 @@
 //! | `options.rs` | [`TkeOptions`] |
 
 mod access;
+mod beside;
 mod book;
 mod choice;
 mod clusters;
 mod facts;
 mod fetch;
 mod inputs;
+mod machines;
+mod node_lists;
 mod options;
 mod prober;
 mod sides;

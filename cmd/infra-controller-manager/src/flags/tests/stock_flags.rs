@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 38] = [
+pub(super) const OURS: [&str; 42] = [
     "allow-plaintext-endpoints",
     "allow-stock-lease-name",
     "cluster-health-confirm-interval",
@@ -169,6 +169,7 @@ pub(super) const OURS: [&str; 38] = [
     "cluster-health-jitter",
     "cluster-health-kubefed-config",
     "cluster-health-kubefed-namespace",
+    "cluster-health-machine-period",
     "cluster-health-max-concurrent-probes",
     "cluster-health-nodes-ready-min-ratio",
     "cluster-health-per-cluster-metrics",
@@ -191,7 +192,10 @@ pub(super) const OURS: [&str; 38] = [
     "healthcheck-period",
     "install-crds",
     "leader-elect-release-on-exit",
+    "lower-limit-random-healthcheck-period",
+    "machine-require-node-ready",
     "node-cidr-max-ipv6-bits",
     "ready-requires-nodes",
     "tke-insecure-when-no-ca",
+    "upper-limit-random-healthcheck-period",
 ];

@@ -1,7 +1,7 @@
 //! The engine with scripted members and a scripted management API, on tokio's paused clock.
 
 mod panics;
-mod scene;
+pub(crate) mod scene;
 
 use std::time::Duration;
 

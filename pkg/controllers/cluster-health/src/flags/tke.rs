@@ -8,14 +8,28 @@ pub(crate) const HEALTHCHECK_PERIOD: Flag<GoDuration> = Flag::duration(
     GROUP,
     "healthcheck-period",
     "5m",
-    "How often a TKEStack Cluster is probed, from start to start.",
+    "How often a TKEStack Cluster is probed, from start to start; at least 1s.",
+);
+
+pub(crate) const RANDOM_PERIOD_MIN: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "lower-limit-random-healthcheck-period",
+    "0s",
+    "Taken so that TKEStack's command lines work, and without effect: --cluster-health-jitter spreads the probes.",
+);
+
+pub(crate) const RANDOM_PERIOD_MAX: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "upper-limit-random-healthcheck-period",
+    "0s",
+    "Taken so that TKEStack's command lines work, and without effect: --cluster-health-jitter spreads the probes.",
 );
 
 pub(crate) const TKE_TIMEOUT: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-tke-timeout",
     "5s",
-    "Wall time of one probe of a Cluster, retries included.",
+    "Wall time of one probe of a Cluster, retries included; at least 100ms.",
 );
 
 pub(crate) const TKE_FAILURE_THRESHOLD: Flag<i64> = Flag::int32(
@@ -51,6 +65,20 @@ pub(crate) const SUMMARY_PAGE_SIZE: Flag<i64> = Flag::int32(
     "cluster-health-summary-page-size",
     "500",
     "Nodes or Pods that are read of a Cluster at a time.",
+);
+
+pub(crate) const MACHINE_PERIOD: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-health-machine-period",
+    "1m",
+    "How often the Machines of a healthy Cluster are looked for among its Nodes, by one list for all of them; at least 1s, or 0 for never.",
+);
+
+pub(crate) const MACHINE_REQUIRE_NODE_READY: Flag<bool> = Flag::bool(
+    GROUP,
+    "machine-require-node-ready",
+    "true",
+    "Publish a Machine as failed while its Node is not ready; without it, as TKEStack does, a Node that is there will do.",
 );
 
 pub(crate) const NODES_READY_MIN_RATIO: Flag<f64> = Flag::float32(

@@ -48,6 +48,7 @@ fn every_value_that_cannot_be_is_refused_with_its_flag() {
         "--cluster-health-summary-concurrency=0",
         "--cluster-health-summary-page-size=5001",
         "--cluster-health-nodes-ready-min-ratio=1.1",
+        "--cluster-health-machine-period=999ms",
     ];
     for line in rows {
         let problems = verdict(line).expect_err(line);
@@ -61,8 +62,10 @@ fn every_value_that_cannot_be_is_refused_with_its_flag() {
 fn zeros_with_a_meaning_and_empty_names_are_taken() {
     let line = "--cluster-health-heartbeat-interval=0s --cluster-health-connection-max-age=0s \
                 --cluster-health-flap-transitions=0 --cluster-health-kubefed-namespace= \
-                --cluster-health-kubefed-config= --cluster-health-jitter=0";
+                --cluster-health-kubefed-config= --cluster-health-jitter=0 \
+                --cluster-health-machine-period=0s";
     let (options, _) = verdict(line).expect("all are right");
+    assert!(options.tke.as_ref().is_some_and(|tke| tke.machine_period.is_zero()));
     let kubefed = options.kubefed.expect("auto takes in kubefed");
     assert_eq!((kubefed.namespace, kubefed.config), (None, None));
     assert!(kubefed.policy.heartbeat.is_zero() && options.members.connection_max_age.is_zero());
@@ -85,6 +88,7 @@ fn the_defaults_of_tke_are_upstreams_where_it_has_them() {
     assert_eq!((tke.summary_concurrency, tke.summary_page_size), (32, 500));
     assert_eq!(tke.secret_namespace.as_deref(), Some("kube-federation-system"));
     assert!(!tke.ready_requires_nodes && !tke.insecure_without_ca);
+    assert!(tke.machine_period.as_secs() == 60 && tke.machine_require_node_ready);
     let (options, _) = verdict("--cluster-health-flavours=kubefed").unwrap();
     assert!(options.tke.is_none() && options.kubefed.is_some());
 }
@@ -96,4 +100,30 @@ fn a_time_to_unknown_shorter_than_a_round_is_raised_and_warned_about() {
     assert_eq!(options.kubefed.expect("auto takes in kubefed").policy.stale_after().as_secs(), 15);
     let (_, warnings) = verdict("--cluster-health-stale-after=90s").expect("it is right");
     assert!(warnings.is_empty());
+}
+
+#[test]
+fn limits_of_a_random_period_are_taken_and_warned_about() {
+    let names = ["lower-limit-random-healthcheck-period", "upper-limit-random-healthcheck-period"];
+    let line = names.map(|name| format!("--{name}=1m")).join(" ");
+    let (_, warnings) = verdict(&line).expect("they are taken");
+    assert_eq!(warnings.len(), 2);
+    for (name, warning) in names.iter().zip(&warnings) {
+        assert!(warning.contains(name) && warning.contains("without effect"), "{warning}");
+    }
+}
+
+/// rule:intervals-have-a-floor
+#[test]
+fn the_help_of_a_flag_with_a_floor_names_it() {
+    for (floor, names) in [
+        ("1s", &["period", "confirm-interval", "machine-period"][..]),
+        ("100ms", &["timeout", "tke-timeout"]),
+    ] {
+        for name in names {
+            let flag = FLAGS.iter().find(|flag| flag.name == format!("cluster-health-{name}"));
+            let help = flag.expect("there is such a flag").help;
+            assert!(help.contains(&format!("at least {floor}")), "{name}: {help}");
+        }
+    }
 }

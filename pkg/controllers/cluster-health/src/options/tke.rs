@@ -1,14 +1,16 @@
 //! The options of the `tke` flavour.
 
+use std::time::Duration;
+
 use health::{Cadence, Policy, Thresholds};
 use pflag::Values;
 
 use super::Judge;
 use crate::flags::KUBEFED_NAMESPACE;
 use crate::flags::tke::{
-    HEALTHCHECK_PERIOD, NODES_READY_MIN_RATIO, READY_REQUIRES_NODES, SUMMARY_CONCURRENCY,
-    SUMMARY_INTERVAL, SUMMARY_PAGE_SIZE, TKE_FAILURE_THRESHOLD, TKE_INSECURE_WHEN_NO_CA,
-    TKE_SUCCESS_THRESHOLD, TKE_TIMEOUT,
+    HEALTHCHECK_PERIOD, MACHINE_PERIOD, MACHINE_REQUIRE_NODE_READY, NODES_READY_MIN_RATIO,
+    READY_REQUIRES_NODES, SUMMARY_CONCURRENCY, SUMMARY_INTERVAL, SUMMARY_PAGE_SIZE,
+    TKE_FAILURE_THRESHOLD, TKE_INSECURE_WHEN_NO_CA, TKE_SUCCESS_THRESHOLD, TKE_TIMEOUT,
 };
 use crate::tke::TkeOptions;
 
@@ -23,6 +25,8 @@ impl Judge<'_> {
             summary_page_size: self.count(&SUMMARY_PAGE_SIZE, 1, 5_000),
             nodes_ready_min_ratio: self.ratio(),
             ready_requires_nodes: values.get(&READY_REQUIRES_NODES),
+            machine_period: self.machine_period(),
+            machine_require_node_ready: values.get(&MACHINE_REQUIRE_NODE_READY),
             insecure_without_ca: values.get(&TKE_INSECURE_WHEN_NO_CA),
         }
     }
@@ -34,6 +38,14 @@ impl Judge<'_> {
         let success = self.number(&TKE_SUCCESS_THRESHOLD, 1, i64::from(i32::MAX));
         let cadence = Cadence { period, timeout, ..shared.cadence };
         Policy { cadence, thresholds: Thresholds { failure, success }, ..*shared }
+    }
+
+    /// `rule:intervals-have-a-floor`
+    fn machine_period(&mut self) -> Duration {
+        if self.values.get(&MACHINE_PERIOD).nanos() == 0 {
+            return Duration::ZERO;
+        }
+        self.interval(&MACHINE_PERIOD)
     }
 
     fn ratio(&mut self) -> f64 {

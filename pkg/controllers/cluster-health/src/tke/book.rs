@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use health::Status;
 use parking_lot::Mutex;
 use probe::{Address, Client, Problem};
 use tokio::time::Instant;
 
 use super::facts::Facts;
+use super::node_lists::Latest;
 use crate::engine::Cluster;
 
 /// All Clusters, by name. An entry belongs to one UID.
@@ -29,6 +31,10 @@ pub(crate) struct Entry {
     pub(crate) version_asked: Option<Instant>,
     /// Its summary is on its way or will be.
     pub(crate) summary_planned: bool,
+    /// The newest list of its Nodes.
+    pub(crate) nodes: Latest,
+    /// What was published of it when its Machines were last looked at.
+    pub(crate) machines_saw: Option<Status>,
 }
 
 /// How a Cluster is reached.
@@ -69,6 +75,8 @@ impl Book {
             answers: false,
             version_asked: None,
             summary_planned: false,
+            nodes: Latest::default(),
+            machines_saw: None,
         };
         let entry = entries.entry(Arc::clone(&cluster.key)).or_insert_with(fresh);
         if entry.uid != cluster.uid {

@@ -12,6 +12,7 @@ use workqueue::WorkQueue;
 
 use super::book::Book;
 use super::facts::Facts;
+use super::machines::KIND;
 use super::options::TkeOptions;
 use super::sides::{Side, after_probe};
 use super::status::write;
@@ -33,6 +34,8 @@ struct Followed {
     cache: Informer<Object<tke::Cluster>>,
     registry: Registry,
     sides: WorkQueue<Side>,
+    /// Of names of Clusters whose Machines are to be looked at.
+    machines: WorkQueue<Arc<str>>,
 }
 
 impl Clusters {
@@ -47,9 +50,10 @@ impl Clusters {
         cache: Informer<Object<tke::Cluster>>,
         registry: Registry,
         sides: WorkQueue<Side>,
+        machines: WorkQueue<Arc<str>>,
     ) {
         // A run makes its flavours anew, so it is never set.
-        let _fresh = self.followed.set(Followed { cache, registry, sides });
+        let _fresh = self.followed.set(Followed { cache, registry, sides, machines });
     }
 
     /// The object, unless another has its name by now.
@@ -73,6 +77,10 @@ impl Flavour for Clusters {
         &RESOURCE
     }
 
+    fn further_kinds(&self) -> &'static [Resource] {
+        &KIND
+    }
+
     fn fingerprint(&self, cluster: &Cluster, statement: &Statement<'_>) -> u64 {
         let Some(object) = self.cached(cluster) else { return 0 };
         let facts = self.facts(cluster);
@@ -88,7 +96,11 @@ impl Flavour for Clusters {
 
     fn probed(&self, cluster: &Cluster, report: &Report) {
         let Some(followed) = self.followed.get() else { return };
+        let readiness = followed.registry.readiness(cluster);
         let known = self.book.known(cluster, |entry| {
+            if entry.machines_saw != readiness && !self.options.machine_period.is_zero() {
+                followed.machines.add(Arc::clone(&cluster.key));
+            }
             if let Some((refusal, message)) = authorization(report) {
                 entry.facts.authorized(refusal, message, Timestamp::now());
             }

@@ -21,6 +21,10 @@ pub struct TkeOptions {
     pub nodes_ready_min_ratio: f64,
     /// Whether a cluster with too few ready Nodes is published as failing.
     pub ready_requires_nodes: bool,
+    /// Between two looks at the Machines of a cluster; zero for none.
+    pub machine_period: Duration,
+    /// Whether a Machine whose Node is not ready fails.
+    pub machine_require_node_ready: bool,
     /// Whether certificates of clusters without a CA are not checked.
     pub insecure_without_ca: bool,
 }

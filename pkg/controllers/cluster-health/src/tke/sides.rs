@@ -5,18 +5,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use http::StatusCode;
 use jiff::Timestamp;
-use probe::{Client, Reader};
+use probe::Client;
 use rand::RngExt as _;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 use workqueue::{Next, Reconcile, Retry};
 
 use super::book::{Book, Entry};
+use super::node_lists::NodeLists;
 use super::options::TkeOptions;
-use super::summary::{Abort, Answer, Gathered, Member, gather};
+use super::summary::{Abort, Gathered, MemberReader, NodeTotals, pods};
 use super::version;
 use crate::engine::{Cluster, Registry};
 
@@ -24,10 +24,8 @@ use crate::engine::{Cluster, Registry};
 const VERSION_EVERY: Duration = Duration::from_secs(300);
 /// A whole summary.
 const SUMMARY_LIMIT: Duration = Duration::from_secs(60);
-/// One read of it.
+/// A version.
 const READ_LIMIT: Duration = Duration::from_secs(30);
-/// The longest page: 500 Pods of 64 KiB.
-const PAGE_MAX: usize = 32 << 20;
 const VERSION_MAX: usize = 16 << 10;
 
 /// Something to gather of a Cluster.
@@ -66,6 +64,7 @@ pub(crate) struct Sides {
     pub(crate) book: Arc<Book>,
     pub(crate) registry: Registry,
     pub(crate) options: Arc<TkeOptions>,
+    pub(crate) lists: Arc<NodeLists>,
 }
 
 impl Reconcile for Sides {
@@ -105,43 +104,25 @@ impl Sides {
             // The next good probe plans it again.
             return Next::Done;
         };
-        let gathered = self.gather(&client).await;
-        self.take(cluster, gathered);
+        let gathered = self.gather(cluster, &client).await;
+        let now = Timestamp::now();
+        self.book.known(cluster, |entry| entry.facts.gathered(gathered.as_ref(), now));
+        self.registry.facts_changed(cluster);
         let interval = self.options.summary_interval;
         Next::After(interval.mul_f64(rand::rng().random_range(0.9..1.1)))
     }
 
-    async fn gather(&self, client: &Arc<Client>) -> Result<Gathered, Abort> {
-        let mut member = MemberReader(self.prober.reader(client));
-        let gathering = gather(&mut member, self.options.summary_page_size);
+    async fn gather(&self, cluster: &Cluster, client: &Arc<Client>) -> Result<Gathered, Abort> {
+        let gathering = async {
+            // A list that was made for the Machines will do.
+            let nodes = self.lists.totals(cluster, client, self.options.machine_period).await?;
+            let mut member = MemberReader::new(&self.prober, client);
+            let pods = pods(&mut member, self.options.summary_page_size).await?;
+            Ok(Gathered { nodes: NodeTotals::clone(&nodes), pods })
+        };
         timeout(SUMMARY_LIMIT, gathering).await.unwrap_or_else(|_| {
             let why = format!("the lists were not complete within {SUMMARY_LIMIT:?}");
             Err(Abort::Failed(why.into()))
-        })
-    }
-
-    fn take(&self, cluster: &Cluster, gathered: Result<Gathered, Abort>) {
-        let now = Timestamp::now();
-        let counts = gathered.as_ref().ok().map(|gathered| gathered.nodes.counts);
-        self.book.known(cluster, |entry| {
-            entry.facts.gathered(gathered.as_ref(), now);
-            if let Some(counts) = counts {
-                entry.facts.counted(counts, self.options.nodes_ready_min_ratio, now);
-            }
-        });
-        self.registry.facts_changed(cluster);
-    }
-}
-
-/// The API of a member cluster by way of its client.
-struct MemberReader<'a>(Reader<'a>);
-
-impl Member for MemberReader<'_> {
-    fn get<'a>(&'a mut self, path: &'a str) -> BoxFuture<'a, Result<Answer, Box<str>>> {
-        Box::pin(async move {
-            let read = self.0.get(path, PAGE_MAX, READ_LIMIT).await;
-            let read = read.map_err(|error| Box::<str>::from(error.to_string()))?;
-            Ok(Answer { status: read.status, body: read.body })
         })
     }
 }

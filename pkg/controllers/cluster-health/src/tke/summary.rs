@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `pager.rs` | [`Pager`]: what to ask for next, and when a list cannot be had |
 //! | `listing.rs` | [`list`]: a whole list through a pager |
-//! | `node.rs` | `NodeTotals`, from Nodes |
+//! | `reader.rs` | [`MemberReader`]: the member that is read |
+//! | `node.rs` | [`NodeList`], [`NodeTotals`], from Nodes |
+//! | `roster.rs` | [`Roster`]: which Node is on which machine |
 //! | `pod.rs` | [`PodTotals`], from Pods |
-//! | `gather.rs` | [`gather`]: both lists of one cluster, and what they come to |
+//! | `gather.rs` | [`nodes`], [`pods`], [`Gathered`]: both lists of one cluster, and what they come to |
 
 mod gather;
 mod listing;
@@ -15,7 +17,15 @@ mod node;
 mod paged;
 mod pager;
 mod pod;
+mod reader;
+mod roster;
 
-pub(crate) use gather::{Gathered, gather};
-pub(crate) use listing::{Answer, Member};
+pub(crate) use gather::{Gathered, nodes, pods};
+#[cfg(test)]
+pub(crate) use node::NodeList;
+pub(crate) use node::NodeTotals;
+#[cfg(test)]
+pub(crate) use paged::list_of;
 pub(crate) use pager::Abort;
+pub(crate) use reader::MemberReader;
+pub(crate) use roster::Roster;

@@ -1,9 +1,9 @@
-//! Clusters of the tests.
+//! Clusters, Machines and Nodes of the tests.
 
 use objects::Object;
 use serde_json::{Value, json};
 
-use crate::api::tke::Cluster;
+use crate::api::tke::{Cluster, Machine};
 
 /// An imported cluster that runs, with whatever else.
 pub(crate) fn cluster(edit: impl FnOnce(&mut Value)) -> Object<Cluster> {
@@ -11,6 +11,18 @@ pub(crate) fn cluster(edit: impl FnOnce(&mut Value)) -> Object<Cluster> {
         "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster",
         "metadata": {"name": "cls-1", "uid": "u1", "resourceVersion": "7"},
         "spec": {"tenantID": "t", "type": "Imported"},
+        "status": {"phase": "Running"},
+    });
+    edit(&mut object);
+    Object::read(object).unwrap()
+}
+
+/// A machine of `cls-1` that runs, with whatever else.
+pub(crate) fn machine(edit: impl FnOnce(&mut Value)) -> Object<Machine> {
+    let mut object = json!({
+        "apiVersion": "platform.tkestack.io/v1", "kind": "Machine",
+        "metadata": {"name": "mc-1", "uid": "m1", "resourceVersion": "7"},
+        "spec": {"clusterName": "cls-1", "ip": "10.0.0.1", "type": "Baremetal"},
         "status": {"phase": "Running"},
     });
     edit(&mut object);

@@ -16,17 +16,16 @@ use parking_lot::Mutex;
 use tokio::try_join;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
 
+use super::beside::Beside;
 use super::clusters::Clusters;
 use super::fetch::Fetch;
-use super::sides::{Side, Sides};
+use super::sides::Side;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster};
 use crate::engine::{self, Registry, Source};
 use crate::secret_data::SECRETS;
 
 /// Clusters that are looked at at once.
 const WORKERS: usize = 16;
-/// A summary takes a minute at most, and a version less.
-const SIDE_LIMIT: Duration = Duration::from_secs(90);
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(200), Duration::from_secs(30), Jitter::Around(0.5));
 
@@ -64,20 +63,15 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
     let credentials = informers.get_from::<Metadata>(source);
     let queue = context.queue::<Work>("cluster_health_tke", BACKOFF);
     let sides = context.queue::<Side>("cluster_health_tke_facts", BACKOFF);
-    flavour.follow(clusters.clone(), registry.clone(), sides.clone());
+    let machines = context.queue::<Arc<str>>("cluster_health_tke_machines", BACKOFF);
+    flavour.follow(clusters.clone(), registry.clone(), sides.clone(), machines.clone());
+    let beside = Beside::new(&context, &flavour, &registry, &clusters);
     let gone = registry.clone();
     let _gone = clusters.subscribe(move |delta| {
         if let Delta::Deleted(cluster) = delta {
             gone.remove(&identity(cluster));
         }
     });
-    let gathering = Arc::new(Sides {
-        prober: Arc::clone(&flavour.prober),
-        book: Arc::clone(&flavour.book),
-        registry: registry.clone(),
-        options: Arc::clone(&flavour.options),
-    });
-    let concurrency = flavour.options.summary_concurrency;
     let watching = Arc::new(Watching {
         fetch: Fetch::new(context.client.clone()),
         secrets: Secrets::new(&context, &flavour, &queue),
@@ -99,9 +93,7 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
             known.is_synced().then(|| Work::Credential(Arc::clone(&credential.key)))
         })
         .until_stopped();
-    let gather =
-        context.run(&sides, gathering).workers(concurrency).item_limit(SIDE_LIMIT).until_stopped();
-    try_join!(work, gather)?;
+    try_join!(work, beside.run(&context, &sides, &machines, &clusters))?;
     Ok(())
 }
 

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::tke::MACHINES;
 use crate::engine::flavour::{Cluster, Flavour, Statement};
 use crate::engine::metrics::Metrics as EngineMetrics;
 use crate::engine::permits::Permits;
@@ -134,6 +135,8 @@ pub(crate) struct Api {
     hanging: AtomicBool,
     writes: AtomicUsize,
     written: Mutex<HashMap<String, String>>,
+    /// The newest of each path.
+    applied: Mutex<HashMap<String, Value>>,
     events: Mutex<Vec<String>>,
 }
 
@@ -154,6 +157,12 @@ impl Api {
     /// The standing that the object tells.
     pub(crate) fn written(&self, key: &str) -> Option<String> {
         self.written.lock().get(key).cloned()
+    }
+
+    /// The status of the Machine of this name as it was applied last.
+    pub(crate) fn machine(&self, name: &str) -> Option<Value> {
+        let path = format!("{}/status", MACHINES.object_path(name));
+        self.applied.lock().get(&path).map(|object| object["status"].clone())
     }
 
     /// Reasons of the events, oldest first.
@@ -177,8 +186,10 @@ impl Api {
             (201, body)
         } else {
             self.writes.fetch_add(1, Ordering::Relaxed);
-            let place: Vec<_> = head.uri.path().split('/').collect();
-            let key = format!("{}/{}", place[5], place[7]);
+            let path = head.uri.path();
+            self.applied.lock().insert(path.to_owned(), body.clone());
+            let place: Vec<_> = path.trim_end_matches("/status").rsplit('/').collect();
+            let key = format!("{}/{}", place[2], place[0]);
             let standing = body["status"]["standing"].as_str().unwrap_or_default().to_owned();
             self.written.lock().insert(key, standing);
             let mut object = body;
@@ -267,9 +278,12 @@ impl Scene {
         let metrics = Metrics::new();
         let event_metrics = EventMetrics::new(&metrics).expect("the names are new");
         let (recorder, broadcaster) = events::start(client.clone(), "fake", "fake", event_metrics);
-        let objects =
-            ObjectClient::<Dynamic>::new(client, KIND.clone(), "fake", Duration::from_secs(5));
-        let writer = Writer::new(HashMap::from([("fakes", objects)]), Pace::new(50.0, 100));
+        let clients = [KIND.clone(), MACHINES].map(|kind| {
+            let limit = Duration::from_secs(5);
+            let objects = ObjectClient::<Dynamic>::new(client.clone(), kind.clone(), "fake", limit);
+            (if kind == MACHINES { "machines" } else { "fakes" }, objects)
+        });
+        let writer = Writer::new(HashMap::from(clients), Pace::new(50.0, 100));
         let exposed = EngineMetrics::new(&metrics, true).expect("the names are new");
         let shared = Arc::new(Shared::new(
             Permits::new(concurrent_probes),

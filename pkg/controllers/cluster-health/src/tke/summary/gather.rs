@@ -1,10 +1,10 @@
-//! [`gather`]: both lists of one cluster, and what they come to.
+//! The two lists of one cluster, and what they come to.
 
 use jiff::Timestamp;
 use quantity::Resources;
 
 use super::listing::{Member, list};
-use super::node::NodeTotals;
+use super::node::{NodeList, NodeTotals};
 use super::pager::Abort;
 use super::pod::PodTotals;
 use crate::api::tke::ResourceSummary;
@@ -21,13 +21,14 @@ pub(crate) struct Gathered {
     pub(crate) pods: PodTotals,
 }
 
-/// Reads Nodes, then Pods, in pages of `page_size`.
-pub(crate) async fn gather(member: &mut dyn Member, page_size: usize) -> Result<Gathered, Abort> {
-    let size = page_size.to_string();
-    let limit = ("limit", &*size);
-    let nodes = list(member, "/api/v1/nodes", &[limit]).await?;
-    let pods = list(member, "/api/v1/pods", &[limit, NOT_ENDED]).await?;
-    Ok(Gathered { nodes, pods })
+/// Reads Nodes in pages of `page_size`.
+pub(crate) async fn nodes(member: &mut dyn Member, page_size: usize) -> Result<NodeList, Abort> {
+    list(member, "/api/v1/nodes", &[("limit", &*page_size.to_string())]).await
+}
+
+/// Reads Pods that have not ended, in pages of `page_size`.
+pub(crate) async fn pods(member: &mut dyn Member, page_size: usize) -> Result<PodTotals, Abort> {
+    list(member, "/api/v1/pods", &[("limit", &*page_size.to_string()), NOT_ENDED]).await
 }
 
 impl Gathered {

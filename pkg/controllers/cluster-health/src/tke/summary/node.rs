@@ -1,13 +1,23 @@
-//! Nodes of a member cluster, and what they add up to.
+//! Nodes of a member cluster: what they add up to, and which machine each is on.
+
+use std::collections::HashMap;
 
 use quantity::Resources;
 use serde::Deserialize;
 
 use super::listing::Collect;
-use crate::api::tke::NodeCounts;
+use super::roster::Roster;
+use crate::api::tke::{MachineInfo, NodeCounts};
+
+/// What one list of Nodes says.
+#[derive(Debug, Default)]
+pub(crate) struct NodeList {
+    pub(crate) totals: NodeTotals,
+    pub(crate) roster: Roster,
+}
 
 /// What all Nodes have, and how many there are.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct NodeTotals {
     pub(crate) capacity: Resources,
     pub(crate) allocatable: Resources,
@@ -16,11 +26,19 @@ pub(crate) struct NodeTotals {
 
 /// The fields of a Node that are needed.
 #[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
 pub(crate) struct Node {
-    #[serde(default)]
+    pub(super) metadata: Metadata,
     spec: Spec,
-    #[serde(default)]
-    status: Status,
+    pub(super) status: Status,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Metadata {
+    pub(super) name: Box<str>,
+    pub(super) labels: Option<HashMap<Box<str>, Box<str>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -30,11 +48,13 @@ struct Spec {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
-struct Status {
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Status {
     capacity: Option<Resources>,
     allocatable: Option<Resources>,
     conditions: Option<Vec<Condition>>,
+    pub(super) addresses: Option<Vec<Address>>,
+    pub(super) node_info: Option<MachineInfo>,
 }
 
 #[derive(Deserialize)]
@@ -42,21 +62,36 @@ struct Condition {
     #[serde(rename = "type")]
     kind: Box<str>,
     status: Box<str>,
+    #[serde(default)]
+    reason: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Address {
+    #[serde(rename = "type")]
+    pub(super) kind: Box<str>,
+    pub(super) address: Box<str>,
 }
 
 impl Status {
+    fn ready(&self) -> Option<&Condition> {
+        self.conditions.iter().flatten().find(|condition| &*condition.kind == "Ready")
+    }
+
     /// Only an explicit word counts: a Node whose kubelet never reported is not ready.
-    fn is_ready(&self) -> bool {
-        let mut conditions = self.conditions.iter().flatten();
-        conditions.any(|condition| &*condition.kind == "Ready" && &*condition.status == "True")
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready().is_some_and(|condition| &*condition.status == "True")
+    }
+
+    /// Why it is not ready, as one word of its kubelet or of the node lifecycle controller.
+    pub(super) fn reason(&self) -> &str {
+        self.ready().and_then(|condition| condition.reason.as_deref()).unwrap_or_default()
     }
 }
 
-impl Collect for NodeTotals {
-    type Item = Node;
-
-    fn add(&mut self, node: Node) {
-        let Node { spec, status } = node;
+impl NodeTotals {
+    fn count(&mut self, node: &Node) {
+        let Node { spec, status, .. } = node;
         let ready = status.is_ready();
         self.counts.total += 1;
         self.counts.ready += i64::from(ready);
@@ -68,5 +103,14 @@ impl Collect for NodeTotals {
                 *sum += own;
             }
         }
+    }
+}
+
+impl Collect for NodeList {
+    type Item = Node;
+
+    fn add(&mut self, node: Node) {
+        self.totals.count(&node);
+        self.roster.add(node);
     }
 }

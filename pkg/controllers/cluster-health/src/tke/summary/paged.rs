@@ -8,7 +8,9 @@ use http::StatusCode;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use super::gather::nodes;
 use super::listing::{Answer, Member};
+use super::node::NodeList;
 
 /// Pages by path.
 type Lists = BTreeMap<&'static str, Vec<Vec<Value>>>;
@@ -90,4 +92,10 @@ pub(crate) fn node(name: &str, cpu: &str, ready: bool, cordoned: bool) -> Value 
             "nodeInfo": {"kubeletVersion": "v1.36.3", "machineID": "m", "odd": 1},
         },
     })
+}
+
+/// What a list of these Nodes says.
+pub(crate) fn list_of(given: Vec<Value>) -> NodeList {
+    let mut member = Paged::of("/api/v1/nodes", vec![given]);
+    nodes(&mut member, 500).now_or_never().expect("the server answers at once").unwrap()
 }

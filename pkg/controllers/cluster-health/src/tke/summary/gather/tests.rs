@@ -6,11 +6,14 @@ use serde_json::{Value, json};
 use super::*;
 use crate::tke::summary::paged::{Paged, node, pod};
 
-fn gathered(nodes: Vec<Value>, pods: Vec<Value>) -> Gathered {
-    let lists = BTreeMap::from([("/api/v1/nodes", vec![nodes]), ("/api/v1/pods", vec![pods])]);
+fn gathered(on: Vec<Value>, running: Vec<Value>) -> Gathered {
+    let lists = BTreeMap::from([("/api/v1/nodes", vec![on]), ("/api/v1/pods", vec![running])]);
     let mut member = Paged::with_expiries(lists, BTreeSet::new());
-    let gathered =
-        gather(&mut member, 500).now_or_never().expect("the server answers at once").unwrap();
+    let gathering = async {
+        let nodes = nodes(&mut member, 500).await.unwrap().totals;
+        Gathered { nodes, pods: pods(&mut member, 500).await.unwrap() }
+    };
+    let gathered = gathering.now_or_never().expect("the server answers at once");
     let selector = "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
     let asked =
         ["/api/v1/nodes?limit=500".to_owned(), format!("/api/v1/pods?limit=500&{selector}")];

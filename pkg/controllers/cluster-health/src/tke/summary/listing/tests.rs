@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tke::summary::gather::gather;
+use crate::tke::summary::gather::{self, Gathered, nodes};
 use crate::tke::summary::paged::{Paged, node, pod};
 use crate::tke::summary::pod::PodTotals;
 
@@ -97,18 +97,22 @@ proptest! {
         expiries in prop::collection::btree_set(0_usize..40, 0..4),
     ) {
         let bound = |bound: bool| bound.then_some("n");
-        let pods = requests.iter().map(|(cpu, memory, is_bound)| {
+        let requesting = requests.iter().map(|(cpu, memory, is_bound)| {
             pod(bound(*is_bound), &format!("{cpu}m"), &memory.to_string())
         });
-        let nodes = machines.iter().enumerate().map(|(at, (cpu, ready, cordoned))| {
+        let machine_nodes = machines.iter().enumerate().map(|(at, (cpu, ready, cordoned))| {
             node(&format!("n{at}"), &format!("{cpu}m"), *ready, *cordoned)
         });
         let mut lists = BTreeMap::from([
-            ("/api/v1/pods", split(pods.collect(), &cuts)),
-            ("/api/v1/nodes", split(nodes.collect(), &cuts)),
+            ("/api/v1/pods", split(requesting.collect(), &cuts)),
+            ("/api/v1/nodes", split(machine_nodes.collect(), &cuts)),
         ]);
         let mut member = Paged::with_expiries(std::mem::take(&mut lists), expiries);
-        let gathered = gather(&mut member, 2).now_or_never().expect("the server answers at once");
+        let gathering = async {
+            let nodes = nodes(&mut member, 2).await?.totals;
+            Ok::<_, Abort>(Gathered { nodes, pods: gather::pods(&mut member, 2).await? })
+        };
+        let gathered = gathering.now_or_never().expect("the server answers at once");
 
         let most = member.expired().into_values().max().unwrap_or_default();
         prop_assert_eq!(gathered.is_err(), most > 1);

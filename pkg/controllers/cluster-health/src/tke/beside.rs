@@ -1,0 +1,88 @@
+//! [`Beside`]: what goes on beside the probes: versions, summaries, and the Machines.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer::Informer;
+use manager::{Context, Failure};
+use model::Kind;
+use objects::Object;
+use tokio::try_join;
+use workqueue::WorkQueue;
+
+use super::clusters::Clusters;
+use super::machines::{Rounds, Ward, follow, lookup};
+use super::node_lists::NodeLists;
+use super::sides::{Side, Sides};
+use crate::api::tke::{Cluster, MACHINES, Machine};
+use crate::engine::Registry;
+
+/// A summary takes a minute at most, and a version less.
+const SIDE_LIMIT: Duration = Duration::from_secs(90);
+
+/// The two that list Nodes share the lists.
+pub(super) struct Beside {
+    sides: Arc<Sides>,
+    rounds: Rounds,
+    /// `None` when Machines are not looked after.
+    machines: Option<Informer<Object<Machine>>>,
+}
+
+impl Beside {
+    pub(super) fn new(
+        context: &Context,
+        flavour: &Clusters,
+        registry: &Registry,
+        clusters: &Informer<Object<Cluster>>,
+    ) -> Self {
+        let (prober, book) = (&flavour.prober, &flavour.book);
+        let (options, informers) = (&flavour.options, &context.informers);
+        let machines = || informers.get_from(informers.source(Kind::Custom(MACHINES)));
+        let machines = (!options.machine_period.is_zero()).then(machines);
+        let (recorder, found) = (context.recorder.clone(), lookup(machines.as_ref()));
+        let ward = Arc::new(Ward::new(found, registry.clone(), recorder, Arc::clone(options)));
+        let lists = Arc::new(NodeLists {
+            prober: Arc::clone(prober),
+            book: Arc::clone(book),
+            registry: registry.clone(),
+            options: Arc::clone(options),
+            ward: Arc::clone(&ward),
+        });
+        let sides = Sides {
+            prober: Arc::clone(prober),
+            book: Arc::clone(book),
+            registry: registry.clone(),
+            options: Arc::clone(options),
+            lists: Arc::clone(&lists),
+        };
+        let cached = clusters.clone();
+        let rounds = Rounds {
+            clusters: Box::new(move |name| cached.get(name)),
+            book: Arc::clone(book),
+            registry: registry.clone(),
+            options: Arc::clone(options),
+            ward,
+            lists,
+        };
+        Self { sides: Arc::new(sides), rounds, machines }
+    }
+
+    /// Until the run stops.
+    pub(super) async fn run(
+        self,
+        context: &Context,
+        sides: &WorkQueue<Side>,
+        machines: &WorkQueue<Arc<str>>,
+        clusters: &Informer<Object<Cluster>>,
+    ) -> Result<(), Failure> {
+        let concurrency = self.sides.options.summary_concurrency;
+        let gather = context
+            .run(sides, self.sides)
+            .workers(concurrency)
+            .item_limit(SIDE_LIMIT)
+            .until_stopped();
+        let look = follow(context, clusters, self.machines, machines, self.rounds);
+        try_join!(gather, look)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! [`Book`]: the Machines of each Cluster, with what is remembered of each.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use objects::Object;
+use parking_lot::Mutex;
+
+use super::record::Record;
+use crate::api::tke::Machine;
+use crate::engine;
+
+/// The Machines of one Cluster, by name.
+type Machines = BTreeMap<Arc<str>, Entry>;
+
+/// All Machines, by the name of their Cluster.
+#[derive(Default)]
+pub(crate) struct Book {
+    clusters: Mutex<HashMap<Arc<str>, Machines>>,
+}
+
+/// One Machine.
+struct Entry {
+    uid: Arc<str>,
+    /// `None` until a list or its Cluster told of it.
+    record: Option<Record>,
+}
+
+/// Which object it is.
+pub(crate) fn identity(machine: &Object<Machine>) -> engine::Cluster {
+    let metadata = &machine.metadata;
+    engine::Cluster { uid: Arc::clone(&metadata.uid), key: Arc::clone(&metadata.key) }
+}
+
+impl Book {
+    /// Takes in an object that came or changed.
+    pub(crate) fn see(&self, machine: &Object<Machine>) {
+        let engine::Cluster { uid, key } = identity(machine);
+        let mut clusters = self.clusters.lock();
+        let machines = clusters.entry(machine.body.spec.cluster_name.as_str().into()).or_default();
+        let entry =
+            machines.entry(key).or_insert_with(|| Entry { uid: Arc::clone(&uid), record: None });
+        if entry.uid != uid {
+            *entry = Entry { uid, record: None };
+        }
+    }
+
+    /// The object is gone, or of another Cluster by now.
+    pub(crate) fn forget(&self, machine: &Object<Machine>) {
+        let engine::Cluster { uid, key } = identity(machine);
+        let mut clusters = self.clusters.lock();
+        let cluster = &*machine.body.spec.cluster_name;
+        let Some(machines) = clusters.get_mut(cluster) else { return };
+        if machines.get(&key).is_some_and(|entry| entry.uid == uid) {
+            machines.remove(&key);
+        }
+        if machines.is_empty() {
+            clusters.remove(cluster);
+        }
+    }
+
+    /// The Machines of a Cluster.
+    pub(crate) fn of(&self, cluster: &str) -> Vec<engine::Cluster> {
+        let clusters = self.clusters.lock();
+        let identity = |(key, entry): (&Arc<str>, &Entry)| engine::Cluster {
+            uid: Arc::clone(&entry.uid),
+            key: Arc::clone(key),
+        };
+        clusters.get(cluster).into_iter().flatten().map(identity).collect()
+    }
+
+    /// Reads or changes what is remembered of a Machine; `None` when it is gone.
+    pub(crate) fn with<R>(
+        &self,
+        cluster: &str,
+        machine: &engine::Cluster,
+        edit: impl FnOnce(&mut Option<Record>) -> R,
+    ) -> Option<R> {
+        let mut clusters = self.clusters.lock();
+        let entry = clusters.get_mut(cluster)?.get_mut(&machine.key)?;
+        (entry.uid == machine.uid).then(|| edit(&mut entry.record))
+    }
+}

@@ -1,0 +1,206 @@
+//! The ward with the engine's writer: what becomes of what is learnt.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use objects::Object;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::record::Want;
+use super::ward::Ward;
+use crate::api::tke::Machine;
+use crate::engine::now;
+use crate::engine::tests::scene::Scene;
+use crate::options::judge;
+use crate::tke::summary::{Roster, list_of};
+use crate::tke::testing::machine;
+
+const HEARTBEAT: Duration = Duration::from_secs(300);
+
+/// Machines as the cache shows them.
+type Cache = Arc<Mutex<HashMap<String, Arc<Object<Machine>>>>>;
+
+struct Machines {
+    engine: Scene,
+    cache: Cache,
+    ward: Arc<Ward>,
+}
+
+impl Machines {
+    /// With the flags at their defaults: three failures in a row make a Machine fail.
+    fn new() -> Self {
+        let (engine, cache) = (Scene::new(0), Cache::default());
+        let values = pflag::Values::from_given(crate::flags::FLAGS, [("", ""); 0]).unwrap();
+        let options = judge(&values).unwrap().0.tke.unwrap();
+        let shown = Arc::clone(&cache);
+        let lookup = Box::new(move |key: &str| shown.lock().get(key).cloned());
+        let recorder = engine.shared.recorder.clone();
+        let ward = Ward::new(lookup, engine.registry.clone(), recorder, Arc::new(options));
+        Self { engine, cache, ward: Arc::new(ward) }
+    }
+
+    fn show(&self, name: &str, edit: impl FnOnce(&mut Value)) -> Arc<Object<Machine>> {
+        let object = Arc::new(machine(|object| {
+            object["metadata"]["name"] = name.into();
+            object["metadata"]["uid"] = name.into();
+            edit(object);
+        }));
+        self.cache.lock().insert(name.to_owned(), Arc::clone(&object));
+        self.ward.book.see(&object);
+        object
+    }
+
+    /// The object as the API server has it after what was applied.
+    fn reload(&self, name: &str) {
+        let status = self.engine.api.machine(name).unwrap();
+        self.show(name, |object| object["status"] = status);
+    }
+
+    fn observe(&self, nodes: &[(&str, &str)]) {
+        self.ward.observe("cls-1", &roster(nodes), now());
+    }
+
+    /// Phase, status and reason of the condition that were written last; empty when nothing was.
+    async fn told(&self, name: &str) -> String {
+        sleep(Duration::from_secs(1)).await;
+        let Some(status) = self.engine.api.machine(name) else { return String::new() };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let condition = &status["conditions"][0];
+        words(&text(&status["phase"]), &text(&condition["status"]), &text(&condition["reason"]))
+    }
+}
+
+fn roster(nodes: &[(&str, &str)]) -> Roster {
+    let node = |(name, ready): &(&str, &str)| {
+        json!({
+            "metadata": {"name": name},
+            "status": {
+                "conditions": [{"type": "Ready", "status": ready}],
+                "nodeInfo": {"kubeletVersion": "v1.36.3"},
+            },
+        })
+    };
+    list_of(nodes.iter().map(node).collect()).roster
+}
+
+fn words(phase: &str, status: &str, reason: &str) -> String {
+    format!("{phase} {status} {reason}")
+}
+
+/// rule:machines-fail-as-clusters-do
+#[tokio::test(start_paused = true)]
+async fn a_machine_fails_at_the_third_list_without_it_and_runs_again_at_the_first_with_it() {
+    let machines = Machines::new();
+    machines.show("mc-1", |_| {});
+    let well = [("10.0.0.1", "True"), ("other", "True")];
+    machines.observe(&well);
+    assert_eq!(machines.told("mc-1").await, words("Running", "True", ""));
+    let info = &machines.engine.api.machine("mc-1").unwrap()["machineInfo"];
+    assert_eq!(info["kubeletVersion"], "v1.36.3");
+    machines.reload("mc-1");
+    for _ in 0..2 {
+        machines.observe(&[("other", "True")]);
+        assert_eq!(machines.ward.want("cls-1"), Some(Want::Confirmation));
+        assert_eq!(machines.told("mc-1").await, words("Running", "True", ""));
+    }
+    machines.observe(&[("other", "True")]);
+    assert_eq!(machines.told("mc-1").await, words("Failed", "False", "HealthCheckFail"));
+    machines.reload("mc-1");
+    machines.observe(&well);
+    assert_eq!(machines.told("mc-1").await, words("Running", "True", ""));
+    assert_eq!(machines.engine.api.events(), ["MachineNotReady", "MachineReady"]);
+}
+
+/// rule:machines-of-an-unhealthy-cluster-are-unknown
+#[tokio::test(start_paused = true)]
+async fn the_machines_of_an_unhealthy_cluster_keep_their_phase_and_are_told_of_by_nobody() {
+    let machines = Machines::new();
+    machines.show("mc-1", |_| {});
+    machines.show("mc-2", |object| {
+        object["spec"]["ip"] = "10.0.0.2".into();
+        object["status"]["phase"] = "Failed".into();
+    });
+    machines.ward.unknown("cls-1", "cluster cls-1 is not healthy", HEARTBEAT, now());
+    assert_eq!(machines.told("mc-1").await, words("Running", "Unknown", "ClusterUnhealthy"));
+    assert_eq!(machines.told("mc-2").await, words("Failed", "Unknown", "ClusterUnhealthy"));
+    assert!(machines.engine.api.events().is_empty());
+    machines.reload("mc-1");
+    assert_eq!(machines.ward.want("cls-1"), Some(Want::Anything));
+    machines.observe(&[("10.0.0.1", "False")]);
+    assert_eq!(machines.told("mc-1").await, words("Failed", "False", "NodeNotReady"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_writes_are_tried_again_and_the_newest_state_is_written() {
+    let machines = Machines::new();
+    machines.show("mc-1", |_| {});
+    machines.engine.api.refuse(true);
+    machines.ward.unknown("cls-1", "cluster cls-1 is not healthy", HEARTBEAT, now());
+    assert_eq!(machines.told("mc-1").await, "");
+    machines.observe(&[("10.0.0.1", "True")]);
+    machines.engine.api.refuse(false);
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(machines.told("mc-1").await, words("Running", "True", ""));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unchanged_machine_is_written_at_heartbeats_only_and_what_others_wrote_over_it_at_once()
+{
+    let machines = Machines::new();
+    machines.show("mc-1", |_| {});
+    machines.observe(&[("10.0.0.1", "True")]);
+    sleep(Duration::from_secs(1)).await;
+    machines.reload("mc-1");
+    let writes = || machines.engine.api.writes();
+    let before = writes();
+    for _ in 0..4 {
+        machines.observe(&[("10.0.0.1", "True")]);
+        sleep(Duration::from_secs(60)).await;
+    }
+    assert_eq!(writes(), before);
+    sleep(Duration::from_secs(60)).await;
+    machines.observe(&[("10.0.0.1", "True")]);
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(writes(), before + 1);
+    machines.show("mc-1", |object| object["status"] = json!({"phase": "Failed"}));
+    machines.observe(&[("10.0.0.1", "True")]);
+    assert_eq!(machines.told("mc-1").await, words("Running", "True", ""));
+    assert_eq!(writes(), before + 2);
+}
+
+/// rule:nothing-outlives-its-object
+#[tokio::test(start_paused = true)]
+async fn nothing_is_written_of_a_machine_that_is_gone_or_is_another_by_now() {
+    let machines = Machines::new();
+    let gone = machines.show("mc-1", |_| {});
+    machines.engine.api.refuse(true);
+    machines.observe(&[("10.0.0.1", "False")]);
+    sleep(Duration::from_secs(1)).await;
+    machines.ward.gone(&gone);
+    assert_eq!(machines.ward.want("cls-1"), None);
+    machines.engine.api.refuse(false);
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(machines.told("mc-1").await, "");
+    // One of the same name starts with what its own object says.
+    machines.show("mc-1", |object| object["metadata"]["uid"] = "another".into());
+    machines.observe(&[("10.0.0.1", "False")]);
+    assert_eq!(machines.told("mc-1").await, words("Running", "True", ""));
+    assert_eq!(machines.ward.want("cls-1"), Some(Want::Confirmation));
+}
+
+/// rule:only-live-machines
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_is_set_up_or_locked_is_not_judged() {
+    let machines = Machines::new();
+    machines.show("mc-1", |object| object["status"]["phase"] = "Initializing".into());
+    machines.observe(&[]);
+    assert_eq!(machines.told("mc-1").await, "");
+    assert_eq!(machines.ward.want("cls-1"), None);
+    machines.show("mc-1", |object| object["status"]["locked"] = true.into());
+    machines.observe(&[]);
+    assert_eq!(machines.told("mc-1").await, words("Running", "Unknown", "MachineLocked"));
+    assert_eq!(machines.ward.want("cls-1"), Some(Want::NothingNew));
+}

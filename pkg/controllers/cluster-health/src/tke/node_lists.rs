@@ -1,0 +1,84 @@
+//! [`NodeLists`]: one list of the Nodes of each Cluster at a time, for everybody who needs one: the
+//! summary, and the Machines (`rule:machines-follow-one-list`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use probe::Client;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+
+use super::book::Book;
+use super::machines::Ward;
+use super::options::TkeOptions;
+use super::summary::{Abort, MemberReader, NodeTotals, nodes};
+use crate::engine::{Cluster, Registry, now};
+
+/// A whole list.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The newest list of one Cluster: when it was begun, and its sums.
+pub(crate) type Latest = Arc<Mutex<Option<(Instant, Arc<NodeTotals>)>>>;
+
+/// Lists Nodes.
+pub(crate) struct NodeLists {
+    pub(crate) prober: Arc<probe::Prober>,
+    pub(crate) book: Arc<Book>,
+    pub(crate) registry: Registry,
+    pub(crate) options: Arc<TkeOptions>,
+    pub(crate) ward: Arc<Ward>,
+}
+
+impl NodeLists {
+    /// What a list begun within the last `max_age` adds up to; a new one when there is none, which
+    /// all Machines of the Cluster are judged by. Who asks meanwhile waits for it.
+    pub(crate) async fn totals(
+        &self,
+        cluster: &Cluster,
+        client: &Arc<Client>,
+        max_age: Duration,
+    ) -> Result<Arc<NodeTotals>, Abort> {
+        let latest = self.book.known(cluster, |entry| Arc::clone(&entry.nodes));
+        let Some(latest) = latest else { return Err(Abort::Failed("the cluster is gone".into())) };
+        let mut latest = latest.lock().await;
+        if let Some((begun, totals)) = &*latest
+            && begun.elapsed() < max_age
+        {
+            return Ok(Arc::clone(totals));
+        }
+        let begun = Instant::now();
+        let totals = self.list(cluster, client).await?;
+        *latest = Some((begun, Arc::clone(&totals)));
+        Ok(totals)
+    }
+
+    async fn list(
+        &self,
+        cluster: &Cluster,
+        client: &Arc<Client>,
+    ) -> Result<Arc<NodeTotals>, Abort> {
+        let mut member = MemberReader::new(&self.prober, client);
+        let listing = nodes(&mut member, self.options.summary_page_size);
+        let listed = timeout(LIMIT, listing).await.unwrap_or_else(|_| {
+            let why = format!("the list of Nodes was not complete within {LIMIT:?}");
+            Err(Abort::Failed(why.into()))
+        });
+        match listed {
+            Ok(listed) => {
+                self.ward.observe(&cluster.key, &listed.roster, now());
+                let counts = listed.totals.counts;
+                self.book.known(cluster, |entry| {
+                    let ratio = self.options.nodes_ready_min_ratio;
+                    entry.facts.counted(counts, ratio, Timestamp::now());
+                });
+                self.registry.facts_changed(cluster);
+                Ok(Arc::new(listed.totals))
+            }
+            Err(abort) => {
+                self.ward.not_listed(&cluster.key, &abort.to_string(), now());
+                Err(abort)
+            }
+        }
+    }
+}
