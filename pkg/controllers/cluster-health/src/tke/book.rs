@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use health::Status;
+use objects::Object;
 use parking_lot::Mutex;
 use probe::{Address, Client, Problem};
 use tokio::time::Instant;
 
 use super::facts::Facts;
-use super::node_lists::Latest;
+use super::summary::NodeTotals;
+use crate::api::tke;
 use crate::engine::Cluster;
 
 /// All Clusters, by name. An entry belongs to one UID.
@@ -17,6 +19,9 @@ use crate::engine::Cluster;
 pub(crate) struct Book {
     entries: Mutex<HashMap<Arc<str>, Entry>>,
 }
+
+/// The newest list of Nodes: when it was begun, and its sums. Locked while one is under way.
+pub(crate) type LatestNodes = Arc<tokio::sync::Mutex<Option<(Instant, Arc<NodeTotals>)>>>;
 
 /// One Cluster.
 pub(crate) struct Entry {
@@ -32,7 +37,7 @@ pub(crate) struct Entry {
     /// Its summary is on its way or will be.
     pub(crate) summary_planned: bool,
     /// The newest list of its Nodes.
-    pub(crate) nodes: Latest,
+    pub(crate) nodes: LatestNodes,
     /// What was published of it when its Machines were last looked at.
     pub(crate) machines_saw: Option<Status>,
 }
@@ -62,6 +67,12 @@ pub(crate) struct Seen {
     pub(crate) version: Option<u64>,
 }
 
+/// Which object it is.
+pub(crate) fn identity(cluster: &Object<tke::Cluster>) -> Cluster {
+    let metadata = &cluster.metadata;
+    Cluster { uid: Arc::clone(&metadata.uid), key: Arc::clone(&metadata.key) }
+}
+
 impl Book {
     /// Reads or changes what is known of a Cluster; one that is new, or another under a known name,
     /// begins with nothing.
@@ -75,7 +86,7 @@ impl Book {
             answers: false,
             version_asked: None,
             summary_planned: false,
-            nodes: Latest::default(),
+            nodes: LatestNodes::default(),
             machines_saw: None,
         };
         let entry = entries.entry(Arc::clone(&cluster.key)).or_insert_with(fresh);

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use probe::Client;
-use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::book::Book;
@@ -17,9 +16,6 @@ use crate::engine::{Cluster, Registry, now};
 
 /// A whole list.
 const LIMIT: Duration = Duration::from_secs(30);
-
-/// The newest list of one Cluster: when it was begun, and its sums.
-pub(crate) type Latest = Arc<Mutex<Option<(Instant, Arc<NodeTotals>)>>>;
 
 /// Lists Nodes.
 pub(crate) struct NodeLists {

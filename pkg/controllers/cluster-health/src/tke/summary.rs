@@ -5,7 +5,7 @@
 //! | `pager.rs` | [`Pager`]: what to ask for next, and when a list cannot be had |
 //! | `listing.rs` | [`list`]: a whole list through a pager |
 //! | `reader.rs` | [`MemberReader`]: the member that is read |
-//! | `node.rs` | [`NodeList`], [`NodeTotals`], from Nodes |
+//! | `node.rs`, `node_list.rs` | [`NodeTotals`], and what else a list of Nodes says |
 //! | `roster.rs` | [`Roster`]: which Node is on which machine |
 //! | `pod.rs` | [`PodTotals`], from Pods |
 //! | `gather.rs` | [`nodes`], [`pods`], [`Gathered`]: both lists of one cluster, and what they come to |
@@ -13,6 +13,7 @@
 mod gather;
 mod listing;
 mod node;
+mod node_list;
 #[cfg(test)]
 mod paged;
 mod pager;
@@ -21,9 +22,9 @@ mod reader;
 mod roster;
 
 pub(crate) use gather::{Gathered, nodes, pods};
-#[cfg(test)]
-pub(crate) use node::NodeList;
 pub(crate) use node::NodeTotals;
+#[cfg(test)]
+pub(crate) use node_list::NodeList;
 #[cfg(test)]
 pub(crate) use paged::list_of;
 pub(crate) use pager::Abort;

@@ -13,13 +13,13 @@ use tokio::time::Instant;
 use workqueue::{Next, Retry};
 
 use super::access::addresses;
-use super::book::{Basis, Seen, Way};
+use super::book::{Basis, Seen, Way, identity};
 use super::fetch::FetchError;
 use super::inputs::inputs;
 use super::prober::MemberProber;
 use super::status::{fingerprint_of, seed};
 use super::supervision::{Supervision, is_imported};
-use super::watching::{Watching, identity};
+use super::watching::Watching;
 use crate::api::tke::{CLUSTERS, Cluster, ClusterCredential, Phase, SecretRef};
 use crate::engine::{self, Misconfigured, Prober, Target};
 

@@ -17,11 +17,12 @@ use tokio::try_join;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
 
 use super::beside::Beside;
+use super::book::identity;
 use super::clusters::Clusters;
 use super::fetch::Fetch;
 use super::sides::Side;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster};
-use crate::engine::{self, Registry, Source};
+use crate::engine::{Registry, Source};
 use crate::secret_data::SECRETS;
 
 /// Clusters that are looked at at once.
@@ -95,12 +96,6 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
         .until_stopped();
     try_join!(work, beside.run(&context, &sides, &machines, &clusters))?;
     Ok(())
-}
-
-/// Which object it is.
-pub(super) fn identity(cluster: &Object<Cluster>) -> engine::Cluster {
-    let metadata = &cluster.metadata;
-    engine::Cluster { uid: Arc::clone(&metadata.uid), key: Arc::clone(&metadata.key) }
 }
 
 /// Looks at one thing at a time.

@@ -13,10 +13,9 @@ use super::record::Want;
 use super::ward::Ward;
 use crate::api::tke;
 use crate::engine::{Registry, now};
-use crate::tke::book::Book;
+use crate::tke::book::{Book, identity};
 use crate::tke::node_lists::NodeLists;
 use crate::tke::options::TkeOptions;
-use crate::tke::watching::identity;
 
 /// For a word that is said once and not again: longer than any process lives.
 const ONCE: Duration = Duration::from_secs(1 << 32);

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use quantity::Resources;
 
 use super::listing::{Member, list};
-use super::node::{NodeList, NodeTotals};
+use super::node::NodeTotals;
+use super::node_list::NodeList;
 use super::pager::Abort;
 use super::pod::PodTotals;
 use crate::api::tke::ResourceSummary;

@@ -1,20 +1,11 @@
-//! Nodes of a member cluster: what they add up to, and which machine each is on.
+//! Nodes of a member cluster, and what they add up to.
 
 use std::collections::HashMap;
 
 use quantity::Resources;
 use serde::Deserialize;
 
-use super::listing::Collect;
-use super::roster::Roster;
 use crate::api::tke::{MachineInfo, NodeCounts};
-
-/// What one list of Nodes says.
-#[derive(Debug, Default)]
-pub(crate) struct NodeList {
-    pub(crate) totals: NodeTotals,
-    pub(crate) roster: Roster,
-}
 
 /// What all Nodes have, and how many there are.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -90,7 +81,7 @@ impl Status {
 }
 
 impl NodeTotals {
-    fn count(&mut self, node: &Node) {
+    pub(super) fn count(&mut self, node: &Node) {
         let Node { spec, status, .. } = node;
         let ready = status.is_ready();
         self.counts.total += 1;
@@ -103,14 +94,5 @@ impl NodeTotals {
                 *sum += own;
             }
         }
-    }
-}
-
-impl Collect for NodeList {
-    type Item = Node;
-
-    fn add(&mut self, node: Node) {
-        self.totals.count(&node);
-        self.roster.add(node);
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::gather::nodes;
 use super::listing::{Answer, Member};
-use super::node::NodeList;
+use super::node_list::NodeList;
 
 /// Pages by path.
 type Lists = BTreeMap<&'static str, Vec<Vec<Value>>>;

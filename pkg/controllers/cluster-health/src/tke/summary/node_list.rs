@@ -1,0 +1,21 @@
+//! [`NodeList`]: what one list of Nodes says.
+
+use super::listing::Collect;
+use super::node::{Node, NodeTotals};
+use super::roster::Roster;
+
+/// What one list of Nodes says: what they add up to, and which machine each is on.
+#[derive(Debug, Default)]
+pub(crate) struct NodeList {
+    pub(crate) totals: NodeTotals,
+    pub(crate) roster: Roster,
+}
+
+impl Collect for NodeList {
+    type Item = Node;
+
+    fn add(&mut self, node: Node) {
+        self.totals.count(&node);
+        self.roster.add(node);
+    }
+}
