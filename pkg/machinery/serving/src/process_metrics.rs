@@ -1,5 +1,8 @@
 //! Metrics about the process, under the names that dashboards ask any process for.
 
+use std::sync::OnceLock;
+
+use prometheus::core::Collector as _;
 use prometheus::process_collector::ProcessCollector;
 use prometheus::proto::MetricFamily;
 use prometheus::{Gauge, Opts, PullingGauge, Registry};
@@ -45,6 +48,12 @@ pub(crate) fn process_start(families: &[MetricFamily]) -> Option<i64> {
     let seconds = family.get_metric().first()?.get_gauge().get_value();
     #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
     Some(seconds as i64)
+}
+
+/// The same without any other metric, which may be many.
+pub(crate) fn own_start() -> Option<i64> {
+    static START: OnceLock<Option<i64>> = OnceLock::new();
+    *START.get_or_init(|| process_start(&ProcessCollector::for_self().collect()))
 }
 
 /// Name of the process collector's series.

@@ -53,6 +53,8 @@ pub struct RequestMetrics {
     fenced: IntCounter,
     /// The host of a member cluster goes with its last client (`rule:series-end-with-their-thing`).
     hosts: SeriesByLabel,
+    /// So do those of a client with it.
+    clients: SeriesByLabel,
 }
 
 impl RequestMetrics {
@@ -116,6 +118,7 @@ impl RequestMetrics {
                 "Writes that were not sent because the leader lease was not held",
             )?,
             hosts: SeriesByLabel::default(),
+            clients: SeriesByLabel::default(),
         })
     }
 
@@ -127,6 +130,7 @@ impl RequestMetrics {
             agent: agent.to_owned(),
             verbs: Default::default(),
             of_host: self.hosts.hold(host),
+            of_client: self.clients.hold(agent),
         }
     }
 }
@@ -169,6 +173,8 @@ pub(crate) struct ClientMetrics {
     verbs: [OnceLock<Verb>; METHODS.len()],
     /// Where the series with the label `host` are taken from.
     of_host: Held,
+    /// The same for those with the label `client`.
+    of_client: Held,
 }
 
 /// Children of one verb, made when it is first used.
@@ -194,7 +200,9 @@ impl ClientMetrics {
                 limiter: of_host.series(&f.limiter, verb_host),
                 request_size: of_host.series(&f.request_size, verb_host),
                 response_size: of_host.series(&f.response_size, verb_host),
-                server_duration: f.server_duration.with_label_values(&[&self.agent, METHODS[i]]),
+                server_duration: self
+                    .of_client
+                    .series(&f.server_duration, &[&self.agent, METHODS[i]]),
             }
         })
     }
@@ -241,11 +249,41 @@ impl ClientMetrics {
 
     /// The server answered 429.
     pub(crate) fn server_throttled(&self, flow_schema: &str) {
-        self.families.server_throttled.with_label_values(&[&self.agent, flow_schema]).inc();
+        let family = &self.families.server_throttled;
+        self.of_client.series(family, &[&self.agent, flow_schema]).inc();
     }
 
     /// The fence refused a write.
     pub(crate) fn fenced(&self) {
         self.families.fenced.inc();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus::TextEncoder;
+
+    use super::*;
+
+    /// rule:series-end-with-their-thing
+    #[test]
+    fn the_series_of_a_client_end_with_it_and_those_of_its_host_with_the_last_one() {
+        let registry = Registry::new();
+        let metrics = RequestMetrics::new(&registry).unwrap();
+        let client = |agent: &str| {
+            let client = metrics.for_client("host", agent);
+            client.attempt(&Method::GET, Some(StatusCode::OK), false, 1, Duration::ZERO);
+            client.server_throttled("a-flow-schema");
+            client
+        };
+        let shown = |text: &str| {
+            let page = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+            page.contains(text)
+        };
+        let (one, other) = (client("one"), client("other"));
+        drop(one);
+        assert!(!shown("client=\"one\"") && shown("client=\"other\"") && shown("host=\"host\""));
+        drop(other);
+        assert!(!shown("client=\"other\"") && !shown("a-flow-schema") && !shown("host=\"host\""));
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use metric_series::{Held, SeriesByLabel};
 use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
@@ -26,6 +27,8 @@ pub(crate) trait Level: Send + Sync {
 pub struct ThrottleMetrics {
     wait: HistogramVec,
     throttled: IntCounterVec,
+    /// Series go with the last bucket of their client (`rule:series-end-with-their-thing`).
+    clients: SeriesByLabel,
     buckets: Arc<Mutex<Vec<Weak<dyn Level>>>>,
 }
 
@@ -61,13 +64,15 @@ impl ThrottleMetrics {
             gauge: utilization,
             buckets: Arc::clone(&buckets),
         }))?;
-        Ok(Self { wait, throttled, buckets })
+        Ok(Self { wait, throttled, clients: SeriesByLabel::default(), buckets })
     }
 
     pub(crate) fn bucket(&self, client: &str) -> BucketMetrics {
+        let held = self.clients.hold(client);
         BucketMetrics {
-            wait: self.wait.with_label_values(&[client]),
-            throttled: self.throttled.with_label_values(&[client]),
+            wait: held.series(&self.wait, &[client]),
+            throttled: held.series(&self.throttled, &[client]),
+            _held: held,
         }
     }
 
@@ -81,6 +86,7 @@ impl ThrottleMetrics {
 pub(crate) struct BucketMetrics {
     wait: Histogram,
     throttled: IntCounter,
+    _held: Held,
 }
 
 impl BucketMetrics {
@@ -115,5 +121,30 @@ impl Collector for Utilization {
             None => false,
         });
         self.gauge.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus::TextEncoder;
+
+    use super::*;
+    use crate::throttle::Throttle;
+
+    /// rule:series-end-with-their-thing
+    #[test]
+    fn the_series_of_a_bucket_end_with_the_last_one_of_its_client() {
+        let registry = Registry::new();
+        let metrics = ThrottleMetrics::new(&registry).unwrap();
+        let throttle = || Throttle::new("member", 5.0, 5, &metrics).unwrap();
+        let is_shown = || {
+            let page = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+            page.contains("client=\"member\"")
+        };
+        let [first, second] = [throttle(), throttle()];
+        drop(first);
+        assert!(is_shown());
+        drop(second);
+        assert!(!is_shown());
     }
 }

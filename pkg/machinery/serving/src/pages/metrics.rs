@@ -7,15 +7,15 @@ use http::{Method, StatusCode};
 use prometheus::{Registry, TextEncoder};
 use tracing::error;
 
-use crate::process_metrics::{START_TIME, process_start};
+use crate::process_metrics::{START_TIME, own_start, process_start};
 use crate::{Access, Health, Page, Reply, reply};
 
 pub(super) fn pages(health: &Health, registry: &Registry) -> [Page; 2] {
-    let (health, scraped, started) = (health.clone(), registry.clone(), registry.clone());
+    let (health, scraped) = (health.clone(), registry.clone());
     [
         Page::new("/metrics", Access::Authorized, move |_| ready(metrics(&scraped))),
         Page::new("/metrics/slis", Access::Authorized, move |request| {
-            ready(slis(&health, &started, &request.method))
+            ready(slis(&health, &request.method))
         }),
     ]
 }
@@ -32,12 +32,12 @@ fn metrics(registry: &Registry) -> Reply {
 }
 
 /// What the health checks answered; DELETE starts the counts anew.
-fn slis(health: &Health, registry: &Registry, method: &Method) -> Reply {
+fn slis(health: &Health, method: &Method) -> Reply {
     if method == Method::DELETE {
         health.reset_slis();
         return reply::text(StatusCode::OK, "metrics reset\n");
     }
-    let start = process_start(&registry.gather());
+    let start = own_start();
     let process = start.map_or_else(String::new, |start| {
         format!(
             "# HELP {START_TIME} Start of the process in seconds since 1970.\n\

@@ -216,7 +216,7 @@ async fn slis_count_what_was_asked_until_reset() {
         get(&standard, AWAY, path).await;
     }
     let page = get(&standard, HOME, "/metrics/slis").await.1;
-    let samples: Vec<_> = page.lines().filter(|line| !line.starts_with('#')).collect();
+    let samples: Vec<_> = page.lines().filter(|line| line.starts_with("kubernetes_")).collect();
     assert_eq!(
         samples,
         [
@@ -232,6 +232,30 @@ async fn slis_count_what_was_asked_until_reset() {
     assert_eq!((reset.status, reset.body.as_str()), (200, "metrics reset\n"));
     let page = get(&standard, HOME, "/metrics/slis").await.1;
     assert!(!page.contains("kubernetes_healthchecks_total{"), "{page}");
+}
+
+/// What another page shows, and takes long to read.
+struct Unread(prometheus::core::Desc);
+
+impl prometheus::core::Collector for Unread {
+    fn desc(&self) -> Vec<&prometheus::core::Desc> {
+        vec![&self.0]
+    }
+
+    fn collect(&self) -> Vec<prometheus::proto::MetricFamily> {
+        panic!("it is read");
+    }
+}
+
+#[tokio::test]
+async fn slis_read_no_other_metric_and_tell_when_the_process_began() {
+    let standard = standard();
+    let desc = prometheus::core::Desc::new("many".into(), "m".into(), vec![], [].into()).unwrap();
+    standard.registry.register(Box::new(Unread(desc))).unwrap();
+    let (status, page) = get(&standard, HOME, "/metrics/slis").await;
+    assert_eq!(status, 200, "{page}");
+    let start = page.lines().find_map(|line| line.strip_prefix("process_start_time_seconds "));
+    assert!(start.unwrap().parse::<f64>().unwrap() > 1.7e9, "{page}");
 }
 
 async fn said(pages: &Pages, path: &str) -> (u16, String) {
