@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use health::Lifetime;
 use jiff::Timestamp;
 use probe::{Probed, Timings, Trace};
 use serde_json::{Value, json};
@@ -20,8 +21,8 @@ fn json(probed: &Probed) -> Value {
         "message": finding.to_string(),
         "detail": probed.report.detail,
         "tookSeconds": probed.report.took.as_secs_f64(),
-        "serverCertificateExpires": probed.certificate_expires.map(|end| end.to_string()),
-        "credentialExpires": probed.credential_expires.map(|end| end.to_string()),
+        "serverCertificateExpires": probed.certificate.map(|it| it.to.to_string()),
+        "credentialExpires": probed.credential.map(|it| it.to.to_string()),
         "attempts": probed.attempts.iter().map(attempt).collect::<Vec<_>>(),
     })
 }
@@ -78,12 +79,10 @@ fn text(probed: &Probed) -> String {
     let detail = probed.report.detail.as_ref().map_or_else(String::new, |it| format!(": {it}"));
     lines.push(String::new());
     lines.push(format!("{}: {finding}{detail} ({took})", finding.verdict()));
-    let ends = [
-        ("The server's certificate", probed.certificate_expires),
-        ("The credential", probed.credential_expires),
-    ];
+    let ends =
+        [("The server's certificate", probed.certificate), ("The credential", probed.credential)];
     for (what, end) in ends {
-        let Some(end) = end else { continue };
+        let Some(Lifetime { to: end, .. }) = end else { continue };
         let word = if end < Timestamp::now() { "ended" } else { "ends" };
         lines.push(format!("{what} {word} at {}.", end.strftime("%Y-%m-%dT%H:%M:%SZ")));
     }
@@ -153,8 +152,8 @@ mod tests {
                 trace(Finding::failed(Code::Reset, ProbePath::Readyz), 5),
                 trace(finding, 7),
             ],
-            certificate_expires: Some(wall),
-            credential_expires: None,
+            certificate: Some(Lifetime { from: None, to: wall }),
+            credential: None,
         }
     }
 

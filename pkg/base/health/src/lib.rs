@@ -23,6 +23,7 @@
 //! | `standing.rs` | [`Standing`]: what is published, and the statuses and reasons that say so |
 //! | `published.rs` | [`Published`]: the same with its times |
 //! | `explain.rs` | [`explain`]: the message of a condition |
+//! | `lifetime.rs` | [`Lifetime`]: until when a credential is good, and when its end is told |
 //! | `message.rs` | [`one_line`]: text that may stand in a condition |
 //! | `availability.rs` | the share of the time in which a cluster was well |
 //! | `write_gate.rs` | [`WriteGate`]: whether a state is worth a write |
@@ -42,6 +43,7 @@ mod code;
 mod damping;
 mod explain;
 mod finding;
+mod lifetime;
 mod member;
 mod message;
 mod moment;
@@ -68,6 +70,7 @@ pub use code::Code;
 pub use damping::Damping;
 pub use explain::explain;
 pub use finding::{Finding, ProbePath};
+pub use lifetime::{ExpiryNotice, ExpiryStage, Lifetime};
 pub use member::{Arrival, Effect, Last, Member};
 pub use message::{MESSAGE_MAX, one_line};
 pub use moment::Moment;

@@ -4,10 +4,9 @@
 use std::fmt;
 
 use bytes::Bytes;
-use health::{Code, PathMemory};
+use health::{Code, Endpoints, Lifetime, PathMemory};
 use http::{HeaderMap, HeaderValue, Request, Uri, header};
 use http_body_util::Empty;
-use jiff::Timestamp;
 use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
 use transport::{ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs, Trust};
@@ -18,6 +17,8 @@ use crate::headers::headers;
 use crate::inputs::{Fingerprint, Inputs};
 use crate::link::Link;
 use crate::problem::Problem;
+use crate::silent::Silent;
+use crate::tls_options::TlsOptions;
 
 /// Most addresses of one cluster that are tried.
 const ADDRESSES_MAX: usize = 64;
@@ -30,7 +31,8 @@ pub struct Client {
     pub(crate) endpoint: Endpoint,
     pub(crate) is_proxied: bool,
     headers: HeaderMap,
-    credential_expires: Option<Timestamp>,
+    credential: Option<Lifetime>,
+    waived: TlsOptions,
     pub(crate) session: Mutex<Session>,
 }
 
@@ -49,6 +51,9 @@ pub(crate) struct Session {
     pub(crate) path: PathMemory,
     /// The address that answered last.
     pub(crate) first_endpoint: u8,
+    pub(crate) silent: Silent,
+    /// That of the server, as it was shown last.
+    pub(crate) certificate: Option<Lifetime>,
 }
 
 impl Client {
@@ -61,17 +66,16 @@ impl Client {
             return Err(Problem::new(Code::BadEndpoint, text));
         }
         let pair = client_certificate(inputs)?;
-        let ends = [
-            inputs.token.as_ref().and_then(expiry::of_token),
-            pair.as_ref().and_then(|pair| expiry::of_certificate(pair.validity()?)),
-        ];
+        let token = inputs.token.as_ref().and_then(expiry::of_token);
+        let certificate = pair.as_ref().and_then(|pair| expiry::of_certificate(pair.validity()?));
         Ok(Self {
             fingerprint: inputs.fingerprint(),
             servers: inputs.addresses.iter().take(ADDRESSES_MAX).map(Server::new).collect(),
             endpoint: endpoint(inputs, pair.as_ref(), configs)?,
             is_proxied: inputs.proxy.is_some(),
             headers: headers(inputs)?,
-            credential_expires: ends.into_iter().flatten().min(),
+            credential: Lifetime::sooner(token, certificate),
+            waived: inputs.tls,
             session: Mutex::default(),
         })
     }
@@ -81,9 +85,25 @@ impl Client {
         self.fingerprint
     }
 
-    /// When the first of its credentials ends, as far as they say.
-    pub fn credential_expires(&self) -> Option<Timestamp> {
-        self.credential_expires
+    /// The lifetime of the first of its credentials to end, as far as they say.
+    pub fn credential(&self) -> Option<Lifetime> {
+        self.credential
+    }
+
+    /// The lifetime of the certificate that the server showed last.
+    pub fn certificate(&self) -> Option<Lifetime> {
+        self.session.lock().certificate
+    }
+
+    /// How its addresses did when each was last asked.
+    pub fn endpoints(&self) -> Endpoints {
+        let down = self.session.lock().silent.count();
+        Endpoints { down, total: self.address_count() }
+    }
+
+    /// The checks of the server's certificate that are left out.
+    pub fn waived(&self) -> TlsOptions {
+        self.waived
     }
 
     pub(crate) fn address_count(&self) -> u8 {

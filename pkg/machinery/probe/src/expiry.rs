@@ -3,28 +3,33 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use health::Lifetime;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use transport::Validity;
 use zeroize::Zeroizing;
 
-/// The end of a JSON web token; none for a token of another kind, or one that lasts for ever.
-pub(crate) fn of_token(token: &SecretString) -> Option<Timestamp> {
+/// The lifetime of a JSON web token; none for a token of another kind, or one that lasts for ever.
+pub(crate) fn of_token(token: &SecretString) -> Option<Lifetime> {
     #[derive(Deserialize)]
     struct Claims {
         exp: i64,
+        /// Whatever it is: only a number of seconds counts.
+        iat: Option<serde_json::Value>,
     }
     let mut parts = token.expose_secret().trim().split('.');
     let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
     let claims = Zeroizing::new(URL_SAFE_NO_PAD.decode(claims).ok()?);
     let claims: Claims = serde_json::from_slice(&claims).ok()?;
-    Timestamp::from_second(claims.exp).ok()
+    let from = claims.iat.and_then(|iat| Timestamp::from_second(iat.as_i64()?).ok());
+    Some(Lifetime { from, to: Timestamp::from_second(claims.exp).ok()? })
 }
 
-/// The end of a certificate's validity.
-pub(crate) fn of_certificate(validity: Validity) -> Option<Timestamp> {
-    Timestamp::from_second(i64::try_from(validity.to).ok()?).ok()
+/// The lifetime of a certificate.
+pub(crate) fn of_certificate(validity: Validity) -> Option<Lifetime> {
+    let time = |seconds: u64| Timestamp::from_second(i64::try_from(seconds).ok()?).ok();
+    Some(Lifetime { from: time(validity.from), to: time(validity.to)? })
 }
 
 #[cfg(test)]
@@ -32,10 +37,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_token_is_read_where_it_has_one() {
+    fn the_lifetime_of_a_token_is_read_where_it_has_an_end() {
         let token = |claims: &str| format!("e30.{}.sig", URL_SAFE_NO_PAD.encode(claims));
         let rows = [
-            (token(r#"{"sub":"a","exp":1800000000}"#), Some(1_800_000_000)),
+            (token(r#"{"sub":"a","exp":1800000000}"#), Some((None, 1_800_000_000))),
+            (
+                token(r#"{"exp":1800000000,"iat":1700000000}"#),
+                Some((Some(1_700_000_000), 1_800_000_000)),
+            ),
+            (token(r#"{"exp":1800000000,"iat":"today"}"#), Some((None, 1_800_000_000))),
             (token(r#"{"sub":"a"}"#), None),
             (token(r#"{"exp":"soon"}"#), None),
             (token(&format!(r#"{{"exp":{}}}"#, i64::MAX)), None),
@@ -43,9 +53,10 @@ mod tests {
             ("opaque".into(), None),
             (String::new(), None),
         ];
-        for (token, end) in rows {
-            let end = end.map(|second| Timestamp::from_second(second).unwrap());
-            assert_eq!(of_token(&token.into()), end);
+        for (token, lifetime) in rows {
+            let found = of_token(&token.into());
+            let seconds = found.map(|it| (it.from.map(Timestamp::as_second), it.to.as_second()));
+            assert_eq!(seconds, lifetime);
         }
     }
 }

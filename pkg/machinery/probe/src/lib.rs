@@ -16,6 +16,8 @@
 //! | `clock.rs` | [`Timings`]: where the time goes |
 //! | `failure.rs` | why an attempt brought no answer |
 //! | `expiry.rs` | until when credentials are good |
+//! | `silent.rs` | which addresses gave no answer |
+//! | `prober/around.rs` | asks the addresses that no probe has asked |
 //! | `meters.rs` | [`Meters`]: connections and handshakes, counted |
 
 mod address;
@@ -29,6 +31,7 @@ mod link;
 mod meters;
 mod prober;
 mod problem;
+mod silent;
 mod tls_options;
 
 pub use address::Address;

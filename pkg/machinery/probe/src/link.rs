@@ -7,12 +7,12 @@ use std::task::Context;
 use std::time::Duration;
 
 use bytes::Bytes;
+use health::Lifetime;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
-use jiff::Timestamp;
 use tokio::time::Instant;
 use transport::Duplex;
 
@@ -36,8 +36,8 @@ pub(crate) struct Link {
     /// When it is too old to be used again.
     expires: Instant,
     used: Instant,
-    /// The end of the validity of the server's certificate.
-    pub(crate) certificate_expires: Option<Timestamp>,
+    /// That of the server's certificate.
+    pub(crate) certificate: Option<Lifetime>,
     _counted: Open,
 }
 
@@ -58,7 +58,7 @@ impl Link {
         stream: Box<dyn Duplex>,
         endpoint: u8,
         max_age: Duration,
-        certificate_expires: Option<Timestamp>,
+        certificate: Option<Lifetime>,
         counted: Open,
     ) -> Result<Self, Failure> {
         let mut http = Builder::new();
@@ -69,7 +69,7 @@ impl Link {
         let (send, wire) = opened.map_err(|error| Failure::of_http(&error))?;
         let (wire, used) = (Some(Box::pin(wire)), Instant::now());
         let expires = used + max_age;
-        Ok(Self { send, wire, endpoint, expires, used, certificate_expires, _counted: counted })
+        Ok(Self { send, wire, endpoint, expires, used, certificate, _counted: counted })
     }
 
     /// Whether it is good for another probe: young enough, used of late, and not closed.

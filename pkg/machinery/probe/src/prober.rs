@@ -1,5 +1,6 @@
 //! [`Prober`]: probes member clusters, one probe at a time for each client.
 
+mod around;
 mod attempt;
 mod order;
 mod probed;
@@ -9,6 +10,7 @@ mod shared;
 mod trace;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use transport::Names;
 
@@ -48,6 +50,12 @@ impl Prober {
     /// Reads of the cluster of `client` that are no probes.
     pub fn reader(&self, client: &Arc<Client>) -> Reader<'_> {
         Reader::new(&self.shared, Arc::clone(client))
+    }
+
+    /// Asks the addresses of a cluster that probes do not ask while another one answers them, each
+    /// within `limit`; see [`Client::endpoints`].
+    pub async fn look_around(&self, client: &Client, limit: Duration) {
+        around::look_around(&self.shared, client, limit).await;
     }
 
     /// Probes the cluster of `client` once. Giving up the future closes the connection.

@@ -24,6 +24,7 @@ impl Run<'_> {
                 (finding, Some(one_line(&detail).into()), Outcome::Failed(code))
             }
         };
+        self.note(attempt, outcome);
         let started = Instant::from_std(self.started.monotonic);
         self.traces.push(Trace {
             address: self.client.address(attempt.endpoint).authority().into(),
@@ -36,6 +37,22 @@ impl Run<'_> {
             detail,
         });
         outcome
+    }
+
+    /// An address that answered in this probe is there, whatever broke afterwards.
+    fn note(&mut self, attempt: &Attempt, outcome: Outcome) {
+        let bit = 1_u64 << (attempt.endpoint % 64);
+        let answered = match outcome {
+            Outcome::Answered { .. } => true,
+            // A connection that was open may have broken by itself; what is ours is nobody's fault.
+            Outcome::Failed(Code::OwnLimit) => return,
+            Outcome::Failed(_) if attempt.connection == Connection::Open => return,
+            Outcome::Failed(_) => self.answered & bit != 0,
+        };
+        if answered {
+            self.answered |= bit;
+        }
+        self.client.session.lock().silent.note(attempt.endpoint, answered);
     }
 
     fn is_linked_to(&mut self, attempt: &Attempt) -> bool {
@@ -85,10 +102,10 @@ impl Run<'_> {
         let dialed = dial(&client.endpoint, uri, &shared.names, limit, &mut enter).await;
         shared.meters.handshake(&dialed);
         let dialed = dialed?;
-        self.certificate_expires = dialed.certificate.and_then(expiry::of_certificate);
+        self.certificate = dialed.certificate.and_then(expiry::of_certificate);
         let max_age = shared.limits.max_age.mul_f64(rand::rng().random_range(0.9..1.1));
         let open = shared.meters.open();
-        let (expires, endpoint) = (self.certificate_expires, attempt.endpoint);
+        let (expires, endpoint) = (self.certificate, attempt.endpoint);
         Link::open(dialed.stream, endpoint, max_age, expires, open).await
     }
 

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use health::{Endpoints, Finding, Moment, ProbePath, Report};
-use jiff::Timestamp;
+use health::{Endpoints, Finding, Lifetime, Moment, ProbePath, Report};
 
 use super::trace::Trace;
 use crate::problem::Problem;
@@ -15,10 +14,10 @@ pub struct Probed {
     pub report: Report,
     /// Every attempt, in the order in which they were made.
     pub attempts: Vec<Trace>,
-    /// The end of the validity of the certificate that the server showed last.
-    pub certificate_expires: Option<Timestamp>,
-    /// When the first of our credentials ends.
-    pub credential_expires: Option<Timestamp>,
+    /// The lifetime of the certificate that the server showed last.
+    pub certificate: Option<Lifetime>,
+    /// That of the first of our credentials to end.
+    pub credential: Option<Lifetime>,
 }
 
 impl Probed {

@@ -122,7 +122,7 @@ async fn open(shared: &Shared, client: &Client, end: Instant) -> Result<Link, Fa
     Err(failure.unwrap_or_else(none))
 }
 
-async fn open_to(
+pub(super) async fn open_to(
     endpoint: u8,
     shared: &Shared,
     client: &Client,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use health::{Attempts, Conclusion, Moment, Outcome, Report, Setup, Step};
+use health::{Attempts, Conclusion, Lifetime, Moment, Outcome, Report, Setup, Step};
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep_until};
 
@@ -22,7 +22,9 @@ pub(super) struct Run<'a> {
     pub(super) link: Option<Link>,
     pub(super) started: Moment,
     pub(super) traces: Vec<Trace>,
-    pub(super) certificate_expires: Option<Timestamp>,
+    pub(super) certificate: Option<Lifetime>,
+    /// One bit for each address that gave an answer.
+    pub(super) answered: u64,
 }
 
 /// This moment, on the clock that tests can stop.
@@ -35,7 +37,7 @@ impl<'a> Run<'a> {
         let link = client.session.lock().link.take();
         let idle_max = shared.limits.idle_max;
         let link = link.and_then(|mut link| link.is_usable(idle_max).then_some(link));
-        let certificate_expires = link.as_ref().and_then(|link| link.certificate_expires);
+        let certificate = link.as_ref().and_then(|link| link.certificate);
         Self {
             shared,
             order,
@@ -43,7 +45,8 @@ impl<'a> Run<'a> {
             link,
             started: now(),
             traces: Vec::new(),
-            certificate_expires,
+            certificate,
+            answered: 0,
         }
     }
 
@@ -98,6 +101,7 @@ impl<'a> Run<'a> {
         let link = self.link.take().filter(|_| expected);
         let mut session = self.client.session.lock();
         session.link = link.and_then(|mut link| link.is_usable(idle_max).then_some(link));
+        session.certificate = self.certificate.or(session.certificate);
         if let Some(endpoint) = conclusion.answered {
             session.first_endpoint = endpoint;
         }
@@ -114,14 +118,14 @@ impl<'a> Run<'a> {
             started: self.started,
             took: now().monotonic.saturating_duration_since(self.started.monotonic),
             attempts: conclusion.attempts,
-            endpoints: conclusion.endpoints,
+            endpoints: self.client.endpoints(),
             detail: detail.map(Into::into),
         };
         Probed {
             report,
             attempts: self.traces,
-            certificate_expires: self.certificate_expires,
-            credential_expires: self.client.credential_expires(),
+            certificate: self.certificate,
+            credential: self.client.credential(),
         }
     }
 }

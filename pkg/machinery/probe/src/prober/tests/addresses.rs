@@ -1,5 +1,7 @@
 //! A cluster with several addresses is well when one of them is.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 
 #[tokio::test]
@@ -12,7 +14,30 @@ async fn the_next_address_is_tried_and_asked_first_from_then_on() {
     assert_eq!((probed.report.endpoints.down, probed.report.endpoints.total), (1, 3));
     assert_eq!(probed.attempts[0].finding.code(), Some(Code::ConnectRefused));
     let probed = bench.probe().await;
-    assert_eq!((probed.attempts.len(), probed.report.endpoints.down), (1, 0));
+    assert_eq!((probed.attempts.len(), probed.report.endpoints.down), (1, 1));
+}
+
+/// rule:addresses-are-known-by-their-last-answer
+#[tokio::test]
+async fn an_address_that_is_down_is_not_forgotten_until_it_answers_again() {
+    let is_up = Arc::new(AtomicBool::new(false));
+    let up = Arc::clone(&is_up);
+    let first = Server::plain(move |_| match up.load(Ordering::SeqCst) {
+        true => Reply::Status(503, "not ready, and there"),
+        false => Reply::Close,
+    })
+    .await;
+    let second = Server::plain(|_| Reply::Status(200, "ok")).await;
+    let bench = Bench::new(&inputs(&[first.url(), second.url()]));
+    let down = |probed: &Probed| (probed.report.endpoints.down, probed.report.endpoints.total);
+    assert_eq!(down(&bench.probe().await), (1, 2));
+    assert_eq!(down(&bench.probe().await), (1, 2), "only the second was asked");
+    bench.prober.look_around(&bench.client, AMPLE).await;
+    assert_eq!(down(&bench.probe().await), (1, 2), "it was asked, and is silent");
+    is_up.store(true, Ordering::SeqCst);
+    bench.prober.look_around(&bench.client, AMPLE).await;
+    assert_eq!(down(&bench.probe().await), (0, 2));
+    assert_eq!(bench.client.endpoints().down, 0);
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ async fn a_server_is_believed_by_its_certificate_and_by_nothing_less() {
             None => {
                 assert_eq!(conclusion(&probed), (Verdict::Ok, None), "{row}");
                 assert!(probed.attempts[0].timings.tls.is_some(), "{row}");
-                let year = probed.certificate_expires.unwrap().to_string();
+                let year = probed.certificate.unwrap().to.to_string();
                 assert!(year.starts_with(&years.1.to_string()), "{year}");
             }
             Some(words) => {
@@ -65,7 +65,7 @@ async fn a_server_that_wants_a_certificate_gets_ours_and_refuses_any_other() {
         let expires = pair.is_some();
         let probed = Bench::new(&Inputs { pair, ..https(&server, &ours) }).probe().await;
         assert_eq!(conclusion(&probed), expected, "{:?}", probed.attempts);
-        assert_eq!(probed.credential_expires.is_some(), expires);
+        assert_eq!(probed.credential.is_some(), expires);
     }
 }
 
