@@ -7,11 +7,11 @@ use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stop
 use pflag::{Problem, Spec, Values};
 use probe::{ConnectionLimits, Names};
 
-use crate::engine::{self, Metrics, Source};
+use crate::engine::{self, Exposed, Metrics, Source};
 use crate::flags::FLAGS;
-use crate::kubefed::KubeFed;
+use crate::kubefed::{KubeFed, UpstreamMetrics};
 use crate::options::{MemberOptions, Options, judge};
-use crate::tke::Clusters;
+use crate::tke::{Clusters, SummaryMetrics};
 
 const NAME: &str = "cluster-health-controller";
 
@@ -59,10 +59,19 @@ impl Runner for Watch {
 
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
-            let per_cluster = self.options.per_cluster_metrics;
-            let metrics = context.metrics(|registry| Metrics::new(registry, per_cluster))?;
+            let (per_cluster, audit) =
+                (self.options.per_cluster_metrics, self.options.limits.audit);
+            let exposed = Exposed { per_cluster, audit };
+            let metrics = context.metrics(|registry| Metrics::new(registry, exposed))?;
             let meters = context.metrics(probe::Meters::new)?;
-            let sources = sources(&self.options, meters);
+            let upstream = if self.options.upstream_metrics {
+                Some(context.metrics(|it| UpstreamMetrics::new(it, per_cluster))?)
+            } else {
+                None
+            };
+            let summaries =
+                context.metrics(|registry| SummaryMetrics::new(registry, per_cluster))?;
+            let sources = sources(&self.options, meters, upstream, summaries);
             engine::run(context, &sources, self.options.limits, &metrics).await
         })
     }
@@ -78,6 +87,12 @@ fn permissions(options: &Options) -> Vec<Permission> {
     // As long as the flags, which are judged once.
     let namespace: &'static str = namespace.leak();
     let mut needed = vec![Permission::new("get", "", "secrets").in_namespace(namespace)];
+    if options.limits.audit {
+        if tke.is_some() {
+            needed.push(Permission::new("get", TKE, "clustercredentials"));
+        }
+        return needed;
+    }
     if kubefed.is_some() {
         let clusters = Permission::new("patch", "core.kubefed.io", "kubefedclusters");
         needed.push(clusters.subresource("status").in_namespace(namespace));
@@ -93,15 +108,23 @@ fn permissions(options: &Options) -> Vec<Permission> {
 }
 
 /// The flavours that are asked for; a new one is added here.
-fn sources(options: &Options, meters: probe::Meters) -> Vec<Arc<dyn Source>> {
-    let MemberOptions { connection_max_age: max_age, allow_plaintext } = options.members;
-    let limits = ConnectionLimits { max_age, ..ConnectionLimits::default() };
+fn sources(
+    options: &Options,
+    meters: probe::Meters,
+    upstream: Option<UpstreamMetrics>,
+    summaries: SummaryMetrics,
+) -> Vec<Arc<dyn Source>> {
+    let MemberOptions { connection_max_age: max_age, idle_timeout: idle_max, allow_plaintext } =
+        options.members;
+    let limits = ConnectionLimits { max_age, idle_max };
     let prober = Arc::new(probe::Prober::new(meters, limits, Names::default()));
     let kubefed = options.kubefed.clone().map(|options| {
-        Arc::new(KubeFed::new(options, allow_plaintext, Arc::clone(&prober))) as Arc<dyn Source>
+        Arc::new(KubeFed::new(options, allow_plaintext, Arc::clone(&prober), upstream))
+            as Arc<dyn Source>
     });
     let tke = options.tke.clone();
-    let tke = tke.map(|options| Arc::new(Clusters::new(options, prober)) as Arc<dyn Source>);
+    let tke =
+        tke.map(|options| Arc::new(Clusters::new(options, prober, summaries)) as Arc<dyn Source>);
     kubefed.into_iter().chain(tke).collect()
 }
 

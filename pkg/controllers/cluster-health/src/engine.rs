@@ -6,6 +6,8 @@
 //! | `flavour.rs`, `source.rs` | [`Flavour`], [`Source`]: what an object model is to the engine; where flavours plug in |
 //! | `target.rs`, `registry.rs` | [`Target`], [`Registry`]: what a flavour tells, and where |
 //! | `prober.rs` | [`Prober`]: how one cluster is probed |
+//! | `contact.rs`, `notices.rs` | what is known, and told, of the way to a cluster |
+//! | `audit.rs`, `difference.rs` | where we would publish another thing than the objects say |
 //! | `watched.rs` | one cluster: its state, its prober, its task |
 //! | `driver.rs` | the task of one cluster |
 //! | `shared.rs` | what all tasks share |
@@ -18,12 +20,16 @@
 //! | `open_files.rs` | whether enough files may be open |
 //! | `page.rs` | the debug page |
 
+mod audit;
+mod contact;
 mod counters;
+mod difference;
 mod driver;
 mod family;
 mod flavour;
 mod gauges;
 mod metrics;
+mod notices;
 mod open_files;
 mod page;
 mod patrol;
@@ -40,6 +46,7 @@ mod writer;
 
 use std::sync::Arc;
 
+use events::Recorder;
 use futures::future::try_join_all;
 use futures::try_join;
 use health::Pace;
@@ -53,17 +60,21 @@ use permits::Permits;
 use shared::Shared;
 use writer::{Clients, Writer};
 
+pub use contact::Contact;
+pub(crate) use family::Family;
 pub use flavour::{Cluster, Flavour, Statement};
+pub use gauges::Exposed;
 pub use metrics::Metrics;
+pub(crate) use notices::ends_soon;
 pub use pending::Pending;
 pub(crate) use prober::now;
 pub use prober::{Misconfigured, Prober};
-pub use registry::Registry;
+pub use registry::{Overview, Registry};
 pub use source::Source;
 pub use target::Target;
 
-/// Path of the debug page.
-const PAGE: &str = "/debug/controllers/cluster-health";
+/// Paths of the debug page: that of every controller's, and a short one.
+const PAGES: [&str; 2] = ["/debug/controllers/cluster-health", "/debug/clusterhealth"];
 
 /// What the flags say to the engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,6 +85,8 @@ pub struct Limits {
     pub write_rate: f64,
     /// Status writes at once after a quiet time.
     pub write_burst: u32,
+    /// Nothing is written: neither status nor event.
+    pub audit: bool,
 }
 
 /// Runs the flavours until `context.stop`.
@@ -86,14 +99,21 @@ pub async fn run(
     limits: Limits,
     metrics: &Metrics,
 ) -> Result<Stopped, Failure> {
-    let writer =
-        Writer::new(clients(&context, flavours)?, Pace::new(limits.write_rate, limits.write_burst));
+    let mut context = context;
+    if limits.audit {
+        // `rule:an-audit-writes-nothing`: flavours have events of their own.
+        context.recorder = Recorder::mute();
+    }
+    // Without a client nobody can write.
+    let clients = if limits.audit { Clients::new() } else { clients(&context, flavours)? };
+    let writer = Writer::new(clients, Pace::new(limits.write_rate, limits.write_burst));
     let shared = Arc::new(Shared::new(
         Permits::new(limits.concurrent_probes),
         writer,
         metrics.counters.clone(),
         context.recorder.clone(),
         context.stop.child_token(),
+        limits.audit,
     ));
     metrics.attach(&shared);
     show(&context, &shared);
@@ -155,14 +175,16 @@ fn clients(context: &Context, flavours: &[Arc<dyn Source>]) -> Result<Clients, F
 }
 
 fn show(context: &Context, shared: &Arc<Shared>) {
-    let shown = Arc::downgrade(shared);
-    context.pages.add(Page::new(PAGE, Access::Authorized, move |request| {
-        let reply = match shown.upgrade() {
-            Some(shared) => page::answer(&shared, &request),
-            None => serving::reply::not_found(),
-        };
-        std::future::ready(reply)
-    }));
+    for path in PAGES {
+        let shown = Arc::downgrade(shared);
+        context.pages.add(Page::new(path, Access::Authorized, move |request| {
+            let reply = match shown.upgrade() {
+                Some(shared) => page::answer(&shared, &request),
+                None => serving::reply::not_found(),
+            };
+            std::future::ready(reply)
+        }));
+    }
 }
 
 #[cfg(test)]

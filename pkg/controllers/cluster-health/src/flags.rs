@@ -90,6 +90,13 @@ pub(crate) const CONNECTION_MAX_AGE: Flag<GoDuration> = Flag::duration(
     "Age after which the connection to a cluster is replaced; 0 for a new one for each probe.",
 );
 
+pub(crate) const IDLE_TIMEOUT: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-health-idle-timeout",
+    "1m30s",
+    "Time without a request after which the connection to a cluster is not used again; with a longer period each probe opens one.",
+);
+
 pub(crate) const HEARTBEAT_INTERVAL: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-heartbeat-interval",
@@ -138,6 +145,20 @@ pub(crate) const PER_CLUSTER_METRICS: Flag<bool> = Flag::bool(
     "Export series for each cluster.",
 );
 
+pub(crate) const UPSTREAM_METRICS: Flag<bool> = Flag::bool(
+    GROUP,
+    "upstream-metrics",
+    "true",
+    "Export the metrics of KubeFed's controller under its names too, such as kubefedcluster_total.",
+);
+
+pub(crate) const AUDIT: Flag<bool> = Flag::bool(
+    GROUP,
+    "cluster-health-audit",
+    "false",
+    "Probe and write nothing, neither status nor events; tell by log, metrics and debug page where the objects say another thing than would be published. For a while beside the controller that still writes them.",
+);
+
 pub(crate) const ALLOW_PLAINTEXT_ENDPOINTS: Flag<bool> = Flag::bool(
     GROUP,
     "allow-plaintext-endpoints",
@@ -158,6 +179,7 @@ pub(crate) const FLAGS: &[Spec] = &[
     JITTER.spec(),
     MAX_CONCURRENT_PROBES.spec(),
     CONNECTION_MAX_AGE.spec(),
+    IDLE_TIMEOUT.spec(),
     HEARTBEAT_INTERVAL.spec(),
     STALE_AFTER.spec(),
     WRITE_QPS.spec(),
@@ -166,6 +188,8 @@ pub(crate) const FLAGS: &[Spec] = &[
     FLAP_WINDOW.spec(),
     FLAP_MIN_SUCCESS.spec(),
     PER_CLUSTER_METRICS.spec(),
+    UPSTREAM_METRICS.spec(),
+    AUDIT.spec(),
     ALLOW_PLAINTEXT_ENDPOINTS.spec(),
     tke::HEALTHCHECK_PERIOD.spec(),
     tke::RANDOM_PERIOD_MIN.spec(),

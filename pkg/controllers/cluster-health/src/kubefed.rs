@@ -9,6 +9,7 @@
 //! | `access.rs` | how a member is reached, from its object and its Secret |
 //! | `settings.rs` | how members are probed, by flags and KubeFedConfig |
 //! | `places.rs`, `survey.rs` | zones and region; reading them |
+//! | `upstream_metrics.rs` | [`UpstreamMetrics`], under the names of KubeFed's controller |
 //! | `status.rs` | what is published as conditions, and read back |
 
 mod access;
@@ -22,5 +23,7 @@ mod status;
 mod survey;
 #[cfg(test)]
 mod testing;
+mod upstream_metrics;
 
 pub(crate) use flavour::KubeFed;
+pub(crate) use upstream_metrics::UpstreamMetrics;

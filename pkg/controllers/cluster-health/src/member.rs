@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use health::Report;
 use parking_lot::Mutex;
 
-use crate::engine;
+use crate::engine::{self, Contact};
 
 /// What probes call themselves.
 pub(crate) const USER_AGENT: &str = "infra-controller-manager/cluster-health";
@@ -31,6 +31,8 @@ impl Newest {
     }
 }
 
+type Tried = dyn Fn(&[probe::Trace]) + Send + Sync;
+
 /// How a member is probed.
 pub(crate) struct Member {
     prober: Arc<probe::Prober>,
@@ -40,6 +42,8 @@ pub(crate) struct Member {
     authenticated_read: bool,
     /// Between two probes, as it is now.
     period: Box<dyn Fn() -> Duration + Send + Sync>,
+    /// Told of the attempts of each probe.
+    tried: Box<Tried>,
 }
 
 impl Member {
@@ -50,10 +54,18 @@ impl Member {
         newest: Newest,
         authenticated_read: bool,
         period: impl Fn() -> Duration + Send + Sync + 'static,
+        tried: impl Fn(&[probe::Trace]) + Send + Sync + 'static,
     ) -> Self {
         let client = Arc::new(client);
         *newest.0.lock() = Some(Arc::clone(&client));
-        Self { prober, client, newest, authenticated_read, period: Box::new(period) }
+        Self {
+            prober,
+            client,
+            newest,
+            authenticated_read,
+            period: Box::new(period),
+            tried: Box::new(tried),
+        }
     }
 }
 
@@ -66,7 +78,13 @@ impl engine::Prober for Member {
                 next_in: (self.period)(),
                 newest: &|| self.newest.client(),
             };
-            self.prober.probe(&self.client, &order).await.report
+            let probed = self.prober.probe(&self.client, &order).await;
+            (self.tried)(&probed.attempts);
+            probed.report
         })
+    }
+
+    fn contact(&self) -> Contact {
+        Contact::from(&*self.client)
     }
 }

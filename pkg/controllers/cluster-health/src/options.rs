@@ -11,10 +11,10 @@ use pflag::{Flag, GoDuration, Problem, Values};
 use crate::engine::Limits;
 use crate::flags::tke::{RANDOM_PERIOD_MAX, RANDOM_PERIOD_MIN};
 use crate::flags::{
-    ALLOW_PLAINTEXT_ENDPOINTS, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, FAILURE_THRESHOLD,
-    FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS, HEARTBEAT_INTERVAL, JITTER,
-    KUBEFED_CONFIG, KUBEFED_NAMESPACE, MAX_CONCURRENT_PROBES, PER_CLUSTER_METRICS, PERIOD,
-    STALE_AFTER, SUCCESS_THRESHOLD, TIMEOUT, WRITE_BURST, WRITE_QPS, ZONES,
+    ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, FAILURE_THRESHOLD,
+    FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS, HEARTBEAT_INTERVAL, IDLE_TIMEOUT,
+    JITTER, KUBEFED_CONFIG, KUBEFED_NAMESPACE, MAX_CONCURRENT_PROBES, PER_CLUSTER_METRICS, PERIOD,
+    STALE_AFTER, SUCCESS_THRESHOLD, TIMEOUT, UPSTREAM_METRICS, WRITE_BURST, WRITE_QPS, ZONES,
 };
 use crate::tke::TkeOptions;
 
@@ -34,6 +34,8 @@ pub struct Options {
     pub limits: Limits,
     /// Whether each cluster has series of its own.
     pub per_cluster_metrics: bool,
+    /// Whether there are KubeFed's own metrics.
+    pub upstream_metrics: bool,
     /// For the clients of all flavours.
     pub members: MemberOptions,
     /// `None` when that flavour is not asked for.
@@ -47,6 +49,8 @@ pub struct Options {
 pub struct MemberOptions {
     /// Age after which a connection is replaced; zero for no reuse.
     pub connection_max_age: Duration,
+    /// How long a connection may carry nothing.
+    pub idle_timeout: Duration,
     /// Whether tokens may be sent over plain http.
     pub allow_plaintext: bool,
 }
@@ -75,6 +79,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         concurrent_probes: judge.count(&MAX_CONCURRENT_PROBES, 0, i64::from(i32::MAX)),
         write_rate: judge.rate(),
         write_burst: judge.number(&WRITE_BURST, 1, i64::from(i32::MAX)),
+        audit: values.get(&AUDIT),
     };
     let policy = judge.kubefed_policy();
     let non_empty = |text: String| (!text.is_empty()).then_some(text);
@@ -87,11 +92,13 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
     let tke = judge.tke(values, &policy);
     let members = MemberOptions {
         connection_max_age: judge.span(&CONNECTION_MAX_AGE),
+        idle_timeout: judge.positive(&IDLE_TIMEOUT),
         allow_plaintext: values.get(&ALLOW_PLAINTEXT_ENDPOINTS),
     };
     let options = Options {
         limits,
         per_cluster_metrics: values.get(&PER_CLUSTER_METRICS),
+        upstream_metrics: values.get(&UPSTREAM_METRICS),
         members,
         kubefed: flavours.contains("kubefed").then_some(kubefed),
         tke: flavours.contains("tke").then_some(tke),

@@ -7,6 +7,7 @@
 //! | `watching.rs`, `telling.rs` | follows the objects, and tells the engine of each |
 //! | `prober.rs` | how one Cluster is probed |
 //! | `beside.rs`, `sides.rs`, `summary.rs` | what is gathered beside the probes |
+//! | `summary_metrics.rs` | [`SummaryMetrics`]: what was gathered, as metrics |
 //! | `node_lists.rs` | one list of Nodes at a time, for everybody who needs one |
 //! | `machines.rs` | the Machines of each Cluster |
 //! | `book.rs` | what is known of each Cluster |
@@ -32,6 +33,7 @@ mod prober;
 mod sides;
 mod status;
 mod summary;
+mod summary_metrics;
 mod supervision;
 mod telling;
 #[cfg(test)]
@@ -41,3 +43,4 @@ mod watching;
 
 pub(crate) use clusters::Clusters;
 pub use options::TkeOptions;
+pub(crate) use summary_metrics::SummaryMetrics;

@@ -23,7 +23,7 @@ pub(crate) const QUEUE: usize = 1000;
 
 /// Records events. Clones share one queue.
 #[derive(Clone)]
-pub struct Recorder(Arc<Inner>);
+pub struct Recorder(Option<Arc<Inner>>);
 
 struct Inner {
     component: &'static str,
@@ -61,17 +61,22 @@ pub fn start(
         sender
     });
     let slots = Arc::new(Semaphore::new(QUEUE));
-    let recorder = Recorder(Arc::new(Inner {
+    let recorder = Recorder(Some(Arc::new(Inner {
         component,
         queues,
         slots: Arc::clone(&slots),
         metrics: metrics.clone(),
         last_name: AtomicU64::new(0),
-    }));
+    })));
     (recorder, Broadcaster { component, closing, workers, slots, metrics })
 }
 
 impl Recorder {
+    /// One that says nothing: for whoever must leave no trace.
+    pub fn mute() -> Self {
+        Self(None)
+    }
+
     /// Logs the event and queues it to be written. Never blocks and never fails: what cannot be
     /// queued is dropped and counted. `reason` is one CamelCase word.
     pub fn event(
@@ -81,10 +86,24 @@ impl Recorder {
         reason: &'static str,
         message: String,
     ) {
+        if let Some(inner) = &self.0 {
+            inner.event(object, event_type, reason, message);
+        }
+    }
+}
+
+impl Inner {
+    fn event(
+        &self,
+        object: ObjectRef,
+        event_type: EventType,
+        reason: &'static str,
+        message: String,
+    ) {
         self.log(&object, event_type, reason, &message);
         let worker = worker_of(&object);
-        let Ok(slot) = Arc::clone(&self.0.slots).try_acquire_owned() else {
-            self.0.metrics.drop_one(DropReason::QueueFull);
+        let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+            self.metrics.drop_one(DropReason::QueueFull);
             return;
         };
         let time = Timestamp::now();
@@ -92,15 +111,15 @@ impl Recorder {
         let emission =
             Emission { object: Arc::new(object), event_type, reason, message, time, name };
         let queued = Queued { emission, recorded: Instant::now(), slot };
-        if self.0.queues[worker].send(queued).is_err() {
-            self.0.metrics.drop_one(DropReason::Shutdown);
+        if self.queues[worker].send(queued).is_err() {
+            self.metrics.drop_one(DropReason::Shutdown);
         }
     }
 
     /// `nanos`, or the next number not yet used: names are unique though clocks are coarse.
     fn unused_nanos(&self, nanos: u64) -> u64 {
         let next = |last: u64| nanos.max(last.saturating_add(1));
-        let used = &self.0.last_name;
+        let used = &self.last_name;
         match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last))) {
             Ok(last) | Err(last) => next(last),
         }
@@ -109,7 +128,7 @@ impl Recorder {
     /// A Warning is heard at any verbosity. The text of the event is `note`, as in events.k8s.io:
     /// `message` is the name that `tracing` gives to the text of the line.
     fn log(&self, object: &ObjectRef, event_type: EventType, reason: &str, note: &str) {
-        let logger = self.0.component;
+        let logger = self.component;
         let (name, object_kind, r#type) =
             (object.display_name(), &object.kind, event_type.as_str());
         match event_type {

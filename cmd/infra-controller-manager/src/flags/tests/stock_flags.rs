@@ -155,9 +155,10 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 42] = [
+pub(super) const OURS: [&str; 45] = [
     "allow-plaintext-endpoints",
     "allow-stock-lease-name",
+    "cluster-health-audit",
     "cluster-health-confirm-interval",
     "cluster-health-connection-max-age",
     "cluster-health-failure-threshold",
@@ -166,6 +167,7 @@ pub(super) const OURS: [&str; 42] = [
     "cluster-health-flap-window",
     "cluster-health-flavours",
     "cluster-health-heartbeat-interval",
+    "cluster-health-idle-timeout",
     "cluster-health-jitter",
     "cluster-health-kubefed-config",
     "cluster-health-kubefed-namespace",
@@ -198,4 +200,5 @@ pub(super) const OURS: [&str; 42] = [
     "ready-requires-nodes",
     "tke-insecure-when-no-ca",
     "upper-limit-random-healthcheck-period",
+    "upstream-metrics",
 ];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use health::{Moment, Published, Report};
+use health::{Moment, Published, Report, Standing};
 use model::Resource;
 use serde_json::Value;
 
@@ -40,6 +40,14 @@ pub trait Flavour: Send + Sync + 'static {
     /// The fields to apply to the status, as `{"status": {…}}`. `None` when there is nothing to
     /// write, as for an object that is gone from the cache. Called when a write is sent.
     fn fields(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<Value>;
+
+    /// What its object says now, for an audit; `None` when it says nothing of use.
+    fn stored(&self, cluster: &Cluster) -> Option<Standing>;
+
+    /// Whether its objects tell a cluster that cannot be reached from one that is not well.
+    fn tells_offline(&self) -> bool {
+        true
+    }
 
     /// A probe of the cluster was completed. For tasks that follow successful probes; no waiting.
     fn probed(&self, _cluster: &Cluster, _report: &Report) {}

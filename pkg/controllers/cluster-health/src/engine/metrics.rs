@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use prometheus::Registry;
 
 use super::counters::Counters;
-use super::gauges::Gauges;
+use super::gauges::{Exposed, Gauges};
 use super::shared::Shared;
 
 /// Registered once per process; a restarted controller attaches its new state.
@@ -17,14 +17,14 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers everything; series for each cluster only if `per_cluster`.
+    /// Registers what is to be exposed.
     ///
     /// # Errors
     /// A name is registered already.
-    pub fn new(registry: &Registry, per_cluster: bool) -> Result<Self, prometheus::Error> {
+    pub fn new(registry: &Registry, exposed: Exposed) -> Result<Self, prometheus::Error> {
         let shown = Arc::new(Mutex::new(Weak::new()));
         let counters = Counters::new(registry)?;
-        registry.register(Box::new(Gauges::new(Arc::clone(&shown), per_cluster)?))?;
+        registry.register(Box::new(Gauges::new(Arc::clone(&shown), exposed)?))?;
         Ok(Self { counters, shown })
     }
 

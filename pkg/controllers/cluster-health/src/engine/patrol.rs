@@ -10,11 +10,11 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use super::driver;
 use super::open_files::OpenFiles;
 use super::prober::now;
 use super::shared::Shared;
 use super::watched::Watched;
+use super::{audit, driver};
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -52,6 +52,9 @@ fn look_at(watched: &Arc<Watched>, shared: &Arc<Shared>) {
     }
     if let Some(effect) = watched.sweep(now) {
         shared.noted(watched, None, effect);
+    }
+    if shared.audit {
+        audit::look_at(watched, now.monotonic);
     }
 }
 

@@ -5,12 +5,19 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use health::{Code, Endpoints, Finding, Moment, ProbePath, Report};
 
+use super::contact::Contact;
+
 /// Probes one cluster. Holds its connections and its credential; dropping it closes and clears them.
 pub trait Prober: Send + Sync + 'static {
     /// One probe within `budget`. It asks the management API for nothing and waits for nobody but
     /// the member cluster (`rule:probes-ask-members-only`). The engine cancels it by dropping the
     /// future, which leaves the prober usable.
     fn probe(&self, budget: Duration) -> BoxFuture<'_, Report>;
+
+    /// What is known of the way to the cluster by now. No waiting.
+    fn contact(&self) -> Contact {
+        Contact::default()
+    }
 }
 
 /// The prober of a cluster of which no client can be made: it says so each time, and the

@@ -1,6 +1,8 @@
 //! [`Registry`]: where a flavour tells of its clusters.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+
+use health::Standing;
 
 use health::{Status, Urgency};
 
@@ -113,8 +115,31 @@ impl Registry {
         self.shared.writer.forget(uid);
     }
 
+    /// A view of what is published, for metrics: it keeps nothing alive.
+    pub fn overview(&self) -> Overview {
+        Overview { flavour: self.flavour.name(), shared: Arc::downgrade(&self.shared) }
+    }
+
     fn find(&self, cluster: &Cluster) -> Option<Arc<Watched>> {
         let known = self.shared.find(&*self.flavour, &cluster.key)?;
         (known.cluster.uid == cluster.uid).then_some(known)
+    }
+}
+
+/// What is published about the clusters of one flavour, as long as the engine runs.
+pub struct Overview {
+    flavour: &'static str,
+    shared: Weak<Shared>,
+}
+
+impl Overview {
+    /// The keys of all clusters, with what is published about each.
+    pub fn standings(&self) -> Vec<(Arc<str>, Option<Standing>)> {
+        let Some(shared) = self.shared.upgrade() else { return Vec::new() };
+        let standing = |watched: &Arc<Watched>| {
+            let standing = watched.glance(|it| it.member.published().map(|it| it.standing));
+            (Arc::clone(&watched.cluster.key), standing)
+        };
+        shared.all_of(self.flavour).iter().map(standing).collect()
     }
 }

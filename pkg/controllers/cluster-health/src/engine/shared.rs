@@ -13,7 +13,7 @@ use super::counters::Counters;
 use super::flavour::Flavour;
 use super::permits::Permits;
 use super::prober::now;
-use super::telling::tell;
+use super::telling::{tell, tell_notices};
 use super::watched::Watched;
 use super::writer::Writer;
 
@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) recorder: Recorder,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
+    /// Nothing is written, and differences are told (`rule:an-audit-writes-nothing`).
+    pub(crate) audit: bool,
 }
 
 impl Shared {
@@ -38,9 +40,11 @@ impl Shared {
         counters: Counters,
         recorder: Recorder,
         stop: CancellationToken,
+        audit: bool,
     ) -> Self {
         let (clusters, tasks) = (RwLock::default(), TaskTracker::new());
-        Self { clusters, permits, writer: Arc::new(writer), counters, recorder, tasks, stop }
+        let writer = Arc::new(writer);
+        Self { clusters, permits, writer, counters, recorder, tasks, stop, audit }
     }
 
     pub(crate) fn find(&self, flavour: &dyn Flavour, key: &str) -> Option<Arc<Watched>> {
@@ -89,6 +93,11 @@ impl Shared {
         }
     }
 
+    /// The clusters of a flavour, in no order.
+    pub(crate) fn all_of(&self, flavour: &str) -> Vec<Arc<Watched>> {
+        self.clusters.read().get(flavour).into_iter().flat_map(HashMap::values).cloned().collect()
+    }
+
     /// All clusters, in no order.
     pub(crate) fn all(&self) -> Vec<Arc<Watched>> {
         self.clusters.read().values().flat_map(HashMap::values).cloned().collect()
@@ -98,6 +107,7 @@ impl Shared {
     pub(crate) fn completed(&self, watched: &Watched, report: &Report, effect: Effect) {
         self.counters.completed(watched.flavour.name(), report);
         self.noted(watched, Some(report), effect);
+        tell_notices(&self.recorder, watched, report.started.wall);
         watched.flavour.probed(&watched.cluster, report);
     }
 
@@ -109,6 +119,9 @@ impl Shared {
 
     /// Hands the state of a cluster to the writer if it is worth a write.
     pub(crate) fn consider(&self, watched: &Watched) {
+        if self.audit {
+            return;
+        }
         let now = now();
         if let Some(urgency) = watched.write_due(now)
             && let Some(known) = self.find(&*watched.flavour, &watched.cluster.key)

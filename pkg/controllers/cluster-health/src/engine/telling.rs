@@ -2,7 +2,9 @@
 
 use events::{EventType, ObjectRef, Recorder};
 use health::{Change, Code, Effect, Report, Standing, Verdict};
+use jiff::Timestamp;
 
+use super::notices::Notice;
 use super::prober::now;
 use super::watched::Watched;
 
@@ -39,6 +41,13 @@ pub(crate) fn tell(
                     called ready"
             .to_owned();
         say(EventType::Warning, "ClusterFlapping", text);
+    }
+}
+
+/// Tells what is new of the way to the cluster.
+pub(crate) fn tell_notices(recorder: &Recorder, watched: &Watched, now: Timestamp) {
+    for Notice { kind, reason, text } in watched.notices(now) {
+        recorder.event(object(watched), kind, reason, text);
     }
 }
 

@@ -1,5 +1,8 @@
 //! The engine with scripted members and a scripted management API, on tokio's paused clock.
 
+mod audit;
+mod exposition;
+mod pages;
 mod panics;
 pub(crate) mod scene;
 
@@ -307,23 +310,6 @@ async fn a_paused_cluster_is_left_alone_and_goes_on_where_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_debug_page_is_a_table_for_people_and_json_for_programs() {
-    let scene = Scene::new(0);
-    scene.members.set("ns/bad", Answer::Failing);
-    scene.add("ns/bad", 1);
-    scene.add("ns/good", 1);
-    sleep(S(15)).await;
-    let table = scene.page("/debug", None).await;
-    let lines: Vec<_> = table.lines().collect();
-    assert!(lines[0].starts_with("FLAVOUR  CLUSTER  PUBLISHED"), "{table}");
-    assert!(lines[1].contains("ns/bad") && lines[1].contains("http-500"), "{table}");
-    let json = scene.page("/debug?format=json", None).await;
-    let rows: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
-    assert_eq!((&rows[0]["cluster"], &rows[1]["published"]), (&"ns/bad".into(), &"ready".into()));
-    assert_eq!(scene.page("/debug", Some("application/json")).await.as_bytes()[0], b'[');
-}
-
-#[tokio::test(start_paused = true)]
 async fn every_metric_of_the_alert_rules_and_the_dashboard_is_exported() {
     let scene = Scene::new(0);
     scene.add("ns/a", 1);
@@ -331,6 +317,7 @@ async fn every_metric_of_the_alert_rules_and_the_dashboard_is_exported() {
     scene.members.set("ns/a", Answer::Failing);
     sleep(S(60)).await;
     let page = scene.metrics();
+    let page = page + &Scene::auditing().metrics();
     let files = [
         include_str!("../../../../../config/monitoring/cluster-health-alerts.yaml"),
         include_str!("../../../../../config/monitoring/cluster-health-dashboard.json"),

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use health::{
-    Arrival, Change, Effect, Member, Moment, Policy, Published, Report, Status, Urgency, explain,
-    hash,
+    Arrival, Change, Effect, Member, Moment, Policy, Published, Report, Standing, Status, Urgency,
+    explain, hash,
 };
+use jiff::Timestamp;
 use model::Resource;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::contact::Contact;
+use super::difference::{Difference, patience};
 use super::flavour::{Cluster, Flavour, Statement};
+use super::notices::{Notice, Notices};
 use super::pending::Pending;
 use super::prober::{Prober, now};
 use super::target::Target;
@@ -45,6 +49,9 @@ struct State {
     transitions: [u64; 3],
     /// It is due, and waits until fewer probes are under way.
     queued: bool,
+    notices: Notices,
+    /// In an audit: where its object says another thing.
+    difference: Option<Difference>,
 }
 
 /// One probe to make.
@@ -66,6 +73,8 @@ pub(crate) struct Glance<'a> {
     pub(crate) queued: bool,
     /// Published changes of readiness, in the order of [`STATUSES`].
     pub(crate) transitions: [u64; 3],
+    pub(crate) contact: Contact,
+    pub(crate) difference: Option<&'a Difference>,
 }
 
 /// In the order in which changes of readiness are counted.
@@ -109,6 +118,8 @@ impl Watched {
             task,
             transitions: [0; 3],
             queued: false,
+            notices: Notices::default(),
+            difference: None,
         };
         let (cluster, wake) = (target.cluster, Notify::new());
         Self { cluster, flavour, stop, state: Mutex::new(state), wake }
@@ -262,6 +273,30 @@ impl Watched {
         }
     }
 
+    /// What is to be told of the way to it.
+    pub(crate) fn notices(&self, now: Timestamp) -> Vec<Notice> {
+        let mut state = self.state.lock();
+        let Some(contact) = state.prober.as_ref().map(|prober| prober.contact()) else {
+            return Vec::new();
+        };
+        state.notices.note(&contact, now)
+    }
+
+    /// Compares its state with what its object says; the difference before and now.
+    pub(crate) fn compare(
+        &self,
+        stored: Option<Standing>,
+        now: Instant,
+    ) -> (Option<Difference>, Option<Difference>) {
+        let tells_offline = self.flavour.tells_offline();
+        let mut state = self.state.lock();
+        let ours = state.member.published().map(|it| it.standing).filter(|_| !state.paused);
+        let (before, patience) = (state.difference, patience(&state.policy));
+        let after = Difference::next(before, ours, stored, tells_offline, patience, now);
+        state.difference = after;
+        (before, after)
+    }
+
     /// Whether its state is worth a write now; if so, the caller hands it to the writer.
     pub(crate) fn write_due(&self, now: Moment) -> Option<Urgency> {
         let (published, paused) = {
@@ -294,8 +329,10 @@ impl Watched {
     pub(crate) fn glance<T>(&self, look: impl FnOnce(Glance<'_>) -> T) -> T {
         let state = self.state.lock();
         let (member, policy) = (&state.member, &state.policy);
+        let contact = state.prober.as_ref().map(|prober| prober.contact()).unwrap_or_default();
         let State { paused, queued, transitions, .. } = *state;
-        look(Glance { member, policy, paused, queued, transitions })
+        let difference = state.difference.as_ref();
+        look(Glance { member, policy, paused, queued, transitions, contact, difference })
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use health::Policy;
+use health::{Policy, Report, Standing};
 use informer::Informer;
+use jiff::Timestamp;
 use model::Resource;
 use objects::Object;
 use parking_lot::Mutex;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::places::Places;
+use super::upstream_metrics::UpstreamMetrics;
 use super::{settings, status};
 use crate::api::kubefed::{
     ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
@@ -40,6 +42,8 @@ pub(crate) struct KubeFed {
     members: Mutex<HashMap<Arc<str>, Known>>,
     /// By UID.
     surveys: Mutex<HashMap<Arc<str>, Survey>>,
+    /// `None` when they are not wanted.
+    pub(super) upstream_metrics: Option<UpstreamMetrics>,
 }
 
 /// What a member was last told of with.
@@ -69,11 +73,21 @@ impl KubeFed {
         options: KubeFedOptions,
         allow_plaintext: bool,
         prober: Arc<probe::Prober>,
+        upstream_metrics: Option<UpstreamMetrics>,
     ) -> Self {
         let policy = Mutex::new(options.policy);
         let (members, surveys) = (Mutex::default(), Mutex::default());
         let clusters = OnceLock::new();
-        Self { options, allow_plaintext, prober, clusters, policy, members, surveys }
+        Self {
+            options,
+            allow_plaintext,
+            prober,
+            clusters,
+            policy,
+            members,
+            surveys,
+            upstream_metrics,
+        }
     }
 
     /// The objects are read from here.
@@ -186,6 +200,17 @@ impl Flavour for KubeFed {
     fn fields(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<Value> {
         let object = self.object(cluster)?;
         Some(status::fields(statement.published?, statement.message, &self.held(&object)))
+    }
+
+    fn stored(&self, cluster: &Cluster) -> Option<Standing> {
+        let seed = status::seed(&self.object(cluster)?.status, Timestamp::now());
+        seed.map(|published| published.standing)
+    }
+
+    fn probed(&self, _: &Cluster, report: &Report) {
+        if let Some(metrics) = &self.upstream_metrics {
+            metrics.probed(report.took);
+        }
     }
 
     fn removed(&self, cluster: &Cluster) {

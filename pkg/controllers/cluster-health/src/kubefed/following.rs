@@ -48,6 +48,9 @@ async fn follow(
     let source = in_namespace(&context, Kind::Custom(KUBEFED_CLUSTERS), &flavour);
     let clusters: Clusters = context.informers.get_from(source);
     flavour.follow(&clusters);
+    if let Some(metrics) = &flavour.upstream_metrics {
+        metrics.show(&registry);
+    }
     if context.stop.run_until_cancelled(clusters.synced()).await.is_none() {
         return Ok(());
     }

@@ -150,12 +150,18 @@ fn prober(
 ) -> Arc<dyn Prober> {
     match inputs.and_then(|inputs| flavour.prober.client(&inputs)) {
         Ok(client) => {
+            let metrics = flavour.upstream_metrics.clone();
+            let tried = move |attempts: &[probe::Trace]| {
+                if let Some(metrics) = &metrics {
+                    metrics.connected(attempts);
+                }
+            };
             let (prober, flavour) = (Arc::clone(&flavour.prober), Arc::downgrade(flavour));
             let period = move || {
                 let policy = flavour.upgrade().map(|flavour| flavour.policy());
                 policy.map(|policy| policy.cadence.period).unwrap_or_default()
             };
-            Arc::new(Member::new(prober, client, newest, false, period))
+            Arc::new(Member::new(prober, client, newest, false, period, tried))
         }
         Err(problem) => {
             newest.clear();
@@ -181,7 +187,7 @@ mod tests {
         let members = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
         let options =
             KubeFedOptions { namespace: None, config: None, policy: policy(), zones: false };
-        let flavour = Arc::new(KubeFed::new(options, false, Arc::new(members)));
+        let flavour = Arc::new(KubeFed::new(options, false, Arc::new(members), None));
         let inputs = Inputs {
             addresses: vec![Address::parse("https://api.example").unwrap()],
             tls: TlsOptions { everything: true, ..TlsOptions::default() },

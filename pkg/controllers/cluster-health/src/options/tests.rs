@@ -32,6 +32,7 @@ fn every_value_that_cannot_be_is_refused_with_its_flag() {
         "--cluster-health-jitter=0.6",
         "--cluster-health-max-concurrent-probes=-1",
         "--cluster-health-connection-max-age=-1s",
+        "--cluster-health-idle-timeout=0s",
         "--cluster-health-heartbeat-interval=-1s",
         "--cluster-health-stale-after=-1s",
         "--cluster-health-write-qps=0",

@@ -54,6 +54,7 @@ impl Beside {
             registry: registry.clone(),
             options: Arc::clone(options),
             lists: Arc::clone(&lists),
+            metrics: flavour.metrics.clone(),
         };
         let cached = clusters.clone();
         let rounds = Rounds {

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use super::facts::Facts;
 use super::summary::NodeTotals;
-use crate::api::tke;
-use crate::engine::Cluster;
+use crate::api::tke::{self, ResourceSummary};
+use crate::engine::{Cluster, Contact};
 
 /// All Clusters, by name. An entry belongs to one UID.
 #[derive(Default)]
@@ -34,12 +34,22 @@ pub(crate) struct Entry {
     pub(crate) answers: bool,
     /// When its version was asked for.
     pub(crate) version_asked: Option<Instant>,
+    /// When its addresses were asked that probes do not ask.
+    pub(crate) looked_around: Option<Instant>,
     /// Its summary is on its way or will be.
     pub(crate) summary_planned: bool,
     /// The newest list of its Nodes.
     pub(crate) nodes: LatestNodes,
     /// What was published of it when its Machines were last looked at.
     pub(crate) machines_saw: Option<Status>,
+}
+
+impl Entry {
+    /// What is known of the way to it, if there is one.
+    pub(crate) fn contact(&self) -> Option<Contact> {
+        let client = self.way.as_ref()?.client.as_ref().ok()?;
+        Some(Contact::from(&**client))
+    }
 }
 
 /// How a Cluster is reached.
@@ -85,6 +95,7 @@ impl Book {
             facts: Facts::default(),
             answers: false,
             version_asked: None,
+            looked_around: None,
             summary_planned: false,
             nodes: LatestNodes::default(),
             machines_saw: None,
@@ -109,6 +120,15 @@ impl Book {
     /// The client of the newest inputs.
     pub(crate) fn client(&self, cluster: &Cluster) -> Option<Arc<Client>> {
         self.known(cluster, |entry| entry.way.as_ref()?.client.as_ref().ok().cloned()).flatten()
+    }
+
+    /// Of each Cluster that has a summary, its name and what `read` makes of it.
+    pub(crate) fn summaries<R>(&self, read: impl Fn(&ResourceSummary) -> R) -> Vec<(Arc<str>, R)> {
+        let entries = self.entries.lock();
+        let summaries = entries.iter().filter_map(|(name, entry)| {
+            Some((Arc::clone(name), read(entry.facts.summary.as_ref()?)))
+        });
+        summaries.collect()
     }
 
     /// Drops all that is known, credentials with it.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use health::{Code, ProbePath, Report};
+use health::{Code, ProbePath, Report, Standing};
 use informer::Informer;
 use jiff::Timestamp;
 use model::Resource;
@@ -15,16 +15,18 @@ use super::facts::Facts;
 use super::machines::KIND;
 use super::options::TkeOptions;
 use super::sides::{Side, after_probe};
-use super::status::write;
+use super::status::{seed, write};
+use super::summary_metrics::SummaryMetrics;
 use super::supervision::Supervision;
 use crate::api::tke::{self, CLUSTERS};
-use crate::engine::{Cluster, Flavour, Registry, Statement};
+use crate::engine::{Cluster, Contact, Flavour, Registry, Statement, ends_soon};
 
 /// The flavour `tke`.
 pub(crate) struct Clusters {
     pub(crate) options: Arc<TkeOptions>,
     pub(crate) prober: Arc<probe::Prober>,
     pub(crate) book: Arc<Book>,
+    pub(crate) metrics: SummaryMetrics,
     /// Set when it begins to follow its objects.
     followed: OnceLock<Followed>,
 }
@@ -39,9 +41,14 @@ struct Followed {
 }
 
 impl Clusters {
-    pub(crate) fn new(options: TkeOptions, prober: Arc<probe::Prober>) -> Self {
+    pub(crate) fn new(
+        options: TkeOptions,
+        prober: Arc<probe::Prober>,
+        metrics: SummaryMetrics,
+    ) -> Self {
         let (options, book) = (Arc::new(options), Arc::default());
-        Self { options, prober, book, followed: OnceLock::new() }
+        metrics.show(&book);
+        Self { options, prober, book, metrics, followed: OnceLock::new() }
     }
 
     /// Called once, before any cluster is known to the engine.
@@ -94,6 +101,14 @@ impl Flavour for Clusters {
         ours.then(|| write(&object, statement, &self.facts(cluster)).fields(&object))
     }
 
+    fn stored(&self, cluster: &Cluster) -> Option<Standing> {
+        seed(&*self.cached(cluster)?, Timestamp::now()).map(|published| published.standing)
+    }
+
+    fn tells_offline(&self) -> bool {
+        false
+    }
+
     fn probed(&self, cluster: &Cluster, report: &Report) {
         let Some(followed) = self.followed.get() else { return };
         let readiness = followed.registry.readiness(cluster);
@@ -101,8 +116,11 @@ impl Flavour for Clusters {
             if entry.machines_saw != readiness && !self.options.machine_period.is_zero() {
                 followed.machines.add(Arc::clone(&cluster.key));
             }
-            if let Some((refusal, message)) = authorization(report) {
-                entry.facts.authorized(refusal, message, Timestamp::now());
+            let now = Timestamp::now();
+            match (authorization(report), entry.contact().and_then(|it| expiring(&it, now))) {
+                (Some((None, _)), Some(message)) => entry.facts.expiring(message, now),
+                (Some((refusal, message)), _) => entry.facts.authorized(refusal, message, now),
+                (None, _) => {}
             }
             let answers = entry.answers;
             if answers { after_probe(cluster, entry, &self.options) } else { Vec::new() }
@@ -118,6 +136,17 @@ impl Flavour for Clusters {
     }
 }
 
+/// What ends soon, the credential before the certificate of the server
+/// (`rule:ends-are-told-in-time`).
+fn expiring(contact: &Contact, now: Timestamp) -> Option<String> {
+    let ends =
+        [("the credential", contact.credential), ("the serving certificate", contact.certificate)];
+    ends.into_iter().find_map(|(what, lifetime)| {
+        let lifetime = lifetime?;
+        ends_soon(what, lifetime, lifetime.stage(now))
+    })
+}
+
 /// Whether the cluster took our credential, and what it said if not; `None` when the probe did not
 /// get that far.
 fn authorization(report: &Report) -> Option<(Option<&'static str>, String)> {
@@ -130,5 +159,33 @@ fn authorization(report: &Report) -> Option<(Option<&'static str>, String)> {
             Some((Some("Forbidden"), finding.to_string()))
         }
         Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use health::Lifetime;
+
+    use super::*;
+
+    /// rule:ends-are-told-in-time
+    #[test]
+    fn a_credential_or_a_certificate_that_ends_soon_is_told_in_the_condition() {
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        let ending = |text: &str| Some(Lifetime { from: None, to: text.parse().unwrap() });
+        let (near, far) = (ending("2026-11-22T00:00:00Z"), ending("2027-11-22T00:00:00Z"));
+        for (credential, certificate, told) in [
+            (far, far, None),
+            (None, None, None),
+            (near, near, Some("the credential ends within a day: 2026-11-22T00:00:00Z; renew it")),
+            (
+                far,
+                near,
+                Some("the serving certificate ends within a day: 2026-11-22T00:00:00Z; renew it"),
+            ),
+        ] {
+            let contact = Contact { credential, certificate, ..Contact::default() };
+            assert_eq!(expiring(&contact, now).as_deref(), told);
+        }
     }
 }

@@ -89,6 +89,11 @@ impl Facts {
         self.tell(CREDENTIAL_VALID, refusal.is_none(), refusal.unwrap_or("Accepted"), message, at);
     }
 
+    /// Takes in that a credential which is taken, or the certificate of the server, ends soon.
+    pub(crate) fn expiring(&mut self, message: String, at: Timestamp) {
+        self.tell(CREDENTIAL_VALID, true, "ExpiringSoon", message, at);
+    }
+
     /// The condition about `kind`, if it was learnt by this process; `cached` is the one of the
     /// object, whose transition time stays while the status does.
     pub(crate) fn condition(&self, kind: &str, cached: Option<&Condition>) -> Option<Condition> {

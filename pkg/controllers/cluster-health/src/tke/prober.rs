@@ -10,7 +10,7 @@ use probe::Order;
 use super::book::Book;
 use super::facts::enough;
 use super::options::TkeOptions;
-use crate::engine::{Cluster, Prober};
+use crate::engine::{Cluster, Contact, Prober};
 
 /// Probes one Cluster: its health, then that it takes our credential for a read.
 pub(crate) struct MemberProber {
@@ -44,5 +44,9 @@ impl Prober for MemberProber {
             }
             report
         })
+    }
+
+    fn contact(&self) -> Contact {
+        Contact::from(&*self.client)
     }
 }

@@ -17,11 +17,15 @@ use super::book::{Book, Entry};
 use super::node_lists::NodeLists;
 use super::options::TkeOptions;
 use super::summary::{Abort, Gathered, MemberReader, NodeTotals, pods};
+use super::summary_metrics::SummaryMetrics;
 use super::version;
 use crate::engine::{Cluster, Registry};
 
 /// A version is asked for at most this often.
 const VERSION_EVERY: Duration = Duration::from_secs(300);
+/// Addresses that probes do not ask are asked at most this often, and each for at most this long.
+const AROUND_EVERY: Duration = Duration::from_secs(60);
+const ADDRESS_LIMIT: Duration = Duration::from_secs(5);
 /// A whole summary.
 const SUMMARY_LIMIT: Duration = Duration::from_secs(60);
 /// A version.
@@ -33,6 +37,8 @@ const VERSION_MAX: usize = 16 << 10;
 pub(crate) enum Side {
     Version(Cluster),
     Summary(Cluster),
+    /// The addresses that probes do not ask while another one answers them.
+    Addresses(Cluster),
 }
 
 impl fmt::Display for Side {
@@ -40,6 +46,7 @@ impl fmt::Display for Side {
         match self {
             Self::Version(cluster) => write!(f, "version of {}", cluster.key),
             Self::Summary(cluster) => write!(f, "summary of {}", cluster.key),
+            Self::Addresses(cluster) => write!(f, "addresses of {}", cluster.key),
         }
     }
 }
@@ -51,6 +58,11 @@ pub(crate) fn after_probe(cluster: &Cluster, entry: &mut Entry, options: &TkeOpt
     if entry.version_asked.is_none_or(|asked| now.duration_since(asked) >= VERSION_EVERY) {
         entry.version_asked = Some(now);
         sides.push(Side::Version(cluster.clone()));
+    }
+    let others = entry.contact().is_some_and(|contact| contact.endpoints.total > 1);
+    if others && entry.looked_around.is_none_or(|at| now.duration_since(at) >= AROUND_EVERY) {
+        entry.looked_around = Some(now);
+        sides.push(Side::Addresses(cluster.clone()));
     }
     if !options.summary_interval.is_zero() && !std::mem::replace(&mut entry.summary_planned, true) {
         sides.push(Side::Summary(cluster.clone()));
@@ -65,6 +77,7 @@ pub(crate) struct Sides {
     pub(crate) registry: Registry,
     pub(crate) options: Arc<TkeOptions>,
     pub(crate) lists: Arc<NodeLists>,
+    pub(crate) metrics: SummaryMetrics,
 }
 
 impl Reconcile for Sides {
@@ -77,6 +90,12 @@ impl Reconcile for Sides {
                 Ok(Next::Done)
             }
             Side::Summary(cluster) => Ok(self.summary(cluster).await),
+            Side::Addresses(cluster) => {
+                if let Some(client) = self.book.client(cluster) {
+                    self.prober.look_around(&client, ADDRESS_LIMIT).await;
+                }
+                Ok(Next::Done)
+            }
         }
     }
 }
@@ -104,7 +123,9 @@ impl Sides {
             // The next good probe plans it again.
             return Next::Done;
         };
+        let began = Instant::now();
         let gathered = self.gather(cluster, &client).await;
+        self.metrics.gathered(began.elapsed(), gathered.as_ref().err());
         let now = Timestamp::now();
         self.book.known(cluster, |entry| entry.facts.gathered(gathered.as_ref(), now));
         self.registry.facts_changed(cluster);

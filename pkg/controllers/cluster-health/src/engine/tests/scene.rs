@@ -26,7 +26,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::tke::MACHINES;
+use crate::engine::contact::Contact;
 use crate::engine::flavour::{Cluster, Flavour, Statement};
+use crate::engine::gauges::Exposed;
 use crate::engine::metrics::Metrics as EngineMetrics;
 use crate::engine::permits::Permits;
 use crate::engine::prober::{Prober, now};
@@ -57,6 +59,8 @@ pub(crate) struct Members {
     longest_probe: Mutex<Duration>,
     made: AtomicUsize,
     clients: Mutex<HashMap<(String, u64), Weak<Client>>>,
+    /// Of all.
+    contact: Mutex<Contact>,
 }
 
 struct Client {
@@ -90,6 +94,10 @@ impl Prober for Client {
             Report { finding, started: now(), took: S0, attempts: 1, endpoints, detail }
         })
     }
+
+    fn contact(&self) -> Contact {
+        *self.members.contact.lock()
+    }
 }
 
 const S0: Duration = Duration::ZERO;
@@ -97,6 +105,10 @@ const S0: Duration = Duration::ZERO;
 impl Members {
     pub(crate) fn set(&self, key: &str, answer: Answer) {
         self.answers.lock().insert(key.to_owned(), answer);
+    }
+
+    pub(crate) fn set_contact(&self, contact: Contact) {
+        *self.contact.lock() = contact;
     }
 
     fn answer(&self, key: &str) -> Answer {
@@ -212,6 +224,7 @@ pub(crate) struct Panics {
 struct Fake {
     facts: Arc<AtomicU64>,
     panics: Arc<Panics>,
+    stored: Arc<Mutex<Option<Standing>>>,
 }
 
 impl Flavour for Fake {
@@ -233,6 +246,10 @@ impl Flavour for Fake {
         assert!(!self.panics.in_fields.swap(false, Ordering::Relaxed), "asked to panic");
         Some(json!({"status": {"standing": standing(statement)}}))
     }
+
+    fn stored(&self, _: &Cluster) -> Option<Standing> {
+        *self.stored.lock()
+    }
 }
 
 fn standing(statement: &Statement<'_>) -> String {
@@ -251,6 +268,8 @@ pub(crate) struct Scene {
     pub(crate) api: Arc<Api>,
     pub(crate) facts: Arc<AtomicU64>,
     pub(crate) panics: Arc<Panics>,
+    /// What all objects say, in an audit.
+    pub(crate) stored: Arc<Mutex<Option<Standing>>>,
     pub(crate) registry: Registry,
     pub(crate) shared: Arc<Shared>,
     flavour: Arc<dyn Flavour>,
@@ -266,6 +285,20 @@ impl Drop for Scene {
 
 impl Scene {
     pub(crate) fn new(concurrent_probes: usize) -> Self {
+        Self::with(concurrent_probes, Exposed { per_cluster: true, audit: false })
+    }
+
+    /// Nothing is written, and the objects say [`Scene::stored`].
+    pub(crate) fn auditing() -> Self {
+        Self::with(0, Exposed { per_cluster: true, audit: true })
+    }
+
+    pub(crate) fn without_series_of_each_cluster() -> Self {
+        Self::with(0, Exposed { per_cluster: false, audit: false })
+    }
+
+    fn with(concurrent_probes: usize, exposed: Exposed) -> Self {
+        let audit = exposed.audit;
         let (members, api) = (Arc::<Members>::default(), Arc::<Api>::default());
         let answering = Arc::clone(&api);
         let client = kube::Client::new(
@@ -278,19 +311,21 @@ impl Scene {
         let metrics = Metrics::new();
         let event_metrics = EventMetrics::new(&metrics).expect("the names are new");
         let (recorder, broadcaster) = events::start(client.clone(), "fake", "fake", event_metrics);
+        let recorder = if audit { events::Recorder::mute() } else { recorder };
         let clients = [KIND.clone(), MACHINES].map(|kind| {
             let limit = Duration::from_secs(5);
             let objects = ObjectClient::<Dynamic>::new(client.clone(), kind.clone(), "fake", limit);
             (if kind == MACHINES { "machines" } else { "fakes" }, objects)
         });
         let writer = Writer::new(HashMap::from(clients), Pace::new(50.0, 100));
-        let exposed = EngineMetrics::new(&metrics, true).expect("the names are new");
+        let exposed = EngineMetrics::new(&metrics, exposed).expect("the names are new");
         let shared = Arc::new(Shared::new(
             Permits::new(concurrent_probes),
             writer,
             exposed.counters.clone(),
             recorder,
             CancellationToken::new(),
+            audit,
         ));
         exposed.attach(&shared);
         let writing = Arc::clone(&shared.writer);
@@ -298,7 +333,12 @@ impl Scene {
         tokio::spawn(patrol::run(Arc::clone(&shared), shared.stop.clone()));
         let facts = Arc::<AtomicU64>::default();
         let panics = Arc::<Panics>::default();
-        let fake = Fake { facts: Arc::clone(&facts), panics: Arc::clone(&panics) };
+        let stored = Arc::<Mutex<Option<Standing>>>::default();
+        let fake = Fake {
+            facts: Arc::clone(&facts),
+            panics: Arc::clone(&panics),
+            stored: Arc::clone(&stored),
+        };
         let flavour: Arc<dyn Flavour> = Arc::new(fake);
         let registry = Registry::new(Arc::clone(&flavour), Arc::clone(&shared));
         Self {
@@ -306,6 +346,7 @@ impl Scene {
             api,
             facts,
             panics,
+            stored,
             registry,
             shared,
             flavour,

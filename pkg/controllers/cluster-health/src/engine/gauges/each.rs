@@ -1,0 +1,199 @@
+//! [`Each`]: the series that every cluster has for itself.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use health::{Lifetime, Published, Status};
+use prometheus::core::Desc;
+use prometheus::proto::{Metric, MetricFamily};
+
+use crate::engine::contact::Contact;
+use crate::engine::difference::Difference;
+use crate::engine::family::Family;
+use crate::engine::watched::{Glance, STATUSES, Watched};
+
+/// Labels of all; some have one more.
+const CLUSTER: [&str; 3] = ["flavour", "namespace", "cluster"];
+
+/// Number of a family in [`FAMILIES`].
+#[derive(Clone, Copy)]
+enum Which {
+    Ready,
+    Success,
+    Probed,
+    Changed,
+    Availability,
+    Credential,
+    Certificate,
+    Endpoints,
+    Waived,
+    Differs,
+    Transitions,
+}
+
+/// Name, further label and help, in the order of [`Which`].
+const FAMILIES: [(&str, Option<&str>, &str); 11] = [
+    ("clusterhealth_cluster_ready", None, "What is published: 1 ready, 0 not ready, -1 unknown."),
+    (
+        "clusterhealth_cluster_probe_success",
+        None,
+        "The last probe: 1 when it was answered ok, else 0.",
+    ),
+    (
+        "clusterhealth_cluster_last_probe_timestamp_seconds",
+        None,
+        "Start of the last completed probe.",
+    ),
+    (
+        "clusterhealth_cluster_last_transition_timestamp_seconds",
+        None,
+        "When the published readiness last changed.",
+    ),
+    (
+        "clusterhealth_cluster_availability_ratio",
+        Some("window"),
+        "Share of the probed time in which probes were answered ok.",
+    ),
+    (
+        "clusterhealth_credential_expiry_timestamp_seconds",
+        None,
+        "When the first of our credentials for the cluster ends, as far as they say.",
+    ),
+    (
+        "clusterhealth_serving_certificate_expiry_timestamp_seconds",
+        None,
+        "When the certificate that the cluster's server showed last ends.",
+    ),
+    (
+        "clusterhealth_cluster_endpoints",
+        Some("state"),
+        "Addresses of a cluster that has several, by how each did when it was last asked.",
+    ),
+    (
+        "clusterhealth_cluster_tls_checks_waived",
+        Some("check"),
+        "Always 1, for each check of the server's certificate that is left out; * is all.",
+    ),
+    (
+        "clusterhealth_cluster_audit_differs",
+        None,
+        "In an audit, 1 when what would be published lastingly differs from the object, else 0.",
+    ),
+    ("clusterhealth_cluster_transitions_total", Some("to"), "Published changes of readiness."),
+];
+
+/// The families of all clusters' own series.
+pub(super) struct Each {
+    families: Vec<Family>,
+    audit: bool,
+}
+
+/// The series of [`Each`], while they are read.
+struct Reading<'a> {
+    families: &'a [Family],
+    series: Vec<Vec<Metric>>,
+}
+
+impl Each {
+    pub(super) fn new(audit: bool) -> Result<Self, prometheus::Error> {
+        let family = |(name, further, help): &(&str, Option<&str>, &str)| {
+            let labels: Vec<_> = CLUSTER.into_iter().chain(*further).collect();
+            if name.ends_with("_total") {
+                Family::counter(name, help, &labels)
+            } else {
+                Family::gauge(name, help, &labels)
+            }
+        };
+        Ok(Self { families: FAMILIES.iter().map(family).collect::<Result<_, _>>()?, audit })
+    }
+
+    pub(super) fn descs(&self) -> impl Iterator<Item = &Desc> {
+        self.families.iter().map(Family::desc)
+    }
+
+    pub(super) fn read(&self, clusters: &[Arc<Watched>], now: Instant) -> Vec<MetricFamily> {
+        let series = self.families.iter().map(|_| Vec::with_capacity(clusters.len())).collect();
+        let mut reading = Reading { families: &self.families, series };
+        for watched in clusters {
+            let (namespace, name) = watched.cluster.namespace_and_name();
+            let labels = [watched.flavour.name(), namespace, name];
+            watched.glance(|it| {
+                reading.health(labels, &it);
+                reading.availability(labels, &it, now);
+                reading.contact(labels, &it.contact);
+                if self.audit {
+                    let differs = it.difference.is_some_and(Difference::is_lasting);
+                    reading.put(Which::Differs, labels, f64::from(u8::from(differs)));
+                }
+            });
+        }
+        self.families.iter().zip(reading.series).map(|(family, series)| family.of(series)).collect()
+    }
+}
+
+impl Reading<'_> {
+    fn put(&mut self, which: Which, labels: [&str; 3], value: f64) {
+        self.series[which as usize].push(self.families[which as usize].series(&labels, value));
+    }
+
+    fn put_with(&mut self, which: Which, labels: [&str; 3], further: &str, value: f64) {
+        let [flavour, namespace, name] = labels;
+        let labels = [flavour, namespace, name, further];
+        self.series[which as usize].push(self.families[which as usize].series(&labels, value));
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "seconds since 1970 and counts are below 2^52")]
+    fn health(&mut self, labels: [&str; 3], it: &Glance<'_>) {
+        let published = it.member.published();
+        self.put(Which::Ready, labels, ready(published));
+        if let Some(published) = published {
+            self.put(Which::Changed, labels, published.ready.since.as_second() as f64);
+        }
+        if let Some(last) = it.member.last() {
+            self.put(Which::Success, labels, f64::from(u8::from(last.finding.is_ok())));
+            let started = last.started.wall.as_millisecond() as f64 / 1000.0;
+            self.put(Which::Probed, labels, started);
+        }
+        for (status, count) in STATUSES.iter().zip(it.transitions).filter(|(_, count)| *count > 0) {
+            self.put_with(Which::Transitions, labels, status.as_str(), count as f64);
+        }
+    }
+
+    fn availability(&mut self, labels: [&str; 3], it: &Glance<'_>, now: Instant) {
+        let ratios = it.member.availability(now);
+        for (window, ratio) in [("1h", ratios.hour), ("24h", ratios.day), ("30d", ratios.month)] {
+            if let Some(ratio) = ratio {
+                self.put_with(Which::Availability, labels, window, ratio);
+            }
+        }
+    }
+
+    fn contact(&mut self, labels: [&str; 3], contact: &Contact) {
+        let Contact { credential, certificate, endpoints, waived } = contact;
+        self.end(Which::Credential, labels, credential.as_ref());
+        self.end(Which::Certificate, labels, certificate.as_ref());
+        if endpoints.total > 1 {
+            let up = endpoints.total.saturating_sub(endpoints.down);
+            self.put_with(Which::Endpoints, labels, "up", f64::from(up));
+            self.put_with(Which::Endpoints, labels, "down", f64::from(endpoints.down));
+        }
+        for check in waived.names() {
+            self.put_with(Which::Waived, labels, check, 1.0);
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "seconds since 1970 are below 2^52")]
+    fn end(&mut self, which: Which, labels: [&str; 3], lifetime: Option<&Lifetime>) {
+        if let Some(lifetime) = lifetime {
+            self.put(which, labels, lifetime.to.as_second() as f64);
+        }
+    }
+}
+
+fn ready(published: Option<&Published>) -> f64 {
+    match published.map_or(Status::Unknown, |published| published.ready.status) {
+        Status::True => 1.0,
+        Status::False => 0.0,
+        Status::Unknown => -1.0,
+    }
+}

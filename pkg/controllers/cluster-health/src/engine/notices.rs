@@ -1,0 +1,128 @@
+//! [`Notices`]: what is told of the way to a cluster while the cluster itself is as it was: ends of
+//! credentials and certificates that come near, and addresses that are down. Each once.
+
+use events::EventType;
+use health::{Endpoints, ExpiryNotice, ExpiryStage, Lifetime};
+use jiff::Timestamp;
+
+use super::contact::Contact;
+
+/// What was told about one cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notices {
+    credential: ExpiryNotice,
+    certificate: ExpiryNotice,
+    endpoints_down: u8,
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) kind: EventType,
+    pub(crate) reason: &'static str,
+    pub(crate) text: String,
+}
+
+impl Notices {
+    /// Takes in what is known at `now`; what of it is to be told (`rule:ends-are-told-in-time`).
+    pub(crate) fn note(&mut self, contact: &Contact, now: Timestamp) -> Vec<Notice> {
+        let Contact { credential, certificate, endpoints, .. } = contact;
+        let of_credential = self.credential.note(*credential, now);
+        let of_certificate = self.certificate.note(*certificate, now);
+        let ends = [
+            (of_credential, credential, "the credential", "CredentialExpiring"),
+            (of_certificate, certificate, "the serving certificate", "ServingCertificateExpiring"),
+        ];
+        let ends = ends.into_iter().filter_map(|(stage, lifetime, what, reason)| {
+            let text = ends_soon(what, (*lifetime)?, stage?)?;
+            Some(Notice { kind: EventType::Warning, reason, text })
+        });
+        ends.chain(self.addresses(*endpoints)).collect()
+    }
+
+    /// Of a cluster with several addresses, those that come to be down; with all of them down the
+    /// cluster is, which is told as such.
+    fn addresses(&mut self, endpoints: Endpoints) -> Option<Notice> {
+        let Endpoints { down, total } = endpoints;
+        if total < 2 || down == total {
+            return None;
+        }
+        let before = std::mem::replace(&mut self.endpoints_down, down);
+        let text = format!("{down} of {total} API endpoints down");
+        match down {
+            0 if before > 0 => {
+                let text = format!("all {total} API endpoints are up again");
+                Some(Notice { kind: EventType::Normal, reason: "EndpointsUp", text })
+            }
+            _ if down > before => {
+                Some(Notice { kind: EventType::Warning, reason: "EndpointsDown", text })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// One sentence about an end; `None` while it is far.
+pub(crate) fn ends_soon(what: &str, lifetime: Lifetime, stage: ExpiryStage) -> Option<String> {
+    let within = match stage {
+        ExpiryStage::Far => return None,
+        ExpiryStage::Fortnight => "ends within 14 days",
+        ExpiryStage::Week => "ends within 7 days",
+        ExpiryStage::Day => "ends within a day",
+        ExpiryStage::Over => "has ended",
+    };
+    let end = lifetime.to.strftime("%Y-%m-%dT%H:%M:%SZ");
+    Some(format!("{what} {within}: {end}; renew it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reasons(notices: &[Notice]) -> Vec<&'static str> {
+        notices.iter().map(|notice| notice.reason).collect()
+    }
+
+    /// rule:ends-are-told-in-time
+    #[test]
+    fn ends_that_come_near_are_told_with_their_time() {
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        let ending = |text: &str| Some(Lifetime { from: None, to: text.parse().unwrap() });
+        let mut notices = Notices::default();
+        let credential = ending("2026-11-27T00:00:00Z");
+        let contact = Contact { credential, ..Contact::default() };
+        let told = notices.note(&contact, now);
+        assert_eq!(reasons(&told), ["CredentialExpiring"]);
+        let text = "the credential ends within 7 days: 2026-11-27T00:00:00Z; renew it";
+        assert_eq!((told[0].kind, &*told[0].text), (EventType::Warning, text));
+        assert_eq!(notices.note(&contact, now), []);
+        let contact = Contact { certificate: ending("2026-11-21T11:00:00Z"), ..contact };
+        let told = notices.note(&contact, now);
+        assert_eq!(reasons(&told), ["ServingCertificateExpiring"]);
+        assert!(told[0].text.starts_with("the serving certificate has ended"), "{told:?}");
+    }
+
+    #[test]
+    fn addresses_that_go_down_and_come_back_are_told_of_once() {
+        let mut notices = Notices::default();
+        // (down, total; reason)
+        let rows = [
+            (0, 3, None),
+            (1, 3, Some("EndpointsDown")),
+            (1, 3, None),
+            (2, 3, Some("EndpointsDown")),
+            (3, 3, None),
+            (1, 3, None),
+            (0, 3, Some("EndpointsUp")),
+            (0, 3, None),
+            (1, 1, None),
+            (0, 1, None),
+        ];
+        for (down, total, reason) in rows {
+            let endpoints = Endpoints { down, total };
+            let contact = Contact { endpoints, ..Contact::default() };
+            let told = notices.note(&contact, Timestamp::UNIX_EPOCH);
+            assert_eq!(reasons(&told).first().copied(), reason, "{down} of {total}");
+        }
+    }
+}

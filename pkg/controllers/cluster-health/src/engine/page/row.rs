@@ -1,0 +1,104 @@
+//! [`Row`]: one cluster on the debug page.
+
+use std::time::{Duration, Instant};
+
+use health::{Endpoints, Lifetime, Moment, Standing, explain};
+use serde::Serialize;
+
+use super::query::NOTHING;
+use crate::engine::shared::Shared;
+use crate::engine::watched::{Glance, Watched};
+
+/// One cluster. Nothing in it comes from a credential but its end (`rule:secrets-are-never-shown`).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Row {
+    pub(super) flavour: &'static str,
+    pub(super) cluster: String,
+    uid: String,
+    pub(super) published: &'static str,
+    /// Of its condition.
+    message: String,
+    pub(super) last_result: Option<&'static str>,
+    pub(super) code: Option<String>,
+    pub(super) last_probe: Option<String>,
+    pub(super) took_seconds: Option<f64>,
+    pub(super) failures: u32,
+    successes: u32,
+    pub(super) next_probe_in_seconds: Option<f64>,
+    pub(super) doing: &'static str,
+    flapping: bool,
+    pub(super) write_waits_seconds: Option<f64>,
+    available_1h: Option<f64>,
+    pub(super) available_24h: Option<f64>,
+    available_30d: Option<f64>,
+    endpoints: u8,
+    endpoints_down: u8,
+    credential_ends: Option<String>,
+    serving_certificate_ends: Option<String>,
+    tls_checks_waived: Vec<&'static str>,
+    /// In an audit, and there while it differs from what would be published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stored: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    differs_for_seconds: Option<f64>,
+}
+
+impl Row {
+    pub(super) fn of(watched: &Watched, shared: &Shared, now: &Moment) -> Self {
+        let write_waits = shared.writer.age(&watched.cluster.uid, now.monotonic);
+        watched.glance(|it| {
+            let (member, last) = (it.member, it.member.last());
+            let ratios = member.availability(now.monotonic);
+            let until = |at: Instant| at.saturating_duration_since(now.monotonic);
+            let since = |at: Instant| seconds(now.monotonic.saturating_duration_since(at));
+            let Endpoints { down, total } = it.contact.endpoints;
+            Self {
+                flavour: watched.flavour.name(),
+                cluster: watched.cluster.key.to_string(),
+                uid: watched.cluster.uid.to_string(),
+                published: member.published().map_or(NOTHING, |it| it.standing.label()),
+                message: explain(member, now),
+                last_result: last.map(|last| last.finding.verdict().as_str()),
+                code: last.and_then(|last| last.finding.code()).map(|code| code.to_string()),
+                last_probe: last.map(|last| last.started.wall.strftime("%FT%TZ").to_string()),
+                took_seconds: last.map(|last| seconds(last.took)),
+                failures: member.failures(),
+                successes: member.successes(),
+                next_probe_in_seconds: member.due().filter(|_| !it.paused).map(until).map(seconds),
+                doing: doing(&it),
+                flapping: member.is_damped(),
+                write_waits_seconds: write_waits.map(seconds),
+                available_1h: ratios.hour,
+                available_24h: ratios.day,
+                available_30d: ratios.month,
+                endpoints: total,
+                endpoints_down: down,
+                credential_ends: it.contact.credential.map(end),
+                serving_certificate_ends: it.contact.certificate.map(end),
+                tls_checks_waived: it.contact.waived.names().collect(),
+                stored: it
+                    .difference
+                    .map(|difference| difference.stored.map_or(NOTHING, Standing::label)),
+                differs_for_seconds: it.difference.map(|difference| since(difference.since)),
+            }
+        })
+    }
+}
+
+fn doing(it: &Glance<'_>) -> &'static str {
+    match (it.member.is_probing(), it.queued, it.paused) {
+        (true, ..) => "probing",
+        (_, true, _) => "queued",
+        (.., true) => "paused",
+        _ => "waiting",
+    }
+}
+
+fn end(lifetime: Lifetime) -> String {
+    lifetime.to.strftime("%FT%TZ").to_string()
+}
+
+fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1000.0).round() / 1000.0
+}

@@ -1,0 +1,56 @@
+//! The debug page.
+
+use tokio::time::sleep;
+
+use super::S;
+use super::scene::{Answer, Scene};
+
+#[tokio::test(start_paused = true)]
+async fn the_debug_page_is_a_table_for_people_and_json_for_programs() {
+    let scene = Scene::new(0);
+    scene.members.set("ns/bad", Answer::Failing);
+    scene.add("ns/bad", 1);
+    scene.add("ns/good", 1);
+    sleep(S(15)).await;
+    let table = scene.page("/debug", None).await;
+    let lines: Vec<_> = table.lines().collect();
+    assert!(lines[0].starts_with("FLAVOUR  CLUSTER  PUBLISHED"), "{table}");
+    assert!(lines[1].contains("ns/bad") && lines[1].contains("http-500"), "{table}");
+    assert_eq!(lines.len(), 3, "{table}");
+    let json = scene.page("/debug?format=json", None).await;
+    let page: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let rows = &page["clusters"];
+    assert_eq!((&rows[0]["cluster"], &rows[1]["published"]), (&"ns/bad".into(), &"ready".into()));
+    let message = rows[0]["message"].as_str().expect("it is text");
+    assert!(message.contains("http-500; failed 2 times in a row, next probe 20"), "{message}");
+    assert_eq!((page["total"].as_u64(), &rows[0]["stored"]), (Some(2), &serde_json::Value::Null));
+    assert_eq!(scene.page("/debug", Some("application/json")).await.as_bytes()[0], b'{');
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_thousand_clusters_those_that_are_asked_for_are_shown() {
+    let scene = Scene::new(0);
+    for number in 0..1000 {
+        let key = format!("ns/c{number:03}");
+        if number % 100 == 7 {
+            scene.members.set(&key, Answer::Failing);
+        }
+        scene.add(&key, 1);
+    }
+    sleep(S(30)).await;
+    let lines = async |query: &str| scene.page(query, None).await.lines().count() - 1;
+    let whole = scene.page("/debug", None).await;
+    assert_eq!(whole.lines().count(), 1 + 500 + 2, "the limit, and what to do about it");
+    assert!(whole.ends_with(
+        "500 more; narrow them down with ?name=, ?state= or ?flavour=, or show all with ?limit=0\n"
+    ));
+    assert_eq!(lines("/debug?limit=0").await, 1000);
+    assert_eq!(lines("/debug?state=notready").await, 10);
+    assert_eq!(lines("/debug?state=notready&name=c9").await, 1);
+    assert_eq!(lines("/debug?flavour=other").await, 0);
+    assert!(scene.page("/debug?state=bad", None).await.starts_with("cannot show state"));
+    let json = scene.page("/debug?format=json&limit=3&state=ready", None).await;
+    let page: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!(page["total"].as_u64(), Some(990));
+    assert_eq!(page["clusters"].as_array().map(Vec::len), Some(3));
+}

@@ -1,0 +1,198 @@
+//! [`UpstreamMetrics`]: the metrics of KubeFed's own controller, under its names, for dashboards and
+//! alert rules that stand on them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use health::Standing;
+use parking_lot::Mutex;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
+use prometheus::{Histogram, HistogramOpts, Registry as Metrics};
+
+use crate::engine::{Family, Overview, Registry};
+
+/// As upstream has them.
+const BUCKETS: [f64; 21] = [
+    0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 12.5, 15.0, 17.5, 20.0, 22.5, 25.0, 27.5, 30.0,
+    50.0, 75.0, 100.0, 1000.0,
+];
+
+/// Registered once per process; a restarted controller shows its new members.
+#[derive(Clone)]
+pub(crate) struct UpstreamMetrics {
+    probes: Histogram,
+    connections: Histogram,
+    shown: Arc<Mutex<Option<Overview>>>,
+}
+
+/// Upstream counts what it found last; here it is what is published, and it goes with the member.
+struct Members {
+    shown: Arc<Mutex<Option<Overview>>>,
+    joined: Family,
+    /// `None` without series per cluster.
+    states: Option<Family>,
+}
+
+impl UpstreamMetrics {
+    /// Registers them; series of each member only if `per_cluster`.
+    pub(crate) fn new(metrics: &Metrics, per_cluster: bool) -> Result<Self, prometheus::Error> {
+        let histogram = |name: &str, help: &str| {
+            let opts = HistogramOpts::new(name, help).buckets(BUCKETS.to_vec());
+            let histogram = Histogram::with_opts(opts)?;
+            metrics.register(Box::new(histogram.clone()))?;
+            Ok::<_, prometheus::Error>(histogram)
+        };
+        let states = || {
+            Family::gauge(
+                "kubefedcluster_total",
+                "Number of total kubefed clusters in a specific state.",
+                &["state", "cluster"],
+            )
+        };
+        let shown = Arc::<Mutex<Option<Overview>>>::default();
+        metrics.register(Box::new(Members {
+            shown: Arc::clone(&shown),
+            joined: Family::gauge("joined_cluster_total", "Number of total joined clusters.", &[])?,
+            states: per_cluster.then(states).transpose()?,
+        }))?;
+        Ok(Self {
+            probes: histogram(
+                "cluster_health_status_duration_seconds",
+                "Time of one probe of a kubefed cluster; upstream's is that of a round of all.",
+            )?,
+            connections: histogram(
+                "cluster_client_connection_duration_seconds",
+                "Time to open a connection to a kubefed cluster, for every probe that opens one.",
+            )?,
+            shown,
+        })
+    }
+
+    /// Shows the members of this run from now on.
+    pub(super) fn show(&self, registry: &Registry) {
+        *self.shown.lock() = Some(registry.overview());
+    }
+
+    pub(super) fn probed(&self, took: Duration) {
+        self.probes.observe(took.as_secs_f64());
+    }
+
+    /// What a probe took to open connections.
+    pub(super) fn connected(&self, attempts: &[probe::Trace]) {
+        for trace in attempts.iter().filter(|trace| !trace.reused) {
+            let probe::Timings { dns, tcp, proxy, tls, first_byte, .. } = trace.timings;
+            // One that was asked something was open.
+            if first_byte.is_some() {
+                let opening: Duration = [dns, tcp, proxy, tls].into_iter().flatten().sum();
+                self.connections.observe(opening.as_secs_f64());
+            }
+        }
+    }
+}
+
+impl Members {
+    /// Of members of one name in several namespaces, which one series cannot tell apart, the worst
+    /// is shown.
+    fn states(family: &Family, members: &[(Arc<str>, Option<Standing>)]) -> MetricFamily {
+        let mut states = BTreeMap::<&str, usize>::new();
+        for (key, standing) in members {
+            let Some(standing) = standing else { continue };
+            let name = key.rsplit_once('/').map_or(&**key, |(_, name)| name);
+            let state = state(*standing);
+            let worst = states.entry(name).or_insert(state);
+            *worst = state.max(*worst);
+        }
+        let mut series = Vec::with_capacity(3 * states.len());
+        for (name, state) in states {
+            for (number, label) in STATES.into_iter().enumerate() {
+                let value = f64::from(u8::from(number == state));
+                series.push(family.series(&[label, name], value));
+            }
+        }
+        family.of(series)
+    }
+}
+
+/// Labels, the better the earlier.
+const STATES: [&str; 3] = ["ready", "notready", "offline"];
+
+/// Number of the label.
+fn state(standing: Standing) -> usize {
+    match standing {
+        Standing::Ready => 0,
+        Standing::NotReady | Standing::Malformed | Standing::Unknown => 1,
+        Standing::Offline => 2,
+    }
+}
+
+impl Collector for Members {
+    fn desc(&self) -> Vec<&Desc> {
+        std::iter::once(&self.joined).chain(&self.states).map(Family::desc).collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let Some(members) = self.shown.lock().as_ref().map(Overview::standings) else {
+            return Vec::new();
+        };
+        #[allow(clippy::cast_precision_loss, reason = "no process has 2^52 clusters")]
+        let mut families = vec![self.joined.single(members.len() as f64)];
+        families.extend(self.states.iter().map(|family| Self::states(family, &members)));
+        families
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_member_has_one_state_and_of_namesakes_the_worst_is_shown() {
+        let family = Family::gauge("kubefedcluster_total", "-", &["state", "cluster"]).unwrap();
+        let members = [
+            ("ns/a", Some(Standing::Ready)),
+            ("ns/b", Some(Standing::Unknown)),
+            ("ns/c", Some(Standing::Ready)),
+            ("other/c", Some(Standing::Offline)),
+            ("ns/new", None),
+        ];
+        let members = members.map(|(key, standing)| (Arc::from(key), standing));
+        let shown = Members::states(&family, &members);
+        let mut states = Vec::new();
+        for series in shown.get_metric() {
+            let label = |name: &str| {
+                let pair = series.get_label().iter().find(|pair| pair.name() == name);
+                pair.unwrap().value().to_owned()
+            };
+            if series.get_gauge().get_value() > 0.0 {
+                states.push((label("cluster"), label("state")));
+            }
+        }
+        let expected = [("a", "ready"), ("b", "notready"), ("c", "offline")];
+        assert_eq!(states, expected.map(|(name, state)| (name.to_owned(), state.to_owned())));
+        assert_eq!(shown.get_metric().len(), 9);
+    }
+
+    #[test]
+    fn only_connections_that_were_opened_are_timed() {
+        let metrics = UpstreamMetrics::new(&Metrics::new(), true).unwrap();
+        let ms = |count| Some(Duration::from_millis(count));
+        let trace = |reused, tls, first_byte| probe::Trace {
+            address: "a".into(),
+            path: health::ProbePath::Readyz,
+            reused,
+            after: Duration::ZERO,
+            took: Duration::ZERO,
+            timings: probe::Timings { tcp: ms(5), tls, first_byte, ..probe::Timings::default() },
+            finding: health::Finding::ok(health::ProbePath::Readyz),
+            detail: None,
+        };
+        let attempts =
+            [trace(false, None, None), trace(false, ms(15), ms(1)), trace(true, None, ms(1))];
+        metrics.connected(&attempts);
+        let (count, sum) =
+            (metrics.connections.get_sample_count(), metrics.connections.get_sample_sum());
+        assert_eq!((count, (sum * 1000.0).round()), (1, 20.0));
+    }
+}

@@ -1,0 +1,180 @@
+//! [`SummaryMetrics`]: how the gathering of summaries goes, and what they came to.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Metric, MetricFamily};
+use prometheus::{Histogram, HistogramOpts, IntCounterVec, Opts, Registry};
+
+use super::book::Book;
+use super::summary::Abort;
+use crate::api::tke::{NodeCounts, ResourceSummary};
+use crate::engine::Family;
+
+/// From a cluster of a few Nodes to one that has to be cut off.
+const SECONDS: [f64; 9] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0];
+/// Values of the label `kind` of Nodes, and of sums.
+const NODES: [&str; 3] = ["total", "ready", "schedulable"];
+const SUMS: [&str; 4] = ["capacity", "allocatable", "allocated", "allocating"];
+
+/// Registered once per process; a restarted controller shows its new book.
+#[derive(Clone)]
+pub(crate) struct SummaryMetrics {
+    duration: Histogram,
+    errors: IntCounterVec,
+    shown: Arc<Mutex<Weak<Book>>>,
+}
+
+/// The sums of each cluster, read when they are asked for.
+struct Sums {
+    shown: Arc<Mutex<Weak<Book>>>,
+    nodes: Family,
+    cores: Family,
+    bytes: Family,
+}
+
+/// Of one cluster, in the order of the labels.
+struct Numbers {
+    nodes: Option<[f64; 3]>,
+    cores: [f64; 4],
+    bytes: [f64; 4],
+}
+
+impl SummaryMetrics {
+    /// Registers them; the sums of each cluster only if `per_cluster`.
+    pub(crate) fn new(registry: &Registry, per_cluster: bool) -> Result<Self, prometheus::Error> {
+        let duration = Histogram::with_opts(
+            HistogramOpts::new(
+                "clusterhealth_summary_duration_seconds",
+                "Time to read the Nodes and Pods of a cluster, whether to their end or not.",
+            )
+            .buckets(SECONDS.to_vec()),
+        )?;
+        let errors = IntCounterVec::new(
+            Opts::new(
+                "clusterhealth_summary_errors_total",
+                "Summaries that were given up, by the reason of the condition ResourceSynced.",
+            ),
+            &["reason"],
+        )?;
+        registry.register(Box::new(duration.clone()))?;
+        registry.register(Box::new(errors.clone()))?;
+        let shown = Arc::default();
+        if per_cluster {
+            registry.register(Box::new(Sums::new(&shown)?))?;
+        }
+        Ok(Self { duration, errors, shown })
+    }
+
+    /// Shows this book from now on.
+    pub(super) fn show(&self, book: &Arc<Book>) {
+        *self.shown.lock() = Arc::downgrade(book);
+    }
+
+    pub(super) fn gathered(&self, took: Duration, abort: Option<&Abort>) {
+        self.duration.observe(took.as_secs_f64());
+        if let Some(abort) = abort {
+            self.errors.with_label_values(&[abort.reason()]).inc();
+        }
+    }
+}
+
+impl Sums {
+    fn new(shown: &Arc<Mutex<Weak<Book>>>) -> Result<Self, prometheus::Error> {
+        let family = |name: &str, help: &str| {
+            Family::gauge(name, help, &["flavour", "namespace", "cluster", "kind"])
+        };
+        Ok(Self {
+            shown: Arc::clone(shown),
+            nodes: family("clusterhealth_cluster_nodes", "Nodes of a cluster.")?,
+            cores: family(
+                "clusterhealth_cluster_cpu_cores",
+                "Processors of a cluster: of its Nodes, for Pods, asked for by Pods on Nodes, and by Pods without one.",
+            )?,
+            bytes: family(
+                "clusterhealth_cluster_memory_bytes",
+                "Memory of a cluster: of its Nodes, for Pods, asked for by Pods on Nodes, and by Pods without one.",
+            )?,
+        })
+    }
+}
+
+impl Collector for Sums {
+    fn desc(&self) -> Vec<&Desc> {
+        vec![self.nodes.desc(), self.cores.desc(), self.bytes.desc()]
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let Some(book) = self.shown.lock().upgrade() else { return Vec::new() };
+        let (mut nodes, mut cores, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, numbers) in book.summaries(numbers) {
+            let put =
+                |series: &mut Vec<Metric>, family: &Family, kinds: &[&str], values: &[f64]| {
+                    for (kind, value) in kinds.iter().zip(values) {
+                        series.push(family.series(&["tke", "", &name, kind], *value));
+                    }
+                };
+            put(&mut nodes, &self.nodes, &NODES, numbers.nodes.as_ref().map_or(&[], |it| &it[..]));
+            put(&mut cores, &self.cores, &SUMS, &numbers.cores);
+            put(&mut bytes, &self.bytes, &SUMS, &numbers.bytes);
+        }
+        vec![self.nodes.of(nodes), self.cores.of(cores), self.bytes.of(bytes)]
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "no cluster has 2^52 Nodes")]
+fn numbers(summary: &ResourceSummary) -> Numbers {
+    let sums = |name: &str| {
+        let ResourceSummary { capacity, allocatable, allocated, allocating, .. } = summary;
+        [capacity, allocatable, allocated, allocating].map(|sums| sums.get(name).as_f64())
+    };
+    let count = |NodeCounts { total, ready, schedulable }: NodeCounts| {
+        [total as f64, ready as f64, schedulable as f64]
+    };
+    Numbers { nodes: summary.nodes.map(count), cores: sums("cpu"), bytes: sums("memory") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::Cluster;
+
+    fn page(registry: &Registry) -> String {
+        prometheus::TextEncoder::new().encode_to_string(&registry.gather()).unwrap()
+    }
+
+    /// rule:nothing-outlives-its-object
+    #[test]
+    fn the_sums_of_a_cluster_are_shown_until_it_goes_and_failures_are_counted_by_reason() {
+        let (registry, book) = (Registry::new(), Arc::<Book>::default());
+        let metrics = SummaryMetrics::new(&registry, true).unwrap();
+        metrics.show(&book);
+        let cluster = Cluster { uid: "u".into(), key: "cls-1".into() };
+        let summary = json!({
+            "capacity": {"cpu": "4", "memory": "8Gi"},
+            "allocated": {"cpu": "1500m"},
+            "nodes": {"total": 3, "ready": 2, "schedulable": 1},
+        });
+        let summary = Some(serde_json::from_value(summary).unwrap());
+        book.with(&cluster, |entry| entry.facts.summary = summary);
+        metrics.gathered(Duration::from_secs(1), Some(&Abort::Failed("why".into())));
+        let shown = page(&registry);
+        let labels = |kind: &str| {
+            format!("{{cluster=\"cls-1\",flavour=\"tke\",kind=\"{kind}\",namespace=\"\"}}")
+        };
+        for line in [
+            format!("clusterhealth_cluster_nodes{} 2", labels("ready")),
+            format!("clusterhealth_cluster_cpu_cores{} 1.5", labels("allocated")),
+            format!("clusterhealth_cluster_memory_bytes{} 8589934592", labels("capacity")),
+            "clusterhealth_summary_errors_total{reason=\"ListFailed\"} 1".to_owned(),
+        ] {
+            assert!(shown.contains(&line), "{line} is not in {shown}");
+        }
+        book.remove(&cluster);
+        assert!(!page(&registry).contains("cls-1"));
+    }
+}
