@@ -11,6 +11,7 @@ mod flags;
 mod kubefed;
 mod member;
 mod options;
+mod reading;
 mod secret_data;
 mod tke;
 

@@ -20,12 +20,13 @@ use super::references::References;
 use super::{settings, status, survey};
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
 use crate::engine::{Cluster, Registry, Source};
+use crate::reading::Reading;
 use crate::secret_data::SECRETS;
 
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(200), Duration::from_secs(30), Jitter::Above(0.5));
-/// Secrets that are read at the same time.
-const WORKERS: usize = 16;
+/// Secrets that are read at the same time: of 10,000 members in 15 s when each read takes 100 ms.
+const WORKERS: usize = 64;
 
 type Clusters = Informer<Object<KubeFedCluster>>;
 
@@ -71,7 +72,8 @@ async fn follow(
         context.spawn(survey::run(flavour, registry, recorder, stop));
     }
     let caches = Caches { clusters: clusters.clone(), secrets: secrets.clone(), first };
-    let reconciler = Arc::new(Reconciler { flavour, caches, references, registry, client });
+    let reconciler = Reconciler { flavour, caches, references, registry, client };
+    let reconciler = Arc::new(Reading::new(reconciler, &context.stop));
     let mut run = context.run(&queue, reconciler).workers(WORKERS);
     if let Some(config) = &config {
         run = run.start_filled(config);

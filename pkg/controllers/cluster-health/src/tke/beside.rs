@@ -16,13 +16,14 @@ use super::node_lists::NodeLists;
 use super::sides::{Side, Sides};
 use crate::api::tke::{Cluster, MACHINES, Machine};
 use crate::engine::Registry;
+use crate::reading::Reading;
 
 /// A summary takes a minute at most, and a version less.
 const SIDE_LIMIT: Duration = Duration::from_secs(90);
 
 /// The two that list Nodes share the lists.
 pub(super) struct Beside {
-    sides: Arc<Sides>,
+    sides: Sides,
     rounds: Rounds,
     /// `None` when Machines are not looked after.
     machines: Option<Informer<Object<Machine>>>,
@@ -65,7 +66,7 @@ impl Beside {
             ward,
             lists,
         };
-        Self { sides: Arc::new(sides), rounds, machines }
+        Self { sides, rounds, machines }
     }
 
     /// Until the run stops.
@@ -77,8 +78,9 @@ impl Beside {
         clusters: &Informer<Object<Cluster>>,
     ) -> Result<(), Failure> {
         let concurrency = self.sides.options.summary_concurrency;
+        let gathering = Arc::new(Reading::new(self.sides, &context.stop));
         let gather = context
-            .run(sides, self.sides)
+            .run(sides, gathering)
             .workers(concurrency)
             .item_limit(SIDE_LIMIT)
             .until_stopped();

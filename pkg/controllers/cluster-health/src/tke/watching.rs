@@ -23,6 +23,7 @@ use super::fetch::Fetch;
 use super::sides::Side;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster};
 use crate::engine::{Registry, Source};
+use crate::reading::Reading;
 use crate::secret_data::SECRETS;
 
 /// Clusters that are looked at at once.
@@ -73,7 +74,7 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
             gone.remove(&identity(cluster));
         }
     });
-    let watching = Arc::new(Watching {
+    let watching = Watching {
         fetch: Fetch::new(context.client.clone()),
         secrets: Secrets::new(&context, &flavour, &queue),
         recorder: context.recorder.clone(),
@@ -83,7 +84,8 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
         since: Timestamp::now(),
         registry,
         flavour,
-    });
+    };
+    let watching = Arc::new(Reading::new(watching, &context.stop));
     // Those of the first list are looked up with their clusters.
     let known = credentials.clone();
     let work = context

@@ -10,6 +10,7 @@ use workqueue::WorkQueue;
 use super::rounds::Rounds;
 use super::ward::{Lookup, Ward, cluster_of, moved};
 use crate::api::tke::{Cluster, Machine};
+use crate::reading::Reading;
 
 /// Clusters whose Nodes are listed at once for their Machines.
 const WORKERS: usize = 64;
@@ -34,7 +35,7 @@ pub(crate) async fn follow(
     // Before the queue hears of them.
     let _booked = keep(&machines, Arc::clone(&rounds.ward));
     context
-        .run(queue, Arc::new(rounds))
+        .run(queue, Arc::new(Reading::new(rounds, &context.stop)))
         .workers(WORKERS)
         .feed(&machines, |machine| Some(cluster_of(machine)))
         .start_filled(clusters)
