@@ -22,6 +22,9 @@ use tokio_rustls::TlsAcceptor;
 use crate::ledger::Ledger;
 use crate::options::Options;
 
+/// What a probe asks for.
+const PROBED: &str = "/readyz";
+
 /// All members, served until dropped.
 pub(crate) struct Fleet {
     pub(crate) ledger: Ledger,
@@ -88,21 +91,25 @@ impl Fleet {
         let Some(acceptor) = self.acceptors.get(member as usize) else { return };
         let Ok(stream) = acceptor.accept(stream).await else { return };
         self.handshakes.fetch_add(1, Ordering::Relaxed);
-        let service = service_fn(|_: Request<Incoming>| {
+        let service = service_fn(|request: Request<Incoming>| {
             let fleet = Arc::clone(&self);
-            async move { fleet.answer(member).await }
+            async move { fleet.answer(member, request.uri().path()).await }
         });
         let connection = hyper::server::conn::http1::Builder::new();
         // The other end may go at any time.
         drop(connection.serve_connection(TokioIo::new(stream), service).await);
     }
 
-    async fn answer(&self, member: u32) -> Result<Response<Full<Bytes>>, Infallible> {
-        self.ledger.note(member);
+    async fn answer(&self, member: u32, path: &str) -> Result<Response<Full<Bytes>>, Infallible> {
+        if path == PROBED {
+            self.ledger.note(member);
+        }
         if self.is_silent(member) {
             std::future::pending::<()>().await;
         }
-        Ok(Response::new(Full::new(Bytes::from_static(b"ok"))))
+        // No Nodes: a list of them is all that a member is asked for beside its health.
+        let body = if path == PROBED { "ok" } else { r#"{"items":[]}"# };
+        Ok(Response::new(Full::new(Bytes::from_static(body.as_bytes()))))
     }
 }
 

@@ -8,6 +8,7 @@ mod ledger;
 mod management;
 mod measure;
 mod options;
+mod report;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -1,0 +1,107 @@
+//! What was measured, and what of it is not as it should be.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+/// The period, a tenth of it for jitter, and a second.
+const HEALTHY_WAIT: Duration = Duration::from_secs(12);
+/// A period, two confirmations and a timeout, all with jitter, and two seconds for writes.
+const OUTAGE_TOLD: Duration = Duration::from_secs(38);
+/// First probes are spread over a period; three seconds for the start and for reading credentials,
+/// and one for each 2,000 members.
+const FIRST_ROUND: Duration = Duration::from_secs(13);
+const CORES: f64 = 1.0;
+const KIB_PER_MEMBER: u64 = 64;
+/// Between two writes of a status in which nothing changes.
+const HEARTBEAT: Duration = Duration::from_secs(300);
+
+/// What was measured.
+pub(crate) struct Report {
+    pub(crate) members: u32,
+    pub(crate) silent: u32,
+    pub(crate) healthy_wait_max: Duration,
+    pub(crate) healthy_wait_p99: Duration,
+    pub(crate) silent_wait_max: Duration,
+    pub(crate) first_round: Duration,
+    pub(crate) late_probes: f64,
+    pub(crate) transitions: f64,
+    pub(crate) down_told_max: Option<Duration>,
+    pub(crate) up_told_max: Option<Duration>,
+    pub(crate) cores: f64,
+    pub(crate) rss_bytes: u64,
+    pub(crate) rss_idle_bytes: u64,
+    pub(crate) writes: f64,
+    pub(crate) handshakes: u64,
+    pub(crate) length: Duration,
+}
+
+impl Report {
+    fn bytes_per_member(&self) -> u64 {
+        self.rss_bytes.saturating_sub(self.rss_idle_bytes) / u64::from(self.members)
+    }
+
+    /// One for each transition, and one for each member and heartbeat.
+    fn writes_allowed(&self) -> f64 {
+        let heartbeats = (self.length.as_secs_f64() / HEARTBEAT.as_secs_f64()).ceil();
+        self.transitions + heartbeats * f64::from(self.members)
+    }
+
+    pub(crate) fn json(&self) -> String {
+        let seconds = |time: Duration| (time.as_secs_f64() * 1000.0).round() / 1000.0;
+        json!({
+            "members": self.members,
+            "silent": self.silent,
+            "length_seconds": seconds(self.length),
+            "first_round_seconds": seconds(self.first_round),
+            "late_probes": self.late_probes,
+            "healthy_wait_max_seconds": seconds(self.healthy_wait_max),
+            "healthy_wait_p99_seconds": seconds(self.healthy_wait_p99),
+            "silent_wait_max_seconds": seconds(self.silent_wait_max),
+            "outage_told_after_max_seconds": self.down_told_max.map(seconds),
+            "recovery_told_after_max_seconds": self.up_told_max.map(seconds),
+            "cpu_cores": (self.cores * 1000.0).round() / 1000.0,
+            "peak_rss_mib": self.rss_bytes / (1024 * 1024),
+            "rss_per_member_kib": self.bytes_per_member() / 1024,
+            "status_writes": self.writes,
+            "transitions": self.transitions,
+            "tls_handshakes": self.handshakes,
+        })
+        .to_string()
+    }
+
+    /// Which targets were missed.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.healthy_wait_max > HEALTHY_WAIT {
+            faults.push(format!("a healthy member waited {:?}", self.healthy_wait_max));
+        }
+        if self.silent_wait_max > HEALTHY_WAIT {
+            faults.push(format!("a silent member waited {:?}", self.silent_wait_max));
+        }
+        let first_round = FIRST_ROUND + Duration::from_millis(self.members.into()) / 2;
+        if self.first_round > first_round {
+            faults.push(format!("a member was first probed after {:?}", self.first_round));
+        }
+        if self.late_probes > 0.0 {
+            faults.push(format!("{} probes were more than a second late", self.late_probes));
+        }
+        if self.cores > CORES {
+            faults.push(format!("{:.2} cores were used", self.cores));
+        }
+        if self.bytes_per_member() > KIB_PER_MEMBER * 1024 {
+            faults.push(format!("{} bytes of memory for a member", self.bytes_per_member()));
+        }
+        if self.writes > self.writes_allowed() {
+            let allowed = self.writes_allowed();
+            faults.push(format!("{} status writes instead of {allowed}", self.writes));
+        }
+        if self.down_told_max.is_none_or(|time| time > OUTAGE_TOLD) {
+            faults.push(format!("an outage was told after {:?}", self.down_told_max));
+        }
+        if self.up_told_max.is_none_or(|time| time > HEALTHY_WAIT + Duration::from_secs(5)) {
+            faults.push(format!("a recovery was told after {:?}", self.up_told_max));
+        }
+        faults
+    }
+}
