@@ -19,7 +19,8 @@ usage: scripts/control-plane [--user NAME[=GROUP[,GROUP]]]… [--dir DIR] [--api
 
 Starts etcd and kube-apiserver (TLS, RBAC on) on a free loopback port in a temporary directory,
 prints where they are, and runs until Ctrl-C, SIGTERM, or, when stdin is a pipe, its end. Then,
-and also when it is killed, nothing is left behind.
+and also when it is killed, nothing is left behind. SIGUSR1 stops kube-apiserver; the next one
+starts it again at the same address, with what it held.
 
   --user NAME[=GROUP[,GROUP]]  make one more kubeconfig, for this user and at most two groups:
                                --user system:node:a=system:nodes
@@ -34,6 +35,7 @@ Prints, a line each and in this order:
   directory PATH               of certificates and logs
   kubeconfig USER PATH         for admin, system:kube-controller-manager, and each --user
   export KUBECONFIG=PATH       the admin's
+and later, at SIGUSR1, `stopped` and `started`.
 ";
 
 #[derive(Default)]
@@ -96,11 +98,22 @@ async fn run(request: Request) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hangup = signal(SignalKind::hangup())?;
+    let mut toggle = signal(SignalKind::user_defined1())?;
     let options = Options { api_server_args: request.api_server_args };
     let serve = async {
-        let plane = ControlPlane::start(options).await?;
+        let mut plane = ControlPlane::start(options).await?;
         let _kubeconfigs = announce(&plane, request.dir, request.users)?;
-        bail!(plane.ended().await)
+        loop {
+            tokio::select! {
+                ended = plane.ended() => bail!(ended),
+                _ = toggle.recv() => {}
+            }
+            plane.stop_api_server().await;
+            println!("stopped");
+            toggle.recv().await;
+            plane.start_api_server().await?;
+            println!("started");
+        }
     };
     tokio::select! {
         failure = serve => failure,
