@@ -1,18 +1,57 @@
 //! A control plane with the CRDs of `config/crd`, and kubectl for its administrator.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use crate::control_plane::{ControlPlane, Options};
+use crate::pool::{Lent, Pool};
 use crate::programs::{control_plane_binaries, workspace};
 use serde_json::Value;
+
+/// Where KubeFed is, and the Secrets of members.
+pub const FEDERATION: &str = "kube-federation-system";
+/// Has the rights of `config/rbac/cluster-health.yaml` at a [`hub`].
+pub const IDENTITY: &str = "system:serviceaccount:kube-system:infra-controller-manager";
+
+/// A management cluster for one test, with the CRDs and the rights for cluster-health.
+pub async fn hub() -> Lent<Kubectl> {
+    static HUBS: Pool<Kubectl> = Pool::new();
+    let make = async || {
+        let hub = Kubectl::with_crds().await;
+        hub.run(&format!("create namespace {FEDERATION}"));
+        hub.run("apply -f config/rbac/cluster-health.yaml");
+        hub
+    };
+    let clean = async |hub: &Kubectl| {
+        hub.run("delete clusters,clustercredentials,machines --all");
+        let kinds = "kubefedclusters,kubefedconfigs,secrets,events";
+        hub.run(&format!("delete {kinds} --all -n {FEDERATION}"));
+        hub.run("delete events --all -n default");
+    };
+    HUBS.lend(make, clean).await
+}
 
 /// A user at a control plane of its own: CRDs would be in others' way.
 pub struct Kubectl {
     /// Whose administrator it is.
     pub plane: ControlPlane,
+    shell: Shell,
+}
+
+/// kubectl, as a user types it.
+#[derive(Clone)]
+pub struct Shell {
     kubeconfig: PathBuf,
     program: PathBuf,
+}
+
+impl Deref for Kubectl {
+    type Target = Shell;
+
+    fn deref(&self) -> &Shell {
+        &self.shell
+    }
 }
 
 impl Kubectl {
@@ -29,9 +68,11 @@ impl Kubectl {
         let plane = ControlPlane::start(Options::default()).await.expect("a control plane starts");
         let kubeconfig = plane.admin_kubeconfig();
         let program = control_plane_binaries(&["kubectl"]).unwrap().remove(0);
-        Self { plane, kubeconfig, program }
+        Self { plane, shell: Shell { kubeconfig, program } }
     }
+}
 
+impl Shell {
     /// What it prints; the arguments have no spaces in them.
     pub fn run(&self, arguments: &str) -> String {
         let output = self.output(arguments);
@@ -65,6 +106,11 @@ impl Kubectl {
     pub fn create(&self, object: &Value) {
         let file = self.file(object);
         self.run(&format!("create -f {}", file.display()));
+    }
+
+    /// Makes many objects.
+    pub fn create_all(&self, objects: &[Value]) {
+        self.create(&serde_json::json!({"apiVersion": "v1", "kind": "List", "items": objects}));
     }
 
     /// Tries to make an object that the API server refuses; what it says.

@@ -24,6 +24,9 @@
 //! | [`control_plane`] | etcd and kube-apiserver with their certificates and kubeconfigs |
 //! | [`cluster`](mod@cluster) | hands the at most two control planes of a test process to one test at a time |
 //! | [`kubectl`] | a control plane with our CRDs, and kubectl |
+//! | [`member`] | member clusters, and accounts at them |
+//! | [`planted`] | secrets that nobody may show, and the product among them |
+//! | [`pool`] | what is lent from one test to the next |
 //! | [`process`] | the product: start, await log lines and exit, signals, metrics |
 //! | [`nodes`], [`observer`], [`history`] | make nodes, watch them, check what was seen |
 //! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
@@ -52,11 +55,14 @@ pub mod history;
 mod kubeconfig;
 pub mod kubectl;
 mod log_lines;
+pub mod member;
 pub mod metrics;
 pub mod nodes;
 pub mod observer;
 mod pki;
+pub mod planted;
 pub mod poll;
+pub mod pool;
 pub mod ports;
 pub mod process;
 pub mod programs;

@@ -1,6 +1,7 @@
 //! Where the programs are: etcd and friends by way of `scripts/control-plane-binary`, the product
 //! by way of `cargo build`, so that what is tested is never stale.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -50,6 +51,14 @@ pub fn product() -> &'static Path {
     })
 }
 
+/// What cargo tells a test of its package. Build scripts that read the same names, as ring's does,
+/// would be run again in a cargo that inherits them, and all that needs ring compiled again: by this
+/// build, and by the next one outside.
+fn is_of_this_package(variable: &OsStr) -> bool {
+    let name = variable.to_string_lossy();
+    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_"].iter().any(|it| name.starts_with(it))
+}
+
 fn build_product() -> anyhow::Result<PathBuf> {
     const NAME: &str = "infra-controller-manager";
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -58,6 +67,11 @@ fn build_product() -> anyhow::Result<PathBuf> {
     command.arg("--message-format=json-render-diagnostics").current_dir(workspace());
     // A release build takes minutes, which are not to pass in silence.
     command.arg(if cfg!(debug_assertions) { "--quiet" } else { "--release" });
+    for (name, _) in std::env::vars_os() {
+        if is_of_this_package(&name) {
+            command.env_remove(name);
+        }
+    }
     let output = command
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())

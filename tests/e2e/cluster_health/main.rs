@@ -6,7 +6,9 @@
     reason = "a test fails by panicking"
 )]
 
+mod certificates;
 mod kubefed;
-mod member;
+mod listeners;
 mod probe_command;
 mod scene;
+mod set_ups;

@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use tests::control_plane::{ControlPlane, Options};
+use tests::member::member;
 use tests::programs::product;
 
 fn probe(arguments: &[&str]) -> Output {
@@ -12,7 +12,7 @@ fn probe(arguments: &[&str]) -> Output {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_is_told_as_well_or_as_what_is_wrong_with_it_and_by_the_exit_code() {
-    let plane = ControlPlane::start(Options::default()).await.unwrap();
+    let mut plane = member().await;
     let kubeconfig = plane.admin_kubeconfig().display().to_string();
     let kubeconfig = format!("--kubeconfig={kubeconfig}");
     let well = probe(&[&kubeconfig, "--authenticated-read", "-ojson"]);
@@ -43,6 +43,7 @@ async fn a_server_is_told_as_well_or_as_what_is_wrong_with_it_and_by_the_exit_co
     let found: Value = serde_json::from_slice(&gone.stdout).unwrap();
     assert_eq!((gone.status.code(), &found["code"]), (Some(1), &"connect-refused".into()));
     assert_eq!(found["attempts"].as_array().unwrap().len(), 3);
+    plane.start_api_server().await.unwrap();
 
     let nowhere = probe(&["--kubeconfig=/nowhere"]);
     assert_eq!(nowhere.status.code(), Some(1));

@@ -1,51 +1,45 @@
 //! The managing control plane with its CRDs, the product, and the test's own hands on the objects.
 
-use std::path::Path;
-use std::process::Command;
-
 use kube::Client;
 use serde_json::{Value, json};
-use tests::control_plane::{ControlPlane, Options};
+use tests::kubectl::{FEDERATION, IDENTITY, Kubectl, hub};
+use tests::planted::{Discreet, Planted};
 use tests::poll::poll;
+use tests::pool::Lent;
 use tests::process::Process;
-use tests::programs::{control_plane_binaries, workspace};
-
-const NAMESPACE: &str = "kube-federation-system";
-/// Has the rights of `config/rbac/cluster-health.yaml` and no others.
-const IDENTITY: &str = "system:serviceaccount:kube-system:infra-controller-manager";
 
 pub(crate) struct Scene {
     // Fields drop in this order.
-    pub(crate) manager: Process,
-    pub(crate) plane: ControlPlane,
+    _manager: Discreet,
+    pub(crate) hub: Lent<Kubectl>,
     client: Client,
+    planted: Planted,
 }
 
 impl Scene {
     /// With members probed every second, and what they say believed at the third failure.
     pub(crate) async fn set() -> Self {
-        let plane = ControlPlane::start(Options::default()).await.expect("a control plane starts");
-        let client = plane.client().await;
-        let kubeconfig = plane.admin_kubeconfig();
-        kubectl(&kubeconfig, "apply -f config/crd");
-        kubectl(&kubeconfig, "wait --for=condition=established --timeout=60s crd --all");
-        kubectl(&kubeconfig, &format!("create namespace {NAMESPACE}"));
-        kubectl(&kubeconfig, "apply -f config/rbac/cluster-health.yaml");
-        let kubeconfig = plane.kubeconfig(IDENTITY, &[]).unwrap();
+        let hub = hub().await;
+        let client = hub.plane.client().await;
+        let kubeconfig = hub.plane.kubeconfig(IDENTITY, &[]).unwrap();
         let manager = Process::with_kubeconfig(&kubeconfig)
             .args(["--controllers=cluster-health-controller", "--leader-elect=false", "-v=4"])
+            .args(["--cluster-health-flavours=kubefed"])
             .args(["--cluster-health-period=1s", "--cluster-health-timeout=900ms"])
             .args(["--cluster-health-confirm-interval=1s"])
             .start();
-        Self { manager, plane, client }
+        let planted = Planted::default();
+        Self { _manager: Discreet::new(manager, &planted, &hub), hub, client, planted }
     }
 
     /// What kubectl prints.
     pub(crate) fn kubectl(&self, arguments: &str) -> String {
-        kubectl(&self.plane.admin_kubeconfig(), arguments)
+        self.hub.run(arguments)
     }
 
+    /// Makes a Secret; nobody may show what is in it, but for certificates.
     pub(crate) async fn create_secret(&self, name: &str, data: &Value) {
+        self.plant(data);
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data,
         });
@@ -53,8 +47,21 @@ impl Scene {
     }
 
     pub(crate) async fn change_secret(&self, name: &str, data: &Value) {
+        self.plant(data);
         let patch = json!({ "stringData": data });
         self.send("PATCH", &format!("{}/{name}", secrets()), &patch).await;
+    }
+
+    fn plant(&self, data: &Value) {
+        let texts = data.as_object().into_iter().flatten().filter_map(|(_, text)| text.as_str());
+        for text in texts.filter(|text| !text.contains("BEGIN CERTIFICATE")) {
+            self.planted.plant(text);
+        }
+    }
+
+    /// Nobody may show this.
+    pub(crate) fn plant_text(&self, secret: &str) {
+        self.planted.plant(secret);
     }
 
     pub(crate) async fn create_cluster(&self, name: &str, spec: &Value) {
@@ -63,6 +70,11 @@ impl Scene {
             "metadata": {"name": name}, "spec": spec,
         });
         self.send("POST", &clusters(), &cluster).await;
+    }
+
+    pub(crate) async fn change_cluster(&self, name: &str, spec: &Value) {
+        let patch = json!({ "spec": spec });
+        self.send("PATCH", &format!("{}/{name}", clusters()), &patch).await;
     }
 
     pub(crate) async fn delete_cluster(&self, name: &str) {
@@ -149,22 +161,9 @@ impl Conditions {
 }
 
 fn secrets() -> String {
-    format!("/api/v1/namespaces/{NAMESPACE}/secrets")
+    format!("/api/v1/namespaces/{FEDERATION}/secrets")
 }
 
 fn clusters() -> String {
-    format!("/apis/core.kubefed.io/v1beta1/namespaces/{NAMESPACE}/kubefedclusters")
-}
-
-fn kubectl(kubeconfig: &Path, arguments: &str) -> String {
-    let program = control_plane_binaries(&["kubectl"]).unwrap().remove(0);
-    let output = Command::new(program)
-        .arg(format!("--kubeconfig={}", kubeconfig.display()))
-        .args(arguments.split_whitespace())
-        .current_dir(workspace())
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "kubectl {arguments}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
+    format!("/apis/core.kubefed.io/v1beta1/namespaces/{FEDERATION}/kubefedclusters")
 }

@@ -1,13 +1,15 @@
 //! Health, phases and conditions.
 
+use jiff::Timestamp;
 use serde_json::json;
+use tests::eventually;
 use tests::kubectl::table;
 
 use crate::scene::{Scene, condition};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_freezes_fails_and_runs_again_once_it_answers() {
-    let mut scene = Scene::set().await;
+    let scene = Scene::set().await;
     scene.import("cls-one");
     scene.admit("cls-one");
     let manager = scene.start("");
@@ -53,7 +55,7 @@ async fn a_member_that_freezes_fails_and_runs_again_once_it_answers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_newer_credential_replaces_a_refused_one_without_a_restart() {
-    let mut scene = Scene::set().await;
+    let scene = Scene::set().await;
     scene.import("cls-two");
     scene.admit_a_stranger("cls-two");
     let manager = scene.start("");
@@ -64,7 +66,10 @@ async fn a_newer_credential_replaces_a_refused_one_without_a_restart() {
     scene.until("cls-two", "is refused", refused).await;
 
     // Credentials are as old as their second.
-    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    let age =
+        || scene.hub.object("cc cc-cls-two-stranger")["metadata"]["creationTimestamp"].clone();
+    let old: Timestamp = age().as_str().unwrap().parse().unwrap();
+    eventually("a second has passed", || Timestamp::now().as_second() > old.as_second()).await;
     scene.admit("cls-two");
     let status = scene.until("cls-two", "runs", |it| it["phase"] == "Running").await;
     assert_eq!(status["reason"], "");
@@ -78,7 +83,10 @@ async fn a_newer_credential_replaces_a_refused_one_without_a_restart() {
     scene.hub.run("delete cluster cls-two");
     scene.hub.run("delete cc --all");
     scene.import("cls-two");
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    // One that was made later and has a credential has been probed.
+    scene.import("cls-later");
+    scene.admit("cls-later");
+    scene.until("cls-later", "runs", |it| it["phase"] == "Running").await;
     let status = &scene.cluster("cls-two")["status"];
     assert_eq!(
         status.get("phase"),

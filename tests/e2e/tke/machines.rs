@@ -68,7 +68,7 @@ async fn until(scene: &Scene, name: &str, wanted: [&str; 3]) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn machines_follow_the_nodes_of_their_cluster_and_are_unknown_while_it_fails() {
-    let mut scene = Scene::set().await;
+    let scene = Scene::set().await;
     let member = scene.member.client().await;
     make_node(&member, "10.0.0.1", "192.0.2.1").await;
     make_ready(&member, "10.0.0.1", "True").await;

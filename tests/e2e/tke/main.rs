@@ -6,7 +6,9 @@
     reason = "a test fails by panicking"
 )]
 
+mod credentials;
 mod health;
+mod incident;
 mod machines;
 mod scene;
-mod summary;
+mod totals;

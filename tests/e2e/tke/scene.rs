@@ -1,65 +1,62 @@
 //! A management cluster with the CRDs, a member, and the product between them.
 
 use std::path::Path;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rustix::process::{Pid, Signal, kill_process};
+use kube::Client;
 use serde_json::{Value, json};
-use tests::control_plane::{ADMIN_GROUP, ControlPlane, Options};
-use tests::kubectl::Kubectl;
+use tests::control_plane::{ADMIN_GROUP, ControlPlane, Identity};
+use tests::kubectl::{Kubectl, hub};
+use tests::member::member;
+use tests::planted::{Discreet, Planted};
+use tests::pool::Lent;
 use tests::{PATIENCE, Process, poll};
 
 /// In credentials, and nowhere else.
-pub(crate) const PLANTED: &str = "planted-5f0c2d1e-token";
+const PLANTED: &str = "planted-5f0c2d1e-token";
 
 pub(crate) struct Scene {
-    pub(crate) hub: Kubectl,
-    pub(crate) member: ControlPlane,
-    /// The member's key of its administrator, as it must never be seen.
-    key: String,
+    pub(crate) hub: Lent<Kubectl>,
+    pub(crate) member: Lent<ControlPlane>,
+    client: Client,
+    planted: Planted,
 }
 
 impl Scene {
     pub(crate) async fn set() -> Self {
-        let hub = Kubectl::with_crds().await;
-        let member = ControlPlane::start(Options::default()).await.expect("a member starts");
-        Self { hub, member, key: String::new() }
+        let (hub, member) = futures::join!(hub(), member());
+        let planted = Planted::default();
+        planted.plant(PLANTED);
+        let client = hub.plane.client().await;
+        Self { hub, member, client, planted }
     }
 
     /// Makes an imported cluster whose address stands in its spec.
     pub(crate) fn import(&self, name: &str) {
-        let port: u16 = self.member.url().rsplit_once(':').unwrap().1.parse().unwrap();
-        self.hub.create(&json!({
+        self.hub.create(&Self::cluster_at(name, &[port(self.member.url())]));
+    }
+
+    /// An imported cluster that is reached at these ports.
+    pub(crate) fn cluster_at(name: &str, ports: &[u16]) -> Value {
+        let addresses: Vec<_> = ports.iter().map(|port| address(*port)).collect();
+        json!({
             "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster", "metadata": {"name": name},
-            "spec": {"tenantID": "t", "type": "Imported",
-                "addresses": [{"type": "Real", "host": "127.0.0.1", "port": port}]},
-        }));
+            "spec": {"tenantID": "t", "type": "Imported", "addresses": addresses},
+        })
     }
 
     /// Makes the credential of an administrator of the member.
-    pub(crate) fn admit(&mut self, cluster: &str) {
-        let life = std::time::Duration::from_secs(3600);
-        let identity = self.member.client_certificate("admin", &[ADMIN_GROUP], life).unwrap();
-        let ca = std::fs::read_to_string(self.member.dir().join("ca.crt")).unwrap();
-        let base64 = |pem: &str| STANDARD.encode(pem);
-        self.key = identity.key_pem.lines().nth(1).map(str::to_owned).unwrap();
-        self.hub.create(&json!({
-            "apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
-            "metadata": {"name": format!("cc-{cluster}")}, "tenantID": "t", "clusterName": cluster,
-            "caCert": base64(&ca), "clientCert": base64(&identity.certificate_pem),
-            "clientKey": base64(&identity.key_pem), "bootstrapToken": PLANTED,
-        }));
+    pub(crate) fn admit(&self, cluster: &str) {
+        let identity = self.administrator(Duration::from_secs(3600));
+        self.hub.create(&self.credential(cluster, cluster, &pair(&identity)));
     }
 
     /// Makes a credential that the member refuses.
     pub(crate) fn admit_a_stranger(&self, cluster: &str) {
-        let ca = std::fs::read_to_string(self.member.dir().join("ca.crt")).unwrap();
-        self.hub.create(&json!({
-            "apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
-            "metadata": {"name": format!("cc-{cluster}-stranger")}, "tenantID": "t",
-            "clusterName": cluster, "caCert": STANDARD.encode(ca), "token": PLANTED,
-        }));
+        let name = format!("{cluster}-stranger");
+        self.hub.create(&self.credential(&name, cluster, &json!({"token": PLANTED})));
     }
 
     /// Makes a machine of a cluster that its installer has done with.
@@ -72,13 +69,44 @@ impl Scene {
         self.hub.patch_status(&format!("machine {name}"), &json!({"phase": "Running"}));
     }
 
-    pub(crate) fn start(&self, args: &str) -> Process {
-        Process::with_kubeconfig(&self.hub.plane.admin_kubeconfig())
-            .program(Path::new(env!("CARGO_BIN_EXE_cluster-health")))
-            .args(["--v=2", "--cluster-health-confirm-interval=1s", "--healthcheck-period=2s"])
-            .args(["--cluster-health-tke-timeout=1s", "--controllers=cluster-health-controller"])
+    /// A certificate of an administrator of the member that ends so long from now.
+    pub(crate) fn administrator(&self, life: Duration) -> Identity {
+        self.member.client_certificate("admin", &[ADMIN_GROUP], life).unwrap()
+    }
+
+    /// A credential with the CA of the member and these fields, of which nobody may show the token
+    /// and the key.
+    pub(crate) fn credential(&self, name: &str, cluster: &str, fields: &Value) -> Value {
+        let text = |field: &str| fields[field].as_str().map(str::to_owned);
+        let key = text("clientKey").map(|key| STANDARD.decode(key).unwrap());
+        let key = key.map(|key| String::from_utf8(key).unwrap());
+        for secret in key.into_iter().chain(text("token")) {
+            self.planted.plant(&secret);
+        }
+        let mut credential = json!({
+            "apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
+            "metadata": {"name": format!("cc-{name}")}, "tenantID": "t", "clusterName": cluster,
+            "caCert": STANDARD.encode(self.member.ca_pem()), "bootstrapToken": PLANTED,
+        });
+        let more = fields.as_object().unwrap().clone();
+        credential.as_object_mut().unwrap().extend(more);
+        credential
+    }
+
+    /// Starts the product as an administrator.
+    pub(crate) fn start(&self, args: &str) -> Discreet {
+        let flags = "--healthcheck-period=2s --cluster-health-tke-timeout=1s";
+        self.start_by(&self.hub.plane.admin_kubeconfig(), &format!("{flags} {args}"))
+    }
+
+    /// Starts the product by another way to the management cluster.
+    pub(crate) fn start_by(&self, kubeconfig: &Path, args: &str) -> Discreet {
+        let manager = Process::with_kubeconfig(kubeconfig)
+            .args(["--controllers=cluster-health-controller", "--leader-elect=false", "--v=4"])
+            .args(["--cluster-health-confirm-interval=1s"])
             .args(args.split_whitespace())
-            .start()
+            .start();
+        Discreet::new(manager, &self.planted, &self.hub)
     }
 
     pub(crate) fn cluster(&self, name: &str) -> Value {
@@ -104,34 +132,44 @@ impl Scene {
         wanted: impl Fn(&Value) -> bool,
     ) -> Value {
         let what = format!("{name} {what}");
+        let path = format!("/apis/platform.tkestack.io/v1/{kind}s/{name}");
         poll(&what, async || {
-            let status = self.hub.object(&format!("{kind} {name}"))["status"].clone();
-            wanted(&status).then_some(status)
+            let request = http::Request::get(&path).body(Vec::new()).unwrap();
+            let object: Value = self.client.request(request).await.ok()?;
+            wanted(&object["status"]).then(|| object["status"].clone())
         })
         .await
     }
 
     /// Stops and continues the API server of the member.
     pub(crate) fn freeze(&self, frozen: bool) {
-        let [_, api_server] = self.member.pids();
-        let pid = Pid::from_raw(i32::try_from(api_server).unwrap()).unwrap();
-        kill_process(pid, if frozen { Signal::STOP } else { Signal::CONT }).unwrap();
-    }
-
-    /// Ends the product; nothing that it said or wrote holds a secret.
-    pub(crate) async fn end(&self, manager: Process) {
-        let (_, metrics) = manager.get("/metrics").await.unwrap();
-        let (_, page) = manager.get("/debug/controllers/cluster-health").await.unwrap();
-        manager.terminate();
-        assert!(manager.exit(PATIENCE).await.success());
-        let events = self.hub.run("get events -A -o json");
-        let clusters = self.hub.run("get clusters -o json");
-        let texts = [manager.lines().join("\n"), metrics, page, events, clusters];
-        for text in texts {
-            assert!(!text.contains(PLANTED), "{text}");
-            assert!(self.key.is_empty() || !text.contains(&self.key), "{text}");
+        if frozen {
+            self.member.freeze_api_server();
+        } else {
+            self.member.thaw_api_server();
         }
     }
+
+    /// Ends the product.
+    pub(crate) async fn end(&self, manager: Discreet) {
+        manager.terminate();
+        assert!(manager.exit(PATIENCE).await.success());
+    }
+}
+
+/// An address on this machine.
+pub(crate) fn address(port: u16) -> Value {
+    json!({"type": "Real", "host": "127.0.0.1", "port": port})
+}
+
+pub(crate) fn port(url: &str) -> u16 {
+    url.rsplit_once(':').unwrap().1.parse().unwrap()
+}
+
+/// As a credential has it.
+pub(crate) fn pair(identity: &Identity) -> Value {
+    let (certificate, key) = (&identity.certificate_pem, &identity.key_pem);
+    json!({"clientCert": STANDARD.encode(certificate), "clientKey": STANDARD.encode(key)})
 }
 
 /// The condition of this type.

@@ -1,17 +1,17 @@
-//! Totals of a member with many Pods.
+//! A member with many Pods, and what they come to.
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::scene::{Scene, condition};
+use crate::scene::condition;
 
 const PODS: usize = 2_000;
 
 /// 2,000 Pods on two Nodes, of which every tenth waits for a Node and every hundredth has ended.
-async fn populate(client: &kube::Client) {
+pub(crate) async fn populate(client: &kube::Client) {
     let nodes = Api::<Node>::all(client.clone());
     for (name, ready) in [("a", "True"), ("b", "False")] {
         let node = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
@@ -46,14 +46,13 @@ async fn populate(client: &kube::Client) {
         .unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_totals_of_a_member_with_2000_pods_are_exact_over_many_pages() {
-    let mut scene = Scene::set().await;
-    populate(&scene.member.client().await).await;
-    scene.import("cls-many");
-    scene.admit("cls-many");
-    let manager = scene.start("--cluster-health-summary-page-size=300");
-    let status = scene.until("cls-many", "is summed up", |it| it["resource"].is_object()).await;
+/// The totals are there.
+pub(crate) fn are_there(status: &Value) -> bool {
+    status["resource"].is_object() && condition(status, "ResourceSynced")["status"] == "True"
+}
+
+/// They are those of [`populate`].
+pub(crate) fn assert_exact(status: &Value) {
     let resource = &status["resource"];
     let of =
         |cpu: &str, mebibytes: u64| json!({"cpu": cpu, "memory": (mebibytes << 20).to_string()});
@@ -64,7 +63,5 @@ async fn the_totals_of_a_member_with_2000_pods_are_exact_over_many_pages() {
     assert_eq!(resource["allocating"], of("200m", 200));
     assert_eq!(resource["nodes"], json!({"total": 2, "ready": 1, "schedulable": 1}));
     assert_eq!(resource["pods"], 1980);
-    assert_eq!(condition(&status, "ResourceSynced")["status"], "True");
-    assert_eq!(condition(&status, "NodesReady")["message"], "1 of 2 nodes are ready");
-    scene.end(manager).await;
+    assert_eq!(condition(status, "NodesReady")["message"], "1 of 2 nodes are ready");
 }

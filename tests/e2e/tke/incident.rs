@@ -1,0 +1,90 @@
+//! The incident for which cluster-health was written, played again: a cluster stayed Failed for ever
+//! once its API server had been down at the wrong moment, while the manager's client waited in a
+//! queue of its own making.
+
+use std::time::{Duration, Instant};
+
+use http::Method;
+use serde_json::json;
+use tests::control_plane::ADMIN_GROUP;
+use tests::{Fault, FaultProxy, Match};
+
+use crate::scene::Scene;
+use crate::totals;
+
+const PERIOD: Duration = Duration::from_secs(5);
+const FLAGS: &str = "--kube-api-qps=1 --kube-api-burst=1 --healthcheck-period=5s \
+    --cluster-health-tke-timeout=5s --cluster-health-summary-interval=3s \
+    --cluster-health-summary-page-size=300";
+/// Each of them is looked up, one a second.
+const IN_THE_QUEUE: usize = 300;
+/// Four refused writes are 3.5 s at most, and the fifth comes within 4 s: less than a period, as two
+/// minutes of refusals and the longest backoff of 30 s are to the real period of five minutes.
+const REFUSALS: usize = 4;
+/// A busy machine may take this long for what it should do at once.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// `rule:probes-ask-members-only`, `rule:every-page-once`, `rule:writes-are-tried-for-ever`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_cluster_runs_again_within_a_period_while_the_management_api_is_slow_and_refuses()
+{
+    let mut scene = Scene::set().await;
+    totals::populate(&scene.member.client().await).await;
+    scene.import("cls-one");
+    scene.admit("cls-one");
+    let proxy = FaultProxy::start(&scene.hub.plane, "somebody", &[ADMIN_GROUP]).await;
+    let is_status = |path: &str| path.starts_with("/apis/platform") && path.ends_with("/status");
+    let slow = Match::any().and(move |it| !it.is_watch() && !is_status(&it.path));
+    proxy.on(slow).then(Fault::DelayAfter(Duration::from_millis(300)));
+    let manager = scene.start_by(proxy.kubeconfig(), FLAGS);
+    let began = Instant::now();
+    let status = scene.until("cls-one", "is summed up", totals::are_there).await;
+    assert_eq!(status["phase"], "Running");
+    totals::assert_exact(&status);
+
+    let more = (0..IN_THE_QUEUE).map(|number| Scene::cluster_at(&format!("cls-{number}"), &[]));
+    scene.hub.create_all(&more.collect::<Vec<_>>());
+    let queue = [("name", "cluster_health_tke")];
+    let limit = 200.0;
+    manager.until_metric("workqueue_depth", &queue, |depth| depth > limit).await;
+
+    scene.member.stop_api_server().await;
+    let failed = scene.until("cls-one", "fails", |it| it["phase"] == "Failed").await;
+    assert!(failed["message"].as_str().unwrap().contains("connect-refused"), "{failed}");
+
+    let writes = Match::method(Method::PATCH).and(move |it| is_status(&it.path));
+    let refusing = proxy.on(writes).then(Fault::status(500));
+    scene.member.start_api_server().await.unwrap();
+    let up = Instant::now();
+    let one = [("flavour", "tke"), ("cluster", "cls-one")];
+    manager.until_metric("clusterhealth_cluster_ready", &one, |it| it > 0.0).await;
+    assert!(up.elapsed() < PERIOD.mul_f64(1.1) + SLACK, "seen well after {:?}", up.elapsed());
+    let refused = refusing.hits();
+    refusing.hit(refused + REFUSALS).await;
+    assert_eq!(scene.cluster("cls-one")["status"]["phase"], "Failed");
+
+    refusing.remove();
+    let possible = Instant::now();
+    let status = scene.until("cls-one", "runs again", |it| it["phase"] == "Running").await;
+    println!("published {:?} after writes were possible", possible.elapsed());
+    assert!(possible.elapsed() < PERIOD + SLACK, "told after {:?}", possible.elapsed());
+    assert_eq!((&status["reason"], &status["message"]), (&json!(""), &json!("")));
+    let status = scene.until("cls-one", "is summed up again", totals::are_there).await;
+    totals::assert_exact(&status);
+
+    let metrics = manager.metrics().await;
+    let depth = metrics.value("workqueue_depth", &queue).unwrap_or_default();
+    assert!(depth > limit / 2.0, "the queue was gone: {depth}");
+    // Those who wait in the queue would be 200 s late.
+    let lag = |suffix: &str, labels: &[(&str, &str)]| {
+        let name = format!("clusterhealth_schedule_lag_seconds_{suffix}");
+        metrics.value(&name, labels).unwrap_or_default()
+    };
+    let all = lag("count", &[("flavour", "tke")]);
+    let in_time = lag("bucket", &[("flavour", "tke"), ("le", "2.5")]);
+    assert!(all - in_time < 0.5, "{} of {all} probes were late", all - in_time);
+    let longest = PERIOD.mul_f64(1.1) + SLACK;
+    let least = began.elapsed().as_secs_f64() / longest.as_secs_f64();
+    assert!(all >= least.floor(), "{all} probes in {:?}", began.elapsed());
+    scene.end(manager).await;
+}

@@ -1,0 +1,93 @@
+//! Member clusters: API servers that are lent to tests, and accounts at them.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::{Node, Pod, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleRef, Subject};
+use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
+use kube::{Api, Client};
+
+use crate::control_plane::{ControlPlane, Options};
+use crate::pool::{Lent, Pool};
+
+const NAMESPACE: &str = "default";
+
+/// A member for one test, without Nodes and Pods. Accounts of other tests may still be there: they
+/// have names of their own.
+pub async fn member() -> Lent<ControlPlane> {
+    static MEMBERS: Pool<ControlPlane> = Pool::new();
+    let make = async || ControlPlane::start(Options::default()).await.expect("a member starts");
+    MEMBERS.lend(make, clean).await
+}
+
+async fn clean(member: &ControlPlane) {
+    let client = member.client().await;
+    let (all, at_once) = (ListParams::default(), DeleteParams::default().grace_period(0));
+    let nodes = Api::<Node>::all(client.clone()).delete_collection(&at_once, &all).await;
+    nodes.expect("Nodes are deleted");
+    let pods = Api::<Pod>::namespaced(client, NAMESPACE).delete_collection(&at_once, &all).await;
+    pods.expect("Pods are deleted");
+}
+
+/// A service account of a member, at first with the rights that everybody has.
+pub struct Account {
+    client: Client,
+    name: String,
+    /// Good for an hour.
+    pub token: String,
+}
+
+impl Account {
+    /// A new one.
+    pub async fn of(member: &ControlPlane) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("prober-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let client = member.client().await;
+        let metadata = ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() };
+        let account = ServiceAccount { metadata, ..ServiceAccount::default() };
+        let accounts = Api::<ServiceAccount>::namespaced(client.clone(), NAMESPACE);
+        accounts.create(&PostParams::default(), &account).await.expect("an account is made");
+        let spec = TokenRequestSpec { expiration_seconds: Some(3600), ..Default::default() };
+        let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
+        let made = accounts.create_token_request(&name, &PostParams::default(), &request).await;
+        let token = made.expect("a token is given").status.expect("with a status").token;
+        Self { client, name, token: token.expect("in its status") }
+    }
+
+    /// It may do everything.
+    pub async fn empower(&self) {
+        let binding = ClusterRoleBinding {
+            metadata: ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
+            role_ref: RoleRef {
+                api_group: Some("rbac.authorization.k8s.io".into()),
+                kind: "ClusterRole".into(),
+                name: "cluster-admin".into(),
+            },
+            subjects: Some(vec![Subject {
+                kind: "ServiceAccount".into(),
+                name: self.name.clone(),
+                namespace: Some(NAMESPACE.into()),
+                ..Subject::default()
+            }]),
+        };
+        self.bindings().create(&PostParams::default(), &binding).await.expect("a right is given");
+    }
+
+    /// It may do no more than everybody.
+    pub async fn disempower(&self) {
+        let deleted = self.bindings().delete(&self.name, &DeleteParams::default()).await;
+        deleted.expect("a right is taken away");
+    }
+
+    /// Its tokens are good no more.
+    pub async fn delete(&self) {
+        let accounts = Api::<ServiceAccount>::namespaced(self.client.clone(), NAMESPACE);
+        let deleted = accounts.delete(&self.name, &DeleteParams::default()).await;
+        deleted.expect("an account is deleted");
+    }
+
+    fn bindings(&self) -> Api<ClusterRoleBinding> {
+        Api::all(self.client.clone())
+    }
+}

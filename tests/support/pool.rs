@@ -1,0 +1,68 @@
+//! [`Pool`]: what takes seconds to start, lent to one test at a time and kept for the next one.
+
+use std::ops::{Deref, DerefMut};
+
+use parking_lot::Mutex;
+
+/// What no test uses now. A `static`: what is in it ends with the test process.
+pub struct Pool<T>(Mutex<Vec<T>>);
+
+/// Something of a [`Pool`], given back on drop unless the test has failed: nobody knows then what it
+/// is like.
+pub struct Lent<T: 'static> {
+    item: Option<T>,
+    pool: &'static Pool<T>,
+}
+
+impl<T> Pool<T> {
+    /// With nothing in it.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(parking_lot::const_mutex(Vec::new()))
+    }
+
+    /// One that another test has used, made `clean`, or else a new one.
+    pub async fn lend(
+        &'static self,
+        make: impl AsyncFnOnce() -> T,
+        clean: impl AsyncFnOnce(&T),
+    ) -> Lent<T> {
+        let used = self.0.lock().pop();
+        let item = match used {
+            Some(used) => {
+                clean(&used).await;
+                used
+            }
+            None => make().await,
+        };
+        Lent { item: Some(item), pool: self }
+    }
+}
+
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Deref for Lent<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.item.as_ref().expect("there until dropped")
+    }
+}
+
+impl<T> DerefMut for Lent<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.item.as_mut().expect("there until dropped")
+    }
+}
+
+impl<T> Drop for Lent<T> {
+    fn drop(&mut self) {
+        if let Some(item) = self.item.take().filter(|_| !std::thread::panicking()) {
+            self.pool.0.lock().push(item);
+        }
+    }
+}
