@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -17,10 +18,15 @@ use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 
 use crate::ledger::Ledger;
 use crate::options::Options;
+use crate::probers::Probers;
+
+/// How long an answer takes when several processes share the members, so that two at once are seen.
+const SHARED_ANSWER: Duration = Duration::from_millis(250);
 
 /// What a probe asks for.
 const PROBED: &str = "/readyz";
@@ -31,6 +37,9 @@ pub(crate) struct Fleet {
     pub(crate) handshakes: AtomicU64,
     /// The members with an outage are silent now.
     pub(crate) outage: AtomicBool,
+    /// Filled when several processes share the members.
+    pub(crate) probers: Probers,
+    answer_takes: Duration,
     port: u16,
     ca: String,
     acceptors: Vec<TlsAcceptor>,
@@ -49,6 +58,8 @@ impl Fleet {
             ledger: Ledger::new(options.members),
             handshakes: AtomicU64::new(0),
             outage: AtomicBool::new(false),
+            probers: Probers::default(),
+            answer_takes: if options.shards > 1 { SHARED_ANSWER } else { Duration::ZERO },
             port,
             ca,
             acceptors,
@@ -88,21 +99,30 @@ impl Fleet {
             while !matches!(stream.read(&mut [0; 1024]).await, Ok(0) | Err(_)) {}
             return;
         }
+        let port = stream.peer_addr().ok().map(|peer| peer.port());
+        let prober = port.filter(|_| !self.answer_takes.is_zero());
+        let prober = prober.and_then(|port| self.probers.behind(port));
         let Some(acceptor) = self.acceptors.get(member as usize) else { return };
         let Ok(stream) = acceptor.accept(stream).await else { return };
         self.handshakes.fetch_add(1, Ordering::Relaxed);
         let service = service_fn(|request: Request<Incoming>| {
             let fleet = Arc::clone(&self);
-            async move { fleet.answer(member, request.uri().path()).await }
+            async move { fleet.answer(member, prober, request.uri().path()).await }
         });
         let connection = hyper::server::conn::http1::Builder::new();
         // The other end may go at any time.
         drop(connection.serve_connection(TokioIo::new(stream), service).await);
     }
 
-    async fn answer(&self, member: u32, path: &str) -> Result<Response<Full<Bytes>>, Infallible> {
-        if path == PROBED {
-            self.ledger.note(member);
+    async fn answer(
+        &self,
+        member: u32,
+        prober: Option<u32>,
+        path: &str,
+    ) -> Result<Response<Full<Bytes>>, Infallible> {
+        let _answering = (path == PROBED).then(|| self.ledger.answer(member, prober));
+        if !self.answer_takes.is_zero() {
+            sleep(self.answer_takes).await;
         }
         if self.is_silent(member) {
             std::future::pending::<()>().await;

@@ -12,6 +12,25 @@ struct Member {
     last: Option<Instant>,
     longest: Duration,
     probes: u64,
+    /// Probes that are being answered.
+    under_way: u32,
+    /// Who sent the last one.
+    prober: Option<u32>,
+    /// Probes that began while another was under way.
+    overlaps: u32,
+    /// How often another process went on with it.
+    moves: u32,
+}
+
+/// A probe that is being answered, until this is dropped.
+pub(crate) struct Answering<'a>(Option<&'a Mutex<Member>>);
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.0 {
+            entry.lock().under_way -= 1;
+        }
+    }
 }
 
 impl Ledger {
@@ -29,11 +48,38 @@ impl Ledger {
         entry.probes += 1;
     }
 
-    /// Forgets how long anybody waited so far.
+    /// A probe of this member by this process arrives, and is under way until what is returned is
+    /// dropped.
+    pub(crate) fn answer(&self, member: u32, prober: Option<u32>) -> Answering<'_> {
+        self.note(member);
+        let Some(entry) = self.0.get(member as usize) else { return Answering(None) };
+        let mut now = entry.lock();
+        now.overlaps += u32::from(now.under_way > 0);
+        now.under_way += 1;
+        if let Some(prober) = prober {
+            let before = now.prober.replace(prober);
+            now.moves += u32::from(before.is_some_and(|before| before != prober));
+        }
+        Answering(Some(entry))
+    }
+
+    /// Forgets how long anybody waited so far, and who probed what.
     pub(crate) fn begin(&self) {
         for entry in &self.0 {
-            entry.lock().longest = Duration::ZERO;
+            let mut entry = entry.lock();
+            (entry.longest, entry.overlaps, entry.moves) = (Duration::ZERO, 0, 0);
         }
+    }
+
+    /// How many probes began while another one of the same member was under way.
+    pub(crate) fn overlaps(&self) -> u32 {
+        self.0.iter().map(|entry| entry.lock().overlaps).sum()
+    }
+
+    /// How often members moved from one process to another: all of them, and the one that did most.
+    pub(crate) fn moves(&self) -> (u32, u32) {
+        let moves = || self.0.iter().map(|entry| entry.lock().moves);
+        (moves().sum(), moves().max().unwrap_or_default())
     }
 
     /// How many of the first members were probed at all.

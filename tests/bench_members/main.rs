@@ -1,14 +1,17 @@
 //! `bench-cluster-health`: how the product watches over thousands of member clusters, a part of them
 //! silent. `scripts/bench-cluster-health` starts it. Standard output carries one JSON line and
 //! nothing else; progress goes to standard error. The exit code is 1 when a member waited too long
-//! for a probe, or an outage was published too late.
+//! for a probe, or an outage was published too late; with --shards, when two replicas probed a member at
+//! once, or a move published something.
 
 mod fleet;
 mod ledger;
 mod management;
 mod measure;
 mod options;
+mod probers;
 mod report;
+mod sharing;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -34,9 +37,14 @@ async fn run() -> anyhow::Result<bool> {
         eprint!("{}", options::HELP);
         return Ok(true);
     };
-    let report = measure::measure(&options).await?;
-    writeln!(std::io::stdout(), "{}", report.json()).context("cannot write the result")?;
-    let faults = report.faults();
+    let (line, faults) = if options.shards > 1 {
+        let report = sharing::measure(&options).await?;
+        (report.json(), report.faults())
+    } else {
+        let report = measure::measure(&options).await?;
+        (report.json(), report.faults())
+    };
+    writeln!(std::io::stdout(), "{line}").context("cannot write the result")?;
     for fault in &faults {
         eprintln!("MISSED: {fault}");
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
@@ -23,6 +24,8 @@ pub(crate) struct Management {
     pub(crate) plane: ControlPlane,
     client: Client,
     told: Arc<Mutex<HashMap<String, Told>>>,
+    /// How often an object said something else than before.
+    turns: Arc<AtomicU64>,
 }
 
 /// What the object of a member said last.
@@ -39,7 +42,7 @@ impl Management {
         let established = ["wait", "--for=condition=established", "--timeout=60s", "crd", "--all"];
         kubectl(&plane, &established)?;
         let client = plane.client().await;
-        Ok(Self { plane, client, told: Arc::default() })
+        Ok(Self { plane, client, told: Arc::default(), turns: Arc::default() })
     }
 
     /// Makes one Secret, and an object for each member.
@@ -77,6 +80,7 @@ impl Management {
     /// Notes what the objects say, from now on.
     pub(crate) fn watch(&self) {
         let (clusters, told) = (self.clusters(), Arc::clone(&self.told));
+        let turns = Arc::clone(&self.turns);
         tokio::spawn(async move {
             loop {
                 let params = WatchParams::default().timeout(290);
@@ -84,7 +88,7 @@ impl Management {
                 let mut events = std::pin::pin!(events);
                 while let Some(Ok(event)) = events.next().await {
                     if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event {
-                        note(&told, &object);
+                        note(&told, &turns, &object);
                     }
                 }
             }
@@ -93,6 +97,16 @@ impl Management {
 
     pub(crate) fn told(&self, member: u32) -> Option<Told> {
         self.told.lock().get(&name(member)).cloned()
+    }
+
+    /// How often any object said something else than before, since it first said anything.
+    pub(crate) fn turns(&self) -> u64 {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    /// How many objects say that their member is ready.
+    pub(crate) fn ready(&self) -> usize {
+        self.told.lock().values().filter(|told| told.ready == "True").count()
     }
 
     fn clusters(&self) -> Api<DynamicObject> {
@@ -107,14 +121,15 @@ impl Management {
     }
 }
 
-fn note(told: &Mutex<HashMap<String, Told>>, object: &DynamicObject) {
+fn note(told: &Mutex<HashMap<String, Told>>, turns: &AtomicU64, object: &DynamicObject) {
     let conditions = object.data["status"]["conditions"].as_array();
     let ready = conditions.into_iter().flatten().find(|it| it["type"] == "Ready");
     let Some(ready) = ready.and_then(|it| it["status"].as_str()) else { return };
     let name = object.metadata.name.clone().unwrap_or_default();
     let mut told = told.lock();
     if told.get(&name).is_none_or(|before| before.ready != ready) {
-        told.insert(name, Told { ready: ready.to_owned(), since: Instant::now() });
+        let before = told.insert(name, Told { ready: ready.to_owned(), since: Instant::now() });
+        turns.fetch_add(u64::from(before.is_some()), Ordering::Relaxed);
     }
 }
 

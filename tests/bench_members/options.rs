@@ -13,7 +13,9 @@ One JSON line on standard output, progress on standard error.
   --members N    member clusters, at most 60000 (10000)
   --silent P     per cent that never answer (10)
   --outage P     per cent that fall silent half-way, for a minute (1)
-  --length S     seconds of measuring, at least 180 (600)
+  --length S     seconds of measuring, at least 180, with --shards 45 (600)
+  --shards N     so many replicas of the product share the members and are frozen, stopped and killed in
+                 turn meanwhile; --silent and --outage do not go with it (1)
   -h, --help     this text
 
 The product is built from this checkout, with --release when this program was, or taken from
@@ -26,13 +28,14 @@ pub(crate) struct Options {
     pub(crate) silent_per_cent: u32,
     pub(crate) outage_per_cent: u32,
     pub(crate) length: Duration,
+    pub(crate) shards: u32,
 }
 
 impl Options {
     /// `None` when help is asked for.
     pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Option<Self>> {
-        let (mut members, mut silent_per_cent, mut outage_per_cent, mut length) =
-            (10_000, 10, 1, 600);
+        let (mut members, mut length, mut shards) = (10_000, 600, 1);
+        let (mut silent, mut outage) = (None, None);
         let mut arguments = arguments.flat_map(|argument| match argument.split_once('=') {
             Some((flag, value)) => vec![flag.to_owned(), value.to_owned()],
             None => vec![argument],
@@ -41,22 +44,28 @@ impl Options {
             let place = match flag.as_str() {
                 "-h" | "--help" => return Ok(None),
                 "--members" => &mut members,
-                "--silent" => &mut silent_per_cent,
-                "--outage" => &mut outage_per_cent,
+                "--silent" => silent.insert(0),
+                "--outage" => outage.insert(0),
                 "--length" => &mut length,
+                "--shards" => &mut shards,
                 other => bail!("unknown argument {other:?}"),
             };
             let value = arguments.next().with_context(|| format!("{flag} needs a number"))?;
             *place = value.parse().with_context(|| format!("{flag}: {value:?} is no number"))?;
         }
+        let shared = shards > 1;
+        let (silent_per_cent, outage_per_cent) =
+            if shared { (0, 0) } else { (silent.unwrap_or(10), outage.unwrap_or(1)) };
         let sensible = (1..=60_000).contains(&members)
             && silent_per_cent + outage_per_cent <= 100
-            && length >= 180;
+            && length >= if shared { 45 } else { 180 }
+            && (1..=8).contains(&shards)
+            && !(shared && (silent.is_some() || outage.is_some()));
         if !sensible {
             bail!("a number is out of its range");
         }
         let length = Duration::from_secs(u64::from(length));
-        Ok(Some(Self { members, silent_per_cent, outage_per_cent, length }))
+        Ok(Some(Self { members, silent_per_cent, outage_per_cent, length, shards }))
     }
 
     /// Members that never answer: those of the highest numbers.

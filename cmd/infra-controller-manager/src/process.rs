@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use client::{Clients, Profile, RequestMetrics};
 use election::{ElectionConfig, Elector};
 use fence::Fence;
-use manager::{Ended, Host, HostOptions};
+use manager::{Ended, Host, HostOptions, Hosted, Placement};
 use prometheus::Registry;
 use serving::{Endpoints, Health, Pages};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -73,9 +73,11 @@ pub async fn run(settings: ProcessSettings) -> Result<()> {
     });
     let outcome = match settings.election.clone() {
         None => {
-            warn!(
-                "Leader election is off: a second replica would give out the same pod CIDRs again"
-            );
+            if settings.has_leader_work() {
+                warn!(
+                    "Leader election is off: a second replica would give out the same pod CIDRs again"
+                );
+            }
             alone(&options, settings, &shutdown, &draining).await
         }
         Some(config) => {
@@ -128,21 +130,28 @@ async fn alone(
 
 async fn led(
     options: &HostOptions,
-    settings: ProcessSettings,
+    mut settings: ProcessSettings,
     elector: Elector,
     shutdown: &CancellationToken,
     draining: &AtomicBool,
 ) -> Result<()> {
+    let everywhere = |planned: &mut Hosted| planned.runner.placement() == Placement::EveryReplica;
+    let everywhere = settings.controllers.extract_if(.., everywhere).collect();
+    let mut host = Host::start(options, everywhere)?;
     tokio::select! {
         acquired = leading::acquired(&elector) => acquired?,
         () = shutdown.cancelled() => {
             draining.store(true, Ordering::Relaxed);
             // The lease may have been won at this very moment; nothing was written under it.
-            return give_back(Ended::Clean, elector, settings.release_on_exit).await;
+            let ended = match host.stop().await {
+                Ended::UnknownWrites(_) => Ended::Clean,
+                ended => ended,
+            };
+            return give_back(ended, elector, settings.release_on_exit).await;
         }
     }
     let installing = install_crds(options, &settings)?;
-    let host = Host::start(options, settings.controllers)?;
+    host.start_more(options, settings.controllers)?;
     tokio::select! {
         () = shutdown.cancelled() => {}
         lost = leading::lost(&elector) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use client::ClientOptions;
 use election::ElectionConfig;
 use informer::Format;
-use manager::{Activity, Hosted};
+use manager::{Activity, Hosted, Placement};
 use pflag::controllers::{self, Known, Selection};
 use pflag::{Flag, Problem, Spec, Values};
 use serving::{CertificateSource, ListenerOptions};
@@ -39,7 +39,7 @@ pub struct ProcessSettings {
     pub idle: Vec<(&'static str, String)>,
     /// For the log.
     pub warnings: Vec<String>,
-    /// `None` with `--leader-elect=false`.
+    /// `None` with `--leader-elect=false`, and when all that is to be run runs in every replica.
     pub election: Option<ElectionConfig>,
     /// Whether a clean exit gives the lease back.
     pub release_on_exit: bool,
@@ -107,8 +107,10 @@ impl ProcessSettings {
             &mut problems,
         );
         let version = reported_version(values, &build::INFO);
-        let election =
-            values.get(&LEADER_ELECT).then(|| election_config(values, build::identity()));
+        let install_crds = values.get(&INSTALL_CRDS);
+        let leads = install_crds || planned.iter().any(is_for_leaders) || planned.is_empty();
+        let election = (leads && values.get(&LEADER_ELECT))
+            .then(|| election_config(values, build::identity()));
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -126,7 +128,7 @@ impl ProcessSettings {
                 "application/json" => Format::Json,
                 _ => Format::Protobuf,
             },
-            install_crds: values.get(&INSTALL_CRDS),
+            install_crds,
             service_accounts: values.get(&USE_SERVICE_ACCOUNT_CREDENTIALS),
             work_rate: work_rate(values),
             event_rate: event_rate(values),
@@ -134,6 +136,15 @@ impl ProcessSettings {
             shutdown_timeout: values.get(&CONTROLLER_SHUTDOWN_TIMEOUT).to_std(),
         })
     }
+
+    /// Whether there is anything that one process alone may do.
+    pub fn has_leader_work(&self) -> bool {
+        self.install_crds || self.controllers.iter().any(is_for_leaders)
+    }
+}
+
+fn is_for_leaders(planned: &Hosted) -> bool {
+    planned.runner.placement() == Placement::Leader
 }
 
 /// Without a selection, because the list is wrong, every controller is asked for its problems.

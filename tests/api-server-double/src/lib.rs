@@ -7,6 +7,7 @@
 //! | `server.rs` | [`ApiServer`]: the function, what it was asked, the client in memory |
 //! | `asked.rs` | [`Asked`], one request |
 //! | `reply.rs` | [`Reply`], what becomes of it |
+//! | `store.rs` | [`Store`], a server that keeps what it is sent |
 //! | `loopback.rs` | [`Loopback`], the same server on a port |
 #![allow(
     clippy::unwrap_used,
@@ -20,11 +21,13 @@ mod asked;
 mod loopback;
 mod reply;
 mod server;
+mod store;
 
 pub use asked::Asked;
 pub use loopback::Loopback;
 pub use reply::Reply;
 pub use server::{ApiServer, client};
+pub use store::Store;
 
 #[cfg(test)]
 mod tests;

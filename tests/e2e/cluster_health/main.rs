@@ -12,3 +12,4 @@ mod listeners;
 mod probe_command;
 mod scene;
 mod set_ups;
+mod sharding;

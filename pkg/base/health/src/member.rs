@@ -6,7 +6,7 @@ use crate::availability::{Availability, Ratios};
 use crate::damping::Flaps;
 use crate::published::{Change, Published};
 use crate::schedule::{Cause, Schedule};
-use crate::spread::{first_probe, share_of};
+use crate::spread::{first_probe, next_probe, share_of};
 use crate::thresholds::{Decision, Tally};
 use crate::write_gate::WriteGate;
 use crate::{Finding, Moment, Policy, Report, Standing, Status, Urgency};
@@ -23,6 +23,8 @@ pub struct Arrival {
     pub written: Option<u64>,
     /// How many clusters come together with it; 0 for one that was created now.
     pub together: usize,
+    /// It comes from another replica, and has waited for its next probe since that one let go of it.
+    pub has_waited: bool,
 }
 
 /// What a probe did.
@@ -76,6 +78,9 @@ impl Member {
     pub fn new(arrival: Arrival, policy: &Policy, now: Instant) -> Self {
         let wait = match arrival.together {
             0 => Duration::ZERO,
+            members if arrival.has_waited => {
+                next_probe(arrival.hash, members, policy.cadence.period)
+            }
             members => first_probe(arrival.hash, members, policy.cadence.period),
         };
         Self {

@@ -25,6 +25,8 @@ pub struct Policy {
     /// How long a cluster may go without a completed probe before it is published as unknown; zero
     /// has it computed.
     pub stale_after: Duration,
+    /// How long a cluster can be nobody's because its replica died; zero when one process has all.
+    pub inherited_after: Duration,
     /// Unchanged status is written this often; zero writes every probe.
     pub heartbeat: Duration,
 }
@@ -35,7 +37,8 @@ impl Policy {
     /// (`rule:silence-is-not-unwatched`).
     pub fn stale_after(&self) -> Duration {
         if self.stale_after.is_zero() {
-            (4 * self.round()).max(STALE_AT_LEAST)
+            let inherited = self.stale_after_min() + self.inherited_after;
+            (4 * self.round()).max(STALE_AT_LEAST).max(inherited)
         } else {
             self.stale_after.max(self.stale_after_min())
         }
@@ -78,6 +81,7 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SHARD_INHERITED;
 
     const S: fn(u64) -> Duration = Duration::from_secs;
 
@@ -92,6 +96,7 @@ mod tests {
             thresholds: Thresholds { failure: 3, success: 1 },
             damping: Damping { transitions: 6, window: S(600), min_success: 3 },
             stale_after: S(stale_after),
+            inherited_after: S(0),
             heartbeat: S(300),
         }
     }
@@ -116,6 +121,19 @@ mod tests {
         {
             assert_eq!(policy(period, timeout, flag).first_grace(), S(grace));
         }
+    }
+
+    /// rule:silence-is-not-unwatched
+    #[test]
+    fn the_computed_limit_leaves_time_for_another_replica_to_take_over_from_one_that_died() {
+        // (period, timeout; stale after)
+        for (period, timeout, stale) in [(10, 3, 49), (60, 3, 240), (5, 3, 43)] {
+            let shared = Policy { inherited_after: SHARD_INHERITED, ..policy(period, timeout, 0) };
+            let limit = shared.stale_after();
+            assert!(limit >= S(stale) && limit < S(stale + 1), "{limit:?}");
+        }
+        let told = Policy { inherited_after: SHARD_INHERITED, ..policy(10, 3, 20) };
+        assert_eq!(told.stale_after(), S(20), "whoever gives a limit gets it");
     }
 
     /// rule:silence-is-not-unwatched

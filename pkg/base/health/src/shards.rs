@@ -10,8 +10,9 @@
 //!    until no write about that can be carried out any more.
 //! 2. It probes what a view gives it only after that view is published and the leases of the others
 //!    were read once more, and only what none of them claims by its own published view.
-//! 3. A claim ends when its lease is released, or was not renewed for the whole of its term as seen
-//!    here; its holder stops by itself before that.
+//! 3. A claim ends when its lease is released or gone, or when a read shows that it was not renewed
+//!    for the whole of its term. Its holder stops by itself before that, and after a gap that long
+//!    begins as if its view were new.
 //!
 //! Of two replicas that claim a cluster, the second to publish sees the claim of the first.
 
@@ -24,6 +25,10 @@ use crate::spread::{hash, mix};
 pub const SHARD_TERM: Duration = Duration::from_secs(30);
 /// How long before that its holder stops, for the differences of clocks and the ends of probes.
 pub const SHARD_MARGIN: Duration = Duration::from_secs(5);
+
+/// How long after the death of a replica another one has its clusters: a term, and the time until it
+/// is looked at before and after.
+pub const SHARD_INHERITED: Duration = Duration::from_secs(34);
 
 /// The replicas that one replica shares clusters out among, sorted, itself included.
 pub type View = Vec<Box<str>>;
@@ -60,6 +65,8 @@ struct Peer {
     claim: Claim,
     /// When we first saw this renewal.
     seen: Instant,
+    /// A read that was begun a whole term later showed the same: its holder has stopped.
+    lapsed: bool,
 }
 
 impl Shards {
@@ -76,26 +83,46 @@ impl Shards {
     }
 
     /// Takes in the leases of all replicas, as read by a consistent read that was begun at `began`
-    /// and has ended by `now`. Who is not among them has released.
+    /// and has ended by `now`. Who is not among them has released; if that is us, somebody has
+    /// deleted our lease, and it protects nothing any more.
     pub fn observe(&mut self, claims: Vec<Claim>, began: Instant, now: Instant) {
         let mut known = std::mem::take(&mut self.peers);
-        for claim in claims.into_iter().filter(|claim| claim.replica != self.me) {
+        let mut listed = false;
+        for claim in claims {
+            if claim.replica == self.me {
+                listed = true;
+                continue;
+            }
             let seen = match known.remove(&claim.replica) {
                 Some(before) if before.claim.renewal == claim.renewal => before.seen,
                 _ => now,
             };
-            self.peers.insert(claim.replica.clone(), Peer { claim, seen });
+            let lapsed = began.saturating_duration_since(seen) >= SHARD_TERM;
+            self.peers.insert(claim.replica.clone(), Peer { claim, seen, lapsed });
         }
+        // One that was published after the read was begun need not be in it.
+        self.published.take_if(|(_, since)| !listed && *since <= began);
         self.read = Some(began);
     }
 
     /// The view to publish now: ourselves and everybody alive.
-    pub fn desired(&self, now: Instant) -> View {
-        let alive = self.peers.iter().filter(|(_, peer)| peer.is_alive(now));
+    pub fn desired(&self) -> View {
+        let alive = self.peers.iter().filter(|(_, peer)| !peer.lapsed);
         let mut view: View = alive.map(|(name, _)| name.clone()).collect();
         view.push(self.me.clone());
         view.sort();
         view
+    }
+
+    /// The replicas whose claims have ended without a release. Whoever sees that deletes their leases,
+    /// if nobody has renewed them meanwhile: others may have begun to look later.
+    pub fn lapsed(&self) -> impl Iterator<Item = &str> {
+        self.peers.iter().filter(|(_, peer)| peer.lapsed).map(|(name, _)| &**name)
+    }
+
+    /// When the first of the others will have lapsed if none renews.
+    pub fn next_lapse(&self) -> Option<Instant> {
+        self.peers.values().filter(|peer| !peer.lapsed).map(|peer| peer.seen + SHARD_TERM).min()
     }
 
     /// A write of `view` into our lease is about to be sent. From now on only what this view, the
@@ -110,14 +137,21 @@ impl Shards {
 
     /// The write that was sent at `sent` has succeeded by `now`.
     pub fn published(&mut self, sent: Instant, now: Instant) {
-        self.renewed = Some(sent);
+        let before = self.renewed.replace(sent);
+        let lapsed = before.is_none_or(|before| now >= before + SHARD_TERM);
         let Some(view) = self.pending.pop() else { return };
-        // Another view that may have stood there between let others in, who are to be read anew.
-        let others = !std::mem::take(&mut self.pending).is_empty();
+        // Another view that may have stood there between, or a time without any, let others in, who
+        // are to be read anew.
+        let let_in = !std::mem::take(&mut self.pending).is_empty() || lapsed;
         match &self.published {
-            Some((before, _)) if *before == view && !others => {}
+            Some((before, _)) if *before == view && !let_in => {}
             _ => self.published = Some((view, now)),
         }
+    }
+
+    /// The view in our lease, if it surely is there.
+    pub fn view(&self) -> Option<&View> {
+        self.published.as_ref().map(|(view, _)| view)
     }
 
     /// The last view of which a write is under way, or its end unknown.
@@ -125,21 +159,35 @@ impl Shards {
         self.pending.last()
     }
 
+    /// Since when the cluster with this hash has been ours without a gap in which another replica can
+    /// have had it, or a little later; `None` when it is not ours at `now`.
+    pub fn ours_since(&self, cluster: u64, now: Instant) -> Option<Instant> {
+        let since = self.published.as_ref().map(|(_, since)| *since)?;
+        self.may_probe(cluster, now).then_some(since)
+    }
+
     /// Whether the cluster with this hash is ours to probe at `now`.
     pub fn may_probe(&self, cluster: u64, now: Instant) -> bool {
-        let Some((view, since)) = &self.published else { return false };
-        let fresh = self.read.is_some_and(|began| began >= *since);
+        let Some((view, _)) = &self.published else { return false };
         let ours = |view: &View| owner(cluster, view).is_some_and(|owner| *owner == *self.me);
-        let claimed = |peer: &Peer| {
-            peer.is_alive(now)
-                && owner(cluster, &peer.claim.view)
-                    .is_some_and(|owner| *owner == *peer.claim.replica)
-        };
-        fresh
-            && self.valid_until().is_some_and(|until| now < until)
+        self.is_entitled(now)
             && ours(view)
             && self.pending.iter().all(ours)
-            && !self.peers.values().any(claimed)
+            && !self.peers.values().any(|peer| peer.claims(cluster))
+    }
+
+    /// The replica that the cluster with this hash belongs to, as far as is known here: one that
+    /// claims it, else whom our view gives it to.
+    pub fn owner(&self, cluster: u64) -> Option<&str> {
+        let claiming = self.peers.iter().find(|(_, peer)| peer.claims(cluster));
+        claiming.map(|(name, _)| &**name).or_else(|| owner(cluster, self.view()?))
+    }
+
+    /// Our view is there, the others were read after that, and our claims have not ended.
+    fn is_entitled(&self, now: Instant) -> bool {
+        let since = self.published.as_ref().map(|(_, since)| *since);
+        since.is_some_and(|since| self.read.is_some_and(|began| began >= since))
+            && self.valid_until().is_some_and(|until| now < until)
     }
 
     /// When our own claims end if no renewal succeeds until then.
@@ -149,8 +197,9 @@ impl Shards {
 }
 
 impl Peer {
-    fn is_alive(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.seen) < SHARD_TERM
+    fn claims(&self, cluster: u64) -> bool {
+        !self.lapsed
+            && owner(cluster, &self.claim.view).is_some_and(|owner| *owner == *self.claim.replica)
     }
 }
 

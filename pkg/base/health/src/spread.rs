@@ -29,9 +29,18 @@ pub(crate) fn share_of(whole: Duration, hash: u64) -> Duration {
 /// How long after start-up the first probe of a cluster comes, when there are `members` of them.
 /// Clusters seen later are probed at once.
 pub fn first_probe(hash: u64, members: usize, period: Duration) -> Duration {
+    share_of(period.min(paced(members).max(FIRST_PROBES_WITHIN)), hash)
+}
+
+/// The same for clusters that were taken over from another replica: as soon as they can be, as they
+/// have waited already.
+pub(crate) fn next_probe(hash: u64, members: usize, period: Duration) -> Duration {
+    share_of(period.min(paced(members)), hash)
+}
+
+fn paced(members: usize) -> Duration {
     let members = u64::try_from(members).unwrap_or(u64::MAX);
-    let paced = Duration::from_millis(members.saturating_mul(1000) / FIRST_PROBES_PER_SECOND);
-    share_of(period.min(paced.max(FIRST_PROBES_WITHIN)), hash)
+    Duration::from_millis(members.saturating_mul(1000) / FIRST_PROBES_PER_SECOND)
 }
 
 #[cfg(test)]

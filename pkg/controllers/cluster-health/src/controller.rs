@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
+use manager::{Configured, Context, Controller, Failure, Permission, Placement, Runner, Stopped};
 use pflag::{Problem, Spec, Values};
 use probe::{ConnectionLimits, Names};
 
@@ -45,6 +45,13 @@ struct Watch {
 }
 
 impl Runner for Watch {
+    fn placement(&self) -> Placement {
+        match self.options.limits.shards {
+            0 | 1 => Placement::Leader,
+            _ => Placement::EveryReplica,
+        }
+    }
+
     fn service_account(&self) -> &'static str {
         NAME
     }
@@ -96,6 +103,15 @@ fn permissions(options: &Options) -> Vec<Permission> {
     if kubefed.is_some() {
         let clusters = Permission::new("patch", "core.kubefed.io", "kubefedclusters");
         needed.push(clusters.subresource("status").in_namespace(namespace));
+    }
+    // What a cluster says is read when it comes from another replica.
+    let shared = options.limits.shards > 1;
+    if shared && kubefed.is_some() {
+        let clusters = Permission::new("get", "core.kubefed.io", "kubefedclusters");
+        needed.push(clusters.in_namespace(namespace));
+    }
+    if shared && tke.is_some() {
+        needed.push(Permission::new("get", TKE, "clusters"));
     }
     if let Some(tke) = tke {
         if !tke.machine_period.is_zero() {

@@ -14,6 +14,8 @@
 //! | `permits.rs` | how many probes are under way at once |
 //! | `pending.rs`, `writer.rs` | [`Pending`]: what waits to be written; status writes |
 //! | `patrol.rs` | the stale, the stuck, and the cap |
+//! | `ownership.rs` | which clusters are ours to probe and to write |
+//! | `share_out.rs`, `lease_thread.rs` | sharing them with other replicas; the thread that does |
 //! | `telling.rs` | events |
 //! | `metrics.rs`, `counters.rs`, `gauges.rs` | metrics counted along the way, and read at scrape time |
 //! | `family.rs` | one metric family, made of a single reading |
@@ -28,15 +30,18 @@ mod driver;
 mod family;
 mod flavour;
 mod gauges;
+mod lease_thread;
 mod metrics;
 mod notices;
 mod open_files;
+mod ownership;
 mod page;
 mod patrol;
 mod pending;
 mod permits;
 mod prober;
 mod registry;
+mod share_out;
 mod shared;
 mod source;
 mod target;
@@ -45,17 +50,21 @@ mod watched;
 mod writer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use events::Recorder;
-use futures::future::try_join_all;
+use futures::future::{pending, try_join_all};
 use futures::try_join;
-use health::Pace;
+use health::{Pace, Shards};
 use manager::{Context, Failure, Stopped};
 use model::Resource;
 use objects::Dynamic;
 use panics::contain;
+use parking_lot::RwLock;
 use serving::{Access, Page};
 
+use lease_thread::LeaseThread;
+use ownership::{Ownership, Share};
 use permits::Permits;
 use shared::Shared;
 use writer::{Clients, Writer};
@@ -69,9 +78,12 @@ pub(crate) use notices::ends_soon;
 pub use pending::Pending;
 pub(crate) use prober::now;
 pub use prober::{Misconfigured, Prober};
-pub use registry::{Overview, Registry};
+pub use registry::{Look, Overview, Registry};
 pub use source::Source;
 pub use target::Target;
+
+/// Until a cluster is looked at again whose last write has not ended.
+pub(crate) const LATER: Duration = Duration::from_millis(100);
 
 /// Paths of the debug page: that of every controller's, and a short one.
 const PAGES: [&str; 2] = ["/debug/controllers/cluster-health", "/debug/clusterhealth"];
@@ -87,6 +99,8 @@ pub struct Limits {
     pub write_burst: u32,
     /// Nothing is written: neither status nor event.
     pub audit: bool,
+    /// Replicas that share the clusters; 1 has the leader do everything.
+    pub shards: usize,
 }
 
 /// Runs the flavours until `context.stop`.
@@ -106,24 +120,47 @@ pub async fn run(
     }
     // Without a client nobody can write.
     let clients = if limits.audit { Clients::new() } else { clients(&context, flavours)? };
-    let writer = Writer::new(clients, Pace::new(limits.write_rate, limits.write_burst));
+    // Another one for each run: what a failed one claimed runs out.
+    let identity = format!("{}_{:08x}", context.identity, rand::random::<u32>());
+    let share = (limits.shards > 1).then(|| {
+        let shards = RwLock::new(Shards::new(identity.as_str()));
+        Arc::new(Share { expected: limits.shards, fence: context.fence.clone(), shards })
+    });
+    let ownership = share.as_ref().map(Ownership::of).unwrap_or_default();
+    let pace = Pace::new(limits.write_rate, limits.write_burst);
     let shared = Arc::new(Shared::new(
         Permits::new(limits.concurrent_probes),
-        writer,
+        Writer::new(clients, pace, ownership.clone()),
         metrics.counters.clone(),
         context.recorder.clone(),
         context.stop.child_token(),
         limits.audit,
+        ownership,
     ));
     metrics.attach(&shared);
     show(&context, &shared);
-    let ended = follow(&context, flavours, &shared).await;
+    let lease = share.map(|share| LeaseThread::start(&context, identity, &share, &shared));
+    let mut lease = lease.transpose()?;
+    let ended = tokio::select! {
+        ended = follow(&context, flavours, &shared) => ended,
+        lost = lease_lost(lease.as_mut()) => Err(lost),
+    };
     shared.stop.cancel();
     shared.tasks.close();
     shared.tasks.wait().await;
     shared.end_all();
+    if let Some(lease) = lease {
+        lease.release().await;
+    }
     ended?;
     Ok(Stopped::default())
+}
+
+async fn lease_lost(lease: Option<&mut LeaseThread>) -> Failure {
+    match lease {
+        Some(lease) => lease.lost().await,
+        None => pending().await,
+    }
 }
 
 /// Until the stop, or until a flavour or a service fails.

@@ -108,7 +108,7 @@ pub(crate) const STALE_AFTER: Flag<GoDuration> = Flag::duration(
     GROUP,
     "cluster-health-stale-after",
     "0s",
-    "Time without a completed probe after which a cluster is published as unknown; 0 for four periods, at least 40s.",
+    "Time without a completed probe after which a cluster is published as unknown; 0 for four periods, at least 40s, and with several shards long enough for one replica to inherit from another.",
 );
 
 pub(crate) const WRITE_QPS: Flag<f64> =
@@ -136,6 +136,13 @@ pub(crate) const FLAP_MIN_SUCCESS: Flag<i64> = Flag::int32(
     "cluster-health-flap-min-success",
     "3",
     "Successful probes in a row that a flapping cluster needs at least to be published as ready.",
+);
+
+pub(crate) const SHARDS: Flag<i64> = Flag::int32(
+    GROUP,
+    "cluster-health-shards",
+    "1",
+    "Replicas of the process that share the member clusters, each probing a part of them; 1 has the leader probe all. However many are there then share them; fewer than this are told in the log and in a metric.",
 );
 
 pub(crate) const PER_CLUSTER_METRICS: Flag<bool> = Flag::bool(
@@ -187,6 +194,7 @@ pub(crate) const FLAGS: &[Spec] = &[
     FLAP_TRANSITIONS.spec(),
     FLAP_WINDOW.spec(),
     FLAP_MIN_SUCCESS.spec(),
+    SHARDS.spec(),
     PER_CLUSTER_METRICS.spec(),
     UPSTREAM_METRICS.spec(),
     AUDIT.spec(),

@@ -5,7 +5,7 @@ mod tke;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use health::{Cadence, Damping, Policy, Thresholds};
+use health::{Cadence, Damping, Policy, SHARD_INHERITED, Thresholds};
 use pflag::{Flag, GoDuration, Problem, Values};
 
 use crate::engine::Limits;
@@ -14,12 +14,16 @@ use crate::flags::{
     ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, FAILURE_THRESHOLD,
     FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS, HEARTBEAT_INTERVAL, IDLE_TIMEOUT,
     JITTER, KUBEFED_CONFIG, KUBEFED_NAMESPACE, MAX_CONCURRENT_PROBES, PER_CLUSTER_METRICS, PERIOD,
-    STALE_AFTER, SUCCESS_THRESHOLD, TIMEOUT, UPSTREAM_METRICS, WRITE_BURST, WRITE_QPS, ZONES,
+    SHARDS, STALE_AFTER, SUCCESS_THRESHOLD, TIMEOUT, UPSTREAM_METRICS, WRITE_BURST, WRITE_QPS,
+    ZONES,
 };
 use crate::tke::TkeOptions;
 
 /// Changes that damping remembers of each cluster at most.
 const FLAP_TRANSITIONS_MAX: i64 = 100;
+
+/// More replicas would read their leases more often than it is worth.
+const SHARDS_MAX: i64 = 64;
 
 /// The shortest period and confirm interval: thousands of clusters, probed more often, would be an
 /// attack (`rule:intervals-have-a-floor`).
@@ -79,8 +83,10 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         concurrent_probes: judge.count(&MAX_CONCURRENT_PROBES, 0, i64::from(i32::MAX)),
         write_rate: judge.rate(),
         write_burst: judge.number(&WRITE_BURST, 1, i64::from(i32::MAX)),
+        shards: judge.count(&SHARDS, 1, SHARDS_MAX),
         audit: values.get(&AUDIT),
     };
+    judge.audit_alone(&limits);
     let policy = judge.kubefed_policy();
     let non_empty = |text: String| (!text.is_empty()).then_some(text);
     let kubefed = KubeFedOptions {
@@ -137,6 +143,14 @@ pub(crate) struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    /// Replicas that share clusters write leases, and an audit writes nothing.
+    fn audit_alone(&mut self, limits: &Limits) {
+        if limits.audit && limits.shards > 1 {
+            let why = "does not go with an audit, which writes nothing, leases neither";
+            self.problems.push(SHARDS.problem(why.to_owned()));
+        }
+    }
+
     fn kubefed_policy(&mut self) -> Policy {
         let (period, timeout) = (self.interval(&PERIOD), self.timeout(&TIMEOUT));
         let failure = self.number(&FAILURE_THRESHOLD, 1, i64::from(i32::MAX));
@@ -159,6 +173,11 @@ impl Judge<'_> {
                 min_success: self.number(&FLAP_MIN_SUCCESS, 1, i64::from(i32::MAX)),
             },
             stale_after: self.span(&STALE_AFTER),
+            inherited_after: if self.values.get(&SHARDS) > 1 {
+                SHARD_INHERITED
+            } else {
+                Duration::ZERO
+            },
             heartbeat: self.span(&HEARTBEAT_INTERVAL),
         }
     }

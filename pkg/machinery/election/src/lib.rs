@@ -17,6 +17,8 @@
 //!
 //! The pieces, pure ones first: `config` (timings), `record` (rules of the record), `elector` (the
 //! loop), `store` (the API server), `term` and `watchdog` (what other threads see), `thread`.
+//!
+//! Beside it, for controllers that run in every replica: [`ReplicaLeases`].
 
 mod config;
 mod elector;
@@ -24,6 +26,7 @@ mod leadership;
 mod metrics;
 mod predecessor;
 mod record;
+mod replica_leases;
 mod store;
 mod term;
 mod thread;
@@ -33,4 +36,6 @@ pub use config::{ConfigProblem, ElectionConfig};
 pub use leadership::{Leadership, LeaseEvent, Released};
 pub use metrics::ElectionMetrics;
 pub use predecessor::{PredecessorAnswer, PredecessorCheck};
+pub use replica_leases::{ReplicaGroup, ReplicaLease, ReplicaLeases};
+pub use store::StoreError;
 pub use thread::{Election, ElectionError, Elector, spawn};

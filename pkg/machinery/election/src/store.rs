@@ -1,6 +1,6 @@
-//! The three calls leader election makes, and their implementation on the API server.
+//! The three calls on one Lease, and their implementation on the API server.
 //!
-//! Used by [`crate::elector`]; tests drive the elector through a store of their own. GET, POST and
+//! Used by [`crate::elector`] and [`crate::replica_leases`]; tests drive the elector through a store of their own. GET, POST and
 //! PUT only (rule:lease-verbs).
 
 use std::future::Future;
@@ -14,7 +14,7 @@ use transport::ErrorChain;
 /// Why a call on the Lease failed. Every failure leads to another try; of a conflict alone it is
 /// certain that nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum StoreError {
+pub enum StoreError {
     /// The Lease changed since it was read, or was created by someone else.
     #[error("the lease was changed by someone else")]
     Conflict,
@@ -53,7 +53,12 @@ impl KubeLease {
         // renewing is what opens it.
         let client =
             clients.build(Profile { own_connection: true, ..Profile::root("leader-election") })?;
-        Ok(Self { api: Api::namespaced(client, namespace), name: name.to_owned() })
+        Ok(Self::of(Api::namespaced(client, namespace), name))
+    }
+
+    /// The Lease of this name, through a client that is for nothing else.
+    pub(crate) fn of(api: Api<Lease>, name: &str) -> Self {
+        Self { api, name: name.to_owned() }
     }
 }
 
@@ -72,7 +77,7 @@ impl LeaseStore for KubeLease {
 }
 
 /// 409 answers both a stale PUT and a POST of what exists; either way nothing was written.
-fn classify(error: kube::Error) -> StoreError {
+pub(crate) fn classify(error: kube::Error) -> StoreError {
     match error {
         kube::Error::Api(status) if status.code == 409 => StoreError::Conflict,
         kube::Error::Api(status) => StoreError::Failed(status.to_string()),

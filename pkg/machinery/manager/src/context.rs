@@ -1,5 +1,6 @@
 //! What a running controller is given.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::Caller;
@@ -32,6 +33,8 @@ pub struct Context {
     /// Whether this process still leads. Its clients ask it by themselves; whatever changes
     /// something in another way, such as a call to a cloud, asks it before each call.
     pub fence: Fence,
+    /// Who this process is among its replicas.
+    pub identity: Arc<str>,
     /// Shared caches.
     pub informers: Informers,
     /// Records events under the controller's component name.

@@ -41,7 +41,7 @@ pub enum Activity {
         /// For the log.
         reason: String,
     },
-    /// To be run while leading.
+    /// To be run where [`Runner::placement`] says.
     Run(Arc<dyn Runner>),
 }
 
@@ -64,8 +64,23 @@ impl Configured {
     }
 }
 
+/// In which replicas of the process a controller runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// In the one that leads, behind the leader's fence.
+    Leader,
+    /// In every one, from its start to its end, whoever leads. Its fence is its own and closed at
+    /// first: it opens that by a Lease of its own (`rule:every-replica-has-its-own-fence`).
+    EveryReplica,
+}
+
 /// The running half of a controller.
 pub trait Runner: Send + Sync {
+    /// In which replicas it runs.
+    fn placement(&self) -> Placement {
+        Placement::Leader
+    }
+
     /// Service account in kube-system that it acts as under `--use-service-account-credentials`.
     fn service_account(&self) -> &'static str;
 

@@ -1,4 +1,4 @@
-//! Starts all planned controllers once this process leads, and stops them.
+//! Starts the planned controllers, some at once and some when this process leads, and stops them.
 
 use std::time::Duration;
 
@@ -27,11 +27,17 @@ pub enum Ended {
 
 /// The running controllers.
 pub struct Host {
-    stop: CancellationToken,
     background: CancellationToken,
+    running: Running,
+    broadcasters: Vec<Broadcaster>,
+    wiring: Wiring,
+}
+
+/// Their tasks.
+struct Running {
+    stop: CancellationToken,
     controllers: FuturesUnordered<JoinHandle<(&'static str, Stopped)>>,
     names: Vec<&'static str>,
-    broadcasters: Vec<Broadcaster>,
     shutdown_timeout: Duration,
 }
 
@@ -39,44 +45,58 @@ pub struct Host {
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
 
 impl Host {
-    /// Starts everything; returns without waiting for caches.
+    /// Starts these controllers; returns without waiting for caches.
     ///
     /// # Errors
     /// A client or a metric could not be made.
     pub fn start(options: &HostOptions, hosted: Vec<Hosted>) -> Result<Self, StartError> {
-        let stop = CancellationToken::new();
         let background = CancellationToken::new();
         let wiring = Wiring::new(options, &background)?;
-        let mut host = Self {
-            stop: stop.clone(),
-            background,
-            controllers: FuturesUnordered::new(),
-            names: Vec::new(),
-            broadcasters: Vec::new(),
-            shutdown_timeout: options.shutdown_timeout,
-        };
+        let running = Running::new(options.shutdown_timeout);
+        let mut host = Self { background, running, broadcasters: Vec::new(), wiring };
+        host.start_more(options, hosted)?;
+        Ok(host)
+    }
+
+    /// Starts these controllers beside those that run, as when this process begins to lead.
+    ///
+    /// # Errors
+    /// A client could not be made.
+    pub fn start_more(
+        &mut self,
+        options: &HostOptions,
+        hosted: Vec<Hosted>,
+    ) -> Result<(), StartError> {
         let mut delay = Duration::ZERO;
         for hosted in hosted {
-            let (context, broadcaster) = wiring.context(options, &hosted, &stop)?;
-            host.broadcasters.push(broadcaster);
-            host.names.push(hosted.name);
-            host.controllers.push(wiring.spawn(options, hosted, context, delay));
+            let stop = &self.running.stop;
+            let (context, broadcaster) = self.wiring.context(options, &hosted, stop)?;
+            self.broadcasters.push(broadcaster);
+            self.running.names.push(hosted.name);
+            self.running.controllers.push(self.wiring.spawn(options, hosted, context, delay));
             delay += options.start_interval.mul_f64(rand::random_range(1.0..2.0));
         }
-        Ok(host)
+        Ok(())
     }
 
     /// Stops all controllers and waits for them, telling of stragglers, then flushes events.
     pub async fn stop(mut self) -> Ended {
-        self.stop.cancel();
-        let ended = self.drain().await;
+        let ended = self.running.stop().await;
         // Side by side: one that waits for its server must not take the time of the others.
         join_all(self.broadcasters.drain(..).map(|events| events.flush(EVENT_FLUSH))).await;
         self.background.cancel();
         ended
     }
+}
 
-    async fn drain(&mut self) -> Ended {
+impl Running {
+    fn new(shutdown_timeout: Duration) -> Self {
+        let (stop, controllers) = (CancellationToken::new(), FuturesUnordered::new());
+        Self { stop, controllers, names: Vec::new(), shutdown_timeout }
+    }
+
+    async fn stop(&mut self) -> Ended {
+        self.stop.cancel();
         let mut unknown = 0;
         let limit = self.shutdown_timeout;
         let began = tokio::time::Instant::now();

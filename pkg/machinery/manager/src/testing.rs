@@ -23,7 +23,8 @@ use crate::made_once::MadeOnce;
 use crate::stalls::Stalls;
 use crate::tasks::Tasks;
 use crate::{
-    ClientSource, Context, Failure, Informers, InformersOptions, Permission, Runner, Stopped,
+    ClientSource, Context, Failure, Informers, InformersOptions, Permission, Placement, Runner,
+    Stopped,
 };
 
 /// A server that pages its lists of this one object, and whose watches are silent.
@@ -79,6 +80,7 @@ pub(crate) async fn context(client: kube::Client) -> Context {
     Context {
         clients: ClientSource::new(clients, "fake", false, fence.clone(), throttles),
         fence,
+        identity: "test".into(),
         health: Health::new(),
         pages: Pages::new(),
         settings: Settings { work_rate: (5.0, 10), write_timeout: Duration::ZERO },
@@ -102,17 +104,26 @@ pub(crate) type Run = BoxFuture<'static, Result<Stopped, Failure>>;
 
 /// A runner whose `n`th run (from 0) is `run(n, …)`.
 pub(crate) struct Fake<F> {
+    placement: Placement,
     run: F,
     runs: AtomicUsize,
 }
 
 impl<F: Fn(usize, Context) -> Run + Send + Sync + 'static> Fake<F> {
     pub(crate) fn runner(run: F) -> Arc<dyn Runner> {
-        Arc::new(Self { run, runs: AtomicUsize::new(0) })
+        Self::placed(Placement::Leader, run)
+    }
+
+    pub(crate) fn placed(placement: Placement, run: F) -> Arc<dyn Runner> {
+        Arc::new(Self { placement, run, runs: AtomicUsize::new(0) })
     }
 }
 
 impl<F: Fn(usize, Context) -> Run + Send + Sync> Runner for Fake<F> {
+    fn placement(&self) -> Placement {
+        self.placement
+    }
+
     fn service_account(&self) -> &'static str {
         "fake"
     }

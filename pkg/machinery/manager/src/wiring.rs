@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use client::Profile;
 use events::Broadcaster;
+use fence::Fence;
 use informer::{InformerMetrics, Server};
 use objects::OpenWrites;
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
@@ -21,7 +22,7 @@ use crate::permissions::{PermissionCheck, Subject};
 use crate::stalls::Stalls;
 use crate::supervisor::{ControllerHealth, Supervisor};
 use crate::tasks::Tasks;
-use crate::{Context, Informers, InformersOptions, StartError, Stopped};
+use crate::{Context, Informers, InformersOptions, Placement, StartError, Stopped};
 
 /// What is made once and shared by all controllers.
 pub(crate) struct Wiring {
@@ -83,12 +84,16 @@ impl Wiring {
         stop: &CancellationToken,
     ) -> Result<(Context, Broadcaster), StartError> {
         let account = hosted.runner.service_account();
+        let fence = match hosted.runner.placement() {
+            Placement::Leader => options.fence.clone(),
+            Placement::EveryReplica => Fence::closed(),
+        };
         let by_account = options.service_accounts;
         let clients = ClientSource::new(
             options.clients.clone(),
             account,
             by_account,
-            options.fence.clone(),
+            fence.clone(),
             options.throttle_metrics.clone(),
         );
         let check = PermissionCheck {
@@ -110,7 +115,8 @@ impl Wiring {
             client: caller.kube(),
             caller,
             clients,
-            fence: options.fence.clone(),
+            fence,
+            identity: options.identity.as_str().into(),
             informers: self.informers_of(hosted),
             recorder,
             registry: options.registry.clone(),

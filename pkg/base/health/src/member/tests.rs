@@ -14,6 +14,7 @@ pub(super) fn policy(failure: u32, success: u32) -> Policy {
         thresholds: Thresholds { failure, success },
         damping: Damping { transitions: 0, window: S(600), min_success: 3 },
         stale_after: S(0),
+        inherited_after: S(0),
         heartbeat: S(300),
     }
 }

@@ -39,14 +39,14 @@ fn a_replica_that_comes_or_goes_moves_only_its_own_share() {
 fn nothing_is_probed_before_the_view_is_published_and_the_others_were_read_after_it() {
     let (mut a, start) = (Shards::new("a"), Instant::now());
     a.observe(Vec::new(), start, start);
-    assert_eq!(a.desired(start), view(&["a"]));
+    assert_eq!(a.desired(), view(&["a"]));
     a.publishing(view(&["a"]));
     assert!(!a.may_probe(1, start));
     a.published(start + S(1), start + S(2));
     assert!(!a.may_probe(1, start + S(2)));
     a.observe(Vec::new(), start + S(1), start + S(2));
     assert!(!a.may_probe(1, start + S(2)), "the read was begun before the view was there");
-    a.observe(Vec::new(), start + S(2), start + S(3));
+    a.observe(vec![claim("a", 1, &["a"])], start + S(2), start + S(3));
     assert!(a.may_probe(1, start + S(3)));
 }
 
@@ -57,21 +57,23 @@ fn a_cluster_changes_hands_when_its_owner_has_published_that_it_let_go() {
     let moved = cluster_of("b", &["a", "b"]);
     let (mut a, mut b) = (Shards::new("a"), Shards::new("b"));
     publish(&mut a, &["a"], start);
-    a.observe(Vec::new(), start, start);
+    a.observe(vec![claim("a", 1, &["a"])], start, start);
     assert!(a.may_probe(moved, start));
 
     publish(&mut b, &["a", "b"], start);
-    b.observe(vec![claim("a", 1, &["a"])], start, start);
+    let both = vec![claim("a", 1, &["a"]), claim("b", 1, &["a", "b"])];
+    b.observe(both.clone(), start, start);
     assert!(!b.may_probe(moved, start), "a still claims it");
 
-    a.observe(vec![claim("b", 1, &["a", "b"])], start, start);
+    a.observe(both, start, start);
     assert!(!a.may_probe(moved, start), "b claims it, too");
-    a.publishing(a.desired(start));
+    a.publishing(a.desired());
     assert!(!a.may_probe(moved, start));
     assert!(a.may_probe(cluster_of("a", &["a", "b"]), start));
     a.published(start, start);
 
-    b.observe(vec![claim("a", 2, &["a", "b"])], start + S(1), start + S(1));
+    let both = vec![claim("a", 2, &["a", "b"]), claim("b", 1, &["a", "b"])];
+    b.observe(both, start + S(1), start + S(1));
     assert!(b.may_probe(moved, start + S(1)));
 }
 
@@ -82,18 +84,78 @@ fn a_claim_ends_when_it_was_not_renewed_for_its_term_and_its_holder_stops_before
     let cluster = cluster_of("a", &["a", "b"]);
     let (mut a, mut b) = (Shards::new("a"), Shards::new("b"));
     publish(&mut a, &["a", "b"], start);
-    a.observe(vec![claim("b", 1, &["a", "b"])], start, start);
+    let both = vec![claim("a", 1, &["a", "b"]), claim("b", 1, &["a", "b"])];
+    a.observe(both, start, start);
     assert!(a.may_probe(cluster, start + S(24)));
     assert!(!a.may_probe(cluster, start + S(25)));
 
     b.observe(vec![claim("a", 1, &["a", "b"])], start, start);
     publish(&mut b, &["b"], start + S(20));
-    b.observe(vec![claim("a", 1, &["a", "b"])], start + S(20), start + S(20));
-    assert!(!b.may_probe(cluster, start + S(29)));
-    assert!(b.may_probe(cluster, start + S(30)));
-    assert_eq!(b.desired(start + S(30)), view(&["b"]));
-    b.observe(Vec::new(), start + S(21), start + S(21));
-    assert!(b.may_probe(cluster, start + S(21)), "a has released");
+    let both = || vec![claim("a", 1, &["a", "b"]), claim("b", 1, &["b"])];
+    b.observe(both(), start + S(20), start + S(20));
+    assert!(!b.may_probe(cluster, start + S(31)), "a may have renewed, unseen");
+    b.observe(both(), start + S(29), start + S(31));
+    assert!(!b.may_probe(cluster, start + S(31)), "the read is from before the end of the term");
+    assert_eq!(b.next_lapse(), Some(start + S(30)));
+    b.observe(both(), start + S(30), start + S(32));
+    assert_eq!((b.lapsed().collect::<Vec<_>>(), b.next_lapse()), (vec!["a"], None));
+    assert!(b.may_probe(cluster, start + S(32)));
+    assert_eq!(b.desired(), view(&["b"]));
+}
+
+/// rule:one-owner-at-a-time
+#[test]
+fn a_release_ends_a_claim_at_once() {
+    let start = Instant::now();
+    let cluster = cluster_of("a", &["a", "b"]);
+    let mut b = Shards::new("b");
+    publish(&mut b, &["b"], start);
+    b.observe(vec![claim("a", 1, &["a", "b"]), claim("b", 1, &["b"])], start, start);
+    assert!(!b.may_probe(cluster, start));
+    assert_eq!(b.owner(cluster), Some("a"));
+    b.observe(vec![claim("b", 1, &["b"])], start + S(1), start + S(1));
+    assert!(b.may_probe(cluster, start + S(1)));
+    assert_eq!(b.owner(cluster), Some("b"));
+}
+
+/// rule:one-owner-at-a-time
+#[test]
+fn a_replica_that_slept_through_its_term_reads_the_others_before_it_goes_on() {
+    let start = Instant::now();
+    let cluster = cluster_of("a", &["a", "b"]);
+    let mut a = Shards::new("a");
+    publish(&mut a, &["a", "b"], start);
+    a.observe(vec![claim("a", 1, &["a", "b"]), claim("b", 1, &["a", "b"])], start, start);
+    assert!(a.may_probe(cluster, start));
+    // Awake again; what it knows of b is from before.
+    let now = start + S(31);
+    a.publishing(view(&["a", "b"]));
+    a.published(now, now);
+    assert!(!a.may_probe(cluster, now), "b may have taken it over");
+    let claims = vec![claim("a", 2, &["a", "b"]), claim("b", 3, &["b"])];
+    a.observe(claims, now, now);
+    assert!(!a.may_probe(cluster, now), "b has");
+    let claims = vec![claim("a", 2, &["a", "b"]), claim("b", 4, &["a", "b"])];
+    let before = a.ours_since(cluster, start);
+    a.observe(claims, now + S(1), now + S(1));
+    assert!(a.may_probe(cluster, now + S(1)));
+    assert_eq!((before, a.ours_since(cluster, now + S(1))), (None, Some(now)));
+}
+
+/// rule:one-owner-at-a-time
+#[test]
+fn a_replica_whose_lease_somebody_deleted_claims_nothing_until_it_has_another() {
+    let start = Instant::now();
+    let mut a = Shards::new("a");
+    publish(&mut a, &["a"], start + S(1));
+    a.observe(Vec::new(), start, start + S(1));
+    a.observe(vec![claim("a", 1, &["a"])], start + S(1), start + S(1));
+    assert!(a.may_probe(1, start + S(1)), "the first read was begun before");
+    a.observe(Vec::new(), start + S(2), start + S(2));
+    assert!(!a.may_probe(1, start + S(2)));
+    publish(&mut a, &["a"], start + S(3));
+    a.observe(vec![claim("a", 2, &["a"])], start + S(3), start + S(3));
+    assert!(a.may_probe(1, start + S(3)));
 }
 
 #[test]
@@ -101,7 +163,7 @@ fn a_view_whose_write_has_no_known_end_gives_nothing_and_takes_what_it_takes() {
     let start = Instant::now();
     let mut a = Shards::new("a");
     publish(&mut a, &["a", "b"], start);
-    a.observe(Vec::new(), start, start);
+    a.observe(vec![claim("a", 1, &["a", "b"])], start, start);
     let (ours, theirs) = (cluster_of("a", &["a", "b"]), cluster_of("b", &["a", "b"]));
     a.publishing(view(&["a"]));
     assert!(a.may_probe(ours, start) && !a.may_probe(theirs, start));
@@ -119,7 +181,7 @@ fn a_view_that_may_have_been_published_between_counts_until_the_others_were_read
     let start = Instant::now();
     let mut a = Shards::new("a");
     publish(&mut a, &["a", "b"], start);
-    a.observe(Vec::new(), start, start);
+    a.observe(vec![claim("a", 1, &["a", "b"])], start, start);
     let lost = (0..u64::MAX).find(|&cluster| {
         owner(cluster, &view(&["a", "b"])) == Some("a")
             && owner(cluster, &view(&["a", "b", "c"])) == Some("c")
@@ -131,7 +193,7 @@ fn a_view_that_may_have_been_published_between_counts_until_the_others_were_read
     assert!(!a.may_probe(lost, start), "the view with c may be in the lease");
     a.published(start + S(1), start + S(1));
     assert!(!a.may_probe(lost, start + S(1)), "c may have taken it over meanwhile");
-    a.observe(Vec::new(), start + S(1), start + S(2));
+    a.observe(vec![claim("a", 2, &["a", "b"])], start + S(1), start + S(2));
     assert!(a.may_probe(lost, start + S(2)));
     a.publishing(view(&["a", "b"]));
     a.published(start + S(3), start + S(3));

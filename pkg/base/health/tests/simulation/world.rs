@@ -92,6 +92,7 @@ pub(crate) fn policy(uid: u64) -> Policy {
         thresholds: Thresholds { failure: 3, success: 1 + u32::try_from(uid % 3).unwrap() },
         damping: Damping { transitions: 6, window: seconds(600), min_success: 3 },
         stale_after: Duration::ZERO,
+        inherited_after: Duration::ZERO,
         heartbeat: seconds(300),
     }
 }
@@ -245,6 +246,7 @@ impl World {
             written: published.as_ref().map(fingerprint),
             published,
             together: 0,
+            has_waited: true,
         };
         let member = Member::new(arrival, &policy(uid), self.instant());
         let ready = member.published().map(|published| published.ready.status);
@@ -392,7 +394,7 @@ impl World {
         if fate == Fate::Done {
             this.shards.observe(claims, now, now);
         }
-        let view = this.shards.desired(now);
+        let view = this.shards.desired();
         this.shards.publishing(view);
         self.share_out(replica);
         self.lease_is_sent(replica, fate);

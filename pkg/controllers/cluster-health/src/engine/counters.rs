@@ -17,6 +17,7 @@ pub(crate) struct Counters {
     lag: HistogramVec,
     writes: IntCounterVec,
     restarts: IntCounterVec,
+    moves: IntCounterVec,
 }
 
 impl Counters {
@@ -51,14 +52,22 @@ impl Counters {
                 "Tasks of clusters that were begun anew.",
                 &["reason"],
             )?,
+            moves: counter(
+                "clusterhealth_shard_moves_total",
+                "Clusters that this replica took over from another one, or gave to it.",
+                &["direction"],
+            )?,
         };
         registry.register(Box::new(counters.duration.clone()))?;
         registry.register(Box::new(counters.lag.clone()))?;
-        for vector in [&counters.probes, &counters.writes, &counters.restarts] {
+        for vector in [&counters.probes, &counters.writes, &counters.restarts, &counters.moves] {
             registry.register(Box::new(vector.clone()))?;
         }
         for reason in ["panic", "watchdog"] {
             counters.restarts.with_label_values(&[reason]);
+        }
+        for direction in ["taken", "given"] {
+            counters.moves.with_label_values(&[direction]);
         }
         Ok(counters)
     }
@@ -77,6 +86,11 @@ impl Counters {
 
     pub(crate) fn wrote(&self, flavour: &str, outcome: &str) {
         self.writes.with_label_values(&[flavour, outcome]).inc();
+    }
+
+    /// `direction` is `taken` or `given`.
+    pub(crate) fn moved(&self, direction: &str) {
+        self.moves.with_label_values(&[direction]).inc();
     }
 
     pub(crate) fn restarted(&self, reason: &str) {

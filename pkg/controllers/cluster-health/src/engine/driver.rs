@@ -1,7 +1,10 @@
 //! The task of one cluster: waits until a probe is due, makes it, takes the result in, for ever.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use health::{Code, Endpoints, Finding, Moment, ProbePath, Report};
@@ -16,6 +19,8 @@ use super::watched::{Job, Watched};
 
 /// Between a first panic in a task and its next attempt; doubled with each that follows at once.
 const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(1);
+/// Until a cluster that is not ours is looked at again, if it is not given up before.
+const NOT_OURS: Duration = Duration::from_secs(1);
 /// What a prober gets less than the task, so that it is the one who says what took so long.
 const HEAD_START: Duration = Duration::from_millis(20);
 
@@ -66,19 +71,44 @@ async fn probe_for_ever(
         watched.queue();
         let permit = shared.permits.acquire().await;
         watched.admit();
+        let busy = watched.busy();
+        let is_ours = || shared.ownership.is_ours(&watched.cluster.uid);
+        if !is_ours() {
+            drop((permit, busy));
+            // It is given up by now, or will be ours again in a moment.
+            sleep(NOT_OURS).await;
+            continue;
+        }
         let Some(job) = watched.begin(task) else {
             yield_now().await;
             continue;
         };
         shared.counters.started(watched.flavour.name(), job.lag);
-        let report = job.void.run_until_cancelled(probe(&job)).await;
-        drop(permit);
-        if let Some(report) = report
-            && let Some(effect) = watched.complete(&job, &report)
-        {
-            shared.completed(watched, &report, effect);
+        let report = job.void.run_until_cancelled(while_it(is_ours, probe(&job))).await;
+        drop((permit, busy));
+        match report {
+            Some(Some(report)) => {
+                if let Some(effect) = watched.complete(&job, &report) {
+                    shared.completed(watched, &report, effect);
+                }
+            }
+            Some(None) => watched.restart(task),
+            None => {}
         }
     }
+}
+
+/// Goes no step further once the cluster is not ours: a process that stood still must not send the
+/// rest of a probe when it goes on (`rule:a-share-ends-by-time`).
+async fn while_it<T>(is_ours: impl Fn() -> bool, probe: impl Future<Output = T>) -> Option<T> {
+    let mut probe = pin!(probe);
+    let step =
+        poll_fn(
+            |context| {
+                if is_ours() { probe.as_mut().poll(context).map(Some) } else { Poll::Ready(None) }
+            },
+        );
+    step.await
 }
 
 /// No probe outlives its time, whatever the prober does (`rule:probes-end-in-time`).

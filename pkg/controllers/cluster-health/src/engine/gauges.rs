@@ -34,6 +34,8 @@ pub(crate) struct Gauges {
     clusters: Family,
     /// `None` outside of an audit.
     differences: Option<Family>,
+    shard_clusters: Family,
+    shard_replicas: Family,
     /// `None` without series per cluster.
     each: Option<Each>,
 }
@@ -68,9 +70,36 @@ impl Gauges {
                 "Clusters by what is published about them.",
                 &["flavour", "state"],
             )?,
+            shard_clusters: Family::gauge(
+                "clusterhealth_shard_clusters",
+                "Clusters by who has them, with several shards: this replica, or another one.",
+                &["owner"],
+            )?,
+            shard_replicas: Family::gauge(
+                "clusterhealth_shard_replicas",
+                "Replicas that share the clusters, with several shards: alive, and expected by --cluster-health-shards.",
+                &["state"],
+            )?,
             differences: exposed.audit.then(differences).transpose()?,
             each: exposed.per_cluster.then(|| Each::new(exposed.audit)).transpose()?,
         })
+    }
+
+    fn shards(
+        &self,
+        own: usize,
+        others: usize,
+        alive: usize,
+        expected: usize,
+    ) -> [MetricFamily; 2] {
+        let (clusters, replicas) = (&self.shard_clusters, &self.shard_replicas);
+        let series = |family: &Family, rows: [(&str, usize); 2]| {
+            family.of(rows.map(|(label, count)| family.series(&[label], float(count))).into())
+        };
+        [
+            series(clusters, [("self", own), ("others", others)]),
+            series(replicas, [("alive", alive), ("expected", expected)]),
+        ]
     }
 
     fn count(&self, clusters: &[Arc<Watched>]) -> MetricFamily {
@@ -109,7 +138,8 @@ fn differences(family: &Family, clusters: &[Arc<Watched>]) -> MetricFamily {
 impl Collector for Gauges {
     fn desc(&self) -> Vec<&Desc> {
         let all = [&self.in_flight, &self.insufficient, &self.queue_age, &self.clusters];
-        let all = all.into_iter().chain(&self.differences).map(Family::desc);
+        let all = all.into_iter().chain([&self.shard_clusters, &self.shard_replicas]);
+        let all = all.chain(&self.differences).map(Family::desc);
         all.chain(self.each.iter().flat_map(Each::descs)).collect()
     }
 
@@ -123,6 +153,9 @@ impl Collector for Gauges {
             self.queue_age.single(shared.writer.oldest(now).as_secs_f64()),
             self.count(&clusters),
         ];
+        if let Some((alive, expected)) = shared.ownership.replicas() {
+            families.extend(self.shards(clusters.len(), shared.elsewhere().len(), alive, expected));
+        }
         families.extend(self.differences.iter().map(|family| differences(family, &clusters)));
         families.extend(self.each.iter().flat_map(|each| each.read(&clusters, now)));
         families

@@ -8,11 +8,13 @@ mod table;
 
 use std::sync::Arc;
 
+use health::Standing;
 use http::StatusCode;
 use http::header::ACCEPT;
 use serde::Serialize;
 use serving::{PageRequest, Reply, reply};
 
+use super::flavour::Cluster;
 use super::prober::now;
 use super::shared::Shared;
 use super::watched::Watched;
@@ -54,16 +56,40 @@ pub(crate) fn answer(shared: &Shared, request: &PageRequest) -> Reply {
     reply::text(StatusCode::OK, text)
 }
 
+/// A cluster of this replica, or of another one.
+enum Found {
+    Own(Arc<Watched>),
+    Elsewhere(&'static str, Cluster),
+}
+
+impl Found {
+    fn place(&self) -> (&'static str, Arc<str>) {
+        match self {
+            Self::Own(watched) => (watched.flavour.name(), Arc::clone(&watched.cluster.key)),
+            Self::Elsewhere(flavour, cluster) => (flavour, Arc::clone(&cluster.key)),
+        }
+    }
+
+    fn published(&self) -> Option<Standing> {
+        let Self::Own(watched) = self else { return None };
+        watched.glance(|it| it.member.published().map(|it| it.standing))
+    }
+}
+
 fn list(shared: &Shared, query: &Query) -> Listing {
-    let mut found: Vec<Arc<Watched>> = shared.all();
-    found.retain(|watched| {
-        let published = watched.glance(|it| it.member.published().map(|it| it.standing));
-        query.matches(watched.flavour.name(), &watched.cluster.key, published)
+    let others = shared.elsewhere().into_iter();
+    let others = others.map(|(flavour, cluster)| Found::Elsewhere(flavour, cluster));
+    let mut found: Vec<Found> = shared.all().into_iter().map(Found::Own).chain(others).collect();
+    found.retain(|found| {
+        let (flavour, key) = found.place();
+        query.matches(flavour, &key, found.published())
     });
-    let place = |watched: &Arc<Watched>| (watched.flavour.name(), Arc::clone(&watched.cluster.key));
-    found.sort_by_cached_key(place);
+    found.sort_by_cached_key(Found::place);
     let now = now();
-    let shown = found.iter().take(query.limit);
-    let clusters = shown.map(|watched| Row::of(watched, shared, &now)).collect();
+    let row = |found: &Found| match found {
+        Found::Own(watched) => Row::of(watched, shared, &now),
+        Found::Elsewhere(flavour, cluster) => Row::elsewhere(flavour, cluster, shared),
+    };
+    let clusters = found.iter().take(query.limit).map(row).collect();
     Listing { total: found.len(), clusters }
 }

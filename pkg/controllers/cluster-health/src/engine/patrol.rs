@@ -43,6 +43,10 @@ fn look_at_contained(watched: &Arc<Watched>, shared: &Arc<Shared>) {
 }
 
 fn look_at(watched: &Arc<Watched>, shared: &Arc<Shared>) {
+    // What is not ours any more is given up within seconds.
+    if !shared.ownership.is_ours(&watched.cluster.uid) {
+        return;
+    }
     let now = now();
     if let Some(task) = watched.replace_if_stuck(now.monotonic) {
         let cluster = &*watched.cluster.key;

@@ -1,5 +1,7 @@
 //! [`Pending`]: something whose status waits to be written.
 
+use std::sync::Arc;
+
 use health::Moment;
 use model::Resource;
 use serde_json::Value;
@@ -16,6 +18,11 @@ pub trait Pending: Send + Sync + 'static {
 
     /// Which object.
     fn object(&self) -> &Cluster;
+
+    /// The UID of the cluster that it belongs to: who probes that writes this.
+    fn shard(&self) -> &Arc<str> {
+        &self.object().uid
+    }
 
     /// The fields to apply to the status, as `{"status": {…}}`. `None` when there is nothing to
     /// write any more.

@@ -5,6 +5,9 @@ use std::sync::{Arc, Weak};
 use health::Standing;
 
 use health::{Status, Urgency};
+use informer::Informer;
+use model::{Cached, OwnWrite};
+use objects::Error;
 
 use super::driver;
 use super::flavour::{Cluster, Flavour};
@@ -21,9 +24,62 @@ pub struct Registry {
     shared: Arc<Shared>,
 }
 
+/// What there is to do about an object.
+pub enum Look<T> {
+    /// Tell of it: this is what it says, or newer.
+    At(Arc<T>),
+    /// There is no such object any more.
+    Gone,
+    /// Nothing: another replica has it.
+    Elsewhere,
+    /// Look again in a moment.
+    Later,
+}
+
 impl Registry {
     pub(crate) fn new(flavour: Arc<dyn Flavour>, shared: Arc<Shared>) -> Self {
         Self { flavour, shared }
+    }
+
+    /// Looks at the object of `key` in `cache`, which has to be that of the flavour's kind. One that
+    /// comes to this replica is read once more, by a read that shows all that the replica before it,
+    /// or this one itself, has written to it, and waits until the cache shows as much: what a move
+    /// finds must not be older than what was published (`rule:moves-publish-nothing`).
+    ///
+    /// # Errors
+    /// Nothing is known of the object; the key is to be tried again.
+    pub async fn look<T: Cached>(
+        &self,
+        cache: &Informer<T>,
+        key: &Arc<str>,
+    ) -> Result<Look<T>, Error> {
+        let Some(object) = cache.get(key) else { return Ok(Look::Gone) };
+        if !self.shared.ownership.is_shared() {
+            return Ok(Look::At(object));
+        }
+        let cluster = Cluster { uid: object.uid().into(), key: Arc::clone(key) };
+        let Some(since) = self.shared.ownership.ours_since(&cluster.uid) else {
+            self.shared.leave(&*self.flavour, &cluster);
+            return Ok(Look::Elsewhere);
+        };
+        if self.find(&cluster).is_some() {
+            return Ok(Look::At(object));
+        }
+        // rule:own-writes-end-before-a-takeover
+        if self.shared.writer.is_writing(&cluster.uid) {
+            return Ok(Look::Later);
+        }
+        self.shared.looks_at(&cluster.uid, since);
+        let version = self.shared.writer.version(&*self.flavour, &cluster).await?;
+        let Some(version) = version else { return Ok(Look::Gone) };
+        cache.shows(key, &OwnWrite::version(version)).await;
+        let newest = cache.get(key).filter(|object| *object.uid() == *cluster.uid);
+        Ok(newest.map_or(Look::Gone, Look::At))
+    }
+
+    /// Calls `add` with the key of each cluster that comes to this replica from another one.
+    pub fn look_again_by(&self, add: impl Fn(&Arc<str>) + Send + Sync + 'static) {
+        self.shared.look_again_by(&*self.flavour, add);
     }
 
     /// Tells of a cluster: a new one is probed from now on, of a known one what changed is taken in.
@@ -38,9 +94,15 @@ impl Registry {
             }
             None => {
                 let flavour = Arc::clone(&self.flavour);
-                let watched = Watched::new(target, flavour, &self.shared.stop, now);
-                let watched = Arc::new(watched);
+                let has_waited = self.shared.ownership.is_shared();
+                let stop = &self.shared.stop;
+                let watched = Arc::new(Watched::new(target, flavour, stop, has_waited, now));
                 self.shared.insert(&watched);
+                // It may have gone to another replica since it was looked at, and be back.
+                if !self.shared.is_still_ours(&watched.cluster.uid) {
+                    return self.shared.leave(&*self.flavour, &watched.cluster);
+                }
+                self.shared.forget_elsewhere(&*self.flavour, &watched.cluster);
                 driver::start(&watched, &self.shared, watched.task());
                 self.shared.consider(&watched);
             }
@@ -50,6 +112,7 @@ impl Registry {
     /// Ends everything about a cluster whose object is gone; without effect when another object has
     /// its key by now.
     pub fn remove(&self, cluster: &Cluster) {
+        self.shared.forget_elsewhere(&*self.flavour, cluster);
         self.shared.remove(&*self.flavour, &cluster.key, &cluster.uid);
     }
 
@@ -118,6 +181,11 @@ impl Registry {
     /// A view of what is published, for metrics: it keeps nothing alive.
     pub fn overview(&self) -> Overview {
         Overview { flavour: self.flavour.name(), shared: Arc::downgrade(&self.shared) }
+    }
+
+    /// The UID of the cluster that is known by this key.
+    pub fn uid(&self, key: &str) -> Option<Arc<str>> {
+        self.shared.find(&*self.flavour, key).map(|known| Arc::clone(&known.cluster.uid))
     }
 
     fn find(&self, cluster: &Cluster) -> Option<Arc<Watched>> {

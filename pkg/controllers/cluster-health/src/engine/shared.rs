@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use events::Recorder;
 use health::{Effect, Report};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::counters::Counters;
-use super::flavour::Flavour;
+use super::flavour::{Cluster, Flavour};
+use super::ownership::Ownership;
 use super::permits::Permits;
 use super::prober::now;
 use super::telling::{tell, tell_notices};
@@ -31,7 +33,18 @@ pub(crate) struct Shared {
     pub(crate) stop: CancellationToken,
     /// Nothing is written, and differences are told (`rule:an-audit-writes-nothing`).
     pub(crate) audit: bool,
+    pub(crate) ownership: Ownership,
+    elsewhere: Mutex<HashMap<Place, Arc<str>>>,
+    /// Since when those that were looked at have been ours, by UID, until they are told of.
+    looked_at: Mutex<HashMap<Arc<str>, Instant>>,
+    look_again: RwLock<HashMap<&'static str, LookAgain>>,
 }
+
+/// Flavour, and key of the object.
+type Place = (&'static str, Arc<str>);
+
+/// Has a flavour look at the object of this key again.
+type LookAgain = Box<dyn Fn(&Arc<str>) + Send + Sync>;
 
 impl Shared {
     pub(crate) fn new(
@@ -41,10 +54,22 @@ impl Shared {
         recorder: Recorder,
         stop: CancellationToken,
         audit: bool,
+        ownership: Ownership,
     ) -> Self {
-        let (clusters, tasks) = (RwLock::default(), TaskTracker::new());
-        let writer = Arc::new(writer);
-        Self { clusters, permits, writer, counters, recorder, tasks, stop, audit }
+        Self {
+            clusters: RwLock::default(),
+            permits,
+            writer: Arc::new(writer),
+            counters,
+            recorder,
+            tasks: TaskTracker::new(),
+            stop,
+            audit,
+            ownership,
+            elsewhere: Mutex::default(),
+            looked_at: Mutex::default(),
+            look_again: RwLock::default(),
+        }
     }
 
     pub(crate) fn find(&self, flavour: &dyn Flavour, key: &str) -> Option<Arc<Watched>> {
@@ -96,6 +121,82 @@ impl Shared {
     /// The clusters of a flavour, in no order.
     pub(crate) fn all_of(&self, flavour: &str) -> Vec<Arc<Watched>> {
         self.clusters.read().get(flavour).into_iter().flat_map(HashMap::values).cloned().collect()
+    }
+
+    /// Has `flavour` look at a cluster again, by the key of its object, when it has become ours.
+    pub(crate) fn look_again_by(
+        &self,
+        flavour: &dyn Flavour,
+        add: impl Fn(&Arc<str>) + Send + Sync + 'static,
+    ) {
+        self.look_again.write().insert(flavour.name(), Box::new(add));
+    }
+
+    /// Leaves a cluster to another replica: nothing is done about it until it is ours.
+    pub(crate) fn leave(&self, flavour: &dyn Flavour, cluster: &Cluster) {
+        if !self.remove(flavour, &cluster.key, &cluster.uid) {
+            // What was read of it, its credential too, goes also when it was not told of.
+            flavour.removed(cluster);
+        }
+        let place = (flavour.name(), Arc::clone(&cluster.key));
+        self.elsewhere.lock().insert(place, Arc::clone(&cluster.uid));
+    }
+
+    /// What the object of a cluster says is about to be read, for as long as the cluster is ours.
+    pub(crate) fn looks_at(&self, uid: &Arc<str>, since: Instant) {
+        self.looked_at.lock().insert(Arc::clone(uid), since);
+    }
+
+    /// Whether a cluster is ours, and has been since its object was looked at.
+    pub(crate) fn is_still_ours(&self, uid: &Arc<str>) -> bool {
+        let looked_at = self.looked_at.lock().remove(uid);
+        !self.ownership.is_shared()
+            || looked_at.is_some() && looked_at == self.ownership.ours_since(uid)
+    }
+
+    /// The cluster is nobody else's: it is ours, or gone.
+    pub(crate) fn forget_elsewhere(&self, flavour: &dyn Flavour, cluster: &Cluster) {
+        self.looked_at.lock().remove(&cluster.uid);
+        let place = (flavour.name(), Arc::clone(&cluster.key));
+        let mut elsewhere = self.elsewhere.lock();
+        if elsewhere.get(&place).is_some_and(|uid| *uid == cluster.uid) {
+            elsewhere.remove(&place);
+        }
+    }
+
+    /// Gives up the clusters that are not ours any more; returns them, as a probe of them may take a
+    /// moment to end.
+    pub(crate) fn give_up_others(&self) -> Vec<Arc<Watched>> {
+        let mut others = self.all();
+        others.retain(|watched| !self.ownership.is_ours(&watched.cluster.uid));
+        for watched in &others {
+            self.leave(&*watched.flavour, &watched.cluster);
+            self.counters.moved("given");
+        }
+        others
+    }
+
+    /// Has the flavours look at what has become ours.
+    pub(crate) fn take_over(&self) {
+        let ours = |uid: &Arc<str>| self.ownership.is_ours(uid);
+        let taken: Vec<_> =
+            self.elsewhere.lock().extract_if(|_, uid| ours(uid)).map(|(place, _)| place).collect();
+        let look_again = self.look_again.read();
+        for (flavour, key) in taken {
+            if let Some(add) = look_again.get(flavour) {
+                add(&key);
+                self.counters.moved("taken");
+            }
+        }
+    }
+
+    /// The clusters that other replicas have: flavour, key and UID.
+    pub(crate) fn elsewhere(&self) -> Vec<(&'static str, Cluster)> {
+        let elsewhere = self.elsewhere.lock();
+        let cluster = |((flavour, key), uid): (&Place, &Arc<str>)| {
+            (*flavour, Cluster { uid: Arc::clone(uid), key: Arc::clone(key) })
+        };
+        elsewhere.iter().map(cluster).collect()
     }
 
     /// All clusters, in no order.

@@ -5,6 +5,7 @@ mod exposition;
 mod pages;
 mod panics;
 pub(crate) mod scene;
+mod sharing;
 
 use std::time::Duration;
 

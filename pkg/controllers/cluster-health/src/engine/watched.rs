@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use health::{
@@ -31,6 +32,17 @@ pub(crate) struct Watched {
     pub(crate) stop: CancellationToken,
     state: Mutex<State>,
     wake: Notify,
+    /// Tasks that may have a probe under way.
+    busy: AtomicUsize,
+}
+
+/// A task that may have a probe under way, until this is dropped.
+pub(crate) struct Busy<'a>(&'a AtomicUsize);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 struct State {
@@ -97,6 +109,7 @@ impl Watched {
         target: Target,
         flavour: Arc<dyn Flavour>,
         parent: &CancellationToken,
+        has_waited: bool,
         now: Instant,
     ) -> Self {
         let arrival = Arrival {
@@ -104,6 +117,7 @@ impl Watched {
             published: target.published,
             written: target.written,
             together: target.together,
+            has_waited,
         };
         let stop = parent.child_token();
         let task = stop.child_token();
@@ -122,7 +136,8 @@ impl Watched {
             difference: None,
         };
         let (cluster, wake) = (target.cluster, Notify::new());
-        Self { cluster, flavour, stop, state: Mutex::new(state), wake }
+        let busy = AtomicUsize::new(0);
+        Self { cluster, flavour, stop, state: Mutex::new(state), wake, busy }
     }
 
     /// Takes in what may have changed about a cluster that is known
@@ -213,6 +228,17 @@ impl Watched {
         let lag = started.monotonic.saturating_duration_since(due);
         let timeout = state.policy.cadence.timeout;
         Some(Job { void: state.probe.clone(), prober, timeout, started, lag })
+    }
+
+    /// To be held from before it is asked whose the cluster is until the probe has ended.
+    pub(crate) fn busy(&self) -> Busy<'_> {
+        self.busy.fetch_add(1, Ordering::SeqCst);
+        Busy(&self.busy)
+    }
+
+    /// Whether a probe may be under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::SeqCst) > 0
     }
 
     /// Takes in the end of a probe; `None` when it is void.

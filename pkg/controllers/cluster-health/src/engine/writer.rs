@@ -10,11 +10,14 @@ use objects::{Apply, Dynamic, Error, ObjectClient, Part, Why};
 use panics::contain;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, warn};
 
 use super::counters::Counters;
+use super::flavour::{Cluster, Flavour};
+use super::ownership::Ownership;
 use super::pending::Pending;
 use super::prober::now;
 
@@ -33,16 +36,21 @@ type Entry = (Arc<str>, Arc<dyn Pending>);
 pub(crate) struct Writer {
     queue: Mutex<WriteQueue<Arc<str>, Arc<dyn Pending>>>,
     pace: Mutex<Pace>,
+    ownership: Ownership,
+    /// Writes that are being sent, by the cluster that they belong to.
+    under_way: Mutex<HashMap<Arc<str>, usize>>,
     submitted: Notify,
     clients: Clients,
     log: KeyedLogGate<&'static str>,
 }
 
 impl Writer {
-    pub(crate) fn new(clients: Clients, pace: Pace) -> Self {
+    pub(crate) fn new(clients: Clients, pace: Pace, ownership: Ownership) -> Self {
         Self {
             queue: Mutex::default(),
             pace: Mutex::new(pace),
+            ownership,
+            under_way: Mutex::default(),
             submitted: Notify::new(),
             clients,
             log: KeyedLogGate::new(LINE_EVERY),
@@ -57,6 +65,29 @@ impl Writer {
 
     pub(crate) fn forget(&self, uid: &Arc<str>) {
         self.queue.lock().forget(uid);
+    }
+
+    /// Whether what its object says may change yet by a write of ours.
+    pub(crate) fn is_writing(&self, uid: &Arc<str>) -> bool {
+        self.queue.lock().is_writing(uid)
+    }
+
+    /// The clusters of which something is being written.
+    pub(crate) fn writing(&self) -> Vec<Arc<str>> {
+        self.under_way.lock().keys().cloned().collect()
+    }
+
+    /// The version of a cluster's object by a read that shows all that was written before; `None` when
+    /// it is gone.
+    pub(crate) async fn version(
+        &self,
+        flavour: &dyn Flavour,
+        cluster: &Cluster,
+    ) -> Result<Option<u64>, Error> {
+        let Some(client) = self.clients.get(&*flavour.resource().plural) else { return Ok(None) };
+        let object = client.read(&cluster.key).await?;
+        let same = object.filter(|object| object.metadata.uid == cluster.uid);
+        Ok(same.map(|object| object.metadata.resource_version))
     }
 
     /// For how long the oldest entry has waited.
@@ -77,7 +108,9 @@ impl Writer {
             let (writer, counters) = (Arc::clone(&self), counters.clone());
             let ((uid, pending), slot) = next;
             under_way.spawn(async move {
+                *writer.under_way.lock().entry(Arc::clone(pending.shard())).or_default() += 1;
                 let written = writer.write_contained(&*pending, &counters).await;
+                writer.ended(pending.shard());
                 let now = now().monotonic;
                 writer.queue.lock().finish(&uid, written, now, rand::random());
                 writer.submitted.notify_one();
@@ -86,6 +119,16 @@ impl Writer {
         }
         under_way.close();
         under_way.wait().await;
+    }
+
+    fn ended(&self, shard: &Arc<str>) {
+        let mut under_way = self.under_way.lock();
+        if let Some(count) = under_way.get_mut(shard) {
+            *count -= 1;
+            if *count == 0 {
+                under_way.remove(shard);
+            }
+        }
     }
 
     /// The next write whose turn has come, when there is a slot and the pace allows it.
@@ -97,7 +140,7 @@ impl Writer {
                 Some(at) if at <= now => {}
                 Some(at) => {
                     tokio::select! {
-                        () = tokio::time::sleep_until(at.into()) => {}
+                        () = sleep_until(at.into()) => {}
                         () = self.submitted.notified() => {}
                     }
                     continue;
@@ -122,7 +165,7 @@ impl Writer {
             let taken = self.pace.lock().take(now().monotonic);
             match taken {
                 Ok(()) => return,
-                Err(at) => tokio::time::sleep_until(at.into()).await,
+                Err(at) => sleep_until(at.into()).await,
             }
         }
     }
@@ -143,6 +186,10 @@ impl Writer {
         let Some(client) = self.clients.get(&*pending.resource().plural) else {
             return Written::Gone;
         };
+        // Asked when it counts as under way already, so whoever gives it up waits for it.
+        if !self.ownership.is_ours(pending.shard()) {
+            return Written::Failed;
+        }
         let Some(fields) = pending.fields(now()) else { return Written::Done };
         let uid = Some(object.uid.to_string());
         let apply = Apply { fields, uid, force: true, part: Part::Status };
@@ -150,6 +197,10 @@ impl Writer {
             counters.wrote(flavour, "ok");
             return Written::Done;
         };
+        // Until then a later write, or one of another replica, could be undone by this one.
+        if let Some(settled_at) = error.settled_at() {
+            sleep_until(settled_at).await;
+        }
         let (written, outcome) = judge(&error);
         counters.wrote(flavour, outcome);
         if outcome != "conflict"

@@ -56,6 +56,8 @@ async fn follow(
         return Ok(());
     }
     let queue: WorkQueue<Arc<str>> = context.queue("kubefedclusters", BACKOFF);
+    let again = queue.clone();
+    registry.look_again_by(move |key| again.add(Arc::clone(key)));
     let references = Arc::new(References::default());
     let secrets: Informer<Metadata> =
         context.informers.get_from(in_namespace(&context, Kind::BuiltIn(SECRETS), &flavour));

@@ -15,7 +15,7 @@ use super::flavour::{Known, KubeFed};
 use super::references::References;
 use super::{access, status};
 use crate::api::kubefed::KubeFedCluster;
-use crate::engine::{Cluster, Misconfigured, Prober, Registry, Target};
+use crate::engine::{Cluster, LATER, Look, Misconfigured, Prober, Registry, Target};
 use crate::member::{Member, Newest};
 use crate::secret_data::{ReadError, SecretData};
 
@@ -41,10 +41,14 @@ impl Reconcile for Reconciler {
     type Key = Arc<str>;
 
     async fn reconcile(&self, key: &Arc<str>) -> Result<Next, Retry> {
-        // Of one that is gone the engine has been told.
-        let Some(object) = self.caches.clusters.get(key) else {
-            self.references.set(key, None);
-            return Ok(Next::Done);
+        let object = match self.registry.look(&self.caches.clusters, key).await? {
+            Look::At(object) => object,
+            Look::Later => return Ok(Next::After(LATER)),
+            // Of one that is gone the engine has been told.
+            Look::Gone | Look::Elsewhere => {
+                self.references.set(key, None);
+                return Ok(Next::Done);
+            }
         };
         let secret_key = access::secret_key(&object);
         // Before the Secret is looked at: what changes from here on brings the key back.

@@ -16,6 +16,7 @@ pub(crate) fn policy() -> Policy {
         thresholds: Thresholds { failure: 3, success: 1 },
         damping: Damping { transitions: 6, window: s(600), min_success: 3 },
         stale_after: Duration::ZERO,
+        inherited_after: Duration::ZERO,
         heartbeat: s(300),
     }
 }

@@ -128,3 +128,19 @@ fn the_help_of_a_flag_with_a_floor_names_it() {
         }
     }
 }
+
+#[test]
+fn replicas_that_share_clusters_leave_time_to_inherit_and_do_not_audit() {
+    let stale = |line: &[(&str, &str)]| {
+        let values = Values::from_given(FLAGS, line.iter().copied()).unwrap();
+        let options = judge(&values).unwrap().0;
+        (options.limits.shards, options.kubefed.unwrap().policy.stale_after().as_secs())
+    };
+    assert_eq!(stale(&[]), (1, 40));
+    assert_eq!(stale(&[("cluster-health-shards", "2")]), (2, 49));
+    let audit = [("cluster-health-shards", "2"), ("cluster-health-audit", "true")];
+    for refused in [&audit[..], &[("cluster-health-shards", "0")]] {
+        let values = Values::from_given(FLAGS, refused.iter().copied()).unwrap();
+        assert_eq!(judge(&values).unwrap_err().len(), 1, "{refused:?}");
+    }
+}

@@ -133,6 +133,10 @@ impl Flavour for Clusters {
 
     fn removed(&self, cluster: &Cluster) {
         self.book.remove(cluster);
+        // Its Machines are somebody else's now, or nobody's.
+        if let Some(followed) = self.followed.get() {
+            followed.machines.add(Arc::clone(&cluster.key));
+        }
     }
 }
 

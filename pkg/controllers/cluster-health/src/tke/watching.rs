@@ -22,7 +22,7 @@ use super::clusters::Clusters;
 use super::fetch::Fetch;
 use super::sides::Side;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster};
-use crate::engine::{Registry, Source};
+use crate::engine::{LATER, Look, Registry, Source};
 use crate::reading::Reading;
 use crate::secret_data::SECRETS;
 
@@ -67,6 +67,8 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
     let sides = context.queue::<Side>("cluster_health_tke_facts", BACKOFF);
     let machines = context.queue::<Arc<str>>("cluster_health_tke_machines", BACKOFF);
     flavour.follow(clusters.clone(), registry.clone(), sides.clone(), machines.clone());
+    let again = queue.clone();
+    registry.look_again_by(move |key| again.add(Work::Cluster(Arc::clone(key))));
     let beside = Beside::new(&context, &flavour, &registry, &clusters);
     let gone = registry.clone();
     let _gone = clusters.subscribe(move |delta| {
@@ -119,9 +121,10 @@ impl Reconcile for Watching {
 
     async fn reconcile(&self, work: &Work) -> Result<Next, Retry> {
         match work {
-            Work::Cluster(name) => match self.clusters.get(name) {
-                Some(cluster) => self.tell(&cluster, self.together(&cluster)).await,
-                None => Ok(Next::Done),
+            Work::Cluster(name) => match self.registry.look(&self.clusters, name).await? {
+                Look::At(cluster) => self.tell(&cluster, self.together(&cluster)).await,
+                Look::Later => Ok(Next::After(LATER)),
+                Look::Gone | Look::Elsewhere => Ok(Next::Done),
             },
             Work::Credential(name) => self.credential(name).await,
             Work::Secret(key) => {

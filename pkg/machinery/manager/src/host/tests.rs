@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api_server_double::{Reply, client};
+use fence::Fence;
 use futures::future::pending;
 use log_capture::Capture;
 use prometheus::Registry;
@@ -11,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::testing::{Fake, Run};
-use crate::{Context, Runner};
+use crate::{Context, Placement, Runner};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -20,18 +21,11 @@ const fn secs(n: u64) -> Duration {
 }
 
 /// A host of tasks that have nothing to do with an API server.
-struct Tasks(Host);
+struct Tasks(Running);
 
 impl Tasks {
     fn with_limit(shutdown_timeout: Duration) -> Self {
-        Self(Host {
-            stop: CancellationToken::new(),
-            background: CancellationToken::new(),
-            controllers: FuturesUnordered::new(),
-            names: Vec::new(),
-            broadcasters: Vec::new(),
-            shutdown_timeout,
-        })
+        Self(Running::new(shutdown_timeout))
     }
 
     /// A controller that ends so long after it is asked to.
@@ -46,7 +40,7 @@ impl Tasks {
         self
     }
 
-    async fn stop(self) -> (Ended, Duration) {
+    async fn stop(mut self) -> (Ended, Duration) {
         let began = Instant::now();
         (self.0.stop().await, began.elapsed())
     }
@@ -233,4 +227,35 @@ async fn a_controller_asked_for_by_name_takes_any_crd_and_one_of_the_star_only_o
     found.sort();
     assert_eq!(found, [("named", None), ("starred", Some("test".into()))]);
     assert_eq!(host.stop().await, Ended::Clean);
+}
+
+/// rule:every-replica-has-its-own-fence
+#[tokio::test(start_paused = true)]
+async fn a_controller_of_every_replica_starts_before_there_is_a_leader_and_opens_its_own_fence() {
+    let registry = Registry::new();
+    let options = options(&registry).await;
+    let options = HostOptions { start_interval: Duration::ZERO, fence: Fence::closed(), ..options };
+    let (seen, mut fences) = tokio::sync::mpsc::unbounded_channel();
+    let hosted = |name: &'static str, placement| {
+        let seen = seen.clone();
+        let runner = Fake::placed(placement, move |_, context| {
+            seen.send((name, context.fence.clone())).unwrap();
+            until_stopped(context)
+        });
+        Hosted { name, alias: name, by_name: false, runner }
+    };
+    let mut host =
+        Host::start(&options, vec![hosted("everywhere", Placement::EveryReplica)]).unwrap();
+    let (_, own) = fences.recv().await.unwrap();
+    assert!(own.check().is_err(), "nobody has opened it");
+    options.fence.open_for(fence::BootInstant::now(), secs(3600));
+    assert!(own.check().is_err(), "it is not the leader's");
+    host.start_more(&options, vec![hosted("leading", Placement::Leader)]).unwrap();
+    let (name, leaders) = fences.recv().await.unwrap();
+    assert_eq!(name, "leading");
+    own.close();
+    assert!(leaders.check().is_ok());
+    assert_eq!(host.stop().await, Ended::Clean);
+    let both = [("everywhere".into(), 0), ("leading".into(), 0)];
+    assert_eq!(running(&registry), both, "one stop ends both");
 }

@@ -6,11 +6,12 @@ use health::{Endpoints, Lifetime, Moment, Standing, explain};
 use serde::Serialize;
 
 use super::query::NOTHING;
+use crate::engine::flavour::Cluster;
 use crate::engine::shared::Shared;
 use crate::engine::watched::{Glance, Watched};
 
 /// One cluster. Nothing in it comes from a credential but its end (`rule:secrets-are-never-shown`).
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Row {
     pub(super) flavour: &'static str,
@@ -42,9 +43,25 @@ pub(super) struct Row {
     pub(super) stored: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     differs_for_seconds: Option<f64>,
+    /// The replica that has it, with several shards.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) owner: Option<String>,
 }
 
 impl Row {
+    /// Another replica's: of its state nothing is known here.
+    pub(super) fn elsewhere(flavour: &'static str, cluster: &Cluster, shared: &Shared) -> Self {
+        Self {
+            flavour,
+            cluster: cluster.key.to_string(),
+            uid: cluster.uid.to_string(),
+            published: NOTHING,
+            doing: "elsewhere",
+            owner: shared.ownership.owner(&cluster.uid),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn of(watched: &Watched, shared: &Shared, now: &Moment) -> Self {
         let write_waits = shared.writer.age(&watched.cluster.uid, now.monotonic);
         watched.glance(|it| {
@@ -57,6 +74,7 @@ impl Row {
                 flavour: watched.flavour.name(),
                 cluster: watched.cluster.key.to_string(),
                 uid: watched.cluster.uid.to_string(),
+                owner: shared.ownership.owner(&watched.cluster.uid),
                 published: member.published().map_or(NOTHING, |it| it.standing.label()),
                 message: explain(member, now),
                 last_result: last.map(|last| last.finding.verdict().as_str()),

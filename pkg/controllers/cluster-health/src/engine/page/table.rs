@@ -17,7 +17,8 @@ const HEADINGS: [&str; 12] = [
     "24H",
 ];
 
-/// One line for each row, below the headings; in an audit with what differs.
+/// One line for each row, below the headings; in an audit with what differs, and with several
+/// shards with who has it.
 pub(super) fn of(rows: &[Row], audit: bool) -> String {
     let mut lines: Vec<Vec<String>> = vec![HEADINGS.map(str::to_owned).to_vec()];
     lines.extend(rows.iter().map(|row| cells(row).to_vec()));
@@ -26,7 +27,12 @@ pub(super) fn of(rows: &[Row], audit: bool) -> String {
         let column = std::iter::once("STORED".to_owned()).chain(stored);
         lines.iter_mut().zip(column).for_each(|(line, cell)| line.push(cell));
     }
-    let mut widths = vec![0; HEADINGS.len() + 1];
+    if rows.iter().any(|row| row.owner.is_some()) {
+        let owners = rows.iter().map(|row| or_dash(row.owner.clone()));
+        let column = std::iter::once("OWNER".to_owned()).chain(owners);
+        lines.iter_mut().zip(column).for_each(|(line, cell)| line.push(cell));
+    }
+    let mut widths = vec![0; HEADINGS.len() + 2];
     for line in &lines {
         for (width, cell) in widths.iter_mut().zip(line) {
             *width = cell.chars().count().max(*width);

@@ -30,6 +30,7 @@ use crate::engine::contact::Contact;
 use crate::engine::flavour::{Cluster, Flavour, Statement};
 use crate::engine::gauges::Exposed;
 use crate::engine::metrics::Metrics as EngineMetrics;
+use crate::engine::ownership::Ownership;
 use crate::engine::permits::Permits;
 use crate::engine::prober::{Prober, now};
 use crate::engine::registry::Registry;
@@ -39,7 +40,7 @@ use crate::engine::watched::Watched;
 use crate::engine::writer::Writer;
 use crate::engine::{page, patrol};
 
-static KIND: Resource = Resource::namespaced("fake.example.org", "v1", "Fake", "fakes");
+pub(crate) static KIND: Resource = Resource::namespaced("fake.example.org", "v1", "Fake", "fakes");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -56,6 +57,11 @@ pub(crate) struct Members {
     answers: Mutex<HashMap<String, Answer>>,
     /// Starts of probes.
     starts: Mutex<HashMap<String, Vec<Instant>>>,
+    /// Probes under way.
+    under_way: Mutex<HashMap<String, usize>>,
+    overlaps: AtomicUsize,
+    /// How long a probe takes that is answered.
+    takes: Mutex<Duration>,
     longest_probe: Mutex<Duration>,
     made: AtomicUsize,
     clients: Mutex<HashMap<(String, u64), Weak<Client>>>,
@@ -69,12 +75,23 @@ struct Client {
 }
 
 /// Measures a probe, however it ends.
-struct Stopwatch<'a>(&'a Members, Instant);
+struct Stopwatch<'a>(&'a Members, &'a str, Instant);
+
+impl<'a> Stopwatch<'a> {
+    fn start(members: &'a Members, key: &'a str) -> Self {
+        let mut under_way = members.under_way.lock();
+        let count = under_way.entry(key.to_owned()).or_default();
+        *count += 1;
+        members.overlaps.fetch_add(usize::from(*count > 1), Ordering::Relaxed);
+        Self(members, key, Instant::now())
+    }
+}
 
 impl Drop for Stopwatch<'_> {
     fn drop(&mut self) {
         let mut longest = self.0.longest_probe.lock();
-        *longest = longest.max(self.1.elapsed());
+        *longest = longest.max(self.2.elapsed());
+        *self.0.under_way.lock().entry(self.1.to_owned()).or_default() -= 1;
     }
 }
 
@@ -83,7 +100,9 @@ impl Prober for Client {
         Box::pin(async move {
             let started = Instant::now();
             self.members.starts.lock().entry(self.key.clone()).or_default().push(started);
-            let _measured = Stopwatch(&self.members, started);
+            let _measured = Stopwatch::start(&self.members, &self.key);
+            let takes = *self.members.takes.lock();
+            tokio::time::sleep(takes).await;
             let finding = match self.members.answer(&self.key) {
                 Answer::Ok => Finding::ok(ProbePath::Readyz),
                 Answer::Failing => Finding::failed(Code::Http(500), ProbePath::Readyz),
@@ -109,6 +128,21 @@ impl Members {
 
     pub(crate) fn set_contact(&self, contact: Contact) {
         *self.contact.lock() = contact;
+    }
+
+    /// How often a probe began while another one of the same member was under way.
+    pub(crate) fn overlaps(&self) -> usize {
+        self.overlaps.load(Ordering::Relaxed)
+    }
+
+    /// Probes that are answered take so long from now on.
+    pub(crate) fn take(&self, time: Duration) {
+        *self.takes.lock() = time;
+    }
+
+    /// When a member was last probed.
+    pub(crate) fn last_probe(&self, key: &str) -> Option<Instant> {
+        self.starts.lock().get(key).and_then(|starts| starts.last().copied())
     }
 
     fn answer(&self, key: &str) -> Answer {
@@ -145,11 +179,14 @@ impl Members {
 pub(crate) struct Api {
     refusing: AtomicBool,
     hanging: AtomicBool,
+    writes_take: Mutex<Duration>,
     writes: AtomicUsize,
     written: Mutex<HashMap<String, String>>,
     /// The newest of each path.
     applied: Mutex<HashMap<String, Value>>,
     events: Mutex<Vec<String>>,
+    /// UIDs and versions of objects that can be read.
+    versions: Mutex<HashMap<String, (String, u64)>>,
 }
 
 impl Api {
@@ -160,6 +197,11 @@ impl Api {
     /// Writes of status get no answer from now on.
     pub(crate) fn hang(&self) {
         self.hanging.store(true, Ordering::Relaxed);
+    }
+
+    /// Writes of status take so long from now on.
+    pub(crate) fn delay_writes(&self, time: Duration) {
+        *self.writes_take.lock() = time;
     }
 
     pub(crate) fn writes(&self) -> usize {
@@ -182,6 +224,27 @@ impl Api {
         self.events.lock().clone()
     }
 
+    /// The version of an object, for whoever reads it.
+    pub(crate) fn set_version(&self, key: &str, uid: &str, version: u64) {
+        self.versions.lock().insert(key.to_owned(), (uid.to_owned(), version));
+    }
+
+    fn read(&self, key: &str) -> (u16, Value) {
+        match self.versions.lock().get(key) {
+            Some((uid, version)) => {
+                let (namespace, name) = key.split_once('/').unwrap_or_default();
+                let version = version.to_string();
+                (
+                    200,
+                    json!({"metadata": {
+                        "namespace": namespace, "name": name, "uid": uid, "resourceVersion": version,
+                    }}),
+                )
+            }
+            None => (404, json!({"kind": "Status", "code": 404, "reason": "NotFound"})),
+        }
+    }
+
     async fn answer(&self, request: Request<Body>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let body =
@@ -196,7 +259,12 @@ impl Api {
             let reason = if head.method == Method::POST { &body["reason"] } else { &Value::Null };
             self.events.lock().push(reason.as_str().unwrap_or("another one").to_owned());
             (201, body)
+        } else if head.method == Method::GET {
+            let place: Vec<_> = head.uri.path().split('/').collect();
+            self.read(&format!("{}/{}", place[5], place[7]))
         } else {
+            let takes = *self.writes_take.lock();
+            tokio::time::sleep(takes).await;
             self.writes.fetch_add(1, Ordering::Relaxed);
             let path = head.uri.path();
             self.applied.lock().insert(path.to_owned(), body.clone());
@@ -272,7 +340,7 @@ pub(crate) struct Scene {
     pub(crate) stored: Arc<Mutex<Option<Standing>>>,
     pub(crate) registry: Registry,
     pub(crate) shared: Arc<Shared>,
-    flavour: Arc<dyn Flavour>,
+    pub(crate) flavour: Arc<dyn Flavour>,
     pub(crate) metrics: Metrics,
     _events: events::Broadcaster,
 }
@@ -298,8 +366,22 @@ impl Scene {
     }
 
     fn with(concurrent_probes: usize, exposed: Exposed) -> Self {
+        Self::made(Arc::default(), Arc::default(), concurrent_probes, Ownership::default(), exposed)
+    }
+
+    /// One replica of several, which have members and management API in common.
+    pub(crate) fn of(members: Arc<Members>, api: Arc<Api>, ownership: Ownership) -> Self {
+        Self::made(members, api, 0, ownership, Exposed { per_cluster: true, audit: false })
+    }
+
+    fn made(
+        members: Arc<Members>,
+        api: Arc<Api>,
+        concurrent_probes: usize,
+        ownership: Ownership,
+        exposed: Exposed,
+    ) -> Self {
         let audit = exposed.audit;
-        let (members, api) = (Arc::<Members>::default(), Arc::<Api>::default());
         let answering = Arc::clone(&api);
         let client = kube::Client::new(
             tower::service_fn(move |request| {
@@ -317,7 +399,7 @@ impl Scene {
             let objects = ObjectClient::<Dynamic>::new(client.clone(), kind.clone(), "fake", limit);
             (if kind == MACHINES { "machines" } else { "fakes" }, objects)
         });
-        let writer = Writer::new(HashMap::from(clients), Pace::new(50.0, 100));
+        let writer = Writer::new(HashMap::from(clients), Pace::new(50.0, 100), ownership.clone());
         let exposed = EngineMetrics::new(&metrics, exposed).expect("the names are new");
         let shared = Arc::new(Shared::new(
             Permits::new(concurrent_probes),
@@ -326,6 +408,7 @@ impl Scene {
             recorder,
             CancellationToken::new(),
             audit,
+            ownership,
         ));
         exposed.attach(&shared);
         let writing = Arc::clone(&shared.writer);
@@ -360,24 +443,7 @@ impl Scene {
     }
 
     pub(crate) fn add_with(&self, key: &str, uid: u64, change: impl FnOnce(&mut Target)) {
-        let (members, owned) = (Arc::clone(&self.members), key.to_owned());
-        let mut target = Target {
-            cluster: cluster(key, uid),
-            addresses: vec!["one".into()],
-            inputs: 1,
-            prober: Box::new(move || {
-                members.made.fetch_add(1, Ordering::Relaxed);
-                let client = Client { key: owned.clone(), members: Arc::clone(&members) };
-                let client = Arc::new(client);
-                members.clients.lock().insert((owned, uid), Arc::downgrade(&client));
-                client
-            }),
-            policy: policy(),
-            paused: false,
-            published: None,
-            written: None,
-            together: 0,
-        };
+        let mut target = target(&self.members, key, uid);
         change(&mut target);
         self.registry.upsert(target);
     }
@@ -426,6 +492,28 @@ impl Scene {
     }
 }
 
+/// Of a cluster that nobody has said anything about.
+pub(crate) fn target(members: &Arc<Members>, key: &str, uid: u64) -> Target {
+    let (members, owned) = (Arc::clone(members), key.to_owned());
+    Target {
+        cluster: cluster(key, uid),
+        addresses: vec!["one".into()],
+        inputs: 1,
+        prober: Box::new(move || {
+            members.made.fetch_add(1, Ordering::Relaxed);
+            let client = Client { key: owned.clone(), members: Arc::clone(&members) };
+            let client = Arc::new(client);
+            members.clients.lock().insert((owned, uid), Arc::downgrade(&client));
+            client
+        }),
+        policy: policy(),
+        paused: false,
+        published: None,
+        written: None,
+        together: 0,
+    }
+}
+
 fn policy() -> Policy {
     let seconds = Duration::from_secs;
     Policy {
@@ -438,6 +526,7 @@ fn policy() -> Policy {
         thresholds: Thresholds { failure: 3, success: 1 },
         damping: Damping { transitions: 6, window: seconds(600), min_success: 3 },
         stale_after: Duration::ZERO,
+        inherited_after: Duration::ZERO,
         heartbeat: seconds(300),
     }
 }

@@ -136,7 +136,9 @@ impl Ward {
             let Some((turn, message, urgency)) = learnt.flatten() else { continue };
             self.tell(&object, turn, message);
             if let Some(urgency) = urgency {
-                let write = Write { ward: Arc::clone(self), cluster: cluster.into(), machine };
+                let shard = self.registry.uid(cluster).unwrap_or_else(|| cluster.into());
+                let (ward, cluster) = (Arc::clone(self), cluster.into());
+                let write = Write { ward, cluster, shard, machine };
                 self.registry.write(Arc::new(write), urgency);
             }
         }
@@ -168,6 +170,8 @@ fn record_of(object: &Object<Machine>, heartbeat: Duration, now: Moment) -> Reco
 struct Write {
     ward: Arc<Ward>,
     cluster: Arc<str>,
+    /// UID of the Cluster; its name, when this process does not probe it: all replicas agree on it.
+    shard: Arc<str>,
     machine: engine::Cluster,
 }
 
@@ -183,6 +187,10 @@ impl Pending for Write {
 
     fn object(&self) -> &engine::Cluster {
         &self.machine
+    }
+
+    fn shard(&self) -> &Arc<str> {
+        &self.shard
     }
 
     fn fields(&self, _: Moment) -> Option<Value> {

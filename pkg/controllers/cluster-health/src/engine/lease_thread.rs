@@ -1,0 +1,105 @@
+//! [`LeaseThread`]: the thread on which a replica renews its lease, with a runtime and a connection
+//! that it shares with nobody (`rule:a-share-is-renewed-beside-the-work`).
+
+use std::sync::{Arc, mpsc};
+use std::{io, thread};
+
+use client::{Clients, Profile};
+use election::ReplicaLeases;
+use health::hash;
+use manager::{Context, Failure};
+use panics::contain_call;
+use tokio::runtime;
+use tokio::sync::oneshot;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::{Instrument as _, Span, error};
+
+use super::ownership::Share;
+use super::share_out::{GROUP, ShareOut};
+use super::shared::Shared;
+
+/// A thread that renews. Dropped, it ends and leaves the lease to run out.
+pub(crate) struct LeaseThread {
+    stop: DropGuard,
+    release: oneshot::Sender<()>,
+    /// Closed when the thread has ended.
+    ended: oneshot::Receiver<()>,
+}
+
+impl LeaseThread {
+    /// Starts to renew the lease of the replica `identity`, and to share the clusters out.
+    ///
+    /// # Errors
+    /// There is no thread to be had, or the client cannot be built.
+    pub(crate) fn start(
+        context: &Context,
+        identity: String,
+        share: &Arc<Share>,
+        shared: &Arc<Shared>,
+    ) -> Result<Self, Failure> {
+        let (stop, (release, released)) = (CancellationToken::new(), oneshot::channel());
+        let ((running, ended), (began, outcome)) = (oneshot::channel(), mpsc::sync_channel(1));
+        let (clients, until) = (context.clients.factory().clone(), stop.clone());
+        let (share, shared, span) = (Arc::clone(share), Arc::clone(shared), Span::current());
+        thread::Builder::new()
+            .name("shard-lease".to_owned())
+            .spawn(move || {
+                // Dropped with the thread.
+                let _running: oneshot::Sender<()> = running;
+                let renew = || match prepare(&clients, identity) {
+                    Ok((runtime, leases)) => {
+                        began.send(Ok(())).ok();
+                        let mut share_out = ShareOut::new(leases, share, shared);
+                        let renewing = async {
+                            share_out.run(&until).await;
+                            if released.await.is_ok() {
+                                share_out.release().await;
+                            }
+                        };
+                        runtime.block_on(renewing.instrument(span));
+                    }
+                    Err(failure) => drop(began.send(Err(failure))),
+                };
+                if let Err(panic) = contain_call(renew) {
+                    error!(%panic, "The thread of the lease of this replica panicked");
+                }
+            })
+            .map_err(Failure::new)?;
+        let ended_at_once =
+            || Failure::new(io::Error::other("the thread of the lease ended at once"));
+        outcome.recv().map_err(|_| ended_at_once())??;
+        Ok(Self { stop: stop.drop_guard(), release, ended })
+    }
+
+    /// Waits until it has ended by itself, which it should not: without it nothing is ours.
+    pub(crate) async fn lost(&mut self) -> Failure {
+        // Nothing is ever sent: this is the end of the thread.
+        drop((&mut self.ended).await);
+        Failure::new("the thread of the lease of this replica ended")
+    }
+
+    /// Gives the lease back; for when nothing is probed and written any more.
+    pub(crate) async fn release(self) {
+        let Self { stop, release, ended } = self;
+        release.send(()).ok();
+        drop(stop);
+        drop(ended.await);
+    }
+}
+
+/// Inside the thread: the client starts a task in the runtime that makes its calls.
+fn prepare(
+    clients: &Clients,
+    identity: String,
+) -> Result<(runtime::Runtime, ReplicaLeases), Failure> {
+    let runtime =
+        runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::new)?;
+    let leases = {
+        let _inside = runtime.enter();
+        let profile = Profile { own_connection: true, ..Profile::root("cluster-health-shard") };
+        let client = clients.build(profile).map_err(Failure::new)?;
+        let name = format!("cluster-health-{:016x}", hash(&identity));
+        ReplicaLeases::new(client, GROUP, identity, name)
+    };
+    Ok((runtime, leases))
+}

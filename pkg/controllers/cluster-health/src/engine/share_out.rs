@@ -1,0 +1,199 @@
+//! [`ShareOut`]: renews this replica's lease, follows those of the others, gives up the clusters that
+//! go to them, and takes over those that come from them. What belongs to whom [`health::Shards`] says;
+//! here is what has to have ended before this replica says that it let go
+//! (`rule:one-owner-at-a-time`).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use backoff::KeyedLogGate;
+use election::{ReplicaGroup, ReplicaLease, ReplicaLeases, StoreError};
+use fence::BootInstant;
+use health::{Claim, SHARD_MARGIN, SHARD_TERM, View};
+use tokio::time::{sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::ownership::Share;
+use super::prober::now;
+use super::shared::Shared;
+use super::watched::Watched;
+
+/// Between renewals of an unchanged view.
+const RENEW_EVERY: Duration = Duration::from_secs(10);
+/// Between reads of the leases of all replicas, and after a renewal that failed.
+const READ_EVERY: Duration = Duration::from_secs(2);
+/// Between looks at whether what was given up has come to its end.
+const LET_GO_EVERY: Duration = Duration::from_millis(20);
+/// Between lines about requests that fail.
+const LINE_EVERY: Duration = Duration::from_secs(60);
+
+/// The leases of all replicas that share the clusters.
+pub(crate) const GROUP: ReplicaGroup = ReplicaGroup {
+    namespace: "kube-system",
+    label: ("infra-controller-manager/replica-of", "cluster-health"),
+    annotation: "infra-controller-manager/shares-with",
+    term: SHARD_TERM,
+    request_timeout: Duration::from_secs(5),
+};
+
+/// One replica's part in the sharing.
+pub(crate) struct ShareOut {
+    leases: ReplicaLeases,
+    share: Arc<Share>,
+    shared: Arc<Shared>,
+    /// When the lease was last renewed.
+    renewed: Option<Instant>,
+    /// Given up, and perhaps with a probe that has not ended.
+    letting_go: Vec<Arc<Watched>>,
+    /// With whom the clusters were last shared, for the log.
+    told: View,
+    log: KeyedLogGate<&'static str>,
+}
+
+impl ShareOut {
+    pub(crate) fn new(leases: ReplicaLeases, share: Arc<Share>, shared: Arc<Shared>) -> Self {
+        Self {
+            leases,
+            share,
+            shared,
+            renewed: None,
+            letting_go: Vec::new(),
+            told: View::new(),
+            log: KeyedLogGate::new(LINE_EVERY),
+        }
+    }
+
+    /// Until `stop`; the lease runs on.
+    pub(crate) async fn run(&mut self, stop: &CancellationToken) {
+        while stop.run_until_cancelled(self.turn()).await.is_some() {
+            let next = self.next_turn();
+            if stop.run_until_cancelled(sleep_until(next.into())).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// For a replica that neither probes nor writes any more: others take over at once.
+    pub(crate) async fn release(mut self) {
+        self.share.fence.close();
+        match self.leases.release().await {
+            Ok(()) => info!("Released the lease of this replica's share of the clusters"),
+            Err(error) => warn!(%error, "Cannot release the lease of this replica; it runs out"),
+        }
+    }
+
+    async fn turn(&mut self) {
+        self.read().await;
+        self.share_out();
+        if self.must_renew() {
+            self.renew().await;
+        }
+    }
+
+    /// No later than the moment at which another replica's claims end.
+    fn next_turn(&self) -> Instant {
+        let (now, lapse) = (now().monotonic, self.share.shards.read().next_lapse());
+        let regular = now + READ_EVERY;
+        lapse.filter(|lapse| *lapse > now).map_or(regular, |lapse| lapse.min(regular))
+    }
+
+    async fn read(&mut self) {
+        let began = now().monotonic;
+        let listed = match self.leases.list().await {
+            Ok(listed) => listed,
+            Err(error) => return self.complain("read the leases of the replicas", &error),
+        };
+        let claims = listed.iter().filter(|lease| !lease.identity.is_empty()).map(claim);
+        self.share.shards.write().observe(claims.collect(), began, now().monotonic);
+        self.sweep(listed).await;
+        self.tell();
+    }
+
+    /// Deletes the leases that nobody holds any more: who comes later need not wait them out.
+    async fn sweep(&mut self, listed: Vec<ReplicaLease>) {
+        let lapsed: BTreeSet<String> =
+            self.share.shards.read().lapsed().map(str::to_owned).collect();
+        for lease in listed {
+            if lease.identity.is_empty() || lapsed.contains(&lease.identity) {
+                // Another replica may be quicker, and a right to do it may be missing.
+                match self.leases.remove(&lease).await {
+                    Ok(()) | Err(StoreError::Conflict) => {}
+                    Err(error) => self.complain("delete the lease of a replica that ended", &error),
+                }
+            }
+        }
+    }
+
+    fn must_renew(&self) -> bool {
+        let shards = self.share.shards.read();
+        let due = self.renewed.is_none_or(|at| now().monotonic >= at + RENEW_EVERY);
+        due || shards.pending().is_some() || shards.view() != Some(&shards.desired())
+    }
+
+    /// Lets go of what the view takes from us, says so, and takes what it gives us.
+    async fn renew(&mut self) {
+        let view = {
+            let mut shards = self.share.shards.write();
+            let view = shards.desired();
+            shards.publishing(view.clone());
+            view
+        };
+        self.share_out();
+        self.let_go().await;
+        let (sent, boot) = (now().monotonic, BootInstant::now());
+        if let Err(error) = self.leases.renew(&view.join(",")).await {
+            return self.complain("renew the lease of this replica", &error);
+        }
+        self.share.shards.write().published(sent, now().monotonic);
+        self.share.fence.open_for(boot, SHARD_TERM.saturating_sub(SHARD_MARGIN));
+        self.renewed = Some(sent);
+        // What a new view gives us we may take after the others were read once more.
+        self.read().await;
+        self.share_out();
+    }
+
+    /// Gives up what is not ours any more, and has the flavours look at what has become ours.
+    fn share_out(&mut self) {
+        self.letting_go.extend(self.shared.give_up_others());
+        self.shared.take_over();
+    }
+
+    /// Waits until nothing of what is not ours is under way: no probe, and no write that the server
+    /// can still carry out.
+    async fn let_go(&mut self) {
+        loop {
+            self.letting_go.retain(|watched| watched.is_busy());
+            let writing = self.shared.writer.writing();
+            if self.letting_go.is_empty() && writing.iter().all(|uid| self.share.is_ours(uid)) {
+                return;
+            }
+            sleep(LET_GO_EVERY).await;
+        }
+    }
+
+    fn tell(&mut self) {
+        let desired = self.share.shards.read().desired();
+        if desired != self.told {
+            let (replicas, expected) = (desired.len(), self.share.expected);
+            info!(replicas, expected, with = ?desired, "Sharing the clusters");
+            self.told = desired;
+        }
+    }
+
+    fn complain(&self, what: &'static str, error: &StoreError) {
+        if let Some(suppressed) = self.log.pass(what, now().monotonic) {
+            warn!(%error, suppressed, "Cannot {what}; it is tried again");
+        }
+    }
+}
+
+fn claim(lease: &ReplicaLease) -> Claim {
+    let names = lease.says.split(',').filter(|name| !name.is_empty());
+    Claim {
+        replica: lease.identity.as_str().into(),
+        renewal: lease.renewal,
+        view: names.map(Into::into).collect(),
+    }
+}

@@ -1,0 +1,320 @@
+//! Two replicas that share the clusters, with members and a management API in common, on tokio's paused
+//! clock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use api_server_double::{ApiServer, Reply, Store};
+use election::ReplicaLeases;
+use fence::Fence;
+use health::{Published, Shards, Standing};
+use informer::{Format, Informer, InformerMetrics, Server, Source};
+use jiff::Timestamp;
+use model::{Kind, Metadata};
+use parking_lot::RwLock;
+use prometheus::Registry as Metrics;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::scene::{Answer, Api, KIND, Members, Scene, cluster, target};
+use crate::engine::ownership::{Ownership, Share};
+use crate::engine::registry::Look;
+use crate::engine::share_out::{GROUP, ShareOut};
+
+const S: fn(u64) -> Duration = Duration::from_secs;
+const CLUSTERS: usize = 40;
+/// A period with its jitter and a second, and a hand-over between replicas that are both well.
+const HANDED_OVER: Duration = Duration::from_secs(12 + 5);
+/// The same after a death: the term of a lease, and twice the time to notice.
+const INHERITED: Duration = Duration::from_secs(12 + 30 + 4);
+
+#[derive(Default)]
+struct World {
+    members: Arc<Members>,
+    api: Arc<Api>,
+    leases: Arc<Store>,
+}
+
+struct Replica {
+    scene: Scene,
+    share: Arc<Share>,
+    /// No answer to what it asks of the leases.
+    cut_off: Arc<AtomicBool>,
+    stop: CancellationToken,
+    sharing: JoinHandle<ShareOut>,
+}
+
+fn keys() -> impl Iterator<Item = String> {
+    (0..CLUSTERS).map(|number| format!("ns/c{number}"))
+}
+
+impl World {
+    /// A replica whose flavour knows all clusters, and tells of those that become its own with what
+    /// their objects say by then.
+    fn start(&self, name: &str) -> Replica {
+        let (fence, shards) = (Fence::closed(), RwLock::new(Shards::new(name)));
+        let share = Arc::new(Share { expected: 2, fence, shards });
+        let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
+        let scene = Scene::of(members, api, Ownership::of(&share));
+        let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
+        let (registry, shared) = (scene.registry.clone(), Arc::clone(&scene.shared));
+        scene.registry.look_again_by(move |key| {
+            let (registry, shared) = (registry.clone(), Arc::clone(&shared));
+            let mut target = target(&members, key, 1);
+            target.published = api.written(key).as_deref().and_then(published);
+            // The engine is among its locks here, as with a queue.
+            tokio::spawn(async move {
+                if let Some(since) = shared.ownership.ours_since(&target.cluster.uid) {
+                    shared.looks_at(&target.cluster.uid, since);
+                }
+                registry.upsert(target);
+            });
+        });
+        for key in keys() {
+            scene.shared.leave(&*scene.flavour, &cluster(&key, 1));
+        }
+        let cut_off = Arc::<AtomicBool>::default();
+        let (cut, store) = (Arc::clone(&cut_off), Arc::clone(&self.leases));
+        let server = ApiServer::new(move |asked| {
+            if cut.load(Ordering::Relaxed) { Reply::Silence } else { store.answer(asked) }
+        });
+        let leases = ReplicaLeases::new(server.client(), GROUP, name.into(), name.into());
+        let mut share_out = ShareOut::new(leases, Arc::clone(&share), Arc::clone(&scene.shared));
+        let stop = CancellationToken::new();
+        let stopping = stop.clone();
+        let sharing = tokio::spawn(async move {
+            share_out.run(&stopping).await;
+            share_out
+        });
+        Replica { scene, share, cut_off, stop, sharing }
+    }
+
+    fn longest_silence(&self) -> Duration {
+        let since = |key: String| self.members.last_probe(&key).map(|at| at.elapsed());
+        let silence = keys().map(|key| since(key).expect("it was probed")).max();
+        self.members.longest_gap().max(silence.unwrap_or_default())
+    }
+
+    /// No member was probed by two at once, none waited longer than this, and nothing was said.
+    fn assert_well(&self, longest: Duration) {
+        assert_eq!(self.members.overlaps(), 0, "a member was probed by two at once");
+        let silence = self.longest_silence();
+        assert!(silence <= longest, "a member was not probed for {silence:?}");
+        assert_eq!(self.api.events(), [""; 0]);
+        for key in keys() {
+            assert_eq!(self.api.written(&key).as_deref(), Some("Ready"), "{key}");
+        }
+    }
+}
+
+impl Replica {
+    fn owns(&self) -> usize {
+        self.scene.shared.all().len()
+    }
+
+    /// As by SIGKILL.
+    fn kill(self) {
+        self.sharing.abort();
+    }
+
+    /// As at a clean stop.
+    async fn release(self) {
+        self.stop.cancel();
+        let share_out = self.sharing.await.expect("it ends");
+        self.scene.shared.end_all();
+        share_out.release().await;
+    }
+}
+
+fn published(standing: &str) -> Option<Published> {
+    let standing = Standing::ALL.into_iter().find(|it| format!("{it:?}") == standing)?;
+    let now = Timestamp::now();
+    Some(Published::seed(standing, now, now, Some(now)))
+}
+
+/// rule:one-owner-at-a-time, rule:moves-publish-nothing
+#[tokio::test(start_paused = true)]
+async fn replicas_that_come_and_go_in_order_share_the_clusters_without_a_word() {
+    let world = World::default();
+    world.members.take(Duration::from_millis(700));
+    let first = world.start("a");
+    sleep(S(15)).await;
+    assert_eq!(first.owns(), CLUSTERS);
+    let second = world.start("b");
+    sleep(S(15)).await;
+    let (one, other) = (first.owns(), second.owns());
+    assert_eq!(one + other, CLUSTERS);
+    assert!(one > 5 && other > 5, "{one} and {other}");
+    first.release().await;
+    sleep(S(15)).await;
+    assert_eq!(second.owns(), CLUSTERS);
+    world.assert_well(HANDED_OVER);
+    assert_eq!(world.members.longest_probe(), Duration::from_millis(700));
+}
+
+/// rule:one-owner-at-a-time, rule:moves-publish-nothing
+#[tokio::test(start_paused = true)]
+async fn the_clusters_of_a_replica_that_dies_are_probed_again_when_its_lease_has_run_out() {
+    let world = World::default();
+    let (first, second) = (world.start("a"), world.start("b"));
+    sleep(S(30)).await;
+    first.kill();
+    sleep(S(10)).await;
+    // In its place, while its lease still runs.
+    let third = world.start("c");
+    sleep(S(60)).await;
+    assert_eq!(second.owns() + third.owns(), CLUSTERS);
+    world.assert_well(INHERITED);
+}
+
+/// rule:unwatched-clusters-become-unknown
+#[tokio::test(start_paused = true)]
+async fn an_inherited_cluster_that_nobody_probes_becomes_unknown_and_the_clock_starts_at_the_takeover()
+ {
+    let world = World::default();
+    let (first, second) = (world.start("a"), world.start("b"));
+    sleep(S(30)).await;
+    let inherited = first.scene.shared.all()[0].cluster.key.to_string();
+    let is_taken = || second.scene.shared.all().iter().any(|it| *it.cluster.key == *inherited);
+    first.kill();
+    // No probe of it is ever completed.
+    world.members.set(&inherited, Answer::Panic);
+    while !is_taken() {
+        sleep(S(1)).await;
+    }
+    sleep(S(38)).await;
+    assert_eq!(world.api.written(&inherited).as_deref(), Some("Ready"));
+    sleep(S(4)).await;
+    assert_eq!(world.api.written(&inherited).as_deref(), Some("Unknown"));
+    assert_eq!(world.api.events(), ["ClusterStatusUnknown"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_debug_page_and_the_metrics_tell_who_has_which_cluster() {
+    let world = World::default();
+    let first = world.start("a");
+    sleep(S(15)).await;
+    let _second = world.start("b");
+    sleep(S(15)).await;
+    let own = first.owns();
+    let page = first.scene.page("/debug?format=json", None).await;
+    let page: Value = serde_json::from_str(&page).expect("it is JSON");
+    let rows = page["clusters"].as_array().expect("they are listed");
+    let of = |owner: &str, doing: &str| {
+        rows.iter().filter(|row| row["owner"] == owner && (row["doing"] == doing)).count()
+    };
+    assert_eq!(of("a", "waiting"), own);
+    assert_eq!(of("b", "elsewhere"), CLUSTERS - own);
+    let metric = |series: &str| usize::try_from(first.scene.metric(series)).unwrap();
+    assert_eq!(metric("clusterhealth_shard_clusters{owner=\"self\"}"), own);
+    assert_eq!(metric("clusterhealth_shard_clusters{owner=\"others\"}"), CLUSTERS - own);
+    assert_eq!(metric("clusterhealth_shard_replicas{state=\"alive\"}"), 2);
+    assert_eq!(metric("clusterhealth_shard_moves_total{direction=\"given\"}"), CLUSTERS - own);
+}
+
+/// rule:one-owner-at-a-time, rule:a-share-ends-by-time
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_cannot_renew_stops_before_another_one_begins() {
+    let world = World::default();
+    world.members.take(Duration::from_millis(700));
+    let (first, second) = (world.start("a"), world.start("b"));
+    sleep(S(30)).await;
+    first.cut_off.store(true, Ordering::Relaxed);
+    let share = first.owns();
+    sleep(S(15)).await;
+    assert_eq!(second.owns(), CLUSTERS - share, "its lease still runs");
+    sleep(S(20)).await;
+    assert_eq!((first.owns(), second.owns()), (0, CLUSTERS));
+    first.cut_off.store(false, Ordering::Relaxed);
+    sleep(S(30)).await;
+    assert_eq!((first.owns(), second.owns()), (share, CLUSTERS - share));
+    world.assert_well(INHERITED);
+}
+
+/// rule:one-owner-at-a-time
+#[tokio::test(start_paused = true)]
+async fn a_cluster_does_not_move_while_a_write_of_it_can_still_be_carried_out() {
+    let world = World::default();
+    let first = world.start("a");
+    sleep(S(15)).await;
+    world.api.delay_writes(S(8));
+    for key in keys() {
+        world.members.set(&key, Answer::Failing);
+    }
+    while first.scene.shared.writer.writing().len() < CLUSTERS {
+        sleep(Duration::from_millis(100)).await;
+    }
+    let (second, began) = (world.start("b"), Instant::now());
+    while second.owns() == 0 {
+        sleep(Duration::from_millis(10)).await;
+        let writing = first.scene.shared.writer.writing();
+        let moved = second.scene.shared.all();
+        assert!(moved.iter().all(|watched| !writing.contains(&watched.cluster.uid)));
+    }
+    assert!(began.elapsed() > S(3), "nothing had to be waited for: {:?}", began.elapsed());
+}
+
+/// rule:a-share-ends-by-time
+#[tokio::test(start_paused = true)]
+async fn a_probe_goes_no_step_further_once_the_right_to_it_has_ended() {
+    let world = World::default();
+    let only = world.start("a");
+    sleep(S(5)).await;
+    world.members.take(S(2));
+    let (key, uid) = ("ns/c0", cluster("ns/c0", 1).uid);
+    let watched = only.scene.watched(key);
+    let before = watched.glance(|it| it.member.last().map(|last| last.started));
+    while !watched.glance(|it| it.member.is_probing()) {
+        sleep(Duration::from_millis(100)).await;
+    }
+    only.cut_off.store(true, Ordering::Relaxed);
+    only.share.fence.close();
+    assert!(!only.share.is_ours(&uid));
+    sleep(S(3)).await;
+    let after = watched.glance(|it| it.member.last().map(|last| last.started));
+    assert_eq!(after, before, "its result is not taken in");
+}
+
+/// rule:moves-publish-nothing
+#[tokio::test(start_paused = true)]
+async fn what_a_cluster_says_is_looked_at_only_when_the_cache_is_as_new_as_the_move() {
+    let world = World::default();
+    let only = world.start("a");
+    sleep(S(5)).await;
+    let object = |version: &str| {
+        json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+            "metadata": {"namespace": "ns", "name": "new", "uid": "u", "resourceVersion": version}})
+    };
+    let server = ApiServer::new(move |asked| match asked.query() {
+        query if query.contains("sendInitialEvents") => Reply::failure(400, "BadRequest"),
+        query if query.contains("watch=true") => Reply::Watch(late(object("5"))),
+        _ => {
+            Reply::Json(200, json!({"metadata": {"resourceVersion": "2"}, "items": [object("2")]}))
+        }
+    });
+    let metrics = InformerMetrics::new(&Metrics::new(), "test").expect("the names are new");
+    let source = Source::new(Server::own(server.client()), Kind::BuiltIn(KIND.clone()));
+    let cache: Informer<Metadata> = Informer::new(source, &metrics, Format::Json);
+    let running = cache.clone();
+    tokio::spawn(async move { running.run(CancellationToken::new()).await });
+    cache.synced().await;
+    only.scene.api.set_version("ns/new", "u", 5);
+    assert!(only.share.is_ours("u"));
+    let began = Instant::now();
+    let looked = only.scene.registry.look(&cache, &"ns/new".into()).await.expect("it is read");
+    let Look::At(seen) = looked else { panic!("it is there") };
+    assert_eq!((seen.resource_version, began.elapsed() >= S(3)), (5, true));
+}
+
+/// A change that the watch tells of after three seconds.
+fn late(object: Value) -> futures::stream::BoxStream<'static, Value> {
+    use futures::StreamExt as _;
+    let event = async move {
+        sleep(S(3)).await;
+        json!({"type": "MODIFIED", "object": object})
+    };
+    futures::stream::once(event).chain(futures::stream::pending()).boxed()
+}

@@ -1,0 +1,169 @@
+//! [`ReplicaLeases`]: a Lease for each of several replicas that work side by side.
+//!
+//! Called by a controller that shares its work with the other replicas; what they tell each other by
+//! their leases, and what a lease entitles to, is its affair. Here is how they are written and read
+//! (`rule:each-replica-writes-its-own-lease`). Every call is bounded, and repeats nothing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Preconditions};
+use tokio::time::timeout;
+
+use crate::record::LeaseRecord;
+use crate::store::{KubeLease, LeaseStore as _, StoreError, classify};
+
+/// Which replicas belong together, and what their leases look like.
+#[derive(Clone, Debug)]
+pub struct ReplicaGroup {
+    /// Namespace of the leases.
+    pub namespace: &'static str,
+    /// Label of the leases of this group; its value is the group.
+    pub label: (&'static str, &'static str),
+    /// Annotation in which each replica says something to the others.
+    pub annotation: &'static str,
+    /// How long after a renewal a lease runs out.
+    pub term: Duration,
+    /// Limit of one request.
+    pub request_timeout: Duration,
+}
+
+/// The leases of a group, as one of its replicas sees them.
+pub struct ReplicaLeases {
+    group: ReplicaGroup,
+    identity: String,
+    name: String,
+    api: Api<Lease>,
+    own: KubeLease,
+    /// Our Lease after our last write, while its version is not in doubt.
+    written: Option<Lease>,
+}
+
+/// The lease of one replica.
+#[derive(Clone, Debug)]
+pub struct ReplicaLease {
+    /// Whose it is; empty when it was released.
+    pub identity: String,
+    /// Another number after each renewal.
+    pub renewal: u64,
+    /// What it says to the others.
+    pub says: String,
+    name: String,
+    preconditions: Preconditions,
+}
+
+impl ReplicaLeases {
+    /// Those that the replica `identity` sees; its own is called `name`. `client` is for nothing else
+    /// and has no fence, since renewing is what opens that.
+    pub fn new(client: kube::Client, group: ReplicaGroup, identity: String, name: String) -> Self {
+        let api: Api<Lease> = Api::namespaced(client, group.namespace);
+        let own = KubeLease::of(api.clone(), &name);
+        Self { group, identity, name, api, own, written: None }
+    }
+
+    /// All of them, by a consistent read; released ones too.
+    ///
+    /// # Errors
+    /// No answer, or a refusal.
+    pub async fn list(&self) -> Result<Vec<ReplicaLease>, StoreError> {
+        let (label, group) = self.group.label;
+        let params = ListParams::default().labels(&format!("{label}={group}"));
+        let listed = self.bounded(async { self.api.list(&params).await.map_err(classify) }).await?;
+        Ok(listed.items.into_iter().map(|lease| self.read(lease)).collect())
+    }
+
+    /// Renews our lease, or makes it, with this word to the others. A write whose outcome is unknown is
+    /// not carried out after the next one that succeeds.
+    ///
+    /// # Errors
+    /// It may have been written nevertheless, unless it is a conflict.
+    pub async fn renew(&mut self, says: &str) -> Result<(), StoreError> {
+        let current = match self.written.take() {
+            Some(written) => Some(written),
+            None => self.bounded(self.own.get()).await?,
+        };
+        let previous = current.as_ref().map(LeaseRecord::of);
+        let seconds = i32::try_from(self.group.term.as_secs()).unwrap_or(i32::MAX);
+        let now = Timestamp::now();
+        let record = LeaseRecord::claim(previous.as_ref(), &self.identity, seconds, now);
+        let exists = current.is_some();
+        let mut lease = record.into_lease(current.unwrap_or_else(|| self.new_lease()));
+        let annotations = lease.metadata.annotations.get_or_insert_default();
+        annotations.insert(self.group.annotation.to_owned(), says.to_owned());
+        let write = async {
+            if exists { self.own.replace(lease).await } else { self.own.create(lease).await }
+        };
+        self.written = Some(self.bounded(write).await?);
+        Ok(())
+    }
+
+    /// Gives our lease back: for a replica that has ended its work. Others may begin at once.
+    ///
+    /// # Errors
+    /// It may have been released nevertheless, else it is left to run out.
+    pub async fn release(&mut self) -> Result<(), StoreError> {
+        let current = match self.written.take() {
+            Some(written) => Some(written),
+            None => self.bounded(self.own.get()).await?,
+        };
+        let Some(lease) = current else { return Ok(()) };
+        let record = LeaseRecord::of(&lease).release(Timestamp::now());
+        let released = self.bounded(self.own.replace(record.into_lease(lease))).await?;
+        // Who may not delete leaves it to the others.
+        drop(self.remove(&self.read(released)).await);
+        Ok(())
+    }
+
+    /// Deletes a lease if it is as it was read: one that was released, or has run out.
+    ///
+    /// # Errors
+    /// It may have been deleted nevertheless, unless it is a conflict.
+    pub async fn remove(&self, lease: &ReplicaLease) -> Result<(), StoreError> {
+        let preconditions = Some(lease.preconditions.clone());
+        let params = DeleteParams { preconditions, ..DeleteParams::default() };
+        let delete = async { self.api.delete(&lease.name, &params).await.map_err(classify) };
+        self.bounded(delete).await.map(drop)
+    }
+
+    fn read(&self, lease: Lease) -> ReplicaLease {
+        let record = LeaseRecord::of(&lease);
+        let mut annotations = lease.metadata.annotations.unwrap_or_default();
+        let renewed = record.renewed.map(Timestamp::as_microsecond).unwrap_or_default();
+        ReplicaLease {
+            identity: record.holder,
+            renewal: renewed.unsigned_abs(),
+            says: annotations.remove(self.group.annotation).unwrap_or_default(),
+            name: lease.metadata.name.unwrap_or_default(),
+            preconditions: Preconditions {
+                resource_version: lease.metadata.resource_version,
+                uid: lease.metadata.uid,
+            },
+        }
+    }
+
+    fn new_lease(&self) -> Lease {
+        let (label, group) = self.group.label;
+        let metadata = ObjectMeta {
+            name: Some(self.name.clone()),
+            namespace: Some(self.group.namespace.to_owned()),
+            labels: Some(BTreeMap::from([(label.to_owned(), group.to_owned())])),
+            ..ObjectMeta::default()
+        };
+        Lease { metadata, spec: None }
+    }
+
+    async fn bounded<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let limit = self.group.request_timeout;
+        timeout(limit, call).await.unwrap_or(Err(StoreError::Timeout))
+    }
+}
+
+#[cfg(test)]
+mod tests;
