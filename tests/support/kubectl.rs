@@ -141,7 +141,26 @@ impl Shell {
 
 /// The words of each line; an age is `AGE`.
 pub fn table(printed: &str) -> Vec<Vec<String>> {
-    let is_age = |word: &str| word.ends_with('s') && word[..word.len() - 1].parse::<u32>().is_ok();
     let word = |word: &str| if is_age(word) { "AGE".to_owned() } else { word.to_owned() };
     printed.lines().map(|line| line.split_whitespace().map(word).collect()).collect()
+}
+
+/// `7s`, `2m8s`, `3h`: numbers with their units.
+fn is_age(word: &str) -> bool {
+    let mut parts = word.split_inclusive(|c: char| "smhdy".contains(c));
+    parts.all(|part| part.len() > 1 && part[..part.len() - 1].parse::<u32>().is_ok())
+        && word.ends_with(|c: char| c.is_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::table;
+
+    #[test]
+    fn ages_are_told_from_names_numbers_and_versions() {
+        let printed = "NAME AGE\na-1s 7s\n2 2m8s\n1.36.3 5d4h\ns 3h\n";
+        let expected =
+            [["NAME", "AGE"], ["a-1s", "AGE"], ["2", "AGE"], ["1.36.3", "AGE"], ["s", "AGE"]];
+        assert_eq!(table(printed), expected);
+    }
 }
