@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `arguments.rs` | its command line |
 //! | `target.rs` | whom to ask, from a kubeconfig or from the arguments |
+//! | `object.rs` | whom to ask, by an object that stands for the cluster |
 //! | `printed.rs` | the answer, for people and for programs |
 
 mod arguments;
+mod object;
 mod printed;
 mod target;
 
@@ -21,6 +23,7 @@ use probe::{ConnectionLimits, Meters, Names, Order, Probed, Prober};
 use prometheus::Registry;
 
 use arguments::{Arguments, Parsed};
+use object::Found;
 
 /// The word after the program's name.
 pub const NAME: &str = "probe";
@@ -43,22 +46,42 @@ pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<Probed> {
-    let inputs = target::inputs(arguments)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let probed = runtime.block_on(look(arguments));
+    // A name that nobody answers for must not hold up the end.
+    runtime.shutdown_background();
+    probed
+}
+
+async fn look(arguments: &Arguments) -> anyhow::Result<Probed> {
+    let mut authenticated_read = arguments.authenticated_read;
+    let by_object = arguments.object.is_some() || arguments.file.is_some();
+    let inputs = if by_object {
+        let Found { subject, inputs } = object::find(arguments).await?;
+        authenticated_read |= subject.is_read();
+        match inputs {
+            Ok(inputs) => inputs,
+            // What the controller would publish.
+            Err(problem) => return Ok(Probed::of_problem(&problem)),
+        }
+    } else {
+        target::inputs(arguments)?
+    };
     let limits = ConnectionLimits { max_age: Duration::ZERO, ..ConnectionLimits::default() };
     let prober = Prober::new(Meters::new(&Registry::new())?, limits, Names::default());
-    let client = Arc::new(prober.client(&inputs)?);
+    let client = match prober.client(&inputs) {
+        Ok(client) => Arc::new(client),
+        Err(problem) if by_object => return Ok(Probed::of_problem(&problem)),
+        Err(problem) => return Err(problem.into()),
+    };
     drop(inputs);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let order = Order {
         budget: arguments.timeout,
-        authenticated_read: arguments.authenticated_read,
+        authenticated_read,
         next_in: Duration::MAX,
         newest: &|| None,
     };
-    let probed = runtime.block_on(prober.probe(&client, &order));
-    // A name that nobody answers for must not hold up the end.
-    runtime.shutdown_background();
-    Ok(probed)
+    Ok(prober.probe(&client, &order).await)
 }
 
 /// Nothing can be done about a closed stream.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use cluster_health::Subject;
 use pflag::GoDuration;
 use probe::TlsOptions;
 
@@ -16,6 +17,10 @@ pub(super) struct Arguments {
     /// A kubeconfig and one of its contexts; the file of the environment when there is no `server`.
     pub(super) kubeconfig: Option<PathBuf>,
     pub(super) context: Option<String>,
+    /// A cluster by its object, which the kubeconfig leads to, or the file.
+    pub(super) object: Option<Subject>,
+    pub(super) namespace: String,
+    pub(super) file: Option<PathBuf>,
     /// An address, instead of a kubeconfig.
     pub(super) server: Option<String>,
     pub(super) ca: Option<PathBuf>,
@@ -54,6 +59,9 @@ impl Arguments {
         Self {
             kubeconfig: path("kubeconfig"),
             context: text("context"),
+            object: matches.get_one("object").cloned(),
+            namespace: text("namespace").unwrap_or_default(),
+            file: path("filename"),
             server: text("server"),
             ca: path("certificate-authority"),
             token: path("token-file"),
@@ -69,6 +77,16 @@ impl Arguments {
     }
 }
 
+const ABOUT: &str = "Looks once at an API server as the cluster-health controller would, and tells what it \
+    found and where the time went. Exit code 0 when the server is well, else 1.";
+const EXAMPLES: &str = "Examples:
+  # The cluster of a kubeconfig.
+  infra-controller-manager probe --kubeconfig=member.conf
+  # A member, by its object in the management cluster.
+  infra-controller-manager probe kubefedcluster/one --kubeconfig=management.conf
+  # The same out of a manifest with the object and its Secret, before it is applied.
+  infra-controller-manager probe -f member.yaml -o json";
+
 fn command() -> Command {
     let option = |name: &'static str, value: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name(value).help(help)
@@ -78,9 +96,21 @@ fn command() -> Command {
     };
     Command::new("infra-controller-manager probe")
         .no_binary_name(true)
-        .about("Looks once at an API server as the cluster-health controller would.")
+        .about(ABOUT)
+        .after_help(EXAMPLES)
         .args([
-            option("kubeconfig", "FILE", "Kubeconfig of the cluster. Default: $KUBECONFIG"),
+            Arg::new("object")
+                .value_name("OBJECT")
+                .help("kubefedcluster/NAME or cluster/NAME: the cluster of this object, with its credential, as the management API has them")
+                .value_parser(|text: &str| text.parse::<Subject>())
+                .conflicts_with("server"),
+            option("filename", "FILE", "Manifest with the object and its credential; - for standard input. What is not in it is asked of the management API when --kubeconfig or --context is given")
+                .short('f')
+                .conflicts_with("server"),
+            option("namespace", "NAME", "Namespace of a KubeFedCluster and its Secret")
+                .short('n')
+                .default_value("kube-federation-system"),
+            option("kubeconfig", "FILE", "Kubeconfig of the cluster, or with OBJECT of the management API. Default: $KUBECONFIG"),
             option("context", "NAME", "Context of the kubeconfig. Default: the current one"),
             option("server", "URL", "Address of the API server, instead of a kubeconfig")
                 .conflicts_with_all(["kubeconfig", "context"]),
@@ -104,7 +134,7 @@ fn command() -> Command {
                 .short('o')
                 .default_value("text")
                 .value_parser(PossibleValuesParser::new(["text", "json"])),
-            switch("authenticated-read", "Also read a namespace with the credential"),
+            switch("authenticated-read", "Also read a namespace with the credential; a Cluster is always read"),
             switch("allow-plaintext-endpoints", "Send the credential over plain http too"),
         ])
 }
@@ -141,7 +171,7 @@ mod tests {
 
     #[test]
     fn arguments_that_make_no_sense_are_refused() {
-        let rows: [&[&str]; 8] = [
+        let rows: [&[&str]; 11] = [
             &["--server=a", "--kubeconfig=b"],
             &["--token-file=t"],
             &["--server=a", "--client-certificate=c"],
@@ -150,6 +180,9 @@ mod tests {
             &["--output=yaml"],
             &["--disabled-tls-validations=All"],
             &["stray"],
+            &["secret/a"],
+            &["cluster/a", "--server=a"],
+            &["-f", "x.yaml", "--server=a"],
         ];
         for args in rows {
             assert!(matches!(parse(args), Parsed::Print { is_error: true, .. }), "{args:?}");
@@ -157,8 +190,17 @@ mod tests {
     }
 
     #[test]
+    fn an_object_is_named_or_found_in_a_file() {
+        let args = ["cluster/cls-1", "-n", "fed", "-f", "-"];
+        let Parsed::Run(arguments) = parse(&args) else { panic!("they are refused") };
+        assert_eq!(arguments.object.unwrap().to_string(), "cluster/cls-1");
+        assert_eq!((&*arguments.namespace, arguments.file), ("fed", Some(PathBuf::from("-"))));
+    }
+
+    #[test]
     fn help_is_no_error() {
         let Parsed::Print { text, is_error: false } = parse(&["--help"]) else { panic!("no help") };
         assert!(text.contains("--kubeconfig") && text.contains("[default: 5s]"), "{text}");
+        assert!(text.contains("probe -f member.yaml") && text.contains("[OBJECT]"), "{text}");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use health::Lifetime;
+use health::{Endpoints, Lifetime};
 use jiff::Timestamp;
 use probe::{Probed, Timings, Trace};
 use serde_json::{Value, json};
@@ -14,12 +14,13 @@ pub(super) fn of(probed: &Probed, as_json: bool) -> String {
 }
 
 fn json(probed: &Probed) -> Value {
-    let finding = probed.report.finding;
+    let (finding, endpoints) = (probed.report.finding, probed.report.endpoints);
     json!({
         "verdict": finding.verdict().as_str(),
         "code": finding.code().map(|code| code.to_string()),
         "message": finding.to_string(),
         "detail": probed.report.detail,
+        "endpoints": {"down": endpoints.down, "total": endpoints.total},
         "tookSeconds": probed.report.took.as_secs_f64(),
         "serverCertificateExpires": probed.certificate.map(|it| it.to.to_string()),
         "credentialExpires": probed.credential.map(|it| it.to.to_string()),
@@ -68,7 +69,8 @@ fn text(probed: &Probed) -> String {
     rows.extend(probed.attempts.iter().map(row));
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
     let mut lines: Vec<String> = Vec::new();
-    for row in &rows {
+    // Of a cluster that could not be asked there is none.
+    for row in rows.iter().filter(|_| !probed.attempts.is_empty()) {
         let cells = row.iter().enumerate().map(|(column, cell)| {
             let width = width(column);
             format!("{cell:width$}")
@@ -77,8 +79,14 @@ fn text(probed: &Probed) -> String {
     }
     let (finding, took) = (probed.report.finding, time(probed.report.took));
     let detail = probed.report.detail.as_ref().map_or_else(String::new, |it| format!(": {it}"));
-    lines.push(String::new());
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
     lines.push(format!("{}: {finding}{detail} ({took})", finding.verdict()));
+    let Endpoints { down, total } = probed.report.endpoints;
+    if total > 1 && down > 0 {
+        lines.push(format!("{down} of {total} API endpoints down."));
+    }
     let ends =
         [("The server's certificate", probed.certificate), ("The credential", probed.credential)];
     for (what, end) in ends {
@@ -122,7 +130,7 @@ fn time(span: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use health::{Code, Endpoints, Finding, Moment, ProbePath, Report};
+    use health::{Code, Finding, Moment, ProbePath, Report};
 
     use super::*;
 
@@ -167,6 +175,22 @@ mod tests {
         assert_eq!(lines[4], "unhealthy: /readyz responded without ok: http-503 (12.0ms)");
         assert_eq!(lines[5], "The server's certificate ended at 1970-01-01T00:00:00Z.");
         assert_eq!(lines.len(), 6);
+    }
+
+    #[test]
+    fn of_a_cluster_that_could_not_be_asked_only_the_reason_is_told() {
+        let problem = probe::Problem::new(Code::SecretMissing, "there is no Secret s");
+        let text = of(&Probed::of_problem(&problem), false);
+        let told = "config: cluster cannot be probed: secret-missing: there is no Secret s (0.0ms)";
+        assert_eq!(text, format!("{told}\n"));
+    }
+
+    #[test]
+    fn addresses_that_are_down_are_counted() {
+        let mut probed = probed();
+        probed.report.endpoints = Endpoints { down: 1, total: 3 };
+        let text = of(&probed, false);
+        assert!(text.contains("\n1 of 3 API endpoints down.\n"), "{text}");
     }
 
     #[test]

@@ -18,17 +18,22 @@ use crate::build;
 /// # Errors
 /// A file cannot be read, or says something that a probe cannot do.
 pub(super) fn inputs(arguments: &Arguments) -> anyhow::Result<Inputs> {
-    let mut inputs = match &arguments.server {
+    let inputs = match &arguments.server {
         Some(server) => of_arguments(server, arguments)?,
         None => of_kubeconfig(arguments)?,
     };
+    Ok(adjusted(inputs, arguments))
+}
+
+/// With what the arguments say beside the target.
+pub(super) fn adjusted(mut inputs: Inputs, arguments: &Arguments) -> Inputs {
     inputs.allow_plaintext = arguments.allow_plaintext;
     inputs.user_agent = format!("{}/probe", build::PRODUCT);
     let TlsOptions { subject_name, validity_period, everything } = arguments.tls;
     inputs.tls.subject_name |= subject_name;
     inputs.tls.validity_period |= validity_period;
     inputs.tls.everything |= everything;
-    Ok(inputs)
+    inputs
 }
 
 fn of_arguments(server: &str, arguments: &Arguments) -> anyhow::Result<Inputs> {
@@ -48,13 +53,16 @@ fn of_arguments(server: &str, arguments: &Arguments) -> anyhow::Result<Inputs> {
     })
 }
 
+/// The file that is named, or that of the environment.
+pub(super) fn kubeconfig(arguments: &Arguments) -> anyhow::Result<Kubeconfig> {
+    match &arguments.kubeconfig {
+        Some(path) => Ok(Kubeconfig::read_from(path)?),
+        None => Kubeconfig::read().context("cannot read a kubeconfig; name one with --kubeconfig"),
+    }
+}
+
 fn of_kubeconfig(arguments: &Arguments) -> anyhow::Result<Inputs> {
-    let file = match &arguments.kubeconfig {
-        Some(path) => Kubeconfig::read_from(path)?,
-        None => {
-            Kubeconfig::read().context("cannot read a kubeconfig; name one with --kubeconfig")?
-        }
-    };
+    let file = kubeconfig(arguments)?;
     let wanted = arguments.context.as_ref().or(file.current_context.as_ref());
     let wanted =
         wanted.context("the kubeconfig has no current context; name one with --context")?;

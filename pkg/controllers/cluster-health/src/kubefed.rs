@@ -7,6 +7,7 @@
 //! | `references.rs` | which members refer to which Secret |
 //! | `reconcile.rs` | from one object to what the engine is told of it |
 //! | `access.rs` | how a member is reached, from its object and its Secret |
+//! | `one_cluster.rs` | how one member is reached, looked up once |
 //! | `settings.rs` | how members are probed, by flags and KubeFedConfig |
 //! | `places.rs`, `survey.rs` | zones and region; reading them |
 //! | `upstream_metrics.rs` | [`UpstreamMetrics`], under the names of KubeFed's controller |
@@ -15,6 +16,7 @@
 mod access;
 mod flavour;
 mod following;
+mod one_cluster;
 mod places;
 mod reconcile;
 mod references;
@@ -26,4 +28,5 @@ mod testing;
 mod upstream_metrics;
 
 pub(crate) use flavour::KubeFed;
+pub(crate) use one_cluster::inputs_of;
 pub(crate) use upstream_metrics::UpstreamMetrics;

@@ -1,7 +1,8 @@
 //! Health of member clusters: TKEStack's `Cluster` and `Machine`, and KubeFed's `KubeFedCluster`.
 //!
 //! [`ClusterHealth`] is what the manager registers. `flags` and `options` judge the command line,
-//! [`engine`] probes and publishes, and each flavour tells it of its clusters. The rules that code
+//! [`engine`] probes and publishes, and each flavour tells it of its clusters. [`Subject`] is one
+//! cluster for the command `probe`. The rules that code
 //! and tests cite stand in `RULES.md`.
 
 pub mod api;
@@ -13,8 +14,12 @@ mod member;
 mod options;
 mod reading;
 mod secret_data;
+mod stored_objects;
+mod subject;
 mod tke;
 
 pub use controller::ClusterHealth;
 pub use options::{KubeFedOptions, MemberOptions, Options};
+pub use stored_objects::{StoredError, StoredObjects};
+pub use subject::{Subject, SubjectError};
 pub use tke::TkeOptions;

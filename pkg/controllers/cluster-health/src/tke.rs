@@ -14,6 +14,7 @@
 //! | `fetch.rs` | ClusterCredentials and Secrets, read one at a time |
 //! | `supervision.rs` | which Clusters are probed, and whose phase is ours |
 //! | `access.rs`, `choice.rs`, `inputs.rs` | where a Cluster is asked, and as whom |
+//! | `one_cluster.rs` | how one Cluster is reached, looked up once |
 //! | `facts.rs`, `version.rs` | what is learnt of a Cluster beside its health |
 //! | `status.rs` | what is written, and what is read back after a restart |
 //! | `options.rs` | [`TkeOptions`] |
@@ -28,6 +29,7 @@ mod fetch;
 mod inputs;
 mod machines;
 mod node_lists;
+mod one_cluster;
 mod options;
 mod prober;
 mod sides;
@@ -42,5 +44,6 @@ mod version;
 mod watching;
 
 pub(crate) use clusters::Clusters;
+pub(crate) use one_cluster::inputs_of;
 pub use options::TkeOptions;
 pub(crate) use summary_metrics::SummaryMetrics;

@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 45] = [
+pub(super) const OURS: [&str; 46] = [
     "allow-plaintext-endpoints",
     "allow-stock-lease-name",
     "cluster-health-audit",
@@ -176,6 +176,7 @@ pub(super) const OURS: [&str; 45] = [
     "cluster-health-nodes-ready-min-ratio",
     "cluster-health-per-cluster-metrics",
     "cluster-health-period",
+    "cluster-health-shards",
     "cluster-health-stale-after",
     "cluster-health-success-threshold",
     "cluster-health-summary-concurrency",

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use health::{Endpoints, Finding, Lifetime, Moment, ProbePath, Report};
+use health::{Endpoints, Finding, Lifetime, ProbePath, Report};
 
+use super::run::now;
 use super::trace::Trace;
 use crate::problem::Problem;
 
@@ -21,15 +22,16 @@ pub struct Probed {
 }
 
 impl Probed {
-    /// The report of a cluster for which no client can be made.
-    pub fn of_problem(problem: &Problem, started: Moment) -> Report {
-        Report {
+    /// What is told of a cluster for which no client can be made.
+    pub fn of_problem(problem: &Problem) -> Self {
+        let report = Report {
             finding: Finding::failed(problem.code(), ProbePath::default()),
-            started,
+            started: now(),
             took: Duration::ZERO,
             attempts: 0,
             endpoints: Endpoints::default(),
             detail: Some(problem.to_string().into()),
-        }
+        };
+        Self { report, attempts: Vec::new(), certificate: None, credential: None }
     }
 }

@@ -22,9 +22,9 @@ async fn the_next_address_is_tried_and_asked_first_from_then_on() {
 async fn an_address_that_is_down_is_not_forgotten_until_it_answers_again() {
     let is_up = Arc::new(AtomicBool::new(false));
     let up = Arc::clone(&is_up);
-    let first = Server::plain(move |_| match up.load(Ordering::SeqCst) {
-        true => Reply::Status(503, "not ready, and there"),
-        false => Reply::Close,
+    let first = Server::plain(move |_| {
+        let there = Reply::Status(503, "not ready, and there");
+        if up.load(Ordering::SeqCst) { there } else { Reply::Close }
     })
     .await;
     let second = Server::plain(|_| Reply::Status(200, "ok")).await;

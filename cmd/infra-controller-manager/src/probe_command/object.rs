@@ -1,0 +1,89 @@
+//! Whom to ask by an object that stands for the cluster, out of a manifest or from the management
+//! API.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use cluster_health::{StoredObjects, Subject};
+use kube::config::KubeConfigOptions;
+use probe::{Inputs, Problem};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::arguments::Arguments;
+use super::target::{adjusted, kubeconfig};
+
+/// For all reads of the management API together.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The cluster that is meant, and what its client is made of.
+pub(super) struct Found {
+    pub(super) subject: Subject,
+    pub(super) inputs: Result<Inputs, Problem>,
+}
+
+/// Looks the object and its credential up.
+///
+/// # Errors
+/// One of them could not be read, or none is meant.
+pub(super) async fn find(arguments: &Arguments) -> anyhow::Result<Found> {
+    let documents = arguments.file.as_deref().map(documents).transpose()?;
+    // A manifest may be all there is; who names a management API wants it asked.
+    let asked = arguments.kubeconfig.is_some() || arguments.context.is_some();
+    let api = if documents.is_none() || asked { Some(management(arguments).await?) } else { None };
+    let objects = StoredObjects::new(documents.unwrap_or_default(), api);
+    let subject = match &arguments.object {
+        Some(subject) => subject.clone(),
+        None => only(Subject::all_of(&objects))?,
+    };
+    let inputs = subject.inputs(&objects, &arguments.namespace);
+    let inputs = timeout(LIMIT, inputs).await;
+    let inputs = inputs.context("the management API did not answer within 30 s")??;
+    Ok(Found { subject, inputs: inputs.map(|inputs| adjusted(inputs, arguments)) })
+}
+
+fn only(mut subjects: Vec<Subject>) -> anyhow::Result<Subject> {
+    match (subjects.pop(), subjects.len()) {
+        (Some(subject), 0) => Ok(subject),
+        (Some(last), _) => {
+            subjects.push(last);
+            let names: Vec<_> = subjects.iter().map(ToString::to_string).collect();
+            bail!("the file has several clusters; name one of {}", names.join(", "))
+        }
+        (None, _) => bail!("the file has no KubeFedCluster and no Cluster; name one"),
+    }
+}
+
+async fn management(arguments: &Arguments) -> anyhow::Result<kube::Client> {
+    let options =
+        KubeConfigOptions { context: arguments.context.clone(), ..KubeConfigOptions::default() };
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig(arguments)?, &options).await;
+    let config = config.context("cannot use the kubeconfig of the management API")?;
+    kube::Client::try_from(config).context("cannot make a client of the management API")
+}
+
+/// YAML with any number of documents, or JSON; `-` is standard input.
+fn documents(path: &Path) -> anyhow::Result<Vec<Value>> {
+    let text = if path == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        fs::read_to_string(path)
+    };
+    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    let documents: Result<Vec<Value>, _> = serde_saphyr::from_multiple(&text);
+    // The cause may quote what is secret.
+    let documents =
+        documents.ok().with_context(|| format!("{} is neither YAML nor JSON", path.display()))?;
+    let items = |document: Value| match document {
+        Value::Object(mut list) if list.contains_key("items") => {
+            let items = list.remove("items").unwrap_or_default();
+            items.as_array().cloned().unwrap_or_default()
+        }
+        document => vec![document],
+    };
+    Ok(documents.into_iter().flat_map(items).collect())
+}

@@ -1,0 +1,207 @@
+//! [`StoredObjects`]: objects that are read once, out of manifests or from the management API: for
+//! `probe`, which looks at one cluster and ends.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use client::{Answer, CallError};
+use http::{Request, StatusCode, header};
+use kube::client::Body;
+use model::Resource;
+use serde_json::{Map, Value};
+
+use crate::secret_data::{SECRETS, SecretData};
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Documents of manifests go before what the management API has.
+pub struct StoredObjects {
+    documents: Vec<Value>,
+    api: Option<kube::Client>,
+}
+
+/// An object that could not be read. Holds nothing of it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredError {
+    /// There is none.
+    #[error(
+        "cannot find {kind} {key}: neither is it in the file, nor does the management API have it"
+    )]
+    Missing {
+        /// Its kind.
+        kind: String,
+        /// Name, or `namespace/name`.
+        key: String,
+    },
+    /// No answer of the management API.
+    #[error("cannot read {kind} {key}: {source}")]
+    Call {
+        /// Its kind.
+        kind: String,
+        /// Name, or `namespace/name`.
+        key: String,
+        /// Why there is none.
+        source: CallError,
+    },
+    /// Another answer than the object, or that there is none.
+    #[error("cannot read {kind} {key}: the management API answered {status}")]
+    Refused {
+        /// Its kind.
+        kind: String,
+        /// Name, or `namespace/name`.
+        key: String,
+        /// The answer.
+        status: StatusCode,
+    },
+    /// It is not of its kind's form.
+    #[error("cannot use {kind} {key}: {why}")]
+    Form {
+        /// Its kind.
+        kind: String,
+        /// Name, or `namespace/name`.
+        key: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl StoredObjects {
+    /// Those of the documents, and behind them those of the management API, if there is one.
+    pub fn new(documents: Vec<Value>, api: Option<kube::Client>) -> Self {
+        Self { documents, api }
+    }
+
+    pub(crate) fn api(&self) -> Option<&kube::Client> {
+        self.api.as_ref()
+    }
+
+    /// The documents of a kind.
+    pub(crate) fn documents<'a>(
+        &'a self,
+        resource: &Resource,
+    ) -> impl Iterator<Item = &'a Value> + use<'a> {
+        let (version, kind) = (resource.api_version(), resource.kind.to_string());
+        let fits = move |it: &&Value| it["apiVersion"] == *version && it["kind"] == *kind;
+        self.documents.iter().filter(fits)
+    }
+
+    /// One object as JSON, if there is one.
+    pub(crate) async fn find(
+        &self,
+        resource: &Resource,
+        key: &str,
+    ) -> Result<Option<Bytes>, StoredError> {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let is_it = |it: &&Value| {
+            let metadata = &it["metadata"];
+            // One without a namespace goes wherever it is applied.
+            let elsewhere = metadata["namespace"].as_str().is_some_and(|it| it != namespace);
+            metadata["name"] == name && !elsewhere
+        };
+        if let Some(document) = self.documents(resource).find(is_it) {
+            return Ok(Some(document.to_string().into()));
+        }
+        match &self.api {
+            Some(api) => fetch(api, resource, key).await,
+            None => Ok(None),
+        }
+    }
+
+    /// One object that has to be there.
+    pub(crate) async fn whole(&self, resource: &Resource, key: &str) -> Result<Value, StoredError> {
+        let (kind, key) = (resource.kind.to_string(), key.to_owned());
+        let Some(text) = self.find(resource, &key).await? else {
+            return Err(StoredError::Missing { kind, key });
+        };
+        let mut whole: Value = serde_json::from_slice(&text)
+            .map_err(|error| StoredError::Form { kind, key, why: error.to_string() })?;
+        // What was never stored has neither.
+        if let Some(metadata) = whole.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.entry("uid").or_insert_with(|| "none".into());
+            metadata.entry("resourceVersion").or_insert_with(|| "0".into());
+        }
+        Ok(whole)
+    }
+
+    /// A Secret, if there is one.
+    pub(crate) async fn secret(&self, key: &str) -> Result<Option<SecretData>, StoredError> {
+        let Some(text) = self.find(&SECRETS, key).await? else { return Ok(None) };
+        let form = || StoredError::Form {
+            kind: "Secret".to_owned(),
+            key: key.to_owned(),
+            why: "one of token, ca.crt, tls.crt and tls.key is not base64".to_owned(),
+        };
+        let mut secret: Value = serde_json::from_slice(&text).map_err(|_| form())?;
+        encode(&mut secret);
+        SecretData::decode(secret.to_string().as_bytes()).map(Some).ok_or_else(form)
+    }
+}
+
+/// What a manifest says in plain text the API server turns into base64.
+fn encode(secret: &mut Value) {
+    let Some(secret) = secret.as_object_mut() else { return };
+    let Some(Value::Object(plain)) = secret.remove("stringData") else { return };
+    let data = secret.entry("data").or_insert_with(|| Value::Object(Map::new()));
+    let Some(data) = data.as_object_mut() else { return };
+    for (key, text) in plain {
+        if let Some(text) = text.as_str() {
+            data.insert(key, STANDARD.encode(text).into());
+        }
+    }
+}
+
+async fn fetch(
+    api: &kube::Client,
+    resource: &Resource,
+    key: &str,
+) -> Result<Option<Bytes>, StoredError> {
+    let object = || (resource.kind.to_string(), key.to_owned());
+    let request = Request::get(resource.object_path(key))
+        .header(header::ACCEPT, "application/json")
+        .body(Body::empty());
+    let request = request.map_err(|error| CallError::NotSent(Box::new(error)));
+    let answered = async { client::answer(api, request?, LIMIT).await };
+    let Answer { status, body, .. } = answered.await.map_err(|source| {
+        let (kind, key) = object();
+        StoredError::Call { kind, key, source }
+    })?;
+    match status {
+        StatusCode::OK => Ok(Some(body)),
+        StatusCode::NOT_FOUND => Ok(None),
+        status => {
+            let (kind, key) = object();
+            Err(StoredError::Refused { kind, key, status })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret as _;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_document_is_found_by_kind_name_and_namespace_and_plain_text_is_taken() {
+        let secret = |namespace: &str, text: &str| {
+            json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"token": text},
+                "metadata": {"namespace": namespace, "name": "one"}})
+        };
+        let mut anywhere = secret("", "anywhere");
+        anywhere["metadata"] = json!({"name": "two"});
+        let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "three"}});
+        let documents = vec![other, secret("a", "of-a"), secret("b", "of-b"), anywhere];
+        let objects = StoredObjects::new(documents, None);
+        let token = async |key: &str| {
+            let secret = objects.secret(key).await.unwrap()?;
+            Some(secret.token().unwrap().expose_secret().to_owned())
+        };
+        assert_eq!(token("a/one").await.as_deref(), Some("of-a"));
+        assert_eq!(token("b/one").await.as_deref(), Some("of-b"));
+        assert_eq!(token("b/two").await.as_deref(), Some("anywhere"));
+        assert_eq!((token("c/one").await, token("a/three").await), (None, None));
+    }
+}

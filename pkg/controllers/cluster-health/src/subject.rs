@@ -1,0 +1,164 @@
+//! [`Subject`]: one cluster object, looked up once, as the controller would: for `probe`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use model::Resource;
+use probe::{Inputs, Problem};
+
+use crate::api::kubefed::KUBEFED_CLUSTERS;
+use crate::api::tke::CLUSTERS;
+use crate::stored_objects::{StoredError, StoredObjects};
+use crate::{kubefed, tke};
+
+/// An object that stands for a member cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    kind: Kind,
+    name: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    KubeFedCluster,
+    Cluster,
+}
+
+/// A text that names no cluster object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot tell which object {0:?} is: write kubefedcluster/NAME or cluster/NAME")]
+pub struct SubjectError(String);
+
+impl FromStr for Subject {
+    type Err = SubjectError;
+
+    fn from_str(text: &str) -> Result<Self, SubjectError> {
+        let refused = || SubjectError(text.to_owned());
+        let (kind, name) = text.split_once('/').ok_or_else(refused)?;
+        let kind = match kind.to_ascii_lowercase().as_str() {
+            "kubefedcluster" | "kubefedclusters" => Kind::KubeFedCluster,
+            "cluster" | "clusters" | "cls" => Kind::Cluster,
+            _ => return Err(refused()),
+        };
+        // It becomes part of a path.
+        let legal = |c: u8| c.is_ascii_alphanumeric() || b"-.".contains(&c);
+        let is_name = !name.is_empty() && !name.starts_with('.') && name.bytes().all(legal);
+        is_name.then(|| Self { kind, name: name.to_owned() }).ok_or_else(refused)
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            Kind::KubeFedCluster => "kubefedcluster",
+            Kind::Cluster => "cluster",
+        };
+        write!(f, "{kind}/{}", self.name)
+    }
+}
+
+impl Subject {
+    /// The cluster objects of the documents, in their order.
+    pub fn all_of(objects: &StoredObjects) -> Vec<Self> {
+        let of_kind = |resource: &Resource, kind: Kind| {
+            let name = |it: &serde_json::Value| it["metadata"]["name"].as_str().map(str::to_owned);
+            let names: Vec<_> = objects.documents(resource).filter_map(name).collect();
+            names.into_iter().map(move |name| Self { kind, name })
+        };
+        let federated = of_kind(&KUBEFED_CLUSTERS, Kind::KubeFedCluster);
+        federated.chain(of_kind(&CLUSTERS, Kind::Cluster)).collect()
+    }
+
+    /// Whether the controller follows a healthy answer by an authenticated read.
+    pub fn is_read(&self) -> bool {
+        self.kind == Kind::Cluster
+    }
+
+    /// What a client of the cluster is made of, by its object and its credential. `namespace` is that
+    /// of a KubeFedCluster and its Secret.
+    ///
+    /// # Errors
+    /// An object could not be read; or, inside, it was, and cannot be used.
+    pub async fn inputs(
+        &self,
+        objects: &StoredObjects,
+        namespace: &str,
+    ) -> Result<Result<Inputs, Problem>, StoredError> {
+        match self.kind {
+            Kind::KubeFedCluster => kubefed::inputs_of(objects, namespace, &self.name).await,
+            Kind::Cluster => tke::inputs_of(objects, &self.name).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use health::Code;
+    use secrecy::ExposeSecret as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn objects(documents: &[Value]) -> StoredObjects {
+        StoredObjects::new(documents.to_vec(), None)
+    }
+
+    #[test]
+    fn an_object_is_named_by_its_kind_and_name() {
+        for (text, told) in [
+            ("kubefedcluster/one", Some("kubefedcluster/one")),
+            ("KubeFedClusters/one.example", Some("kubefedcluster/one.example")),
+            ("cls/cls-1", Some("cluster/cls-1")),
+            ("one", None),
+            ("secret/one", None),
+            ("cluster/", None),
+            ("cluster/../secrets/x", None),
+        ] {
+            let subject = text.parse::<Subject>().ok();
+            assert_eq!(subject.map(|it| it.to_string()).as_deref(), told, "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kubefed_cluster_is_reached_as_its_object_and_its_secret_say() {
+        let cluster = json!({"apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedCluster",
+            "metadata": {"name": "one"},
+            "spec": {"apiEndpoint": "10.0.0.1:6443", "secretRef": {"name": "s"}}});
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
+            "stringData": {"token": "t"}});
+        let found = objects(&[cluster.clone(), secret]);
+        assert_eq!(Subject::all_of(&found), ["kubefedcluster/one".parse().unwrap()]);
+        let subject: Subject = "kubefedcluster/one".parse().unwrap();
+        let inputs = subject.inputs(&found, "fed").await.unwrap().unwrap();
+        assert_eq!(inputs.addresses[0].to_string(), "https://10.0.0.1:6443");
+        assert_eq!(inputs.token.unwrap().expose_secret(), "t");
+        let problem = subject.inputs(&objects(&[cluster]), "fed").await.unwrap().unwrap_err();
+        assert_eq!(problem.code(), Code::SecretMissing);
+        let missing = subject.inputs(&objects(&[]), "fed").await.unwrap_err().to_string();
+        assert!(missing.starts_with("cannot find KubeFedCluster fed/one"), "{missing}");
+    }
+
+    #[tokio::test]
+    async fn a_cluster_is_reached_by_the_credential_that_is_for_it_or_that_it_names() {
+        let cluster = |spec: Value| {
+            json!({"apiVersion": "platform.tkestack.io/v1", "kind": "Cluster",
+                "metadata": {"name": "cls-1"}, "spec": spec,
+                "status": {"addresses": [{"type": "Real", "host": "10.0.0.1", "port": 6443}]}})
+        };
+        let credential = |name: &str, token: &str| {
+            json!({"apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
+                "metadata": {"name": name}, "clusterName": "cls-1", "token": token})
+        };
+        let subject: Subject = "cluster/cls-1".parse().unwrap();
+        let named = json!({"clusterCredentialRef": {"name": "cc-1"}});
+        for (spec, token) in [(named, "one"), (json!({}), "two")] {
+            let documents = [cluster(spec), credential("cc-1", "one"), credential("cc-2", "two")];
+            let inputs = subject.inputs(&objects(&documents), "").await.unwrap().unwrap();
+            assert_eq!(inputs.token.unwrap().expose_secret(), token);
+        }
+        let alone = objects(&[cluster(json!({}))]);
+        let problem = subject.inputs(&alone, "").await.unwrap().unwrap_err();
+        assert_eq!(problem.code(), Code::SecretMissing);
+        assert!(subject.is_read());
+    }
+}
