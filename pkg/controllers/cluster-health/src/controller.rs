@@ -145,27 +145,6 @@ fn sources(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn needed(line: &[(&str, &str)]) -> Vec<Permission> {
-        let values = Values::from_given(FLAGS, line.iter().copied()).unwrap();
-        permissions(&judge(&values).unwrap().0)
-    }
-
-    #[test]
-    fn rights_are_asked_for_where_the_objects_are() {
-        let namespace = |given: &str| {
-            let needed = needed(&[("cluster-health-kubefed-namespace", given)]);
-            assert_eq!(needed.len(), 5);
-            needed.iter().map(|right| right.namespace).collect::<Vec<_>>()
-        };
-        assert_eq!(namespace("fed"), ["fed", "fed", "", "", ""]);
-        assert_eq!(namespace(""), [""; 5]);
-        for flavour in ["kubefed", "tke"] {
-            let needed = needed(&[("cluster-health-flavours", flavour)]);
-            assert_eq!(needed[0].namespace, "kube-federation-system");
-            assert!(needed.iter().all(|it| it.group.is_empty() || it.group.contains(flavour)));
-        }
-    }
-}
+mod monitoring;
+#[cfg(test)]
+mod tests;
