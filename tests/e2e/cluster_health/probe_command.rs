@@ -1,10 +1,14 @@
 //! `infra-controller-manager probe`, as a person at a terminal uses it.
 
-use std::process::{Command, Output};
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
-use tests::member::member;
+use serde_json::{Value, json};
+use tests::kubectl::{FEDERATION, hub};
+use tests::member::{Account, member};
 use tests::programs::product;
+
+use crate::kubefed::{secret, spec};
 
 fn probe(arguments: &[&str]) -> Output {
     Command::new(product()).arg("probe").args(arguments).output().unwrap()
@@ -48,4 +52,75 @@ async fn a_server_is_told_as_well_or_as_what_is_wrong_with_it_and_by_the_exit_co
     let nowhere = probe(&["--kubeconfig=/nowhere"]);
     assert_eq!(nowhere.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&nowhere.stderr).starts_with("error: "));
+}
+
+/// The same with this on standard input.
+fn probe_manifest(arguments: &[&str], manifest: &str) -> Output {
+    let mut command = Command::new(product());
+    command.args(["probe", "-f", "-", "-ojson"]).args(arguments);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// Verdict and code.
+fn told(output: &Output) -> (Value, Value) {
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
+    });
+    (found["verdict"].clone(), found["code"].clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_is_probed_by_its_object_in_the_management_api_or_in_a_manifest() {
+    let (hub, member) = futures::join!(hub(), member());
+    let account = Account::of(&member).await;
+    account.empower().await;
+    let metadata = |name: &str| json!({"name": name, "namespace": FEDERATION});
+    let federated = |name: &str, secret: &str| {
+        json!({"apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedCluster",
+            "metadata": metadata(name), "spec": spec(&member, secret)})
+    };
+    let data = secret(&member, &account.token);
+    let token = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata("one"),
+        "stringData": data});
+    let (host, port) = member.url().trim_start_matches("https://").rsplit_once(':').unwrap();
+    let port: u16 = port.parse().unwrap();
+    let address = json!([{"type": "Real", "host": host, "port": port}]);
+    let imported = json!({"apiVersion": "platform.tkestack.io/v1", "kind": "Cluster",
+        "metadata": {"name": "cls-1"},
+        "spec": {"tenantID": "t", "type": "Imported", "addresses": address}});
+    let credential = json!({"apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
+        "metadata": {"name": "cc-1"}, "tenantID": "t", "clusterName": "cls-1",
+        "secretRef": {"namespace": FEDERATION, "name": "one"}});
+    let stored =
+        [federated("one", "one"), federated("bare", "none"), token.clone(), imported, credential];
+    hub.create_all(&stored);
+    let kubeconfig = format!("--kubeconfig={}", hub.plane.admin_kubeconfig().display());
+    let by_object = |object: &str| probe(&[object, &kubeconfig, "-ojson"]);
+
+    let (ok, none) = (json!("ok"), Value::Null);
+    assert_eq!(told(&by_object("kubefedcluster/one")), (ok.clone(), none.clone()));
+    let read = by_object("cluster/cls-1");
+    assert_eq!(told(&read), (ok.clone(), none.clone()));
+    let found: Value = serde_json::from_slice(&read.stdout).unwrap();
+    assert_eq!(found["attempts"][1]["path"], "/api/v1/namespaces");
+
+    let bare = by_object("kubefedcluster/bare");
+    assert_eq!(told(&bare), (json!("config"), json!("secret-missing")));
+    assert_eq!(bare.status.code(), Some(1));
+    let missing = by_object("kubefedcluster/nobody");
+    let error = String::from_utf8_lossy(&missing.stderr);
+    assert!(error.starts_with("error: cannot find KubeFedCluster"), "{error}");
+
+    let whole = format!("{}\n---\n{token}\n", federated("new", "one"));
+    assert_eq!(told(&probe_manifest(&[], &whole)), (ok.clone(), none.clone()));
+    // What is not in the manifest is there already.
+    let half = federated("new", "one").to_string();
+    assert_eq!(told(&probe_manifest(&[], &half)), (json!("config"), json!("secret-missing")));
+    assert_eq!(told(&probe_manifest(&[&kubeconfig], &half)), (ok, none));
+    for output in [&read, &bare, &missing] {
+        let shown = [&output.stdout[..], &output.stderr].concat();
+        assert!(!String::from_utf8_lossy(&shown).contains(&account.token), "the token is shown");
+    }
 }

@@ -278,6 +278,7 @@ async fn a_list_from_the_past_shows_nodes_that_are_gone() {
     assert_eq!(list["metadata"]["resourceVersion"], past.resource_version());
     let (_, list) = get(&scene.client, "/api/v1/nodes?limit=500").await.unwrap();
     assert_eq!(list["items"].as_array().unwrap().len(), 4);
-    assert_ne!(list["metadata"]["resourceVersion"], past.resource_version());
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap();
+    assert_ne!(version, past.resource_version());
     drop(scene.cluster);
 }
