@@ -3,7 +3,7 @@
 //! | thread | is for |
 //! |---|---|
 //! | main | waits for leadership, signals and the end |
-//! | `worker`, as many as cores and 4 at most | controllers, caches, events, the HTTPS server |
+//! | `worker`, one, or as many as a controller is worth and cores allow | controllers, caches, events, the HTTPS server |
 //! | `worker` beyond those, for ten seconds after use | names to resolve, files to read |
 //! | `leader-election` | the lease, with a runtime and a connection that nothing else uses |
 //! | `lease-watchdog` | ends a leader that does not renew, whatever the others do |
@@ -60,9 +60,6 @@ pub fn start_hosting(args: impl IntoIterator<Item = OsString>, hosted: Controlle
         Err(Exit::Logged) => ExitCode::FAILURE,
     }
 }
-
-/// The work needs less than a core; more threads would only wake each other.
-const MAX_WORKERS: usize = 4;
 
 enum Exit {
     /// Text for stderr, before there is a log.
@@ -126,9 +123,11 @@ fn serve(settings: ProcessSettings) -> Result<(), Exit> {
     // Two providers may be compiled in, and rustls refuses to choose. Failing means one is set.
     let _set = rustls::crypto::ring::default_provider().install_default();
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let worth = settings.controllers.iter().map(|hosted| hosted.runner.threads()).max();
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores.min(MAX_WORKERS))
+        .worker_threads(cores.min(worth.unwrap_or(1)))
         .thread_name("worker")
+        .on_thread_park(transport::rest_if_busy)
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| {

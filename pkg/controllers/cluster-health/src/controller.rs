@@ -64,6 +64,11 @@ impl Runner for Watch {
         NAME
     }
 
+    fn threads(&self) -> usize {
+        // Thousands of TLS handshakes at the start, and lists of Pods of any size.
+        4
+    }
+
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
             let (per_cluster, audit) =

@@ -72,7 +72,9 @@ pub(crate) enum Assignment {
 #[derive(Debug)]
 pub(crate) struct Allocator {
     ledger: Ledger<Owner>,
-    unassigned: HashMap<Uid, Unassigned>,
+    /// Boxed: all Nodes of a new cluster are in here once, and what they take is to be freed one by
+    /// one.
+    unassigned: HashMap<Uid, Box<Unassigned>>,
     /// Starved Nodes in the order in which they came.
     starved: BTreeMap<u64, Uid>,
     next_ticket: u64,
@@ -123,7 +125,7 @@ impl Allocator {
     }
 
     /// Ends the time in which a Node has no CIDRs.
-    fn close(&mut self, uid: &str) -> Option<Unassigned> {
+    fn close(&mut self, uid: &str) -> Option<Box<Unassigned>> {
         let node = self.unassigned.remove(uid)?;
         if self.unassigned.capacity() > WORTH_SHRINKING.max(4 * self.unassigned.len()) {
             self.unassigned.shrink_to(2 * self.unassigned.len());

@@ -101,6 +101,12 @@ pub trait Runner: Send + Sync {
         Box::pin(std::future::ready(Ok(true)))
     }
 
+    /// How many threads its work is worth, on a machine with as many cores. One for most: others
+    /// would be woken for every few answers, and find nothing left to do.
+    fn threads(&self) -> usize {
+        1
+    }
+
     /// Runs until `context.stop` is cancelled and all work under way has ended. Called again with
     /// a fresh context after a failure; nothing of the failed run may be reused.
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>>;

@@ -7,9 +7,11 @@
 
 mod answer;
 mod channel;
+mod driver;
 mod error;
 mod exchange;
 mod keep_alive;
+mod load;
 mod multiplexed;
 
 use std::sync::Arc;
@@ -18,16 +20,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Uri;
 use http_body::Body;
-use hyper::rt::{Read, Write};
 use hyper_rustls::{
-    DefaultServerNameResolver, FixedServerNameResolver, HttpsConnector, ResolveServerName,
+    DefaultServerNameResolver, FixedServerNameResolver, HttpsConnector, MaybeHttpsStream,
+    ResolveServerName,
 };
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::client::legacy::connect::{Connection, HttpConnector};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tower::{BoxError, Service};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::endpoint::Endpoint;
 use crate::protocol::Protocol;
@@ -38,6 +42,7 @@ use multiplexed::Multiplexed;
 pub use answer::AnswerBody;
 pub use error::WireError;
 pub use exchange::{Answering, Wire};
+pub use load::rest_if_busy;
 
 /// TCP, proxy and TLS handshake together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -55,24 +60,69 @@ where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
-    let route = endpoint.proxy.as_ref().and_then(|proxy| Some((proxy, proxy.kind()?)));
-    match route {
-        None => pool(endpoint, tcp()),
-        Some((proxy, Kind::Http)) => pool(endpoint, tunnel(proxy, tcp())),
+    let resolver: Arc<dyn ResolveServerName + Send + Sync> = match &endpoint.server_name {
+        Some(name) => Arc::new(FixedServerNameResolver::new(name.clone())),
+        None => Arc::new(DefaultServerNameResolver::default()),
+    };
+    let https = HttpsConnector::new(route(endpoint), Arc::clone(&endpoint.tls), false, resolver);
+    let mut connector = TimeoutConnector::new(https);
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    let mut builder = legacy::Client::builder(TokioExecutor::new());
+    builder.timer(TokioTimer::new());
+    if endpoint.protocol == Protocol::Slim {
+        // Without a timer no task waits to end an idle connection: its owner drops the wire.
+        builder.pool_max_idle_per_host(1).http1_read_buf_exact_size(SLIM_BUFFER);
+        return Arc::new(builder.build::<_, B>(connector));
+    }
+    builder
+        .pool_timer(TokioTimer::new())
+        .http2_keep_alive_interval(Some(PING_INTERVAL))
+        .http2_keep_alive_timeout(PING_TIMEOUT)
+        .http2_keep_alive_while_idle(true);
+    let single = builder.build::<_, B>(connector.clone());
+    match endpoint.protocol {
+        Protocol::Negotiated => Arc::new(Multiplexed::new(connector, single)),
+        Protocol::Http1 | Protocol::Slim => Arc::new(single),
+    }
+}
+
+/// Makes connections to a server, whichever way. One type for all ways: each would be another copy
+/// of HTTP and TLS in the program.
+type Route = BoxCloneSyncService<Uri, Stretch, BoxError>;
+
+/// The way as far as TLS with the server: TCP, or TLS with a proxy.
+type Stretch = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+fn route(endpoint: &Endpoint) -> Route {
+    let proxy = endpoint.proxy.as_ref().and_then(|proxy| Some((proxy, proxy.kind()?)));
+    match proxy {
+        None => of_any(tcp()),
+        Some((proxy, Kind::Http)) => of_any(tunnel(proxy, tcp())),
         Some((proxy, Kind::Https)) => {
             let tls = endpoint.proxy_tls.as_ref().unwrap_or(&endpoint.tls);
             let resolver = Arc::new(DefaultServerNameResolver::default());
             let inner = HttpsConnector::new(tcp(), Arc::clone(tls), true, resolver);
-            pool(endpoint, tunnel(proxy, inner))
+            of_any(tunnel(proxy, inner))
         }
         Some((proxy, Kind::Socks5)) => {
             let socks = SocksV5::new(proxy.uri(), tcp());
             match proxy.login() {
-                Some((user, password)) => pool(endpoint, socks.with_auth(user, password)),
-                None => pool(endpoint, socks),
+                Some((user, password)) => of_any(socks.with_auth(user, password)),
+                None => of_any(socks),
             }
         }
     }
+}
+
+fn of_any<C>(connector: C) -> Route
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Into<Stretch>,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError>,
+{
+    let connector = connector.map_response(Into::<Stretch>::into);
+    Route::new(connector.map_err(Into::<BoxError>::into))
 }
 
 fn tcp() -> HttpConnector {
@@ -95,40 +145,5 @@ fn tunnel<H>(proxy: &Proxy, inner: H) -> Tunnel<H> {
     match proxy.basic_auth() {
         Some(login) => tunnel.with_auth(login),
         None => tunnel,
-    }
-}
-
-fn pool<H, B>(endpoint: &Endpoint, route: H) -> Arc<dyn Wire<B>>
-where
-    H: Service<Uri> + Clone + Send + Sync + 'static,
-    H::Response: Read + Write + Connection + Send + Unpin + 'static,
-    H::Future: Send + 'static,
-    H::Error: Into<BoxError>,
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BoxError>,
-{
-    let resolver: Arc<dyn ResolveServerName + Send + Sync> = match &endpoint.server_name {
-        Some(name) => Arc::new(FixedServerNameResolver::new(name.clone())),
-        None => Arc::new(DefaultServerNameResolver::default()),
-    };
-    let https = HttpsConnector::new(route, Arc::clone(&endpoint.tls), false, resolver);
-    let mut connector = TimeoutConnector::new(https);
-    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    let mut builder = legacy::Client::builder(TokioExecutor::new());
-    builder.timer(TokioTimer::new());
-    if endpoint.protocol == Protocol::Slim {
-        // Without a timer no task waits to end an idle connection: its owner drops the wire.
-        builder.pool_max_idle_per_host(1).http1_read_buf_exact_size(SLIM_BUFFER);
-        return Arc::new(builder.build::<_, B>(connector));
-    }
-    builder
-        .pool_timer(TokioTimer::new())
-        .http2_keep_alive_interval(Some(PING_INTERVAL))
-        .http2_keep_alive_timeout(PING_TIMEOUT)
-        .http2_keep_alive_while_idle(true);
-    let single = builder.build::<_, B>(connector.clone());
-    match endpoint.protocol {
-        Protocol::Negotiated => Arc::new(Multiplexed::new(connector, single)),
-        Protocol::Http1 | Protocol::Slim => Arc::new(single),
     }
 }

@@ -47,7 +47,8 @@ impl Allocator {
         // Not unassigned and yet with a claim is bound: this copy is older than our own write.
         let bound = self.ledger.claim(&Owner::Node(node.uid.clone())).is_some();
         if !bound && !node.deleting {
-            self.unassigned.insert(node.uid.clone(), Unassigned::new(node.name.clone(), now));
+            let unassigned = Box::new(Unassigned::new(node.name.clone(), now));
+            self.unassigned.insert(node.uid.clone(), unassigned);
             effects.wake.push(node.name.clone());
         }
         effects

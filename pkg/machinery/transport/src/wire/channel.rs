@@ -4,11 +4,9 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
-use h2::client::{Builder, Connection, SendRequest};
+use h2::client::{Builder, SendRequest};
 use h2::{Reason, SendStream};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderValue, Request, Response};
@@ -19,8 +17,10 @@ use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tower::BoxError;
 
 use super::answer::AnswerBody;
+use super::driver::Driver;
 use super::error::WireError;
 use super::keep_alive::{Heard, until_silent};
+use super::load::Load;
 
 /// What the server may send before it is told that it was read: enough for a large list to stream.
 const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
@@ -37,6 +37,7 @@ const SEND_BUFFER: usize = 1024 * 1024;
 pub(super) struct Channel {
     requests: Mutex<SendRequest<Bytes>>,
     heard: Arc<Heard>,
+    load: Load,
     /// A parked connection does not notice that nobody can send any more.
     _open: mpsc::Sender<Infallible>,
 }
@@ -45,8 +46,8 @@ pub(super) struct Channel {
 pub(super) type Turn<'a> = MutexGuard<'a, SendRequest<Bytes>>;
 
 impl Channel {
-    /// Speaks HTTP/2 on `io` from now on, on the current runtime.
-    pub(super) async fn open<T>(io: T) -> Result<Self, h2::Error>
+    /// Speaks HTTP/2 on `io` from now on, on the current runtime. Its requests count in `load`.
+    pub(super) async fn open<T>(io: T, load: Load) -> Result<Self, h2::Error>
     where
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -69,8 +70,8 @@ impl Channel {
                 None => std::future::pending().await,
             }
         };
-        tokio::spawn(Driver { connection, silent: Box::pin(silent), closed, gathering: false });
-        Ok(Self { requests: Mutex::new(requests), heard, _open: open })
+        tokio::spawn(Driver::new(connection, Box::pin(silent), closed));
+        Ok(Self { requests: Mutex::new(requests), heard, load, _open: open })
     }
 
     /// Waits until the server takes another request.
@@ -100,6 +101,7 @@ impl Channel {
         }
         head.extensions.clear();
         let request = Request::from_parts(head, ());
+        let waiting = self.load.begin();
         let sent = turn.send_request(request, ends);
         let (answer, stream) = sent.map_err(WireError::unprocessed)?;
         Opening { turn, is_over: false }.wait().await;
@@ -107,6 +109,7 @@ impl Channel {
             send_body(pin!(body), stream).await?;
         }
         let answer = answer.await.map_err(WireError::of_stream)?;
+        drop(waiting);
         self.heard.note();
         Ok(answer.map(|body| AnswerBody::of_stream(body, Arc::clone(&self.heard))))
     }
@@ -168,37 +171,6 @@ async fn has_room(stream: &mut SendStream<Bytes>) -> bool {
         }
     }
     true
-}
-
-/// Moves the bytes of a connection until it ends, the server falls silent, or nobody needs it.
-struct Driver<T> {
-    connection: Connection<T, Bytes>,
-    silent: BoxFuture<'static, ()>,
-    closed: mpsc::Receiver<Infallible>,
-    /// It has been woken and waits for those who were woken with it.
-    gathering: bool,
-}
-
-impl<T: AsyncRead + AsyncWrite + Unpin> Future for Driver<T> {
-    type Output = ();
-
-    /// Every other call moves bytes; the one before lets all tasks run that are ready
-    /// (`rule:ready-requests-leave-together`).
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.gathering = !self.gathering;
-        if self.gathering {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        // That the channel was dropped needs no more than this look at the connection.
-        let _closed = self.closed.poll_recv(cx);
-        let ended = Pin::new(&mut self.connection).poll(cx).is_ready();
-        if ended || self.silent.as_mut().poll(cx).is_ready() {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    }
 }
 
 #[cfg(test)]

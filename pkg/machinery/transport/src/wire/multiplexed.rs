@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use http::uri::{Authority, Scheme};
-use http::{Request, Response, Uri};
+use http::{Request, Uri};
 use http_body::Body;
 use hyper::rt::{Read, Write};
 use hyper_util::client::legacy;
@@ -18,10 +18,10 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tower::{BoxError, Service, ServiceExt as _};
 
-use super::answer::AnswerBody;
 use super::channel::Channel;
 use super::error::WireError;
 use super::exchange::{Answering, Wire};
+use super::load::Load;
 
 /// The connection, and how to make another.
 pub(super) struct Multiplexed<C, B> {
@@ -122,40 +122,10 @@ where
     if !io.connected().is_negotiated_h2() {
         return Ok(None);
     }
-    let channel = Channel::open(TokioIo::new(io)).await.map_err(WireError::unprocessed)?;
+    let channel = Channel::open(TokioIo::new(io), Load::of_process())
+        .await
+        .map_err(WireError::unprocessed)?;
     Ok(Some(Arc::new(channel)))
-}
-
-impl<C, B> Multiplexed<C, B>
-where
-    C: Connect + Service<Uri> + Clone + Send + Sync + 'static,
-    <C as Service<Uri>>::Response: Read + Write + Connection + Send + Unpin + 'static,
-    <C as Service<Uri>>::Future: Send + 'static,
-    <C as Service<Uri>>::Error: Into<BoxError>,
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BoxError>,
-{
-    async fn exchange(&self, request: Request<B>) -> Result<Response<AnswerBody>, WireError> {
-        let mut is_second = false;
-        loop {
-            let current = self.current(request.uri());
-            let opened = current.channel.clone().await;
-            let Some(channel) = opened.inspect_err(|_| self.slot.forget(current.number))? else {
-                return self.single.send(request).await;
-            };
-            match channel.turn().await {
-                Ok(turn) => return channel.send(turn, request).await,
-                // It has ended since its last request, and nothing of this one was sent.
-                Err(error) => {
-                    self.slot.forget(current.number);
-                    if is_second {
-                        return Err(WireError::unprocessed(error));
-                    }
-                    is_second = true;
-                }
-            }
-        }
-    }
 }
 
 impl<C, B> Wire<B> for Multiplexed<C, B>
@@ -168,7 +138,28 @@ where
     B::Error: Into<BoxError>,
 {
     fn send(&self, request: Request<B>) -> Answering<'_> {
-        Box::pin(self.exchange(request))
+        Box::pin(async move {
+            let mut is_second = false;
+            loop {
+                let current = self.current(request.uri());
+                let opened = current.channel.clone().await;
+                let Some(channel) = opened.inspect_err(|_| self.slot.forget(current.number))?
+                else {
+                    return self.single.send(request).await;
+                };
+                match channel.turn().await {
+                    Ok(turn) => return channel.send(turn, request).await,
+                    // It has ended since its last request, and nothing of this one was sent.
+                    Err(error) => {
+                        self.slot.forget(current.number);
+                        if is_second {
+                            return Err(WireError::unprocessed(error));
+                        }
+                        is_second = true;
+                    }
+                }
+            }
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! One connection to a server that is scripted stream by stream, over a pipe.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -8,8 +9,9 @@ use h2::server;
 use http_body::Frame;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{Empty, Full, StreamBody};
-use tokio::io::{DuplexStream, ReadBuf, duplex};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::*;
@@ -22,7 +24,8 @@ type Server = server::Connection<DuplexStream, Bytes>;
 
 async fn connect(server: &server::Builder) -> (Arc<Channel>, Server) {
     let (ours, theirs) = duplex(1 << 20);
-    let (channel, server) = tokio::join!(Channel::open(ours), server.handshake(theirs));
+    let (channel, server) =
+        tokio::join!(Channel::open(ours, Load::default()), server.handshake(theirs));
     (Arc::new(channel.unwrap()), server.unwrap())
 }
 
@@ -111,15 +114,21 @@ impl AsyncWrite for Counted {
     }
 }
 
-/// `rule:ready-requests-leave-together`
-#[tokio::test]
-async fn requests_of_tasks_that_are_ready_together_leave_together() {
+/// A connection to an echo that answers as often as `go` permits, and how often we wrote to it.
+async fn counted(go: Arc<Semaphore>) -> (Arc<Channel>, Arc<AtomicUsize>) {
     let (ours, theirs) = duplex(1 << 20);
     let writes = Arc::new(AtomicUsize::new(0));
     let ours = Counted(ours, Arc::clone(&writes));
-    let (channel, server) = tokio::join!(Channel::open(ours), server::handshake(theirs));
-    let channel = Arc::new(channel.unwrap());
-    tokio::spawn(echo(server.unwrap()));
+    let (channel, server) =
+        tokio::join!(Channel::open(ours, Load::default()), server::handshake(theirs));
+    tokio::spawn(echo_when_told(server.unwrap(), go));
+    (Arc::new(channel.unwrap()), writes)
+}
+
+/// `rule:ready-requests-leave-together`
+#[tokio::test]
+async fn requests_of_tasks_that_are_ready_together_leave_together() {
+    let (channel, writes) = counted(Arc::new(Semaphore::new(41))).await;
     send(channel.clone(), get()).await.unwrap();
 
     writes.store(0, Ordering::Relaxed);
@@ -129,6 +138,44 @@ async fn requests_of_tasks_that_are_ready_together_leave_together() {
     }
     let writes = writes.load(Ordering::Relaxed);
     assert!(writes <= 4, "{writes} writes for 40 requests");
+}
+
+/// Waits until so many requests wait for their answers.
+async fn until_waiting(load: &Load, requests: usize) {
+    let counted = async {
+        while load.waiting() != requests {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(60), counted).await.unwrap();
+}
+
+/// `rule:busy-processes-rest`
+#[tokio::test]
+async fn eight_requests_without_answer_are_a_reason_to_rest() {
+    let (go, load) = (Arc::new(Semaphore::new(1)), Load::default());
+    let (ours, theirs) = duplex(1 << 20);
+    let opened = tokio::join!(Channel::open(ours, load.clone()), server::handshake(theirs));
+    let (channel, server) = (Arc::new(opened.0.unwrap()), opened.1.unwrap());
+    tokio::spawn(echo_when_told(server, Arc::clone(&go)));
+    // The server tells its limit of streams.
+    send(channel.clone(), get()).await.unwrap();
+
+    let mut callers = JoinSet::new();
+    for waiting in 1..=8 {
+        assert_eq!(load.rest(), None, "before request {waiting}");
+        callers.spawn(send(channel.clone(), patch("{}")));
+        until_waiting(&load, waiting).await;
+    }
+    assert_eq!(load.rest(), Some(Duration::from_millis(5)));
+    go.add_permits(1);
+    callers.join_next().await.unwrap().unwrap().unwrap();
+    assert_eq!(load.rest(), None, "one was answered");
+
+    callers.spawn(send(channel.clone(), patch("{}")));
+    until_waiting(&load, 8).await;
+    callers.shutdown().await;
+    assert_eq!(load.waiting(), 0, "all were given up");
 }
 
 /// A PATCH that counts when its body is asked for.

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::join_all;
+use http::Response;
 use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::rt::ReadBufCursor;
 use hyper::service::service_fn;

@@ -90,7 +90,7 @@ async fn a_goaway_of_no_error_is_no_end_of_an_answer_but_a_reset_is() {
 #[tokio::test(start_paused = true)]
 async fn requests_before_the_first_settings_keep_within_the_limit_that_comes() {
     let (ours, theirs) = duplex(1 << 20);
-    let channel = Arc::new(Channel::open(ours).await.unwrap());
+    let channel = Arc::new(Channel::open(ours, Load::default()).await.unwrap());
     let callers: Vec<_> =
         (0..40).map(|_| tokio::spawn(send(channel.clone(), patch("{}")))).collect();
     tokio::time::sleep(Duration::from_millis(10)).await;

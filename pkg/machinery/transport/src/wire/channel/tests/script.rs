@@ -31,7 +31,7 @@ impl Script {
     /// Allows `streams` at a time.
     pub(super) async fn open(streams: u32) -> (Arc<Channel>, Self) {
         let (ours, theirs) = duplex(1 << 20);
-        let channel = Channel::open(ours).await.unwrap();
+        let channel = Channel::open(ours, Load::default()).await.unwrap();
         let mut script = Self(theirs);
         script.0.read_exact(&mut [0; 24]).await.unwrap();
         let mut settings = vec![0, 3];
