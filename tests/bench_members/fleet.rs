@@ -99,15 +99,13 @@ impl Fleet {
             while !matches!(stream.read(&mut [0; 1024]).await, Ok(0) | Err(_)) {}
             return;
         }
-        let port = stream.peer_addr().ok().map(|peer| peer.port());
-        let prober = port.filter(|_| !self.answer_takes.is_zero());
-        let prober = prober.and_then(|port| self.probers.behind(port));
+        let port = stream.peer_addr().map_or(0, |peer| peer.port());
         let Some(acceptor) = self.acceptors.get(member as usize) else { return };
         let Ok(stream) = acceptor.accept(stream).await else { return };
         self.handshakes.fetch_add(1, Ordering::Relaxed);
         let service = service_fn(|request: Request<Incoming>| {
             let fleet = Arc::clone(&self);
-            async move { fleet.answer(member, prober, request.uri().path()).await }
+            async move { fleet.answer(member, port, request.uri().path()).await }
         });
         let connection = hyper::server::conn::http1::Builder::new();
         // The other end may go at any time.
@@ -117,9 +115,10 @@ impl Fleet {
     async fn answer(
         &self,
         member: u32,
-        prober: Option<u32>,
+        port: u16,
         path: &str,
     ) -> Result<Response<Full<Bytes>>, Infallible> {
+        let prober = self.probers.behind(port);
         let _answering = (path == PROBED).then(|| self.ledger.answer(member, prober));
         if !self.answer_takes.is_zero() {
             sleep(self.answer_takes).await;

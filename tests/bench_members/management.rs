@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -14,6 +14,7 @@ use kube::{Api, Client};
 use parking_lot::Mutex;
 use serde_json::json;
 use tests::{ControlPlane, ControlPlaneOptions, programs};
+use tokio::time::sleep;
 
 use crate::fleet::Fleet;
 
@@ -84,7 +85,11 @@ impl Management {
         tokio::spawn(async move {
             loop {
                 let params = WatchParams::default().timeout(290);
-                let Ok(events) = clusters.watch(&params, "0").await else { continue };
+                let Ok(events) = clusters.watch(&params, "0").await else {
+                    // At the end of the runtime it fails at once, and would never let go of it.
+                    sleep(Duration::from_millis(200)).await;
+                    continue;
+                };
                 let mut events = std::pin::pin!(events);
                 while let Some(Ok(event)) = events.next().await {
                     if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event {

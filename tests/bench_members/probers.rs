@@ -1,42 +1,66 @@
 //! Who probes: the process at the other end of a loopback connection, found in `/proc`.
 
+use std::collections::HashMap;
 use std::fs;
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::sleep;
 
-/// The processes that probe.
+/// Between two looks: a connection that is younger is nobody's yet.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The processes that probe, and their connections.
 #[derive(Default)]
-pub(crate) struct Probers(Mutex<Vec<u32>>);
+pub(crate) struct Probers {
+    pids: Mutex<Vec<u32>>,
+    /// By the port of their end.
+    owners: Mutex<HashMap<u16, u32>>,
+}
 
 impl Probers {
     /// Another one probes from now on.
     pub(crate) fn add(&self, pid: u32) {
-        self.0.lock().push(pid);
+        self.pids.lock().push(pid);
     }
 
-    /// The process that has the connection from this port; `None` when it has ended meanwhile.
+    /// The process that has the connection from this port, once it was looked for.
     pub(crate) fn behind(&self, port: u16) -> Option<u32> {
-        let socket = format!("socket:[{}]", inode(port)?);
-        let pids = self.0.lock().clone();
-        pids.into_iter().find(|pid| has_open(*pid, &socket))
+        self.owners.lock().get(&port).copied()
+    }
+
+    /// Follows their connections for ever.
+    pub(crate) async fn follow(&self) {
+        loop {
+            self.look();
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Of a process that has ended what was known stays: its connections may be told of late.
+    fn look(&self) {
+        let ports = ports();
+        for pid in self.pids.lock().iter() {
+            let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
+            let links = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
+            let found = links.filter_map(|link| {
+                let inode = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
+                ports.get(inode).copied()
+            });
+            self.owners.lock().extend(found.map(|port| (port, *pid)));
+        }
     }
 }
 
-/// Of the socket that is bound to this port and connected.
-fn inode(port: u16) -> Option<String> {
+/// The local ports of connected sockets, by inode.
+fn ports() -> HashMap<String, u16> {
     const ESTABLISHED: &str = "01";
-    let table = fs::read_to_string("/proc/net/tcp").ok()?;
-    let wanted = format!(":{port:04X}");
-    let line = table.lines().skip(1).map(str::split_whitespace).find_map(|fields| {
-        let fields: Vec<_> = fields.collect();
-        let ours = fields.get(1)?.ends_with(&wanted) && *fields.get(3)? == ESTABLISHED;
-        ours.then(|| fields.get(9).map(|inode| (*inode).to_owned()))
-    });
-    line.flatten()
-}
-
-fn has_open(pid: u32, socket: &str) -> bool {
-    let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    let is_it = |link: std::path::PathBuf| link.as_os_str() == socket;
-    files.flatten().any(|file| fs::read_link(file.path()).is_ok_and(is_it))
+    let table = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    let socket = |line: &str| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let port = u16::from_str_radix(fields.get(1)?.rsplit(':').next()?, 16).ok()?;
+        (*fields.get(3)? == ESTABLISHED).then_some(())?;
+        Some(((*fields.get(9)?).to_owned(), port))
+    };
+    table.lines().skip(1).filter_map(socket).collect()
 }

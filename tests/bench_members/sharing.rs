@@ -1,6 +1,7 @@
 //! One run of several replicas that share the members: they are frozen, stopped and killed in turn, and
 //! come back.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
@@ -59,6 +60,8 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     eprintln!("making {} members", options.members);
     management.populate(&fleet, options.members).await?;
     management.watch();
+    let probed = Arc::clone(&fleet);
+    tokio::spawn(async move { probed.probers.follow().await });
     let mut replicas = Vec::new();
     for _ in 0..options.shards {
         replicas.push(launch(&management, &fleet, options));

@@ -1,4 +1,4 @@
-//! [`Member`]: one member cluster as the engine probes it, in any flavour.
+//! [`ClientProber`]: one member cluster as the engine probes it, in any flavour.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl Newest {
 type Tried = dyn Fn(&[probe::Trace]) + Send + Sync;
 
 /// How a member is probed.
-pub(crate) struct Member {
+pub(crate) struct ClientProber {
     prober: Arc<probe::Prober>,
     client: Arc<probe::Client>,
     newest: Newest,
@@ -46,7 +46,7 @@ pub(crate) struct Member {
     tried: Box<Tried>,
 }
 
-impl Member {
+impl ClientProber {
     /// Probes by `client`, which is the newest one from now on.
     pub(crate) fn new(
         prober: Arc<probe::Prober>,
@@ -69,7 +69,7 @@ impl Member {
     }
 }
 
-impl engine::Prober for Member {
+impl engine::Prober for ClientProber {
     fn probe(&self, budget: Duration) -> BoxFuture<'_, Report> {
         Box::pin(async move {
             let order = probe::Order {

@@ -39,7 +39,7 @@ pub use client::Client;
 pub use clock::Timings;
 pub use inputs::{ClientPair, Fingerprint, Impersonation, Inputs};
 pub use meters::Meters;
-pub use prober::{ConnectionLimits, Order, Probed, Prober, Read, ReadError, Reader, Trace};
+pub use prober::{ConnectionLimits, Order, Probed, Prober, Read, ReadError, Reader, Trace, now};
 pub use problem::Problem;
 pub use tls_options::TlsOptions;
 pub use transport::Names;

@@ -17,6 +17,7 @@ use transport::Names;
 pub use order::Order;
 pub use probed::Probed;
 pub use reader::{Read, ReadError, Reader};
+pub use run::now;
 pub use shared::ConnectionLimits;
 pub use trace::Trace;
 

@@ -5,7 +5,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `world.rs` | the events and what happens at each |
+//! | `world.rs` | the events, and who handles each |
+//! | `world/` | probes, moves between replicas, writes, leases |
 //! | `faults.rs` | what goes wrong, and when |
 //! | `member_cluster.rs` | a member cluster and how it answers |
 //! | `management.rs` | the management API: objects and leases |

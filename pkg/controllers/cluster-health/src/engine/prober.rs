@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use health::{Code, Endpoints, Finding, Moment, ProbePath, Report};
+use health::{Code, Endpoints, Finding, ProbePath, Report};
+pub(crate) use probe::now;
 
 use super::contact::Contact;
 
@@ -42,9 +43,4 @@ impl Prober for Misconfigured {
         };
         Box::pin(std::future::ready(report))
     }
-}
-
-/// The time on both clocks; a test that pauses tokio's time pauses the monotonic one.
-pub(crate) fn now() -> Moment {
-    Moment { monotonic: tokio::time::Instant::now().into_std(), wall: jiff::Timestamp::now() }
 }

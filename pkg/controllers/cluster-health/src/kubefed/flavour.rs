@@ -39,7 +39,7 @@ pub(crate) struct KubeFed {
     clusters: OnceLock<Informer<Object<KubeFedCluster>>>,
     policy: Mutex<Policy>,
     /// By UID.
-    members: Mutex<HashMap<Arc<str>, Known>>,
+    members: Mutex<HashMap<Arc<str>, LastTold>>,
     /// By UID.
     surveys: Mutex<HashMap<Arc<str>, Survey>>,
     /// `None` when they are not wanted.
@@ -48,7 +48,7 @@ pub(crate) struct KubeFed {
 
 /// What a member was last told of with.
 #[derive(Clone)]
-pub(super) struct Known {
+pub(super) struct LastTold {
     pub(super) object: Arc<Object<KubeFedCluster>>,
     /// UID and version of its Secret.
     pub(super) secret: Option<(Arc<str>, u64)>,
@@ -107,11 +107,11 @@ impl KubeFed {
         *self.policy.lock()
     }
 
-    pub(super) fn known(&self, uid: &str) -> Option<Known> {
+    pub(super) fn known(&self, uid: &str) -> Option<LastTold> {
         self.members.lock().get(uid).cloned()
     }
 
-    pub(super) fn remember(&self, uid: &Arc<str>, known: Known) {
+    pub(super) fn remember(&self, uid: &Arc<str>, known: LastTold) {
         self.members.lock().insert(Arc::clone(uid), known);
     }
 
@@ -120,7 +120,7 @@ impl KubeFed {
         &self,
         is_ready: impl Fn(&Cluster) -> bool,
     ) -> Vec<(Cluster, Arc<probe::Client>)> {
-        let cluster = |(uid, known): (&Arc<str>, &Known)| {
+        let cluster = |(uid, known): (&Arc<str>, &LastTold)| {
             let key = Arc::clone(&known.object.metadata.key);
             (Cluster { uid: Arc::clone(uid), key }, known.newest.clone())
         };

@@ -11,12 +11,12 @@ use objects::Object;
 use probe::{Inputs, Problem};
 use workqueue::{Next, Reconcile, Retry};
 
-use super::flavour::{Known, KubeFed};
+use super::flavour::{KubeFed, LastTold};
 use super::references::References;
 use super::{access, status};
 use crate::api::kubefed::KubeFedCluster;
 use crate::engine::{Cluster, LATER, Look, Misconfigured, Prober, Registry, Target};
-use crate::member::{Member, Newest};
+use crate::member::{ClientProber, Newest};
 use crate::secret_data::{ReadError, SecretData};
 
 /// Tells the engine of each member whose key is in the queue.
@@ -71,13 +71,13 @@ impl Reconciler {
         object: Arc<Object<KubeFedCluster>>,
         version: Option<(Arc<str>, u64)>,
         secret_key: Option<&str>,
-    ) -> Result<(Known, Option<ReadError>), ReadError> {
+    ) -> Result<(LastTold, Option<ReadError>), ReadError> {
         let before = self.flavour.known(&object.metadata.uid);
         if let Some(before) = &before
             && before.object.body.spec == object.body.spec
             && before.secret == version
         {
-            return Ok((Known { object, ..before.clone() }, None));
+            return Ok((LastTold { object, ..before.clone() }, None));
         }
         let (inputs, failure) = match secret_key.filter(|_| version.is_some()) {
             None => (access::inputs(&object, None, self.flavour.allow_plaintext), None),
@@ -103,8 +103,8 @@ impl Reconciler {
         object: Arc<Object<KubeFedCluster>>,
         secret: Option<(Arc<str>, u64)>,
         inputs: Result<Inputs, Problem>,
-        before: Option<Known>,
-    ) -> Known {
+        before: Option<LastTold>,
+    ) -> LastTold {
         let hash = match &inputs {
             Ok(inputs) => inputs.fingerprint().number(),
             Err(problem) => health::hash(&problem.to_string()),
@@ -112,10 +112,10 @@ impl Reconciler {
         let newest = before.as_ref().map(|before| before.newest.clone()).unwrap_or_default();
         let kept = before.filter(|before| before.inputs == hash).map(|before| before.prober);
         let prober = kept.unwrap_or_else(|| prober(&self.flavour, inputs, newest.clone()));
-        Known { object, secret, inputs: hash, prober, newest }
+        LastTold { object, secret, inputs: hash, prober, newest }
     }
 
-    fn tell(&self, known: Known) {
+    fn tell(&self, known: LastTold) {
         let object = Arc::clone(&known.object);
         let (uid, key) = (&object.metadata.uid, &object.metadata.key);
         let status = &object.status;
@@ -165,7 +165,7 @@ fn prober(
                 let policy = flavour.upgrade().map(|flavour| flavour.policy());
                 policy.map(|policy| policy.cadence.period).unwrap_or_default()
             };
-            Arc::new(Member::new(prober, client, newest, false, period, tried))
+            Arc::new(ClientProber::new(prober, client, newest, false, period, tried))
         }
         Err(problem) => {
             newest.clear();

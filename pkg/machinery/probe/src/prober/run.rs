@@ -27,8 +27,8 @@ pub(super) struct Run<'a> {
     pub(super) answered: u64,
 }
 
-/// This moment, on the clock that tests can stop.
-pub(super) fn now() -> Moment {
+/// This moment on both clocks; a test that pauses tokio's time pauses the monotonic one.
+pub fn now() -> Moment {
     Moment { monotonic: Instant::now().into_std(), wall: Timestamp::now() }
 }
 

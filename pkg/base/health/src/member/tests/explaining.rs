@@ -1,0 +1,53 @@
+//! The words about a cluster.
+
+use super::*;
+use crate::explain;
+
+#[test]
+fn a_message_tells_code_run_and_next_probe() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    bench.play("k");
+    assert_eq!(explain(&bench.member, &bench.now()), "/readyz responded with ok");
+    bench.play("xxx");
+    bench.second = 31;
+    let told = "cluster is not reachable: timeout; failed 3 times in a row, next probe 1970-01-12T13:47:20Z";
+    assert_eq!(explain(&bench.member, &bench.now()), told);
+}
+
+/// rule:messages-are-one-short-line
+#[test]
+fn a_long_detail_cuts_off_neither_the_run_nor_the_next_probe() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    let report = Report {
+        finding: finding('x'),
+        started: bench.now(),
+        took: S(1),
+        attempts: 3,
+        endpoints: Endpoints { down: 2, total: 3 },
+        detail: Some("why ".repeat(100).into()),
+    };
+    bench.member.begin(bench.start);
+    bench.member.complete(&report, &bench.policy, bench.start, 0.5);
+    let told = explain(&bench.member, &bench.now());
+    assert!(told.starts_with("cluster is not reachable: timeout: why why"), "{told}");
+    let run = "; 2 of 3 API endpoints down; failed once, next probe 1970-01-12T13:46:50Z";
+    assert!(told.ends_with(&format!("…{run}")), "{told}");
+    assert_eq!(told.chars().count(), crate::MESSAGE_MAX);
+}
+
+#[test]
+fn a_ready_cluster_tells_which_of_its_addresses_are_down() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    let report = Report {
+        finding: finding('k'),
+        started: bench.now(),
+        took: S(1),
+        attempts: 2,
+        endpoints: Endpoints { down: 1, total: 3 },
+        detail: None,
+    };
+    bench.member.begin(bench.start);
+    bench.member.complete(&report, &bench.policy, bench.start, 0.5);
+    let told = "/readyz responded with ok; 1 of 3 API endpoints down";
+    assert_eq!(explain(&bench.member, &bench.now()), told);
+}

@@ -1,0 +1,77 @@
+//! The leases of the replicas: read, written, lost.
+
+use std::time::Duration;
+
+use health::Claim;
+
+use super::{Event, LEASE, WRITER, World};
+use crate::management::Fate;
+
+impl World {
+    pub(super) fn lease_starts(&mut self, replica: usize) {
+        let (now, life) = (self.instant(), self.replicas[replica].life);
+        let fate = self.management.fate(&mut self.random);
+        let claims = self.management.claims();
+        let this = &mut self.replicas[replica];
+        if fate == Fate::Done {
+            this.shards.observe(claims, now, now);
+        }
+        let view = this.shards.desired();
+        this.shards.publishing(view);
+        self.share_out(replica);
+        self.lease_is_sent(replica, fate);
+        self.at(LEASE, Event::Lease { replica, life });
+    }
+
+    /// As soon as no write about a cluster that was given up can be carried out any more.
+    pub(super) fn lease_is_sent(&mut self, replica: usize, fate: Fate) {
+        let life = self.replicas[replica].life;
+        let held = &self.replicas[replica].held;
+        let of_given_up = |(who, when, uid): &(usize, u64, u64)| {
+            (*who, *when) == (replica, life) && !held.contains_key(uid)
+        };
+        if self.written.keys().any(of_given_up) {
+            return self.at(WRITER, Event::LeaseWaits { replica, life });
+        }
+        let latency = self.management.latency(&mut self.random);
+        self.leases.insert((replica, life), (fate, self.now));
+        let on_the_way = self.random.below(latency);
+        self.at(on_the_way, Event::LeaseArrives { replica, life });
+        self.at(latency, Event::LeaseEnds { replica, life });
+    }
+
+    pub(super) fn lease_arrives(&mut self, replica: usize, life: u64) {
+        let Some((fate, _)) = self.leases.get(&(replica, life)) else { return };
+        let this = &mut self.replicas[replica];
+        if this.life != life || !matches!(fate, Fate::Done | Fate::Lost) {
+            return;
+        }
+        if let Some(view) = this.shards.pending().cloned() {
+            this.renewals += 1;
+            let claim = Claim { replica: this.name.clone(), renewal: this.renewals, view };
+            self.management.renew((replica, life), claim, self.now);
+        }
+    }
+
+    pub(super) fn lease_ends(&mut self, replica: usize) {
+        let life = self.replicas[replica].life;
+        let Some((fate, sent)) = self.leases.remove(&(replica, life)) else { return };
+        if fate == Fate::Done {
+            let (now, sent) = (self.instant(), self.start + Duration::from_millis(sent));
+            self.replicas[replica].shards.published(sent, now);
+            self.share_out(replica);
+            let latency = self.management.latency(&mut self.random);
+            self.at(latency, Event::LeasesRead { replica, life, began: self.now });
+        }
+    }
+
+    /// What a read shows is what there was at some moment since it began.
+    pub(super) fn leases_read(&mut self, replica: usize, began: u64) {
+        if self.management.fate(&mut self.random) == Fate::Done {
+            let claims = self.management.claims();
+            let (now, began) = (self.instant(), self.start + Duration::from_millis(began));
+            self.replicas[replica].shards.observe(claims, began, now);
+            self.share_out(replica);
+        }
+    }
+}
