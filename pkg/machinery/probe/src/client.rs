@@ -186,10 +186,11 @@ fn trust(inputs: &Inputs) -> Result<Trust, Problem> {
 /// For a proxy, which nobody meant by what is waived for the cluster behind it
 /// (`rule:waivers-are-for-the-member`).
 fn every_check(inputs: &Inputs) -> Result<Trust, Problem> {
-    match inputs.ca.as_slice() {
-        [] => Ok(Trust::system()),
-        pem => Trust::from_pem(pem).map_err(|error| Problem::of_tls(&error)),
-    }
+    let trust = match inputs.ca.as_slice() {
+        [] => Trust::system(),
+        pem => Trust::from_pem(pem).map_err(|error| Problem::of_tls(&error))?,
+    };
+    Ok(trust.speaking_of(inputs.fields))
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::fmt;
 use ring::digest::{Context, SHA256};
 use secrecy::{ExposeSecret, SecretSlice, SecretString};
 
+use transport::Fields;
+
 use crate::address::Address;
 use crate::tls_options::TlsOptions;
 
@@ -27,6 +29,8 @@ pub struct Inputs {
     pub proxy: Option<SecretString>,
     /// Checks of the server's certificate that are left out.
     pub tls: TlsOptions,
+    /// The fields that a refused certificate is to speak of; words, and no part of the client.
+    pub fields: Fields,
     /// Whether credentials may go over plain HTTP.
     pub allow_plaintext: bool,
     /// The `User-Agent`.

@@ -42,4 +42,4 @@ pub use meters::Meters;
 pub use prober::{ConnectionLimits, Order, Probed, Prober, Read, ReadError, Reader, Trace, now};
 pub use problem::Problem;
 pub use tls_options::TlsOptions;
-pub use transport::Names;
+pub use transport::{Fields, Names};

@@ -29,7 +29,7 @@ impl Problem {
             TlsError::NoCertificate
             | TlsError::Pem(_)
             | TlsError::Authority(_)
-            | TlsError::NoSystemTrust
+            | TlsError::NoSystemTrust(_)
             | TlsError::Setup(_) => {
                 Self::new(Code::CaParse, format!("cannot use the CA bundle: {error}"))
             }

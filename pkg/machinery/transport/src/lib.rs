@@ -34,5 +34,7 @@ pub use protocol::Protocol;
 pub use proxy::{Proxy, ProxyError};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 pub use status::{Cause, Details, Status};
-pub use tls::{ClientCertificate, PemProblem, TlsConfigs, TlsError, Trust, Validity, Waived};
+pub use tls::{
+    ClientCertificate, Fields, PemProblem, TlsConfigs, TlsError, Trust, Validity, Waived,
+};
 pub use wire::{AnswerBody, Answering, Wire, WireError, open, rest_if_busy};

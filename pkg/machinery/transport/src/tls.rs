@@ -7,6 +7,7 @@ mod anchors;
 mod bundle;
 mod der;
 mod error;
+mod fields;
 mod material;
 mod pem_problem;
 mod refusal;
@@ -22,6 +23,7 @@ use rustls::ClientConfig;
 use rustls::client::Resumption;
 
 pub use error::TlsError;
+pub use fields::Fields;
 pub use material::{ClientCertificate, Trust, Waived};
 pub use pem_problem::PemProblem;
 pub use validity::Validity;
@@ -77,9 +79,9 @@ fn key_of<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Key {
 fn verifier(trust: &Trust) -> Result<ServerVerifier, TlsError> {
     let judge = match &trust.whom {
         Whom::Anybody => Judge::Anybody,
-        Whom::Bundle(bundle) => Judge::Bundle(Bundle::new(bundle, trust.waived)?),
-        Whom::System => match Bundle::new(&system_bundle(), trust.waived) {
-            Err(TlsError::NoSystemTrust) => Judge::Nobody,
+        Whom::Bundle(bundle) => Judge::Bundle(Bundle::new(bundle, trust.waived, trust.fields)?),
+        Whom::System => match Bundle::new(&system_bundle(), trust.waived, trust.fields) {
+            Err(TlsError::NoSystemTrust(field)) => Judge::Nobody(field),
             bundle => Judge::Bundle(bundle?),
         },
     };

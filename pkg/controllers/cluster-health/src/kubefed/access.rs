@@ -4,12 +4,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use health::Code;
 use objects::Object;
-use probe::{Address, ClientPair, Inputs, Problem, TlsOptions};
+use probe::{Address, ClientPair, Fields, Inputs, Problem, TlsOptions};
 use secrecy::ExposeSecret as _;
 
 use crate::api::kubefed::{KubeFedCluster, KubeFedClusterSpec};
 use crate::member::USER_AGENT;
 use crate::secret_data::SecretData;
+
+/// Where the user of a member mends what is refused.
+const FIELDS: Fields = Fields {
+    ca: "spec.caBundle, or ca.crt of the Secret",
+    other_name: ", or put SubjectName into spec.disabledTLSValidations",
+};
 
 /// Key of the Secret of a member: in the namespace of its object (`rule:secret-of-the-same-namespace`).
 pub(crate) fn secret_key(cluster: &Object<KubeFedCluster>) -> Option<String> {
@@ -62,6 +68,7 @@ pub(crate) fn inputs(
         impersonate: None,
         proxy: (!spec.proxy_url.is_empty()).then(|| spec.proxy_url.as_str().into()),
         tls: TlsOptions::from_names(spec.disabled_tls_validations.iter().map(String::as_str)),
+        fields: FIELDS,
         allow_plaintext,
         user_agent: USER_AGENT.to_owned(),
     })

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 
 use health::Code;
-use probe::{Address, ClientPair, Impersonation, Inputs, Problem, TlsOptions};
+use probe::{Address, ClientPair, Fields, Impersonation, Inputs, Problem, TlsOptions};
 use secrecy::ExposeSecret as _;
 
 use crate::api::tke::ClusterCredential;
 use crate::member::USER_AGENT;
 use crate::secret_data::SecretData;
+
+/// Where the user of a Cluster mends what is refused.
+const FIELDS: Fields =
+    Fields { ca: "caCert of its ClusterCredential, or ca.crt of the Secret", other_name: "" };
 
 /// Puts them together: what stands in the credential wins over its Secret, and a token and a client
 /// certificate go together.
@@ -53,6 +57,7 @@ pub(crate) fn inputs(
             &credential.as_user_extra,
         ),
         tls: TlsOptions { everything, ..TlsOptions::default() },
+        fields: FIELDS,
         user_agent: USER_AGENT.to_owned(),
         ..Inputs::default()
     })
@@ -98,6 +103,7 @@ mod tests {
         assert_eq!(inputs.ca, b"inline");
         let pair = inputs.pair.unwrap();
         assert_eq!((&*pair.certificate, pair.key.expose_secret()), (&b"cert"[..], &b"key"[..]));
+        assert!(inputs.fields.ca.contains("caCert") && inputs.fields.other_name.is_empty());
         let alone = made(&json!({"metadata": {"name": "cc"}}), Some(&secret())).unwrap();
         assert_eq!(alone.token.unwrap().expose_secret(), "secret");
     }

@@ -7,11 +7,15 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use webpki::{EndEntityCert, KeyUsage};
 
 use super::error::TlsError;
+use super::fields::Fields;
 use super::restated::Restated;
 
 /// The anchors among `bundle`; as Go does, what cannot be one is left out. There may be none: a
 /// bundle of nothing but servers' own certificates vouches for those alone.
-pub(super) fn anchors(bundle: &[CertificateDer<'static>]) -> Result<RootCertStore, TlsError> {
+pub(super) fn anchors(
+    bundle: &[CertificateDer<'static>],
+    fields: Fields,
+) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     let mut usable = false;
     let mut first_error = None;
@@ -27,7 +31,7 @@ pub(super) fn anchors(bundle: &[CertificateDer<'static>]) -> Result<RootCertStor
     match first_error {
         _ if usable => Ok(roots),
         Some(error) => Err(TlsError::Authority(error)),
-        None => Err(TlsError::NoSystemTrust),
+        None => Err(TlsError::NoSystemTrust(fields.ca)),
     }
 }
 

@@ -7,6 +7,7 @@ use rustls::{CertificateError, Error, OtherError, RootCertStore};
 
 use super::anchors::anchors;
 use super::error::TlsError;
+use super::fields::Fields;
 use super::material::Waived;
 use super::refusal::Refusal;
 use super::restated::{OverOriginal, Restated};
@@ -19,14 +20,17 @@ pub(super) struct Bundle {
     roots: RootCertStore,
     certificates: Vec<CertificateDer<'static>>,
     waived: Waived,
+    fields: Fields,
 }
 
 impl Bundle {
     pub(super) fn new(
         certificates: &[CertificateDer<'static>],
         waived: Waived,
+        fields: Fields,
     ) -> Result<Self, TlsError> {
-        Ok(Self { roots: anchors(certificates)?, certificates: certificates.to_vec(), waived })
+        let roots = anchors(certificates, fields)?;
+        Ok(Self { roots, certificates: certificates.to_vec(), waived, fields })
     }
 
     /// Whether the certificate, with what the server sent beside it, may speak for `name`.
@@ -40,7 +44,7 @@ impl Bundle {
     ) -> Result<(), Error> {
         let shown = Shown::new(end_entity, intermediates, self.waived);
         let certificate = ParsedCertificate::try_from(shown.end_entity(end_entity));
-        let certificate = certificate.map_err(Refusal::explain)?;
+        let certificate = certificate.map_err(|error| Refusal::explain(error, self.fields))?;
         let signed = match shown.verify(&certificate, intermediates, &self.roots, now, algorithms) {
             Err(error) if is_about_issuer(&error) && self.holds(end_entity) => Ok(()),
             verdict => verdict,
@@ -49,7 +53,7 @@ impl Bundle {
             let waived = self.waived.name;
             if waived { Ok(()) } else { verify_server_name(&certificate, name) }
         };
-        signed.and_then(named).map_err(Refusal::explain)
+        signed.and_then(named).map_err(|error| Refusal::explain(error, self.fields))
     }
 
     fn holds(&self, certificate: &CertificateDer<'_>) -> bool {

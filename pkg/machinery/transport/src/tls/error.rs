@@ -21,8 +21,8 @@ pub enum TlsError {
     #[error("the client certificate and its key cannot be used together: {0}")]
     Pair(#[source] rustls::Error),
     /// The system has no CA certificates, and no bundle was given.
-    #[error("the system has no CA certificates; give a CA bundle (certificate-authority)")]
-    NoSystemTrust,
+    #[error("the system has no CA certificates; give a CA bundle ({0})")]
+    NoSystemTrust(&'static str),
     /// The cryptography offers no TLS version. Cannot happen with the one that is built in.
     #[error("cannot set up TLS: {0}")]
     Setup(#[source] rustls::Error),

@@ -8,6 +8,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroize as _;
 
 use super::error::TlsError;
+use super::fields::Fields;
 use super::validity::{Validity, validity};
 
 /// Which servers are trusted.
@@ -15,6 +16,7 @@ use super::validity::{Validity, validity};
 pub struct Trust {
     pub(super) whom: Whom,
     pub(super) waived: Waived,
+    pub(super) fields: Fields,
 }
 
 /// Who vouches for a server.
@@ -38,12 +40,12 @@ pub struct Waived {
 impl Trust {
     /// Those that an authority of the system vouches for.
     pub fn system() -> Self {
-        Self { whom: Whom::System, waived: Waived::default() }
+        Self::of(Whom::System)
     }
 
     /// All of them: `insecure-skip-tls-verify`.
     pub fn anybody() -> Self {
-        Self { whom: Whom::Anybody, waived: Waived::default() }
+        Self::of(Whom::Anybody)
     }
 
     /// Those that an authority of this bundle vouches for, and no other: all certificates in `pem`.
@@ -51,8 +53,17 @@ impl Trust {
     /// # Errors
     /// There is not one, or one cannot be read.
     pub fn from_pem(pem: &[u8]) -> Result<Self, TlsError> {
-        let bundle = certificates(pem)?.into();
-        Ok(Self { whom: Whom::Bundle(bundle), waived: Waived::default() })
+        Ok(Self::of(Whom::Bundle(certificates(pem)?.into())))
+    }
+
+    fn of(whom: Whom) -> Self {
+        Self { whom, waived: Waived::default(), fields: Fields::default() }
+    }
+
+    /// The same, whose refusals speak of these fields.
+    #[must_use]
+    pub fn speaking_of(self, fields: Fields) -> Self {
+        Self { fields, ..self }
     }
 
     /// The same without the checks that are `waived`.
@@ -70,7 +81,9 @@ impl Trust {
         };
         let name: &[u8] = if self.waived.name { b"any name" } else { b"" };
         let dates: &[u8] = if self.waived.dates { b"any date" } else { b"" };
-        [kind, name, dates].into_iter().chain(bundle.iter().map(|der| &**der))
+        let Fields { ca, other_name } = self.fields;
+        let words = [ca.as_bytes(), other_name.as_bytes()];
+        [kind, name, dates].into_iter().chain(words).chain(bundle.iter().map(|der| &**der))
     }
 }
 

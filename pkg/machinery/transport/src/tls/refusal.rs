@@ -5,25 +5,26 @@ use std::sync::Arc;
 
 use rustls::{CertificateError, Error, OtherError};
 
+use super::fields::Fields;
+
 /// A refused certificate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error(
         "the server's certificate is signed by an authority that is not in the configured CA \
-         bundle; add the CA that signed it to certificate-authority"
+         bundle; add the CA that signed it to {ca}"
     )]
-    UnknownIssuer,
+    UnknownIssuer { ca: &'static str },
     #[error(
         "the server's certificate is signed by another authority than the one of that name in the \
-         configured CA bundle; if the cluster was set up anew, add its new CA to \
-         certificate-authority"
+         configured CA bundle; if the cluster was set up anew, add its new CA to {ca}"
     )]
-    NamesakeIssuer,
+    NamesakeIssuer { ca: &'static str },
     #[error(
         "the server's certificate is that of an authority (CA:TRUE) and not in the configured CA \
-         bundle; add it to certificate-authority, or give the server one with CA:FALSE"
+         bundle; add it to {ca}, or give the server one with CA:FALSE"
     )]
-    AuthorityAsServer,
+    AuthorityAsServer { ca: &'static str },
     #[error("the server's certificate has expired; renew it on the server")]
     Expired,
     #[error("the server's certificate is not valid yet; compare the clocks of both machines")]
@@ -35,9 +36,9 @@ pub(super) enum Refusal {
     Nameless { expected: String },
     #[error(
         "the server's certificate is for {presented} and not for {expected:?}; use one of these \
-         names as the server, or set tls-server-name to one"
+         names as the server{cure}"
     )]
-    OtherName { expected: String, presented: String },
+    OtherName { expected: String, presented: String, cure: &'static str },
     #[error(
         "the server's certificate is signed with a key or hash that is not supported (RSA below \
          2048 bits, P-521, SHA-1); give the server one with RSA of 2048 bits, P-256, P-384 or \
@@ -53,19 +54,20 @@ pub(super) enum Refusal {
 
 impl Refusal {
     /// Puts `error` into such words, where there are any better than its own.
-    pub(super) fn explain(error: Error) -> Error {
+    pub(super) fn explain(error: Error, fields: Fields) -> Error {
         let Error::InvalidCertificate(cause) = &error else { return error };
-        match Self::of(cause) {
+        match Self::of(cause, fields) {
             // Only this kind of error shows the words of what it carries.
             Some(refusal) => Error::Other(OtherError(Arc::new(refusal))),
             None => error,
         }
     }
 
-    fn of(cause: &CertificateError) -> Option<Self> {
+    fn of(cause: &CertificateError, fields: Fields) -> Option<Self> {
+        let Fields { ca, other_name: cure } = fields;
         Some(match cause {
-            CertificateError::UnknownIssuer => Self::UnknownIssuer,
-            CertificateError::BadSignature => Self::NamesakeIssuer,
+            CertificateError::UnknownIssuer => Self::UnknownIssuer { ca },
+            CertificateError::BadSignature => Self::NamesakeIssuer { ca },
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => Self::Expired,
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
                 Self::NotValidYet
@@ -76,7 +78,7 @@ impl Refusal {
                     Self::Nameless { expected }
                 } else {
                     let names: Vec<_> = presented.iter().map(|name| bare(name)).collect();
-                    Self::OtherName { expected, presented: names.join(", ") }
+                    Self::OtherName { expected, presented: names.join(", "), cure }
                 }
             }
             CertificateError::UnsupportedSignatureAlgorithmContext { .. }
@@ -87,7 +89,7 @@ impl Refusal {
                 Self::Purpose
             }
             CertificateError::Other(OtherError(cause)) => match cause.downcast_ref()? {
-                webpki::Error::CaUsedAsEndEntity => Self::AuthorityAsServer,
+                webpki::Error::CaUsedAsEndEntity => Self::AuthorityAsServer { ca },
                 _ => return None,
             },
             _ => return None,

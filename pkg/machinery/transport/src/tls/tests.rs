@@ -58,6 +58,17 @@ fn judge(
     judge_chain(bundle, Waived::default(), std::slice::from_ref(leaf), name)
 }
 
+/// The same, with the words of `fields`.
+fn judge_speaking_of(
+    fields: Fields,
+    bundle: &[CertificateDer<'static>],
+    leaf: &CertificateDer,
+    name: &str,
+) -> String {
+    let bundle = Bundle::new(bundle, Waived::default(), fields).unwrap();
+    judge_by(Judge::Bundle(bundle), std::slice::from_ref(leaf), name).unwrap_err()
+}
+
 /// The same for a chain, with some checks `waived`.
 fn judge_chain(
     bundle: &[CertificateDer<'static>],
@@ -65,8 +76,12 @@ fn judge_chain(
     chain: &[CertificateDer],
     name: &str,
 ) -> Result<(), String> {
+    let bundle = Bundle::new(bundle, waived, Fields::default()).unwrap();
+    judge_by(Judge::Bundle(bundle), chain, name)
+}
+
+fn judge_by(judge: Judge, chain: &[CertificateDer], name: &str) -> Result<(), String> {
     let provider = rustls::crypto::ring::default_provider();
-    let judge = Judge::Bundle(Bundle::new(bundle, waived).unwrap());
     let verifier = ServerVerifier::new(judge, &provider);
     let now = UnixTime::since_unix_epoch(Duration::from_secs(1_780_000_000));
     let name = ServerName::try_from(name.to_owned()).unwrap();
@@ -341,6 +356,68 @@ fn without_any_authority_a_certificate_is_refused_when_it_is_shown_and_not_befor
         verifier.verify_server_cert(&leaf, &[], &name, &[], now)
     };
     assert!(judge(Judge::Anybody).is_ok());
-    let error = judge(Judge::Nobody).unwrap_err().to_string();
+    let error = judge(Judge::Nobody("spec.caBundle")).unwrap_err().to_string();
     assert!(error.contains("give a CA bundle"), "{error}");
+}
+
+/// rule:refusals-speak-of-the-users-fields
+#[test]
+fn a_refusal_speaks_of_the_fields_that_its_user_has() {
+    let ca = authority("ca");
+    let namesake = authority("ca");
+    let bundle = [ca.der().clone()];
+    let own = Fields { ca: "spec.caBundle", other_name: ", or put X into spec.y" };
+    let expired = {
+        let mut params = params(&["api.example"]);
+        params.not_after = date_time_ymd(2021, 1, 1);
+        signed(params, &ca)
+    };
+    // (certificate, name, what a kubeconfig is told, what another user is told)
+    let rows = [
+        (
+            signed(params(&["api.example"]), &authority("x")),
+            "api.example",
+            "certificate-authority",
+            "spec.caBundle",
+        ),
+        (
+            signed(params(&["api.example"]), &namesake),
+            "api.example",
+            "certificate-authority",
+            "spec.caBundle",
+        ),
+        (
+            authority_as_server(params(&["api.example"])),
+            "api.example",
+            "certificate-authority",
+            "spec.caBundle",
+        ),
+        (
+            signed(params(&["api.example"]), &ca),
+            "other.example",
+            "tls-server-name",
+            "put X into spec.y",
+        ),
+        (expired, "api.example", "renew it", "renew it"),
+    ];
+    for (leaf, name, of_kubeconfig, of_another) in rows {
+        let told = judge_speaking_of(Fields::default(), &bundle, &leaf, name);
+        assert!(told.contains(of_kubeconfig), "{told}");
+        let told = judge_speaking_of(own, &bundle, &leaf, name);
+        assert!(told.contains(of_another), "{told}");
+        for foreign in ["certificate-authority", "tls-server-name"] {
+            assert!(!told.contains(foreign), "{told}");
+        }
+    }
+}
+
+#[test]
+fn trust_that_speaks_of_other_fields_is_another_configuration() {
+    let configs = TlsConfigs::default();
+    let get = |trust: &Trust| configs.get(trust, None, Protocol::Slim).unwrap();
+    let pem = pem(authority("ca").der());
+    let trust = Trust::from_pem(pem.as_bytes()).unwrap();
+    let own = Fields { ca: "spec.caBundle", ..Fields::default() };
+    assert!(Arc::ptr_eq(&get(&trust), &get(&trust.clone().speaking_of(Fields::default()))));
+    assert!(!Arc::ptr_eq(&get(&trust), &get(&trust.speaking_of(own))));
 }

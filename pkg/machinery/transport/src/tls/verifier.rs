@@ -31,8 +31,8 @@ pub(super) enum Judge {
     /// Whoever has the key of the certificate: `insecure-skip-tls-verify`.
     Anybody,
     /// Nobody: nothing was configured, and the system has no authorities. An error of the
-    /// connection, since a server without TLS needs no trust.
-    Nobody,
+    /// connection, since a server without TLS needs no trust. With the field that is missing.
+    Nobody(&'static str),
     /// What a bundle vouches for or holds.
     Bundle(Bundle),
 }
@@ -54,7 +54,9 @@ impl ServerCertVerifier for ServerVerifier {
     ) -> Result<ServerCertVerified, Error> {
         match &self.judge {
             Judge::Anybody => Ok(()),
-            Judge::Nobody => Err(Error::Other(OtherError(Arc::new(TlsError::NoSystemTrust)))),
+            Judge::Nobody(field) => {
+                Err(Error::Other(OtherError(Arc::new(TlsError::NoSystemTrust(field)))))
+            }
             Judge::Bundle(bundle) => {
                 bundle.judge(end_entity, intermediates, server_name, now, self.algorithms.all)
             }

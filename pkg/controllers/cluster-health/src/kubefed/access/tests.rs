@@ -31,6 +31,8 @@ fn a_client_is_made_of_the_object_and_its_secret() {
     assert_eq!(inputs.pair.as_ref().unwrap().key.expose_secret(), b"k");
     assert!(inputs.tls.subject_name && !inputs.tls.validity_period && !inputs.allow_plaintext);
     assert!(inputs.proxy.is_some());
+    let (ca, other_name) = (inputs.fields.ca, inputs.fields.other_name);
+    assert!(ca.contains("caBundle") && other_name.contains("disabledTLSValidations"));
     assert!(!format!("{object:?} {inputs:?}").contains("hunter2"));
 }
 
