@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod admission;
 mod installing;
 mod objects;
 mod printing;
