@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod cluster_health;
 mod files;
 mod rbac;
 mod rights;

@@ -60,6 +60,12 @@ impl Runner for Watch {
         self.permissions
     }
 
+    fn manifest(&self) -> Option<&'static str> {
+        Some(
+            "config/rbac/cluster-health.yaml and, for TKEStack's Clusters, config/rbac/cluster-health-tke.yaml, or config/rbac/cluster-health-account.yaml with --use-service-account-credentials",
+        )
+    }
+
     fn event_component(&self) -> &'static str {
         NAME
     }

@@ -11,6 +11,7 @@ pub mod engine;
 mod flags;
 mod kubefed;
 mod member;
+mod missing_rights;
 mod options;
 mod reading;
 mod secret_data;

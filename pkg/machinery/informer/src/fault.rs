@@ -61,6 +61,14 @@ impl Fault {
         matches!(self, Self::Status { code: 429, .. })
     }
 
+    /// What the server says when the right is missing, which names it.
+    pub(crate) fn denied(&self) -> Option<&str> {
+        match self {
+            Self::Status { code: 403, message, .. } => Some(message),
+            _ => None,
+        }
+    }
+
     /// The server is down, overloaded or unreachable. That says nothing about what we know.
     pub(crate) fn is_outage(&self) -> bool {
         match self {

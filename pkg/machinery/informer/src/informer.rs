@@ -181,6 +181,12 @@ impl<T: Cached> Informer<T> {
         self.shared.blocked()
     }
 
+    /// What the server said when it last refused to list or watch, if that was for want of a right:
+    /// it names who, the verb and the resource. `None` again once something worked.
+    pub fn denied(&self) -> Option<String> {
+        self.shared.denied()
+    }
+
     /// Time since the server last said anything that was believed: an event, a bookmark (about
     /// one a minute), or a list. Before the first of them, the age of the informer.
     pub fn silent_for(&self) -> Duration {

@@ -308,6 +308,7 @@ impl<T: Cached> Reflector<T> {
         if matches!(fault, Fault::Undecodable { .. }) {
             self.shared.set_blocked(fault.to_string());
         }
+        self.shared.set_denied(fault.denied().map(str::to_owned));
         if self.complained == Some(reason) && fault.retry_after() < LONG_WAIT {
             debug!(logger = "informer", resource, error = %fault, ?wait, "List or watch failed again");
         } else {
@@ -319,6 +320,7 @@ impl<T: Cached> Reflector<T> {
 
     /// Something worked.
     fn recovered(&mut self) {
+        self.shared.set_denied(None);
         if self.complained.take().is_some() {
             let resource = &*self.shared.resource;
             info!(logger = "informer", resource, "List and watch work again");

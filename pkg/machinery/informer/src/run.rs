@@ -37,7 +37,8 @@ impl<T: Cached> Informer<T> {
     async fn log_sync(&self) {
         let (started, resource) = (Instant::now(), self.name());
         while timeout(STILL_WAITING, self.synced()).await.is_err() {
-            if !self.is_dormant() {
+            // Who is refused says so in other words.
+            if !self.is_dormant() && self.denied().is_none() {
                 let waited = started.elapsed();
                 info!(logger = "informer", resource, ?waited, "Waiting for caches to sync");
             }

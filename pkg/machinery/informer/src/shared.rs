@@ -33,6 +33,8 @@ pub(crate) struct Shared<T> {
     demanded_since: Mutex<Option<Instant>>,
     /// What a strict collection waits for.
     blocked: Mutex<Option<String>>,
+    /// What the server said when it last refused a list or watch for want of a right.
+    denied: Mutex<Option<String>>,
     /// Where the server keeps the kind, as far as that is known.
     served: Mutex<Option<Resource>>,
     born: Instant,
@@ -52,6 +54,7 @@ impl<T: Cached> Shared<T> {
             demanded: Notify::new(),
             demanded_since: Mutex::default(),
             blocked: Mutex::default(),
+            denied: Mutex::default(),
             served: Mutex::default(),
             born: Instant::now(),
             last_word: AtomicU64::new(0),
@@ -127,6 +130,14 @@ impl<T: Cached> Shared<T> {
 
     pub(crate) fn blocked(&self) -> Option<String> {
         self.blocked.lock().clone()
+    }
+
+    pub(crate) fn set_denied(&self, denied: Option<String>) {
+        *self.denied.lock() = denied;
+    }
+
+    pub(crate) fn denied(&self) -> Option<String> {
+        self.denied.lock().clone()
     }
 
     pub(crate) fn set_served(&self, resource: Resource) {

@@ -87,6 +87,12 @@ pub trait Runner: Send + Sync {
     /// What that identity must be allowed to do; a missing right is reported.
     fn permissions(&self) -> &'static [Permission];
 
+    /// The manifest that grants them to that account, relative to the repository; `None` when a
+    /// ClusterRole `system:controller:<account>` does, which every cluster has.
+    fn manifest(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Source component of its events.
     fn event_component(&self) -> &'static str;
 

@@ -203,6 +203,9 @@ fn state<T: Cached>(informer: &Informer<T>) -> Result<(), String> {
     if let Some(blocked) = informer.blocked() {
         return Err(format!("{resource}: {blocked}"));
     }
+    if let Some(denied) = informer.denied() {
+        return Err(format!("{resource}: {denied}"));
+    }
     if !informer.is_synced() {
         return Err(format!("the first list of {resource} is not complete"));
     }

@@ -62,6 +62,7 @@ impl Permission {
 pub(crate) struct Subject {
     pub(crate) account: &'static str,
     pub(crate) by_account: bool,
+    pub(crate) manifest: Option<&'static str>,
 }
 
 /// Checks rights until the controllers stop.
@@ -129,6 +130,14 @@ impl PermissionCheck {
 impl Subject {
     fn cure(&self) -> String {
         let account = self.account;
+        if let Some(manifest) = self.manifest {
+            let who = if self.by_account {
+                format!("service account kube-system/{account}")
+            } else {
+                "the identity in --kubeconfig".to_owned()
+            };
+            return format!("Missing permission: {who} may not do this; apply {manifest}");
+        }
         if self.by_account {
             format!(
                 "Missing permission: service account kube-system/{account} may not do this; \

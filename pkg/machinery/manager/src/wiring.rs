@@ -98,7 +98,7 @@ impl Wiring {
         );
         let check = PermissionCheck {
             client: clients.unthrottled()?,
-            subject: Subject { account, by_account },
+            subject: Subject { account, by_account, manifest: hosted.runner.manifest() },
             needed: hosted.runner.permissions(),
             missing: self.missing.with_label_values(&[hosted.name]),
         };

@@ -20,11 +20,14 @@ use super::references::References;
 use super::{settings, status, survey};
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
 use crate::engine::{Cluster, Registry, Source};
+use crate::missing_rights::{denied, tell};
 use crate::reading::Reading;
 use crate::secret_data::SECRETS;
 
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(200), Duration::from_secs(30), Jitter::Above(0.5));
+/// Grants what is read here.
+const MANIFEST: &str = "config/rbac/cluster-health.yaml";
 /// Secrets that are read at the same time: of 10,000 members in 15 s when each read takes 100 ms.
 const WORKERS: usize = 64;
 
@@ -52,6 +55,7 @@ async fn follow(
     if let Some(metrics) = &flavour.upstream_metrics {
         metrics.show(&registry);
     }
+    tell(&context, vec![denied(&clusters)], MANIFEST);
     if context.stop.run_until_cancelled(clusters.synced()).await.is_none() {
         return Ok(());
     }
@@ -73,6 +77,8 @@ async fn follow(
         let (recorder, stop) = (context.recorder.clone(), context.stop.clone());
         context.spawn(survey::run(flavour, registry, recorder, stop));
     }
+    let refused = config.iter().map(denied).chain([denied(&secrets)]).collect();
+    tell(&context, refused, MANIFEST);
     let caches = Caches { clusters: clusters.clone(), secrets: secrets.clone(), first };
     let reconciler = Reconciler { flavour, caches, references, registry, client };
     let reconciler = Arc::new(Reading::new(reconciler, &context.stop));

@@ -16,6 +16,7 @@ use super::node_lists::NodeLists;
 use super::sides::{Side, Sides};
 use crate::api::tke::{Cluster, MACHINES, Machine};
 use crate::engine::Registry;
+use crate::missing_rights::{Denied, denied};
 use crate::reading::Reading;
 
 /// A summary takes a minute at most, and a version less.
@@ -67,6 +68,11 @@ impl Beside {
             lists,
         };
         Self { sides, rounds, machines }
+    }
+
+    /// Asks the cache of Machines what it was refused.
+    pub(super) fn denied(&self) -> Option<Denied> {
+        self.machines.as_ref().map(denied)
     }
 
     /// Until the run stops.

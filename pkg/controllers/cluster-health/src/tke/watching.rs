@@ -9,7 +9,7 @@ use events::Recorder;
 use futures::future::BoxFuture;
 use informer::{Delta, Informer, Subscription};
 use jiff::Timestamp;
-use manager::{Context, Failure, Informers};
+use manager::{Context, Failure};
 use model::{Kind, Metadata};
 use objects::Object;
 use parking_lot::Mutex;
@@ -23,9 +23,13 @@ use super::fetch::Fetch;
 use super::sides::Side;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster};
 use crate::engine::{LATER, Look, Registry, Source};
+use crate::missing_rights::{denied, tell};
 use crate::reading::Reading;
 use crate::secret_data::SECRETS;
 
+/// Grants what is read of TKEStack's kinds, and of Secrets.
+const MANIFEST: &str = "config/rbac/cluster-health-tke.yaml";
+const MANIFEST_OF_SECRETS: &str = "config/rbac/cluster-health.yaml";
 /// Clusters that are looked at at once.
 const WORKERS: usize = 16;
 const BACKOFF: Backoff =
@@ -70,6 +74,8 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
     let again = queue.clone();
     registry.look_again_by(move |key| again.add(Work::Cluster(Arc::clone(key))));
     let beside = Beside::new(&context, &flavour, &registry, &clusters);
+    let refused = [denied(&clusters), denied(&credentials)].into_iter().chain(beside.denied());
+    tell(&context, refused.collect(), MANIFEST);
     let gone = registry.clone();
     let _gone = clusters.subscribe(move |delta| {
         if let Delta::Deleted(cluster) = delta {
@@ -167,7 +173,7 @@ impl Watching {
 
 /// The cache of the Secrets' metadata, which begins when the first of them is needed.
 pub(super) struct Secrets {
-    informers: Informers,
+    context: Context,
     queue: WorkQueue<Work>,
     /// `None`: all namespaces.
     pub(super) namespace: Option<String>,
@@ -177,8 +183,8 @@ pub(super) struct Secrets {
 impl Secrets {
     fn new(context: &Context, flavour: &Clusters, queue: &WorkQueue<Work>) -> Self {
         let namespace = flavour.options.secret_namespace.clone();
-        let (informers, queue) = (context.informers.clone(), queue.clone());
-        Self { informers, queue, namespace, cache: Mutex::default() }
+        let (context, queue) = (context.clone(), queue.clone());
+        Self { context, queue, namespace, cache: Mutex::default() }
     }
 
     /// The version of a Secret, once the cache is filled.
@@ -191,9 +197,11 @@ impl Secrets {
     fn cache(&self) -> Informer<Metadata> {
         let mut cache = self.cache.lock();
         let (informer, _) = cache.get_or_insert_with(|| {
-            let mut source = self.informers.source(Kind::BuiltIn(SECRETS));
+            let informers = &self.context.informers;
+            let mut source = informers.source(Kind::BuiltIn(SECRETS));
             source.namespace = self.namespace.as_deref().map(Into::into);
-            let informer = self.informers.get_from::<Metadata>(source);
+            let informer = informers.get_from::<Metadata>(source);
+            tell(&self.context, vec![denied(&informer)], MANIFEST_OF_SECRETS);
             let queue = self.queue.clone();
             let told = informer.subscribe(move |delta| match delta {
                 Delta::Added(secret)

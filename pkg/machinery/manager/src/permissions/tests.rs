@@ -17,7 +17,7 @@ const NEEDED: &[Permission] = &[
 fn check(client: kube::Client, by_account: bool) -> PermissionCheck {
     PermissionCheck {
         client,
-        subject: Subject { account: "fake-account", by_account },
+        subject: Subject { account: "fake-account", by_account, manifest: None },
         needed: NEEDED,
         missing: IntGauge::new("missing", "Missing rights.").unwrap(),
     }
@@ -74,6 +74,20 @@ async fn to_an_account_without_its_role_the_cure_is_the_role() {
     let lines = captured.with("Missing permission");
     assert!(lines[0].contains("system:controller:fake-account"), "{}", lines[0]);
     assert!(!lines[0].contains("--use-service-account-credentials"), "{}", lines[0]);
+}
+
+#[tokio::test]
+async fn where_a_manifest_grants_the_rights_the_cure_is_the_manifest() {
+    for (by_account, who) in [(true, "kube-system/fake-account"), (false, "--kubeconfig")] {
+        let captured = Capture::begin();
+        let mut check = check(client(|_| verdict(false)), by_account);
+        check.subject.manifest = Some("config/rbac/fake.yaml");
+        check.ask(&mut HashSet::new()).await;
+        let lines = captured.with("Missing permission");
+        assert!(lines[0].contains("apply config/rbac/fake.yaml"), "{}", lines[0]);
+        assert!(lines[0].contains(who), "{}", lines[0]);
+        assert!(!lines[0].contains("system:controller"), "{}", lines[0]);
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,207 @@
+//! `config/rbac/cluster-health*.yaml`: the rights of cluster-health, as the identity of the process and
+//! with an account of its own.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use tests::fault_proxy::{Recorded, Wire};
+use tests::kubectl::Kubectl;
+use tests::poll::poll;
+use tests::{FaultProxy, PATIENCE, Process};
+
+use crate::files::manifest;
+use crate::rights::Right;
+
+const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
+const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
+const NAMESPACE: &str = "kube-federation-system";
+/// Of the process.
+const OWN: [&str; 2] = ["config/rbac/cluster-health.yaml", "config/rbac/cluster-health-tke.yaml"];
+const ACCOUNT: &str = "config/rbac/cluster-health-account.yaml";
+
+/// A cluster of both flavours at addresses where nobody answers, a Machine, and a Secret for both.
+async fn hub(manifests: &[&str]) -> Kubectl {
+    let hub = Kubectl::with_crds().await;
+    hub.run(&format!("create namespace {NAMESPACE}"));
+    for file in ["config/rbac/role.yaml", "config/rbac/role-binding.yaml"].iter().chain(manifests) {
+        hub.run(&format!("apply -f {file}"));
+    }
+    hub.create(&json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "member", "namespace": NAMESPACE}, "stringData": {"token": "t"},
+    }));
+    hub.create(&json!({
+        "apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedCluster",
+        "metadata": {"name": "fed", "namespace": NAMESPACE},
+        "spec": {"apiEndpoint": "https://127.0.0.1:1", "secretRef": {"name": "member"}},
+    }));
+    hub.create(&json!({
+        "apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
+        "metadata": {"name": "cc-own"}, "tenantID": "t", "clusterName": "cls-other",
+        "secretRef": {"namespace": NAMESPACE, "name": "member"},
+    }));
+    hub.create(&json!({
+        "apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
+        "metadata": {"name": "cc-one"}, "tenantID": "t", "clusterName": "cls-one", "token": "t",
+    }));
+    cluster(&hub, "cls-one", &json!({}));
+    cluster(&hub, "cls-two", &json!({"clusterCredentialRef": {"name": "cc-own"}}));
+    hub.create(&json!({
+        "apiVersion": "platform.tkestack.io/v1", "kind": "Machine", "metadata": {"name": "mc-one"},
+        "spec": {"tenantID": "t", "type": "Baremetal", "clusterName": "cls-one", "ip": "10.0.0.1",
+            "port": 22, "username": "root"},
+    }));
+    hub.patch_status("machine mc-one", &json!({"phase": "Running"}));
+    hub
+}
+
+fn cluster(hub: &Kubectl, name: &str, more: &Value) {
+    let mut cluster = json!({
+        "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster", "metadata": {"name": name},
+        "spec": {"tenantID": "t", "type": "Imported",
+            "addresses": [{"type": "Real", "host": "127.0.0.1", "port": 1}]},
+    });
+    for (field, value) in more.as_object().unwrap() {
+        cluster["spec"][field] = value.clone();
+    }
+    hub.create(&cluster);
+}
+
+fn product(kubeconfig: &std::path::Path) -> Process {
+    Process::with_kubeconfig(kubeconfig)
+        .args(["--controllers=cluster-health-controller", "--v=2"])
+        .args(["--cluster-health-machine-period=1s"])
+        .start()
+}
+
+async fn until_failed(hub: &Kubectl, object: &str) {
+    poll(&format!("{object} has failed"), async || {
+        let status = hub.object(object)["status"].clone();
+        (status["conditions"][0]["status"] == "False").then_some(())
+    })
+    .await;
+}
+
+/// One life of the product; everything that it asked for.
+async fn life(hub: &Kubectl, wire: Wire, args: &str) -> Vec<Recorded> {
+    let proxy = FaultProxy::start_with(wire, &hub.plane, USER, &GROUPS).await;
+    let manager = Process::with_kubeconfig(proxy.kubeconfig())
+        .args(["--controllers=cluster-health-controller", "--v=2"])
+        .args(["--cluster-health-machine-period=1s", "--cluster-health-confirm-interval=1s"])
+        .args(args.split_whitespace())
+        .start();
+    for object in
+        ["cluster cls-one", "cluster cls-two", "-n kube-federation-system kubefedcluster fed"]
+    {
+        until_failed(hub, object).await;
+    }
+    poll("the machine is unknown", async || {
+        let status = hub.object("machine mc-one")["status"].clone();
+        (status["conditions"][0]["reason"] == "ClusterUnhealthy").then_some(())
+    })
+    .await;
+    poll("an event", async || {
+        hub.run("get events -A -o jsonpath={.items[*].reason}")
+            .contains("ClusterOffline")
+            .then_some(())
+    })
+    .await;
+    assert_eq!(manager.metric("icm_missing_permissions", &[]).await, Some(0.0));
+    manager.terminate();
+    assert!(manager.exit(PATIENCE).await.success());
+    for line in manager.lines() {
+        assert!(
+            !line.contains("is forbidden: User") && !line.contains("Missing permission"),
+            "{line}"
+        );
+    }
+    proxy.requests()
+}
+
+fn needed(requests: &[Recorded], with_token: bool) -> BTreeSet<Right> {
+    let of = requests.iter().filter(|seen| seen.request.has_token() == with_token);
+    let rights = of.filter_map(|seen| Right::needed(&seen.request));
+    rights.filter(|right| !right.is_everybodys()).collect()
+}
+
+fn granted(files: &[&str]) -> Vec<Right> {
+    let objects = files.iter().flat_map(|file| manifest(file));
+    let roles = objects.filter(|object| object["rules"].is_array());
+    roles.flat_map(|role| Right::granted(&role)).collect()
+}
+
+/// Used in other tests: an Event is counted up after five minutes at the earliest, and replicas that
+/// share the clusters have leases and read what a cluster says when they take it over.
+fn elsewhere(right: &Right) -> bool {
+    let shared = ["kubefedclusters", "clusters"].contains(&&*right.resource) && right.verb == "get";
+    let counted_up = right.resource == "events" && right.verb == "patch";
+    shared || counted_up || right.resource == "leases"
+}
+
+fn covers(all: &[Right], right: &Right) -> bool {
+    all.iter().any(|own| own.covers(right))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cluster_health_runs_with_the_rights_of_config_rbac_and_needs_every_one_of_them() {
+    let hub = hub(&OWN).await;
+    let mut requests = life(&hub, Wire::ProtobufStreamed, "").await;
+    hub.run(&format!("apply -f {ACCOUNT}"));
+    // The objects are as before: what is written is written anew.
+    for object in ["cluster cls-one", "cluster cls-two"] {
+        hub.patch_status(object, &json!({"conditions": null, "phase": null}));
+    }
+    hub.patch_status("machine mc-one", &json!({"conditions": null}));
+    let fed = "-n kube-federation-system kubefedcluster fed";
+    hub.patch_status(fed, &json!({"conditions": []}));
+    hub.run("delete events -A --all");
+    requests.extend(life(&hub, Wire::JsonPages, "--use-service-account-credentials=true").await);
+
+    let (own, account) = (needed(&requests, false), needed(&requests, true));
+    let (by_role, by_account) = (granted(&["config/rbac/role.yaml"]), granted(&[ACCOUNT]));
+    let all: Vec<_> = [by_role, granted(&OWN), by_account.clone()].concat();
+    let lacking: Vec<_> = own.iter().chain(&account).filter(|right| !covers(&all, right)).collect();
+    assert!(lacking.is_empty(), "used through other roles: {lacking:?}");
+    let used = |right: &&Right| elsewhere(right) || own.iter().any(|other| right.covers(other));
+    let unused: Vec<_> = granted(&OWN).iter().filter(|right| !used(right)).cloned().collect();
+    assert!(
+        unused.is_empty(),
+        "granted to the process and never used: {unused:?}; needed: {own:?}"
+    );
+    // The tokens are asked for by the process.
+    let used = |right: &&Right| {
+        elsewhere(right) || account.iter().chain(&own).any(|other| right.covers(other))
+    };
+    let unused: Vec<_> = by_account.iter().filter(|right| !used(right)).collect();
+    assert!(
+        unused.is_empty(),
+        "granted for the account and never used: {unused:?}; needed: {account:?}"
+    );
+    let lacking: Vec<_> = account.iter().filter(|right| !covers(&by_account, right)).collect();
+    assert!(lacking.is_empty(), "the account used other rights: {lacking:?}");
+}
+
+/// rule:missing-rights-are-named
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_rights_for_one_flavour_the_log_names_them_and_the_other_one_runs() {
+    let hub = hub(&OWN[..1]).await;
+    let manager = product(&hub.plane.kubeconfig(USER, &GROUPS).unwrap());
+    let line = manager
+        .line_where("the missing right", |line| {
+            line.contains("Missing permission")
+                && line.contains(OWN[1])
+                && line.contains("clusters.platform.tkestack.io is forbidden")
+        })
+        .await;
+    assert!(
+        line.contains("cannot list resource") || line.contains("cannot watch resource"),
+        "{line}"
+    );
+    until_failed(&hub, "-n kube-federation-system kubefedcluster fed").await;
+    assert!(!manager.has_said("Waiting for caches"), "{:?}", manager.lines());
+
+    hub.run(&format!("apply -f {}", OWN[1]));
+    until_failed(&hub, "cluster cls-one").await;
+    manager.terminate();
+    assert!(manager.exit(PATIENCE).await.success());
+}
