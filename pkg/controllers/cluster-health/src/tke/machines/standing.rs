@@ -75,10 +75,25 @@ impl Standing {
             Self::Well => "",
             Self::NodeNotReady => "NodeNotReady",
             Self::Missing => "HealthCheckFail",
-            Self::Unknown(Cause::ClusterUnhealthy) => "ClusterUnhealthy",
-            Self::Unknown(Cause::NodesNotListed) => "NodesNotListed",
-            Self::Unknown(Cause::Locked) => "MachineLocked",
+            Self::Unknown(cause) => cause.reason(),
         }
+    }
+}
+
+impl Cause {
+    const ALL: [Self; 3] = [Self::ClusterUnhealthy, Self::NodesNotListed, Self::Locked];
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::ClusterUnhealthy => "ClusterUnhealthy",
+            Self::NodesNotListed => "NodesNotListed",
+            Self::Locked => "MachineLocked",
+        }
+    }
+
+    /// The one with this reason of the condition; `None` when somebody else gave it.
+    pub(crate) fn of(reason: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|cause| cause.reason() == reason)
     }
 }
 

@@ -104,14 +104,13 @@ pub(crate) fn seed(machine: &Object<Machine>, now: Timestamp) -> Option<Publishe
     let status = &machine.status;
     let condition = cached(status);
     let said = condition.map(|condition| &condition.status);
-    if matches!(said, Some(ConditionStatus::Unknown | ConditionStatus::Other(_))) {
+    let standing = match (said, &status.phase, &*status.reason) {
         // Whatever was true before nobody looked.
-        return None;
-    }
-    let standing = match (&status.phase, &*status.reason) {
-        (Phase::Running, _) => Standing::Well,
-        (Phase::Failed, "NodeNotReady") => Standing::NodeNotReady,
-        (Phase::Failed, _) => Standing::Missing,
+        (Some(ConditionStatus::Unknown), ..) => Standing::Unknown(Cause::of(&condition?.reason)?),
+        (Some(ConditionStatus::Other(_)), ..) => return None,
+        (_, Phase::Running, _) => Standing::Well,
+        (_, Phase::Failed, "NodeNotReady") => Standing::NodeNotReady,
+        (_, Phase::Failed, _) => Standing::Missing,
         _ => return None,
     };
     let agreeing = condition.filter(|it| it.status.to_string() == standing.status().as_str());

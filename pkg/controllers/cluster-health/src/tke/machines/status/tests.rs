@@ -133,7 +133,14 @@ fn times_and_messages_alone_are_not_worth_a_write() {
 /// rule:machines-fail-as-clusters-do
 #[test]
 fn what_was_written_is_read_back_after_a_restart_and_is_not_written_again() {
-    for standing in [Standing::Well, Standing::NodeNotReady, Standing::Missing] {
+    for standing in [
+        Standing::Well,
+        Standing::NodeNotReady,
+        Standing::Missing,
+        Standing::Unknown(Cause::ClusterUnhealthy),
+        Standing::Unknown(Cause::NodesNotListed),
+        Standing::Unknown(Cause::Locked),
+    ] {
         let before = machine(|_| {});
         let written = published(standing);
         let stored = machine(|object| {
