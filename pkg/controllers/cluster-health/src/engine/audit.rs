@@ -23,7 +23,7 @@ pub(crate) fn look_at(watched: &Watched, now: Instant) {
             );
         }
         (Some(_), None) => {
-            info!(flavour, cluster, "Audit: the object no longer says what we would not publish");
+            info!(flavour, cluster, "Audit: the object and what we would publish no longer differ");
         }
         (None, None) | (Some(_), Some(_)) => {}
     }

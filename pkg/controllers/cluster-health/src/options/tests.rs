@@ -144,3 +144,13 @@ fn replicas_that_share_clusters_leave_time_to_inherit_and_do_not_audit() {
         assert_eq!(judge(&values).unwrap_err().len(), 1, "{refused:?}");
     }
 }
+
+#[test]
+fn an_audit_leaves_machines_alone() {
+    let period = |line: &str| {
+        let (options, _) = verdict(line).expect("it is right");
+        options.tke.expect("auto takes in tke").machine_period.as_secs()
+    };
+    assert_eq!(period(""), 60);
+    assert_eq!(period("--cluster-health-audit=true"), 0);
+}
