@@ -8,11 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use kube::Client;
 use serde_json::{Value, json};
 use tests::control_plane::{ADMIN_GROUP, ControlPlane, Identity};
-use tests::kubectl::{Kubectl, hub};
+use tests::kubectl::{Kubectl, hub, table};
 use tests::member::member;
 use tests::planted::{Discreet, Planted};
 use tests::pool::Lent;
-use tests::{PATIENCE, Process, poll};
+use tests::{PATIENCE, Process, eventually, poll};
 
 /// In credentials, and nowhere else.
 const PLANTED: &str = "planted-5f0c2d1e-token";
@@ -139,6 +139,24 @@ impl Scene {
             wanted(&object["status"]).then(|| object["status"].clone())
         })
         .await
+    }
+
+    /// Waits until kubectl prints these lines: a busy machine makes a probe late now and then.
+    pub(crate) async fn prints(&self, command: &str, lines: &[&[&str]]) {
+        eventually(&format!("kubectl {command} prints {lines:?}"), || {
+            let printed = table(&self.hub.run(command));
+            lines.iter().all(|line| printed.iter().any(|printed| printed == line))
+        })
+        .await;
+    }
+
+    /// Waits for an event of this reason, which is written beside the status.
+    pub(crate) async fn tells(&self, reason: &str) {
+        eventually(&format!("there is an event {reason}"), || {
+            let reasons = self.hub.run("get events -A -o jsonpath={.items[*].reason}");
+            reasons.split_whitespace().any(|told| told == reason)
+        })
+        .await;
     }
 
     /// Stops and continues the API server of the member.
