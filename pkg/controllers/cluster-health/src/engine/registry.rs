@@ -143,6 +143,11 @@ impl Registry {
         }
     }
 
+    /// Whether what has this UID is this replica's to probe and write: of all replicas, of one.
+    pub fn is_ours(&self, uid: &str) -> bool {
+        self.shared.ownership.is_ours(uid)
+    }
+
     /// Whether a cluster is known by this UID.
     pub fn knows(&self, cluster: &Cluster) -> bool {
         self.find(cluster).is_some()

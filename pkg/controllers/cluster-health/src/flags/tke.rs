@@ -57,7 +57,7 @@ pub(crate) const SUMMARY_CONCURRENCY: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-summary-concurrency",
     "32",
-    "Clusters that are summed up at once.",
+    "Clusters that are summed up at once, and as many whose Nodes are listed for their Machines.",
 );
 
 pub(crate) const SUMMARY_PAGE_SIZE: Flag<i64> = Flag::int32(

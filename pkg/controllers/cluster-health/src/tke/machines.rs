@@ -23,9 +23,11 @@ mod rounds;
 mod standing;
 mod status;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod ward;
 
 pub(crate) use following::{follow, lookup};
+#[cfg(test)]
+pub(crate) use record::Want;
 pub(crate) use rounds::Rounds;
 pub(crate) use ward::{KIND, Ward};

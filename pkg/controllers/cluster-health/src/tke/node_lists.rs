@@ -9,9 +9,11 @@ use probe::Client;
 use tokio::time::{Instant, timeout};
 
 use super::book::Book;
+use super::facts::enough;
 use super::machines::Ward;
 use super::options::TkeOptions;
-use super::summary::{Abort, MemberReader, NodeTotals, nodes};
+use super::summary::{Abort, MemberReader, NodeList, NodeTotals, nodes};
+use crate::api::tke::NodeCounts;
 use crate::engine::{Cluster, Registry, now};
 
 /// A whole list.
@@ -60,21 +62,48 @@ impl NodeLists {
             let why = format!("the list of Nodes was not complete within {LIMIT:?}");
             Err(Abort::Failed(why.into()))
         });
+        self.learn(cluster, listed)
+    }
+
+    fn learn(
+        &self,
+        cluster: &Cluster,
+        listed: Result<NodeList, Abort>,
+    ) -> Result<Arc<NodeTotals>, Abort> {
+        // rule:machines-of-an-unhealthy-cluster-are-unknown. One that went while it was read is not
+        // ready either, and another may have its name by now.
+        let judges = self.registry.is_ready(cluster);
         match listed {
-            Ok(listed) => {
-                self.ward.observe(&cluster.key, &listed.roster, now());
-                let counts = listed.totals.counts;
-                self.book.known(cluster, |entry| {
-                    let ratio = self.options.nodes_ready_min_ratio;
-                    entry.facts.counted(counts, ratio, Timestamp::now());
-                });
-                self.registry.facts_changed(cluster);
-                Ok(Arc::new(listed.totals))
+            Ok(NodeList { totals, roster }) => {
+                if judges {
+                    self.ward.observe(&cluster.key, &roster, now());
+                }
+                self.count(cluster, totals.counts);
+                Ok(Arc::new(totals))
             }
             Err(abort) => {
-                self.ward.not_listed(&cluster.key, &abort.to_string(), now());
+                if judges {
+                    self.ward.not_listed(&cluster.key, &abort.to_string(), now());
+                }
                 Err(abort)
             }
         }
     }
+
+    /// `rule:required-nodes-are-counted-with-each-probe`
+    fn count(&self, cluster: &Cluster, counts: NodeCounts) {
+        let ratio = self.options.nodes_ready_min_ratio;
+        let turned = self.book.known(cluster, |entry| {
+            let before = entry.facts.nodes.is_none_or(|before| enough(before, ratio));
+            entry.facts.counted(counts, ratio, Timestamp::now());
+            before != enough(counts, ratio)
+        });
+        self.registry.facts_changed(cluster);
+        if turned == Some(true) && self.options.ready_requires_nodes {
+            self.registry.trigger(cluster);
+        }
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ pub struct TkeOptions {
     pub secret_namespace: Option<String>,
     /// Between two summaries of a cluster; zero for none.
     pub summary_interval: Duration,
-    /// Summaries under way at once.
+    /// Summaries under way at once, and lists of Nodes for Machines.
     pub summary_concurrency: usize,
     /// Objects in a page.
     pub summary_page_size: usize,

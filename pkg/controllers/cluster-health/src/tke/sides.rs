@@ -39,6 +39,8 @@ pub(crate) enum Side {
     Summary(Cluster),
     /// The addresses that probes do not ask while another one answers them.
     Addresses(Cluster),
+    /// Its Nodes, when it is only ready with them.
+    Nodes(Cluster),
 }
 
 impl fmt::Display for Side {
@@ -47,6 +49,7 @@ impl fmt::Display for Side {
             Self::Version(cluster) => write!(f, "version of {}", cluster.key),
             Self::Summary(cluster) => write!(f, "summary of {}", cluster.key),
             Self::Addresses(cluster) => write!(f, "addresses of {}", cluster.key),
+            Self::Nodes(cluster) => write!(f, "nodes of {}", cluster.key),
         }
     }
 }
@@ -66,6 +69,9 @@ pub(crate) fn after_probe(cluster: &Cluster, entry: &mut Entry, options: &TkeOpt
     }
     if !options.summary_interval.is_zero() && !std::mem::replace(&mut entry.summary_planned, true) {
         sides.push(Side::Summary(cluster.clone()));
+    }
+    if options.ready_requires_nodes {
+        sides.push(Side::Nodes(cluster.clone()));
     }
     sides
 }
@@ -96,6 +102,10 @@ impl Reconcile for Sides {
                 }
                 Ok(Next::Done)
             }
+            Side::Nodes(cluster) => {
+                self.nodes(cluster).await;
+                Ok(Next::Done)
+            }
         }
     }
 }
@@ -111,6 +121,16 @@ impl Sides {
         let version = git_version(&read.body).and_then(|text| version::parse(&text));
         self.book.known(cluster, |entry| entry.facts.versioned(version, Timestamp::now()));
         self.registry.facts_changed(cluster);
+    }
+
+    /// `rule:required-nodes-are-counted-with-each-probe`
+    async fn nodes(&self, cluster: &Cluster) {
+        let Some(client) = self.book.client(cluster) else { return };
+        let cadence = self.options.policy.cadence;
+        // One that was made for somebody else since the last probe will do.
+        let max_age = cadence.confirm.min(cadence.period) / 2;
+        // Why there is none was taken in with it.
+        let _listed = self.lists.totals(cluster, &client, max_age).await;
     }
 
     async fn summary(&self, cluster: &Cluster) -> Next {
@@ -155,4 +175,27 @@ fn git_version(body: &[u8]) -> Option<String> {
         git_version: String,
     }
     serde_json::from_slice(body).ok().map(|Version { git_version }| git_version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tke::testing::options;
+
+    /// rule:required-nodes-are-counted-with-each-probe
+    #[test]
+    fn nodes_that_a_cluster_has_to_have_are_listed_after_each_probe_whatever_else_is_off() {
+        let cluster = Cluster { uid: "u1".into(), key: "cls-1".into() };
+        let off =
+            [("cluster-health-summary-interval", "0s"), ("cluster-health-machine-period", "0s")];
+        let required = [off[0], off[1], ("ready-requires-nodes", "true")];
+        for (flags, expected) in [(&off[..], 0), (&required[..], 2)] {
+            let (book, options) = (Book::default(), options(flags));
+            let probes = 0..2;
+            let sides = probes
+                .flat_map(|_| book.with(&cluster, |entry| after_probe(&cluster, entry, &options)));
+            let nodes = sides.filter(|side| *side == Side::Nodes(cluster.clone())).count();
+            assert_eq!(nodes, expected, "{flags:?}");
+        }
+    }
 }

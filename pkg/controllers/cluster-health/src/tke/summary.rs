@@ -23,7 +23,6 @@ mod roster;
 
 pub(crate) use gather::{Gathered, nodes, pods};
 pub(crate) use node::NodeTotals;
-#[cfg(test)]
 pub(crate) use node_list::NodeList;
 #[cfg(test)]
 pub(crate) use paged::list_of;

@@ -1,9 +1,12 @@
-//! Clusters, Machines and Nodes of the tests.
+//! Clusters, Machines and options of the tests.
 
 use objects::Object;
 use serde_json::{Value, json};
 
+use super::options::TkeOptions;
 use crate::api::tke::{Cluster, Machine};
+use crate::flags::FLAGS;
+use crate::options::judge;
 
 /// An imported cluster that runs, with whatever else.
 pub(crate) fn cluster(edit: impl FnOnce(&mut Value)) -> Object<Cluster> {
@@ -27,4 +30,10 @@ pub(crate) fn machine(edit: impl FnOnce(&mut Value)) -> Object<Machine> {
     });
     edit(&mut object);
     Object::read(object).unwrap()
+}
+
+/// The defaults but for these flags.
+pub(crate) fn options(flags: &[(&str, &str)]) -> TkeOptions {
+    let values = pflag::Values::from_given(FLAGS, flags.iter().copied()).unwrap();
+    judge(&values).unwrap().0.tke.unwrap()
 }

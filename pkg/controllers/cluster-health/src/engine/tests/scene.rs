@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use events::EventMetrics;
-use health::{Code, Pace, Standing};
+use health::{Code, Pace, Shards, Standing};
 use http::Method;
 use http_body_util::BodyExt as _;
 use model::Resource;
 use objects::{Dynamic, ObjectClient};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use prometheus::{Registry as Metrics, TextEncoder};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -29,7 +29,7 @@ use crate::api::tke::MACHINES;
 use crate::engine::flavour::{Cluster, Flavour, Statement};
 use crate::engine::gauges::Exposed;
 use crate::engine::metrics::Metrics as EngineMetrics;
-use crate::engine::ownership::Ownership;
+use crate::engine::ownership::{Ownership, Share};
 use crate::engine::permits::Permits;
 use crate::engine::registry::Registry;
 use crate::engine::shared::Shared;
@@ -131,6 +131,13 @@ impl Scene {
     /// One replica of several, which have members and management API in common.
     pub(crate) fn of(members: Arc<Members>, api: Arc<Api>, ownership: Ownership) -> Self {
         Self::made(members, api, 0, ownership, Exposed { per_cluster: true, audit: false })
+    }
+
+    /// One replica of several, to which nothing belongs.
+    pub(crate) fn of_others() -> Self {
+        let (fence, shards) = (fence::Fence::closed(), RwLock::new(Shards::new("one")));
+        let share = Arc::new(Share { expected: 2, fence, shards });
+        Self::of(Arc::default(), Arc::default(), Ownership::of(&share))
     }
 
     fn made(

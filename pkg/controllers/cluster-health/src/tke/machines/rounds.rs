@@ -51,6 +51,8 @@ impl Reconcile for Rounds {
                 let heartbeat = self.options.policy.heartbeat;
                 self.ward.unknown(name, &why, heartbeat, now());
             }
+            // rule:machines-without-a-cluster-have-one-replica
+            (Host::Unwatched(_), _) if !self.registry.is_ours(name) => self.ward.release(name),
             (Host::Unwatched(why), _) => self.ward.unknown(name, &why, ONCE, now()),
         }
         Ok(self.next(name))

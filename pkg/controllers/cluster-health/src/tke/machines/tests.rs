@@ -6,43 +6,78 @@ use std::time::Duration;
 
 use objects::Object;
 use parking_lot::Mutex;
+use probe::{ConnectionLimits, Meters, Names, Prober};
 use serde_json::{Value, json};
 use tokio::time::sleep;
+use workqueue::Reconcile as _;
 
 use super::record::Want;
+use super::rounds::Rounds;
 use super::ward::Ward;
 use crate::api::tke::Machine;
 use crate::engine::now;
 use crate::engine::tests::scene::Scene;
-use crate::options::judge;
+use crate::tke::book::Book;
+use crate::tke::node_lists::NodeLists;
+use crate::tke::options::TkeOptions;
 use crate::tke::summary::{Roster, list_of};
-use crate::tke::testing::machine;
+use crate::tke::testing::{machine, options};
 
 const HEARTBEAT: Duration = Duration::from_secs(300);
 
 /// Machines as the cache shows them.
 type Cache = Arc<Mutex<HashMap<String, Arc<Object<Machine>>>>>;
 
-struct Machines {
-    engine: Scene,
+pub(crate) struct Machines {
+    pub(crate) engine: Scene,
     cache: Cache,
-    ward: Arc<Ward>,
+    pub(crate) ward: Arc<Ward>,
+    options: Arc<TkeOptions>,
+    pub(crate) book: Arc<Book>,
 }
 
 impl Machines {
     /// With the flags at their defaults: three failures in a row make a Machine fail.
     fn new() -> Self {
-        let (engine, cache) = (Scene::new(0), Cache::default());
-        let values = pflag::Values::from_given(crate::flags::FLAGS, [("", ""); 0]).unwrap();
-        let options = judge(&values).unwrap().0.tke.unwrap();
+        Self::with(Scene::new(0), &[])
+    }
+
+    pub(crate) fn with(engine: Scene, flags: &[(&str, &str)]) -> Self {
+        let (cache, options) = (Cache::default(), Arc::new(options(flags)));
         let shown = Arc::clone(&cache);
         let lookup = Box::new(move |key: &str| shown.lock().get(key).cloned());
         let recorder = engine.shared.recorder.clone();
-        let ward = Ward::new(lookup, engine.registry.clone(), recorder, Arc::new(options));
-        Self { engine, cache, ward: Arc::new(ward) }
+        let ward = Ward::new(lookup, engine.registry.clone(), recorder, Arc::clone(&options));
+        Self { engine, cache, ward: Arc::new(ward), options, book: Arc::default() }
     }
 
-    fn show(&self, name: &str, edit: impl FnOnce(&mut Value)) -> Arc<Object<Machine>> {
+    /// Lists of Nodes of Clusters that nobody can reach.
+    pub(crate) fn lists(&self) -> NodeLists {
+        let meters = Meters::new(&prometheus::Registry::new()).unwrap();
+        let limits = ConnectionLimits { max_age: HEARTBEAT, idle_max: HEARTBEAT };
+        NodeLists {
+            prober: Arc::new(Prober::new(meters, limits, Names::default())),
+            book: Arc::clone(&self.book),
+            registry: self.engine.registry.clone(),
+            options: Arc::clone(&self.options),
+            ward: Arc::clone(&self.ward),
+        }
+    }
+
+    /// Looks at the Machines of `cls-1`, which is gone.
+    async fn look(&self) {
+        let rounds = Rounds {
+            clusters: Box::new(|_| None),
+            book: Arc::clone(&self.book),
+            registry: self.engine.registry.clone(),
+            options: Arc::clone(&self.options),
+            ward: Arc::clone(&self.ward),
+            lists: Arc::new(self.lists()),
+        };
+        rounds.reconcile(&"cls-1".into()).await.unwrap();
+    }
+
+    pub(crate) fn show(&self, name: &str, edit: impl FnOnce(&mut Value)) -> Arc<Object<Machine>> {
         let object = Arc::new(machine(|object| {
             object["metadata"]["name"] = name.into();
             object["metadata"]["uid"] = name.into();
@@ -203,4 +238,19 @@ async fn a_machine_that_is_set_up_or_locked_is_not_judged() {
     machines.observe(&[]);
     assert_eq!(machines.told("mc-1").await, words("Running", "Unknown", "MachineLocked"));
     assert_eq!(machines.ward.want("cls-1"), Some(Want::NothingNew));
+}
+
+/// rule:machines-without-a-cluster-have-one-replica
+#[tokio::test(start_paused = true)]
+async fn of_several_replicas_only_the_one_that_has_the_name_tells_that_a_cluster_is_gone() {
+    for (engine, told) in [
+        (Scene::new(0), words("Running", "Unknown", "ClusterUnhealthy")),
+        (Scene::of_others(), String::new()),
+    ] {
+        let machines = Machines::with(engine, &[]);
+        let uid = Arc::clone(&machines.show("mc-1", |_| {}).metadata.uid);
+        machines.look().await;
+        assert_eq!(machines.told("mc-1").await, told);
+        assert!(!machines.engine.registry.writes(&uid), "nothing waits to be written");
+    }
 }

@@ -10,8 +10,8 @@ use super::listing::{Answer, Member};
 
 /// One read.
 const READ_LIMIT: Duration = Duration::from_secs(30);
-/// The longest page: 500 Pods of 64 KiB.
-const PAGE_MAX: usize = 32 << 20;
+/// The longest page: 500 Pods of 32 KiB. There are as many at once as clusters that are read.
+const PAGE_MAX: usize = 16 << 20;
 
 /// Reads lists of one member.
 pub(crate) struct MemberReader<'a>(Reader<'a>);
