@@ -7,10 +7,25 @@ use crate::spread::share_of;
 /// Why a write is due. Urgent ones go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Urgency {
+    /// A heartbeat of an object that is no cluster, as of a machine of one.
+    HeartbeatBeside,
+    /// A change of such an object.
+    ChangeBeside,
     /// Nothing changed that matters, and the object is to show that somebody looks.
     Heartbeat,
     /// Something that matters differs from what was written last.
     Change,
+}
+
+impl Urgency {
+    /// The same of an object that is no cluster; see [`crate::WriteQueue`].
+    #[must_use]
+    pub fn beside_clusters(self) -> Self {
+        match self {
+            Self::Heartbeat | Self::HeartbeatBeside => Self::HeartbeatBeside,
+            Self::Change | Self::ChangeBeside => Self::ChangeBeside,
+        }
+    }
 }
 
 /// What was last handed over for writing, as a fingerprint of everything that matters: statuses and

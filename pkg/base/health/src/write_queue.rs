@@ -22,15 +22,24 @@ enum Line {
     /// Its write was refused more than once in a row: a retry of it is rarely worth more than the
     /// news of another cluster.
     Refused,
+    /// A change of what is no cluster, of which one cluster may have thousands.
+    ChangeBeside,
+    /// All else of such objects.
+    RestBeside,
 }
 
+const LINES: usize = 5;
+
 /// Which lines are looked at first, turn by turn: none waits for ever behind another
-/// (`rule:refused-writes-hold-up-nobody`).
-const TURNS: [[Line; 3]; 8] = {
-    let changes = [Line::Change, Line::Heartbeat, Line::Refused];
-    let refused = [Line::Refused, Line::Change, Line::Heartbeat];
-    let heartbeats = [Line::Heartbeat, Line::Change, Line::Refused];
-    [changes, changes, changes, refused, changes, heartbeats, changes, refused]
+/// (`rule:refused-writes-hold-up-nobody`, `rule:clusters-are-written-first`).
+const TURNS: [[Line; LINES]; 10] = {
+    use Line::{Change, ChangeBeside, Heartbeat, Refused, RestBeside};
+    let changes = [Change, Heartbeat, Refused, ChangeBeside, RestBeside];
+    let refused = [Refused, Change, Heartbeat, ChangeBeside, RestBeside];
+    let heartbeats = [Heartbeat, Change, Refused, ChangeBeside, RestBeside];
+    let beside = [ChangeBeside, RestBeside, Change, Heartbeat, Refused];
+    let rest = [RestBeside, ChangeBeside, Change, Heartbeat, Refused];
+    [changes, refused, changes, beside, changes, heartbeats, changes, refused, changes, rest]
 };
 
 /// What came of a write.
@@ -51,7 +60,7 @@ pub enum Written {
 pub struct WriteQueue<K, V> {
     entries: HashMap<K, Entry<V>>,
     /// Keys that may be written now, by [`Line`].
-    ready: [VecDeque<(u64, K)>; 3],
+    ready: [VecDeque<(u64, K)>; LINES],
     /// Writes taken so far.
     turns: usize,
     /// Keys that wait out a backoff.
@@ -251,6 +260,8 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
 impl<V> Entry<V> {
     fn line(&self) -> Line {
         match self.urgency {
+            Urgency::ChangeBeside if self.failures <= 1 => Line::ChangeBeside,
+            Urgency::ChangeBeside | Urgency::HeartbeatBeside => Line::RestBeside,
             _ if self.failures > 1 => Line::Refused,
             Urgency::Change => Line::Change,
             Urgency::Heartbeat => Line::Heartbeat,

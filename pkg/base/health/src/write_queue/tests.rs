@@ -123,6 +123,55 @@ fn a_stream_of_changes_starves_neither_heartbeats_nor_refused_writes() {
     assert!(taken.contains(&-1) && taken.contains(&0), "{taken:?}");
 }
 
+/// rule:clusters-are-written-first
+#[test]
+fn thousands_of_machines_hold_up_no_cluster_and_are_written_all_the_same() {
+    use Urgency::{Change, ChangeBeside, Heartbeat, HeartbeatBeside};
+    let now = Instant::now();
+    // However many came before, and whatever became of them.
+    for (machines, tries) in [(ChangeBeside, 0), (HeartbeatBeside, 0), (ChangeBeside, 3)] {
+        let mut queue = WriteQueue::default();
+        for key in 1000..2000 {
+            queue.submit(key, (), machines, now);
+        }
+        for _ in 0..1000 * tries {
+            let (key, ()) = queue.next(now).expect("they come back at once");
+            queue.finish(&key, Written::Failed, now, 0.0);
+        }
+        for (key, clusters) in [(1, Change), (2, Heartbeat), (3, Change), (4, Heartbeat)] {
+            queue.submit(key, (), clusters, now);
+            let took = turns_until(&mut queue, key, now);
+            assert!(took <= 2, "{clusters:?} behind {machines:?} waited {took} turns");
+        }
+        // A stream of changes of clusters leaves the machines their share.
+        let before = queue.len();
+        for key in 0..100 {
+            queue.submit(key, (), Change, now);
+            let (key, ()) = queue.next(now).expect("there is always one");
+            queue.finish(&key, Written::Done, now, 0.0);
+        }
+        let machines = (1000..2000).filter(|key| queue.age(key, now).is_some()).count();
+        assert!(machines <= before - 20, "{machines} are left of {before}");
+    }
+}
+
+/// rule:clusters-are-written-first
+#[test]
+fn machines_that_are_refused_hold_up_no_cluster_that_is() {
+    let (mut queue, now) = (WriteQueue::default(), Instant::now());
+    for key in 1000..2000 {
+        queue.submit(key, (), Urgency::ChangeBeside, now);
+    }
+    queue.submit(1, (), Urgency::Change, now);
+    let mut tries = 0;
+    for _ in 0..1000 {
+        let (key, ()) = queue.next(now).expect("they come back at once");
+        queue.finish(&key, Written::Failed, now, 0.0);
+        tries += usize::from(key == 1);
+    }
+    assert!(tries >= 200, "it was tried {tries} times");
+}
+
 /// rule:newest-state-is-written
 #[test]
 fn what_comes_back_while_a_forgotten_write_is_under_way_waits_for_its_end() {
@@ -152,7 +201,12 @@ enum Do {
 
 fn anything() -> impl Strategy<Value = Do> {
     let key = 0..5_u8;
-    let urgency = prop_oneof![Just(Urgency::Change), Just(Urgency::Heartbeat)];
+    let urgency = prop_oneof![
+        Just(Urgency::Change),
+        Just(Urgency::Heartbeat),
+        Just(Urgency::ChangeBeside),
+        Just(Urgency::HeartbeatBeside),
+    ];
     let written = prop_oneof![
         Just(Written::Done),
         Just(Written::Conflict),

@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use health::Standing;
-
-use health::{Status, Urgency};
+use health::{Standing, Status, Urgency};
 use informer::Informer;
 use model::{Cached, OwnWrite};
 use objects::Error;
@@ -167,10 +165,11 @@ impl Registry {
         self.find(cluster).and_then(published)
     }
 
-    /// Has the status of another object than a cluster written, within the same budget; for
-    /// [`Flavour::further_kinds`].
+    /// Has the status of another object than a cluster written, within the same budget, of which
+    /// it takes a fifth while clusters need the rest; for [`Flavour::further_kinds`]
+    /// (`rule:clusters-are-written-first`).
     pub fn write(&self, pending: Arc<dyn Pending>, urgency: Urgency) {
-        self.shared.writer.submit(pending, urgency, now().monotonic);
+        self.shared.writer.submit(pending, urgency.beside_clusters(), now().monotonic);
     }
 
     /// Whether a write of the object with this UID waits or is under way.

@@ -45,6 +45,23 @@ async fn a_management_api_that_refuses_for_minutes_delays_no_probe_and_loses_no_
     assert!(gap <= S(11) + S(1), "a member waited {gap:?} for its probe");
 }
 
+/// rule:refused-writes-hold-up-nobody, rule:one-owner-at-a-time
+#[tokio::test(start_paused = true)]
+async fn a_write_that_may_still_be_carried_out_holds_up_its_own_object_alone() {
+    let scene = Scene::new(0);
+    scene.api.leave_open("ns/open");
+    let keys = |name: &'static str, count| (0..count).map(move |it| format!("ns/{name}{it}"));
+    keys("open", 400).chain(keys("well", 100)).for_each(|key| scene.add(&key, 1));
+    sleep(S(60)).await;
+    let held = scene.shared.writer.writing().len();
+    assert!(held > 64, "{held} count as under way, and nobody may take them over");
+    let writes = scene.api.writes();
+    scene.facts.store(5, std::sync::atomic::Ordering::Relaxed);
+    keys("well", 100).for_each(|key| scene.registry.facts_changed(&cluster(&key, 1)));
+    sleep(S(5)).await;
+    assert_eq!(scene.api.writes() - writes, 100);
+}
+
 /// rule:probes-end-in-time
 #[tokio::test(start_paused = true)]
 async fn a_prober_that_never_ends_is_cancelled_at_the_timeout_and_nobody_waits_for_it() {

@@ -109,12 +109,18 @@ impl Writer {
             let ((uid, pending), slot) = next;
             under_way.spawn(async move {
                 *writer.under_way.lock().entry(Arc::clone(pending.shard())).or_default() += 1;
-                let written = writer.write_contained(&*pending, &counters).await;
-                writer.ended(pending.shard());
-                let now = now().monotonic;
-                writer.queue.lock().finish(&uid, written, now, rand::random());
-                writer.submitted.notify_one();
+                let Outcome { written, settled_at } =
+                    writer.write_contained(&*pending, &counters).await;
+                let answered_at = now().monotonic;
+                // What is waited for from here on is this object's alone
+                // (`rule:refused-writes-hold-up-nobody`).
                 drop(slot);
+                if let Some(settled_at) = settled_at {
+                    sleep_until(settled_at).await;
+                }
+                writer.ended(pending.shard());
+                writer.queue.lock().finish(&uid, written, answered_at, rand::random());
+                writer.submitted.notify_one();
             });
         }
         under_way.close();
@@ -172,35 +178,31 @@ impl Writer {
 
     /// A flavour that panics over one cluster costs nobody else a write, and this one is tried again
     /// (`rule:panics-end-no-service`).
-    async fn write_contained(&self, pending: &dyn Pending, counters: &Counters) -> Written {
+    async fn write_contained(&self, pending: &dyn Pending, counters: &Counters) -> Outcome {
         contain(self.write(pending, counters)).await.unwrap_or_else(|panic| {
             let (flavour, object) = (pending.flavour(), &*pending.object().key);
             counters.wrote(flavour, "error");
             error!(object, %panic, "The write of a status panicked; it is tried again");
-            Written::Failed
+            Written::Failed.into()
         })
     }
 
-    async fn write(&self, pending: &dyn Pending, counters: &Counters) -> Written {
+    async fn write(&self, pending: &dyn Pending, counters: &Counters) -> Outcome {
         let (flavour, object) = (pending.flavour(), pending.object());
         let Some(client) = self.clients.get(&*pending.resource().plural) else {
-            return Written::Gone;
+            return Written::Gone.into();
         };
         // Asked when it counts as under way already, so whoever gives it up waits for it.
         if !self.ownership.is_ours(pending.shard()) {
-            return Written::Failed;
+            return Written::Failed.into();
         }
-        let Some(fields) = pending.fields(now()) else { return Written::Done };
+        let Some(fields) = pending.fields(now()) else { return Written::Done.into() };
         let uid = Some(object.uid.to_string());
         let apply = Apply { fields, uid, force: true, part: Part::Status };
         let Err(error) = client.apply(&object.key, &apply).await else {
             counters.wrote(flavour, "ok");
-            return Written::Done;
+            return Written::Done.into();
         };
-        // Until then a later write, or one of another replica, could be undone by this one.
-        if let Some(settled_at) = error.settled_at() {
-            sleep_until(settled_at).await;
-        }
         let (written, outcome) = judge(&error);
         counters.wrote(flavour, outcome);
         if outcome != "conflict"
@@ -209,7 +211,20 @@ impl Writer {
             let resource = &*pending.resource().plural;
             warn!(resource, object = &*object.key, %error, suppressed, "Cannot write a status; it is tried again");
         }
-        written
+        Outcome { written, settled_at: error.settled_at() }
+    }
+}
+
+/// What came of a write.
+struct Outcome {
+    written: Written,
+    /// Until then a later write, or one of another replica, could be undone by this one.
+    settled_at: Option<tokio::time::Instant>,
+}
+
+impl From<Written> for Outcome {
+    fn from(written: Written) -> Self {
+        Self { written, settled_at: None }
     }
 }
 

@@ -5,7 +5,6 @@ mod api;
 mod members;
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -25,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use api::Api;
 pub(crate) use members::{Answer, Members, target};
 
-use crate::api::tke::MACHINES;
+use crate::api::tke::{CLUSTERS, MACHINES};
 use crate::engine::flavour::{Cluster, Flavour, Statement};
 use crate::engine::gauges::Exposed;
 use crate::engine::metrics::Metrics as EngineMetrics;
@@ -152,7 +151,7 @@ impl Scene {
         let client = kube::Client::new(
             tower::service_fn(move |request| {
                 let api = Arc::clone(&answering);
-                async move { Ok::<_, Infallible>(api.answer(request).await) }
+                async move { api.answer(request).await }
             }),
             "default",
         );
@@ -160,10 +159,10 @@ impl Scene {
         let event_metrics = EventMetrics::new(&metrics).expect("the names are new");
         let (recorder, broadcaster) = events::start(client.clone(), "fake", "fake", event_metrics);
         let recorder = if audit { events::Recorder::mute() } else { recorder };
-        let clients = [KIND.clone(), MACHINES].map(|kind| {
+        let kinds = [("fakes", KIND.clone()), ("machines", MACHINES), ("clusters", CLUSTERS)];
+        let clients = kinds.map(|(plural, kind)| {
             let limit = Duration::from_secs(5);
-            let objects = ObjectClient::<Dynamic>::new(client.clone(), kind.clone(), "fake", limit);
-            (if kind == MACHINES { "machines" } else { "fakes" }, objects)
+            (plural, ObjectClient::<Dynamic>::new(client.clone(), kind, "fake", limit))
         });
         let writer = Writer::new(HashMap::from(clients), Pace::new(50.0, 100), ownership.clone());
         let exposed = EngineMetrics::new(&metrics, exposed).expect("the names are new");

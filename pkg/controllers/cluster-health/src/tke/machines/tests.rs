@@ -254,3 +254,22 @@ async fn of_several_replicas_only_the_one_that_has_the_name_tells_that_a_cluster
         assert!(!machines.engine.registry.writes(&uid), "nothing waits to be written");
     }
 }
+
+/// rule:clusters-are-written-first
+#[tokio::test(start_paused = true)]
+async fn the_word_of_a_cluster_does_not_wait_for_a_thousand_machines() {
+    let machines = Machines::new();
+    machines.engine.add("ns/a", 1);
+    sleep(Duration::from_secs(15)).await;
+    for number in 0..1000 {
+        machines.show(&format!("mc-{number}"), |_| {});
+    }
+    machines.observe(&[("10.0.0.1", "True")]);
+    sleep(Duration::from_secs(3)).await;
+    machines.engine.add_with("ns/a", 1, |target| target.paused = true);
+    sleep(Duration::from_millis(500)).await;
+    let api = &machines.engine.api;
+    assert_eq!(api.written("ns/a"), Some("paused".to_owned()));
+    let written = (0..1000).filter(|number| api.machine(&format!("mc-{number}")).is_some()).count();
+    assert!(written < 500, "{written} were written before");
+}

@@ -4,20 +4,25 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use client::CallError;
 use futures::future::pending;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use model::Resource;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use crate::api::tke::MACHINES;
+use crate::api::tke::{CLUSTERS, MACHINES};
 
 /// The management API.
 #[derive(Default)]
 pub(crate) struct Api {
     refusing: AtomicBool,
     hanging: AtomicBool,
+    /// Writes of objects whose keys begin so have no answer, and may be carried out for a while.
+    open: Mutex<Option<String>>,
     writes_take: Mutex<Duration>,
     writes: AtomicUsize,
     written: Mutex<HashMap<String, String>>,
@@ -38,6 +43,11 @@ impl Api {
         self.hanging.store(true, Ordering::Relaxed);
     }
 
+    /// From now on it stays open what becomes of writes of objects whose keys begin so.
+    pub(crate) fn leave_open(&self, keys: &str) {
+        *self.open.lock() = Some(keys.to_owned());
+    }
+
     /// Writes of status take so long from now on.
     pub(crate) fn delay_writes(&self, time: Duration) {
         *self.writes_take.lock() = time;
@@ -54,7 +64,16 @@ impl Api {
 
     /// The status of the Machine of this name as it was applied last.
     pub(crate) fn machine(&self, name: &str) -> Option<Value> {
-        let path = format!("{}/status", MACHINES.object_path(name));
+        self.status(&MACHINES, name)
+    }
+
+    /// The same of a Cluster.
+    pub(crate) fn cluster(&self, name: &str) -> Option<Value> {
+        self.status(&CLUSTERS, name)
+    }
+
+    fn status(&self, kind: &Resource, name: &str) -> Option<Value> {
+        let path = format!("{}/status", kind.object_path(name));
         self.applied.lock().get(&path).map(|object| object["status"].clone())
     }
 
@@ -84,7 +103,7 @@ impl Api {
         }
     }
 
-    pub(super) async fn answer(&self, request: Request<Body>) -> Response<Body> {
+    pub(super) async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, CallError> {
         let (head, body) = request.into_parts();
         let body =
             body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
@@ -104,11 +123,15 @@ impl Api {
         } else {
             let takes = *self.writes_take.lock();
             tokio::time::sleep(takes).await;
-            self.writes.fetch_add(1, Ordering::Relaxed);
             let path = head.uri.path();
-            self.applied.lock().insert(path.to_owned(), body.clone());
             let place: Vec<_> = path.trim_end_matches("/status").rsplit('/').collect();
             let key = format!("{}/{}", place[2], place[0]);
+            if self.open.lock().as_ref().is_some_and(|open| key.starts_with(open)) {
+                let settled_at = Some(Instant::now() + Duration::from_secs(6));
+                return Err(CallError::Timeout { settled_at });
+            }
+            self.writes.fetch_add(1, Ordering::Relaxed);
+            self.applied.lock().insert(path.to_owned(), body.clone());
             let standing = body["status"]["standing"].as_str().unwrap_or_default().to_owned();
             self.written.lock().insert(key, standing);
             let mut object = body;
@@ -116,6 +139,6 @@ impl Api {
             (200, object)
         };
         let body = Body::from(answer.to_string().into_bytes());
-        Response::builder().status(code).body(body).expect("a valid answer")
+        Ok(Response::builder().status(code).body(body).expect("a valid answer"))
     }
 }
