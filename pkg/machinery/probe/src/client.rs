@@ -48,6 +48,12 @@ struct Server {
 pub(crate) struct Session {
     /// A connection that may still be used.
     pub(crate) link: Option<Link>,
+    pub(crate) learnt: Learnt,
+}
+
+/// What is known of the addresses of a cluster, whatever its credential is.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Learnt {
     pub(crate) path: PathMemory,
     /// The address that answered last.
     pub(crate) first_endpoint: u8,
@@ -92,13 +98,24 @@ impl Client {
 
     /// The lifetime of the certificate that the server showed last.
     pub fn certificate(&self) -> Option<Lifetime> {
-        self.session.lock().certificate
+        self.session.lock().learnt.certificate
     }
 
     /// How its addresses did when each was last asked.
     pub fn endpoints(&self) -> Endpoints {
-        let down = self.session.lock().silent.count();
+        let down = self.session.lock().learnt.silent.count();
         Endpoints { down, total: self.address_count() }
+    }
+
+    /// Takes over what `before`, a client of the same cluster with another credential, has learnt of the
+    /// addresses; nothing when they are others (`rule:addresses-are-known-by-their-last-answer`).
+    pub fn learn_from(&self, before: &Self) {
+        if !self.servers.iter().map(Server::address).eq(before.servers.iter().map(Server::address))
+        {
+            return;
+        }
+        let learnt = before.session.lock().learnt;
+        self.session.lock().learnt = learnt;
     }
 
     /// The checks of the server's certificate that are left out.
@@ -136,6 +153,10 @@ impl Client {
 }
 
 impl Server {
+    fn address(&self) -> &Address {
+        &self.address
+    }
+
     fn new(address: &Address) -> Self {
         let host = HeaderValue::from_str(address.authority());
         let host = host.unwrap_or(HeaderValue::from_static("kubernetes"));

@@ -54,7 +54,7 @@ impl Prober {
     }
 
     /// Asks the addresses of a cluster that probes do not ask while another one answers them, each
-    /// within `limit`; see [`Client::endpoints`].
+    /// within `limit` and once more when it does not answer; see [`Client::endpoints`].
     pub async fn look_around(&self, client: &Client, limit: Duration) {
         around::look_around(&self.shared, client, limit).await;
     }

@@ -1,6 +1,8 @@
 //! [`Notices`]: what is told of the way to a cluster while the cluster itself is as it was: ends of
 //! credentials and certificates that come near, and addresses that are down. Each once.
 
+use std::mem;
+
 use events::EventType;
 use health::{Endpoints, ExpiryNotice, ExpiryStage, Lifetime};
 use jiff::Timestamp;
@@ -12,7 +14,11 @@ use super::contact::Contact;
 pub(crate) struct Notices {
     credential: ExpiryNotice,
     certificate: ExpiryNotice,
+    /// What the object said when the cluster came to this process.
+    expiry_told: Option<Box<str>>,
+    /// Told of, and seen by the probe before.
     endpoints_down: u8,
+    seen_down: u8,
 }
 
 /// One event.
@@ -24,6 +30,12 @@ pub(crate) struct Notice {
 }
 
 impl Notices {
+    /// Goes on after a process that told of `expiry_told`: a restart, or a move to another replica, is
+    /// no reason to tell it of thousands of clusters again (`rule:a-restart-changes-nothing`).
+    pub(crate) fn after(expiry_told: Option<Box<str>>) -> Self {
+        Self { expiry_told, ..Self::default() }
+    }
+
     /// Takes in what is known at `now`; what of it is to be told (`rule:ends-are-told-in-time`).
     pub(crate) fn note(&mut self, contact: &Contact, now: Timestamp) -> Vec<Notice> {
         let Contact { credential, certificate, endpoints, .. } = contact;
@@ -35,26 +47,31 @@ impl Notices {
         ];
         let ends = ends.into_iter().filter_map(|(stage, lifetime, what, reason)| {
             let text = ends_soon(what, (*lifetime)?, stage?)?;
-            Some(Notice { kind: EventType::Warning, reason, text })
+            let is_news = self.expiry_told.as_deref() != Some(&*text);
+            is_news.then_some(Notice { kind: EventType::Warning, reason, text })
         });
-        ends.chain(self.addresses(*endpoints)).collect()
+        let ends: Vec<_> = ends.collect();
+        ends.into_iter().chain(self.addresses(*endpoints)).collect()
     }
 
-    /// Of a cluster with several addresses, those that come to be down; with all of them down the
-    /// cluster is, which is told as such.
+    /// Of a cluster with several addresses, those that come to be down, and are at two probes in a
+    /// row: between them all are asked again, and a lost packet is no dead server. With all of them
+    /// down the cluster is, which is told as such.
     fn addresses(&mut self, endpoints: Endpoints) -> Option<Notice> {
         let Endpoints { down, total } = endpoints;
         if total < 2 || down == total {
             return None;
         }
-        let before = std::mem::replace(&mut self.endpoints_down, down);
-        let text = format!("{down} of {total} API endpoints down");
+        let lasting = down.min(mem::replace(&mut self.seen_down, down));
+        let told = self.endpoints_down;
+        self.endpoints_down = lasting.max(told.min(down));
         match down {
-            0 if before > 0 => {
+            0 if told > 0 => {
                 let text = format!("all {total} API endpoints are up again");
                 Some(Notice { kind: EventType::Normal, reason: "EndpointsUp", text })
             }
-            _ if down > before => {
+            _ if lasting > told => {
+                let text = format!("{lasting} of {total} API endpoints down");
                 Some(Notice { kind: EventType::Warning, reason: "EndpointsDown", text })
             }
             _ => None,
@@ -102,14 +119,36 @@ mod tests {
         assert!(told[0].text.starts_with("the serving certificate has ended"), "{told:?}");
     }
 
+    /// rule:a-restart-changes-nothing
+    #[test]
+    fn an_end_that_the_object_tells_of_already_is_told_again_when_it_comes_nearer() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let certificate = Some(Lifetime { from: None, to: at("2026-11-27T00:00:00Z") });
+        let contact = Contact { certificate, ..Contact::default() };
+        let text = "the serving certificate ends within 7 days: 2026-11-27T00:00:00Z; renew it";
+        let mut notices = Notices::after(Some(text.into()));
+        assert_eq!(notices.note(&contact, at("2026-11-21T12:00:00Z")), []);
+        let told = notices.note(&contact, at("2026-11-26T12:00:00Z"));
+        assert_eq!(reasons(&told), ["ServingCertificateExpiring"]);
+        let mut another = Notices::after(Some("the credential ends within 7 days".into()));
+        let told = another.note(&contact, at("2026-11-21T12:00:00Z"));
+        assert_eq!((told.len(), &*told[0].text), (1, text));
+    }
+
     #[test]
     fn addresses_that_go_down_and_come_back_are_told_of_once() {
         let mut notices = Notices::default();
         // (down, total; reason)
         let rows = [
             (0, 3, None),
+            (1, 3, None),
+            (0, 3, None),
+            (1, 3, None),
             (1, 3, Some("EndpointsDown")),
             (1, 3, None),
+            (2, 3, None),
+            (1, 3, None),
+            (2, 3, None),
             (2, 3, Some("EndpointsDown")),
             (3, 3, None),
             (1, 3, None),

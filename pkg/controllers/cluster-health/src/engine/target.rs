@@ -28,6 +28,9 @@ pub struct Target {
     pub published: Option<Published>,
     /// The fingerprint of the same, if it is known.
     pub written: Option<u64>,
+    /// The warning of an end that comes near, of a credential or a certificate, that its object shows
+    /// already; of use only when the cluster is new to this process.
+    pub expiry_told: Option<Box<str>>,
     /// How many clusters came in the same first list; 0 for one that was created later.
     pub together: usize,
 }

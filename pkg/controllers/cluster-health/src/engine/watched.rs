@@ -132,7 +132,7 @@ impl Watched {
             task,
             transitions: [0; 3],
             queued: false,
-            notices: Notices::default(),
+            notices: Notices::after(target.expiry_told),
             difference: None,
         };
         let (cluster, wake) = (target.cluster, Notify::new());

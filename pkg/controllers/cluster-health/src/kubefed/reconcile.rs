@@ -132,6 +132,7 @@ impl Reconciler {
             paused: false,
             published,
             written,
+            expiry_told: None,
             together: if first.contains(uid) { first.len() } else { 0 },
         };
         self.flavour.remember(uid, known);

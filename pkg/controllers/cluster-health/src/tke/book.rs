@@ -57,6 +57,8 @@ impl Entry {
 pub(crate) struct Way {
     pub(crate) basis: Basis,
     pub(crate) client: Result<Arc<Client>, Problem>,
+    /// Another credential may be for the Cluster by now, whatever the basis says.
+    pub(crate) is_doubted: bool,
 }
 
 /// What the way rests on: while it stays the same nothing is read again.
@@ -140,9 +142,10 @@ impl Book {
     }
 
     /// Has the credential of the Cluster of this name looked up again.
-    pub(crate) fn forget_way(&self, name: &str) {
-        if let Some(entry) = self.entries.lock().get_mut(name) {
-            entry.way = None;
+    pub(crate) fn doubt_way(&self, name: &str) {
+        let mut entries = self.entries.lock();
+        if let Some(way) = entries.get_mut(name).and_then(|entry| entry.way.as_mut()) {
+            way.is_doubted = true;
         }
     }
 

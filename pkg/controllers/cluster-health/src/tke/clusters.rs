@@ -10,12 +10,12 @@ use objects::Object;
 use serde_json::Value;
 use workqueue::WorkQueue;
 
-use super::book::Book;
+use super::book::{Book, identity};
 use super::facts::Facts;
 use super::machines::KIND;
 use super::options::TkeOptions;
 use super::sides::{Side, after_probe};
-use super::status::{seed, write};
+use super::status::{fingerprint_of, seed, write};
 use super::summary_metrics::SummaryMetrics;
 use super::supervision::Supervision;
 use crate::api::tke::{self, CLUSTERS};
@@ -67,6 +67,12 @@ impl Clusters {
     fn cached(&self, cluster: &Cluster) -> Option<Arc<Object<tke::Cluster>>> {
         let object = self.followed.get()?.cache.get(&cluster.key)?;
         (object.metadata.uid == cluster.uid).then_some(object)
+    }
+
+    /// The fingerprint of what an object shows.
+    pub(super) fn shown(&self, object: &Object<tke::Cluster>) -> u64 {
+        let facts = self.facts(&identity(object));
+        fingerprint_of(object, facts.notable.as_ref())
     }
 
     fn facts(&self, cluster: &Cluster) -> Facts {

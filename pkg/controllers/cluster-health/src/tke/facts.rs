@@ -10,6 +10,8 @@ pub(crate) const SYNC_VERSION: &str = "SyncVersion";
 pub(crate) const NODES_READY: &str = "NodesReady";
 pub(crate) const RESOURCE_SYNCED: &str = "ResourceSynced";
 pub(crate) const CREDENTIAL_VALID: &str = "CredentialValid";
+/// Its reason while a credential that is taken, or the certificate of the server, ends soon.
+pub(crate) const EXPIRING_SOON: &str = "ExpiringSoon";
 
 /// A sum that changed by more than this share is worth a write.
 const MUCH: f64 = 0.01;
@@ -91,7 +93,7 @@ impl Facts {
 
     /// Takes in that a credential which is taken, or the certificate of the server, ends soon.
     pub(crate) fn expiring(&mut self, message: String, at: Timestamp) {
-        self.tell(CREDENTIAL_VALID, true, "ExpiringSoon", message, at);
+        self.tell(CREDENTIAL_VALID, true, EXPIRING_SOON, message, at);
     }
 
     /// The condition about `kind`, if it was learnt by this process; `cached` is the one of the
@@ -131,7 +133,8 @@ pub(crate) fn enough(counts: NodeCounts, min_ratio: f64) -> bool {
     total == 0 || (ready > 0 && ratio >= min_ratio)
 }
 
-fn differs_much(before: &ResourceSummary, after: &ResourceSummary) -> bool {
+/// Whether sums differ by enough to be worth a write.
+pub(crate) fn differs_much(before: &ResourceSummary, after: &ResourceSummary) -> bool {
     let sums = |summary: &ResourceSummary| {
         let maps =
             [&summary.capacity, &summary.allocatable, &summary.allocated, &summary.allocating];

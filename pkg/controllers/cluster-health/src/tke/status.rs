@@ -10,7 +10,10 @@ use jiff::Timestamp;
 use objects::Object;
 use serde_json::{Value, json};
 
-use super::facts::{CREDENTIAL_VALID, Facts, NODES_READY, RESOURCE_SYNCED, SYNC_VERSION};
+use super::facts::{
+    CREDENTIAL_VALID, EXPIRING_SOON, Facts, NODES_READY, RESOURCE_SYNCED, SYNC_VERSION,
+    differs_much,
+};
 use super::supervision::owns_phase;
 use crate::api::tke::{Cluster, ClusterStatus, Phase, ResourceSummary};
 use crate::api::{Condition, ConditionStatus};
@@ -99,13 +102,16 @@ impl Written {
     }
 }
 
-/// The same of what the object says.
-pub(crate) fn fingerprint_of(cluster: &Object<Cluster>) -> u64 {
+/// The same of what the object says. Sums that differ little from the `notable` ones count as those,
+/// as in what is written.
+pub(crate) fn fingerprint_of(cluster: &Object<Cluster>, notable: Option<&ResourceSummary>) -> u64 {
     let status = &cluster.status;
     let phase = Some(status.phase.clone()).filter(|phase| *phase != Phase::Initializing);
     let headline = owns_phase(cluster).then_some((&phase, &*status.reason));
     let ours: Vec<_> = OURS.into_iter().filter_map(|kind| cached(status, kind).cloned()).collect();
-    fingerprint(headline, &status.version, &ours, status.resource.as_ref())
+    let shown = status.resource.as_ref();
+    let alike = notable.filter(|notable| shown.is_some_and(|shown| !differs_much(notable, shown)));
+    fingerprint(headline, &status.version, &ours, alike.or(shown))
 }
 
 fn fingerprint(
@@ -143,6 +149,12 @@ pub(crate) fn seed(cluster: &Object<Cluster>, now: Timestamp) -> Option<Publishe
     let probed = condition.and_then(|condition| condition.last_probe_time);
     // Upstream writes times of the next check.
     Some(Published::seed(standing, since, since, probed.map(|probed| probed.min(now))))
+}
+
+/// What the object says of an end that comes near, as it was told when it was written.
+pub(crate) fn expiry_told(cluster: &Object<Cluster>) -> Option<Box<str>> {
+    let condition = cached(&cluster.status, CREDENTIAL_VALID)?;
+    (condition.reason == EXPIRING_SOON).then(|| condition.message.as_str().into())
 }
 
 fn cached<'a>(status: &'a ClusterStatus, kind: &str) -> Option<&'a Condition> {

@@ -17,7 +17,7 @@ use super::book::{Basis, Seen, Way, identity};
 use super::fetch::FetchError;
 use super::inputs::inputs;
 use super::prober::MemberProber;
-use super::status::{fingerprint_of, seed};
+use super::status::{expiry_told, fingerprint_of, seed};
 use super::supervision::{Supervision, is_imported};
 use super::watching::Watching;
 use crate::api::tke::{CLUSTERS, Cluster, ClusterCredential, Phase, SecretRef};
@@ -42,18 +42,41 @@ impl Watching {
         together: usize,
     ) -> Result<Next, Retry> {
         let id = identity(cluster);
-        let supervision = Supervision::of(cluster);
-        if supervision == Supervision::LeftAlone {
+        let told = match Supervision::of(cluster) {
+            Supervision::LeftAlone => {
+                self.registry.remove(&id);
+                return Ok(Next::Done);
+            }
+            Supervision::Locked => Ok(self.take_in(cluster, &id, locked_way(), true, together)),
+            Supervision::Probed => match self.way(cluster, &id).await {
+                Ok(way) => Ok(self.take_in(cluster, &id, way, false, together)),
+                Err(error) => Err(error.into()),
+            },
+        };
+        // Its deletion may have been told meanwhile, and then was before its arrival
+        // (`rule:nothing-outlives-its-object`).
+        let is_there = |object: Arc<Object<Cluster>>| object.metadata.uid == id.uid;
+        if !self.clusters.get(&id.key).is_some_and(is_there) {
             self.registry.remove(&id);
-            return Ok(Next::Done);
+            // Also when the engine has not been told of it.
+            self.flavour.book.remove(&id);
         }
-        let locked = supervision == Supervision::Locked;
-        let way = if locked { locked_way() } else { self.way(cluster, &id).await? };
-        if let Some(wait) = self.still_waits(cluster, &id, &way) {
-            return Ok(Next::After(wait));
+        told
+    }
+
+    fn take_in(
+        &self,
+        cluster: &Object<Cluster>,
+        id: &engine::Cluster,
+        way: Way,
+        locked: bool,
+        together: usize,
+    ) -> Next {
+        if let Some(wait) = self.still_waits(cluster, id, &way) {
+            return Next::After(wait);
         }
-        self.registry.upsert(self.target(cluster, id, way, locked, together));
-        Ok(Next::Done)
+        self.registry.upsert(self.target(cluster, id.clone(), way, locked, together));
+        Next::Done
     }
 
     fn target(
@@ -71,7 +94,8 @@ impl Watching {
             policy: self.flavour.options.policy,
             paused,
             published: seed(cluster, Timestamp::now()),
-            written: Some(fingerprint_of(cluster)),
+            written: Some(fingerprint_of(cluster, None)),
+            expiry_told: expiry_told(cluster),
             together,
             prober: self.prober(id.clone(), way.client),
             cluster: id,
@@ -116,12 +140,16 @@ impl Watching {
         id: &engine::Cluster,
     ) -> Result<Way, FetchError> {
         let known = self.flavour.book.with(id, |entry| entry.way.clone());
-        if let Some(way) = known
+        if let Some(way) = &known
+            && !way.is_doubted
             && way.basis == self.basis_now(cluster, &way.basis).await
         {
-            return Ok(way);
+            return Ok(way.clone());
         }
-        let way = self.new_way(cluster).await?;
+        let mut way = self.new_way(cluster).await?;
+        if let (Some(Way { client: Ok(before), .. }), Ok(client)) = (&known, &mut way.client) {
+            *client = following(before, client);
+        }
         self.flavour.book.with(id, |entry| entry.way = Some(way.clone()));
         Ok(way)
     }
@@ -157,7 +185,7 @@ impl Watching {
             Found::Nothing(looked_for) => {
                 let text = format!("there is no ClusterCredential {looked_for}");
                 let client = Err(Problem::new(Code::SecretMissing, text));
-                return Ok(Way { basis, client });
+                return Ok(Way { basis, client, is_doubted: false });
             }
         };
         basis.credential = Some(self.seen(Arc::from(&*credential.metadata.name)));
@@ -165,7 +193,7 @@ impl Watching {
             Ok(addresses) => self.client(addresses, credential, &mut basis).await?,
             Err(problem) => Err(problem),
         };
-        Ok(Way { basis, client })
+        Ok(Way { basis, client, is_doubted: false })
     }
 
     async fn find(&self, cluster: &Object<Cluster>, basis: &Basis) -> Result<Found, FetchError> {
@@ -250,7 +278,17 @@ fn locked_way() -> Way {
     let problem = Problem::new(Code::BadEndpoint, "the cluster is locked");
     let basis =
         Basis { addresses: Err(problem.clone()), reference: None, credential: None, secret: None };
-    Way { basis, client: Err(problem) }
+    Way { basis, client: Err(problem), is_doubted: false }
+}
+
+/// The client to use from now on: the one before, where the new one is made of the same things, since
+/// the engine keeps that one as well; else the new one, with what the other learnt of the addresses.
+fn following(before: &Arc<probe::Client>, new: &Arc<probe::Client>) -> Arc<probe::Client> {
+    if before.fingerprint() == new.fingerprint() {
+        return Arc::clone(before);
+    }
+    new.learn_from(before);
+    Arc::clone(new)
 }
 
 fn hash(way: &Way) -> u64 {
@@ -261,3 +299,6 @@ fn hash(way: &Way) -> u64 {
     }
     hash.finish()
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,12 +76,7 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
     let beside = Beside::new(&context, &flavour, &registry, &clusters);
     let refused = [denied(&clusters), denied(&credentials)].into_iter().chain(beside.denied());
     tell(&context, refused.collect(), MANIFEST);
-    let gone = registry.clone();
-    let _gone = clusters.subscribe(move |delta| {
-        if let Delta::Deleted(cluster) = delta {
-            gone.remove(&identity(cluster));
-        }
-    });
+    let _heard = heed(&clusters, &registry, &flavour);
     let watching = Watching {
         fetch: Fetch::new(context.client.clone()),
         secrets: Secrets::new(&context, &flavour, &queue),
@@ -108,6 +103,23 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
     Ok(())
 }
 
+/// What does not wait for its turn in the queue.
+pub(super) fn heed(
+    clusters: &Informer<Object<Cluster>>,
+    registry: &Registry,
+    flavour: &Arc<Clusters>,
+) -> Subscription<Object<Cluster>> {
+    let (registry, flavour) = (registry.clone(), Arc::clone(flavour));
+    clusters.subscribe(move |delta| match delta {
+        // Our own writes come back as well, and are what was written last.
+        Delta::Updated { old, new } if old.status != new.status => {
+            registry.shows(&identity(new), Some(flavour.shown(new)));
+        }
+        Delta::Deleted(cluster) => registry.remove(&identity(cluster)),
+        Delta::Added(_) | Delta::Updated { .. } | Delta::ListStarts | Delta::ListEnds => {}
+    })
+}
+
 /// Looks at one thing at a time.
 pub(super) struct Watching {
     pub(super) flavour: Arc<Clusters>,
@@ -115,11 +127,11 @@ pub(super) struct Watching {
     pub(super) fetch: Fetch,
     pub(super) secrets: Secrets,
     pub(super) recorder: Recorder,
-    clusters: Informer<Object<Cluster>>,
+    pub(super) clusters: Informer<Object<Cluster>>,
     pub(super) credentials: Informer<Metadata>,
-    queue: WorkQueue<Work>,
+    pub(super) queue: WorkQueue<Work>,
     /// When this run began.
-    since: Timestamp,
+    pub(super) since: Timestamp,
 }
 
 impl Reconcile for Watching {
@@ -150,7 +162,7 @@ impl Watching {
             && let Some(credential) = self.fetch.credential(name).await?
         {
             let cluster: Arc<str> = Arc::from(&*credential.cluster_name);
-            self.flavour.book.forget_way(&cluster);
+            self.flavour.book.doubt_way(&cluster);
             self.queue.add(Work::Cluster(cluster));
         }
         self.look_at(users);
@@ -173,7 +185,7 @@ impl Watching {
 
 /// The cache of the Secrets' metadata, which begins when the first of them is needed.
 pub(super) struct Secrets {
-    context: Context,
+    begin: Box<dyn Fn() -> Informer<Metadata> + Send + Sync>,
     queue: WorkQueue<Work>,
     /// `None`: all namespaces.
     pub(super) namespace: Option<String>,
@@ -183,8 +195,24 @@ pub(super) struct Secrets {
 impl Secrets {
     fn new(context: &Context, flavour: &Clusters, queue: &WorkQueue<Work>) -> Self {
         let namespace = flavour.options.secret_namespace.clone();
-        let (context, queue) = (context.clone(), queue.clone());
-        Self { context, queue, namespace, cache: Mutex::default() }
+        let (context, of) = (context.clone(), namespace.clone());
+        let begin = move || {
+            let mut source = context.informers.source(Kind::BuiltIn(SECRETS));
+            source.namespace = of.as_deref().map(Into::into);
+            let informer = context.informers.get_from::<Metadata>(source);
+            tell(&context, vec![denied(&informer)], MANIFEST_OF_SECRETS);
+            informer
+        };
+        Self::by(begin, namespace, queue)
+    }
+
+    /// `begin` begins the cache.
+    pub(super) fn by(
+        begin: impl Fn() -> Informer<Metadata> + Send + Sync + 'static,
+        namespace: Option<String>,
+        queue: &WorkQueue<Work>,
+    ) -> Self {
+        Self { begin: Box::new(begin), queue: queue.clone(), namespace, cache: Mutex::default() }
     }
 
     /// The version of a Secret, once the cache is filled.
@@ -197,11 +225,7 @@ impl Secrets {
     fn cache(&self) -> Informer<Metadata> {
         let mut cache = self.cache.lock();
         let (informer, _) = cache.get_or_insert_with(|| {
-            let informers = &self.context.informers;
-            let mut source = informers.source(Kind::BuiltIn(SECRETS));
-            source.namespace = self.namespace.as_deref().map(Into::into);
-            let informer = informers.get_from::<Metadata>(source);
-            tell(&self.context, vec![denied(&informer)], MANIFEST_OF_SECRETS);
+            let informer = (self.begin)();
             let queue = self.queue.clone();
             let told = informer.subscribe(move |delta| match delta {
                 Delta::Added(secret)

@@ -3,28 +3,53 @@
 use std::time::Duration;
 
 use health::{Code, ProbePath};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::reader::open_to;
 use super::shared::Shared;
 use crate::client::Client;
 use crate::failure::Failure;
 
-/// One request on a connection of its own to each address but that of the last good probe, each
-/// within `limit`. Any answer will do. What is learnt is in [`Client::endpoints`].
+/// Between the two.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
+
+/// One request on a connection of its own to each address but that of the last good probe, and where
+/// that fails another one, each within `limit`: one lost packet is no dead server. Any answer will do.
+/// What is learnt is in [`Client::endpoints`].
 pub(super) async fn look_around(shared: &Shared, client: &Client, limit: Duration) {
     let (used, path) = {
         let session = client.session.lock();
-        (session.first_endpoint, session.path.path(tokio::time::Instant::now().into_std()))
+        (
+            session.learnt.first_endpoint,
+            session.learnt.path.path(tokio::time::Instant::now().into_std()),
+        )
     };
     for endpoint in (0..client.address_count()).filter(|&endpoint| endpoint != used) {
-        let answered = match timeout(limit, ask(endpoint, path, shared, client, limit)).await {
-            Ok(Ok(())) => true,
-            // `rule:our-own-limits-judge-nobody`
-            Ok(Err(Failure { code: Code::OwnLimit, .. })) => continue,
-            Ok(Err(_)) | Err(_) => false,
-        };
-        client.session.lock().silent.note(endpoint, answered);
+        let ask = || is_there(endpoint, path, shared, client, limit);
+        let mut answered = ask().await;
+        if answered == Some(false) {
+            sleep(AGAIN_AFTER).await;
+            answered = ask().await;
+        }
+        if let Some(answered) = answered {
+            client.session.lock().learnt.silent.note(endpoint, answered);
+        }
+    }
+}
+
+/// Whether an address answers; `None` when that could not be asked.
+async fn is_there(
+    endpoint: u8,
+    path: ProbePath,
+    shared: &Shared,
+    client: &Client,
+    limit: Duration,
+) -> Option<bool> {
+    match timeout(limit, ask(endpoint, path, shared, client, limit)).await {
+        Ok(Ok(())) => Some(true),
+        // `rule:our-own-limits-judge-nobody`
+        Ok(Err(Failure { code: Code::OwnLimit, .. })) => None,
+        Ok(Err(_)) | Err(_) => Some(false),
     }
 }
 

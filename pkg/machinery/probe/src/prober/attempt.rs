@@ -52,7 +52,7 @@ impl Run<'_> {
         if answered {
             self.answered |= bit;
         }
-        self.client.session.lock().silent.note(attempt.endpoint, answered);
+        self.client.session.lock().learnt.silent.note(attempt.endpoint, answered);
     }
 
     fn is_linked_to(&mut self, attempt: &Attempt) -> bool {

@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
 /// Each gets an equal share of the time that is left, and so does the answer.
 async fn open(shared: &Shared, client: &Client, end: Instant) -> Result<Link, Failure> {
     let count = client.address_count();
-    let first = client.session.lock().first_endpoint;
+    let first = client.session.lock().learnt.first_endpoint;
     let mut failure = None;
     for number in 0..count {
         let endpoint = first.wrapping_add(number) % count;

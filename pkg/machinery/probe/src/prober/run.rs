@@ -71,9 +71,12 @@ impl<'a> Run<'a> {
         Setup {
             budget: self.order.budget,
             endpoints: self.client.address_count(),
-            first_endpoint: self.link.as_ref().map_or(session.first_endpoint, |link| link.endpoint),
+            first_endpoint: self
+                .link
+                .as_ref()
+                .map_or(session.learnt.first_endpoint, |link| link.endpoint),
             connected: self.link.is_some(),
-            path: session.path.path(self.started.monotonic),
+            path: session.learnt.path.path(self.started.monotonic),
             authenticated_read: self.order.authenticated_read,
         }
     }
@@ -101,12 +104,12 @@ impl<'a> Run<'a> {
         let link = self.link.take().filter(|_| expected);
         let mut session = self.client.session.lock();
         session.link = link.and_then(|mut link| link.is_usable(idle_max).then_some(link));
-        session.certificate = self.certificate.or(session.certificate);
+        session.learnt.certificate = self.certificate.or(session.learnt.certificate);
         if let Some(endpoint) = conclusion.answered {
-            session.first_endpoint = endpoint;
+            session.learnt.first_endpoint = endpoint;
         }
         if conclusion.finding.is_ok() {
-            session.path.note(conclusion.finding.path(), self.started.monotonic);
+            session.learnt.path.note(conclusion.finding.path(), self.started.monotonic);
         }
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Query {
 pub(super) enum QueryError {
     #[error("cannot show state {0:?}: it is not one of {1}")]
     State(String, String),
+    #[error("cannot show format {0:?}: it is json, or table for people")]
+    Format(String),
     #[error("cannot show {0:?} clusters: limit is a number, 0 for all")]
     Limit(String),
     #[error("cannot tell what {0:?} is for: there are format, name, flavour, state and limit")]
@@ -40,7 +42,7 @@ impl Query {
         let mut query = Self { json, name, flavour, state: None, limit: LIMIT };
         for (key, value) in form_urlencoded::parse(text.as_bytes()) {
             match &*key {
-                "format" => query.json = value == "json",
+                "format" => query.json = is_json(value)?,
                 "name" => query.name = value.into_owned(),
                 "flavour" => query.flavour = value.into_owned(),
                 "state" => query.state = Some(state(value)?),
@@ -56,6 +58,14 @@ impl Query {
         (self.flavour.is_empty() || self.flavour == flavour)
             && key.contains(&self.name)
             && self.state.is_none_or(|wanted| wanted == state)
+    }
+}
+
+fn is_json(value: Cow<'_, str>) -> Result<bool, QueryError> {
+    match &*value {
+        "json" => Ok(true),
+        "table" => Ok(false),
+        _ => Err(QueryError::Format(value.into_owned())),
     }
 }
 
@@ -105,6 +115,8 @@ mod tests {
         for (text, told) in [
             ("state=Ready", "ready, notready, offline, config, unknown, nothing"),
             ("limit=all", "0 for all"),
+            ("format=yaml", "json, or table"),
+            ("format=JSON", "json, or table"),
             ("cluster=a", "format, name, flavour, state and limit"),
         ] {
             let refusal = Query::parse(text).unwrap_err().to_string();

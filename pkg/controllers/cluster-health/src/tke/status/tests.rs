@@ -143,7 +143,7 @@ fn what_was_not_learnt_yet_is_kept_and_conditions_of_others_are_not_ours() {
     let kinds: Vec<_> =
         status["conditions"].as_array().unwrap().iter().map(|it| &it["type"]).collect();
     assert_eq!(kinds, ["SyncVersion"]);
-    assert_eq!(before.fingerprint(None), fingerprint_of(&cluster));
+    assert_eq!(before.fingerprint(None), fingerprint_of(&cluster, None));
 
     let mut facts = Facts::default();
     facts.versioned(Some("1.36.3".into()), time(NOW));
@@ -168,6 +168,19 @@ fn addresses_of_the_spec_are_put_into_a_status_that_has_none() {
     // Left out, the API server would remove what it was given before.
     assert_eq!(addresses(address.clone()), address);
     assert_eq!(addresses(json!([{"type": "Internal", "host": "other", "port": 1}])), Value::Null);
+}
+
+/// rule:foreign-status-is-written-over
+#[test]
+fn sums_that_differ_little_from_those_that_were_worth_a_write_are_our_own() {
+    let with = |cpu: &str| {
+        cluster(|object| object["status"]["resource"] = json!({"capacity": {"cpu": cpu}}))
+    };
+    let notable = with("1000").status.resource.clone();
+    let ours = fingerprint_of(&with("1000"), None);
+    assert_eq!(fingerprint_of(&with("1005"), notable.as_ref()), ours);
+    assert_ne!(fingerprint_of(&with("1200"), notable.as_ref()), ours);
+    assert_ne!(fingerprint_of(&cluster(|_| {}), notable.as_ref()), ours);
 }
 
 #[test]

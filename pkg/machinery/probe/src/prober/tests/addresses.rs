@@ -40,6 +40,21 @@ async fn an_address_that_is_down_is_not_forgotten_until_it_answers_again() {
     assert_eq!(bench.client.endpoints().down, 0);
 }
 
+/// rule:addresses-are-known-by-their-last-answer
+#[tokio::test]
+async fn one_connection_that_is_lost_makes_no_dead_address() {
+    let well = Server::plain(|_| Reply::Status(200, "ok")).await;
+    let lossy = Server::plain(|asked| match asked.connection {
+        0 => Reply::Reset,
+        _ => Reply::Status(200, "ok"),
+    })
+    .await;
+    let bench = Bench::new(&inputs(&[well.url(), lossy.url()]));
+    bench.probe().await;
+    bench.prober.look_around(&bench.client, AMPLE).await;
+    assert_eq!(bench.client.endpoints().down, 0);
+}
+
 #[tokio::test]
 async fn an_address_that_swallows_everything_leaves_time_for_the_others() {
     let server = Server::plain(|_| Reply::Status(200, "ok")).await;
