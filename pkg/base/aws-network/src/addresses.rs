@@ -1,0 +1,114 @@
+//! Elastic IPs of the NAT gateways. They cost money while nothing uses them, and others have them in allow-lists.
+
+use crate::action::Action;
+use crate::identity::ROLE_TAG;
+use crate::logical_id::LogicalId;
+use crate::memory::LATE;
+use crate::part::Part;
+use crate::plan::{Plan, RECHECK, Situation};
+use crate::resources::{Address, NatGateway};
+use crate::tags::{NAT_ZONE_TAG, without_name_and_role};
+
+/// The elastic IPs of ours.
+pub(crate) fn ours<'a>(situation: &Situation<'a>) -> impl Iterator<Item = &'a Address> {
+    let identity = situation.identity();
+    situation.observed.addresses.all().iter().filter(move |found| identity.owns(&found.tags))
+}
+
+/// The NAT gateway that has an address or gives it back only now. A pending one has it before AWS associates it
+/// (`rule:a-pending-nat-holds-its-address`).
+pub(crate) fn holder<'a>(
+    nat_gateways: &'a [NatGateway],
+    address: &Address,
+) -> Option<&'a NatGateway> {
+    nat_gateways.iter().find(|nat| !nat.is_gone() && nat.allocations.contains(&address.id))
+}
+
+fn zone_of(address: &Address) -> Option<&str> {
+    address.tags.get(NAT_ZONE_TAG).map(String::as_str)
+}
+
+/// The free address for the NAT gateway of a zone.
+fn free<'a>(situation: &Situation<'a>, zone: &str) -> Option<&'a Address> {
+    let nat_gateways = situation.observed.nat_gateways.all();
+    ours(situation)
+        .filter(|address| zone_of(address) == Some(zone) && address.association.is_none())
+        .filter(|address| holder(nat_gateways, address).is_none())
+        .min_by_key(|address| &address.id)
+}
+
+/// The free address of a zone; one is allocated when there is none, and none is about to become free.
+pub(crate) fn for_zone<'a>(
+    situation: &Situation<'a>,
+    zone: &str,
+    is_clear: bool,
+    plan: &mut Plan,
+) -> Option<&'a Address> {
+    let address = free(situation, zone);
+    if address.is_none() && is_clear && !is_taken_unseen(situation, zone, plan) {
+        let tags = situation.desired.address_tags(zone);
+        let create = Action::AllocateAddress { zone: zone.to_owned(), tags };
+        situation.create(Part::NatGateways, create, plan);
+    }
+    address
+}
+
+/// The address of the zone is in use, by a NAT gateway that was made a moment ago and is not visible yet.
+fn is_taken_unseen(situation: &Situation<'_>, zone: &str, plan: &mut Plan) -> bool {
+    let logical = LogicalId::NatGateway(zone.to_owned());
+    let record = situation.memory.records.get(&logical);
+    let is_recent = record.is_some_and(|record| record.since.age(situation.now) < LATE);
+    let taken = ours(situation)
+        .find(|address| zone_of(address) == Some(zone) && address.association.is_some())
+        .filter(|_| is_recent);
+    if let Some(address) = taken {
+        let what = format!("{} of {zone} is in use, its NAT gateway not visible yet", address.id);
+        plan.wait_to_see(Part::NatGateways, what, RECHECK);
+    }
+    taken.is_some()
+}
+
+/// Keeps the tags of addresses in use, and releases those that no NAT gateway has or is going to have.
+pub(crate) fn settle(situation: &Situation<'_>, lacks: &dyn Fn(&str) -> bool, plan: &mut Plan) {
+    let nat_gateways = situation.observed.nat_gateways.all();
+    for address in ours(situation) {
+        let holder = holder(nat_gateways, address);
+        let zone = zone_of(address);
+        let is_next = zone.is_some_and(|zone| {
+            lacks(zone) && free(situation, zone).is_none_or(|free| free.id == address.id)
+        });
+        if holder.is_some() || is_next {
+            correct(situation, address, plan);
+        } else if zone.is_some_and(|zone| was_just_given(situation, zone, address)) {
+            let what = format!("{} is in use, its NAT gateway not visible yet", address.id);
+            plan.wait_to_see(Part::NatGateways, what, RECHECK);
+        } else {
+            let allocation = address.id.clone();
+            plan.act(Part::NatGateways, Action::ReleaseAddress { allocation });
+        }
+    }
+}
+
+/// An address that is in use, by something whose create is too recent to be seen for certain.
+fn was_just_given(situation: &Situation<'_>, zone: &str, address: &Address) -> bool {
+    let record = situation.memory.records.get(&LogicalId::NatGateway(zone.to_owned()));
+    address.association.is_some()
+        && record.is_some_and(|record| record.since.age(situation.now) < LATE)
+}
+
+fn correct(situation: &Situation<'_>, address: &Address, plan: &mut Plan) {
+    let desired = situation.desired;
+    let Some(zone) = zone_of(address) else {
+        // One that upstream made: the zone is known once it is free again.
+        let wanted = without_name_and_role(desired.address_tags(""));
+        let wanted = wanted.into_iter().filter(|(key, _)| key != NAT_ZONE_TAG).collect();
+        plan.tags.compare(&address.id, &address.tags, &wanted, &desired.retired_tags);
+        return;
+    };
+    let mut wanted = desired.address_tags(zone);
+    // `rule:upstreams-names-are-kept`
+    if address.tags.get(ROLE_TAG).is_some_and(|role| role == "apiserver") {
+        wanted = without_name_and_role(wanted);
+    }
+    plan.tags.compare(&address.id, &address.tags, &wanted, &desired.retired_tags);
+}

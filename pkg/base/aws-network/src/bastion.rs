@@ -1,0 +1,131 @@
+//! The bastion: one instance that people reach the others through. Nothing waits for it.
+
+use crate::action::{Action, BastionLaunch};
+use crate::desired::DesiredBastion;
+use crate::identity::ROLE_TAG;
+use crate::logical_id::LogicalId;
+use crate::part::{Part, Reason};
+use crate::plan::{Plan, RECHECK, Situation};
+use crate::query::Query;
+use crate::resources::{Instance, InstanceState};
+use crate::role::Role;
+use crate::security_groups::Groups;
+use crate::subnets::Subnets;
+use crate::tags::attempt_of;
+use crate::token::client_token;
+use crate::vpc::Home;
+
+/// Plans the bastion of a VPC of ours.
+pub(crate) fn plan(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    subnets: &Subnets<'_>,
+    groups: &Groups,
+    plan: &mut Plan,
+) {
+    let has_private = situation.desired.subnets.iter().any(|subnet| !subnet.public);
+    let wanted = situation.desired.bastion.as_ref().filter(|_| has_private);
+    let Some(found) = situation.observed.bastions.get() else {
+        // Without a bastion, one that was is known by its record, or by the deep look.
+        if wanted.is_some() || situation.deep || situation.memory.id(&LogicalId::Bastion).is_some()
+        {
+            plan.read(Query::Bastions);
+        }
+        return;
+    };
+    let mut live: Vec<_> = found
+        .iter()
+        .filter(|instance| {
+            is_ours(situation, instance) && instance.is_live() && instance.vpc == home.id
+        })
+        .collect();
+    live.sort_by_key(|instance| (instance.launched, &instance.id));
+    let (keep_one, surplus) = live.split_at(live.len().min(usize::from(wanted.is_some())));
+    if !surplus.is_empty() {
+        let instances = surplus.iter().map(|instance| instance.id.clone()).collect();
+        plan.act(Part::Bastion, Action::TerminateInstances { instances });
+    }
+    let ending = found.iter().any(|instance| {
+        instance.state == InstanceState::ShuttingDown && is_ours(situation, instance)
+    });
+    if ending && wanted.is_none() {
+        plan.wait(Part::Bastion, "the bastion is shutting down", RECHECK, Query::Bastions);
+    }
+    match (wanted, keep_one.first()) {
+        (Some(_), Some(instance)) => keep(situation, instance, plan),
+        (Some(wanted), None) => make(situation, home, wanted, subnets, groups, plan),
+        (None, _) => {}
+    }
+}
+
+fn is_ours(situation: &Situation<'_>, instance: &Instance) -> bool {
+    situation.is_ours(&instance.tags, &instance.id, &LogicalId::Bastion)
+        && instance.tags.get(ROLE_TAG).is_some_and(|role| role == Role::Bastion.as_str())
+}
+
+fn keep(situation: &Situation<'_>, instance: &Instance, plan: &mut Plan) {
+    let desired = situation.desired;
+    let wanted = desired.bastion_tags(attempt_of(&instance.tags));
+    plan.tags.compare(&instance.id, &instance.tags, &wanted, &desired.retired_tags);
+    if instance.state == InstanceState::Pending {
+        plan.wait(Part::Bastion, format!("{} is starting", instance.id), RECHECK, Query::Bastions);
+    }
+}
+
+fn make(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    wanted: &DesiredBastion,
+    subnets: &Subnets<'_>,
+    groups: &Groups,
+    plan: &mut Plan,
+) {
+    if !situation.desired.subnets.iter().any(|subnet| subnet.public) {
+        let message = "a bastion needs a public subnet";
+        plan.problem(Part::Bastion, Reason::InvalidConfiguration, message);
+        return;
+    }
+    let subnet = subnets.placed.iter().find(|subnet| subnet.public && subnet.available);
+    let (Some(subnet), Some(group)) = (subnet, groups.get(&Role::Bastion)) else { return };
+    let Some(image) = image(situation, wanted, plan) else { return };
+    let logical = LogicalId::Bastion;
+    let ended = situation
+        .observed
+        .bastions
+        .all()
+        .iter()
+        .filter(|instance| is_ours(situation, instance))
+        .map(|instance| attempt_of(&instance.tags))
+        .max();
+    let attempt = situation.memory.attempt(&logical, ended, situation.now);
+    let launch = BastionLaunch {
+        image: image.to_owned(),
+        instance_type: wanted.instance_type.clone(),
+        key: wanted.key.clone(),
+        subnet: subnet.id.to_owned(),
+        group: group.clone(),
+        token: client_token(&situation.identity().owner_id, &logical, attempt),
+        tags: situation.desired.bastion_tags(attempt),
+    };
+    let run = Action::RunBastion { vpc: home.id.to_owned(), attempt, launch };
+    situation.create(Part::Bastion, run, plan);
+}
+
+fn image<'a>(
+    situation: &Situation<'a>,
+    wanted: &'a DesiredBastion,
+    plan: &mut Plan,
+) -> Option<&'a str> {
+    if let Some(image) = &wanted.image {
+        return Some(image);
+    }
+    let Some(found) = situation.observed.bastion_images.get() else {
+        plan.read(Query::BastionImage);
+        return None;
+    };
+    if found.is_empty() {
+        let message = "no image of Ubuntu 24.04 was found in the region: set spec.bastion.ami";
+        plan.problem(Part::Bastion, Reason::ImageNotFound, message);
+    }
+    found.first().map(String::as_str)
+}

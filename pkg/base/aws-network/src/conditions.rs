@@ -1,0 +1,138 @@
+//! Conditions: a plan told to people.
+
+use std::net::Ipv4Addr;
+
+use crate::desired::Desired;
+use crate::observed::Observed;
+use crate::part::Part;
+use crate::plan::{Plan, Problem};
+use crate::spec::LoadBalancerKind;
+
+/// How a part is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Which part.
+    pub part: Part,
+    /// It is as it should be.
+    pub is_true: bool,
+    /// One word, upstream's where it has one.
+    pub reason: &'static str,
+    /// What is awaited or in the way.
+    pub message: String,
+}
+
+/// The condition of each part, given what a pass that rests has planned and met.
+pub fn conditions(desired: &Desired, plan: &Plan, problems: &[Problem]) -> Vec<Condition> {
+    Part::OF_A_CLUSTER
+        .into_iter()
+        .filter(|part| *part != Part::Bastion || desired.bastion.is_some())
+        .filter(|part| *part != Part::LoadBalancer || desired.load_balancer.is_some())
+        .map(|part| condition(part, plan, problems))
+        .collect()
+}
+
+/// Everything that the cluster needs is there.
+pub fn is_ready(conditions: &[Condition]) -> bool {
+    conditions.iter().all(|condition| condition.is_true || !condition.part.is_mandatory())
+}
+
+fn condition(part: Part, plan: &Plan, problems: &[Problem]) -> Condition {
+    let of_part = || problems.iter().filter(move |problem| problem.part == part);
+    let waits: Vec<_> =
+        plan.waits.iter().filter(|wait| wait.part == part).map(|wait| wait.what.as_str()).collect();
+    if let Some(problem) = of_part().find(|problem| !problem.reason.is_advice()) {
+        let (reason, message) = (problem.reason.as_str(), problem.message.clone());
+        return Condition { part, is_true: false, reason, message };
+    }
+    if !waits.is_empty() {
+        return Condition { part, is_true: false, reason: "Waiting", message: waits.join("; ") };
+    }
+    // What comes first is not there yet, so that nothing was planned here.
+    let is_blocked = problems.iter().any(|problem| {
+        matches!(problem.part, Part::Vpc | Part::Subnets) && !problem.reason.is_advice()
+    });
+    if plan.is_busy(part) || !plan.reads.is_empty() || is_blocked {
+        let message = "it is not complete yet".to_owned();
+        return Condition { part, is_true: false, reason: "Creating", message };
+    }
+    let advice = of_part().next();
+    Condition {
+        part,
+        is_true: true,
+        reason: advice.map_or("Complete", |problem| problem.reason.as_str()),
+        message: advice.map(|problem| problem.message.clone()).unwrap_or_default(),
+    }
+}
+
+/// What others need to know of a cluster's network.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outputs {
+    /// The VPC.
+    pub vpc: Option<String>,
+    /// The DNS name of the load balancer.
+    pub endpoint: Option<String>,
+    /// The public addresses of traffic from private subnets, for the allow-lists of others.
+    pub nat_addresses: Vec<Ipv4Addr>,
+    /// Zones that can hold instances, and whether the load balancer serves them; by name.
+    pub failure_domains: Vec<(String, bool)>,
+    /// The public address of the bastion.
+    pub bastion: Option<Ipv4Addr>,
+}
+
+/// What others need to know, as far as it is known.
+pub fn outputs(desired: &Desired, observed: &Observed, vpc: Option<&str>) -> Outputs {
+    let balancer = desired.load_balancer.as_ref();
+    let (endpoint, served) = balancer.map_or((None, Vec::new()), |wanted| match wanted.kind {
+        LoadBalancerKind::Classic => {
+            let found = observed.classic.all().iter().find(|found| found.name == wanted.name);
+            found.map_or((None, Vec::new()), |found| {
+                (Some(found.dns_name.clone()), found.subnets.clone())
+            })
+        }
+        LoadBalancerKind::Network => {
+            let found = observed.network.all().iter().find(|found| found.name == wanted.name);
+            found.map_or((None, Vec::new()), |found| {
+                (Some(found.dns_name.clone()), found.subnets.clone())
+            })
+        }
+    });
+    let bastions = observed.bastions.all().iter();
+    Outputs {
+        vpc: vpc.map(str::to_owned),
+        endpoint: endpoint.filter(|name| !name.is_empty()),
+        nat_addresses: nat_addresses(desired, observed),
+        failure_domains: failure_domains(desired, observed, &served),
+        bastion: bastions.filter(|found| found.is_live()).find_map(|found| found.public_ip),
+    }
+}
+
+fn nat_addresses(desired: &Desired, observed: &Observed) -> Vec<Ipv4Addr> {
+    let ours = observed.addresses.all().iter().filter(|found| desired.identity.owns(&found.tags));
+    let mut all: Vec<_> = ours.map(|address| address.ip).collect();
+    all.sort();
+    all
+}
+
+/// Every zone of a private subnet; of a public one where there is no private one.
+fn failure_domains(
+    desired: &Desired,
+    observed: &Observed,
+    served: &[String],
+) -> Vec<(String, bool)> {
+    let known = observed.subnets.all();
+    let is_meant = |wanted: &crate::desired::DesiredSubnet| {
+        known.iter().find(|found| match &wanted.id {
+            Some(id) => found.id == *id,
+            None => wanted.cidr == Some(found.cidr),
+        })
+    };
+    let zones = |public: bool| -> std::collections::BTreeSet<&str> {
+        let of_kind = desired.subnets.iter().filter(|subnet| subnet.public == public);
+        of_kind.filter_map(is_meant).map(|found| found.zone.as_str()).collect()
+    };
+    let (private, public) = (zones(false), zones(true));
+    let zones = if private.is_empty() { public } else { private };
+    let is_served =
+        |zone: &str| known.iter().any(|found| found.zone == zone && served.contains(&found.id));
+    zones.into_iter().map(|zone| (zone.to_owned(), is_served(zone))).collect()
+}

@@ -1,0 +1,106 @@
+//! The end of a cluster: everything of ours goes, found by its tags and not by any spec
+//! (`rule:deletion-follows-tags`). Everything that can be tried is planned at once.
+
+use crate::action::Action;
+use crate::part::Part;
+use crate::plan::{Plan, RECHECK};
+use crate::query::{Lookup, Query, Scope};
+use crate::resources::InstanceState;
+
+pub use ending::{Ending, Removal};
+
+mod blockers;
+mod ending;
+mod groups;
+mod load_balancers;
+mod network;
+
+/// What to do next for a cluster that shall not exist. Nothing to do and no problem: it is gone.
+pub fn plan_removal(ending: &Ending<'_>) -> Plan {
+    let mut plan = Plan { reads: missing_reads(ending), ..Plan::default() };
+    if !plan.reads.is_empty() {
+        return plan;
+    }
+    load_balancers::plan(ending, &mut plan);
+    terminate_bastions(ending, &mut plan);
+    network::plan_nat_gateways(ending, &mut plan);
+    groups::plan(ending, &mut plan);
+    network::plan_addresses(ending, &mut plan);
+    network::plan_route_tables(ending, &mut plan);
+    let frees_addresses = load_balancers::are_gone(ending)
+        && ending.bastions_are_gone()
+        && ending.nat_gateways_are_gone();
+    if frees_addresses {
+        network::plan_gateways(ending, &mut plan);
+        network::plan_subnets(ending, &mut plan);
+    }
+    network::plan_vpcs(ending, &mut plan);
+    blockers::plan(ending, &mut plan);
+    if plan.is_settled() {
+        plan.look_again = sweep(ending);
+    }
+    plan
+}
+
+/// The kinds that were not read, all at once; load balancers once the VPC is known.
+fn missing_reads(ending: &Ending<'_>) -> Vec<Query> {
+    let observed = ending.observed;
+    let mut reads = Vec::new();
+    let mut need = |is_missing: bool, query: Query| reads.extend(is_missing.then_some(query));
+    let vpc = ending.vpc();
+    let scope = vpc.clone().map_or(Scope::Tagged, Scope::Vpc);
+    let is_located = observed.vpcs.get().is_some();
+    need(!is_located, Query::TaggedVpcs);
+    need(observed.subnets.get().is_none(), Query::Subnets(Scope::Tagged));
+    need(observed.internet_gateways.get().is_none(), Query::InternetGateways(Scope::Tagged));
+    need(observed.addresses.get().is_none(), Query::Addresses);
+    need(observed.nat_gateways.get().is_none(), Query::NatGateways(Scope::Tagged));
+    need(observed.route_tables.get().is_none(), Query::RouteTables(Scope::Tagged));
+    need(observed.bastions.get().is_none(), Query::Bastions);
+    let lookup = || Lookup { names: ending.removal.load_balancer_names.clone(), vpc: vpc.clone() };
+    if is_located {
+        need(observed.security_groups.get().is_none(), Query::SecurityGroups(scope));
+        need(observed.classic.get().is_none(), Query::ClassicLoadBalancers(lookup()));
+        need(observed.network.get().is_none(), Query::NetworkLoadBalancers(lookup()));
+    }
+    let untagged: Vec<_> = load_balancers::without_tags(observed);
+    if !untagged.is_empty() {
+        reads.push(Query::ClassicTags(untagged));
+    }
+    reads
+}
+
+fn terminate_bastions(ending: &Ending<'_>, plan: &mut Plan) {
+    let all = ending.observed.bastions.all().iter();
+    let ours: Vec<_> = all.filter(|found| ending.is_ours(&found.tags, &found.id)).collect();
+    let live: Vec<_> =
+        ours.iter().filter(|found| found.is_live()).map(|found| found.id.clone()).collect();
+    if !live.is_empty() {
+        plan.act(Part::Deletion, Action::TerminateInstances { instances: live });
+    }
+    if let Some(ending) = ours.iter().find(|found| found.state == InstanceState::ShuttingDown) {
+        let what = format!("{} is shutting down", ending.id);
+        plan.wait(Part::Deletion, what, RECHECK, Query::Bastions);
+    }
+}
+
+/// Nothing of ours is seen. It counts when the reads were late enough to show every create there was
+/// (`rule:gone-is-seen-late-enough`); otherwise so many seconds are left until such a read.
+fn sweep(ending: &Ending<'_>) -> Option<u64> {
+    let observed = ending.observed;
+    let read_at = [
+        observed.vpcs.read_at(),
+        observed.subnets.read_at(),
+        observed.internet_gateways.read_at(),
+        observed.addresses.read_at(),
+        observed.nat_gateways.read_at(),
+        observed.route_tables.read_at(),
+        observed.security_groups.read_at(),
+        observed.bastions.read_at(),
+        observed.classic.read_at(),
+        observed.network.read_at(),
+    ];
+    let complete_from = ending.memory.reads_are_complete_from();
+    let is_early = read_at.iter().any(|at| *at < complete_from);
+    is_early.then(|| complete_from.left(ending.now))
+}

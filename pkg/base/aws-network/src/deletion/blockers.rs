@@ -1,0 +1,52 @@
+//! What keeps a VPC from being deleted, named. It is for people: nothing waits for an interface to go.
+
+use crate::action::Action;
+use crate::part::{Part, Reason};
+use crate::plan::Plan;
+use crate::query::Query;
+use crate::resources::NetworkInterface;
+
+use super::ending::Ending;
+
+/// After so many seconds of refusals it is no longer what AWS takes to let go of interfaces.
+const PATIENCE: u64 = 300;
+
+pub(super) fn plan(ending: &Ending<'_>, plan: &mut Plan) {
+    let since = ending.memory.blocked_since;
+    let Some(vpc) =
+        ending.vpc().filter(|_| since.is_some_and(|since| since.age(ending.now) >= PATIENCE))
+    else {
+        return;
+    };
+    let Some(interfaces) = ending.observed.interfaces.get() else {
+        plan.read(Query::NetworkInterfaces(vpc));
+        return;
+    };
+    let is_ours = ending
+        .observed
+        .vpcs
+        .all()
+        .iter()
+        .any(|found| found.id == vpc && ending.is_ours(&found.tags, &found.id));
+    let is_our_group = |id: &String| {
+        let mut groups = ending.observed.security_groups.all().iter();
+        groups.any(|group| group.id == *id && ending.is_ours(&group.tags, &group.id))
+    };
+    // In a VPC of others only what holds our groups concerns us.
+    let concerns_us = |found: &&NetworkInterface| is_ours || found.groups.iter().any(is_our_group);
+    for interface in interfaces.iter().filter(concerns_us) {
+        if interface.available && is_ours && ending.removal.deletes_free_interfaces {
+            let interface = interface.id.clone();
+            plan.act(Part::Deletion, Action::DeleteNetworkInterface { interface });
+        } else {
+            plan.problem(Part::Deletion, Reason::InUse, describe(&vpc, interface));
+        }
+    }
+}
+
+fn describe(vpc: &str, interface: &NetworkInterface) -> String {
+    let NetworkInterface { id, description, requester, groups, .. } = interface;
+    let state = if interface.available { "free" } else { "in use" };
+    let groups = groups.join(", ");
+    format!("{id} in {vpc} is {state}: {description:?}, made by {requester:?}, groups {groups}")
+}

@@ -1,0 +1,145 @@
+//! [`Desired`]: what a cluster shall have on AWS. Its parts are read from texts once, in `from_spec.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cidr::IpNet;
+
+use crate::identity::{Identity, Tags};
+use crate::load_balancers::{HealthCheck, Scheme};
+use crate::role::Role;
+use crate::spec::{Dialect, LoadBalancerKind};
+
+/// The port of the API server on its instances, whatever the port of the load balancer.
+pub const INSTANCE_PORT: u16 = 6443;
+
+/// A subnet that shall exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredSubnet {
+    /// The id of one that exists already.
+    pub id: Option<String>,
+    /// Its Name tag, when the spec gives one.
+    pub name: Option<String>,
+    /// Its CIDR; none for one that is known by its id.
+    pub cidr: Option<IpNet>,
+    /// Its zone; none for one that is known by its id.
+    pub zone: Option<String>,
+    /// Whether it has a route to the internet gateway.
+    pub public: bool,
+    /// More tags; they win over ours.
+    pub tags: Tags,
+}
+
+/// How many NAT gateways there shall be, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NatPolicy {
+    /// One in each zone that has a private subnet.
+    PerZone,
+    /// One for all, in this zone or in that of the first public subnet.
+    Single(Option<String>),
+    /// None.
+    None,
+}
+
+/// The source of a rule, before the ids of groups are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleSource {
+    /// Addresses.
+    Cidr(IpNet),
+    /// A security group, by id.
+    Group(String),
+    /// A security group of the cluster.
+    Role(Role),
+    /// The CIDR of the VPC.
+    Vpc,
+    /// The public addresses of the NAT gateways.
+    NatAddresses,
+}
+
+/// An ingress rule, before the ids of groups are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleTemplate {
+    /// For people.
+    pub description: String,
+    /// As in [`crate::RuleKey`].
+    pub protocol: String,
+    /// First and last port.
+    pub ports: (i32, i32),
+    /// Where traffic may come from.
+    pub sources: Vec<RuleSource>,
+}
+
+/// The security groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredGroups {
+    /// The rules of each role. [`Role::Lb`] may have none, and then has rules of others.
+    pub rules: BTreeMap<Role, Vec<RuleTemplate>>,
+    /// Groups that are used as they are.
+    pub overrides: BTreeMap<Role, String>,
+    /// Rules of others stay.
+    pub keep_foreign_rules: bool,
+}
+
+/// The load balancer of the API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredLoadBalancer {
+    /// Its kind.
+    pub kind: LoadBalancerKind,
+    /// Its name.
+    pub name: String,
+    /// Who reaches it.
+    pub scheme: Scheme,
+    /// Ids or names of its subnets; the first of each zone when empty.
+    pub subnets: Vec<String>,
+    /// More security groups, by id.
+    pub additional_groups: Vec<String>,
+    /// Its port.
+    pub port: u16,
+    /// Its health check.
+    pub health_check: HealthCheck,
+    /// Every node serves all zones.
+    pub cross_zone: bool,
+    /// Instances see the address of the client (network load balancers only).
+    pub preserve_client_ip: bool,
+    /// If it is missing it is made, although clients may know an earlier one.
+    pub may_be_created: bool,
+}
+
+/// The bastion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredBastion {
+    /// Its instance type.
+    pub instance_type: String,
+    /// Its image, when it is not to be looked up.
+    pub image: Option<String>,
+    /// The name of its key pair.
+    pub key: Option<String>,
+}
+
+/// What a cluster shall have on AWS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Desired {
+    /// Whose it is.
+    pub identity: Identity,
+    /// Whose habits apply to tags.
+    pub dialect: Dialect,
+    /// More tags, on everything.
+    pub additional_tags: Tags,
+    /// Tag keys that were ours and are not wanted any more.
+    pub retired_tags: BTreeSet<String>,
+    /// The VPC, when it exists already.
+    pub vpc_id: Option<String>,
+    /// Its CIDR, when it is ours to make.
+    pub vpc_cidr: IpNet,
+    /// The subnets, in the order of the spec.
+    pub subnets: Vec<DesiredSubnet>,
+    /// The NAT gateways.
+    pub nat: NatPolicy,
+    /// The security groups.
+    pub groups: DesiredGroups,
+    /// The load balancer.
+    pub load_balancer: Option<DesiredLoadBalancer>,
+    /// The bastion.
+    pub bastion: Option<DesiredBastion>,
+    /// Owned subnets that are not desired are deleted.
+    pub prune_subnets: bool,
+}

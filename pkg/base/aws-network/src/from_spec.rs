@@ -1,0 +1,185 @@
+//! From the texts of a [`Spec`] to a [`Desired`]: everything that can be found wrong without AWS is found here.
+
+use std::collections::BTreeSet;
+
+use cidr::IpNet;
+
+use crate::default_subnets::default_subnets;
+use crate::desired::{Desired, DesiredBastion, DesiredSubnet, NatPolicy};
+use crate::spec::{NatMode, Spec, SubnetSpec};
+use crate::spec_error::SpecError;
+
+use cidrs::read_network;
+
+mod cidrs;
+mod groups;
+mod load_balancer;
+mod tags;
+
+/// Upstream's CIDR of a VPC.
+const VPC_CIDR: &str = "10.0.0.0/16";
+
+/// The cheapest type that serves; upstream's t2.micro is not to be had in newer zones.
+const BASTION_TYPE: &str = "t3.micro";
+
+impl Desired {
+    /// Reads a spec, or says everything that is wrong with it.
+    pub fn from_spec(spec: &Spec) -> Result<Self, Vec<SpecError>> {
+        let mut errors = Vec::new();
+        tags::check(spec, &mut errors);
+        let vpc_cidr = read_vpc_cidr(spec, &mut errors);
+        let subnets = read_subnets(spec, vpc_cidr, &mut errors);
+        let nat = read_nat_policy(spec, &subnets, &mut errors);
+        let groups = groups::read(spec, &mut errors);
+        let load_balancer = load_balancer::read(spec, &subnets, &mut errors);
+        match vpc_cidr {
+            Some(vpc_cidr) if errors.is_empty() => Ok(Self {
+                identity: spec.identity.clone(),
+                dialect: spec.dialect,
+                additional_tags: spec.additional_tags.clone(),
+                retired_tags: retired_tags(spec),
+                vpc_id: spec.vpc_id.clone(),
+                vpc_cidr,
+                subnets,
+                nat,
+                groups,
+                load_balancer,
+                bastion: read_bastion(spec),
+                prune_subnets: spec.prune_subnets,
+            }),
+            _ => Err(errors),
+        }
+    }
+}
+
+fn retired_tags(spec: &Spec) -> BTreeSet<String> {
+    let wanted = |key: &&String| !spec.additional_tags.contains_key(*key);
+    spec.applied_tags.iter().filter(wanted).cloned().collect()
+}
+
+fn read_bastion(spec: &Spec) -> Option<DesiredBastion> {
+    spec.bastion.as_ref().map(|bastion| DesiredBastion {
+        instance_type: bastion.instance_type.clone().unwrap_or_else(|| BASTION_TYPE.to_owned()),
+        image: bastion.image.clone(),
+        key: bastion.key.clone(),
+    })
+}
+
+fn read_vpc_cidr(spec: &Spec, errors: &mut Vec<SpecError>) -> Option<IpNet> {
+    let text = spec.vpc_cidr.as_deref().unwrap_or(VPC_CIDR);
+    read_network("spec.network.vpc.cidrBlock", text, errors)
+}
+
+fn read_subnets(
+    spec: &Spec,
+    vpc: Option<IpNet>,
+    errors: &mut Vec<SpecError>,
+) -> Vec<DesiredSubnet> {
+    if spec.subnets.is_empty() && spec.vpc_id.is_none() {
+        let Some(vpc) = vpc else { return Vec::new() };
+        return default_subnets(spec.dialect, vpc, &spec.zones).unwrap_or_else(|| {
+            let problem = format!("{vpc} is too small for the default subnets, or the region has no zones: name subnets");
+            errors.push(SpecError::new("spec.network.subnets", problem));
+            Vec::new()
+        });
+    }
+    let subnets: Vec<_> = spec
+        .subnets
+        .iter()
+        .enumerate()
+        .map(|(index, subnet)| read_subnet(spec, index, subnet, errors))
+        .collect();
+    check_ranges(&subnets, vpc.filter(|_| spec.vpc_id.is_none()), errors);
+    subnets
+}
+
+fn read_subnet(
+    spec: &Spec,
+    index: usize,
+    subnet: &SubnetSpec,
+    errors: &mut Vec<SpecError>,
+) -> DesiredSubnet {
+    let path = format!("spec.network.subnets[{index}]");
+    let (id, name) = match &subnet.id {
+        Some(id) if id.starts_with("subnet-") => (Some(id.clone()), None),
+        other => (None, other.clone()),
+    };
+    let cidr = subnet
+        .cidr_block
+        .as_ref()
+        .and_then(|text| read_network(&format!("{path}.cidrBlock"), text, errors));
+    if id.is_none() && subnet.cidr_block.is_none() {
+        errors.push(SpecError::new(&path, "it has neither a cidrBlock nor the id of a subnet"));
+    }
+    match &subnet.availability_zone {
+        Some(zone) if !zone.starts_with(&spec.region) => {
+            let problem = format!("{zone:?} is not a zone of region {:?}", spec.region);
+            errors.push(SpecError::new(format!("{path}.availabilityZone"), problem));
+        }
+        None if id.is_none() && spec.vpc_id.is_none() => {
+            errors.push(SpecError::new(
+                format!("{path}.availabilityZone"),
+                "a new subnet needs a zone",
+            ));
+        }
+        _ => {}
+    }
+    let zone = subnet.availability_zone.clone();
+    DesiredSubnet { id, name, cidr, zone, public: subnet.is_public, tags: subnet.tags.clone() }
+}
+
+fn check_ranges(subnets: &[DesiredSubnet], vpc: Option<IpNet>, errors: &mut Vec<SpecError>) {
+    let cidrs: Vec<_> = subnets
+        .iter()
+        .enumerate()
+        .filter_map(|(index, subnet)| Some((index, subnet.cidr?)))
+        .collect();
+    for (place, (index, cidr)) in cidrs.iter().enumerate() {
+        let path = format!("spec.network.subnets[{index}].cidrBlock");
+        if let Some(vpc) = vpc.filter(|vpc| !vpc.contains(cidr)) {
+            errors.push(SpecError::new(&path, format!("{cidr} is not inside the VPC's {vpc}")));
+        }
+        let overlaps = |other: &IpNet| cidr.contains(other) || other.contains(cidr);
+        if let Some((first, other)) = cidrs[..place].iter().find(|(_, other)| overlaps(other)) {
+            let problem = format!("{cidr} overlaps {other} of spec.network.subnets[{first}]");
+            errors.push(SpecError::new(path, problem));
+        }
+    }
+}
+
+fn read_nat_policy(
+    spec: &Spec,
+    subnets: &[DesiredSubnet],
+    errors: &mut Vec<SpecError>,
+) -> NatPolicy {
+    let path = "spec.network.natGateways";
+    let mut public = subnets.iter().filter(|subnet| subnet.public);
+    match spec.nat_mode {
+        // Subnets of a VPC that is not ours get no NAT gateways, whatever they are.
+        _ if spec.vpc_id.is_some() => {}
+        NatMode::None => {}
+        _ if public.clone().next().is_none() => {
+            errors.push(SpecError::new(
+                path,
+                "a NAT gateway needs a public subnet; name one or set the mode to None",
+            ));
+        }
+        NatMode::Single => {
+            if let Some(zone) = &spec.nat_zone
+                && !public.any(|subnet| subnet.zone.as_ref() == Some(zone))
+            {
+                let problem = format!("zone {zone:?} has no public subnet for the NAT gateway");
+                errors.push(SpecError::new(format!("{path}.availabilityZone"), problem));
+            }
+        }
+        NatMode::PerZone => {}
+    }
+    match spec.nat_mode {
+        NatMode::PerZone => NatPolicy::PerZone,
+        NatMode::Single => NatPolicy::Single(spec.nat_zone.clone()),
+        NatMode::None => NatPolicy::None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

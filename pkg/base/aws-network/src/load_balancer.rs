@@ -1,0 +1,95 @@
+//! The load balancer of the API server: of which kind, and where it lies.
+
+use std::collections::BTreeSet;
+
+use crate::desired::DesiredLoadBalancer;
+use crate::load_balancers::Scheme;
+use crate::part::{Part, Reason};
+use crate::plan::{Plan, Situation};
+use crate::role::Role;
+use crate::security_groups::Groups;
+use crate::spec::LoadBalancerKind;
+use crate::subnets::{Placed, Subnets};
+use crate::vpc::Home;
+
+use both_kinds::Site;
+
+mod both_kinds;
+mod classic;
+mod network;
+
+/// Plans the load balancer.
+pub(crate) fn plan(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    subnets: &Subnets<'_>,
+    gateway: Option<&str>,
+    groups: &Groups,
+    plan: &mut Plan,
+) {
+    let Some(wanted) = &situation.desired.load_balancer else { return };
+    let faces_internet = wanted.scheme == Scheme::InternetFacing;
+    let is_reachable = gateway.is_some() || !faces_internet || !home.is_managed;
+    let site = site(wanted, home, subnets, groups, plan).filter(|_| is_reachable);
+    match wanted.kind {
+        LoadBalancerKind::Classic => classic::plan(situation, home, wanted, site.as_ref(), plan),
+        LoadBalancerKind::Network => network::plan(situation, home, wanted, site.as_ref(), plan),
+    }
+}
+
+fn site(
+    wanted: &DesiredLoadBalancer,
+    home: &Home<'_>,
+    subnets: &Subnets<'_>,
+    groups: &Groups,
+    plan: &mut Plan,
+) -> Option<Site> {
+    let group = groups.get(&Role::ApiServerLb)?;
+    if !subnets.are_complete {
+        return None;
+    }
+    let places = if wanted.subnets.is_empty() {
+        first_of_each_zone(wanted.scheme, subnets)
+    } else {
+        named(wanted, subnets, plan)?
+    };
+    let mut all = vec![group.clone()];
+    all.extend(wanted.additional_groups.iter().cloned());
+    Some(Site { vpc: home.id.to_owned(), subnets: places, groups: all })
+}
+
+/// The first public subnet of each zone; private ones when it is internal, or when there are no public ones.
+fn first_of_each_zone(scheme: Scheme, subnets: &Subnets<'_>) -> Vec<String> {
+    let of_kind = |public: bool| -> Vec<&Placed<'_>> {
+        subnets.placed.iter().filter(|subnet| subnet.public == public).collect()
+    };
+    let (first, second) = match scheme {
+        Scheme::InternetFacing => (of_kind(true), of_kind(false)),
+        Scheme::Internal => (of_kind(false), of_kind(true)),
+    };
+    let mut zones = BTreeSet::new();
+    let candidates = if first.is_empty() { second } else { first };
+    let of_new_zone = candidates.into_iter().filter(|subnet| zones.insert(subnet.zone));
+    of_new_zone.map(|subnet| subnet.id.to_owned()).collect()
+}
+
+fn named(
+    wanted: &DesiredLoadBalancer,
+    subnets: &Subnets<'_>,
+    plan: &mut Plan,
+) -> Option<Vec<String>> {
+    let find = |text: &String| {
+        let is_it = |subnet: &&Placed<'_>| subnet.id == text || subnet.name == Some(text);
+        let found = subnets.placed.iter().find(is_it);
+        found.map(|subnet| subnet.id.to_owned()).ok_or_else(|| text.clone())
+    };
+    match wanted.subnets.iter().map(find).collect::<Result<Vec<_>, _>>() {
+        Ok(ids) => Some(ids),
+        Err(name) => {
+            let message =
+                format!("subnet {name:?} of the load balancer is not one of spec.network.subnets");
+            plan.problem(Part::LoadBalancer, Reason::InvalidConfiguration, message);
+            None
+        }
+    }
+}

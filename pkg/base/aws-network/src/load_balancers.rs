@@ -1,0 +1,131 @@
+//! Load balancers as AWS describes them: classic ones, and those of the second generation (network, application).
+
+use crate::identity::Tags;
+
+/// Who reaches a load balancer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scheme {
+    /// Everybody.
+    InternetFacing,
+    /// The VPC and what is connected to it.
+    Internal,
+}
+
+/// How a load balancer finds out which instances are well. Times in seconds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HealthCheck {
+    /// `TCP`, `SSL`, `HTTP` or `HTTPS`.
+    pub protocol: String,
+    /// The port of the instance.
+    pub port: u16,
+    /// What HTTP and HTTPS ask for.
+    pub path: Option<String>,
+    /// From check to check.
+    pub interval: u32,
+    /// Until a check counts as failed.
+    pub timeout: u32,
+    /// Checks in a row until an instance is well.
+    pub healthy: u32,
+    /// Checks in a row until it is not.
+    pub unhealthy: u32,
+}
+
+/// A TCP listener of a classic load balancer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClassicListener {
+    /// The port of the load balancer.
+    pub port: u16,
+    /// The port of the instances.
+    pub instance_port: u16,
+    /// Both sides speak TCP.
+    pub tcp: bool,
+}
+
+/// Attributes of a classic load balancer, which an extra call shows.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClassicAttributes {
+    /// Seconds until an idle connection is closed.
+    pub idle_timeout: u32,
+    /// Every node of the load balancer serves all zones.
+    pub cross_zone: bool,
+}
+
+/// A classic load balancer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassicLoadBalancer {
+    /// Its name, unique in account and region.
+    pub name: String,
+    /// The VPC it lies in.
+    pub vpc: String,
+    /// Who reaches it.
+    pub scheme: Scheme,
+    /// Its DNS name; empty for a moment after its creation.
+    pub dns_name: String,
+    /// Its listeners.
+    pub listeners: Vec<ClassicListener>,
+    /// Its health check.
+    pub health_check: HealthCheck,
+    /// Ids of its subnets.
+    pub subnets: Vec<String>,
+    /// Ids of its security groups.
+    pub groups: Vec<String>,
+    /// Its attributes; none when they were not read.
+    pub attributes: Option<ClassicAttributes>,
+    /// Its tags; none when they were not read.
+    pub tags: Option<Tags>,
+}
+
+/// A listener of a network load balancer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkListener {
+    /// Its ARN.
+    pub arn: String,
+    /// The port of the load balancer.
+    pub port: u16,
+    /// ARN of the target group it leads to.
+    pub target_group: String,
+}
+
+/// A target group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetGroup {
+    /// Its ARN.
+    pub arn: String,
+    /// Its name, unique in account and region.
+    pub name: String,
+    /// The VPC of its targets.
+    pub vpc: String,
+    /// How targets are checked.
+    pub health_check: HealthCheck,
+    /// Targets see the address of the client; none when the attribute was not read.
+    pub preserve_client_ip: Option<bool>,
+    /// Its tags.
+    pub tags: Tags,
+}
+
+/// A load balancer of the second generation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkLoadBalancer {
+    /// Its ARN.
+    pub arn: String,
+    /// Its name, unique in account and region.
+    pub name: String,
+    /// The VPC it lies in.
+    pub vpc: String,
+    /// Who reaches it.
+    pub scheme: Scheme,
+    /// Its DNS name.
+    pub dns_name: String,
+    /// It is in service: `active`, not `provisioning`.
+    pub active: bool,
+    /// Ids of its subnets.
+    pub subnets: Vec<String>,
+    /// Ids of its security groups.
+    pub groups: Vec<String>,
+    /// Every node serves all zones; none when the attribute was not read.
+    pub cross_zone: Option<bool>,
+    /// Its listeners.
+    pub listeners: Vec<NetworkListener>,
+    /// Its tags.
+    pub tags: Tags,
+}

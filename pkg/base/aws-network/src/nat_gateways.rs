@@ -1,0 +1,292 @@
+//! NAT gateways: as many as the policy says, each in a zone, kept while routes lead to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::action::Action;
+use crate::addresses;
+use crate::desired::{Desired, NatPolicy};
+use crate::logical_id::LogicalId;
+use crate::part::{Part, Reason};
+use crate::plan::{Plan, RECHECK, Situation};
+use crate::query::{Query, Scope};
+use crate::resources::{NatGateway, NatState};
+use crate::subnets::Subnets;
+use crate::tags::{NAT_ZONE_TAG, attempt_of};
+use crate::token::client_token;
+use crate::vpc::Home;
+
+/// The first wait after a NAT gateway has failed, in seconds; each failure doubles it.
+const FIRST_RETRY: u64 = 30;
+
+/// The longest wait, in seconds.
+const LAST_RETRY: u64 = 600;
+
+/// Where a private subnet's traffic goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Exit<'a> {
+    /// Through this NAT gateway, which is available.
+    Through(&'a str),
+    /// Where it goes now; there is nothing better yet.
+    Unchanged,
+    /// Nowhere.
+    None,
+}
+
+/// The NAT gateways, as routes need them.
+#[derive(Clone, Debug)]
+pub(crate) struct Nats<'a> {
+    policy: &'a NatPolicy,
+    /// Of each wanted zone the gateway that counts, available or pending.
+    chosen: BTreeMap<String, &'a NatGateway>,
+    wanted: BTreeSet<String>,
+}
+
+impl<'a> Nats<'a> {
+    /// Where traffic of a private subnet in this zone goes.
+    pub(crate) fn exit(&self, zone: &str) -> Exit<'a> {
+        let gateway = match self.policy {
+            NatPolicy::None => return Exit::None,
+            NatPolicy::PerZone => self.chosen.get(zone),
+            NatPolicy::Single(_) => self.chosen.values().next(),
+        };
+        match gateway.filter(|gateway| gateway.state == NatState::Available) {
+            Some(gateway) => Exit::Through(&gateway.id),
+            None => Exit::Unchanged,
+        }
+    }
+
+    /// Whether a gateway is one that counts.
+    pub(crate) fn keeps(&self, id: &str) -> bool {
+        self.chosen.values().any(|gateway| gateway.id == id)
+    }
+
+    /// Whether a zone shall have a gateway and has none.
+    pub(crate) fn lacks(&self, zone: &str) -> bool {
+        self.wanted.contains(zone) && !self.chosen.contains_key(zone)
+    }
+}
+
+/// Plans NAT gateways and their elastic IPs. None as long as they were not read.
+pub(crate) fn plan<'a>(
+    situation: &Situation<'a>,
+    home: &Home<'a>,
+    subnets: &Subnets<'a>,
+    gateway: Option<&str>,
+    plan: &mut Plan,
+) -> Option<Nats<'a>> {
+    let observed = situation.observed;
+    let look = Query::NatGateways(Scope::Vpc(home.id.to_owned()));
+    if observed.nat_gateways.get().is_none() {
+        plan.read(look.clone());
+    }
+    if observed.addresses.get().is_none() {
+        plan.read(Query::Addresses);
+    }
+    observed.nat_gateways.get().and(observed.addresses.get())?;
+    let wanted = wanted_zones(situation.desired, plan);
+    let chosen = wanted
+        .iter()
+        .filter_map(|zone| Some((zone.clone(), best_in(situation, home, subnets, zone)?)))
+        .collect();
+    let nats = Nats { policy: &situation.desired.nat, chosen, wanted };
+    for zone in &nats.wanted {
+        match nats.chosen.get(zone) {
+            Some(found) => keep(situation, zone, found, &look, plan),
+            None => make(situation, home, subnets, gateway, zone, plan),
+        }
+    }
+    Some(nats)
+}
+
+/// The zones that shall have a NAT gateway (`rule:nat-policy-counts-private-zones`).
+fn wanted_zones(desired: &Desired, plan: &mut Plan) -> BTreeSet<String> {
+    let zones = |public: bool| {
+        let of_kind = desired.subnets.iter().filter(move |subnet| subnet.public == public);
+        of_kind.filter_map(|subnet| subnet.zone.clone())
+    };
+    let has_public: BTreeSet<_> = zones(true).collect();
+    let has_private: BTreeSet<_> = zones(false).collect();
+    match &desired.nat {
+        NatPolicy::None => BTreeSet::new(),
+        NatPolicy::Single(zone) => {
+            if has_private.len() > 1 {
+                let message = "all private subnets depend on the zone of one NAT gateway";
+                plan.problem(Part::NatGateways, Reason::NatSingleZone, message);
+            }
+            zone.clone().or_else(|| zones(true).next()).into_iter().collect()
+        }
+        NatPolicy::PerZone => {
+            for zone in has_private.difference(&has_public) {
+                let message =
+                    format!("zone {zone} has private subnets and no public one for a NAT gateway");
+                plan.problem(Part::NatGateways, Reason::NoNatForZone, message);
+            }
+            has_private.intersection(&has_public).cloned().collect()
+        }
+    }
+}
+
+/// The NAT gateways of ours in the VPC.
+pub(crate) fn ours<'a>(
+    situation: &Situation<'a>,
+    home: &Home<'_>,
+) -> impl Iterator<Item = &'a NatGateway> + use<'a> {
+    let (identity, home) = (situation.identity(), home.id.to_owned());
+    let all = situation.observed.nat_gateways.all().iter();
+    all.filter(move |found| found.vpc == home && identity.owns(&found.tags))
+}
+
+/// The zone of a NAT gateway: that of its subnet, or what its tag says when the subnet is gone.
+fn zone_of<'a>(situation: &Situation<'a>, gateway: &'a NatGateway) -> Option<&'a str> {
+    let subnets = situation.observed.subnets.all();
+    let subnet = subnets.iter().find(|subnet| subnet.id == gateway.subnet);
+    subnet
+        .map(|subnet| subnet.zone.as_str())
+        .or_else(|| gateway.tags.get(NAT_ZONE_TAG).map(String::as_str))
+}
+
+fn in_zone<'a>(
+    situation: &Situation<'a>,
+    home: &Home<'_>,
+    zone: &str,
+) -> impl Iterator<Item = &'a NatGateway> + use<'a> {
+    let (situation, zone) = (*situation, zone.to_owned());
+    ours(&situation, home).filter(move |found| zone_of(&situation, found) == Some(zone.as_str()))
+}
+
+/// The gateway of a zone that counts: one in a public subnet of the spec, available before pending, and the same one
+/// each time.
+fn best_in<'a>(
+    situation: &Situation<'a>,
+    home: &Home<'_>,
+    subnets: &Subnets<'_>,
+    zone: &str,
+) -> Option<&'a NatGateway> {
+    let is_well_placed = |gateway: &&NatGateway| {
+        subnets.placed.iter().any(|subnet| subnet.public && subnet.id == gateway.subnet)
+    };
+    in_zone(situation, home, zone)
+        .filter(|gateway| gateway.is_live())
+        .filter(is_well_placed)
+        .min_by_key(|gateway| (gateway.state != NatState::Available, &gateway.id))
+}
+
+fn keep(situation: &Situation<'_>, zone: &str, found: &NatGateway, look: &Query, plan: &mut Plan) {
+    let desired = situation.desired;
+    let wanted = desired.nat_gateway_tags(zone, attempt_of(&found.tags));
+    plan.tags.compare(&found.id, &found.tags, &wanted, &desired.retired_tags);
+    if found.state == NatState::Pending {
+        let what = format!("{} in {zone} is pending", found.id);
+        plan.wait(Part::NatGateways, what, RECHECK, look.clone());
+    }
+}
+
+fn make(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    subnets: &Subnets<'_>,
+    gateway: Option<&str>,
+    zone: &str,
+    plan: &mut Plan,
+) {
+    let mut is_clear = true;
+    for found in in_zone(situation, home, zone) {
+        is_clear &= end(found, home, plan);
+    }
+    let place = subnets.placed.iter().find(|subnet| subnet.public && subnet.zone == zone);
+    // An elastic IP depends on nothing, so it is there when the rest is.
+    let address = addresses::for_zone(situation, zone, is_clear, plan);
+    let (Some(address), Some(place), Some(_), true) = (address, place, gateway, is_clear) else {
+        return;
+    };
+    if !place.available || is_paced(situation, home, zone, plan) {
+        return;
+    }
+    let logical = LogicalId::NatGateway(zone.to_owned());
+    let ended = in_zone(situation, home, zone).map(|found| attempt_of(&found.tags)).max();
+    let attempt = situation.memory.attempt(&logical, ended, situation.now);
+    let create = Action::CreateNatGateway {
+        vpc: home.id.to_owned(),
+        zone: zone.to_owned(),
+        subnet: place.id.to_owned(),
+        allocation: address.id.clone(),
+        attempt,
+        token: client_token(&situation.identity().owner_id, &logical, attempt),
+        tags: situation.desired.nat_gateway_tags(zone, attempt),
+    };
+    situation.create(Part::NatGateways, create, plan);
+}
+
+/// Sees a gateway off that failed or is being deleted. Whether it is gone.
+fn end(found: &NatGateway, home: &Home<'_>, plan: &mut Plan) -> bool {
+    match found.state {
+        NatState::Failed => {
+            let why = found.failure.as_deref().unwrap_or("AWS gives no cause");
+            let message = format!("{} has failed: {why}", found.id);
+            plan.problem(Part::NatGateways, Reason::NatGatewayFailed, message);
+            let delete = Action::DeleteNatGateway { nat_gateway: found.id.clone() };
+            plan.act(Part::NatGateways, delete);
+            false
+        }
+        NatState::Deleting => {
+            let look = Query::NatGateways(Scope::Vpc(home.id.to_owned()));
+            plan.wait(Part::NatGateways, format!("{} is being deleted", found.id), RECHECK, look);
+            false
+        }
+        // One in a subnet that does not count is dealt with as surplus.
+        NatState::Pending | NatState::Available | NatState::Deleted => true,
+    }
+}
+
+/// Whether the next attempt has to wait, since earlier ones have failed.
+fn is_paced(situation: &Situation<'_>, home: &Home<'_>, zone: &str, plan: &mut Plan) -> bool {
+    let failures = in_zone(situation, home, zone).filter(|found| found.failure.is_some()).count();
+    let logical = LogicalId::NatGateway(zone.to_owned());
+    let Some(record) = situation.memory.records.get(&logical).filter(|_| failures > 0) else {
+        return false;
+    };
+    let doublings = u32::try_from(failures - 1).unwrap_or(u32::MAX);
+    let pause = FIRST_RETRY.saturating_mul(2_u64.saturating_pow(doublings)).min(LAST_RETRY);
+    let left = record.since.plus(pause).left(situation.now);
+    if left > 0 {
+        let what = format!("the NAT gateway of {zone} is tried again");
+        let look = Query::NatGateways(Scope::Vpc(home.id.to_owned()));
+        plan.wait(Part::NatGateways, what, left, look);
+    }
+    left > 0
+}
+
+/// Plans the end of gateways that the policy no longer wants. A route that a read has not shown to lead elsewhere keeps
+/// a gateway alive (`rule:routes-move-before-a-nat-ends`).
+pub(crate) fn retire(situation: &Situation<'_>, home: &Home<'_>, nats: &Nats<'_>, plan: &mut Plan) {
+    let observed = situation.observed;
+    let look = || Query::RouteTables(Scope::Vpc(home.id.to_owned()));
+    let is_surplus = |found: &&NatGateway| !found.is_gone() && !nats.keeps(&found.id);
+    let (ending, surplus): (Vec<_>, Vec<_>) = ours(situation, home)
+        .filter(is_surplus)
+        .partition(|found| found.state == NatState::Deleting);
+    for found in ending {
+        let look = Query::NatGateways(Scope::Vpc(home.id.to_owned()));
+        plan.wait(Part::NatGateways, format!("{} is being deleted", found.id), RECHECK, look);
+    }
+    if surplus.is_empty() || plan.is_busy(Part::RouteTables) {
+        return;
+    }
+    if !observed.route_tables.is_as_read() {
+        plan.read(look());
+        return;
+    }
+    let is_used = |found: &NatGateway| {
+        let target = crate::resources::Target::NatGateway(found.id.clone());
+        let mut routes = observed.route_tables.all().iter().flat_map(|table| &table.routes);
+        routes.any(|route| route.target == target)
+    };
+    for found in surplus {
+        if is_used(found) {
+            plan.wait(Part::NatGateways, format!("routes lead to {}", found.id), RECHECK, look());
+        } else {
+            let delete = Action::DeleteNatGateway { nat_gateway: found.id.clone() };
+            plan.act(Part::NatGateways, delete);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! [`Observed`]: what AWS has, as far as it was read, with our own writes folded in.
+
+use crate::load_balancers::{ClassicLoadBalancer, NetworkLoadBalancer, TargetGroup};
+use crate::query::{Query, Reply, Scope};
+use crate::resources::{
+    Address, Instance, InternetGateway, NatGateway, NetworkInterface, RouteTable, SecurityGroup,
+    Subnet, Vpc,
+};
+use crate::timestamp::Timestamp;
+
+/// The resources of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen<T> {
+    items: Option<Vec<T>>,
+    read_at: Timestamp,
+    written: bool,
+}
+
+impl<T> Default for Seen<T> {
+    fn default() -> Self {
+        Self { items: None, read_at: Timestamp::default(), written: false }
+    }
+}
+
+impl<T> Seen<T> {
+    /// The resources; none when the kind was not read.
+    pub fn get(&self) -> Option<&[T]> {
+        self.items.as_deref()
+    }
+
+    /// The resources, none of them when the kind was not read.
+    pub fn all(&self) -> &[T] {
+        self.items.as_deref().unwrap_or_default()
+    }
+
+    /// Whether this is what a read showed, without anything that was written since.
+    pub fn is_as_read(&self) -> bool {
+        self.items.is_some() && !self.written
+    }
+
+    /// When the read began.
+    pub fn read_at(&self) -> Timestamp {
+        self.read_at
+    }
+
+    pub(crate) fn set(&mut self, items: Vec<T>, at: Timestamp) {
+        *self = Self { items: Some(items), read_at: at, written: false };
+    }
+
+    /// Changes what is known; what was never read stays unknown.
+    pub(crate) fn edit(&mut self, change: impl FnOnce(&mut Vec<T>)) {
+        if let Some(items) = &mut self.items {
+            change(items);
+            self.written = true;
+        }
+    }
+
+    /// Changes the resources that are meant.
+    pub(crate) fn edit_where(&mut self, is_meant: impl Fn(&T) -> bool, change: impl Fn(&mut T)) {
+        self.edit(|items| items.iter_mut().filter(|item| is_meant(item)).for_each(change));
+    }
+
+    pub(crate) fn add(&mut self, item: T) {
+        self.edit(|items| items.push(item));
+    }
+
+    pub(crate) fn remove_where(&mut self, is_meant: impl Fn(&T) -> bool) {
+        self.edit(|items| items.retain(|item| !is_meant(item)));
+    }
+}
+
+/// What AWS has, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// VPCs with the tag of the cluster, and those in [`asked_vpcs`](Self::asked_vpcs) that exist.
+    pub vpcs: Seen<Vpc>,
+    /// Ids of VPCs that were looked for by id.
+    pub asked_vpcs: Vec<String>,
+    /// Subnets.
+    pub subnets: Seen<Subnet>,
+    /// Internet gateways with the tag of the cluster.
+    pub internet_gateways: Seen<InternetGateway>,
+    /// Internet gateways that are attached to the VPC.
+    pub attached_gateways: Seen<InternetGateway>,
+    /// Elastic IPs.
+    pub addresses: Seen<Address>,
+    /// NAT gateways.
+    pub nat_gateways: Seen<NatGateway>,
+    /// Route tables.
+    pub route_tables: Seen<RouteTable>,
+    /// Security groups.
+    pub security_groups: Seen<SecurityGroup>,
+    /// Instances with the role of a bastion.
+    pub bastions: Seen<Instance>,
+    /// Images for a bastion, at most one.
+    pub bastion_images: Seen<String>,
+    /// Classic load balancers.
+    pub classic: Seen<ClassicLoadBalancer>,
+    /// Load balancers of the second generation.
+    pub network: Seen<NetworkLoadBalancer>,
+    /// Target groups.
+    pub target_groups: Seen<TargetGroup>,
+    /// Network interfaces.
+    pub interfaces: Seen<NetworkInterface>,
+}
+
+impl Observed {
+    /// Takes in the answer to a query that began at `at`.
+    ///
+    /// What an earlier, deeper read of the same resource showed is kept.
+    pub fn take_in(&mut self, query: &Query, reply: Reply, at: Timestamp) {
+        match reply {
+            Reply::Vpcs(found) => self.take_in_vpcs(query, found, at),
+            Reply::Subnets(found) => self.subnets.set(found, at),
+            Reply::InternetGateways(found) => match query {
+                Query::InternetGateways(Scope::Vpc(_)) => self.attached_gateways.set(found, at),
+                _ => self.internet_gateways.set(found, at),
+            },
+            Reply::Addresses(found) => self.addresses.set(found, at),
+            Reply::NatGateways(found) => self.nat_gateways.set(found, at),
+            Reply::RouteTables(found) => self.route_tables.set(found, at),
+            Reply::SecurityGroups(found) => self.security_groups.set(found, at),
+            Reply::Bastions(found) => self.bastions.set(found, at),
+            Reply::BastionImage(found) => {
+                self.bastion_images.set(found.into_iter().collect(), at);
+            }
+            Reply::ClassicLoadBalancers(found) => self.take_in_classic(found, at),
+            Reply::NetworkLoadBalancers(found, groups) => self.take_in_network(found, groups, at),
+            Reply::NetworkInterfaces(found) => self.interfaces.set(found, at),
+            detail => self.take_in_detail(detail),
+        }
+    }
+
+    /// Takes in what an extra call shows of resources that are known.
+    fn take_in_detail(&mut self, reply: Reply) {
+        match reply {
+            Reply::VpcAttributes { vpc, dns_support, dns_hostnames } => {
+                refine(
+                    &mut self.vpcs,
+                    |found| found.id == vpc,
+                    |found| {
+                        found.dns_support = Some(dns_support);
+                        found.dns_hostnames = Some(dns_hostnames);
+                    },
+                );
+            }
+            Reply::ClassicAttributes { name, attributes } => {
+                refine(
+                    &mut self.classic,
+                    |found| found.name == name,
+                    |found| {
+                        found.attributes.clone_from(&attributes);
+                    },
+                );
+            }
+            Reply::ClassicTags(all) => {
+                for (name, tags) in all {
+                    refine(
+                        &mut self.classic,
+                        |found| found.name == name,
+                        |found| {
+                            found.tags = Some(tags.clone());
+                        },
+                    );
+                }
+            }
+            Reply::NetworkAttributes {
+                load_balancer,
+                cross_zone,
+                target_group,
+                preserve_client_ip,
+            } => {
+                refine(
+                    &mut self.network,
+                    |found| found.arn == load_balancer,
+                    |found| {
+                        found.cross_zone = Some(cross_zone);
+                    },
+                );
+                refine(
+                    &mut self.target_groups,
+                    |found| found.arn == target_group,
+                    |found| {
+                        found.preserve_client_ip = Some(preserve_client_ip);
+                    },
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// VPCs are found by two questions, whose answers add up.
+    fn take_in_vpcs(&mut self, query: &Query, mut found: Vec<Vpc>, at: Timestamp) {
+        let known = std::mem::take(&mut self.vpcs.items).unwrap_or_default();
+        for vpc in &mut found {
+            if let Some(known) = known.iter().find(|known| known.id == vpc.id) {
+                vpc.dns_support = vpc.dns_support.or(known.dns_support);
+                vpc.dns_hostnames = vpc.dns_hostnames.or(known.dns_hostnames);
+            }
+        }
+        let stays = |old: &Vpc| match query {
+            Query::Vpc(id) => old.id != *id,
+            _ => self.asked_vpcs.contains(&old.id) && found.iter().all(|new| new.id != old.id),
+        };
+        let mut all: Vec<_> = known.into_iter().filter(stays).collect();
+        all.append(&mut found);
+        if let Query::Vpc(id) = query
+            && !self.asked_vpcs.contains(id)
+        {
+            self.asked_vpcs.push(id.clone());
+        }
+        self.vpcs.set(all, at);
+    }
+
+    fn take_in_classic(&mut self, mut found: Vec<ClassicLoadBalancer>, at: Timestamp) {
+        for balancer in &mut found {
+            let known = self.classic.all().iter().find(|known| {
+                (&known.name, &known.dns_name) == (&balancer.name, &balancer.dns_name)
+            });
+            if let Some(known) = known {
+                balancer.attributes = balancer.attributes.take().or(known.attributes.clone());
+                balancer.tags = balancer.tags.take().or(known.tags.clone());
+            }
+        }
+        self.classic.set(found, at);
+    }
+
+    fn take_in_network(
+        &mut self,
+        mut found: Vec<NetworkLoadBalancer>,
+        mut groups: Vec<TargetGroup>,
+        at: Timestamp,
+    ) {
+        for balancer in &mut found {
+            let known = self.network.all().iter().find(|known| known.arn == balancer.arn);
+            balancer.cross_zone = balancer.cross_zone.or(known.and_then(|known| known.cross_zone));
+        }
+        for group in &mut groups {
+            let known = self.target_groups.all().iter().find(|known| known.arn == group.arn);
+            group.preserve_client_ip =
+                group.preserve_client_ip.or(known.and_then(|known| known.preserve_client_ip));
+        }
+        self.network.set(found, at);
+        self.target_groups.set(groups, at);
+    }
+
+    /// What lies in a VPC that was just created is known without a read: nothing.
+    pub(crate) fn know_to_be_empty(&mut self, at: Timestamp) {
+        self.attached_gateways.set(Vec::new(), at);
+        self.subnets.set(Vec::new(), at);
+        self.nat_gateways.set(Vec::new(), at);
+        self.route_tables.set(Vec::new(), at);
+        self.security_groups.set(Vec::new(), at);
+        self.bastions.set(Vec::new(), at);
+    }
+}
+
+/// Completes a resource without counting as a write.
+fn refine<T>(seen: &mut Seen<T>, is_meant: impl Fn(&T) -> bool, change: impl Fn(&mut T)) {
+    if let Some(items) = &mut seen.items {
+        items.iter_mut().filter(|item| is_meant(item)).for_each(change);
+    }
+}

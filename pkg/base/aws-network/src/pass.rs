@@ -1,0 +1,343 @@
+//! [`Pass`]: one cluster's way to its goal, as a state machine without I/O.
+//!
+//! The reconciler asks [`Pass::next`] what to do, does it, and reports: reads to [`Pass::answer`], writes to
+//! [`Pass::written`], the status patch to [`Pass::persisted`]. It asks again when all of a step is reported. A pass
+//! never waits: [`Step::Rest`] ends a leg, and [`Pass::resume`] begins the next one when the time has come.
+
+use crate::action::Action;
+use crate::deletion::{Ending, Removal, plan_removal};
+use crate::desired::Desired;
+use crate::memory::{Memory, Record, SEND_WITHIN};
+use crate::observed::Observed;
+use crate::outcome::{Answer, Outcome};
+use crate::part::Part;
+use crate::plan::{Plan, Planned, Problem, Situation};
+use crate::planner::plan;
+use crate::query::{Query, Reply};
+use crate::refusal::{Refusal, classify};
+use crate::timestamp::Timestamp;
+
+use leg::{Leg, MaySend, Trouble, lengthened, rests_on_memory};
+
+mod leg;
+mod rest;
+
+/// Seconds after which attributes that only extra calls show are compared again, unless a flag says otherwise.
+pub const DEEP_CHECK_PERIOD: u64 = 3600;
+
+/// What a pass leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// The cluster shall be so.
+    Present(Box<Desired>),
+    /// Nothing of the cluster shall be left.
+    Absent(Removal),
+}
+
+/// What the reconciler has to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Read all of these, in any order or at once.
+    Read(Vec<Query>),
+    /// Store this, durably, before the next step.
+    Persist(Memory),
+    /// Carry out all of these, in any order or at once.
+    Write(Vec<Planned>),
+    /// Nothing more for now.
+    Rest(Rest),
+}
+
+/// Why and for how long a pass rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// The goal is reached, and nothing is awaited.
+    Reached,
+    /// So many seconds, until something is worth a look.
+    For(u64),
+    /// Something stands in the way, and nothing but a change of the spec or of AWS helps.
+    Stuck,
+}
+
+/// One cluster's way to its goal.
+#[derive(Clone, Debug)]
+pub struct Pass {
+    goal: Goal,
+    observed: Observed,
+    memory: Memory,
+    stored: Memory,
+    deep_check_period: u64,
+    /// Planned from what is known; it is what reports are made of.
+    plan: Plan,
+    /// Writes that wait for the memory to be stored, and since when.
+    prepared: Option<(Timestamp, Vec<Planned>)>,
+    leg: Leg,
+    /// Writes that AWS refused and that are wanted all the same.
+    troubles: Vec<Trouble>,
+    /// Legs in a row that ended in doubt and did nothing.
+    fruitless: u32,
+}
+
+impl Pass {
+    /// A pass that knows nothing of AWS yet.
+    pub fn new(goal: Goal, memory: Memory) -> Self {
+        Self {
+            goal,
+            observed: Observed::default(),
+            stored: memory.clone(),
+            memory,
+            deep_check_period: DEEP_CHECK_PERIOD,
+            plan: Plan::default(),
+            prepared: None,
+            leg: Leg::default(),
+            troubles: Vec::new(),
+            fruitless: 0,
+        }
+    }
+
+    /// The same with another time, in seconds, between deep checks.
+    #[must_use]
+    pub fn with_deep_check_period(self, seconds: u64) -> Self {
+        Self { deep_check_period: seconds, ..self }
+    }
+
+    /// What is known of AWS.
+    pub fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
+    /// What is to be stored.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// What was planned last: of a pass that rests, what is still to be done or awaited.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What stands in the way, refusals of this leg included.
+    pub fn problems(&self) -> Vec<Problem> {
+        let failed = self.leg.failed.iter().map(|(problem, _)| problem);
+        let refused = self.troubles.iter().map(|trouble| &trouble.problem);
+        let mut all: Vec<_> =
+            self.plan.problems.iter().chain(failed).chain(refused).cloned().collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// What to do next.
+    pub fn next(&mut self, now: Timestamp) -> Step {
+        if let Some(step) = self.write_prepared(now) {
+            return step;
+        }
+        if !self.leg.due.is_empty() {
+            return Step::Read(std::mem::take(&mut self.leg.due));
+        }
+        self.begin_deletion(now);
+        self.plan = self.make_plan(now);
+        let reads: Vec<_> = self.new_reads();
+        if !reads.is_empty() {
+            return Step::Read(reads);
+        }
+        let writes = self.new_writes(now);
+        if !writes.is_empty() {
+            return self.prepare(writes, now);
+        }
+        self.close(now)
+    }
+
+    fn make_plan(&self, now: Timestamp) -> Plan {
+        let (observed, memory) = (&self.observed, &self.memory);
+        match &self.goal {
+            Goal::Present(desired) => {
+                let checked = memory.deep_checked;
+                let deep = checked.is_none_or(|at| at.age(now) >= self.deep_check_period);
+                plan(&Situation { desired, observed, memory, now, deep })
+            }
+            Goal::Absent(removal) => plan_removal(&Ending { removal, observed, memory, now }),
+        }
+    }
+
+    fn begin_deletion(&mut self, now: Timestamp) {
+        if matches!(self.goal, Goal::Absent(_)) {
+            self.memory.deleting_since.get_or_insert(now);
+        }
+    }
+
+    /// A query that was answered and is wanted still has not helped.
+    fn new_reads(&self) -> Vec<Query> {
+        let is_new = |query: &&Query| !self.leg.asked.contains(query);
+        self.plan.reads.iter().filter(is_new).cloned().collect()
+    }
+
+    fn new_writes(&self, now: Timestamp) -> Vec<Planned> {
+        let mut writes: Vec<Planned> = Vec::new();
+        for planned in &self.plan.actions {
+            if !self.is_held(&planned.action, now) && !writes.contains(planned) {
+                writes.push(planned.clone());
+            }
+        }
+        writes
+    }
+
+    fn is_held(&self, action: &Action, now: Timestamp) -> bool {
+        let is_barred = match self.leg.may_send {
+            MaySend::Everything => false,
+            MaySend::WhatNeedsNoMemory => rests_on_memory(action),
+            MaySend::Nothing => true,
+        };
+        let mut troubles = self.troubles.iter().filter(|trouble| trouble.until > now);
+        is_barred
+            || self.leg.held.contains(action)
+            || troubles.any(|trouble| trouble.is_about(action))
+    }
+
+    /// Notes what is about to be created, and has that stored first.
+    fn prepare(&mut self, writes: Vec<Planned>, now: Timestamp) -> Step {
+        for planned in &writes {
+            if let Some((logical, attempt)) = planned.action.creates() {
+                let record = Record { since: now, id: None, attempt };
+                let before = self.memory.records.insert(logical.clone(), record);
+                self.leg.before.insert(logical, before);
+            }
+            if matches!(planned.part, Part::Vpc | Part::LoadBalancer) {
+                self.memory.deep_checked = None;
+            }
+        }
+        self.prepared = Some((now, writes));
+        self.write_prepared(now).unwrap_or_else(|| self.close(now))
+    }
+
+    fn write_prepared(&mut self, now: Timestamp) -> Option<Step> {
+        let (since, writes) = self.prepared.take()?;
+        if self.memory != self.stored && self.leg.may_send != MaySend::WhatNeedsNoMemory {
+            self.prepared = Some((since, writes));
+            return Some(Step::Persist(self.memory.clone()));
+        }
+        // Planned anew otherwise, with a new intent.
+        (since.age(now) <= SEND_WITHIN).then_some(Step::Write(writes))
+    }
+
+    /// Tells whether the memory was stored.
+    ///
+    /// When it was not, creates that rest on it are left out of this leg and everything else goes on
+    /// (`rule:a-failing-status-stops-only-unprotected-creates`).
+    pub fn persisted(&mut self, is_stored: bool) {
+        if is_stored {
+            self.stored = self.memory.clone();
+            return;
+        }
+        self.leg.may_send = MaySend::WhatNeedsNoMemory;
+        for planned in self.prepared.take().into_iter().flat_map(|(_, writes)| writes) {
+            let Some((logical, _)) = planned.action.creates() else { continue };
+            match self.stored.records.get(&logical) {
+                Some(record) => self.memory.records.insert(logical, record.clone()),
+                None => self.memory.records.remove(&logical),
+            };
+            if rests_on_memory(&planned.action) {
+                let message =
+                    "the status cannot be written, so this create would not be known after a crash";
+                self.note(planned.part, Refusal::Failed, message.to_owned());
+            }
+        }
+    }
+
+    /// Takes in the answer to a query that was sent at `began`.
+    pub fn answer(&mut self, query: Query, reply: Reply, began: Timestamp) {
+        self.observed.take_in(&query, reply, began);
+        self.leg.asked.insert(query);
+    }
+
+    /// Takes in that a query was refused, with AWS's code; empty when there was no answer.
+    pub fn unanswered(&mut self, query: Query, code: &str) {
+        let part = match self.goal {
+            Goal::Present(_) => Part::Vpc,
+            Goal::Absent(_) => Part::Deletion,
+        };
+        // A read names nothing that we have made, so any action will do to tell what its code means.
+        let refusal =
+            classify(code, &Action::DeleteTags { resources: Vec::new(), keys: Vec::new() });
+        self.note(part, refusal, format!("cannot read {query:?}: {code}"));
+        self.leg.asked.insert(query);
+    }
+
+    fn note(&mut self, part: Part, refusal: Refusal, message: String) {
+        self.leg.failed.push((Problem { part, reason: refusal.reason(), message }, refusal));
+    }
+
+    /// Takes in what became of a write.
+    pub fn written(&mut self, planned: &Planned, outcome: Outcome, now: Timestamp) {
+        let action = &planned.action;
+        self.leg.held.push(action.clone());
+        self.leg.asked.clear();
+        self.leg.is_unpolled = true;
+        match outcome {
+            Outcome::Done(answer) => self.done(action, &answer, now),
+            Outcome::Refused(code) => self.refused(planned, &code, now),
+            Outcome::NotSent => {
+                self.forget_intent(action, false);
+                self.leg.may_send = MaySend::Nothing;
+            }
+            // The intent stays: what may have been created is looked for, not created again.
+            Outcome::Unknown => self.observed = Observed::default(),
+        }
+    }
+
+    fn done(&mut self, action: &Action, answer: &Answer, now: Timestamp) {
+        self.troubles.retain(|trouble| !trouble.is_about(action));
+        self.leg.progressed = true;
+        self.observed.fold(action, answer, now);
+        if let Some((logical, attempt)) = action.creates() {
+            let id = Some(answer.id.clone());
+            self.memory.records.insert(logical, Record { since: now, id, attempt });
+        }
+    }
+
+    fn refused(&mut self, planned: &Planned, code: &str, now: Timestamp) {
+        let action = &planned.action;
+        let refusal = classify(code, action);
+        match refusal {
+            Refusal::Gone => {
+                self.observed.fold(action, &Answer::default(), now);
+                return;
+            }
+            Refusal::Failed => self.observed = Observed::default(),
+            Refusal::Outdated => {
+                self.observed = Observed::default();
+                self.forget_intent(action, false);
+                self.leg.outdated.push((planned.clone(), code.to_owned()));
+                return;
+            }
+            _ => self.forget_intent(action, refusal == Refusal::TokenReused),
+        }
+        self.hold_off(planned, refusal, code, now);
+    }
+
+    /// Notes a refusal, and when the write is worth another try: later each time.
+    fn hold_off(&mut self, planned: &Planned, refusal: Refusal, code: &str, now: Timestamp) {
+        let (part, action) = (planned.part, planned.action.clone());
+        let earlier = self.troubles.iter().position(|trouble| trouble.is_about(&action));
+        let times = earlier.map_or(0, |place| self.troubles.remove(place).times) + 1;
+        let message = format!("AWS refuses {action:?}: {code}");
+        self.troubles.push(Trouble {
+            action,
+            problem: Problem { part, reason: refusal.reason(), message },
+            until: now.plus(lengthened(refusal.pause(), times)),
+            times,
+        });
+    }
+
+    /// This create did nothing. What is known of an earlier one, whose outcome may be unknown, is known again.
+    fn forget_intent(&mut self, action: &Action, is_used_up: bool) {
+        let Some((logical, attempt)) = action.creates() else { return };
+        match self.leg.before.remove(&logical).flatten() {
+            _ if is_used_up => {
+                let record = Record { since: Timestamp::default(), id: None, attempt: attempt + 1 };
+                self.memory.records.insert(logical, record);
+            }
+            Some(before) => drop(self.memory.records.insert(logical, before)),
+            None => drop(self.memory.records.remove(&logical)),
+        }
+    }
+}

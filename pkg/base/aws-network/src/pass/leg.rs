@@ -1,0 +1,75 @@
+//! What a pass remembers of its present leg, and of refusals beyond it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::action::Action;
+use crate::logical_id::LogicalId;
+use crate::memory::Record;
+use crate::plan::{Planned, Problem};
+use crate::query::Query;
+use crate::refusal::Refusal;
+use crate::timestamp::Timestamp;
+
+/// Seconds to which pauses grow while nothing helps.
+const LONGEST_PAUSE: u64 = 300;
+
+/// What may still be sent in a leg.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum MaySend {
+    #[default]
+    Everything,
+    /// The status cannot be written.
+    WhatNeedsNoMemory,
+    /// The fence is closed.
+    Nothing,
+}
+
+/// A write that AWS refused. It is tried again when its own time has come, whatever else the pass does meanwhile.
+#[derive(Clone, Debug)]
+pub(super) struct Trouble {
+    pub(super) action: Action,
+    pub(super) problem: Problem,
+    pub(super) until: Timestamp,
+    pub(super) times: u32,
+}
+
+impl Trouble {
+    /// The same write, or another create of the same place.
+    pub(super) fn is_about(&self, action: &Action) -> bool {
+        let place = |action: &Action| action.creates().map(|(logical, _)| logical);
+        self.action == *action
+            || place(action).is_some_and(|wanted| place(&self.action) == Some(wanted))
+    }
+}
+
+/// A create that is known after a crash only when it was noted before.
+pub(super) fn rests_on_memory(action: &Action) -> bool {
+    action.creates().is_some_and(|(logical, _)| !logical.is_protected())
+}
+
+/// A pause that doubles with every fruitless leg.
+pub(super) fn lengthened(pause: u64, fruitless: u32) -> u64 {
+    let doubled = pause.saturating_mul(2_u64.saturating_pow(fruitless.saturating_sub(1)));
+    doubled.min(LONGEST_PAUSE.max(pause))
+}
+
+/// What happened since the pass began or was resumed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leg {
+    /// Queries that were answered since the last write.
+    pub(super) asked: BTreeSet<Query>,
+    /// Reads that a rest was waiting for.
+    pub(super) due: Vec<Query>,
+    /// Writes that were sent, or failed: none is sent twice in a leg.
+    pub(super) held: Vec<Action>,
+    /// What was known of each place before its last create was intended.
+    pub(super) before: BTreeMap<LogicalId, Option<Record>>,
+    /// Reads and status patches that failed.
+    pub(super) failed: Vec<(Problem, Refusal)>,
+    /// Refused because they did not fit what there is; read again, they may not be wanted any more.
+    pub(super) outdated: Vec<(Planned, String)>,
+    /// Something was written since what is awaited was last read.
+    pub(super) is_unpolled: bool,
+    pub(super) progressed: bool,
+    pub(super) may_send: MaySend,
+}

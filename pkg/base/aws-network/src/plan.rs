@@ -1,0 +1,154 @@
+//! [`Plan`]: what to do next. The files of the parts fill it, `planner.rs` puts them together.
+
+use crate::action::Action;
+use crate::desired::Desired;
+use crate::identity::{Identity, Ownership, Tags};
+use crate::logical_id::LogicalId;
+use crate::memory::{Absence, Memory};
+use crate::observed::Observed;
+use crate::part::{Part, Reason};
+use crate::query::Query;
+use crate::tag_drift::TagDrift;
+use crate::timestamp::Timestamp;
+
+/// A write that is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// The part it is for.
+    pub part: Part,
+    /// The write.
+    pub action: Action,
+}
+
+/// Something that takes its time on AWS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The part that waits.
+    pub part: Part,
+    /// What for, for people: `nat-1 is pending`.
+    pub what: String,
+    /// Seconds until it is worth a look.
+    pub after: u64,
+    /// What to read then; none for what goes on by itself when something else that is awaited is there.
+    pub read: Option<Query>,
+}
+
+/// Something that stands in the way, or that somebody should know.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// The part it is about.
+    pub part: Part,
+    /// What it is.
+    pub reason: Reason,
+    /// What it is about, and what can be done.
+    pub message: String,
+}
+
+/// What to do next. Writes are independent of each other and may be sent at once; what depends on their outcome is in
+/// the next plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// What has to be known to plan on.
+    pub reads: Vec<Query>,
+    /// Writes that are due.
+    pub actions: Vec<Planned>,
+    /// What takes its time.
+    pub waits: Vec<Wait>,
+    /// What stands in the way.
+    pub problems: Vec<Problem>,
+    /// After so many seconds everything is to be read again, for what was read may not show all there is.
+    pub look_again: Option<u64>,
+    /// Tags that are to be corrected, of everything together.
+    pub(crate) tags: TagDrift,
+}
+
+impl Plan {
+    /// Nothing is to be done, and nothing is awaited.
+    pub fn is_settled(&self) -> bool {
+        self.reads.is_empty()
+            && self.actions.is_empty()
+            && self.waits.is_empty()
+            && self.look_again.is_none()
+    }
+
+    pub(crate) fn read(&mut self, query: Query) {
+        if !self.reads.contains(&query) {
+            self.reads.push(query);
+        }
+    }
+
+    pub(crate) fn act(&mut self, part: Part, action: Action) {
+        self.actions.push(Planned { part, action });
+    }
+
+    pub(crate) fn wait(&mut self, part: Part, what: impl Into<String>, after: u64, read: Query) {
+        self.waits.push(Wait { part, what: what.into(), after, read: Some(read) });
+    }
+
+    /// Waits until what was made can be seen. All is read again then: a read that shows the past is not to be trusted
+    /// once the time has passed in which it may.
+    pub(crate) fn wait_to_see(&mut self, part: Part, what: impl Into<String>, after: u64) {
+        self.waits.push(Wait { part, what: what.into(), after, read: None });
+        self.look_again = Some(self.look_again.map_or(after, |earlier| earlier.min(after)));
+    }
+
+    /// Waits for another part, which is looked at in its own time.
+    pub(crate) fn wait_for_another(&mut self, part: Part, what: impl Into<String>) {
+        self.waits.push(Wait { part, what: what.into(), after: FOR_ANOTHER, read: None });
+    }
+
+    pub(crate) fn problem(&mut self, part: Part, reason: Reason, message: impl Into<String>) {
+        self.problems.push(Problem { part, reason, message: message.into() });
+    }
+
+    /// Whether something of the part is still to be done or awaited.
+    pub fn is_busy(&self, part: Part) -> bool {
+        self.actions.iter().any(|planned| planned.part == part)
+            || self.waits.iter().any(|wait| wait.part == part)
+    }
+}
+
+/// What a plan for a cluster that shall exist is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// What there shall be.
+    pub desired: &'a Desired,
+    /// What there is.
+    pub observed: &'a Observed,
+    /// What was done before.
+    pub memory: &'a Memory,
+    /// The time.
+    pub now: Timestamp,
+    /// Attributes that only extra calls show are compared too.
+    pub deep: bool,
+}
+
+impl<'a> Situation<'a> {
+    pub(crate) fn identity(&self) -> &'a Identity {
+        &self.desired.identity
+    }
+
+    /// Whether a resource is ours, given the place that it fills.
+    pub(crate) fn is_ours(&self, tags: &Tags, id: &str, logical: &LogicalId) -> bool {
+        let recorded = self.memory.id(logical) == Some(id);
+        self.identity().ownership(tags, recorded) == Ownership::Ours
+    }
+
+    /// Plans a create, or waits when what is missing may only be invisible yet.
+    pub(crate) fn create(&self, part: Part, action: Action, plan: &mut Plan) {
+        let Some((logical, _)) = action.creates() else { return };
+        match self.memory.absence(&logical, self.now) {
+            Absence::Certain => plan.act(part, action),
+            Absence::Settling(left) => {
+                let what = format!("{logical} was created and is not visible yet");
+                plan.wait_to_see(part, what, left.min(RECHECK));
+            }
+        }
+    }
+}
+
+/// Seconds for which a part waits for another. That one is looked at sooner.
+const FOR_ANOTHER: u64 = 600;
+
+/// Seconds until something that takes minutes, or may be late, is read again.
+pub(crate) const RECHECK: u64 = 10;

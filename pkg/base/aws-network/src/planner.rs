@@ -1,0 +1,104 @@
+//! The plan for a cluster that shall exist, put together from its parts. What a part needs of another is passed on, so
+//! the order here is the order in which things can be made; everything that can be made is planned at once.
+
+use crate::bastion;
+use crate::desired::Desired;
+use crate::load_balancer;
+use crate::logical_id::LogicalId;
+use crate::memory::Memory;
+use crate::nat_gateways;
+use crate::observed::Observed;
+use crate::part::Part;
+use crate::plan::{Plan, Situation};
+use crate::query::{Lookup, Query, Scope};
+use crate::spec::LoadBalancerKind;
+use crate::{addresses, internet_gateway, route_tables, security_groups, subnets, vpc};
+
+/// What to do next for a cluster that shall exist.
+///
+/// A pure function: the same arguments give the same plan. What it plans is carried out, taken in
+/// ([`Observed::fold`], [`Observed::take_in`]) and planned on.
+pub fn plan(situation: &Situation<'_>) -> Plan {
+    let mut plan = Plan::default();
+    if *situation.observed == Observed::default() {
+        plan.reads = first_reads(situation.desired, situation.memory);
+        return plan;
+    }
+    let Some(home) = vpc::plan(situation, &mut plan) else { return plan };
+    let gateway =
+        if home.is_managed { internet_gateway::plan(situation, &home, &mut plan) } else { None };
+    let groups = security_groups::plan(situation, &home, &mut plan);
+    let Some(subnets) = subnets::plan(situation, &home, &mut plan) else { return with_tags(plan) };
+    load_balancer::plan(situation, &home, &subnets, gateway, &groups, &mut plan);
+    if home.is_managed {
+        bastion::plan(situation, &home, &subnets, &groups, &mut plan);
+        security_groups::discard_bastion_group(situation, &home, &mut plan);
+        let nats = nat_gateways::plan(situation, &home, &subnets, gateway, &mut plan);
+        route_tables::plan(situation, &home, &subnets, gateway, nats.as_ref(), &mut plan);
+        if let Some(nats) = &nats {
+            nat_gateways::retire(situation, &home, nats, &mut plan);
+            addresses::settle(situation, &|zone| nats.lacks(zone), &mut plan);
+            route_tables::await_exits(&subnets, nats, &mut plan);
+        }
+    }
+    with_tags(plan)
+}
+
+/// Corrections of tags are the last: what they are about may be deleted in this very plan.
+fn with_tags(mut plan: Plan) -> Plan {
+    for action in plan.tags.actions() {
+        plan.act(Part::Vpc, action);
+    }
+    plan
+}
+
+/// Everything that can be asked for without having read anything, so that it is asked for at once.
+fn first_reads(desired: &Desired, memory: &Memory) -> Vec<Query> {
+    let mut reads = match &desired.vpc_id {
+        Some(id) => vec![Query::Vpc(id.clone())],
+        None => vec![Query::TaggedVpcs],
+    };
+    let recorded = memory.id(&LogicalId::Vpc).filter(|_| desired.vpc_id.is_none());
+    if let Some(vpc) = recorded {
+        let scope = || Scope::Vpc(vpc.to_owned());
+        reads.extend([
+            Query::Subnets(scope()),
+            Query::InternetGateways(Scope::Tagged),
+            Query::Addresses,
+        ]);
+        reads.extend([Query::NatGateways(scope()), Query::RouteTables(scope())]);
+        reads.push(Query::SecurityGroups(scope()));
+        reads.extend(desired.bastion.as_ref().map(|_| Query::Bastions));
+    }
+    reads.extend(desired.load_balancer.as_ref().map(|balancer| {
+        let lookup = Lookup { names: vec![balancer.name.clone()], vpc: None };
+        match balancer.kind {
+            LoadBalancerKind::Classic => Query::ClassicLoadBalancers(lookup),
+            LoadBalancerKind::Network => Query::NetworkLoadBalancers(lookup),
+        }
+    }));
+    reads
+}
+
+/// Whether what only a deep look shows was seen, or written, and is right.
+pub(crate) fn is_deeply_known(desired: &Desired, observed: &Observed) -> bool {
+    let vpcs = observed.vpcs.all().iter();
+    let managed = vpcs
+        .filter(|vpc| desired.identity.owns(&vpc.tags))
+        .all(|vpc| vpc.dns_support == Some(true) && vpc.dns_hostnames == Some(true));
+    managed
+        && desired.load_balancer.as_ref().is_none_or(|wanted| match wanted.kind {
+            LoadBalancerKind::Classic => {
+                let mut found =
+                    observed.classic.all().iter().filter(|found| found.name == wanted.name);
+                found.any(|found| found.attributes.is_some() && found.tags.is_some())
+            }
+            LoadBalancerKind::Network => {
+                let mut found =
+                    observed.network.all().iter().filter(|found| found.name == wanted.name);
+                let groups = observed.target_groups.all();
+                found.any(|found| found.cross_zone.is_some())
+                    && groups.iter().any(|group| group.preserve_client_ip.is_some())
+            }
+        })
+}

@@ -1,0 +1,108 @@
+//! [`Query`]: one thing to read from AWS. Queries of several clusters of an account and region can be merged by the
+//! executor, since each says what it is about and answers are filtered again on our side.
+
+use crate::identity::Tags;
+use crate::load_balancers::{
+    ClassicAttributes, ClassicLoadBalancer, NetworkLoadBalancer, TargetGroup,
+};
+use crate::resources::{
+    Address, Instance, InternetGateway, NatGateway, NetworkInterface, RouteTable, SecurityGroup,
+    Subnet, Vpc,
+};
+
+/// Where resources are looked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// With the tag of the cluster, wherever they lie.
+    Tagged,
+    /// In this VPC, whatever their tags.
+    Vpc(String),
+}
+
+/// Which load balancers are looked for: all that any of this says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lookup {
+    /// Those of these names. A name without a load balancer is no error.
+    pub names: Vec<String>,
+    /// Those in this VPC.
+    pub vpc: Option<String>,
+}
+
+/// One thing to read. A number in brackets is of calls, where it is not one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Query {
+    /// VPCs with the tag of the cluster.
+    TaggedVpcs,
+    /// The VPC of this id; no such VPC is an empty answer, not an error.
+    Vpc(String),
+    /// Both DNS attributes of a VPC (2).
+    VpcAttributes(String),
+    /// Subnets.
+    Subnets(Scope),
+    /// Internet gateways with the tag, or attached to the VPC.
+    InternetGateways(Scope),
+    /// Elastic IPs with the tag.
+    Addresses,
+    /// NAT gateways in every state.
+    NatGateways(Scope),
+    /// Route tables.
+    RouteTables(Scope),
+    /// Security groups.
+    SecurityGroups(Scope),
+    /// Instances with the tag and the role of a bastion, in every state.
+    Bastions,
+    /// The newest image for a bastion.
+    BastionImage,
+    /// Classic load balancers; without attributes and tags.
+    ClassicLoadBalancers(Lookup),
+    /// The attributes of a classic load balancer; the tags are another query.
+    ClassicAttributes(String),
+    /// The tags of classic load balancers (1 for 20 names).
+    ClassicTags(Vec<String>),
+    /// Load balancers of the second generation with their listeners and tags, and the target groups of that name or
+    /// behind them with theirs (up to 5).
+    NetworkLoadBalancers(Lookup),
+    /// The attributes of a load balancer of the second generation, and of a target group (2).
+    NetworkAttributes {
+        /// ARN of the load balancer.
+        load_balancer: String,
+        /// ARN of the target group.
+        target_group: String,
+    },
+    /// Interfaces in a VPC.
+    NetworkInterfaces(String),
+}
+
+/// The answer to a [`Query`] of the same kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is what the query of its name asks for")]
+pub enum Reply {
+    Vpcs(Vec<Vpc>),
+    VpcAttributes {
+        vpc: String,
+        dns_support: bool,
+        dns_hostnames: bool,
+    },
+    Subnets(Vec<Subnet>),
+    InternetGateways(Vec<InternetGateway>),
+    Addresses(Vec<Address>),
+    NatGateways(Vec<NatGateway>),
+    RouteTables(Vec<RouteTable>),
+    SecurityGroups(Vec<SecurityGroup>),
+    Bastions(Vec<Instance>),
+    BastionImage(Option<String>),
+    ClassicLoadBalancers(Vec<ClassicLoadBalancer>),
+    ClassicAttributes {
+        name: String,
+        attributes: Option<ClassicAttributes>,
+    },
+    ClassicTags(Vec<(String, Tags)>),
+    NetworkLoadBalancers(Vec<NetworkLoadBalancer>, Vec<TargetGroup>),
+    NetworkAttributes {
+        load_balancer: String,
+        cross_zone: bool,
+        target_group: String,
+        preserve_client_ip: bool,
+    },
+    NetworkInterfaces(Vec<NetworkInterface>),
+}

@@ -1,0 +1,208 @@
+//! Route tables: one for each subnet, found by its tag even when nothing uses it yet.
+
+use crate::action::Action;
+use crate::identity::Tags;
+use crate::logical_id::LogicalId;
+use crate::nat_gateways::{Exit, Nats};
+use crate::part::{Part, Reason};
+use crate::plan::{Plan, Situation};
+use crate::query::{Query, Scope};
+use crate::resources::{RouteTable, Target};
+use crate::subnets::{Placed, Subnets};
+use crate::tags::ROUTE_TABLE_TAG;
+use crate::token::client_token;
+use crate::vpc::Home;
+
+/// Plans the route tables of a VPC of ours.
+pub(crate) fn plan(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    subnets: &Subnets<'_>,
+    gateway: Option<&str>,
+    nats: Option<&Nats<'_>>,
+    plan: &mut Plan,
+) {
+    let Some(all) = situation.observed.route_tables.get() else {
+        plan.read(Query::RouteTables(Scope::Vpc(home.id.to_owned())));
+        return;
+    };
+    let tables: Vec<_> = all.iter().filter(|table| table.vpc == home.id).collect();
+    let mut kept: Vec<&str> = Vec::new();
+    for subnet in subnets.placed.iter().filter(|subnet| subnet.available) {
+        let user = tables.iter().find(|table| table.association_of(subnet.id).is_some());
+        if let Some(foreign) = user.filter(|table| !is_ours(situation, table, subnet)) {
+            let message = format!("{} uses {}, which is not ours", subnet.id, foreign.id);
+            plan.problem(Part::RouteTables, Reason::OwnershipConflict, message);
+            continue;
+        }
+        match table_of(situation, &tables, &kept, subnet) {
+            Some(table) => {
+                kept.push(&table.id);
+                keep(situation, table, user.copied(), subnet, plan);
+                lead(table, subnet, gateway, nats, plan);
+            }
+            None => make(situation, home, subnet, plan),
+        }
+    }
+    let surplus = tables.iter().filter(|table| {
+        situation.identity().owns(&table.tags)
+            && !table.is_main()
+            && !kept.contains(&table.id.as_str())
+    });
+    for table in surplus {
+        discard(situation, table, subnets, plan);
+    }
+}
+
+fn is_ours(situation: &Situation<'_>, table: &RouteTable, subnet: &Placed<'_>) -> bool {
+    situation.is_ours(&table.tags, &table.id, &LogicalId::RouteTable(subnet.cidr.to_string()))
+}
+
+fn slot(tags: &Tags) -> Option<&str> {
+    tags.get(ROUTE_TABLE_TAG).map(String::as_str)
+}
+
+/// The table of a subnet: by its tag, else the one in use, else one that nobody uses or claims
+/// (`rule:tables-are-found-without-association`).
+fn table_of<'a>(
+    situation: &Situation<'_>,
+    tables: &[&'a RouteTable],
+    kept: &[&str],
+    subnet: &Placed<'_>,
+) -> Option<&'a RouteTable> {
+    let cidr = subnet.cidr.to_string();
+    let rank = |table: &RouteTable| {
+        let is_used = table.association_of(subnet.id).is_some();
+        match (slot(&table.tags), is_used) {
+            (Some(of), true) if of == cidr => Some(0),
+            (Some(of), false) if of == cidr => Some(1),
+            (None, true) => Some(2),
+            (None, false) if table.associations.is_empty() => Some(3),
+            _ => None,
+        }
+    };
+    tables
+        .iter()
+        .filter(|table| is_ours(situation, table, subnet) && !table.is_main())
+        .filter(|table| !kept.contains(&table.id.as_str()))
+        .filter_map(|table| Some((rank(table)?, &table.id, *table)))
+        .min_by_key(|(rank, id, _)| (*rank, *id))
+        .map(|(.., table)| table)
+}
+
+fn make(situation: &Situation<'_>, home: &Home<'_>, subnet: &Placed<'_>, plan: &mut Plan) {
+    let logical = LogicalId::RouteTable(subnet.cidr.to_string());
+    let attempt = situation.memory.attempt(&logical, None, situation.now);
+    let create = Action::CreateRouteTable {
+        vpc: home.id.to_owned(),
+        subnet_cidr: subnet.cidr,
+        attempt,
+        token: client_token(&situation.identity().owner_id, &logical, attempt),
+        tags: situation.desired.route_table_tags(subnet.public, subnet.zone, subnet.cidr),
+    };
+    situation.create(Part::RouteTables, create, plan);
+}
+
+fn keep(
+    situation: &Situation<'_>,
+    table: &RouteTable,
+    user: Option<&RouteTable>,
+    subnet: &Placed<'_>,
+    plan: &mut Plan,
+) {
+    let desired = situation.desired;
+    let wanted = desired.route_table_tags(subnet.public, subnet.zone, subnet.cidr);
+    plan.tags.compare(&table.id, &table.tags, &wanted, &desired.retired_tags);
+    let other = user.filter(|user| user.id != table.id);
+    match other.and_then(|other| other.association_of(subnet.id)) {
+        Some(association) => {
+            let association = association.id.clone();
+            let replace = Action::ReplaceAssociation { association, table: table.id.clone() };
+            plan.act(Part::RouteTables, replace);
+        }
+        None if user.is_none() => {
+            let (table, subnet) = (table.id.clone(), subnet.id.to_owned());
+            plan.act(Part::RouteTables, Action::AssociateRouteTable { table, subnet });
+        }
+        None => {}
+    }
+}
+
+/// Plans the default route of a table. Other routes are somebody else's.
+fn lead(
+    table: &RouteTable,
+    subnet: &Placed<'_>,
+    gateway: Option<&str>,
+    nats: Option<&Nats<'_>>,
+    plan: &mut Plan,
+) {
+    let target = if subnet.public {
+        gateway.map(|gateway| Target::InternetGateway(gateway.to_owned()))
+    } else {
+        match nats.map(|nats| nats.exit(subnet.zone)) {
+            Some(Exit::Through(nat)) => Some(Target::NatGateway(nat.to_owned())),
+            Some(Exit::None) => {
+                close(table, plan);
+                None
+            }
+            Some(Exit::Unchanged) | None => None,
+        }
+    };
+    let Some(target) = target else { return };
+    let id = table.id.clone();
+    match table.default_route() {
+        None => plan.act(Part::RouteTables, Action::CreateRoute { table: id, target }),
+        Some(route) if route.target != target || route.blackhole => {
+            plan.act(Part::RouteTables, Action::ReplaceRoute { table: id, target });
+        }
+        Some(_) => {}
+    }
+}
+
+/// Without NAT gateways a default route to one goes; one to anything else is the user's.
+fn close(table: &RouteTable, plan: &mut Plan) {
+    let to_nat = |target: &Target| matches!(target, Target::NatGateway(_));
+    if table.default_route().is_some_and(|route| to_nat(&route.target)) {
+        plan.act(Part::RouteTables, Action::DeleteRoute { table: table.id.clone() });
+    }
+}
+
+/// Deletes a table of ours that no subnet needs. AWS refuses to delete one in use.
+fn discard(situation: &Situation<'_>, table: &RouteTable, subnets: &Subnets<'_>, plan: &mut Plan) {
+    let exists = |id: &str| situation.observed.subnets.all().iter().any(|subnet| subnet.id == id);
+    let is_for = |cidr: &str| {
+        let mut desired = situation.desired.subnets.iter();
+        desired.any(|subnet| subnet.cidr.is_some_and(|of| of.to_string() == cidr))
+    };
+    let has_its_own =
+        |cidr: &str| subnets.placed.iter().any(|subnet| subnet.cidr.to_string() == cidr);
+    match slot(&table.tags) {
+        // Its subnet is still to be made, or made anew.
+        Some(cidr) if is_for(cidr) && !has_its_own(cidr) => return,
+        None if !subnets.are_complete => return,
+        _ => {}
+    }
+    if table.associations.is_empty() {
+        plan.act(Part::RouteTables, Action::DeleteRouteTable { table: table.id.clone() });
+        return;
+    }
+    let dangling = table
+        .associations
+        .iter()
+        .filter(|association| association.subnet.as_deref().is_some_and(|subnet| !exists(subnet)));
+    for association in dangling {
+        let association = association.id.clone();
+        plan.act(Part::RouteTables, Action::DisassociateRouteTable { association });
+    }
+}
+
+/// Whether a private subnet still has no way out although it shall have one.
+pub(crate) fn await_exits(subnets: &Subnets<'_>, nats: &Nats<'_>, plan: &mut Plan) {
+    let is_open =
+        |subnet: &&Placed<'_>| !subnet.public && nats.exit(subnet.zone) == Exit::Unchanged;
+    let open = subnets.placed.iter().filter(is_open).count();
+    if open > 0 {
+        let what = format!("{open} private subnets get their route with the NAT gateway");
+        plan.wait_for_another(Part::RouteTables, what);
+    }
+}

@@ -1,0 +1,186 @@
+//! Security groups, found by name, and their rules.
+
+use std::collections::BTreeMap;
+
+use crate::action::Action;
+use crate::addresses;
+use crate::desired::{RuleSource, RuleTemplate};
+use crate::identity::Tags;
+use crate::logical_id::LogicalId;
+use crate::names::security_group_name;
+use crate::part::{Part, Reason};
+use crate::plan::{Plan, Situation};
+use crate::query::{Query, Scope};
+use crate::resources::SecurityGroup;
+use crate::role::Role;
+use crate::rule::{Rule, Source, diff};
+use crate::vpc::Home;
+
+/// The ids of the groups that exist, by role.
+pub(crate) type Groups = BTreeMap<Role, String>;
+
+/// Plans the groups and, once all of them exist, their rules.
+pub(crate) fn plan(situation: &Situation<'_>, home: &Home<'_>, plan: &mut Plan) -> Groups {
+    let desired = &situation.desired.groups;
+    let look = Query::SecurityGroups(Scope::Vpc(home.id.to_owned()));
+    let Some(found) = situation.observed.security_groups.get() else {
+        plan.read(look);
+        return Groups::new();
+    };
+    let mut groups = desired.overrides.clone();
+    let roles = wanted(situation, home);
+    for role in roles.iter().copied().filter(|role| !desired.overrides.contains_key(role)) {
+        let name = name_of(situation, role);
+        match found.iter().find(|group| group.vpc == home.id && group.name == name) {
+            Some(group) if is_ours(situation, group, role) => {
+                keep(situation, group, role, plan);
+                groups.insert(role, group.id.clone());
+            }
+            Some(group) => {
+                let message = format!("{} has the name {name} and is not ours", group.id);
+                plan.problem(Part::SecurityGroups, Reason::OwnershipConflict, message);
+            }
+            None => make(situation, home, role, plan),
+        }
+    }
+    if roles.iter().all(|role| groups.contains_key(role)) {
+        for group in found.iter().filter(|group| group.vpc == home.id) {
+            let role = roles.iter().find(|role| groups.get(role) == Some(&group.id));
+            if let Some(role) = role.filter(|role| !desired.overrides.contains_key(role)) {
+                rules(situation, home, &groups, *role, group, plan);
+            }
+        }
+    }
+    groups
+}
+
+/// The roles that have a group. The bastion is in VPCs of ours only.
+fn wanted(situation: &Situation<'_>, home: &Home<'_>) -> Vec<Role> {
+    let roles = situation.desired.groups.rules.keys().copied();
+    roles.filter(|role| home.is_managed || *role != Role::Bastion).collect()
+}
+
+fn name_of(situation: &Situation<'_>, role: Role) -> String {
+    security_group_name(&situation.identity().cluster, role.as_str())
+}
+
+fn is_ours(situation: &Situation<'_>, group: &SecurityGroup, role: Role) -> bool {
+    let logical = LogicalId::SecurityGroup(role.as_str().to_owned());
+    situation.is_ours(&group.tags, &group.id, &logical)
+}
+
+fn make(situation: &Situation<'_>, home: &Home<'_>, role: Role, plan: &mut Plan) {
+    let tags: Tags = situation.desired.security_group_tags(role);
+    let create = Action::CreateSecurityGroup {
+        vpc: home.id.to_owned(),
+        role: role.as_str().to_owned(),
+        name: name_of(situation, role),
+        description: format!("Kubernetes cluster {}: {role}", situation.identity().cluster),
+        tags,
+    };
+    situation.create(Part::SecurityGroups, create, plan);
+}
+
+fn keep(situation: &Situation<'_>, group: &SecurityGroup, role: Role, plan: &mut Plan) {
+    let desired = situation.desired;
+    let wanted = desired.security_group_tags(role);
+    plan.tags.compare(&group.id, &group.tags, &wanted, &desired.retired_tags);
+}
+
+/// Plans the rules of a group. What is allowed is added before anything is taken away
+/// (`rule:authorize-before-revoke`).
+fn rules(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    groups: &Groups,
+    role: Role,
+    group: &SecurityGroup,
+    plan: &mut Plan,
+) {
+    let templates =
+        situation.desired.groups.rules.get(&role).map(Vec::as_slice).unwrap_or_default();
+    let Some(wanted) = resolve(situation, home, groups, templates, plan) else { return };
+    let diff = diff(&wanted, &group.rules);
+    let id = || group.id.clone();
+    let is_shared = role == Role::Lb || situation.desired.groups.keep_foreign_rules;
+    if !diff.missing.is_empty() {
+        let rules = diff.missing;
+        plan.act(Part::SecurityGroups, Action::AuthorizeIngress { group: id(), rules });
+    } else if !diff.surplus.is_empty() && !is_shared {
+        let rules = diff.surplus;
+        plan.act(Part::SecurityGroups, Action::RevokeIngress { group: id(), rules });
+    }
+    if !diff.described_otherwise.is_empty() {
+        let rules = diff.described_otherwise;
+        plan.act(Part::SecurityGroups, Action::DescribeIngress { group: id(), rules });
+    }
+}
+
+/// The rules with the ids and addresses that they mean. None as long as those are not known.
+fn resolve(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    groups: &Groups,
+    templates: &[RuleTemplate],
+    plan: &mut Plan,
+) -> Option<Vec<Rule>> {
+    let mut rules = Vec::new();
+    for template in templates {
+        for source in &template.sources {
+            let sources = match source {
+                RuleSource::Cidr(cidr) => vec![Source::Cidr(*cidr)],
+                RuleSource::Vpc => vec![Source::Cidr(home.cidr)],
+                RuleSource::Group(id) => vec![Source::Group(id.clone())],
+                RuleSource::Role(role) => {
+                    groups.get(role).cloned().map(Source::Group).into_iter().collect()
+                }
+                RuleSource::NatAddresses => nat_addresses(situation, home, plan)?,
+            };
+            rules.extend(sources.into_iter().map(|source| {
+                Rule::new(&template.protocol, template.ports, source, &template.description)
+            }));
+        }
+    }
+    Some(rules)
+}
+
+fn nat_addresses(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    plan: &mut Plan,
+) -> Option<Vec<Source>> {
+    if !home.is_managed {
+        return Some(Vec::new());
+    }
+    if situation.observed.addresses.get().is_none() {
+        plan.read(Query::Addresses);
+        return None;
+    }
+    let one =
+        |address: &crate::resources::Address| cidr::IpNet::from(std::net::IpAddr::V4(address.ip));
+    Some(addresses::ours(situation).map(|address| Source::Cidr(one(address))).collect())
+}
+
+/// Deletes the group of a bastion that is not wanted any more, once nothing uses it.
+pub(crate) fn discard_bastion_group(situation: &Situation<'_>, home: &Home<'_>, plan: &mut Plan) {
+    let observed = situation.observed;
+    if situation.desired.bastion.is_some() || !home.is_managed || plan.is_busy(Part::SecurityGroups)
+    {
+        return;
+    }
+    let name = name_of(situation, Role::Bastion);
+    let mut groups = observed.security_groups.all().iter();
+    let Some(group) = groups.find(|group| {
+        group.vpc == home.id && group.name == name && is_ours(situation, group, Role::Bastion)
+    }) else {
+        return;
+    };
+    match observed.bastions.get() {
+        None => plan.read(Query::Bastions),
+        Some(_) if plan.is_busy(Part::Bastion) => {}
+        Some(_) => {
+            let delete = Action::DeleteSecurityGroup { group: group.id.clone() };
+            plan.act(Part::SecurityGroups, delete);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! [`Spec`]: an AWSCluster as its object says it, of either dialect, in texts. `Desired::from_spec` reads it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::identity::{Identity, Tags};
+use crate::load_balancers::Scheme;
+use crate::role::Role;
+
+/// Whose defaults apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Those of upstream's v1alpha2: the owner Cluster is of that version.
+    V1Alpha2,
+    /// Those of upstream today.
+    Current,
+}
+
+/// A subnet of the spec.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SubnetSpec {
+    /// `subnet-…` of one that exists, or the name that a new one shall have.
+    pub id: Option<String>,
+    /// Its CIDR.
+    pub cidr_block: Option<String>,
+    /// Its availability zone.
+    pub availability_zone: Option<String>,
+    /// Whether it has a route to the internet gateway.
+    pub is_public: bool,
+    /// More tags.
+    pub tags: Tags,
+}
+
+/// How many NAT gateways there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NatMode {
+    /// One in each zone that has a private subnet.
+    #[default]
+    PerZone,
+    /// One for all.
+    Single,
+    /// None: private subnets have no route out.
+    None,
+}
+
+/// An ingress rule of the spec. Its sources add up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IngressRuleSpec {
+    /// For people.
+    pub description: String,
+    /// `tcp`, `udp`, `icmp`, `icmpv6`, `-1` or a number.
+    pub protocol: String,
+    /// First port.
+    pub from_port: i32,
+    /// Last port.
+    pub to_port: i32,
+    /// Addresses, of either family.
+    pub cidr_blocks: Vec<String>,
+    /// Ids of security groups.
+    pub source_group_ids: Vec<String>,
+    /// Groups of the cluster.
+    pub source_roles: Vec<Role>,
+    /// The public addresses of the NAT gateways.
+    pub from_nat_gateways: bool,
+}
+
+/// What the network plug-in needs between the nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CniSpec {
+    /// Calico, which is what upstream assumes.
+    Calico,
+    /// These rules between control plane and nodes; their sources are ignored.
+    Rules(Vec<IngressRuleSpec>),
+    /// Pod addresses are of the VPC: everything between control plane and nodes.
+    AmazonVpc,
+}
+
+/// The kind of load balancer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadBalancerKind {
+    /// Classic.
+    Classic,
+    /// Network.
+    Network,
+}
+
+/// A check of the spec that overrides parts of the default one. Times in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HealthCheckSpec {
+    /// `TCP`, `SSL`, `HTTP` or `HTTPS`.
+    pub protocol: Option<String>,
+    /// What HTTP and HTTPS ask for.
+    pub path: Option<String>,
+    /// From check to check.
+    pub interval: Option<u32>,
+    /// Until a check counts as failed.
+    pub timeout: Option<u32>,
+    /// Checks in a row until an instance is well.
+    pub healthy: Option<u32>,
+    /// Checks in a row until it is not.
+    pub unhealthy: Option<u32>,
+}
+
+/// The load balancer of the API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadBalancerSpec {
+    /// Its kind.
+    pub kind: LoadBalancerKind,
+    /// Its name, when it is not the one that upstream gives.
+    pub name: Option<String>,
+    /// Who reaches it.
+    pub scheme: Scheme,
+    /// Ids or names of its subnets, when they are not the first of each zone.
+    pub subnets: Vec<String>,
+    /// Every node of it serves all zones.
+    pub cross_zone: bool,
+    /// Its health check.
+    pub health_check: HealthCheckSpec,
+    /// More security groups, by id.
+    pub additional_groups: Vec<String>,
+    /// Who may reach it, when that is not everybody.
+    pub ingress_rules: Vec<IngressRuleSpec>,
+    /// Instances see the address of the client (network load balancers only).
+    pub preserve_client_ip: bool,
+}
+
+/// The bastion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BastionSpec {
+    /// Who may reach it; everybody when empty.
+    pub allowed_cidr_blocks: Vec<String>,
+    /// Nobody may reach it.
+    pub disable_ingress_rules: bool,
+    /// Its instance type.
+    pub instance_type: Option<String>,
+    /// Its image, when it is not to be looked up.
+    pub image: Option<String>,
+    /// The name of its key pair.
+    pub key: Option<String>,
+}
+
+/// An AWSCluster, with the defaults of its dialect for what is present and what is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own in the object or a flag"
+)]
+pub struct Spec {
+    /// Whose the resources are.
+    pub identity: Identity,
+    /// Namespace of the cluster.
+    pub namespace: String,
+    /// Whose defaults apply.
+    pub dialect: Dialect,
+    /// The region.
+    pub region: String,
+    /// The zones of the region, in order; used when the spec names no subnets.
+    pub zones: Vec<String>,
+    /// Port of the API server as clients see it.
+    pub api_port: u16,
+    /// More tags, on everything.
+    pub additional_tags: Tags,
+    /// Keys that an earlier spec put into [`additional_tags`](Self::additional_tags).
+    pub applied_tags: BTreeSet<String>,
+    /// The VPC, when it exists already.
+    pub vpc_id: Option<String>,
+    /// The CIDR of the VPC.
+    pub vpc_cidr: Option<String>,
+    /// The subnets; default ones when empty.
+    pub subnets: Vec<SubnetSpec>,
+    /// How many NAT gateways.
+    pub nat_mode: NatMode,
+    /// The zone of the only NAT gateway.
+    pub nat_zone: Option<String>,
+    /// The needs of the network plug-in.
+    pub cni: CniSpec,
+    /// More rules for the control plane.
+    pub control_plane_rules: Vec<IngressRuleSpec>,
+    /// More rules for the nodes.
+    pub node_rules: Vec<IngressRuleSpec>,
+    /// Who may reach node ports; everybody when empty.
+    pub node_port_cidr_blocks: Vec<String>,
+    /// Security groups that are used as they are, by id.
+    pub group_overrides: BTreeMap<Role, String>,
+    /// Rules of others in our groups stay.
+    pub keep_foreign_rules: bool,
+    /// Owned subnets that the spec does not name are deleted.
+    pub prune_subnets: bool,
+    /// The load balancer; none when the endpoint is given from outside.
+    pub load_balancer: Option<LoadBalancerSpec>,
+    /// The endpoint was published: a new load balancer would have another name.
+    pub endpoint_published: bool,
+    /// A lost load balancer may be made anew all the same.
+    pub allow_load_balancer_recreate: bool,
+    /// The bastion.
+    pub bastion: Option<BastionSpec>,
+}

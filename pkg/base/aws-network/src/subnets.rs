@@ -1,0 +1,189 @@
+//! Subnets: known by their CIDR in the VPC, or by the id that the spec gives.
+
+use cidr::IpNet;
+
+use crate::action::Action;
+use crate::desired::DesiredSubnet;
+use crate::identity::{Ownership, ROLE_TAG};
+use crate::logical_id::LogicalId;
+use crate::part::{Part, Reason};
+use crate::plan::{Plan, RECHECK, Situation};
+use crate::query::{Query, Scope};
+use crate::resources::{RouteTable, Subnet, Target};
+use crate::vpc::Home;
+
+/// A desired subnet that exists.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) cidr: IpNet,
+    pub(crate) zone: &'a str,
+    pub(crate) public: bool,
+    pub(crate) available: bool,
+}
+
+/// The desired subnets, as far as they exist, in the order of the spec.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Subnets<'a> {
+    pub(crate) placed: Vec<Placed<'a>>,
+    /// All of them exist and can be used.
+    pub(crate) are_complete: bool,
+}
+
+/// Plans the subnets. None as long as they were not read.
+pub(crate) fn plan<'a>(
+    situation: &Situation<'a>,
+    home: &Home<'a>,
+    plan: &mut Plan,
+) -> Option<Subnets<'a>> {
+    let look = Query::Subnets(Scope::Vpc(home.id.to_owned()));
+    let Some(found) = situation.observed.subnets.get() else {
+        plan.read(look);
+        return None;
+    };
+    let present: Vec<_> = found.iter().filter(|subnet| subnet.vpc == home.id).collect();
+    if situation.desired.subnets.is_empty() {
+        let message = "the VPC of spec.network.vpc.id needs spec.network.subnets with its subnets";
+        plan.problem(Part::Subnets, Reason::InvalidConfiguration, message);
+        return None;
+    }
+    if !home.is_managed && situation.observed.route_tables.get().is_none() {
+        plan.read(Query::RouteTables(Scope::Vpc(home.id.to_owned())));
+        return None;
+    }
+    let mut placed = Vec::new();
+    for subnet in &situation.desired.subnets {
+        match present.iter().find(|found| is_meant(subnet, found)) {
+            Some(found) => placed.extend(keep(situation, home, subnet, found, plan)),
+            None => place(situation, home, subnet, plan),
+        }
+    }
+    if home.is_managed {
+        report_surplus(situation, &present, &placed, plan);
+    }
+    let available = placed.iter().filter(|subnet| subnet.available).count();
+    Some(Subnets { are_complete: available == situation.desired.subnets.len(), placed })
+}
+
+fn is_meant(wanted: &DesiredSubnet, found: &Subnet) -> bool {
+    match &wanted.id {
+        Some(id) => *id == found.id,
+        None => wanted.cidr == Some(found.cidr),
+    }
+}
+
+fn place(situation: &Situation<'_>, home: &Home<'_>, subnet: &DesiredSubnet, plan: &mut Plan) {
+    match (subnet.cidr, &subnet.zone, &subnet.id) {
+        (Some(cidr), Some(zone), None) if home.is_managed => {
+            let tags = situation.desired.subnet_tags(subnet, zone);
+            let create =
+                Action::CreateSubnet { vpc: home.id.to_owned(), cidr, zone: zone.clone(), tags };
+            situation.create(Part::Subnets, create, plan);
+        }
+        _ => {
+            let text = subnet.cidr.map(|cidr| cidr.to_string());
+            let which = subnet.id.clone().or(text).unwrap_or_default();
+            let message = format!("subnet {which} of the spec does not exist in {}", home.id);
+            plan.problem(Part::Subnets, Reason::NotFound, message);
+        }
+    }
+}
+
+/// A subnet that exists, or none when it is somebody else's or in the wrong place.
+fn keep<'a>(
+    situation: &Situation<'a>,
+    home: &Home<'_>,
+    wanted: &'a DesiredSubnet,
+    found: &'a Subnet,
+    plan: &mut Plan,
+) -> Option<Placed<'a>> {
+    let logical = LogicalId::Subnet(found.cidr.to_string());
+    let named = wanted.id.is_some();
+    let recorded = named || situation.memory.id(&logical) == Some(&found.id);
+    let ours = situation.identity().ownership(&found.tags, recorded) == Ownership::Ours;
+    if home.is_managed && !ours && !named {
+        let message = format!("{} has {} and is not ours", found.id, found.cidr);
+        plan.problem(Part::Subnets, Reason::OwnershipConflict, message);
+        return None;
+    }
+    if wanted.zone.as_ref().is_some_and(|zone| *zone != found.zone) {
+        let message =
+            format!("{} is in zone {}: the zone of a subnet is fixed", found.id, found.zone);
+        plan.problem(Part::Subnets, Reason::Immutable, message);
+        return None;
+    }
+    if !found.available {
+        let look = Query::Subnets(Scope::Vpc(home.id.to_owned()));
+        plan.wait(Part::Subnets, format!("{} is pending", found.id), RECHECK, look);
+    }
+    let public = if home.is_managed { wanted.public } else { is_public(situation, home, found) };
+    if home.is_managed && ours {
+        correct(situation, wanted, found, plan);
+    }
+    Some(Placed {
+        id: &found.id,
+        name: wanted.name.as_deref(),
+        cidr: found.cidr,
+        zone: &found.zone,
+        public,
+        available: found.available,
+    })
+}
+
+fn correct(situation: &Situation<'_>, wanted: &DesiredSubnet, found: &Subnet, plan: &mut Plan) {
+    let desired = situation.desired;
+    let role = found.tags.get(ROLE_TAG).map(String::as_str);
+    let other = if wanted.public { "private" } else { "public" };
+    if role == Some(other) && !wanted.tags.contains_key(ROLE_TAG) {
+        let message =
+            format!("{} was made as a {other} subnet, which the spec no longer says", found.id);
+        plan.problem(Part::Subnets, Reason::Immutable, message);
+        return;
+    }
+    plan.tags.compare(
+        &found.id,
+        &found.tags,
+        &desired.subnet_tags(wanted, &found.zone),
+        &desired.retired_tags,
+    );
+    if found.map_public_ip != wanted.public {
+        let (subnet, enabled) = (found.id.clone(), wanted.public);
+        plan.act(Part::Subnets, Action::SetMapPublicIp { subnet, enabled });
+    }
+}
+
+/// A subnet of somebody else's VPC is public by its tag, or by a route to an internet gateway.
+fn is_public(situation: &Situation<'_>, home: &Home<'_>, subnet: &Subnet) -> bool {
+    let tables = situation.observed.route_tables.all();
+    let here = || tables.iter().filter(|table| table.vpc == home.id);
+    let explicit = here().find(|table| table.association_of(&subnet.id).is_some());
+    let table = explicit.or_else(|| here().find(|table| table.is_main()));
+    let leads_out = |table: &RouteTable| {
+        table.routes.iter().any(|route| matches!(route.target, Target::InternetGateway(_)))
+    };
+    subnet.tags.get(ROLE_TAG).is_some_and(|role| role == "public") || table.is_some_and(leads_out)
+}
+
+fn report_surplus(
+    situation: &Situation<'_>,
+    present: &[&Subnet],
+    placed: &[Placed<'_>],
+    plan: &mut Plan,
+) {
+    let wanted = |subnet: &Subnet| {
+        placed.iter().any(|placed| placed.id == subnet.id)
+            || situation.desired.subnets.iter().any(|wanted| is_meant(wanted, subnet))
+    };
+    let surplus =
+        present.iter().filter(|subnet| situation.identity().owns(&subnet.tags) && !wanted(subnet));
+    for subnet in surplus {
+        if situation.desired.prune_subnets {
+            // AWS refuses as long as anything uses it.
+            plan.act(Part::Subnets, Action::DeleteSubnet { subnet: subnet.id.clone() });
+        } else {
+            let message = format!("{} with {} is ours and not in the spec", subnet.id, subnet.cidr);
+            plan.problem(Part::Subnets, Reason::SurplusSubnet, message);
+        }
+    }
+}

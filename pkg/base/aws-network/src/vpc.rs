@@ -1,0 +1,163 @@
+//! The VPC: found by its tags or its id, made once, and kept with the attributes that nodes need.
+
+use cidr::IpNet;
+
+use crate::action::Action;
+use crate::identity::Ownership;
+use crate::logical_id::LogicalId;
+use crate::part::{Part, Reason};
+use crate::plan::{Plan, Situation};
+use crate::query::{Query, Scope};
+use crate::resources::Vpc;
+
+/// The VPC that the cluster lies in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Home<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) cidr: IpNet,
+    /// It is ours, and so is the network in it. Otherwise security groups and the load balancer are all that we make.
+    pub(crate) is_managed: bool,
+}
+
+/// Plans the VPC. None as long as there is none to go on with.
+pub(crate) fn plan<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<Home<'a>> {
+    let (vpc, is_managed) = match &situation.desired.vpc_id {
+        Some(id) => named(situation, id, plan)?,
+        None => (ours(situation, plan)?, true),
+    };
+    if is_managed {
+        keep(situation, vpc, plan);
+    }
+    Some(Home { id: &vpc.id, cidr: vpc.cidr, is_managed })
+}
+
+/// A VPC that the spec names is used as it is, and never replaced by another (`rule:a-named-vpc-is-never-replaced`).
+fn named<'a>(situation: &Situation<'a>, id: &str, plan: &mut Plan) -> Option<(&'a Vpc, bool)> {
+    let observed = situation.observed;
+    if !observed.asked_vpcs.iter().any(|asked| asked == id) {
+        plan.read(Query::Vpc(id.to_owned()));
+        return None;
+    }
+    let Some(vpc) = observed.vpcs.all().iter().find(|vpc| vpc.id == id) else {
+        let message = format!(
+            "{id} of spec.network.vpc.id does not exist, and no other is made in its place"
+        );
+        plan.problem(Part::Vpc, Reason::NotFound, message);
+        return None;
+    };
+    let ours = situation.identity().ownership(&vpc.tags, true) == Ownership::Ours;
+    Some((vpc, ours))
+}
+
+fn ours<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
+    let identity = situation.identity();
+    let Some(found) = situation.observed.vpcs.get() else {
+        plan.read(Query::TaggedVpcs);
+        return None;
+    };
+    let ours: Vec<_> =
+        found.iter().filter(|vpc| situation.is_ours(&vpc.tags, &vpc.id, &LogicalId::Vpc)).collect();
+    match ours.as_slice() {
+        [] => {
+            let nobodys = found.iter().find(|vpc| {
+                vpc.tags.contains_key(&identity.cluster_tag())
+                    && !vpc.tags.contains_key(&identity.owner_tag)
+            });
+            match nobodys {
+                Some(vpc) => refuse_to_double(&vpc.id, plan),
+                None => return missing(situation, plan),
+            }
+            None
+        }
+        [vpc] => Some(vpc),
+        many => one_of(situation, many, plan),
+    }
+}
+
+/// Upstream's controller made it, or somebody took our tag off: a second VPC would be worse than none.
+fn refuse_to_double(vpc: &str, plan: &mut Plan) {
+    let message = format!(
+        "{vpc} carries the tag of this cluster and no owner: set the annotation aws.cluster.x-k8s.io/adopt=true \
+         to take it over, or remove the tag"
+    );
+    plan.problem(Part::Vpc, Reason::OwnershipConflict, message);
+}
+
+/// No VPC carries our tags. One that we recorded may have lost them; otherwise it is made.
+fn missing<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
+    let (identity, observed) = (situation.identity(), situation.observed);
+    if let Some(id) = situation.memory.id(&LogicalId::Vpc) {
+        if !observed.asked_vpcs.iter().any(|asked| asked == id) {
+            plan.read(Query::Vpc(id.to_owned()));
+            return None;
+        }
+        let untagged = observed.vpcs.all().iter().find(|vpc| vpc.id == id);
+        match untagged.map(|vpc| (vpc, vpc.tags.get(&identity.owner_tag))) {
+            Some((vpc, None)) => return Some(vpc),
+            Some((vpc, Some(owner))) if *owner == identity.owner_id => return Some(vpc),
+            _ => {}
+        }
+    }
+    let desired = situation.desired;
+    let create = Action::CreateVpc { cidr: desired.vpc_cidr, tags: desired.vpc_tags() };
+    situation.create(Part::Vpc, create, plan);
+    None
+}
+
+/// Of several VPCs the one in use counts, and AWS refuses to delete any that is (`rule:one-vpc-counts`).
+fn one_of<'a>(situation: &Situation<'a>, all: &[&'a Vpc], plan: &mut Plan) -> Option<&'a Vpc> {
+    let observed = situation.observed;
+    let (Some(subnets), Some(groups), Some(gateways)) =
+        (observed.subnets.get(), observed.security_groups.get(), observed.internet_gateways.get())
+    else {
+        plan.read(Query::Subnets(Scope::Tagged));
+        plan.read(Query::SecurityGroups(Scope::Tagged));
+        plan.read(Query::InternetGateways(Scope::Tagged));
+        return None;
+    };
+    let is_used = |vpc: &&&Vpc| {
+        subnets.iter().any(|subnet| subnet.vpc == vpc.id)
+            || groups.iter().any(|group| group.vpc == vpc.id)
+            || gateways.iter().any(|gateway| gateway.attached_to.as_ref() == Some(&vpc.id))
+    };
+    let used: Vec<_> = all.iter().filter(is_used).collect();
+    let chosen = match used.as_slice() {
+        [] => all
+            .iter()
+            .find(|vpc| situation.memory.id(&LogicalId::Vpc) == Some(&vpc.id))
+            .or_else(|| all.iter().min_by_key(|vpc| &vpc.id))?,
+        [used] => used,
+        _ => {
+            let ids: Vec<_> = used.iter().map(|vpc| vpc.id.as_str()).collect();
+            let message =
+                format!("{} are all in use: delete all but one, or its tags", ids.join(", "));
+            plan.problem(Part::Vpc, Reason::DuplicateVpc, message);
+            return None;
+        }
+    };
+    for vpc in all.iter().filter(|vpc| vpc.id != chosen.id) {
+        plan.act(Part::Vpc, Action::DeleteVpc { vpc: vpc.id.clone() });
+    }
+    Some(chosen)
+}
+
+fn keep(situation: &Situation<'_>, vpc: &Vpc, plan: &mut Plan) {
+    let desired = situation.desired;
+    plan.tags.compare(&vpc.id, &vpc.tags, &desired.vpc_tags(), &desired.retired_tags);
+    if vpc.cidr != desired.vpc_cidr {
+        let message = format!(
+            "{} has {}, not {}: the CIDR of a VPC is fixed",
+            vpc.id, vpc.cidr, desired.vpc_cidr
+        );
+        plan.problem(Part::Vpc, Reason::Immutable, message);
+    }
+    if situation.deep && (vpc.dns_support.is_none() || vpc.dns_hostnames.is_none()) {
+        plan.read(Query::VpcAttributes(vpc.id.clone()));
+    }
+    if vpc.dns_support == Some(false) {
+        plan.act(Part::Vpc, Action::EnableDnsSupport { vpc: vpc.id.clone() });
+    } else if vpc.dns_hostnames == Some(false) {
+        // AWS refuses names for instances while names are not resolved.
+        plan.act(Part::Vpc, Action::EnableDnsHostnames { vpc: vpc.id.clone() });
+    }
+}
