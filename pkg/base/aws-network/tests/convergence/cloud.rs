@@ -1,0 +1,257 @@
+//! [`Cloud`]: a naive AWS. It carries out one call after the other, refuses what AWS refuses, lets things take their
+//! time, and shows the past when it is told to.
+
+use std::net::Ipv4Addr;
+
+use aws_network::{
+    Action, Address, Answer, ClassicLoadBalancer, Instance, InstanceState, InternetGateway,
+    NatGateway, NatState, NetworkInterface, NetworkLoadBalancer, Query, Reply, RouteTable,
+    SecurityGroup, Subnet, TargetGroup, Vpc,
+};
+
+use crate::store::Store;
+
+mod balancers;
+mod ec2;
+mod groups;
+mod reads;
+mod routes;
+mod tags;
+
+/// What a call comes to: an answer, or a code.
+pub(crate) type Called = Result<Answer, &'static str>;
+
+/// What AWS does of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Nature {
+    /// Seconds until a NAT gateway, an instance or a network load balancer is made, or gone.
+    pub(crate) slow: u64,
+    /// Seconds for which interfaces of a deleted load balancer stay.
+    pub(crate) drain: u64,
+    /// Reads may show the state of up to so many seconds ago, and calls may not know ids as young.
+    pub(crate) lag: u64,
+    /// So many NAT gateways fail before one is made.
+    pub(crate) failing_nats: u32,
+}
+
+impl Nature {
+    pub(crate) const PROMPT: Self = Self { slow: 0, drain: 0, lag: 0, failing_nats: 0 };
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Cloud {
+    pub(crate) now: u64,
+    pub(crate) nature: Nature,
+    pub(crate) vpcs: Store<Vpc>,
+    pub(crate) subnets: Store<Subnet>,
+    pub(crate) gateways: Store<InternetGateway>,
+    pub(crate) addresses: Store<Address>,
+    pub(crate) nats: Store<NatGateway>,
+    pub(crate) tables: Store<RouteTable>,
+    pub(crate) groups: Store<SecurityGroup>,
+    pub(crate) instances: Store<Instance>,
+    pub(crate) classic: Store<ClassicLoadBalancer>,
+    pub(crate) network: Store<NetworkLoadBalancer>,
+    pub(crate) target_groups: Store<TargetGroup>,
+    pub(crate) interfaces: Store<NetworkInterface>,
+    /// Where a bastion lies and which groups it has, which its description here does not say.
+    places: Vec<(String, String, String)>,
+    /// What happens by itself, and when.
+    due: Vec<(u64, Due)>,
+    /// Until when subnets and groups are held by a load balancer that is gone.
+    draining: Vec<(u64, Vec<String>)>,
+    tokens: Vec<(String, Action, Answer)>,
+    random: u64,
+    next_id: u64,
+    /// The tag of the cluster, by which reads filter.
+    pub(crate) cluster_tag: String,
+    /// Refuses calls of this operation with this code, so many times.
+    pub(crate) refusals: Vec<(&'static str, &'static str, u32)>,
+}
+
+#[derive(Clone, Debug)]
+enum Due {
+    NatMade(String),
+    NatGone(String),
+    InstanceRuns(String),
+    InstanceGone(String),
+    BalancerActive(String),
+}
+
+impl Cloud {
+    pub(crate) fn new(nature: Nature, seed: u64, cluster: &str) -> Self {
+        Self {
+            now: 1_000_000,
+            nature,
+            vpcs: Store::default(),
+            subnets: Store::default(),
+            gateways: Store::default(),
+            addresses: Store::default(),
+            nats: Store::default(),
+            tables: Store::default(),
+            groups: Store::default(),
+            instances: Store::default(),
+            classic: Store::default(),
+            network: Store::default(),
+            target_groups: Store::default(),
+            interfaces: Store::default(),
+            places: Vec::new(),
+            due: Vec::new(),
+            draining: Vec::new(),
+            tokens: Vec::new(),
+            random: seed,
+            next_id: 0,
+            cluster_tag: format!("sigs.k8s.io/cluster-api-provider-aws/cluster/{cluster}"),
+            refusals: Vec::new(),
+        }
+    }
+
+    /// A number below `bound`, from the seed.
+    pub(crate) fn draw(&mut self, bound: u64) -> u64 {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 33) % bound.max(1)
+    }
+
+    pub(crate) fn id(&mut self, prefix: &str) -> String {
+        self.next_id += 1;
+        format!("{prefix}-{:04}", self.next_id)
+    }
+
+    pub(crate) fn ip(&mut self) -> Ipv4Addr {
+        self.next_id += 1;
+        Ipv4Addr::from_bits(0x3412_0000 + u32::try_from(self.next_id).unwrap())
+    }
+
+    /// Lets time pass, and with it what happens by itself.
+    pub(crate) fn advance(&mut self, seconds: u64) {
+        self.now += seconds;
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        let (now, due) = (self.now, std::mem::take(&mut self.due));
+        let (ripe, later): (Vec<_>, Vec<_>) = due.into_iter().partition(|(at, _)| *at <= now);
+        self.due = later;
+        for (_, event) in ripe {
+            self.happen(event);
+        }
+        self.draining.retain(|(until, _)| *until > now);
+    }
+
+    fn happen(&mut self, event: Due) {
+        let now = self.now;
+        match event {
+            Due::NatMade(id) => self.finish_nat(&id),
+            Due::NatGone(id) => {
+                self.nats.edit(&id, now, |nat| nat.state = NatState::Deleted);
+                for allocation in self.nats.get(&id).cloned().unwrap().allocations {
+                    self.addresses.edit(&allocation, now, |address| address.association = None);
+                }
+            }
+            Due::InstanceRuns(id) => self.instances.edit(&id, now, |instance| {
+                if instance.state == InstanceState::Pending {
+                    instance.state = InstanceState::Running;
+                    instance.public_ip = Some(Ipv4Addr::new(52, 1, 2, 3));
+                }
+            }),
+            Due::InstanceGone(id) => {
+                self.instances
+                    .edit(&id, now, |instance| instance.state = InstanceState::Terminated);
+            }
+            Due::BalancerActive(arn) => self.network.edit(&arn, now, |found| found.active = true),
+        }
+    }
+
+    fn finish_nat(&mut self, id: &str) {
+        let now = self.now;
+        let Some(nat) = self.nats.get(id).cloned().filter(|nat| nat.state == NatState::Pending)
+        else {
+            return;
+        };
+        if self.nature.failing_nats > 0 {
+            self.nature.failing_nats -= 1;
+            self.nats.edit(id, now, |nat| {
+                nat.state = NatState::Failed;
+                nat.failure = Some("InternalError: try again".to_owned());
+            });
+            return;
+        }
+        let association = self.id("eipassoc");
+        for allocation in &nat.allocations {
+            self.addresses
+                .edit(allocation, now, |found| found.association = Some(association.clone()));
+        }
+        self.nats.edit(id, now, |nat| nat.state = NatState::Available);
+    }
+
+    fn later(&mut self, event: Due) {
+        self.due.push((self.now + self.nature.slow, event));
+        if self.nature.slow == 0 {
+            self.settle();
+        }
+    }
+
+    /// Carries out one write.
+    pub(crate) fn call(&mut self, action: &Action) -> Called {
+        let name = format!("{action:?}");
+        if let Some(rule) = self
+            .refusals
+            .iter_mut()
+            .find(|(operation, _, left)| *left > 0 && name.contains(operation))
+        {
+            rule.2 -= 1;
+            return Err(rule.1);
+        }
+        if self.names_unknown_id(&name) {
+            return Err("InvalidID.NotFound");
+        }
+        if let Some(token) = action.token() {
+            match self.tokens.iter().find(|(known, ..)| known == token) {
+                Some((_, first, answer)) if first == action => return Ok(answer.clone()),
+                Some(_) => return Err("IdempotentParameterMismatch"),
+                None => {}
+            }
+        }
+        let answer = match action {
+            Action::Elb(action) => self.call_elb(action)?,
+            Action::ElbV2(action) => self.call_elbv2(action)?,
+            action => self.call_ec2(action)?,
+        };
+        if let Some(token) = action.token() {
+            self.tokens.push((token.to_owned(), action.clone(), answer.clone()));
+        }
+        Ok(answer)
+    }
+
+    /// Not every server of AWS knows at once what another has made.
+    fn names_unknown_id(&mut self, call: &str) -> bool {
+        if self.nature.lag == 0 || self.draw(8) > 0 {
+            return false;
+        }
+        let since = self.now.saturating_sub(self.nature.lag.min(3));
+        let is_young = |id: &str| {
+            self.vpcs.is_younger(id, since)
+                || self.subnets.is_younger(id, since)
+                || self.gateways.is_younger(id, since)
+                || self.tables.is_younger(id, since)
+                || self.groups.is_younger(id, since)
+        };
+        let removes = ["Delete", "Detach", "Release", "Revoke", "Disassociate", "Terminate"];
+        let is_removal = removes.iter().any(|verb| call.starts_with(verb));
+        !is_removal && call.split('"').any(|word| word.contains('-') && is_young(word))
+    }
+
+    /// Answers one query, perhaps with the past.
+    pub(crate) fn read(&mut self, query: &Query) -> Reply {
+        let lag = self.nature.lag;
+        let behind = if lag == 0 { 0 } else { self.draw(lag + 1) };
+        self.read_at(query, self.now - behind)
+    }
+
+    pub(crate) fn vpc_of(&self, subnet: &str) -> Option<String> {
+        self.subnets.get(subnet).map(|found| found.vpc.clone())
+    }
+}

@@ -1,0 +1,213 @@
+//! [`World`]: a cloud, the status of one cluster, and a reconciler that can be made to fail.
+
+use aws_network::{Goal, LogicalId, Memory, Outcome, Pass, Planned, Query, Rest, Step, Timestamp};
+
+use crate::cloud::{Cloud, Nature};
+use crate::fixtures::CLUSTER;
+
+/// What goes wrong with a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The process ends before the call is sent.
+    CrashBefore,
+    /// The call is carried out; the process ends before the answer comes.
+    CrashAfter,
+    /// The call is carried out and its answer is lost; the process lives.
+    AnswerLost,
+    /// The call is lost on its way; the process cannot tell.
+    CallLost,
+    /// The answer is lost, and the SDK sends the call again where it may.
+    Repeated,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::CrashBefore, Self::CrashAfter, Self::AnswerLost, Self::CallLost, Self::Repeated];
+}
+
+/// When what goes wrong: asked with the number of each write, from 0.
+pub(crate) type Faults<'a> = dyn FnMut(usize) -> Option<Fault> + 'a;
+
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) cloud: Cloud,
+    pub(crate) memory: Memory,
+    /// The status cannot be written.
+    pub(crate) status_fails: bool,
+    /// Calls of the run so far: reads as AWS counts them, and writes in order.
+    pub(crate) reads: usize,
+    pub(crate) writes: Vec<Planned>,
+    /// Checked after each write.
+    pub(crate) invariant: fn(&Cloud),
+}
+
+/// The calls that a query takes.
+fn calls(query: &Query) -> usize {
+    match query {
+        // Where there is no load balancer: load balancers and target groups by name.
+        Query::NetworkLoadBalancers(_)
+        | Query::VpcAttributes(_)
+        | Query::NetworkAttributes { .. } => 2,
+        _ => 1,
+    }
+}
+
+impl World {
+    pub(crate) fn new(nature: Nature, seed: u64) -> Self {
+        Self {
+            cloud: Cloud::new(nature, seed, CLUSTER),
+            memory: Memory::default(),
+            status_fails: false,
+            reads: 0,
+            writes: Vec::new(),
+            invariant: |_| {},
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp(self.cloud.now)
+    }
+
+    /// Forgets the calls, lets an hour pass, and runs without faults.
+    pub(crate) fn run_later(&mut self, goal: &Goal) -> (Pass, Rest) {
+        (self.reads, self.writes) = (0, Vec::new());
+        self.cloud.advance(1800);
+        self.run(goal, &mut |_| None)
+    }
+
+    /// Runs until the process dies between a write and its answer.
+    pub(crate) fn run_until_crash(&mut self, goal: &Goal, point: usize) {
+        self.run_some(goal, &mut |sent| (sent == point).then_some(Fault::CrashAfter), false);
+    }
+
+    /// Runs for so many seconds. The pass as it then is, and how it has ended, if it has.
+    pub(crate) fn run_once_for(&mut self, goal: &Goal, seconds: u64) -> (Pass, Option<Rest>) {
+        let end = self.cloud.now + seconds;
+        let mut pass = Pass::new(goal.clone(), self.memory.clone());
+        loop {
+            match pass.next(self.now()) {
+                Step::Read(queries) => self.read(&mut pass, queries),
+                Step::Persist(memory) => self.store(&mut pass, memory),
+                Step::Write(writes) => {
+                    assert!(self.write(&mut pass, writes, &mut 0, &mut |_| None));
+                }
+                Step::Rest(Rest::For(_)) if self.cloud.now >= end => return (pass, None),
+                Step::Rest(Rest::For(seconds)) => {
+                    self.cloud.advance(seconds);
+                    pass.resume();
+                }
+                Step::Rest(rest) => return (pass, Some(rest)),
+            }
+        }
+    }
+
+    /// Runs to the end of the way, or until the pass is stuck.
+    pub(crate) fn run(&mut self, goal: &Goal, faults: &mut Faults<'_>) -> (Pass, Rest) {
+        self.run_some(goal, faults, true).unwrap()
+    }
+
+    /// The same; a process that dies comes back or does not.
+    fn run_some(
+        &mut self,
+        goal: &Goal,
+        faults: &mut Faults<'_>,
+        restarts: bool,
+    ) -> Option<(Pass, Rest)> {
+        let mut pass = Pass::new(goal.clone(), self.memory.clone());
+        let mut sent = 0;
+        for _ in 0..5000 {
+            match pass.next(self.now()) {
+                Step::Read(queries) => self.read(&mut pass, queries),
+                Step::Persist(memory) => self.store(&mut pass, memory),
+                Step::Write(writes) => {
+                    if !self.write(&mut pass, writes, &mut sent, faults) {
+                        self.cloud.advance(1);
+                        if !restarts {
+                            return None;
+                        }
+                        pass = Pass::new(goal.clone(), self.memory.clone());
+                    }
+                }
+                Step::Rest(Rest::For(seconds)) => {
+                    self.cloud.advance(seconds);
+                    pass.resume();
+                }
+                Step::Rest(end) => return Some((pass, end)),
+            }
+        }
+        panic!("no end: {:#?}\n{:#?}", pass.plan(), pass.problems());
+    }
+
+    fn store(&mut self, pass: &mut Pass, memory: Memory) {
+        if !self.status_fails {
+            self.memory = memory;
+        }
+        pass.persisted(!self.status_fails);
+    }
+
+    fn read(&mut self, pass: &mut Pass, queries: Vec<Query>) {
+        let mut seen = Vec::new();
+        for query in queries {
+            assert!(!seen.contains(&query), "{query:?} twice in one step");
+            self.reads += calls(&query);
+            let reply = self.cloud.read(&query);
+            pass.answer(query.clone(), reply, self.now());
+            seen.push(query);
+        }
+    }
+
+    /// Sends a wave in a random order. Whether the process lives.
+    fn write(
+        &mut self,
+        pass: &mut Pass,
+        mut writes: Vec<Planned>,
+        sent: &mut usize,
+        faults: &mut Faults<'_>,
+    ) -> bool {
+        while !writes.is_empty() {
+            let next = self.cloud.draw(writes.len() as u64);
+            let planned = writes.remove(usize::try_from(next).unwrap());
+            let fault = faults(*sent);
+            *sent += 1;
+            if fault == Some(Fault::CrashBefore) {
+                return false;
+            }
+            let outcome = self.send(&planned, fault);
+            (self.invariant)(&self.cloud);
+            if fault == Some(Fault::CrashAfter) {
+                return false;
+            }
+            pass.written(&planned, outcome, self.now());
+        }
+        true
+    }
+
+    fn send(&mut self, planned: &Planned, fault: Option<Fault>) -> Outcome {
+        self.writes.push(planned.clone());
+        let action = &planned.action;
+        if let Some((logical, _)) = action.creates() {
+            self.check_intent(&logical);
+        }
+        if fault == Some(Fault::CallLost) {
+            return Outcome::Unknown;
+        }
+        let mut called = self.cloud.call(action);
+        match fault {
+            Some(Fault::Repeated) if action.is_repeatable() => called = self.cloud.call(action),
+            Some(Fault::Repeated | Fault::AnswerLost) => return Outcome::Unknown,
+            _ => {}
+        }
+        match called {
+            Ok(answer) => Outcome::Done(answer),
+            Err(code) => Outcome::Refused(code.to_owned()),
+        }
+    }
+
+    /// No unprotected create leaves without being known to those who come after a crash.
+    fn check_intent(&self, logical: &LogicalId) {
+        let record = self.memory.records.get(logical);
+        let is_known =
+            record.is_some_and(|record| record.id.is_none() && record.since <= self.now());
+        assert!(is_known || logical.is_protected(), "{logical} is created without an intent");
+    }
+}

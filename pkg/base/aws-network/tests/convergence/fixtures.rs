@@ -1,0 +1,99 @@
+//! Clusters.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_network::{
+    BastionSpec, CniSpec, DEFAULT_OWNER_TAG, Desired, Dialect, Goal, HealthCheckSpec, Identity,
+    LoadBalancerKind, LoadBalancerSpec, NatMode, Removal, Scheme, Spec, SubnetSpec, Tags,
+    load_balancer_name,
+};
+
+pub(crate) const CLUSTER: &str = "testnetwork3";
+
+pub(crate) fn identity() -> Identity {
+    Identity {
+        cluster: CLUSTER.to_owned(),
+        owner_id: "5d9f0c8e-owner".to_owned(),
+        owner_tag: DEFAULT_OWNER_TAG.to_owned(),
+        adopt: false,
+    }
+}
+
+pub(crate) fn subnet(zone: &str, cidr: &str, is_public: bool) -> SubnetSpec {
+    SubnetSpec {
+        id: None,
+        cidr_block: Some(cidr.to_owned()),
+        availability_zone: Some(format!("us-east-2{zone}")),
+        is_public,
+        tags: Tags::new(),
+    }
+}
+
+pub(crate) fn load_balancer(kind: LoadBalancerKind) -> LoadBalancerSpec {
+    LoadBalancerSpec {
+        kind,
+        name: None,
+        scheme: Scheme::InternetFacing,
+        subnets: Vec::new(),
+        cross_zone: false,
+        health_check: HealthCheckSpec::default(),
+        additional_groups: Vec::new(),
+        ingress_rules: Vec::new(),
+        preserve_client_ip: false,
+    }
+}
+
+/// Six subnets in three zones, a bastion, a classic load balancer.
+pub(crate) fn seed() -> Spec {
+    Spec {
+        identity: identity(),
+        namespace: "default".to_owned(),
+        dialect: Dialect::V1Alpha2,
+        region: "us-east-2".to_owned(),
+        zones: ["a", "b", "c"].map(|zone| format!("us-east-2{zone}")).to_vec(),
+        api_port: 6443,
+        additional_tags: Tags::new(),
+        applied_tags: BTreeSet::new(),
+        vpc_id: None,
+        vpc_cidr: Some("10.66.0.0/24".to_owned()),
+        subnets: vec![
+            subnet("a", "10.66.0.0/27", true),
+            subnet("a", "10.66.0.32/27", false),
+            subnet("b", "10.66.0.64/27", true),
+            subnet("b", "10.66.0.96/27", false),
+            subnet("c", "10.66.0.128/27", true),
+            subnet("c", "10.66.0.160/27", false),
+        ],
+        nat_mode: NatMode::PerZone,
+        nat_zone: None,
+        cni: CniSpec::AmazonVpc,
+        control_plane_rules: Vec::new(),
+        node_rules: Vec::new(),
+        node_port_cidr_blocks: Vec::new(),
+        group_overrides: BTreeMap::new(),
+        keep_foreign_rules: false,
+        prune_subnets: false,
+        load_balancer: Some(load_balancer(LoadBalancerKind::Classic)),
+        endpoint_published: false,
+        allow_load_balancer_recreate: false,
+        bastion: Some(BastionSpec { key: Some("guohao".to_owned()), ..BastionSpec::default() }),
+    }
+}
+
+pub(crate) fn present(spec: &Spec) -> Goal {
+    Goal::Present(Box::new(Desired::from_spec(spec).unwrap()))
+}
+
+pub(crate) fn absent(spec: &Spec) -> Goal {
+    let cluster = &spec.identity.cluster;
+    Goal::Absent(Removal {
+        identity: spec.identity.clone(),
+        vpc_id: spec.vpc_id.clone(),
+        load_balancer_names: vec![
+            load_balancer_name(cluster),
+            load_balancer_name(&format!("{}-{cluster}", spec.namespace)),
+        ],
+        collects_external: true,
+        deletes_free_interfaces: false,
+    })
+}

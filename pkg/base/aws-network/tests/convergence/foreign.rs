@@ -1,0 +1,344 @@
+//! What is not ours is used or left alone, and never changed or deleted.
+
+use std::collections::BTreeMap;
+
+use aws_network::{
+    Action, Goal, InternetGateway, LoadBalancerKind, NetworkInterface, Part, ROLE_TAG, Reason,
+    Removal, Rest, Role, Route, RouteTable, Rule, SecurityGroup, Source, Spec, Subnet, SubnetSpec,
+    Tags, Target, Vpc,
+};
+
+use crate::cloud::{Cloud, Nature};
+use crate::driver::World;
+use crate::fixtures::{absent, load_balancer, present, seed};
+use crate::inventory::{differences, inventory};
+
+fn vpc(id: &str, cidr: &str, tags: Tags) -> Vpc {
+    let cidr = cidr::parse(cidr).unwrap();
+    Vpc { id: id.to_owned(), cidr, dns_support: Some(true), dns_hostnames: Some(false), tags }
+}
+
+fn subnet(id: &str, cidr: &str, zone: &str) -> Subnet {
+    Subnet {
+        id: id.to_owned(),
+        vpc: "vpc-theirs".to_owned(),
+        cidr: cidr::parse(cidr).unwrap(),
+        zone: format!("us-east-2{zone}"),
+        map_public_ip: false,
+        available: true,
+        tags: Tags::new(),
+    }
+}
+
+/// A VPC of somebody else: two public subnets, by a route and by a tag, and two private ones.
+fn theirs(cloud: &mut Cloud) {
+    cloud.vpcs.put("vpc-theirs", 0, vpc("vpc-theirs", "10.1.0.0/16", Tags::new()));
+    for (id, cidr, zone) in [
+        ("subnet-1", "10.1.1.0/24", "a"),
+        ("subnet-2", "10.1.2.0/24", "b"),
+        ("subnet-3", "10.1.3.0/24", "a"),
+        ("subnet-4", "10.1.4.0/24", "b"),
+    ] {
+        cloud.subnets.put(id, 0, subnet(id, cidr, zone));
+    }
+    cloud.subnets.edit("subnet-2", 0, |subnet| {
+        subnet.tags.insert(ROLE_TAG.to_owned(), "public".to_owned());
+    });
+    let gateway = InternetGateway {
+        id: "igw-theirs".to_owned(),
+        attached_to: Some("vpc-theirs".to_owned()),
+        tags: Tags::new(),
+    };
+    cloud.gateways.put("igw-theirs", 0, gateway);
+    let (destination, target) =
+        ("0.0.0.0/0".to_owned(), Target::InternetGateway("igw-theirs".to_owned()));
+    let association = aws_network::Association {
+        id: "rtbassoc-1".to_owned(),
+        subnet: Some("subnet-1".to_owned()),
+    };
+    let table = RouteTable {
+        id: "rtb-theirs".to_owned(),
+        vpc: "vpc-theirs".to_owned(),
+        associations: vec![association],
+        routes: vec![Route { destination, target, blackhole: false }],
+        tags: Tags::new(),
+    };
+    cloud.tables.put("rtb-theirs", 0, table);
+}
+
+fn in_theirs() -> Spec {
+    let mut spec = seed();
+    spec.vpc_id = Some("vpc-theirs".to_owned());
+    spec.vpc_cidr = None;
+    let named = |id: &str| SubnetSpec { id: Some(id.to_owned()), ..SubnetSpec::default() };
+    spec.subnets = ["subnet-1", "subnet-2", "subnet-3", "subnet-4"].map(named).to_vec();
+    spec
+}
+
+#[test]
+fn in_a_vpc_of_others_groups_and_the_load_balancer_are_all_that_comes_and_goes() {
+    for kind in [LoadBalancerKind::Classic, LoadBalancerKind::Network] {
+        let mut spec = in_theirs();
+        spec.load_balancer = Some(load_balancer(kind));
+        let mut world = World::new(Nature::PROMPT, 2);
+        theirs(&mut world.cloud);
+        let before = inventory(&world.cloud);
+        let (pass, rest) = world.run(&present(&spec), &mut |_| None);
+        assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+        let ours = inventory(&world.cloud).into_iter().filter(|line| !before.contains(line));
+        let kinds: Vec<_> = ours.map(|line| line.split(' ').next().unwrap().to_owned()).collect();
+        let wanted: &[&str] = match kind {
+            LoadBalancerKind::Classic => &["elb", "group", "group", "group", "group"],
+            LoadBalancerKind::Network => &["group", "group", "group", "group", "nlb", "target"],
+        };
+        assert_eq!(kinds, wanted);
+        let subnets = match kind {
+            LoadBalancerKind::Classic => world.cloud.classic.all().remove(0).subnets,
+            LoadBalancerKind::Network => world.cloud.network.all().remove(0).subnets,
+        };
+        assert_eq!(subnets, ["subnet-1", "subnet-2"], "the public ones");
+        world.run_later(&present(&spec));
+        assert!(world.writes.is_empty(), "{:#?}", world.writes);
+        let (_, rest) = world.run_later(&absent(&spec));
+        assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, before));
+    }
+}
+
+#[test]
+fn a_named_vpc_that_does_not_exist_is_not_made() {
+    let mut world = World::new(Nature::PROMPT, 2);
+    let (pass, rest) = world.run(&present(&in_theirs()), &mut |_| None);
+    assert_eq!(rest, Rest::Stuck);
+    assert!(world.writes.is_empty());
+    assert_eq!(pass.problems()[0].reason, Reason::NotFound);
+}
+
+#[test]
+fn a_cluster_of_the_same_name_and_another_owner_is_neither_used_nor_deleted() {
+    let mut other = seed();
+    other.identity.owner_id = "another".to_owned();
+    other.load_balancer = None;
+    let mut spec = seed();
+    spec.load_balancer = None;
+    let mut world = World::new(Nature::PROMPT, 2);
+    world.run(&present(&other), &mut |_| None);
+    let theirs = inventory(&world.cloud);
+    world.memory = aws_network::Memory::default();
+    let (pass, rest) = world.run(&present(&spec), &mut |_| None);
+    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    assert_eq!(world.cloud.vpcs.all().len(), 2);
+    world.run_later(&absent(&spec));
+    assert_eq!(differences(&inventory(&world.cloud), &theirs), Vec::<String>::new());
+}
+
+#[test]
+fn a_taken_name_is_a_conflict_and_stays_as_it_is() {
+    let mut other = seed();
+    other.identity.owner_id = "another".to_owned();
+    let mut world = World::new(Nature::PROMPT, 2);
+    world.run(&present(&other), &mut |_| None);
+    let balancer = world.cloud.classic.all().remove(0);
+    world.memory = aws_network::Memory::default();
+    let (pass, rest) = world.run(&present(&seed()), &mut |_| None);
+    assert_eq!(rest, Rest::Stuck);
+    let problem =
+        pass.problems().into_iter().find(|problem| problem.part == Part::LoadBalancer).unwrap();
+    assert_eq!(problem.reason, Reason::OwnershipConflict);
+    world.run_later(&absent(&seed()));
+    assert_eq!(world.cloud.classic.all(), [balancer]);
+}
+
+#[test]
+fn a_gateway_of_others_is_used_and_stays() {
+    let spec = seed();
+    let mut world = World::new(Nature::PROMPT, 2);
+    world.run_until_crash(&present(&spec), 0);
+    let vpc = world.cloud.vpcs.all().remove(0).id;
+    let gateway =
+        InternetGateway { id: "igw-theirs".to_owned(), attached_to: Some(vpc), tags: Tags::new() };
+    world.cloud.gateways.put("igw-theirs", 0, gateway);
+    let (_, rest) = world.run(&present(&spec), &mut |_| None);
+    assert_eq!(rest, Rest::Reached);
+    assert_eq!(world.cloud.gateways.all().len(), 1);
+    let mut pass_world = world.clone();
+    let (pass, rest) = pass_world.run_once_for(&absent(&spec), 400);
+    assert_eq!(rest, None, "the gateway of others holds the VPC: {:#?}", pass.problems());
+    assert!(pass.problems().iter().any(|problem| problem.reason == Reason::InUse));
+    assert_eq!((pass_world.cloud.gateways.all().len(), pass_world.cloud.vpcs.all().len()), (1, 1));
+}
+
+#[test]
+fn a_group_that_the_spec_names_is_used_as_it_is() {
+    let mut spec = in_theirs();
+    spec.group_overrides = BTreeMap::from([(Role::Node, "sg-theirs".to_owned())]);
+    let mut world = World::new(Nature::PROMPT, 2);
+    theirs(&mut world.cloud);
+    let group = SecurityGroup {
+        id: "sg-theirs".to_owned(),
+        vpc: "vpc-theirs".to_owned(),
+        name: "nodes".to_owned(),
+        rules: Vec::new(),
+        tags: Tags::new(),
+    };
+    world.cloud.groups.put("sg-theirs", 0, group.clone());
+    let (_, rest) = world.run(&present(&spec), &mut |_| None);
+    assert_eq!(rest, Rest::Reached);
+    assert_eq!(world.cloud.groups.get("sg-theirs"), Some(&group));
+    let all = world.cloud.groups.all();
+    let names_it = |rule: &Rule| rule.key.source == Source::Group("sg-theirs".to_owned());
+    assert!(all.iter().any(|group| group.rules.iter().any(names_it)));
+    world.run_later(&absent(&spec));
+    assert_eq!(world.cloud.groups.all(), [group]);
+}
+
+/// The cloud provider's leavings hold subnets and groups; they go with the cluster unless the user says otherwise.
+#[test]
+fn what_the_cloud_provider_made_for_services_goes_with_the_cluster() {
+    let spec = seed();
+    let mut world = World::new(Nature { drain: 40, ..Nature::PROMPT }, 2);
+    world.run(&present(&spec), &mut |_| None);
+    let vpc = world.cloud.vpcs.all().remove(0).id;
+    let tags = Tags::from([("kubernetes.io/cluster/testnetwork3".to_owned(), "owned".to_owned())]);
+    let mut balancer = world.cloud.classic.all().remove(0);
+    balancer.name = "a1b2c3".to_owned();
+    balancer.groups = vec!["sg-service".to_owned()];
+    balancer.tags = Some(tags.clone());
+    world.cloud.classic.put("a1b2c3", 0, balancer);
+    let (id, name) = ("sg-service".to_owned(), "k8s-elb-a1b2c3".to_owned());
+    let group = SecurityGroup { id, vpc, name, rules: Vec::new(), tags };
+    world.cloud.groups.put("sg-service", 0, group);
+    let (_, rest) = world.run_later(&absent(&spec));
+    assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, Vec::new()));
+}
+
+#[test]
+fn what_blocks_a_deletion_for_five_minutes_is_named() {
+    let spec = seed();
+    let mut world = World::new(Nature::PROMPT, 2);
+    world.run(&present(&spec), &mut |_| None);
+    let group =
+        world.cloud.groups.all().into_iter().find(|group| group.name.ends_with("-node")).unwrap();
+    let everything = Rule::new("-1", (-1, -1), Source::Group(group.id.clone()), "");
+    let foreign = SecurityGroup {
+        id: "sg-foreign".to_owned(),
+        vpc: group.vpc.clone(),
+        name: "database".to_owned(),
+        rules: vec![everything],
+        tags: Tags::new(),
+    };
+    world.cloud.groups.put("sg-foreign", 0, foreign);
+    let subnet = world.cloud.subnets.all().remove(0).id;
+    world.cloud.refusals.push(("DeleteSubnet", "DependencyViolation", u32::MAX));
+    let interface = NetworkInterface {
+        id: "eni-1".to_owned(),
+        available: false,
+        description: format!("database in {subnet}"),
+        requester: "amazon-rds".to_owned(),
+        groups: vec!["sg-foreign".to_owned()],
+    };
+    world.cloud.interfaces.put("eni-1", 0, interface);
+    let (pass, rest) = world.run_once_for(&absent(&spec), 900);
+    assert_eq!(rest, None, "it goes on trying");
+    let text = format!("{:?}", pass.problems());
+    for part in ["sg-foreign", "eni-1", "amazon-rds"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    world.cloud.refusals.clear();
+    world.cloud.groups.remove("sg-foreign", world.cloud.now);
+    let (_, rest) = world.run_later(&absent(&spec));
+    assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, Vec::new()));
+}
+
+#[test]
+fn no_write_ever_names_what_is_not_ours() {
+    let spec = seed();
+    let mut world = World::new(Nature::PROMPT, 2);
+    theirs(&mut world.cloud);
+    world.run(&present(&spec), &mut |_| None);
+    world.run(&absent(&spec), &mut |_| None);
+    for planned in &world.writes {
+        let text = format!("{:?}", planned.action);
+        assert!(
+            !text.contains("theirs")
+                && !matches!(planned.action, Action::DeleteNetworkInterface { .. }),
+            "{text}"
+        );
+    }
+}
+
+/// Two VPCs that are ours, which only an unlucky crash can leave.
+#[test]
+fn of_two_vpcs_the_one_in_use_counts_and_the_empty_one_goes() {
+    // rule:one-vpc-counts
+    let spec = seed();
+    let mut world = World::new(Nature::PROMPT, 2);
+    world.run(&present(&spec), &mut |_| None);
+    let wanted = inventory(&world.cloud);
+    let used = world.cloud.vpcs.all().remove(0);
+    world.cloud.vpcs.put("vpc-0000", 0, vpc("vpc-0000", "10.66.0.0/24", used.tags.clone()));
+    world.memory = aws_network::Memory::default();
+    let (_, rest) = world.run_later(&present(&spec));
+    assert_eq!((rest, world.cloud.vpcs.all()[0].id.clone()), (Rest::Reached, used.id.clone()));
+    assert_eq!(differences(&inventory(&world.cloud), &wanted), Vec::<String>::new());
+
+    world.cloud.vpcs.put("vpc-0000", 0, vpc("vpc-0000", "10.66.0.0/24", used.tags.clone()));
+    let mut subnet = world.cloud.subnets.all().remove(0);
+    "subnet-0000".clone_into(&mut subnet.id);
+    "vpc-0000".clone_into(&mut subnet.vpc);
+    world.cloud.subnets.put("subnet-0000", 0, subnet);
+    let (pass, rest) = world.run_later(&present(&spec));
+    assert_eq!((rest, pass.problems()[0].reason), (Rest::Stuck, Reason::DuplicateVpc));
+    assert!(world.writes.is_empty(), "{:#?}", world.writes);
+    let (_, rest) = world.run_later(&absent(&spec));
+    assert_eq!(
+        (rest, inventory(&world.cloud)),
+        (Rest::Reached, Vec::new()),
+        "both are ours to delete"
+    );
+}
+
+fn interface(available: bool, id: &str) -> NetworkInterface {
+    NetworkInterface {
+        id: id.to_owned(),
+        available,
+        description: String::new(),
+        requester: "somebody".to_owned(),
+        groups: Vec::new(),
+    }
+}
+
+#[test]
+fn free_interfaces_are_deleted_when_the_user_says_so_and_used_ones_never() {
+    for says_so in [false, true] {
+        let spec = seed();
+        let Goal::Absent(removal) = absent(&spec) else { panic!() };
+        let goal = Goal::Absent(Removal { deletes_free_interfaces: says_so, ..removal });
+        let mut world = World::new(Nature::PROMPT, 2);
+        world.run(&present(&spec), &mut |_| None);
+        world.cloud.interfaces.put("eni-free", 0, interface(true, "eni-free"));
+        world.cloud.interfaces.put("eni-used", 0, interface(false, "eni-used"));
+        world.cloud.refusals.push(("DeleteSubnet", "DependencyViolation", u32::MAX));
+        world.run_once_for(&goal, 900);
+        let left: Vec<_> = world.cloud.interfaces.all().into_iter().map(|found| found.id).collect();
+        assert_eq!(left.len(), if says_so { 1 } else { 2 }, "{left:?}");
+        assert!(left.contains(&"eni-used".to_owned()), "{left:?}");
+    }
+}
+
+#[test]
+fn the_cloud_providers_leavings_stay_when_the_user_says_so() {
+    let spec = seed();
+    let Goal::Absent(removal) = absent(&spec) else { panic!() };
+    let goal = Goal::Absent(Removal { collects_external: false, ..removal });
+    let mut world = World::new(Nature::PROMPT, 2);
+    world.run(&present(&spec), &mut |_| None);
+    let mut balancer = world.cloud.classic.all().remove(0);
+    "service".clone_into(&mut balancer.name);
+    balancer.groups.clear();
+    balancer.subnets.clear();
+    balancer.tags =
+        Some(Tags::from([("kubernetes.io/cluster/testnetwork3".to_owned(), "owned".to_owned())]));
+    world.cloud.classic.put("service", 0, balancer.clone());
+    world.run_once_for(&goal, 600);
+    assert_eq!(world.cloud.classic.all(), [balancer]);
+}

@@ -1,0 +1,28 @@
+//! Whole clusters, made, changed and deleted on a naive model of AWS, with every write as a point of failure.
+//!
+//! | module | part |
+//! |---|---|
+//! | `cloud`, `store` | the model of AWS |
+//! | `driver` | carries out a pass on it, with faults |
+//! | `inventory` | what AWS has, in words that do not depend on ids |
+//! | `fixtures` | clusters |
+//! | `budgets` | how many calls it takes, and what it leads to |
+//! | `crash_points` | each write of a create and a delete, with each fault |
+//! | `histories` | random specs, faults, stale reads and refusals |
+//! | `policies`, `drift`, `adoption`, `foreign`, `refused` | what else must hold |
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "a table of results is shown with --nocapture")]
+
+mod adoption;
+mod budgets;
+mod cloud;
+mod crash_points;
+mod drift;
+mod driver;
+mod fixtures;
+mod foreign;
+mod histories;
+mod inventory;
+mod policies;
+mod refused;
+mod store;

@@ -1,0 +1,148 @@
+//! The NAT policy is changed while traffic flows.
+
+use aws_network::{DEFAULT_ROUTE, NatMode, NatState, Rest, Spec, Target};
+
+use crate::cloud::{Cloud, Nature};
+use crate::driver::World;
+use crate::fixtures::{absent, present, seed};
+use crate::inventory::{differences, inventory};
+
+fn with(mode: NatMode, zone: Option<&str>) -> Spec {
+    let mut spec = seed();
+    spec.nat_mode = mode;
+    spec.nat_zone = zone.map(str::to_owned);
+    spec
+}
+
+fn private_exits(cloud: &Cloud) -> Vec<Option<Target>> {
+    let tables = cloud.tables.all();
+    let is_private = |table: &&aws_network::RouteTable| table.tags["Name"].contains("-rt-private-");
+    let exit = |table: &aws_network::RouteTable| {
+        let mut routes = table.routes.iter();
+        routes.find(|route| route.destination == DEFAULT_ROUTE).map(|route| route.target.clone())
+    };
+    tables.iter().filter(is_private).map(exit).collect()
+}
+
+/// Every private subnet leads to a NAT gateway that serves.
+fn nobody_is_cut_off(cloud: &Cloud) {
+    for exit in private_exits(cloud) {
+        let Some(Target::NatGateway(id)) = exit else { panic!("{exit:?} is no way out") };
+        assert_eq!(
+            cloud.nats.get(&id).unwrap().state,
+            NatState::Available,
+            "a route leads to {id}"
+        );
+    }
+}
+
+/// The NAT gateways that serve, with their addresses.
+fn serving(cloud: &Cloud) -> Vec<(String, Vec<String>)> {
+    let live = cloud.nats.all().into_iter().filter(|nat| nat.state == NatState::Available);
+    live.map(|nat| (nat.id, nat.allocations)).collect()
+}
+
+#[test]
+fn a_change_of_the_policy_cuts_nobody_off_and_ends_as_if_it_had_always_been_so() {
+    let nature = Nature { slow: 60, ..Nature::PROMPT };
+    let steps = [
+        (NatMode::Single, None),
+        (NatMode::Single, Some("us-east-2c")),
+        (NatMode::PerZone, None),
+        (NatMode::Single, Some("us-east-2b")),
+        (NatMode::PerZone, None),
+    ];
+    let mut world = World::new(nature.clone(), 1);
+    world.run(&present(&with(NatMode::PerZone, None)), &mut |_| None);
+    nobody_is_cut_off(&world.cloud);
+    world.invariant = nobody_is_cut_off;
+    for (mode, zone) in steps {
+        let spec = with(mode, zone);
+        let before = serving(&world.cloud);
+        let (pass, rest) = world.run_later(&present(&spec));
+        assert_eq!(rest, Rest::Reached, "{mode:?} {zone:?}: {:#?}", pass.problems());
+        let mut fresh = World::new(nature.clone(), 1);
+        fresh.run(&present(&spec), &mut |_| None);
+        assert_eq!(
+            differences(&inventory(&world.cloud), &inventory(&fresh.cloud)),
+            Vec::<String>::new(),
+            "{mode:?} {zone:?}"
+        );
+        let after = serving(&world.cloud);
+        let (few, many) =
+            if after.len() < before.len() { (&after, &before) } else { (&before, &after) };
+        if before.len() != after.len() {
+            assert!(
+                few.iter().all(|nat| many.contains(nat)),
+                "who stays keeps its address: {before:?} {after:?}"
+            );
+        }
+        world.run_later(&present(&spec));
+        assert!(world.writes.is_empty(), "{:#?}", world.writes);
+    }
+}
+
+#[test]
+fn without_nat_gateways_private_subnets_lead_nowhere_and_nothing_is_paid_for() {
+    let mut world = World::new(Nature { slow: 60, ..Nature::PROMPT }, 1);
+    world.run(&present(&with(NatMode::PerZone, None)), &mut |_| None);
+    let (_, rest) = world.run_later(&present(&with(NatMode::None, None)));
+    assert_eq!(rest, Rest::Reached);
+    assert_eq!(private_exits(&world.cloud), [None, None, None]);
+    assert_eq!((serving(&world.cloud).len(), world.cloud.addresses.all().len()), (0, 0));
+    let (_, rest) = world.run_later(&present(&with(NatMode::PerZone, None)));
+    assert_eq!(rest, Rest::Reached);
+    nobody_is_cut_off(&world.cloud);
+}
+
+#[test]
+fn a_route_of_the_user_stays_where_there_are_no_nat_gateways() {
+    let spec = with(NatMode::None, None);
+    let mut world = World::new(Nature::PROMPT, 1);
+    world.run(&present(&spec), &mut |_| None);
+    let tables = world.cloud.tables.all();
+    let table = tables.iter().find(|table| table.tags["Name"].contains("-rt-private-")).unwrap();
+    let target = Target::Other("tgw-1".to_owned());
+    world.cloud.tables.edit(&table.id, 1_000_000, |table| {
+        let destination = DEFAULT_ROUTE.to_owned();
+        table.routes.push(aws_network::Route { destination, target, blackhole: false });
+    });
+    world.run_later(&present(&spec));
+    assert!(world.writes.is_empty(), "{:#?}", world.writes);
+}
+
+#[test]
+fn a_change_of_the_policy_survives_a_fault_at_any_write() {
+    use crate::driver::Fault;
+    for (from, to) in [
+        (NatMode::PerZone, NatMode::Single),
+        (NatMode::Single, NatMode::PerZone),
+        (NatMode::PerZone, NatMode::None),
+    ] {
+        let mut start = World::new(Nature { slow: 60, ..Nature::PROMPT }, 1);
+        start.run(&present(&with(from, None)), &mut |_| None);
+        let mut whole = start.clone();
+        whole.run_later(&present(&with(to, None)));
+        let wanted = inventory(&whole.cloud);
+        for point in 0..whole.writes.len() {
+            for fault in Fault::ALL {
+                let mut world = start.clone();
+                let (pass, rest) = world
+                    .run(&present(&with(to, None)), &mut |sent| (sent == point).then_some(fault));
+                assert_eq!(
+                    rest,
+                    Rest::Reached,
+                    "{from:?} to {to:?}, {point}, {fault:?}: {:#?}",
+                    pass.problems()
+                );
+                assert_eq!(
+                    differences(&inventory(&world.cloud), &wanted),
+                    Vec::<String>::new(),
+                    "{from:?} to {to:?}, {point}, {fault:?}"
+                );
+            }
+        }
+        whole.run_later(&absent(&with(to, None)));
+        assert_eq!(inventory(&whole.cloud), Vec::<String>::new());
+    }
+}

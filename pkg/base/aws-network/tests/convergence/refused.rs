@@ -1,0 +1,228 @@
+//! What AWS refuses, delays or breaks.
+
+use aws_network::{NatState, Part, Pass, Reason, Rest, Step, Timestamp, conditions, is_ready};
+
+use crate::cloud::Nature;
+use crate::driver::World;
+use crate::fixtures::{absent, present, seed};
+use crate::inventory::{differences, inventory};
+
+#[test]
+fn a_quota_stops_what_needs_it_and_nothing_else() {
+    let mut world = World::new(Nature::PROMPT, 4);
+    world.cloud.refusals.push(("AllocateAddress", "AddressLimitExceeded", u32::MAX));
+    let (pass, rest) = world.run_once_for(&present(&seed()), 600);
+    assert_eq!(rest, None, "it is tried again");
+    assert_eq!(world.cloud.classic.all().len(), 1, "the load balancer is made");
+    assert_eq!(world.cloud.tables.all().len(), 6);
+    let problem = pass
+        .problems()
+        .into_iter()
+        .find(|problem| problem.reason == Reason::QuotaExceeded)
+        .unwrap();
+    assert_eq!(problem.part, Part::NatGateways);
+    assert!(problem.message.contains("AddressLimitExceeded"), "{}", problem.message);
+    let tries = world.writes.iter().filter(|write| write.part == Part::NatGateways).count();
+    assert!((3..=24).contains(&tries), "{tries} tries in ten minutes");
+    world.cloud.refusals.clear();
+    let (_, rest) = world.run(&present(&seed()), &mut |_| None);
+    assert_eq!(rest, Rest::Reached);
+    assert_eq!(world.cloud.addresses.ever(), 3);
+}
+
+#[test]
+fn a_failed_nat_gateway_is_replaced_by_another_attempt_with_the_same_address() {
+    let mut world = World::new(Nature { slow: 60, failing_nats: 2, ..Nature::PROMPT }, 4);
+    let (pass, rest) = world.run(&present(&seed()), &mut |_| None);
+    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    assert_eq!(world.cloud.addresses.ever(), 3, "addresses are kept");
+    assert_eq!(world.cloud.nats.ever(), 5, "two failed");
+    let live =
+        world.cloud.nats.all().into_iter().filter(|nat| nat.state == NatState::Available).count();
+    assert_eq!(live, 3);
+}
+
+#[test]
+fn each_failure_of_a_nat_gateway_makes_the_next_attempt_wait_longer() {
+    let mut world = World::new(Nature { slow: 10, failing_nats: 1000, ..Nature::PROMPT }, 4);
+    let (pass, _) = world.run_once_for(&present(&seed()), 3600);
+    assert!(world.cloud.nats.ever() <= 3 * 12, "{} in an hour", world.cloud.nats.ever());
+    assert!(world.cloud.nats.ever() >= 3 * 5, "{} in an hour", world.cloud.nats.ever());
+    assert_eq!(world.cloud.addresses.ever(), 3);
+    let problems = pass.problems();
+    assert!(
+        problems.iter().any(|problem| problem.reason == Reason::NatGatewayFailed)
+            || pass.plan().is_busy(Part::NatGateways)
+    );
+}
+
+#[test]
+fn interfaces_that_drain_slowly_are_waited_for() {
+    let mut world = World::new(Nature { slow: 45, drain: 200, ..Nature::PROMPT }, 4);
+    world.run(&present(&seed()), &mut |_| None);
+    let (_, rest) = world.run_later(&absent(&seed()));
+    assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, Vec::new()));
+}
+
+#[test]
+fn throttles_and_failures_of_aws_are_got_over() {
+    for code in [
+        "RequestLimitExceeded",
+        "InternalError",
+        "",
+        "ServiceUnavailable",
+        "IdempotentParameterMismatch",
+    ] {
+        for call in [
+            "CreateVpc",
+            "CreateSubnet",
+            "CreateNatGateway",
+            "AuthorizeIngress",
+            "RunBastion",
+            "Elb(Create",
+        ] {
+            let mut world = World::new(Nature::PROMPT, 4);
+            world.cloud.refusals.push((call, code, 2));
+            let (pass, rest) = world.run(&present(&seed()), &mut |_| None);
+            assert_eq!(rest, Rest::Reached, "{call} {code}: {:#?}", pass.problems());
+            assert_eq!(world.cloud.vpcs.ever(), 1, "{call} {code}");
+            assert!(world.cloud.refusals[0].2 == 0, "{call} was never refused");
+        }
+    }
+}
+
+#[test]
+fn while_the_status_cannot_be_written_nothing_is_made_that_could_be_lost() {
+    let mut world = World::new(Nature::PROMPT, 4);
+    world.status_fails = true;
+    let (pass, _) = world.run_once_for(&present(&seed()), 120);
+    assert!(world.writes.is_empty(), "{:#?}", world.writes);
+    assert!(!pass.problems().is_empty());
+    // What is there already is found and completed all the same.
+    let mut world = World::new(Nature::PROMPT, 4);
+    world.run(&present(&seed()), &mut |_| None);
+    let wanted = inventory(&world.cloud);
+    world.memory = aws_network::Memory::default();
+    for table in world.cloud.tables.all() {
+        world.cloud.tables.edit(&table.id, world.cloud.now, |table| table.associations.clear());
+    }
+    world.status_fails = true;
+    world.run_once_for(&present(&seed()), 120);
+    assert_eq!(differences(&inventory(&world.cloud), &wanted), Vec::<String>::new());
+}
+
+#[test]
+fn a_closed_fence_ends_the_leg_without_a_trace() {
+    let goal = present(&seed());
+    let mut world = World::new(Nature::PROMPT, 4);
+    let mut pass = Pass::new(goal.clone(), world.memory.clone());
+    let now = Timestamp(world.cloud.now);
+    let rest = loop {
+        match pass.next(now) {
+            Step::Read(queries) => {
+                for query in queries {
+                    let reply = world.cloud.read(&query);
+                    pass.answer(query, reply, now);
+                }
+            }
+            Step::Persist(memory) => {
+                world.memory = memory;
+                pass.persisted(true);
+            }
+            Step::Write(writes) => {
+                for planned in writes {
+                    pass.written(&planned, aws_network::Outcome::NotSent, now);
+                }
+            }
+            Step::Rest(rest) => break rest,
+        }
+    };
+    assert!(matches!(rest, Rest::For(_)));
+    let (_, rest) = world.run(&goal, &mut |_| None);
+    assert_eq!(rest, Rest::Reached);
+    assert!(
+        world.cloud.now <= 1_000_001,
+        "the next leader does not wait for a create that was never sent"
+    );
+}
+
+#[test]
+fn conditions_tell_what_is_there_and_what_is_awaited() {
+    let goal = present(&seed());
+    let aws_network::Goal::Present(desired) = &goal else { panic!() };
+    let mut world = World::new(Nature { slow: 100, ..Nature::PROMPT }, 4);
+    let (pass, rest) = world.run_once_for(&goal, 20);
+    assert_eq!(rest, None);
+    let all = conditions(desired, pass.plan(), &pass.problems());
+    let state = |part: Part| all.iter().find(|condition| condition.part == part).unwrap().is_true;
+    for part in
+        [Part::Vpc, Part::Subnets, Part::InternetGateway, Part::SecurityGroups, Part::LoadBalancer]
+    {
+        assert!(state(part), "{part:?}: {all:#?}");
+    }
+    assert!(
+        !state(Part::NatGateways) && !state(Part::RouteTables) && !state(Part::Bastion),
+        "{all:#?}"
+    );
+    assert!(!is_ready(&all));
+    let (pass, _) = world.run(&goal, &mut |_| None);
+    let all = conditions(desired, pass.plan(), &pass.problems());
+    assert!(all.iter().all(|condition| condition.is_true), "{all:#?}");
+    let outputs = aws_network::outputs(desired, pass.observed(), Some("vpc"));
+    assert_eq!(outputs.nat_addresses.len(), 3);
+    assert_eq!(outputs.endpoint.unwrap(), "testnetwork3-apiserver.elb.amazonaws.com");
+    let zones = ["us-east-2a", "us-east-2b", "us-east-2c"].map(|zone| (zone.to_owned(), true));
+    assert_eq!(outputs.failure_domains, zones);
+}
+
+#[test]
+fn a_published_endpoint_is_not_replaced_without_a_word() {
+    let mut spec = seed();
+    let mut world = World::new(Nature::PROMPT, 4);
+    world.run(&present(&spec), &mut |_| None);
+    world.cloud.classic.remove("testnetwork3-apiserver", world.cloud.now);
+    spec.endpoint_published = true;
+    let (pass, rest) = world.run_later(&present(&spec));
+    assert_eq!(rest, Rest::Stuck);
+    assert!(world.writes.is_empty(), "{:#?}", world.writes);
+    assert_eq!(pass.problems()[0].reason, Reason::LoadBalancerMissing);
+    spec.allow_load_balancer_recreate = true;
+    let (_, rest) = world.run_later(&present(&spec));
+    assert_eq!((rest, world.cloud.classic.all().len()), (Rest::Reached, 1));
+}
+
+/// Reads that show the past for ever must not make a pass write for ever.
+#[test]
+fn a_leg_ends_although_reads_show_nothing_of_what_was_done() {
+    let mut world = World::new(Nature::PROMPT, 4);
+    world.run(&present(&seed()), &mut |_| None);
+    let vpc = world.cloud.vpcs.all().remove(0).id;
+    world.cloud.vpcs.edit(&vpc, 1_000_001, |vpc| vpc.tags.clear());
+    world.cloud.advance(1800);
+    let (past, now) = (world.cloud.clone(), Timestamp(world.cloud.now));
+    let mut pass = Pass::new(present(&seed()), world.memory.clone());
+    let mut sent = Vec::new();
+    for _ in 0..100 {
+        match pass.next(now) {
+            Step::Read(queries) => {
+                for query in queries {
+                    let reply = past.clone().read(&query);
+                    pass.answer(query, reply, now);
+                }
+            }
+            Step::Persist(_) => pass.persisted(true),
+            Step::Write(writes) => {
+                for planned in writes {
+                    pass.written(&planned, aws_network::Outcome::Unknown, now);
+                    sent.push(planned);
+                }
+            }
+            Step::Rest(rest) => {
+                assert!(matches!(rest, Rest::For(_)));
+                assert_eq!(sent.len(), 1, "{sent:#?}");
+                return;
+            }
+        }
+    }
+    panic!("the leg does not end: {} writes", sent.len());
+}
