@@ -2,6 +2,7 @@
 
 mod around;
 mod attempt;
+mod moment;
 mod order;
 mod probed;
 mod reader;
@@ -14,10 +15,10 @@ use std::time::Duration;
 
 use transport::Names;
 
+pub use moment::now;
 pub use order::Order;
 pub use probed::Probed;
 pub use reader::{Read, ReadError, Reader};
-pub use run::now;
 pub use shared::ConnectionLimits;
 pub use trace::Trace;
 

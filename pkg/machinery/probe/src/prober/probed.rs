@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use health::{Endpoints, Finding, Lifetime, ProbePath, Report};
 
-use super::run::now;
+use super::moment::now;
 use super::trace::Trace;
 use crate::problem::Problem;
 

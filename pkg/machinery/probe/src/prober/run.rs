@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use health::{Attempts, Conclusion, Lifetime, Moment, Outcome, Report, Setup, Step};
-use jiff::Timestamp;
 use tokio::time::{Instant, sleep_until};
 
+use super::moment::now;
 use super::order::Order;
 use super::probed::Probed;
 use super::shared::Shared;
@@ -25,11 +25,6 @@ pub(super) struct Run<'a> {
     pub(super) certificate: Option<Lifetime>,
     /// One bit for each address that gave an answer.
     pub(super) answered: u64,
-}
-
-/// This moment on both clocks; a test that pauses tokio's time pauses the monotonic one.
-pub fn now() -> Moment {
-    Moment { monotonic: Instant::now().into_std(), wall: Timestamp::now() }
 }
 
 impl<'a> Run<'a> {
