@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod aggregated;
 mod credentials;
 mod health;
 mod incident;
