@@ -78,7 +78,7 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
     tell(&context, refused.collect(), MANIFEST);
     let _heard = heed(&clusters, &registry, &flavour);
     let watching = Watching {
-        fetch: Fetch::new(context.client.clone()),
+        fetch: Fetch::new(context.clients.for_purpose("cluster-health-credentials", (-1.0, 1))?),
         secrets: Secrets::new(&context, &flavour, &queue),
         recorder: context.recorder.clone(),
         clusters: clusters.clone(),
