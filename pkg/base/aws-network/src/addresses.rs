@@ -48,7 +48,8 @@ pub(crate) fn for_zone<'a>(
     if address.is_none() && is_clear && !is_taken_unseen(situation, zone, plan) {
         let tags = situation.desired.address_tags(zone);
         let create = Action::AllocateAddress { zone: zone.to_owned(), tags };
-        situation.create(Part::NatGateways, create, plan);
+        let seen_at = situation.observed.addresses.read_at();
+        situation.create(Part::NatGateways, create, seen_at, plan);
     }
     address
 }
@@ -57,7 +58,8 @@ pub(crate) fn for_zone<'a>(
 fn is_taken_unseen(situation: &Situation<'_>, zone: &str, plan: &mut Plan) -> bool {
     let logical = LogicalId::NatGateway(zone.to_owned());
     let record = situation.memory.records.get(&logical);
-    let is_recent = record.is_some_and(|record| record.since.age(situation.now) < LATE);
+    let is_recent = record
+        .is_some_and(|record| record.since.plus(LATE) > situation.observed.nat_gateways.read_at());
     let taken = ours(situation)
         .find(|address| zone_of(address) == Some(zone) && address.association.is_some())
         .filter(|_| is_recent);
@@ -93,7 +95,9 @@ pub(crate) fn settle(situation: &Situation<'_>, lacks: &dyn Fn(&str) -> bool, pl
 fn was_just_given(situation: &Situation<'_>, zone: &str, address: &Address) -> bool {
     let record = situation.memory.records.get(&LogicalId::NatGateway(zone.to_owned()));
     address.association.is_some()
-        && record.is_some_and(|record| record.since.age(situation.now) < LATE)
+        && record.is_some_and(|record| {
+            record.since.plus(LATE) > situation.observed.nat_gateways.read_at()
+        })
 }
 
 fn correct(situation: &Situation<'_>, address: &Address, plan: &mut Plan) {

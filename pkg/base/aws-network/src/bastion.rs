@@ -108,7 +108,8 @@ fn make(
         tags: situation.desired.bastion_tags(attempt),
     };
     let run = Action::RunBastion { vpc: home.id.to_owned(), attempt, launch };
-    situation.create(Part::Bastion, run, plan);
+    let seen_at = situation.observed.bastions.read_at();
+    situation.create(Part::Bastion, run, seen_at, plan);
 }
 
 fn image<'a>(

@@ -61,7 +61,8 @@ fn make(situation: &Situation<'_>, home: &Home<'_>, tagged: &[InternetGateway], 
         return;
     }
     let create = Action::CreateInternetGateway { tags: situation.desired.internet_gateway_tags() };
-    situation.create(Part::InternetGateway, create, plan);
+    let seen_at = situation.observed.internet_gateways.read_at();
+    situation.create(Part::InternetGateway, create, seen_at, plan);
 }
 
 fn keep<'a>(

@@ -214,7 +214,8 @@ fn make(
         token: client_token(&situation.identity().owner_id, &logical, attempt),
         tags: situation.desired.nat_gateway_tags(zone, attempt),
     };
-    situation.create(Part::NatGateways, create, plan);
+    let seen_at = situation.observed.nat_gateways.read_at();
+    situation.create(Part::NatGateways, create, seen_at, plan);
 }
 
 /// Sees a gateway off that failed or is being deleted. Whether it is gone.

@@ -134,10 +134,10 @@ impl<'a> Situation<'a> {
         self.identity().ownership(tags, recorded) == Ownership::Ours
     }
 
-    /// Plans a create, or waits when what is missing may only be invisible yet.
-    pub(crate) fn create(&self, part: Part, action: Action, plan: &mut Plan) {
+    /// Plans a create, or waits when what is missing may only be invisible yet to the read that began at `seen_at`.
+    pub(crate) fn create(&self, part: Part, action: Action, seen_at: Timestamp, plan: &mut Plan) {
         let Some((logical, _)) = action.creates() else { return };
-        match self.memory.absence(&logical, self.now) {
+        match self.memory.absence(&logical, seen_at) {
             Absence::Certain => plan.act(part, action),
             Absence::Settling(left) => {
                 let what = format!("{logical} was created and is not visible yet");

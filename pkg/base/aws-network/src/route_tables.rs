@@ -100,7 +100,8 @@ fn make(situation: &Situation<'_>, home: &Home<'_>, subnet: &Placed<'_>, plan: &
         token: client_token(&situation.identity().owner_id, &logical, attempt),
         tags: situation.desired.route_table_tags(subnet.public, subnet.zone, subnet.cidr),
     };
-    situation.create(Part::RouteTables, create, plan);
+    let seen_at = situation.observed.route_tables.read_at();
+    situation.create(Part::RouteTables, create, seen_at, plan);
 }
 
 fn keep(

@@ -78,7 +78,8 @@ fn make(situation: &Situation<'_>, home: &Home<'_>, role: Role, plan: &mut Plan)
         description: format!("Kubernetes cluster {}: {role}", situation.identity().cluster),
         tags,
     };
-    situation.create(Part::SecurityGroups, create, plan);
+    let seen_at = situation.observed.security_groups.read_at();
+    situation.create(Part::SecurityGroups, create, seen_at, plan);
 }
 
 fn keep(situation: &Situation<'_>, group: &SecurityGroup, role: Role, plan: &mut Plan) {

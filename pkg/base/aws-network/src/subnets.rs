@@ -79,7 +79,8 @@ fn place(situation: &Situation<'_>, home: &Home<'_>, subnet: &DesiredSubnet, pla
             let tags = situation.desired.subnet_tags(subnet, zone);
             let create =
                 Action::CreateSubnet { vpc: home.id.to_owned(), cidr, zone: zone.clone(), tags };
-            situation.create(Part::Subnets, create, plan);
+            let seen_at = situation.observed.subnets.read_at();
+            situation.create(Part::Subnets, create, seen_at, plan);
         }
         _ => {
             let text = subnet.cidr.map(|cidr| cidr.to_string());

@@ -100,7 +100,8 @@ fn missing<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
     }
     let desired = situation.desired;
     let create = Action::CreateVpc { cidr: desired.vpc_cidr, tags: desired.vpc_tags() };
-    situation.create(Part::Vpc, create, plan);
+    let seen_at = situation.observed.vpcs.read_at();
+    situation.create(Part::Vpc, create, seen_at, plan);
     None
 }
 

@@ -32,7 +32,8 @@ pub(super) fn plan(
         if may_be_made(situation, wanted, plan)
             && let Some(site) = site
         {
-            situation.create(Part::LoadBalancer, create(situation, wanted, site), plan);
+            let seen_at = situation.observed.classic.read_at();
+            situation.create(Part::LoadBalancer, create(situation, wanted, site), seen_at, plan);
         }
         return;
     };

@@ -31,7 +31,8 @@ pub(super) fn plan(
     let Some(found) = balancers.iter().find(|found| found.name == wanted.name) else {
         let may_be_made = may_be_made(situation, wanted, plan);
         if let Some(site) = site.filter(|_| may_be_made) {
-            situation.create(Part::LoadBalancer, create(situation, wanted, site), plan);
+            let seen_at = situation.observed.network.read_at();
+            situation.create(Part::LoadBalancer, create(situation, wanted, site), seen_at, plan);
             target_group(situation, home, wanted, None, plan);
         }
         return;
@@ -148,7 +149,8 @@ fn target_group<'a>(
         check: wanted.health_check.clone(),
         tags: situation.desired.load_balancer_tags(&wanted.name),
     });
-    situation.create(Part::LoadBalancer, create, plan);
+    let seen_at = situation.observed.target_groups.read_at();
+    situation.create(Part::LoadBalancer, create, seen_at, plan);
     None
 }
 
