@@ -13,7 +13,7 @@ One JSON line on standard output, progress on standard error.
   --members N    member clusters, at most 60000 (10000)
   --silent P     per cent that never answer (10)
   --outage P     per cent that fall silent half-way, for a minute (1)
-  --length S     seconds of measuring, at least 180, with --shards 45 (600)
+  --length S     seconds of measuring, at least 180, with --shards 10 (600)
   --shards N     so many replicas of the product share the members and are frozen, stopped and killed in
                  turn meanwhile; --silent and --outage do not go with it (1)
   -h, --help     this text
@@ -58,7 +58,7 @@ impl Options {
             if shared { (0, 0) } else { (silent.unwrap_or(10), outage.unwrap_or(1)) };
         let sensible = (1..=60_000).contains(&members)
             && silent_per_cent + outage_per_cent <= 100
-            && length >= if shared { 45 } else { 180 }
+            && length >= if shared { 10 } else { 180 }
             && (1..=8).contains(&shards)
             && !(shared && (silent.is_some() || outage.is_some()));
         if !sensible {

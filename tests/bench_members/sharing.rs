@@ -30,11 +30,11 @@ enum Blow {
     Kill,
 }
 
-/// In turn. Few seconds are left to the last one of a short run.
+/// In turn. A short run has but the first two.
 const BLOWS: [(Blow, Duration); 3] = [
     (Blow::Stop, Duration::from_secs(5)),
-    (Blow::Freeze, Duration::from_secs(38)),
     (Blow::Kill, Duration::from_secs(48)),
+    (Blow::Freeze, Duration::from_secs(38)),
 ];
 /// Longer than a lease lasts, and than others take to see that it has run out.
 const FROZEN: Duration = Duration::from_secs(34);

@@ -142,12 +142,13 @@ async fn led(
         acquired = leading::acquired(&elector) => acquired?,
         () = shutdown.cancelled() => {
             draining.store(true, Ordering::Relaxed);
-            // The lease may have been won at this very moment; nothing was written under it.
-            let ended = match host.stop().await {
-                Ended::UnknownWrites(_) => Ended::Clean,
-                ended => ended,
+            // The lease may be won at this very moment, and nothing was written under it: nobody has
+            // to wait for what runs on every replica.
+            let given_back = give_back(Ended::Clean, elector, settings.release_on_exit);
+            return match tokio::join!(host.stop(), given_back) {
+                (Ended::TimedOut(names), _) => Err(Fatal::ShutdownTimedOut(names).into()),
+                (Ended::Clean | Ended::UnknownWrites(_), given_back) => given_back,
             };
-            return give_back(ended, elector, settings.release_on_exit).await;
         }
     }
     let installing = install_crds(options, &settings)?;

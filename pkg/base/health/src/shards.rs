@@ -10,8 +10,9 @@
 //!    until no write about that can be carried out any more.
 //! 2. It probes what a view gives it only after that view is published and the leases of the others
 //!    were read once more, and only what none of them claims by its own published view.
-//! 3. A claim ends when its lease is released or gone, or when a read shows that it was not renewed
-//!    for the whole of its term. Its holder stops by itself before that, and after a gap that long
+//! 3. A claim ends when its lease is released, or when a read shows that it was not renewed for the
+//!    whole of its term. One whose lease is gone may have been renewed until the read that misses it.
+//!    Its holder stops by itself before that, and after a gap that long
 //!    begins as if its view were new.
 //!
 //! Of two replicas that claim a cluster, the second to publish sees the claim of the first.
@@ -40,7 +41,7 @@ pub struct Claim {
     pub replica: Box<str>,
     /// Anything that differs after each renewal.
     pub renewal: u64,
-    /// By which it probes; empty when it claims nothing.
+    /// By which it probes; empty when it has released its lease, and claims nothing.
     pub view: View,
 }
 
@@ -63,8 +64,10 @@ pub struct Shards {
 #[derive(Clone, Debug)]
 struct Peer {
     claim: Claim,
-    /// When we first saw this renewal.
+    /// When we first saw this renewal, or that the lease is missing.
     seen: Instant,
+    /// Somebody has deleted its lease.
+    missing: bool,
     /// A read that was begun a whole term later showed the same: its holder has stopped.
     lapsed: bool,
 }
@@ -83,8 +86,8 @@ impl Shards {
     }
 
     /// Takes in the leases of all replicas, as read by a consistent read that was begun at `began`
-    /// and has ended by `now`. Who is not among them has released; if that is us, somebody has
-    /// deleted our lease, and it protects nothing any more.
+    /// and has ended by `now`. Of who is not among them somebody has deleted the lease: what it claimed
+    /// it may go on to probe for a term. If that is us, our lease protects nothing any more.
     pub fn observe(&mut self, claims: Vec<Claim>, began: Instant, now: Instant) {
         let mut known = std::mem::take(&mut self.peers);
         let mut listed = false;
@@ -93,16 +96,46 @@ impl Shards {
                 listed = true;
                 continue;
             }
-            let seen = match known.remove(&claim.replica) {
+            let before = known.remove(&claim.replica);
+            if claim.view.is_empty() {
+                continue;
+            }
+            let seen = match before {
                 Some(before) if before.claim.renewal == claim.renewal => before.seen,
                 _ => now,
             };
             let lapsed = began.saturating_duration_since(seen) >= SHARD_TERM;
-            self.peers.insert(claim.replica.clone(), Peer { claim, seen, lapsed });
+            let peer = Peer { claim, seen, missing: false, lapsed };
+            self.peers.insert(peer.claim.replica.clone(), peer);
+        }
+        for (name, mut peer) in known.into_iter().filter(|(_, peer)| !peer.lapsed) {
+            if !std::mem::replace(&mut peer.missing, true) {
+                peer.seen = now;
+            }
+            if began.saturating_duration_since(peer.seen) < SHARD_TERM {
+                self.peers.insert(name, peer);
+            }
         }
         // One that was published after the read was begun need not be in it.
         self.published.take_if(|(_, since)| !listed && *since <= began);
         self.read = Some(began);
+    }
+
+    /// Whether the others were ever read. Before that nothing is to be published: who claims what it
+    /// does not know stops those who do (`rule:no-claim-before-a-read`).
+    pub fn has_read(&self) -> bool {
+        self.read.is_some()
+    }
+
+    /// Our lease is gone, or protected nothing for a time that another clock may not have shown: what
+    /// we knew of the others does not count any more.
+    pub fn lost(&mut self) {
+        self.published = None;
+    }
+
+    /// When the older of our last renewal and our last read was begun; `None` before the first of either.
+    pub fn in_touch(&self) -> Option<Instant> {
+        Some(self.renewed?.min(self.read?))
     }
 
     /// The view to publish now: ourselves and everybody alive.
@@ -114,7 +147,7 @@ impl Shards {
         view
     }
 
-    /// The replicas whose claims have ended without a release. Whoever sees that deletes their leases,
+    /// The replicas whose claims have ended without a release. Whoever sees that releases their leases,
     /// if nobody has renewed them meanwhile: others may have begun to look later.
     pub fn lapsed(&self) -> impl Iterator<Item = &str> {
         self.peers.iter().filter(|(_, peer)| peer.lapsed).map(|(name, _)| &**name)

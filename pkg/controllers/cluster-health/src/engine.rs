@@ -55,13 +55,12 @@ use std::time::Duration;
 use events::Recorder;
 use futures::future::{pending, try_join_all};
 use futures::try_join;
-use health::{Pace, Shards};
+use health::Pace;
 use manager::{Context, Failure, Stopped};
 use model::Resource;
 use objects::Dynamic;
 use panics::contain;
-use parking_lot::RwLock;
-use serving::{Access, Page};
+use serving::{Access, Endpoints, Page};
 
 use lease_thread::LeaseThread;
 use ownership::{Ownership, Share};
@@ -123,9 +122,12 @@ pub async fn run(
     // Another one for each run: what a failed one claimed runs out.
     let identity = format!("{}_{:08x}", context.identity, rand::random::<u32>());
     let share = (limits.shards > 1).then(|| {
-        let shards = RwLock::new(Shards::new(identity.as_str()));
-        Arc::new(Share { expected: limits.shards, fence: context.fence.clone(), shards })
+        let fence = context.fence.clone();
+        Arc::new(Share::new(&identity, limits.shards, flavours.len(), fence))
     });
+    if let Some(share) = share.clone() {
+        context.health.add("cluster-health-shard", Endpoints::READY, move || share.check());
+    }
     let ownership = share.as_ref().map(Ownership::of).unwrap_or_default();
     let pace = Pace::new(limits.write_rate, limits.write_burst);
     let shared = Arc::new(Shared::new(

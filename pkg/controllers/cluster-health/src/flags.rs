@@ -142,7 +142,7 @@ pub(crate) const SHARDS: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-shards",
     "1",
-    "Replicas of the process that share the member clusters, each probing a part of them; 1 has the leader probe all. However many are there then share them; fewer than this are told in the log and in a metric.",
+    "Replicas of the process that share the member clusters, each probing a part of them; 1 has the leader probe all. However many are there then share them; fewer than this are told in the log and in a metric. Give all replicas the same flags, and stop all of them before you change between 1 and more: until then a leader that probes all and replicas that share write over each other.",
 );
 
 pub(crate) const PER_CLUSTER_METRICS: Flag<bool> = Flag::bool(

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, PostParams, Preconditions};
 use tokio::time::timeout;
 
 use crate::record::LeaseRecord;
@@ -52,8 +52,7 @@ pub struct ReplicaLease {
     pub renewal: u64,
     /// What it says to the others.
     pub says: String,
-    name: String,
-    preconditions: Preconditions,
+    lease: Lease,
 }
 
 impl ReplicaLeases {
@@ -101,47 +100,69 @@ impl ReplicaLeases {
         Ok(())
     }
 
-    /// Gives our lease back: for a replica that has ended its work. Others may begin at once.
+    /// Gives our lease back with a last word to the others: for a replica that has ended its work.
+    /// They may begin at once, and delete it when all of them have seen it
+    /// (`rule:each-replica-writes-its-own-lease`).
     ///
     /// # Errors
     /// It may have been released nevertheless, else it is left to run out.
-    pub async fn release(&mut self) -> Result<(), StoreError> {
+    pub async fn release(&mut self, says: &str) -> Result<(), StoreError> {
         let current = match self.written.take() {
             Some(written) => Some(written),
             None => self.bounded(self.own.get()).await?,
         };
         let Some(lease) = current else { return Ok(()) };
-        let record = LeaseRecord::of(&lease).release(Timestamp::now());
-        let released = self.bounded(self.own.replace(record.into_lease(lease))).await?;
-        // Who may not delete leaves it to the others.
-        drop(self.remove(&self.read(released)).await);
-        Ok(())
+        self.bounded(self.own.replace(self.released(lease, says))).await.map(drop)
     }
 
-    /// Deletes a lease if it is as it was read: one that was released, or has run out.
+    /// Releases a lease that has run out, for its replica, if it is as it was read: others may have begun
+    /// to look at it later, and need not wait it out.
+    ///
+    /// # Errors
+    /// It may have been released nevertheless, unless it is a conflict.
+    pub async fn release_for(&self, other: &ReplicaLease, says: &str) -> Result<(), StoreError> {
+        let lease = self.released(other.lease.clone(), says);
+        let name = lease.metadata.name.clone().unwrap_or_default();
+        let params = PostParams::default();
+        let put = async { self.api.replace(&name, &params, &lease).await.map_err(classify) };
+        self.bounded(put).await.map(drop)
+    }
+
+    fn released(&self, lease: Lease, says: &str) -> Lease {
+        let record = LeaseRecord::of(&lease).release(Timestamp::now());
+        let mut lease = record.into_lease(lease);
+        let annotations = lease.metadata.annotations.get_or_insert_default();
+        annotations.insert(self.group.annotation.to_owned(), says.to_owned());
+        lease
+    }
+
+    /// Deletes a lease that was released if it is as it was read. One that is gone
+    /// is no failure.
     ///
     /// # Errors
     /// It may have been deleted nevertheless, unless it is a conflict.
     pub async fn remove(&self, lease: &ReplicaLease) -> Result<(), StoreError> {
-        let preconditions = Some(lease.preconditions.clone());
+        let ObjectMeta { name, resource_version, uid, .. } = lease.lease.metadata.clone();
+        let preconditions = Some(Preconditions { resource_version, uid });
         let params = DeleteParams { preconditions, ..DeleteParams::default() };
-        let delete = async { self.api.delete(&lease.name, &params).await.map_err(classify) };
-        self.bounded(delete).await.map(drop)
+        let name = name.unwrap_or_default();
+        let delete = async { self.api.delete(&name, &params).await.map_err(classify) };
+        match self.bounded(delete).await {
+            Ok(_) | Err(StoreError::Missing(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn read(&self, lease: Lease) -> ReplicaLease {
         let record = LeaseRecord::of(&lease);
-        let mut annotations = lease.metadata.annotations.unwrap_or_default();
+        let says = lease.metadata.annotations.as_ref();
+        let says = says.and_then(|all| all.get(self.group.annotation)).cloned();
         let renewed = record.renewed.map(Timestamp::as_microsecond).unwrap_or_default();
         ReplicaLease {
             identity: record.holder,
             renewal: renewed.unsigned_abs(),
-            says: annotations.remove(self.group.annotation).unwrap_or_default(),
-            name: lease.metadata.name.unwrap_or_default(),
-            preconditions: Preconditions {
-                resource_version: lease.metadata.resource_version,
-                uid: lease.metadata.uid,
-            },
+            says: says.unwrap_or_default(),
+            lease,
         }
     }
 

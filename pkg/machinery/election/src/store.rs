@@ -21,6 +21,9 @@ pub enum StoreError {
     /// No answer in time; a write may have happened.
     #[error("the API server gave no answer in time")]
     Timeout,
+    /// There is no such Lease; nothing was written.
+    #[error("{0}")]
+    Missing(String),
     /// Refused by the server, or failed on the way; a write may have happened.
     #[error("{0}")]
     Failed(String),
@@ -80,6 +83,7 @@ impl LeaseStore for KubeLease {
 pub(crate) fn classify(error: kube::Error) -> StoreError {
     match error {
         kube::Error::Api(status) if status.code == 409 => StoreError::Conflict,
+        kube::Error::Api(status) if status.code == 404 => StoreError::Missing(status.to_string()),
         kube::Error::Api(status) => StoreError::Failed(status.to_string()),
         other => StoreError::Failed(ErrorChain(&other).to_string()),
     }

@@ -113,9 +113,48 @@ fn a_release_ends_a_claim_at_once() {
     b.observe(vec![claim("a", 1, &["a", "b"]), claim("b", 1, &["b"])], start, start);
     assert!(!b.may_probe(cluster, start));
     assert_eq!(b.owner(cluster), Some("a"));
-    b.observe(vec![claim("b", 1, &["b"])], start + S(1), start + S(1));
+    let released = || vec![claim("a", 2, &[]), claim("b", 1, &["b"])];
+    b.observe(released(), start + S(1), start + S(1));
     assert!(b.may_probe(cluster, start + S(1)));
     assert_eq!(b.owner(cluster), Some("b"));
+    assert_eq!((b.desired(), b.next_lapse()), (view(&["b"]), None));
+}
+
+/// rule:one-owner-at-a-time
+#[test]
+fn the_claim_of_a_lease_that_somebody_deleted_outlives_it_by_a_term() {
+    let start = Instant::now();
+    let cluster = cluster_of("a", &["a", "b"]);
+    let mut b = Shards::new("b");
+    let own = || claim("b", 1, &["b"]);
+    b.observe(vec![claim("a", 1, &["a", "b"])], start, start);
+    publish(&mut b, &["b"], start + S(20));
+    for at in [20, 30, 40, 49] {
+        publish(&mut b, &["b"], start + S(at));
+        b.observe(vec![own()], start + S(at), start + S(at));
+        assert!(!b.may_probe(cluster, start + S(at)), "a may have renewed until it was missed");
+        assert_eq!(b.desired(), view(&["a", "b"]));
+    }
+    assert_eq!(b.next_lapse(), Some(start + S(50)));
+    b.observe(vec![own()], start + S(50), start + S(50));
+    assert!(b.may_probe(cluster, start + S(50)));
+    assert_eq!((b.desired(), b.lapsed().count()), (view(&["b"]), 0));
+}
+
+/// rule:one-owner-at-a-time
+#[test]
+fn a_replica_that_lost_its_lease_reads_the_others_before_it_goes_on() {
+    let start = Instant::now();
+    let mut a = Shards::new("a");
+    publish(&mut a, &["a"], start);
+    a.observe(vec![claim("a", 1, &["a"])], start, start);
+    assert!(a.may_probe(1, start));
+    a.lost();
+    assert!(!a.may_probe(1, start));
+    publish(&mut a, &["a"], start + S(1));
+    assert!(!a.may_probe(1, start + S(1)), "another one may have taken it over");
+    a.observe(vec![claim("a", 2, &["a"])], start + S(1), start + S(2));
+    assert!(a.may_probe(1, start + S(2)));
 }
 
 /// rule:one-owner-at-a-time

@@ -136,9 +136,11 @@ impl World {
         assert_eq!(written, published, "rule:newest-state-is-written: {uid}");
     }
 
-    /// With an API that works and replicas that stay up, every cluster is in somebody's hands.
+    /// With an API that works and replicas that stay up, every cluster is in somebody's hands, also
+    /// beside a replica that cannot read the leases (`rule:no-claim-before-a-read`).
     pub(crate) fn check_handover(&self) {
-        let calm = self.replicas.iter().filter(|it| it.alive).map(|it| it.up_since).min();
+        let seeing = self.replicas.iter().filter(|it| it.alive && !it.blind);
+        let calm = seeing.map(|it| it.up_since).min();
         let Some(up_since) = calm else { return };
         let changed = self.replicas.iter().map(|it| it.up_since).max().unwrap_or(0);
         let calm_since = self.management.well_since.max(up_since).max(changed).max(self.killed_at);

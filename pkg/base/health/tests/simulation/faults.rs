@@ -9,7 +9,7 @@ use crate::world::{REPLICAS, World};
 pub(crate) fn strike(world: &mut World) {
     let uid = *world.random.pick(&world.truths.keys().collect::<Vec<_>>());
     let replica = usize::try_from(world.random.below(REPLICAS as u64)).unwrap();
-    match world.random.below(24) {
+    match world.random.below(25) {
         0..=7 => {
             let behaviour = world.random.pick(&BEHAVIOURS);
             behave(world, uid, behaviour);
@@ -32,6 +32,7 @@ pub(crate) fn strike(world: &mut World) {
         18 => hang(world, uid),
         19 => replace(world, uid),
         20..=21 => world.management.refuse(uid),
+        22 => see(world, replica),
         _ => allow(world),
     }
 }
@@ -62,7 +63,16 @@ pub(crate) fn restart(world: &mut World, replica: usize) {
     }
     let life = world.replicas[replica].life + 1;
     world.replicas[replica] = Replica::new(replica, life, world.now);
+    world.replicas[replica].blind = world.faults && world.random.one_in(2);
     world.boot(replica);
+}
+
+/// One that could not read the leases of the others can from now on.
+pub(crate) fn see(world: &mut World, replica: usize) {
+    let this = &mut world.replicas[replica];
+    if std::mem::take(&mut this.blind) {
+        this.up_since = world.now;
+    }
 }
 
 /// Somebody edits the object or its Secret, twenty times.

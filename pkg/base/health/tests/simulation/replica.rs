@@ -33,6 +33,8 @@ pub(crate) struct Replica {
     pub(crate) queue: WriteQueue<u64, ()>,
     pub(crate) pace: Pace,
     pub(crate) alive: bool,
+    /// It cannot read the leases, and never could.
+    pub(crate) blind: bool,
     /// Differs after each restart: what was begun before is void.
     pub(crate) life: u64,
     /// Since when it has been up, in milliseconds.
@@ -50,6 +52,7 @@ impl Replica {
             queue: WriteQueue::default(),
             pace: Pace::new(20.0, 5),
             alive: true,
+            blind: false,
             life,
             up_since: now,
             renewals: 0,

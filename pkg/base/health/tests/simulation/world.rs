@@ -224,6 +224,7 @@ impl World {
             if !self.replicas[replica].alive {
                 faults::restart(self, replica);
             }
+            faults::see(self, replica);
             let held: Vec<u64> = self.replicas[replica].held.keys().copied().collect();
             for uid in held {
                 faults::wake(self, replica, uid);

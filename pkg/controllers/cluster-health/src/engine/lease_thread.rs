@@ -83,7 +83,10 @@ impl LeaseThread {
         let Self { stop, release, ended } = self;
         release.send(()).ok();
         drop(stop);
-        drop(ended.await);
+        // What has said its last word is not to be asked again.
+        if !ended.is_terminated() {
+            drop(ended.await);
+        }
     }
 }
 
@@ -103,3 +106,6 @@ fn prepare(
     };
     Ok((runtime, leases))
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fence::Fence;
-use health::{Shards, hash};
+use health::{SHARD_TERM, Shards, hash};
 use parking_lot::RwLock;
+use tokio::sync::Semaphore;
 
 use super::prober::now;
 
@@ -16,17 +17,30 @@ pub(crate) struct Ownership(Option<Arc<Share>>);
 
 /// The share of one replica of several.
 pub(crate) struct Share {
+    /// Who this replica is among them.
+    pub(crate) name: String,
     /// How many replicas the command line speaks of.
     pub(crate) expected: usize,
     /// Opened by each renewal of this replica's lease.
     pub(crate) fence: Fence,
     pub(crate) shards: RwLock<Shards>,
+    began: Instant,
+    flavours: u32,
+    /// A permit for each flavour that can look at clusters.
+    filled: Semaphore,
 }
 
 impl Ownership {
     /// A share, of which nothing is ours yet.
     pub(crate) fn of(share: &Arc<Share>) -> Self {
         Self(Some(Arc::clone(share)))
+    }
+
+    /// One flavour more can look at clusters.
+    pub(crate) fn filled(&self) {
+        if let Some(share) = &self.0 {
+            share.filled.add_permits(1);
+        }
     }
 
     /// Whether there are other replicas that may own a cluster.
@@ -61,6 +75,36 @@ impl Ownership {
 }
 
 impl Share {
+    /// That of the replica `name`, for which nothing is ours yet.
+    pub(crate) fn new(name: &str, expected: usize, flavours: usize, fence: Fence) -> Self {
+        Self {
+            name: name.to_owned(),
+            expected,
+            fence,
+            shards: RwLock::new(Shards::new(name)),
+            began: now().monotonic,
+            flavours: u32::try_from(flavours).unwrap_or(u32::MAX),
+            filled: Semaphore::new(0),
+        }
+    }
+
+    /// Waits until every flavour can look at clusters (`rule:no-share-before-the-first-list`).
+    pub(crate) async fn all_filled(&self) {
+        // It is never closed.
+        drop(self.filled.acquire_many(self.flavours).await);
+    }
+
+    /// The check of readiness (`rule:a-replica-without-a-share-is-not-ready`).
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let in_touch = self.shards.read().in_touch().unwrap_or(self.began);
+        if now().monotonic < in_touch + SHARD_TERM {
+            return Ok(());
+        }
+        Err("cannot share the clusters with the other replicas: the leases were not read and written for \
+             30 s; see the log, and the rights to leases in kube-system"
+            .to_owned())
+    }
+
     /// Neither the monotonic clock, which may stop while the machine sleeps, nor that of the fence,
     /// which does not, has passed the end of our claims.
     pub(crate) fn is_ours(&self, uid: &str) -> bool {

@@ -1,6 +1,6 @@
 //! [`Registry`]: where a flavour tells of its clusters.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Once, Weak};
 
 use health::{Standing, Status, Urgency};
 use informer::Informer;
@@ -20,6 +20,7 @@ use super::watched::Watched;
 pub struct Registry {
     flavour: Arc<dyn Flavour>,
     shared: Arc<Shared>,
+    filled: Arc<Once>,
 }
 
 /// What there is to do about an object.
@@ -36,7 +37,7 @@ pub enum Look<T> {
 
 impl Registry {
     pub(crate) fn new(flavour: Arc<dyn Flavour>, shared: Arc<Shared>) -> Self {
-        Self { flavour, shared }
+        Self { flavour, shared, filled: Arc::new(Once::new()) }
     }
 
     /// Looks at the object of `key` in `cache`, which has to be that of the flavour's kind. One that
@@ -75,6 +76,13 @@ impl Registry {
         Ok(newest.map_or(Look::Gone, Look::At))
     }
 
+    /// The flavour has its objects and what it reads with them, or there are none for it: from now on it
+    /// looks at clusters without delay. This replica takes no share before
+    /// (`rule:no-share-before-the-first-list`).
+    pub fn filled(&self) {
+        self.filled.call_once(|| self.shared.ownership.filled());
+    }
+
     /// Calls `add` with the key of each cluster that comes to this replica from another one.
     pub fn look_again_by(&self, add: impl Fn(&Arc<str>) + Send + Sync + 'static) {
         self.shared.look_again_by(&*self.flavour, add);
@@ -95,12 +103,13 @@ impl Registry {
                 let has_waited = self.shared.ownership.is_shared();
                 let stop = &self.shared.stop;
                 let watched = Arc::new(Watched::new(target, flavour, stop, has_waited, now));
+                // Who gives it up from now on has the last word (`rule:a-cluster-is-here-or-elsewhere`).
+                self.shared.forget_elsewhere(&*self.flavour, &watched.cluster);
                 self.shared.insert(&watched);
                 // It may have gone to another replica since it was looked at, and be back.
                 if !self.shared.is_still_ours(&watched.cluster.uid) {
                     return self.shared.leave(&*self.flavour, &watched.cluster);
                 }
-                self.shared.forget_elsewhere(&*self.flavour, &watched.cluster);
                 driver::start(&watched, &self.shared, watched.task());
                 self.shared.consider(&watched);
             }
@@ -110,6 +119,7 @@ impl Registry {
     /// Ends everything about a cluster whose object is gone; without effect when another object has
     /// its key by now.
     pub fn remove(&self, cluster: &Cluster) {
+        self.shared.forget_look(&cluster.uid);
         self.shared.forget_elsewhere(&*self.flavour, cluster);
         self.shared.remove(&*self.flavour, &cluster.key, &cluster.uid);
     }

@@ -3,13 +3,14 @@
 //! here is what has to have ended before this replica says that it let go
 //! (`rule:one-owner-at-a-time`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use backoff::KeyedLogGate;
 use election::{ReplicaGroup, ReplicaLease, ReplicaLeases, StoreError};
 use fence::BootInstant;
+use futures::future::join_all;
 use health::{Claim, SHARD_MARGIN, SHARD_TERM, View};
 use tokio::time::{sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +48,10 @@ pub(crate) struct ShareOut {
     renewed: Option<Instant>,
     /// Given up, and perhaps with a probe that has not ended.
     letting_go: Vec<Arc<Watched>>,
+    /// Who has released its lease, and when that was first seen.
+    released: BTreeMap<String, Instant>,
+    /// Leases that nobody needs any more.
+    ended: Vec<ReplicaLease>,
     /// With whom the clusters were last shared, for the log.
     told: View,
     log: KeyedLogGate<&'static str>,
@@ -60,13 +65,19 @@ impl ShareOut {
             shared,
             renewed: None,
             letting_go: Vec::new(),
+            released: BTreeMap::new(),
+            ended: Vec::new(),
             told: View::new(),
             log: KeyedLogGate::new(LINE_EVERY),
         }
     }
 
-    /// Until `stop`; the lease runs on.
+    /// Until `stop`; the lease runs on. It begins when all flavours can look at clusters.
     pub(crate) async fn run(&mut self, stop: &CancellationToken) {
+        let share = Arc::clone(&self.share);
+        if stop.run_until_cancelled(share.all_filled()).await.is_none() {
+            return;
+        }
         while stop.run_until_cancelled(self.turn()).await.is_some() {
             let next = self.next_turn();
             if stop.run_until_cancelled(sleep_until(next.into())).await.is_none() {
@@ -78,7 +89,8 @@ impl ShareOut {
     /// For a replica that neither probes nor writes any more: others take over at once.
     pub(crate) async fn release(mut self) {
         self.share.fence.close();
-        match self.leases.release().await {
+        // The last word of a replica is its own name.
+        match self.leases.release(&self.share.name).await {
             Ok(()) => info!("Released the lease of this replica's share of the clusters"),
             Err(error) => warn!(%error, "Cannot release the lease of this replica; it runs out"),
         }
@@ -90,6 +102,8 @@ impl ShareOut {
         if self.must_renew() {
             self.renew().await;
         }
+        // Nothing waits for it.
+        self.sweep().await;
     }
 
     /// No later than the moment at which another replica's claims end.
@@ -105,29 +119,57 @@ impl ShareOut {
             Ok(listed) => listed,
             Err(error) => return self.complain("read the leases of the replicas", &error),
         };
-        let claims = listed.iter().filter(|lease| !lease.identity.is_empty()).map(claim);
-        self.share.shards.write().observe(claims.collect(), began, now().monotonic);
-        self.sweep(listed).await;
+        let claims = listed.iter().map(claim).collect();
+        self.share.shards.write().observe(claims, began, now().monotonic);
+        self.note_ended(listed);
         self.tell();
     }
 
-    /// Deletes the leases that nobody holds any more: who comes later need not wait them out.
-    async fn sweep(&mut self, listed: Vec<ReplicaLease>) {
-        let lapsed: BTreeSet<String> =
-            self.share.shards.read().lapsed().map(str::to_owned).collect();
-        for lease in listed {
-            if lease.identity.is_empty() || lapsed.contains(&lease.identity) {
-                // Another replica may be quicker, and a right to do it may be missing.
-                match self.leases.remove(&lease).await {
-                    Ok(()) | Err(StoreError::Conflict) => {}
-                    Err(error) => self.complain("delete the lease of a replica that ended", &error),
-                }
+    /// Notes the leases that have run out, and those that were released so long ago that every other
+    /// replica has seen it: to whom one is missing, it counts as deleted under a living holder.
+    fn note_ended(&mut self, listed: Vec<ReplicaLease>) {
+        let now = now().monotonic;
+        let shards = self.share.shards.read();
+        let lapsed: BTreeSet<&str> = shards.lapsed().collect();
+        let mut released = std::mem::take(&mut self.released);
+        let has_ended = |lease: &ReplicaLease| {
+            if !lease.identity.is_empty() {
+                return lapsed.contains(lease.identity.as_str());
+            }
+            let seen = released.remove(&lease.says).unwrap_or(now);
+            self.released.insert(lease.says.clone(), seen);
+            now >= seen + SHARD_TERM
+        };
+        self.ended = listed.into_iter().filter(has_ended).collect();
+    }
+
+    /// Releases the leases that have run out, and deletes those that were released: who comes later need
+    /// not wait them out.
+    async fn sweep(&mut self) {
+        let ended = std::mem::take(&mut self.ended);
+        let removed = join_all(ended.iter().map(|lease| self.end(lease))).await;
+        // Another replica may be quicker, and a right to do it may be missing.
+        for error in removed.into_iter().filter_map(Result::err) {
+            if error != StoreError::Conflict {
+                self.complain("end the lease of a replica that ended", &error);
             }
         }
     }
 
+    async fn end(&self, lease: &ReplicaLease) -> Result<(), StoreError> {
+        if lease.identity.is_empty() {
+            self.leases.remove(lease).await
+        } else {
+            self.leases.release_for(lease, &lease.identity).await
+        }
+    }
+
+    /// `rule:no-claim-before-a-read`
     fn must_renew(&self) -> bool {
         let shards = self.share.shards.read();
+        if !shards.has_read() {
+            return false;
+        }
         let due = self.renewed.is_none_or(|at| now().monotonic >= at + RENEW_EVERY);
         due || shards.pending().is_some() || shards.view() != Some(&shards.desired())
     }
@@ -142,8 +184,15 @@ impl ShareOut {
         };
         self.share_out();
         self.let_go().await;
+        // The machine may have slept, which the monotonic clock need not show.
+        if self.share.fence.check().is_err() {
+            self.share.shards.write().lost();
+        }
         let (sent, boot) = (now().monotonic, BootInstant::now());
         if let Err(error) = self.leases.renew(&view.join(",")).await {
+            if matches!(error, StoreError::Missing(_)) {
+                self.share.shards.write().lost();
+            }
             return self.complain("renew the lease of this replica", &error);
         }
         self.share.shards.write().published(sent, now().monotonic);
@@ -190,10 +239,10 @@ impl ShareOut {
 }
 
 fn claim(lease: &ReplicaLease) -> Claim {
-    let names = lease.says.split(',').filter(|name| !name.is_empty());
-    Claim {
-        replica: lease.identity.as_str().into(),
-        renewal: lease.renewal,
-        view: names.map(Into::into).collect(),
-    }
+    let (replica, says) = match lease.identity.as_str() {
+        "" => (lease.says.as_str(), ""),
+        holder => (holder, lease.says.as_str()),
+    };
+    let names = says.split(',').filter(|name| !name.is_empty());
+    Claim { replica: replica.into(), renewal: lease.renewal, view: names.map(Into::into).collect() }
 }

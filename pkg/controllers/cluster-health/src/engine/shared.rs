@@ -154,9 +154,13 @@ impl Shared {
             || looked_at.is_some() && looked_at == self.ownership.ours_since(uid)
     }
 
+    /// Nothing is told of the cluster with this UID after all.
+    pub(crate) fn forget_look(&self, uid: &str) {
+        self.looked_at.lock().remove(uid);
+    }
+
     /// The cluster is nobody else's: it is ours, or gone.
     pub(crate) fn forget_elsewhere(&self, flavour: &dyn Flavour, cluster: &Cluster) {
-        self.looked_at.lock().remove(&cluster.uid);
         let place = (flavour.name(), Arc::clone(&cluster.key));
         let mut elsewhere = self.elsewhere.lock();
         if elsewhere.get(&place).is_some_and(|uid| *uid == cluster.uid) {

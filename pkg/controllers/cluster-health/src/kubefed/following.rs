@@ -56,7 +56,14 @@ async fn follow(
         metrics.show(&registry);
     }
     tell(&context, vec![denied(&clusters)], MANIFEST);
-    if context.stop.run_until_cancelled(clusters.synced()).await.is_none() {
+    let listed = async {
+        clusters.synced_or_dormant().await;
+        if !clusters.is_synced() {
+            registry.filled();
+        }
+        clusters.synced().await;
+    };
+    if context.stop.run_until_cancelled(listed).await.is_none() {
         return Ok(());
     }
     let queue: WorkQueue<Arc<str>> = context.queue("kubefedclusters", BACKOFF);
@@ -77,6 +84,11 @@ async fn follow(
         let (recorder, stop) = (context.recorder.clone(), context.stop.clone());
         context.spawn(survey::run(flavour, registry, recorder, stop));
     }
+    let (known, told) = (secrets.clone(), registry.clone());
+    let filled = async move {
+        known.synced_or_dormant().await;
+        told.filled();
+    };
     let refused = config.iter().map(denied).chain([denied(&secrets)]).collect();
     tell(&context, refused, MANIFEST);
     let caches = Caches { clusters: clusters.clone(), secrets: secrets.clone(), first };
@@ -86,7 +98,7 @@ async fn follow(
     if let Some(config) = &config {
         run = run.start_filled(config);
     }
-    run.start_filled(&clusters).start_filled(&secrets).until_stopped().await?;
+    run.start_filled(&clusters).start_filled(&secrets).start_after(filled).until_stopped().await?;
     Ok(())
 }
 

@@ -77,6 +77,12 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
     let refused = [denied(&clusters), denied(&credentials)].into_iter().chain(beside.denied());
     tell(&context, refused.collect(), MANIFEST);
     let _heard = heed(&clusters, &registry, &flavour);
+    let (all, told) = ((clusters.clone(), credentials.clone()), registry.clone());
+    let filled = async move {
+        all.0.synced_or_dormant().await;
+        all.1.synced_or_dormant().await;
+        told.filled();
+    };
     let watching = Watching {
         fetch: Fetch::new(context.clients.for_purpose("cluster-health-credentials", (-1.0, 1))?),
         secrets: Secrets::new(&context, &flavour, &queue),
@@ -98,6 +104,7 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
         .feed(&credentials, move |credential| {
             known.is_synced().then(|| Work::Credential(Arc::clone(&credential.key)))
         })
+        .start_after(filled)
         .until_stopped();
     try_join!(work, beside.run(&context, &sides, &machines, &clusters))?;
     Ok(())

@@ -55,21 +55,30 @@ async fn each_replica_reads_what_the_others_say_and_sees_each_renewal() {
 
 /// rule:each-replica-writes-its-own-lease
 #[tokio::test]
-async fn a_lease_that_is_released_is_gone_and_one_that_ran_out_is_removed_unless_it_was_renewed() {
+async fn a_lease_that_is_released_tells_so_and_one_that_ran_out_is_removed_unless_it_was_renewed() {
     let server = server();
     let (mut a, mut b) = (replica(&server, "a"), replica(&server, "b"));
     a.renew("me").await.unwrap();
     let ran_out = b.list().await.unwrap().remove(0);
     a.renew("me").await.unwrap();
+    assert_eq!(b.release_for(&ran_out, "a").await, Err(StoreError::Conflict));
+    b.release_for(&b.list().await.unwrap()[0], "a").await.unwrap();
+    let released = b.list().await.unwrap().remove(0);
+    assert_eq!((released.identity.as_str(), released.says.as_str()), ("", "a"));
+    assert_eq!(a.renew("me").await, Err(StoreError::Conflict), "it was released for us");
+    a.renew("me").await.unwrap();
     assert_eq!(b.remove(&ran_out).await, Err(StoreError::Conflict));
     b.remove(&b.list().await.unwrap()[0]).await.unwrap();
-    assert!(a.renew("me").await.is_err(), "it was deleted under us");
+    b.remove(&ran_out).await.expect("one that is gone is no failure");
+    let deleted = a.renew("me").await.unwrap_err();
+    assert!(matches!(deleted, StoreError::Missing(_)), "it was deleted under us: {deleted}");
     a.renew("me").await.unwrap();
     assert_eq!(b.list().await.unwrap().len(), 1, "and made anew");
-    a.release().await.unwrap();
+    a.release("a, for the last time").await.unwrap();
     b.renew("me").await.unwrap();
-    let left: Vec<_> = b.list().await.unwrap().into_iter().map(|it| it.identity).collect();
-    assert_eq!(left, ["b"]);
+    let left = b.list().await.unwrap();
+    let said: Vec<_> = left.iter().map(|it| (it.identity.as_str(), it.says.as_str())).collect();
+    assert_eq!(said, [("", "a, for the last time"), ("b", "me")]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,14 +13,18 @@ impl World {
         let fate = self.management.fate(&mut self.random);
         let claims = self.management.claims();
         let this = &mut self.replicas[replica];
-        if fate == Fate::Done {
+        if fate == Fate::Done && !this.blind {
             this.shards.observe(claims, now, now);
+        }
+        self.at(LEASE, Event::Lease { replica, life });
+        let this = &mut self.replicas[replica];
+        if !this.shards.has_read() {
+            return;
         }
         let view = this.shards.desired();
         this.shards.publishing(view);
         self.share_out(replica);
         self.lease_is_sent(replica, fate);
-        self.at(LEASE, Event::Lease { replica, life });
     }
 
     /// As soon as no write about a cluster that was given up can be carried out any more.
@@ -67,7 +71,8 @@ impl World {
 
     /// What a read shows is what there was at some moment since it began.
     pub(super) fn leases_read(&mut self, replica: usize, began: u64) {
-        if self.management.fate(&mut self.random) == Fate::Done {
+        let reads = self.management.fate(&mut self.random) == Fate::Done;
+        if reads && !self.replicas[replica].blind {
             let claims = self.management.claims();
             let (now, began) = (self.instant(), self.start + Duration::from_millis(began));
             self.replicas[replica].shards.observe(claims, began, now);

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use events::EventMetrics;
-use health::{Code, Pace, Shards, Standing};
+use health::{Code, Pace, Standing};
 use http::Method;
 use http_body_util::BodyExt as _;
 use model::Resource;
 use objects::{Dynamic, ObjectClient};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use prometheus::{Registry as Metrics, TextEncoder};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -51,7 +51,11 @@ struct Fake {
     facts: Arc<AtomicU64>,
     panics: Arc<Panics>,
     stored: Arc<Mutex<Option<Standing>>>,
+    on_removed: OnRemoved,
 }
+
+/// What happens, once, at the moment at which the flavour hears that a cluster is gone.
+type OnRemoved = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
 impl Flavour for Fake {
     fn name(&self) -> &'static str {
@@ -76,6 +80,13 @@ impl Flavour for Fake {
     fn stored(&self, _: &Cluster) -> Option<Standing> {
         *self.stored.lock()
     }
+
+    fn removed(&self, _: &Cluster) {
+        let happens = self.on_removed.lock().take();
+        if let Some(happens) = happens {
+            happens();
+        }
+    }
 }
 
 fn standing(statement: &Statement<'_>) -> String {
@@ -96,6 +107,7 @@ pub(crate) struct Scene {
     pub(crate) panics: Arc<Panics>,
     /// What all objects say, in an audit.
     pub(crate) stored: Arc<Mutex<Option<Standing>>>,
+    pub(crate) on_removed: OnRemoved,
     pub(crate) registry: Registry,
     pub(crate) shared: Arc<Shared>,
     pub(crate) flavour: Arc<dyn Flavour>,
@@ -134,8 +146,7 @@ impl Scene {
 
     /// One replica of several, to which nothing belongs.
     pub(crate) fn of_others() -> Self {
-        let (fence, shards) = (fence::Fence::closed(), RwLock::new(Shards::new("one")));
-        let share = Arc::new(Share { expected: 2, fence, shards });
+        let share = Arc::new(Share::new("one", 2, 1, fence::Fence::closed()));
         Self::of(Arc::default(), Arc::default(), Ownership::of(&share))
     }
 
@@ -182,7 +193,9 @@ impl Scene {
         let facts = Arc::<AtomicU64>::default();
         let panics = Arc::<Panics>::default();
         let stored = Arc::<Mutex<Option<Standing>>>::default();
+        let on_removed = OnRemoved::default();
         let fake = Fake {
+            on_removed: Arc::clone(&on_removed),
             facts: Arc::clone(&facts),
             panics: Arc::clone(&panics),
             stored: Arc::clone(&stored),
@@ -195,6 +208,7 @@ impl Scene {
             facts,
             panics,
             stored,
+            on_removed,
             registry,
             shared,
             flavour,

@@ -1,6 +1,8 @@
 //! Two replicas that share the clusters, with members and a management API in common, on tokio's paused
 //! clock.
 
+mod leases;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,11 +10,11 @@ use std::time::Duration;
 use api_server_double::{ApiServer, Reply, Store};
 use election::ReplicaLeases;
 use fence::Fence;
-use health::{Published, Shards, Standing};
+use health::{Published, Standing};
+use http::Method;
 use informer::{Format, Informer, InformerMetrics, Server, Source};
 use jiff::Timestamp;
 use model::{Kind, Metadata};
-use parking_lot::RwLock;
 use prometheus::Registry as Metrics;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -36,6 +38,8 @@ struct World {
     members: Arc<Members>,
     api: Arc<Api>,
     leases: Arc<Store>,
+    /// No answer to whoever deletes a lease, or writes to that of another replica.
+    sweeps_hang: Arc<AtomicBool>,
 }
 
 struct Replica {
@@ -43,6 +47,8 @@ struct Replica {
     share: Arc<Share>,
     /// No answer to what it asks of the leases.
     cut_off: Arc<AtomicBool>,
+    /// It may write leases, and not list them.
+    blind: Arc<AtomicBool>,
     stop: CancellationToken,
     sharing: JoinHandle<ShareOut>,
 }
@@ -55,8 +61,14 @@ impl World {
     /// A replica whose flavour knows all clusters, and tells of those that become its own with what
     /// their objects say by then.
     fn start(&self, name: &str) -> Replica {
-        let (fence, shards) = (Fence::closed(), RwLock::new(Shards::new(name)));
-        let share = Arc::new(Share { expected: 2, fence, shards });
+        let replica = self.begin(name);
+        replica.scene.registry.filled();
+        replica
+    }
+
+    /// The same before its flavour can look at clusters.
+    fn begin(&self, name: &str) -> Replica {
+        let share = Arc::new(Share::new(name, 2, 1, Fence::closed()));
         let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
         let scene = Scene::of(members, api, Ownership::of(&share));
         let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
@@ -77,9 +89,20 @@ impl World {
             scene.shared.leave(&*scene.flavour, &cluster(&key, 1));
         }
         let cut_off = Arc::<AtomicBool>::default();
-        let (cut, store) = (Arc::clone(&cut_off), Arc::clone(&self.leases));
-        let server = ApiServer::new(move |asked| {
-            if cut.load(Ordering::Relaxed) { Reply::Silence } else { store.answer(asked) }
+        let blind = Arc::<AtomicBool>::default();
+        let (cut, denied, store) =
+            (Arc::clone(&cut_off), Arc::clone(&blind), Arc::clone(&self.leases));
+        let (hang, own) = (Arc::clone(&self.sweeps_hang), format!("/{name}"));
+        let server = ApiServer::new(move |asked| match *asked.method() {
+            _ if cut.load(Ordering::Relaxed) => Reply::Silence,
+            Method::DELETE if hang.load(Ordering::Relaxed) => Reply::Silence,
+            Method::PUT if hang.load(Ordering::Relaxed) && !asked.path().ends_with(&own) => {
+                Reply::Silence
+            }
+            _ if denied.load(Ordering::Relaxed) && asked.query().contains("labelSelector") => {
+                Reply::failure(403, "Forbidden")
+            }
+            _ => store.answer(asked),
         });
         let leases = ReplicaLeases::new(server.client(), GROUP, name.into(), name.into());
         let mut share_out = ShareOut::new(leases, Arc::clone(&share), Arc::clone(&scene.shared));
@@ -89,7 +112,7 @@ impl World {
             share_out.run(&stopping).await;
             share_out
         });
-        Replica { scene, share, cut_off, stop, sharing }
+        Replica { scene, share, cut_off, blind, stop, sharing }
     }
 
     fn longest_silence(&self) -> Duration {
@@ -255,6 +278,19 @@ async fn a_cluster_does_not_move_while_a_write_of_it_can_still_be_carried_out() 
         assert!(moved.iter().all(|watched| !writing.contains(&watched.cluster.uid)));
     }
     assert!(began.elapsed() > S(3), "nothing had to be waited for: {:?}", began.elapsed());
+}
+
+/// rule:a-cluster-is-here-or-elsewhere
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_given_up_while_it_is_told_of_is_not_forgotten() {
+    let scene = Scene::new(0);
+    scene.add("ns/a", 1);
+    let (shared, flavour) = (Arc::clone(&scene.shared), Arc::clone(&scene.flavour));
+    let given_up = Box::new(move || shared.leave(&*flavour, &cluster("ns/a", 2)));
+    *scene.on_removed.lock() = Some(given_up);
+    scene.add("ns/a", 2);
+    assert_eq!(scene.shared.all().len(), 0);
+    assert_eq!(scene.shared.elsewhere(), [("fake", cluster("ns/a", 2))]);
 }
 
 /// rule:a-share-ends-by-time

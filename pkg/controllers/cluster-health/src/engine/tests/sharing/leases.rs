@@ -1,0 +1,77 @@
+//! Leases that a replica cannot read, or sweep, and those that it does not write yet.
+
+use super::*;
+
+/// rule:no-claim-before-a-read, rule:a-replica-without-a-share-is-not-ready
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_may_not_read_the_leases_stops_nobody_and_is_not_ready() {
+    let world = World::default();
+    let first = world.start("a");
+    sleep(S(15)).await;
+    let second = world.start("b");
+    second.blind.store(true, Ordering::Relaxed);
+    for _ in 0..40 {
+        sleep(S(1)).await;
+        assert_eq!((first.owns(), second.owns()), (CLUSTERS, 0));
+    }
+    let refused = second.share.check().expect_err("it reads nothing");
+    assert!(refused.contains("cannot share the clusters"), "{refused}");
+    assert_eq!(first.share.check(), Ok(()));
+    second.blind.store(false, Ordering::Relaxed);
+    sleep(S(15)).await;
+    assert!(second.owns() > 5, "{}", second.owns());
+    assert_eq!(second.share.check(), Ok(()));
+    world.assert_well(HANDED_OVER);
+}
+
+/// rule:no-share-before-the-first-list
+#[tokio::test(start_paused = true)]
+async fn a_replica_takes_no_share_before_its_flavours_can_look_at_clusters() {
+    let world = World::default();
+    let first = world.start("a");
+    sleep(S(15)).await;
+    let second = world.begin("b");
+    sleep(S(60)).await;
+    assert_eq!((first.owns(), second.owns()), (CLUSTERS, 0));
+    // Twice from one flavour counts once.
+    second.scene.registry.clone().filled();
+    second.scene.registry.filled();
+    sleep(S(15)).await;
+    assert!(second.owns() > 5, "{}", second.owns());
+    world.assert_well(HANDED_OVER);
+}
+
+/// rule:one-owner-at-a-time
+#[tokio::test(start_paused = true)]
+async fn a_replica_whose_clock_stood_still_reads_the_others_before_it_goes_on() {
+    let world = World::default();
+    let only = world.start("a");
+    sleep(S(15)).await;
+    assert_eq!(only.owns(), CLUSTERS);
+    only.blind.store(true, Ordering::Relaxed);
+    // As after a suspend, which the monotonic clock does not show.
+    only.share.fence.close();
+    sleep(S(15)).await;
+    assert_eq!(only.share.fence.check(), Ok(()), "its lease is renewed");
+    assert_eq!(only.owns(), 0, "it knows nothing of the others");
+    only.blind.store(false, Ordering::Relaxed);
+    sleep(S(5)).await;
+    assert_eq!(only.owns(), CLUSTERS);
+}
+
+/// rule:one-owner-at-a-time
+#[tokio::test(start_paused = true)]
+async fn leases_that_cannot_be_swept_delay_neither_renewals_nor_takeovers() {
+    let world = World::default();
+    let survivor = world.start("a");
+    let others = ["b", "c", "d", "e", "f", "g", "h"].map(|name| world.start(name));
+    sleep(S(30)).await;
+    world.sweeps_hang.store(true, Ordering::Relaxed);
+    others.into_iter().for_each(Replica::kill);
+    sleep(S(45)).await;
+    for _ in 0..60 {
+        sleep(S(1)).await;
+        assert_eq!(survivor.owns(), CLUSTERS);
+    }
+    world.assert_well(INHERITED);
+}
