@@ -18,8 +18,8 @@ const FLAGS: &str = "--kube-api-qps=1 --kube-api-burst=1 --healthcheck-period=5s
     --cluster-health-summary-page-size=300";
 /// Each of them is looked up, and none is answered in time.
 const IN_THE_QUEUE: usize = 300;
-/// Four refused writes are 3.5 s at most, and the fifth comes within 4 s: less than a period, as two
-/// minutes of refusals and the longest backoff of 30 s are to the real period of five minutes.
+/// After each refusal a write waits 6 s or more, until the server could no longer carry it out: four of
+/// them stand for the two minutes of the incident.
 const REFUSALS: usize = 4;
 /// A busy machine may take this long for what it should do at once. In the incident it was for ever.
 const SLACK: Duration = Duration::from_secs(20);

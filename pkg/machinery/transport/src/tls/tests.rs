@@ -13,6 +13,7 @@ use rustls::{ClientConnection, HandshakeKind, ServerConfig, ServerConnection};
 
 use super::*;
 
+mod material;
 mod version_1;
 mod waived;
 
@@ -188,34 +189,11 @@ fn a_refusal_says_what_to_mend() {
     }
 }
 
-fn pem(der: &CertificateDer) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
-    for byte in base64(der).as_bytes().chunks(64) {
-        writeln!(text, "{}", std::str::from_utf8(byte).unwrap()).unwrap();
-    }
-    text + "-----END CERTIFICATE-----\n"
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digit = |group: usize, shift: usize| char::from(DIGITS[group >> shift & 63]);
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0, |group, byte| group << 8 | usize::from(*byte));
-        let group = group << (8 * (3 - chunk.len()));
-        let digits = [digit(group, 18), digit(group, 12), digit(group, 6), digit(group, 0)];
-        text.extend(&digits[..=chunk.len()]);
-        text.extend(std::iter::repeat_n('=', 3 - chunk.len()));
-    }
-    text
-}
-
 #[test]
 fn the_same_material_makes_one_configuration_and_other_material_another() {
     let configs = TlsConfigs::default();
     let (one, two) = (authority("one"), authority("two"));
-    let trust = |ca: &Signer| Trust::from_pem(pem(ca.der()).as_bytes()).unwrap();
+    let trust = |ca: &Signer| Trust::from_pem(ca.pem().as_bytes()).unwrap();
     let get = |trust: &Trust, protocol| configs.get(trust, None, protocol).unwrap();
     let first = get(&trust(&one), Protocol::Http1);
     assert!(Arc::ptr_eq(&first, &get(&trust(&one), Protocol::Http1)));
@@ -284,54 +262,6 @@ fn a_second_connection_to_a_server_that_gives_tickets_shakes_hands_anew() {
     };
     assert_eq!(kinds(ours), [HandshakeKind::Full, HandshakeKind::Full]);
     assert_eq!(kinds(resuming), [HandshakeKind::Full, HandshakeKind::Resumed], "it gives tickets");
-}
-
-#[test]
-fn what_is_no_certificate_or_key_is_named_and_a_key_never_quoted() {
-    let key = KeyPair::generate().unwrap();
-    let own = params(&[]).self_signed(&key).unwrap().pem();
-    let other = KeyPair::generate().unwrap().serialize_pem();
-    assert!(matches!(Trust::from_pem(b"nothing"), Err(TlsError::NoCertificate)));
-    let no_key = ClientCertificate::from_pem(own.as_bytes(), own.as_bytes());
-    assert!(matches!(no_key, Err(TlsError::NoKey)));
-    let mixed = ClientCertificate::from_pem(own.as_bytes(), other.as_bytes()).unwrap();
-    let error = TlsConfigs::default().get(&Trust::anybody(), Some(&mixed), Protocol::Http1);
-    let error = error.unwrap_err();
-    assert!(matches!(error, TlsError::Pair(_)), "{error}");
-    assert_hides(&other, &format!("{mixed:?} {error:?} {error}"));
-}
-
-/// Fails when `shown` holds a line of `key`, or bytes of it as a `Debug` of bytes prints them.
-fn assert_hides(key: &str, shown: &str) {
-    for line in key.lines() {
-        let decimal = format!("{:?}", &line.as_bytes()[..line.len().min(8)]);
-        let decimal = decimal.trim_matches(['[', ']']);
-        assert!(!shown.contains(line) && !shown.contains(decimal), "{shown}");
-    }
-}
-
-#[test]
-fn a_key_that_is_no_pem_is_told_without_a_byte_of_it() {
-    let key = KeyPair::generate().unwrap();
-    let own = params(&[]).self_signed(&key).unwrap().pem();
-    let whole = key.serialize_pem();
-    let rows = [
-        (whole.replace('\n', " "), "line breaks"),
-        (whole.trim_end().replace('\n', "\\n"), "line breaks"),
-        (whole.replace("-----END PRIVATE KEY-----", ""), "END"),
-        (whole.replacen("KEY-----\n", "KEY-----\n!", 1), "base64"),
-        (whole.replacen("KEY-----\n", "KEY\n", 1), "BEGIN"),
-    ];
-    for (text, words) in rows {
-        for error in [
-            ClientCertificate::from_pem(own.as_bytes(), text.as_bytes()).unwrap_err(),
-            Trust::from_pem(text.as_bytes()).unwrap_err(),
-        ] {
-            let shown = format!("{error} {error:?} {error:#?} {}", crate::ErrorChain(&error));
-            assert!(shown.contains(words), "{shown}");
-            assert_hides(&whole, &shown);
-        }
-    }
 }
 
 #[test]
@@ -415,7 +345,7 @@ fn a_refusal_speaks_of_the_fields_that_its_user_has() {
 fn trust_that_speaks_of_other_fields_is_another_configuration() {
     let configs = TlsConfigs::default();
     let get = |trust: &Trust| configs.get(trust, None, Protocol::Slim).unwrap();
-    let pem = pem(authority("ca").der());
+    let pem = authority("ca").pem();
     let trust = Trust::from_pem(pem.as_bytes()).unwrap();
     let own = Fields { ca: "spec.caBundle", ..Fields::default() };
     assert!(Arc::ptr_eq(&get(&trust), &get(&trust.clone().speaking_of(Fields::default()))));

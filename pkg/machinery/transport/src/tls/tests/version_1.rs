@@ -1,5 +1,7 @@
 //! `rule:version-1-is-read`
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use rcgen::{Issuer, SigningKey};
 
 use super::*;
@@ -103,7 +105,9 @@ fn hands_are_shaken_with_a_server_of_version_1_in_both_versions_of_tls() {
             .unwrap()
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(resolver)));
-        let named = Trust::from_pem(pem(&own).as_bytes()).unwrap().waiving(ANY_NAME);
+        let text = BASE64_STANDARD.encode(&own);
+        let pem = format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n");
+        let named = Trust::from_pem(pem.as_bytes()).unwrap().waiving(ANY_NAME);
         for trust in [named, Trust::anybody()] {
             let client = TlsConfigs::default().get(&trust, None, Protocol::Http1).unwrap();
             shake_hands(&client, &Arc::new(server.clone()));
