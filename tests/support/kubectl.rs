@@ -24,7 +24,7 @@ pub async fn hub() -> Lent<Kubectl> {
         hub
     };
     let clean = async |hub: &Kubectl| {
-        hub.run("delete clusters,clustercredentials,machines --all");
+        hub.run("delete cls,cc,mc --all");
         let kinds = "kubefedclusters,kubefedconfigs,secrets,events";
         hub.run(&format!("delete {kinds} --all -n {FEDERATION}"));
         hub.run("delete events --all -n default");
@@ -111,6 +111,12 @@ impl Shell {
     /// Makes many objects.
     pub fn create_all(&self, objects: &[Value]) {
         self.create(&serde_json::json!({"apiVersion": "v1", "kind": "List", "items": objects}));
+    }
+
+    /// Tries to make an object; whether the API server took it.
+    pub fn may_create(&self, object: &Value) -> bool {
+        let file = self.file(object);
+        self.output(&format!("create -f {}", file.display())).status.success()
     }
 
     /// Tries to make an object that the API server refuses; what it says.

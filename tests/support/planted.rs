@@ -93,7 +93,7 @@ impl Discreet {
         }
         self.search("log lines", &self.lines().join("\n"));
         self.search("events", &self.kubectl.run("get events -A -o json"));
-        let objects = self.kubectl.run("get kubefedclusters,clusters,machines -A -o json");
+        let objects = self.kubectl.run("get kubefedclusters,cls,mc -A -o json");
         let objects: Value = serde_json::from_str(&objects).expect("kubectl prints JSON");
         for object in objects["items"].as_array().into_iter().flatten() {
             self.search("objects", &object["status"].to_string());

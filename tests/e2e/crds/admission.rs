@@ -21,7 +21,7 @@ fn addresses(hosts: &[&str]) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn addresses_in_the_status_of_a_new_cluster_are_copied_to_its_spec() {
     let kubectl = Kubectl::with_crds().await;
-    let made = |name: &str| kubectl.object(&format!("cluster {name}"));
+    let made = |name: &str| kubectl.object(&format!("cls {name}"));
     let status = json!({"addresses": addresses(&["a", "b"]), "phase": "Running"});
     kubectl.create(&cluster("before", &json!([]), &status));
     assert_eq!(made("before")["spec"]["addresses"], json!([]));
@@ -31,7 +31,10 @@ async fn addresses_in_the_status_of_a_new_cluster_are_copied_to_its_spec() {
     let mut names = BTreeSet::new();
     poll("the policy acts", async || {
         let name = format!("cls-{}", names.len());
-        kubectl.create(&cluster(&name, &json!([]), &status));
+        // Nor does it know the fields of new kinds at once, and refuses objects until then.
+        if !kubectl.may_create(&cluster(&name, &json!([]), &status)) {
+            return None;
+        }
         names.insert(name.clone());
         (made(&name)["spec"]["addresses"] == addresses(&["a", "b"])).then_some(())
     })
@@ -54,7 +57,7 @@ async fn addresses_in_the_status_of_a_new_cluster_are_copied_to_its_spec() {
     assert_eq!(bare["spec"]["addresses"], addresses(&["a", "b"]));
     assert_eq!(bare["status"]["addresses"], Value::Null, "the API server drops the status");
     // Only what is made: a status that changes later changes no spec.
-    kubectl.patch_status("cluster own", &json!({"addresses": addresses(&["later"])}));
-    kubectl.run("label cluster own changed=yes");
+    kubectl.patch_status("cls own", &json!({"addresses": addresses(&["later"])}));
+    kubectl.run("label cls own changed=yes");
     assert_eq!(made("own")["spec"]["addresses"], own);
 }

@@ -8,13 +8,20 @@ use tests::kubectl::Kubectl;
 
 /// The service account of the bindings, as a token of it would be read.
 const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
-const CRDS: [&str; 5] = [
+/// As kubectl lists them.
+const CRDS: [&str; 8] = [
+    "awsclusters.infrastructure.cluster.x-k8s.io",
     "clustercredentials.platform.tkestack.io",
+    "clusters.cluster.x-k8s.io",
     "clusters.platform.tkestack.io",
     "kubefedclusters.core.kubefed.io",
     "kubefedconfigs.core.kubefed.io",
+    "machines.cluster.x-k8s.io",
     "machines.platform.tkestack.io",
 ];
+const TKE: &str = "platform.tkestack.io";
+const TKE_MACHINES: &str = "machines.platform.tkestack.io";
+const KUBEFED_CLUSTERS: &str = "kubefedclusters.core.kubefed.io";
 
 /// A cluster without CRDs in which the product may install them.
 async fn empty() -> Kubectl {
@@ -83,7 +90,9 @@ async fn crds_of_a_newer_release_are_left_alone() {
     kubectl.patch("crd machines.platform.tkestack.io", "merge", &newer);
     let manager = installer(&kubectl);
     manager
-        .line_where("newer", |line| line.contains(CRDS[4]) && line.contains("newer release 99.0.0"))
+        .line_where("newer", |line| {
+            line.contains(TKE_MACHINES) && line.contains("newer release 99.0.0")
+        })
         .await;
     stop(&manager).await;
     let names = &kubectl.object("crd machines.platform.tkestack.io")["spec"]["names"];
@@ -113,12 +122,18 @@ async fn crds_of_others_and_groups_of_aggregated_servers_are_left_alone() {
         let wanted = ["CRD not installed".to_owned(), name.to_owned(), reason.to_owned()];
         move |line: &str| wanted.iter().all(|part| line.contains(&**part))
     };
-    manager.line_where("the label", told(CRDS[2], "without the label")).await;
-    for crd in [CRDS[0], CRDS[1], CRDS[4]] {
+    manager.line_where("the label", told(KUBEFED_CLUSTERS, "without the label")).await;
+    let (aggregated, others): (Vec<_>, Vec<_>) =
+        CRDS.into_iter().partition(|crd| crd.ends_with(TKE));
+    assert_eq!(aggregated.len(), 3);
+    for crd in aggregated {
         manager.line_where(crd, told(crd, "v1.platform.tkestack.io is of an aggregated")).await;
     }
+    for crd in others.iter().filter(|crd| **crd != KUBEFED_CLUSTERS) {
+        manager.line_where(crd, |line| line.contains("CRD installed") && line.contains(crd)).await;
+    }
     stop(&manager).await;
-    assert_eq!(crds(&kubectl), [CRDS[2], CRDS[3]]);
+    assert_eq!(crds(&kubectl), others);
     let after = kubectl.object("crd kubefedclusters.core.kubefed.io");
     assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
 }

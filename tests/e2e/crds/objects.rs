@@ -37,7 +37,7 @@ fn whole_cluster() -> Value {
 async fn a_whole_object_of_upstream_comes_back_as_it_was_apart_from_its_status() {
     let kubectl = Kubectl::with_crds().await;
     kubectl.create(&whole_cluster());
-    let stored = kubectl.object("cluster cls-1");
+    let stored = kubectl.object("cls cls-1");
     assert_eq!(stored["spec"], whole_cluster()["spec"]);
     assert_eq!(stored.get("status"), None, "the status of a new object");
 
@@ -54,14 +54,14 @@ async fn a_whole_object_of_upstream_comes_back_as_it_was_apart_from_its_status()
         "resource": {"capacity": {"cpu": "1500m", "memory": "1Gi"}, "odd": {"x": 1}},
         "nodeCIDRMaskSize": 24,
     });
-    kubectl.patch_status("cluster cls-1", &status);
+    kubectl.patch_status("cls cls-1", &status);
     let mut kept = status;
     // A null of a merge patch takes away.
     kept.as_object_mut().unwrap().remove("locked");
     let condition = kept["conditions"][0].as_object_mut().unwrap();
     condition.retain(|_, value| !value.is_null());
-    assert_eq!(kubectl.object("cluster cls-1")["status"], kept);
-    assert_eq!(kubectl.object("cluster cls-1")["spec"], whole_cluster()["spec"]);
+    assert_eq!(kubectl.object("cls cls-1")["status"], kept);
+    assert_eq!(kubectl.object("cls cls-1")["spec"], whole_cluster()["spec"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

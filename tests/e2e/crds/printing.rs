@@ -19,7 +19,7 @@ async fn clusters_credentials_and_machines_are_printed_as_upstream_prints_them()
             "conditions": [{"type": "HealthCheck", "status": "False"}],
         }),
     );
-    let wide = table(&kubectl.run("get clusters -o wide"));
+    let wide = table(&kubectl.run("get cls -o wide"));
     assert_eq!(wide[0], ["NAME", "TYPE", "VERSION", "STATUS", "AGE", "HEALTHY", "REASON"]);
     let row = ["cls-sample", "Imported", "1.36.3", "Failed", "AGE", "False", "HealthCheckFail"];
     assert_eq!(wide[1], row);

@@ -9,7 +9,7 @@ fn crds() -> Vec<Value> {
     let folder = fs::read_dir(workspace().join("config/crd")).unwrap();
     let texts = folder.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
     let crds: Vec<Value> = texts.map(|text| serde_saphyr::from_str(&text).unwrap()).collect();
-    assert!(crds.len() >= 5, "{} CRDs", crds.len());
+    assert!(crds.len() >= 8, "{} CRDs", crds.len());
     crds
 }
 
@@ -71,4 +71,21 @@ fn every_crd_is_labelled_as_ours() {
         let label = &crd["metadata"]["labels"]["app.kubernetes.io/managed-by"];
         assert_eq!(label, "infra-controller-manager");
     }
+}
+
+/// Objects are not converted between versions: what one schema does not name would be dropped.
+#[test]
+fn all_versions_of_a_crd_have_one_schema_and_print_alike() {
+    let mut several = 0;
+    for crd in crds() {
+        let [first, others @ ..] = &**crd["spec"]["versions"].as_array().unwrap() else { panic!() };
+        for other in others {
+            several += 1;
+            assert_eq!(crd["spec"]["conversion"]["strategy"], "None");
+            for part in ["schema", "additionalPrinterColumns", "subresources"] {
+                assert_eq!(other[part], first[part], "{} {part}", crd["metadata"]["name"]);
+            }
+        }
+    }
+    assert_eq!(several, 2, "Cluster and AWSCluster");
 }

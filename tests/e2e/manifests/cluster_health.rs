@@ -51,7 +51,7 @@ async fn hub(manifests: &[&str]) -> Kubectl {
         "spec": {"tenantID": "t", "type": "Baremetal", "clusterName": "cls-one", "ip": "10.0.0.1",
             "port": 22, "username": "root"},
     }));
-    hub.patch_status("machine mc-one", &json!({"phase": "Running"}));
+    hub.patch_status("mc mc-one", &json!({"phase": "Running"}));
     hub
 }
 
@@ -90,13 +90,11 @@ async fn life(hub: &Kubectl, wire: Wire, args: &str) -> Vec<Recorded> {
         .args(["--cluster-health-machine-period=1s", "--cluster-health-confirm-interval=1s"])
         .args(args.split_whitespace())
         .start();
-    for object in
-        ["cluster cls-one", "cluster cls-two", "-n kube-federation-system kubefedcluster fed"]
-    {
+    for object in ["cls cls-one", "cls cls-two", "-n kube-federation-system kubefedcluster fed"] {
         until_failed(hub, object).await;
     }
     poll("the machine is unknown", async || {
-        let status = hub.object("machine mc-one")["status"].clone();
+        let status = hub.object("mc mc-one")["status"].clone();
         (status["conditions"][0]["reason"] == "ClusterUnhealthy").then_some(())
     })
     .await;
@@ -148,10 +146,10 @@ async fn cluster_health_runs_with_the_rights_of_config_rbac_and_needs_every_one_
     let mut requests = life(&hub, Wire::ProtobufStreamed, "").await;
     hub.run(&format!("apply -f {ACCOUNT}"));
     // The objects are as before: what is written is written anew.
-    for object in ["cluster cls-one", "cluster cls-two"] {
+    for object in ["cls cls-one", "cls cls-two"] {
         hub.patch_status(object, &json!({"conditions": null, "phase": null}));
     }
-    hub.patch_status("machine mc-one", &json!({"conditions": null}));
+    hub.patch_status("mc mc-one", &json!({"conditions": null}));
     let fed = "-n kube-federation-system kubefedcluster fed";
     hub.patch_status(fed, &json!({"conditions": []}));
     hub.run("delete events -A --all");
@@ -201,7 +199,7 @@ async fn without_the_rights_for_one_flavour_the_log_names_them_and_the_other_one
     assert!(!manager.has_said("Waiting for caches"), "{:?}", manager.lines());
 
     hub.run(&format!("apply -f {}", OWN[1]));
-    until_failed(&hub, "cluster cls-one").await;
+    until_failed(&hub, "cls cls-one").await;
     manager.terminate();
     assert!(manager.exit(PATIENCE).await.success());
 }

@@ -11,6 +11,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use tests::control_plane::client_from;
 use tests::fault_proxy::{Outcome, Recorded, Wire};
+use tests::poll::poll;
 use tests::{Cluster, FaultProxy, Observer, PATIENCE, Process, cluster, mk_node};
 
 use crate::files::{apply, manifest};
@@ -132,7 +133,8 @@ async fn the_identity_of_config_rbac_may_do_nothing_else() {
     let (_cluster, client) = cluster_with_roles().await;
     let leases =
         ("get", "coordination.k8s.io", "leases", "kube-system", "infra-controller-manager");
-    assert!(may(&client, leases).await, "the bindings are in effect");
+    // The server takes roles and bindings in within moments.
+    poll("the bindings are in effect", async || may(&client, leases).await.then_some(())).await;
     for attempt in OUT_OF_REACH {
         assert!(!may(&client, attempt).await, "{attempt:?}");
     }

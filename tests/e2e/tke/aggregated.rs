@@ -55,7 +55,7 @@ async fn clusters_of_an_aggregated_api_server_are_probed_and_no_crd_takes_their_
         manager.line_where(&crd, left).await;
     }
     poll("the cluster has failed", async || {
-        let status = behind.object("cluster cls-one")["status"].clone();
+        let status = behind.object("cls cls-one")["status"].clone();
         (status["phase"] == "Failed").then_some(())
     })
     .await;

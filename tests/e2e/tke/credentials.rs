@@ -93,7 +93,7 @@ async fn assert_printed(scene: &Scene, rows: &[Row]) {
     }));
     // A busy machine makes a probe late now and then.
     poll("kubectl prints what is expected", async || {
-        (table(&scene.hub.run("get clusters -o wide")) == expected).then_some(())
+        (table(&scene.hub.run("get cls -o wide")) == expected).then_some(())
     })
     .await;
 }
@@ -117,10 +117,10 @@ async fn change(scene: &Scene, powerless: &Account, other: &tests::ControlPlane)
     scene.until("cls-token", "fails by its credential", |it| fails(it, "unauthorized")).await;
 
     // Another API server with another CA, and home again.
-    scene.hub.patch_status("cluster cls-pair", &json!({"addresses": [address(port(other.url()))]}));
+    scene.hub.patch_status("cls cls-pair", &json!({"addresses": [address(port(other.url()))]}));
     scene.until("cls-pair", "fails elsewhere", |it| fails(it, "tls-verify")).await;
     let home = json!({"addresses": [address(port(scene.member.url()))]});
-    scene.hub.patch_status("cluster cls-pair", &home);
+    scene.hub.patch_status("cls cls-pair", &home);
     scene.until("cls-pair", "runs at home", runs).await;
 }
 

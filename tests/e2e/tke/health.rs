@@ -31,18 +31,18 @@ async fn a_member_that_freezes_fails_and_runs_again_once_it_answers() {
         "{status}"
     );
     let failed = ["cls-one", "Imported", "1.36.3", "Failed", "AGE", "False", "HealthCheckFail"];
-    scene.prints("get clusters -o wide", &[&failed]).await;
+    scene.prints("get cls -o wide", &[&failed]).await;
 
     scene.freeze(false);
     let status = scene.until("cls-one", "runs again", |it| it["phase"] == "Running").await;
     assert_eq!((&status["reason"], &status["message"]), (&json!(""), &json!("")));
 
     // A locked cluster is left alone, and says so.
-    scene.hub.patch_status("cluster cls-one", &json!({"locked": true}));
+    scene.hub.patch_status("cls cls-one", &json!({"locked": true}));
     let locked = |it: &serde_json::Value| condition(it, "HealthCheck")["reason"] == "ClusterLocked";
     let status = scene.until("cls-one", "is locked", locked).await;
     assert_eq!(status["phase"], "Running");
-    scene.hub.patch_status("cluster cls-one", &json!({"locked": false}));
+    scene.hub.patch_status("cls cls-one", &json!({"locked": false}));
     scene
         .until("cls-one", "is unlocked", |it| condition(it, "HealthCheck")["status"] == "True")
         .await;
@@ -75,7 +75,7 @@ async fn a_newer_credential_replaces_a_refused_one_without_a_restart() {
     scene.tells("SeveralCredentials").await;
 
     // Another object of the same name, with no way to it.
-    scene.hub.run("delete cluster cls-two");
+    scene.hub.run("delete cls cls-two");
     scene.hub.run("delete cc --all");
     scene.import("cls-two");
     // One that was made later and has a credential has been probed.

@@ -94,7 +94,7 @@ async fn machines_follow_the_nodes_of_their_cluster_and_are_unknown_while_it_fai
     let header = ["NAME", "TYPE", "IP", "STATUS", "AGE", "CLUSTER", "HEALTHY", "REASON"];
     let idle =
         ["mc-idle", "Baremetal", "10.0.0.2", "Failed", "AGE", "cls-one", "False", "NodeNotReady"];
-    scene.prints("get machines -o wide", &[&header, &idle]).await;
+    scene.prints("get mc -o wide", &[&header, &idle]).await;
     assert_eq!(asked(&member, "GET").await, 0, "no Node is asked for by itself");
     assert!(asked(&member, "LIST").await > lists, "the Nodes are listed");
 
@@ -114,7 +114,7 @@ async fn machines_follow_the_nodes_of_their_cluster_and_are_unknown_while_it_fai
     let nodes = Api::<Node>::all(member.clone());
     nodes.delete("c", &DeleteParams::default()).await.unwrap();
     until(&scene, "mc-gone", ["Failed", "False", "HealthCheckFail"]).await;
-    scene.hub.run("delete machine mc-gone");
+    scene.hub.run("delete mc mc-gone");
     scene.tells("MachineNotReady").await;
     scene.tells("MachineReady").await;
     scene.end(manager).await;

@@ -66,7 +66,7 @@ impl Scene {
             "spec": {"tenantID": "t", "type": "Baremetal", "clusterName": cluster, "ip": ip,
                 "port": 22, "username": "root", "password": STANDARD.encode(PLANTED)},
         }));
-        self.hub.patch_status(&format!("machine {name}"), &json!({"phase": "Running"}));
+        self.hub.patch_status(&format!("mc {name}"), &json!({"phase": "Running"}));
     }
 
     /// A certificate of an administrator of the member that ends so long from now.
@@ -110,7 +110,7 @@ impl Scene {
     }
 
     pub(crate) fn cluster(&self, name: &str) -> Value {
-        self.hub.object(&format!("cluster {name}"))
+        self.hub.object(&format!("cls {name}"))
     }
 
     /// Waits until the status of a cluster is as wanted.

@@ -1,0 +1,51 @@
+//! What `kubectl get` prints.
+
+use serde_json::json;
+use tests::kubectl::table;
+
+use crate::scene::{AWS_CLUSTERS, CLUSTERS, aws_cluster, hub};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clusters_machines_and_aws_clusters_are_printed_with_their_short_names() {
+    let kubectl = hub().await;
+    kubectl.run("apply -f config/samples/cluster-api.yaml");
+    kubectl.patch_status(&format!("{CLUSTERS} testnetwork3"), &json!({"phase": "provisioning"}));
+    let clusters = table(&kubectl.run("get cl"));
+    assert_eq!(clusters[0], ["NAME", "PHASE", "AGE"]);
+    assert_eq!(clusters[1], ["testnetwork3", "provisioning", "AGE"]);
+
+    kubectl.run(&format!(
+        "label {AWS_CLUSTERS} testnetwork3 cluster.x-k8s.io/cluster-name=testnetwork3"
+    ));
+    let mode = json!({"spec": {"networkSpec": {"natGateways": {"mode": "Single"}},
+        "controlPlaneEndpoint": {"host": "h.example.org", "port": 6443}}});
+    kubectl.patch(&format!("{AWS_CLUSTERS} testnetwork3"), "merge", &mode);
+    let status = json!({"ready": true, "resources": {"vpc": {"id": "vpc-1"}},
+        "bastion": {"id": "i-1", "publicIp": "192.0.2.7"}});
+    kubectl.patch_status(&format!("{AWS_CLUSTERS} testnetwork3"), &status);
+    let printed = table(&kubectl.run("get awsc"));
+    assert_eq!(printed[0], ["NAME", "CLUSTER", "READY", "VPC", "BASTION", "IP"]);
+    assert_eq!(printed[1], ["testnetwork3", "testnetwork3", "true", "vpc-1", "192.0.2.7"]);
+    let wide =
+        ["testnetwork3", "testnetwork3", "true", "vpc-1", "h.example.org", "192.0.2.7", "Single"];
+    assert_eq!(table(&kubectl.run("get awsc -o wide"))[1], wide);
+    let newer = json!({"region": "r", "network": {"natGateways": {"mode": "None"}}});
+    kubectl.create(&aws_cluster("v1beta2", "newer", &newer));
+    assert_eq!(table(&kubectl.run("get awsc newer -o wide"))[1], ["newer", "None"]);
+
+    kubectl.create(&json!({"apiVersion": "cluster.x-k8s.io/v1alpha2", "kind": "Machine",
+        "metadata": {"name": "m", "namespace": "default"}, "spec": {"providerID": "aws:///i-1"}}));
+    kubectl.patch_status(
+        "ma m",
+        &json!({"phase": "running", "nodeRef": {"kind": "Node", "name": "n1"}}),
+    );
+    let machines = table(&kubectl.run("get ma -o wide"));
+    assert_eq!(
+        machines,
+        [["NAME", "PROVIDERID", "PHASE", "NODE"], ["m", "aws:///i-1", "running", "n1"]]
+    );
+    let category = kubectl.run("get cluster-api -o name");
+    for name in ["cluster.cluster", "machine.cluster", "awscluster.infrastructure"] {
+        assert!(category.contains(name), "{category}");
+    }
+}
