@@ -29,6 +29,10 @@ pub(crate) struct Entry {
     /// When it was first seen by this process.
     pub(crate) first_seen: Instant,
     pub(crate) way: Option<Way>,
+    /// The ClusterCredential that its object names.
+    reference: Option<Arc<str>>,
+    /// How often another credential may have come to be for it.
+    doubts: u64,
     pub(crate) facts: Facts,
     /// Its API server answered the last probe with `ok`.
     pub(crate) answers: bool,
@@ -45,6 +49,14 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Its way is about to be looked at, and up if need be: the one that is known, and how many
+    /// doubts there are. Those that come from now on are not settled by what is read
+    /// (`rule:what-changes-while-it-is-read-is-read-again`).
+    pub(crate) fn seek(&mut self, reference: Option<Arc<str>>) -> (Option<Way>, u64) {
+        self.reference = reference;
+        (self.way.clone(), self.doubts)
+    }
+
     /// What is known of the way to it, if there is one.
     pub(crate) fn contact(&self) -> Option<Contact> {
         let client = self.way.as_ref()?.client.as_ref().ok()?;
@@ -57,8 +69,8 @@ impl Entry {
 pub(crate) struct Way {
     pub(crate) basis: Basis,
     pub(crate) client: Result<Arc<Client>, Problem>,
-    /// Another credential may be for the Cluster by now, whatever the basis says.
-    pub(crate) is_doubted: bool,
+    /// How many doubts it settles; with more of them it is looked up again, whatever the basis says.
+    pub(crate) settles: u64,
 }
 
 /// What the way rests on: while it stays the same nothing is read again.
@@ -71,7 +83,8 @@ pub(crate) struct Basis {
     pub(crate) secret: Option<Seen>,
 }
 
-/// An object, as the cache of metadata showed it.
+/// A version of an object: of a credential the one that was read, of a Secret the one that the cache
+/// of metadata showed before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) key: Arc<str>,
@@ -94,6 +107,8 @@ impl Book {
             uid: Arc::clone(&cluster.uid),
             first_seen: Instant::now(),
             way: None,
+            reference: None,
+            doubts: 0,
             facts: Facts::default(),
             answers: false,
             version_asked: None,
@@ -144,27 +159,30 @@ impl Book {
     /// Has the credential of the Cluster of this name looked up again.
     pub(crate) fn doubt_way(&self, name: &str) {
         let mut entries = self.entries.lock();
-        if let Some(way) = entries.get_mut(name).and_then(|entry| entry.way.as_mut()) {
-            way.is_doubted = true;
+        if let Some(entry) = entries.get_mut(name) {
+            entry.doubts += 1;
         }
     }
 
-    /// The names of Clusters that use this ClusterCredential.
+    /// The names of Clusters that use this ClusterCredential, or name it.
     pub(crate) fn users_of_credential(&self, name: &str) -> Vec<Arc<str>> {
-        self.users(|basis| {
-            let used = basis.credential.as_ref().is_some_and(|seen| &*seen.key == name);
-            used || basis.reference.as_deref() == Some(name)
+        self.users(|entry| {
+            let basis = entry.way.as_ref().map(|way| &way.basis);
+            let used = basis.and_then(|basis| basis.credential.as_ref());
+            used.is_some_and(|seen| &*seen.key == name) || entry.reference.as_deref() == Some(name)
         })
     }
 
     /// The names of Clusters that use this Secret.
     pub(crate) fn users_of_secret(&self, key: &str) -> Vec<Arc<str>> {
-        self.users(|basis| basis.secret.as_ref().is_some_and(|seen| &*seen.key == key))
+        self.users(|entry| {
+            let used = entry.way.as_ref().and_then(|way| way.basis.secret.as_ref());
+            used.is_some_and(|seen| &*seen.key == key)
+        })
     }
 
-    fn users(&self, uses: impl Fn(&Basis) -> bool) -> Vec<Arc<str>> {
+    fn users(&self, uses: impl Fn(&Entry) -> bool) -> Vec<Arc<str>> {
         let entries = self.entries.lock();
-        let way = |entry: &Entry| entry.way.as_ref().is_some_and(|way| uses(&way.basis));
-        entries.iter().filter(|(_, entry)| way(entry)).map(|(name, _)| Arc::clone(name)).collect()
+        entries.iter().filter(|(_, entry)| uses(entry)).map(|(name, _)| Arc::clone(name)).collect()
     }
 }

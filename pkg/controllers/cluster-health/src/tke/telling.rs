@@ -19,7 +19,7 @@ use super::inputs::inputs;
 use super::prober::MemberProber;
 use super::status::{expiry_told, fingerprint_of, seed};
 use super::supervision::{Supervision, is_imported};
-use super::watching::Watching;
+use super::watching::{Watching, Work};
 use crate::api::tke::{CLUSTERS, Cluster, ClusterCredential, Phase, SecretRef};
 use crate::engine::{self, Misconfigured, Prober, Target};
 
@@ -139,9 +139,9 @@ impl Watching {
         cluster: &Object<Cluster>,
         id: &engine::Cluster,
     ) -> Result<Way, FetchError> {
-        let known = self.flavour.book.with(id, |entry| entry.way.clone());
+        let (known, doubts) = self.flavour.book.with(id, |entry| entry.seek(reference(cluster)));
         if let Some(way) = &known
-            && !way.is_doubted
+            && way.settles == doubts
             && way.basis == self.basis_now(cluster, &way.basis).await
         {
             return Ok(way.clone());
@@ -150,8 +150,20 @@ impl Watching {
         if let (Some(Way { client: Ok(before), .. }), Ok(client)) = (&known, &mut way.client) {
             *client = following(before, client);
         }
+        way.settles = doubts;
         self.flavour.book.with(id, |entry| entry.way = Some(way.clone()));
+        self.look_again_if_old(id, &way.basis).await;
         Ok(way)
+    }
+
+    /// Who heard of a change of the Secret before the way was known did not know that this Cluster
+    /// uses it (`rule:what-changes-while-it-is-read-is-read-again`).
+    async fn look_again_if_old(&self, id: &engine::Cluster, basis: &Basis) {
+        if let Some(seen) = &basis.secret
+            && self.seen_secret(Arc::clone(&seen.key)).await != *seen
+        {
+            self.queue.add(Work::Cluster(Arc::clone(&id.key)));
+        }
     }
 
     /// What a known way would rest on now.
@@ -184,16 +196,20 @@ impl Watching {
             Found::Credential(credential) => credential,
             Found::Nothing(looked_for) => {
                 let text = format!("there is no ClusterCredential {looked_for}");
+                // When it comes it is another one than none.
+                basis.credential = basis.reference.clone().map(|key| Seen { key, version: None });
                 let client = Err(Problem::new(Code::SecretMissing, text));
-                return Ok(Way { basis, client, is_doubted: false });
+                return Ok(Way { basis, client, settles: 0 });
             }
         };
-        basis.credential = Some(self.seen(Arc::from(&*credential.metadata.name)));
+        let read = &credential.metadata;
+        basis.credential =
+            Some(Seen { key: Arc::from(&*read.name), version: read.resource_version });
         let client = match basis.addresses.clone() {
             Ok(addresses) => self.client(addresses, credential, &mut basis).await?,
             Err(problem) => Err(problem),
         };
-        Ok(Way { basis, client, is_doubted: false })
+        Ok(Way { basis, client, settles: 0 })
     }
 
     async fn find(&self, cluster: &Object<Cluster>, basis: &Basis) -> Result<Found, FetchError> {
@@ -278,7 +294,7 @@ fn locked_way() -> Way {
     let problem = Problem::new(Code::BadEndpoint, "the cluster is locked");
     let basis =
         Basis { addresses: Err(problem.clone()), reference: None, credential: None, secret: None };
-    Way { basis, client: Err(problem), is_doubted: false }
+    Way { basis, client: Err(problem), settles: 0 }
 }
 
 /// The client to use from now on: the one before, where the new one is made of the same things, since

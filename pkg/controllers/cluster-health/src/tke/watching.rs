@@ -161,18 +161,18 @@ impl Reconcile for Watching {
 }
 
 impl Watching {
-    /// Who uses it looks at it; one that nobody uses may be for a cluster that needs it, or be newer
-    /// than the one in use.
+    /// Who uses it looks at it. It may be for a cluster that does not use it yet, which needs one, or
+    /// has an older one.
     async fn credential(&self, name: &Arc<str>) -> Result<Next, Retry> {
         let users = self.flavour.book.users_of_credential(name);
-        if users.is_empty()
-            && let Some(credential) = self.fetch.credential(name).await?
+        self.look_at(users.clone());
+        if let Some(credential) = self.fetch.credential(name).await?
+            && users.iter().all(|user| **user != *credential.cluster_name)
         {
             let cluster: Arc<str> = Arc::from(&*credential.cluster_name);
             self.flavour.book.doubt_way(&cluster);
             self.queue.add(Work::Cluster(cluster));
         }
-        self.look_at(users);
         Ok(Next::Done)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use secrecy::{SecretSlice, SecretString};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::api::{secret, tolerant};
 
@@ -49,11 +49,16 @@ pub struct ClusterCredential {
 pub struct CredentialMetadata {
     /// Name.
     pub name: Box<str>,
-    /// UID.
-    pub uid: Box<str>,
+    /// Its version; `None` when there is none that can be read.
+    #[serde(deserialize_with = "version")]
+    pub resource_version: Option<u64>,
     /// When it was made, in RFC 3339, so that later is greater.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub creation_timestamp: Box<str>,
+}
+
+fn version<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(Option::<Box<str>>::deserialize(from)?.and_then(|text| text.parse().ok()))
 }
 
 /// Names a Secret.

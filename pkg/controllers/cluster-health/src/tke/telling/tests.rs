@@ -3,18 +3,19 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use api_server_double::{ApiServer, Reply};
+use api_server_double::{ApiServer, Asked, Reply};
 use futures::stream::{BoxStream, StreamExt as _, pending, poll_fn};
 use informer::{Format, Informer, InformerMetrics, Server, Source};
 use model::{Cached, Kind, Metadata, Resource};
 use parking_lot::Mutex;
-use probe::{Client, ConnectionLimits, Meters, Names};
+use probe::{Client, ConnectionLimits, Fingerprint, Meters, Names};
 use prometheus::Registry as Metrics;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use workqueue::{Backoff, Jitter, QueueMetrics, WorkQueue};
+use workqueue::{Backoff, Jitter, QueueMetrics, Reconcile as _, WorkQueue};
 
 use super::super::fetch::Fetch;
 use super::super::watching::{Secrets, heed};
@@ -35,7 +36,10 @@ struct Bench {
     watching: Watching,
     /// What the watch of Clusters tells.
     changes: UnboundedSender<Value>,
+    /// What the watch of ClusterCredentials tells, and that of Secrets.
+    touched: UnboundedSender<Value>,
     credentials: Arc<Credentials>,
+    management: ApiServer,
 }
 
 /// The ClusterCredentials of the management API.
@@ -43,19 +47,44 @@ struct Bench {
 struct Credentials {
     refused: AtomicBool,
     absent: AtomicBool,
-    /// Part of the token.
+    /// Part of the token; the version.
     rotations: AtomicUsize,
+    /// Name of the Cluster it is for; empty for `cls-1`.
+    of: Mutex<String>,
+    /// What is asked now is answered by what there is now, and not before this.
+    held: Mutex<Option<Arc<Notify>>>,
 }
 
 impl Credentials {
-    fn answer(&self) -> Reply {
+    fn answer(&self, asked: &Asked) -> Reply {
+        let answer = self.now(asked);
+        match self.held.lock().clone() {
+            None => answer,
+            Some(held) => Reply::Later(Box::pin(async move {
+                held.notified().await;
+                answer
+            })),
+        }
+    }
+
+    fn now(&self, asked: &Asked) -> Reply {
         if self.refused.load(Ordering::Relaxed) {
             return Reply::failure(500, "InternalError");
         }
-        let token = format!("token-{}", self.rotations.load(Ordering::Relaxed));
-        let one = json!({"metadata": {"name": "cc-1"}, "clusterName": "cls-1", "token": token});
-        let items = if self.absent.load(Ordering::Relaxed) { vec![] } else { vec![one] };
-        Reply::Json(200, json!({"items": items}))
+        let rotations = self.rotations.load(Ordering::Relaxed);
+        let of = self.of.lock().clone();
+        let of = if of.is_empty() { "cls-1" } else { &*of };
+        let one = json!({
+            "metadata": {"name": "cc-1", "resourceVersion": rotations.to_string()},
+            "clusterName": of, "token": format!("token-{rotations}"),
+        });
+        let absent = self.absent.load(Ordering::Relaxed);
+        match (asked.path().ends_with("/cc-1"), absent) {
+            (true, true) => Reply::failure(404, "NotFound"),
+            (true, false) => Reply::Json(200, one),
+            (false, true) => Reply::Json(200, json!({"items": []})),
+            (false, false) => Reply::Json(200, json!({"items": [one]})),
+        }
     }
 }
 
@@ -66,11 +95,11 @@ impl Bench {
         let (changes, told) = unbounded_channel();
         let listed = listed.iter().copied().cloned().collect();
         let clusters: Informer<Object<Cluster>> = informer(&CLUSTERS, listed, told).await;
-        let (_, nothing) = unbounded_channel();
-        let metadata = informer::<Metadata>(&CLUSTER_CREDENTIALS, vec![], nothing).await;
+        let (touched, told) = unbounded_channel();
+        let metadata = informer::<Metadata>(&CLUSTER_CREDENTIALS, vec![], told).await;
         let credentials = Arc::<Credentials>::default();
         let asked = Arc::clone(&credentials);
-        let management = ApiServer::new(move |_| asked.answer()).client();
+        let management = ApiServer::new(move |request| asked.answer(request));
         let flavour = flavour();
         let registry =
             Registry::new(Arc::clone(&flavour) as Arc<dyn Flavour>, Arc::clone(&engine.shared));
@@ -86,14 +115,14 @@ impl Bench {
             secrets: Secrets::by(move || secrets.clone(), None, &queue),
             flavour,
             registry,
-            fetch: Fetch::new(management),
+            fetch: Fetch::new(management.client()),
             recorder: engine.shared.recorder.clone(),
             clusters,
             credentials: metadata,
             queue,
             since: Timestamp::now(),
         };
-        Self { engine, watching, changes, credentials }
+        Self { engine, watching, changes, touched, credentials, management }
     }
 
     /// Whether anything is known of it.
@@ -101,6 +130,49 @@ impl Bench {
         let id = identity(object);
         let booked = self.watching.flavour.book.known(&id, |_| ()).is_some();
         (self.watching.registry.knows(&id), booked)
+    }
+
+    /// The work for `cls-1` and its credential is done.
+    async fn look(&self, work: &Work) {
+        assert!(self.watching.reconcile(work).await.is_ok());
+    }
+
+    /// Whether there is a client for `cls-1`, and of which token it is.
+    fn way(&self, object: &Object<Cluster>) -> Option<Fingerprint> {
+        Some(self.watching.flavour.book.client(&identity(object))?.fingerprint())
+    }
+
+    /// The watch of credentials tells that `cc-1` has this version, or is deleted at it.
+    async fn touch(&self, version: u64, is_there: bool) {
+        let cached = || self.watching.credentials.get("cc-1").map(|it| it.resource_version);
+        let kind = match (is_there, cached()) {
+            (false, _) => "DELETED",
+            (true, None) => "ADDED",
+            (true, Some(_)) => "MODIFIED",
+        };
+        let object = json!({
+            "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+            "metadata": {"name": "cc-1", "uid": "c1", "resourceVersion": version.to_string()},
+        });
+        self.touched.send(json!({"type": kind, "object": object})).unwrap();
+        while cached() != is_there.then_some(version) {
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Looks at `cls-1`; `meanwhile` happens between the moment at which its credential is read and
+    /// that at which the answer comes.
+    async fn look_while(&self, meanwhile: impl AsyncFnOnce()) {
+        let (held, asked) = (Arc::new(Notify::new()), self.management.asked().len());
+        *self.credentials.held.lock() = Some(Arc::clone(&held));
+        let read = async {
+            self.management.until_asked(asked + 1).await;
+            *self.credentials.held.lock() = None;
+            meanwhile().await;
+            held.notify_one();
+        };
+        let cluster = Work::Cluster("cls-1".into());
+        tokio::join!(self.look(&cluster), read);
     }
 
     /// The client in use after its credential was looked up again.
@@ -237,4 +309,88 @@ async fn a_status_that_somebody_else_changed_is_written_over_and_our_own_is_not(
     sleep(S(1)).await;
     assert_eq!(api.writes(), writes + 1);
     assert_eq!(api.cluster("cls-1").unwrap()["phase"], "Running");
+}
+
+/// rule:what-changes-while-it-is-read-is-read-again
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_a_cluster_names_is_used_when_it_comes_and_when_it_comes_back() {
+    let object = sent(&[("10.0.0.1", 6443)], |it| {
+        it["spec"]["clusterCredentialRef"] = json!({"name": "cc-1"});
+    });
+    let (bench, object) = (Bench::start(&[&object]).await, read(&object));
+    // It is for nobody by its own word.
+    "nobody".clone_into(&mut bench.credentials.of.lock());
+    let (cluster, credential) = (Work::Cluster("cls-1".into()), Work::Credential("cc-1".into()));
+    for version in [9, 11] {
+        bench.credentials.absent.store(true, Ordering::Relaxed);
+        bench.look(&cluster).await;
+        assert_eq!(bench.way(&object), None);
+        bench.credentials.absent.store(false, Ordering::Relaxed);
+        bench.credentials.rotations.store(version, Ordering::Relaxed);
+        bench.touch(version as u64, true).await;
+        bench.look(&credential).await;
+        bench.look(&cluster).await;
+        assert!(bench.way(&object).is_some());
+        let asked = bench.management.asked().len();
+        bench.look(&cluster).await;
+        assert_eq!(bench.management.asked().len(), asked, "nothing changed");
+        bench.touch(version as u64 + 1, false).await;
+    }
+}
+
+/// rule:what-changes-while-it-is-read-is-read-again
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_comes_while_it_is_looked_for_is_used() {
+    let object = sent(&[("10.0.0.1", 6443)], |_| {});
+    let (bench, object) = (Bench::start(&[&object]).await, read(&object));
+    bench.credentials.absent.store(true, Ordering::Relaxed);
+    bench
+        .look_while(async || {
+            bench.credentials.absent.store(false, Ordering::Relaxed);
+            bench.look(&Work::Credential("cc-1".into())).await;
+        })
+        .await;
+    assert_eq!(bench.way(&object), None, "what was read is older");
+    bench.look(&Work::Cluster("cls-1".into())).await;
+    assert!(bench.way(&object).is_some());
+}
+
+/// rule:what-changes-while-it-is-read-is-read-again
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_is_rotated_while_it_is_read_is_read_again() {
+    let object = sent(&[("10.0.0.1", 6443)], |_| {});
+    let (bench, object) = (Bench::start(&[&object]).await, read(&object));
+    bench.credentials.rotations.store(5, Ordering::Relaxed);
+    bench
+        .look_while(async || {
+            bench.credentials.rotations.store(6, Ordering::Relaxed);
+            bench.touch(6, true).await;
+        })
+        .await;
+    let first = bench.way(&object);
+    bench.look(&Work::Cluster("cls-1".into())).await;
+    let second = bench.way(&object);
+    assert!(first.is_some() && second.is_some() && first != second);
+}
+
+/// rule:what-changes-while-it-is-read-is-read-again
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_is_used_by_name_is_looked_at_for_the_cluster_that_it_is_for() {
+    let named = sent(&[("10.0.0.1", 6443)], |it| {
+        it["spec"]["clusterCredentialRef"] = json!({"name": "cc-1"});
+    });
+    let meant = sent(&[("10.0.0.2", 6443)], |it| {
+        it["metadata"] = json!({"name": "cls-2", "uid": "u2", "resourceVersion": "7"});
+    });
+    let (bench, meant) = (Bench::start(&[&named, &meant]).await, read(&meant));
+    "cls-2".clone_into(&mut bench.credentials.of.lock());
+    bench.credentials.absent.store(true, Ordering::Relaxed);
+    let clusters = [Work::Cluster("cls-1".into()), Work::Cluster("cls-2".into())];
+    for cluster in &clusters {
+        bench.look(cluster).await;
+    }
+    bench.credentials.absent.store(false, Ordering::Relaxed);
+    bench.look(&Work::Credential("cc-1".into())).await;
+    bench.look(&clusters[1]).await;
+    assert!(bench.way(&meant).is_some());
 }
