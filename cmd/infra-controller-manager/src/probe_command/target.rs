@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kube::config::{AuthInfo, Cluster, Kubeconfig};
+use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 use probe::{Address, ClientPair, Inputs, TlsOptions};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -56,8 +56,20 @@ fn of_arguments(server: &str, arguments: &Arguments) -> anyhow::Result<Inputs> {
 /// The file that is named, or that of the environment.
 pub(super) fn kubeconfig(arguments: &Arguments) -> anyhow::Result<Kubeconfig> {
     match &arguments.kubeconfig {
-        Some(path) => Ok(Kubeconfig::read_from(path)?),
-        None => Kubeconfig::read().context("cannot read a kubeconfig; name one with --kubeconfig"),
+        Some(path) => Kubeconfig::read_from(path)
+            .map_err(without_quotes)
+            .with_context(|| format!("cannot use the kubeconfig {}", path.display())),
+        None => Kubeconfig::read()
+            .map_err(without_quotes)
+            .context("cannot read a kubeconfig; name one with --kubeconfig"),
+    }
+}
+
+/// The parser quotes the lines around a mistake, and those may hold a credential.
+fn without_quotes(error: KubeconfigError) -> anyhow::Error {
+    match error {
+        KubeconfigError::Parse(error) => client::KubeconfigError::not_yaml(&error).into(),
+        error => error.into(),
     }
 }
 
@@ -138,4 +150,24 @@ fn read_token(path: &Path) -> anyhow::Result<SecretString> {
     let token = fs::read_to_string(path);
     let token = token.with_context(|| format!("cannot read {}", path.display()))?;
     Ok(SecretString::from(token))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::super::arguments::Parsed;
+    use super::*;
+
+    #[test]
+    fn a_mistake_in_the_kubeconfig_is_told_without_the_lines_around_it() {
+        let path = std::env::temp_dir().join(format!("icm-target-{}", std::process::id()));
+        fs::write(&path, "users:\n- name: me\n  user:\n    token: [SECRETTOKEN\n").unwrap();
+        let named = OsString::from(format!("--kubeconfig={}", path.display()));
+        let Parsed::Run(arguments) = Arguments::parse([named]) else { panic!("it is refused") };
+        let told = format!("{:#}", inputs(&arguments).err().unwrap());
+        fs::remove_file(&path).unwrap();
+        assert!(told.contains("not the YAML of a kubeconfig, see line"), "{told}");
+        assert!(told.contains(&*path.to_string_lossy()) && !told.contains("SECRET"), "{told}");
+    }
 }

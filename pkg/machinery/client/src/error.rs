@@ -2,6 +2,7 @@
 //! they name. For the operator to mend. No variant ever holds a secret: neither a word of a
 //! kubeconfig nor the output of a plugin.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -142,6 +143,22 @@ pub enum KubeconfigError {
          the data itself into the kubeconfig (certificate-authority-data, token, …)"
     )]
     Local(&'static str),
+}
+
+impl KubeconfigError {
+    /// Keeps only the place of a parser's message, which quotes the file and so its secrets.
+    pub fn not_yaml(error: &impl fmt::Display) -> Self {
+        Self::NotYaml(place(&error.to_string()))
+    }
+}
+
+fn place(error: &str) -> Option<(u32, u32)> {
+    let number_after = |word: &str| {
+        let rest = error.split_once(word)?.1;
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse::<u32>().ok()
+    };
+    Some((number_after("line ")?, number_after("column ")?))
 }
 
 fn at(place: Option<&(u32, u32)>) -> String {

@@ -34,8 +34,7 @@ pub(crate) fn parse(
     origin: Origin<'_>,
     master: Option<Uri>,
 ) -> Result<Settings, KubeconfigError> {
-    let file = Kubeconfig::from_yaml(text)
-        .map_err(|error| KubeconfigError::NotYaml(place(&error.to_string())))?;
+    let file = Kubeconfig::from_yaml(text).map_err(|error| KubeconfigError::not_yaml(&error))?;
     let (cluster, user) = current(&file)?;
     let reader = Reader { origin };
     let mut settings = Settings {
@@ -263,16 +262,6 @@ fn impersonation(user: &AuthInfo) -> Result<Vec<(HeaderName, HeaderValue)>, Kube
         }
     }
     Ok(headers)
-}
-
-/// Line and column out of a parser's message, which quotes the file and so its secrets.
-pub(crate) fn place(error: &str) -> Option<(u32, u32)> {
-    let number_after = |word: &str| {
-        let rest = error.split_once(word)?.1;
-        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-        digits.parse::<u32>().ok()
-    };
-    Some((number_after("line ")?, number_after("column ")?))
 }
 
 #[cfg(test)]
