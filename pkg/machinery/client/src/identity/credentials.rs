@@ -25,7 +25,7 @@ use crate::identity::snapshot::Snapshot;
 
 /// How often everything is read again.
 const POLL: Duration = Duration::from_secs(5);
-/// The server's refusals make everything be read at most this often.
+/// The server's refusals, and a plugin that is due, make everything be read at most this often.
 const REFUSAL_PAUSE: Duration = Duration::from_secs(1);
 /// A process that starts waits this long for the first run of its plugin.
 const FIRST_RUN: Duration = Duration::from_secs(10);
@@ -136,7 +136,8 @@ async fn follow_source(
         let now = Instant::now();
         let due = plugin.as_ref().and_then(|plugin| plugin.due_at(now));
         let due = due.map(|at| at.saturating_duration_since(now));
-        let pause = due.map_or(POLL, |due| due.min(POLL));
+        // What is due stays due while the kubeconfig cannot be read.
+        let pause = due.map_or(POLL, |due| due.clamp(REFUSAL_PAUSE, POLL));
         let was_refused = tokio::select! {
             () = sleep(pause) => false,
             () = refused.notified() => true,

@@ -149,6 +149,35 @@ async fn refusals_in_a_row_make_it_be_read_once_a_second() {
     assert_eq!(credentials.current().generation, 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_is_due_makes_nobody_read_a_broken_kubeconfig_without_pause() {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    static IS_BROKEN: AtomicBool = AtomicBool::new(false);
+    static READINGS: AtomicUsize = AtomicUsize::new(0);
+    static TOO_MANY: Notify = Notify::const_new();
+    fn environment(name: &str) -> Option<String> {
+        if name != "HTTPS_PROXY" || !IS_BROKEN.load(Ordering::Relaxed) {
+            return None;
+        }
+        if READINGS.fetch_add(1, Ordering::Relaxed) > 100 {
+            TOO_MANY.notify_one();
+        }
+        Some("no proxy".into())
+    }
+    let user = "exec: {command: 'false', apiVersion: client.authentication.k8s.io/v1}";
+    let file = kubeconfig("server: 'https://a', insecure-skip-tls-verify: true", user);
+    let source = Source::File { path: file.path().to_owned(), master: None };
+    let credentials = Credentials::load(source, &environment, Arc::default()).await.unwrap();
+    IS_BROKEN.store(true, Ordering::Relaxed);
+    tokio::select! {
+        () = sleep(Duration::from_secs(60)) => {}
+        () = TOO_MANY.notified() => panic!("it reads without a pause"),
+    }
+    let readings = READINGS.load(Ordering::Relaxed);
+    assert!((12..=61).contains(&readings), "{readings} readings in a minute");
+    drop(credentials);
+}
+
 /// A kubeconfig whose plugin counts its runs in a file and gives `token-N`.
 fn with_plugin(life: &str) -> (TempFile, PathBuf, TempFile) {
     let runs = TempFile::new("");
