@@ -1,11 +1,13 @@
 //! The one write of the RangeAllocator and what its answers mean
 //! (`rule:answers-have-classes`).
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
 use cidr::IpNet;
 use http::StatusCode;
+use serde::Deserialize;
 use serde_json::Value;
 use transport::Status;
 
@@ -24,7 +26,7 @@ pub(crate) fn body(uid: &str, cidrs: &[IpNet]) -> Bytes {
 /// The classes that an HTTP answer can fall into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// 200: written.
+    /// 2xx with the Node: written.
     Done,
     /// 404: no Node of that name, to be confirmed by a read.
     Missing,
@@ -69,10 +71,15 @@ impl Class {
 /// Missing rights do not come back within milliseconds.
 const FORBIDDEN_PAUSE: Duration = Duration::from_secs(5);
 
-/// Classifies the answer to a PATCH.
-pub(crate) fn classify(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Class {
+/// Classifies the answer to a PATCH of the Node `uid`.
+pub(crate) fn classify(
+    status: StatusCode,
+    retry_after: Option<Duration>,
+    body: &[u8],
+    uid: &str,
+) -> Class {
     if status.is_success() {
-        return Class::Done;
+        return if is_node(body, uid) { Class::Done } else { not_the_node(status) };
     }
     // A proxy may answer something that is not a Status; the code alone then decides.
     let answer = Status::read(body).unwrap_or_default();
@@ -95,6 +102,28 @@ pub(crate) fn classify(status: StatusCode, retry_after: Option<Duration>, body: 
         status if status.is_client_error() => Class::Rejected { message, pause: Duration::ZERO },
         _ => Class::Ambiguous { message },
     }
+}
+
+/// Of what a server says of a Node, the part that tells whether it is this one.
+#[derive(Deserialize)]
+struct Answered<'a> {
+    #[serde(borrow)]
+    metadata: AnsweredMetadata<'a>,
+}
+
+#[derive(Deserialize)]
+struct AnsweredMetadata<'a> {
+    #[serde(borrow)]
+    uid: Cow<'a, str>,
+}
+
+fn is_node(body: &[u8], uid: &str) -> bool {
+    serde_json::from_slice::<Answered<'_>>(body).is_ok_and(|node| node.metadata.uid == uid)
+}
+
+/// Whatever answers so is not the API server, and may not have asked it.
+fn not_the_node(status: StatusCode) -> Class {
+    Class::Ambiguous { message: format!("the server answered {status} without the Node") }
 }
 
 fn has_cause(answer: &Status, field: &str) -> bool {
@@ -127,7 +156,7 @@ mod tests {
     }
 
     fn class(code: u16, body: &[u8]) -> Class {
-        classify(StatusCode::from_u16(code).unwrap(), None, body)
+        classify(StatusCode::from_u16(code).unwrap(), None, body, "u")
     }
 
     #[test]
@@ -148,7 +177,13 @@ mod tests {
             ("spec.podCIDRs", "node updates may not change podCIDR except from \"\" to valid");
         let long = ("spec.podCIDRs", "may specify no more than one CIDR for each IP family");
         let rows: &[(u16, Vec<u8>, &str)] = &[
-            (200, b"{}".to_vec(), "done"),
+            (200, br#"{"kind":"PartialObjectMetadata","metadata":{"uid":"u"}}"#.to_vec(), "done"),
+            (200, br#"{"metadata":{"uid":"\u0075","labels":{}}}"#.to_vec(), "done"),
+            (200, br#"{"metadata":{"uid":"another"}}"#.to_vec(), "ambiguous"),
+            (200, b"{}".to_vec(), "ambiguous"),
+            (200, b"<html>maintenance".to_vec(), "ambiguous"),
+            (202, vec![], "ambiguous"),
+            (204, vec![], "ambiguous"),
             (404, status("nodes \"n\" not found", &[]), "missing"),
             (409, status("precondition failed", &[]), "replaced"),
             (422, status("invalid", &[uid]), "replaced"),
@@ -186,7 +221,7 @@ mod tests {
     #[test]
     fn a_429_says_what_the_server_asked_for() {
         for retry_after in [None, Some(Duration::from_secs(7))] {
-            let class = classify(StatusCode::TOO_MANY_REQUESTS, retry_after, b"");
+            let class = classify(StatusCode::TOO_MANY_REQUESTS, retry_after, b"", "u");
             assert_eq!(class, Class::Throttled { retry_after });
         }
     }

@@ -138,7 +138,7 @@ impl Reconciler {
             true
         };
         let answer = self.api.patch(&node.name, body, since, check).await?;
-        let class = patch::classify(answer.status, answer.retry_after, &answer.body);
+        let class = patch::classify(answer.status, answer.retry_after, &answer.body, &node.uid);
         Ok((class, answer.settled_at))
     }
 }

@@ -72,7 +72,7 @@ async fn reconcile(bench: &Bench) -> Result<Next, Retry> {
 async fn a_node_that_is_throttled_comes_back_when_the_server_says_and_is_then_served() {
     for (retry_after, pause) in [(None, 1), (Some(0), 1), (Some(1), 1), (Some(6), 6)] {
         let busy = Answer { retry_after, ..status(429) };
-        let (bench, server) = bench(vec![busy, status(200)], status(500)).await;
+        let (bench, server) = bench(vec![busy, found(node("a", &[]))], status(500)).await;
         let retry = reconcile(&bench).await.unwrap_err();
         assert!(retry.is_throttled(), "{retry_after:?}: {retry:?}");
         assert_eq!(retry.pause(), Duration::from_secs(pause), "{retry_after:?}");
@@ -99,7 +99,8 @@ async fn a_throttled_read_is_no_failure_of_the_node_either() {
 /// `rule:read-before-resend`
 #[tokio::test(start_paused = true)]
 async fn after_an_answer_that_leaves_it_open_the_node_is_read_and_then_sent_the_same_again() {
-    let (bench, server) = bench(vec![status(500), status(200)], found(node("a", &[]))).await;
+    let (bench, server) =
+        bench(vec![status(500), found(node("a", &[]))], found(node("a", &[]))).await;
     assert!(!reconcile(&bench).await.unwrap_err().is_throttled());
     assert_eq!(bench.unresolved(), 1);
     assert_eq!(reconcile(&bench).await.unwrap(), Next::Done);
@@ -194,7 +195,7 @@ async fn what_no_read_can_settle_before_the_end_of_the_stop_stays_unknown() {
 /// `rule:claims-are-audited`
 #[tokio::test(start_paused = true)]
 async fn the_audit_mends_what_differs_from_the_cache_and_wakes_who_has_no_cidr() {
-    let (bench, _) = bench(vec![status(200)], status(500)).await;
+    let (bench, _) = bench(vec![status(500)], status(500)).await;
     let reconciler = &bench.reconciler;
     let taken = reconciler.queue.next().await.unwrap();
     let also = reconciler.queue.next().await.unwrap();
