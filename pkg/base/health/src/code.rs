@@ -26,8 +26,8 @@ pub enum Code {
     Reset,
     /// A connection was there, and no response came in time.
     Timeout,
-    /// This process has no file or memory left for a connection: nothing is known of the cluster
-    /// (`rule:what-we-could-not-ask-changes-nothing`).
+    /// This process has no file or memory left for a connection, or could not read yet how to reach
+    /// the cluster: nothing is known of it (`rule:what-we-could-not-ask-changes-nothing`).
     OwnLimit,
     /// What came back was not HTTP.
     Protocol,

@@ -14,6 +14,8 @@ mod member;
 mod missing_rights;
 mod options;
 mod reading;
+#[cfg(test)]
+mod scripted_cache;
 mod secret_data;
 mod stored_objects;
 mod subject;

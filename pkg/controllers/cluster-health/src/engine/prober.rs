@@ -25,7 +25,8 @@ pub trait Prober: Send + Sync + 'static {
 /// thresholds decide what becomes of that.
 #[derive(Clone, Debug)]
 pub struct Misconfigured {
-    /// What is wrong; its verdict is [`health::Verdict::Config`].
+    /// What is wrong; its verdict is [`health::Verdict::Config`], or it is [`Code::OwnLimit`] for as
+    /// long as nobody could read how to reach the cluster, which changes nothing.
     pub code: Code,
     /// Which object, and which field or key of it. No secret.
     pub detail: Box<str>,

@@ -121,7 +121,10 @@ impl Registry {
     pub fn remove(&self, cluster: &Cluster) {
         self.shared.forget_look(&cluster.uid);
         self.shared.forget_elsewhere(&*self.flavour, cluster);
-        self.shared.remove(&*self.flavour, &cluster.key, &cluster.uid);
+        if !self.shared.remove(&*self.flavour, &cluster.key, &cluster.uid) {
+            // What was read of it goes also when it was not told of.
+            self.flavour.removed(cluster);
+        }
     }
 
     /// Asks for a probe within a second, as after a change that no [`Target`] shows.

@@ -50,7 +50,7 @@ pub(crate) struct KubeFed {
 #[derive(Clone)]
 pub(super) struct LastTold {
     pub(super) object: Arc<Object<KubeFedCluster>>,
-    /// UID and version of its Secret.
+    /// UID and version of its Secret; an empty UID of one that could not be read.
     pub(super) secret: Option<(Arc<str>, u64)>,
     /// A hash of what the prober is made of.
     pub(super) inputs: u64,

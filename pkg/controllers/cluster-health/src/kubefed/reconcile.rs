@@ -65,7 +65,8 @@ impl Reconcile for Reconciler {
 }
 
 impl Reconciler {
-    /// What is known of the member, with a prober for it, and what is to be tried again.
+    /// What is known of the member, with a prober for it, and what is to be tried again. A member that
+    /// the engine knows keeps its prober while its Secret cannot be read for no mistake of anybody.
     async fn know(
         &self,
         object: Arc<Object<KubeFedCluster>>,
@@ -85,15 +86,17 @@ impl Reconciler {
                 Ok(data) => {
                     (access::inputs(&object, data.as_ref(), self.flavour.allow_plaintext), None)
                 }
-                Err(error) if error.is_mistake() => {
-                    let problem = Problem::new(Code::SecretMissing, error.to_string());
-                    (Err(problem), Some(error))
+                Err(error) if before.is_some() && !error.is_mistake() => return Err(error),
+                Err(error) => {
+                    // rule:a-cluster-is-known-before-its-credential
+                    let code =
+                        if error.is_mistake() { Code::SecretMissing } else { Code::OwnLimit };
+                    (Err(Problem::new(code, error.to_string())), Some(error))
                 }
-                Err(error) => return Err(error),
             },
         };
         // One that could not be read is read again.
-        let version = version.filter(|_| failure.is_none());
+        let version = if failure.is_some() { Some((Arc::from(""), 0)) } else { version };
         Ok((self.with_prober(object, version, inputs, before), failure))
     }
 
@@ -178,21 +181,82 @@ fn prober(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use api_server_double::{ApiServer, Reply};
+    use health::Status;
     use probe::{Address, ConnectionLimits, Meters, Names, TlsOptions};
     use prometheus::Registry as MetricRegistry;
+    use serde_json::json;
+    use tokio::sync::mpsc::unbounded_channel;
+    use tokio::time::sleep;
 
     use super::*;
-    use crate::kubefed::testing::policy;
+    use crate::api::kubefed::KUBEFED_CLUSTERS;
+    use crate::engine::tests::scene::Scene;
+    use crate::kubefed::testing::{policy, sent};
     use crate::options::KubeFedOptions;
+    use crate::scripted_cache::informer;
+    use crate::secret_data::SECRETS;
 
-    /// rule:a-lost-credential-ends-its-client
-    #[test]
-    fn a_member_whose_secret_is_gone_keeps_no_client() {
+    fn flavour() -> Arc<KubeFed> {
         let meters = Meters::new(&MetricRegistry::new()).unwrap();
         let members = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
         let options =
             KubeFedOptions { namespace: None, config: None, policy: policy(), zones: false };
-        let flavour = Arc::new(KubeFed::new(options, false, Arc::new(members), None));
+        Arc::new(KubeFed::new(options, false, Arc::new(members), None))
+    }
+
+    /// rule:a-cluster-is-known-before-its-credential, rule:unwatched-clusters-become-unknown
+    #[tokio::test(start_paused = true)]
+    async fn a_member_whose_secret_cannot_be_read_after_a_restart_becomes_unknown() {
+        let engine = Scene::new(0);
+        let object = sent(|it| {
+            it["status"]["conditions"] =
+                json!([{"type": "Ready", "status": "True", "reason": "ClusterReady"}]);
+        });
+        let secret = json!({
+            "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+            "metadata": {"namespace": "fed", "name": "one-secret", "uid": "s", "resourceVersion": "5"},
+        });
+        let ((_changes, told), (_touched, of_secrets)) = (unbounded_channel(), unbounded_channel());
+        let clusters = informer(&KUBEFED_CLUSTERS, vec![object], told).await;
+        let secrets = informer(&SECRETS, vec![secret], of_secrets).await;
+        let flavour = flavour();
+        flavour.follow(&clusters);
+        let registry = Registry::new(Arc::clone(&flavour) as Arc<_>, Arc::clone(&engine.shared));
+        let refused = Arc::new(AtomicBool::new(true));
+        let refuses = Arc::clone(&refused);
+        let server = ApiServer::new(move |_| {
+            if refuses.load(Ordering::Relaxed) {
+                return Reply::failure(500, "InternalError");
+            }
+            Reply::Json(200, json!({"data": {"token": "aHVudGVyMg=="}}))
+        });
+        let reconciler = Reconciler {
+            flavour: Arc::clone(&flavour),
+            caches: Caches { clusters, secrets, first: HashSet::new() },
+            references: Arc::default(),
+            registry: registry.clone(),
+            client: server.client(),
+        };
+        let (key, id) = (Arc::from("fed/one"), Cluster { uid: "u1".into(), key: "fed/one".into() });
+        let client = || flavour.known("u1").and_then(|known| known.newest.client());
+        assert!(reconciler.reconcile(&key).await.is_err(), "it is tried again");
+        assert_eq!(registry.readiness(&id), Some(Status::True), "as it was published");
+        sleep(policy().stale_after() + Duration::from_secs(5)).await;
+        assert!(reconciler.reconcile(&key).await.is_err(), "it is tried again");
+        assert_eq!(registry.readiness(&id), Some(Status::Unknown));
+        refused.store(false, Ordering::Relaxed);
+        assert!(reconciler.reconcile(&key).await.is_ok());
+        assert!(client().is_some());
+    }
+
+    /// rule:a-lost-credential-ends-its-client
+    #[test]
+    fn a_member_whose_secret_is_gone_keeps_no_client() {
+        let flavour = flavour();
         let inputs = Inputs {
             addresses: vec![Address::parse("https://api.example").unwrap()],
             tls: TlsOptions { everything: true, ..TlsOptions::default() },

@@ -23,6 +23,11 @@ pub(crate) fn policy() -> Policy {
 
 /// A member as `change` leaves it.
 pub(crate) fn cluster(change: impl FnOnce(&mut Value)) -> Object<KubeFedCluster> {
+    Object::read(sent(change)).unwrap()
+}
+
+/// The same, as it is sent.
+pub(crate) fn sent(change: impl FnOnce(&mut Value)) -> Value {
     let mut whole = json!({
         "apiVersion": "core.kubefed.io/v1beta1",
         "kind": "KubeFedCluster",
@@ -30,5 +35,5 @@ pub(crate) fn cluster(change: impl FnOnce(&mut Value)) -> Object<KubeFedCluster>
         "spec": {"apiEndpoint": "https://10.0.0.1:6443", "secretRef": {"name": "one-secret"}},
     });
     change(&mut whole);
-    Object::read(whole).unwrap()
+    whole
 }

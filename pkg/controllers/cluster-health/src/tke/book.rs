@@ -70,7 +70,8 @@ pub(crate) struct Way {
     pub(crate) basis: Basis,
     pub(crate) client: Result<Arc<Client>, Problem>,
     /// How many doubts it settles; with more of them it is looked up again, whatever the basis says.
-    pub(crate) settles: u64,
+    /// `None` when not all of it could be read.
+    pub(crate) settles: Option<u64>,
 }
 
 /// What the way rests on: while it stays the same nothing is read again.

@@ -35,6 +35,19 @@ pub(crate) enum FetchError {
     Secret(#[from] ReadError),
 }
 
+impl FetchError {
+    /// A mistake in the set-up, which the cluster says. Anything else is tried again before a word
+    /// is said.
+    pub(crate) fn is_mistake(&self) -> bool {
+        match self {
+            Self::Refused { status, .. } => *status == StatusCode::FORBIDDEN,
+            Self::Credential(_) => true,
+            Self::Secret(error) => error.is_mistake(),
+            Self::Call { .. } => false,
+        }
+    }
+}
+
 const CREDENTIAL: &str = "a ClusterCredential";
 
 /// Reads from the management API.

@@ -47,10 +47,24 @@ impl Watching {
                 self.registry.remove(&id);
                 return Ok(Next::Done);
             }
-            Supervision::Locked => Ok(self.take_in(cluster, &id, locked_way(), true, together)),
+            Supervision::Locked => {
+                // Nothing is looked up.
+                let way = no_way(Problem::new(Code::BadEndpoint, "the cluster is locked"));
+                Ok(self.take_in(cluster, &id, way, true, together))
+            }
             Supervision::Probed => match self.way(cluster, &id).await {
-                Ok(way) => Ok(self.take_in(cluster, &id, way, false, together)),
-                Err(error) => Err(error.into()),
+                Ok((way, mistake)) => {
+                    let next = self.take_in(cluster, &id, way, false, together);
+                    mistake.map_or(Ok(next), |error| Err(error.into()))
+                }
+                Err(error) => {
+                    // rule:a-cluster-is-known-before-its-credential
+                    if !self.registry.knows(&id) {
+                        let way = no_way(Problem::new(Code::OwnLimit, error.to_string()));
+                        self.take_in(cluster, &id, way, false, together);
+                    }
+                    Err(error.into())
+                }
             },
         };
         // Its deletion may have been told meanwhile, and then was before its arrival
@@ -58,8 +72,6 @@ impl Watching {
         let is_there = |object: Arc<Object<Cluster>>| object.metadata.uid == id.uid;
         if !self.clusters.get(&id.key).is_some_and(is_there) {
             self.registry.remove(&id);
-            // Also when the engine has not been told of it.
-            self.flavour.book.remove(&id);
         }
         told
     }
@@ -133,27 +145,29 @@ impl Watching {
         (missing && new && !left.is_zero()).then_some(left)
     }
 
-    /// The way to a Cluster; the known one as long as what it rests on is the same.
+    /// The way to a Cluster; the known one as long as what it rests on is the same. With the mistake
+    /// for which there is none, when that may be mended where nobody tells us, as a missing right is:
+    /// it is tried again.
     async fn way(
         &self,
         cluster: &Object<Cluster>,
         id: &engine::Cluster,
-    ) -> Result<Way, FetchError> {
+    ) -> Result<(Way, Option<FetchError>), FetchError> {
         let (known, doubts) = self.flavour.book.with(id, |entry| entry.seek(reference(cluster)));
         if let Some(way) = &known
-            && way.settles == doubts
+            && way.settles == Some(doubts)
             && way.basis == self.basis_now(cluster, &way.basis).await
         {
-            return Ok(way.clone());
+            return Ok((way.clone(), None));
         }
-        let mut way = self.new_way(cluster).await?;
+        let (mut way, mistake) = self.new_way(cluster).await?;
         if let (Some(Way { client: Ok(before), .. }), Ok(client)) = (&known, &mut way.client) {
             *client = following(before, client);
         }
-        way.settles = doubts;
+        way.settles = mistake.is_none().then_some(doubts);
         self.flavour.book.with(id, |entry| entry.way = Some(way.clone()));
         self.look_again_if_old(id, &way.basis).await;
-        Ok(way)
+        Ok((way, mistake))
     }
 
     /// Who heard of a change of the Secret before the way was known did not know that this Cluster
@@ -189,27 +203,45 @@ impl Watching {
         Seen { version: self.secrets.version(&key).await, key }
     }
 
-    async fn new_way(&self, cluster: &Object<Cluster>) -> Result<Way, FetchError> {
+    async fn new_way(
+        &self,
+        cluster: &Object<Cluster>,
+    ) -> Result<(Way, Option<FetchError>), FetchError> {
         let (addresses, reference) = (addresses(cluster), reference(cluster));
         let mut basis = Basis { addresses, reference, credential: None, secret: None };
-        let credential = match self.find(cluster, &basis).await? {
+        let (client, mistake) = match self.look_up(cluster, &mut basis).await {
+            Ok(client) => (client, None),
+            // rule:a-lost-credential-ends-its-client
+            Err(error) if error.is_mistake() => {
+                (Err(Problem::new(Code::SecretMissing, error.to_string())), Some(error))
+            }
+            Err(error) => return Err(error),
+        };
+        Ok((Way { basis, client, settles: None }, mistake))
+    }
+
+    /// The client, made of what is read now; `basis` learns what that is.
+    async fn look_up(
+        &self,
+        cluster: &Object<Cluster>,
+        basis: &mut Basis,
+    ) -> Result<Result<Arc<probe::Client>, Problem>, FetchError> {
+        let credential = match self.find(cluster, basis).await? {
             Found::Credential(credential) => credential,
             Found::Nothing(looked_for) => {
                 let text = format!("there is no ClusterCredential {looked_for}");
                 // When it comes it is another one than none.
                 basis.credential = basis.reference.clone().map(|key| Seen { key, version: None });
-                let client = Err(Problem::new(Code::SecretMissing, text));
-                return Ok(Way { basis, client, settles: 0 });
+                return Ok(Err(Problem::new(Code::SecretMissing, text)));
             }
         };
         let read = &credential.metadata;
         basis.credential =
             Some(Seen { key: Arc::from(&*read.name), version: read.resource_version });
-        let client = match basis.addresses.clone() {
-            Ok(addresses) => self.client(addresses, credential, &mut basis).await?,
-            Err(problem) => Err(problem),
-        };
-        Ok(Way { basis, client, settles: 0 })
+        match basis.addresses.clone() {
+            Ok(addresses) => self.client(addresses, credential, basis).await,
+            Err(problem) => Ok(Err(problem)),
+        }
     }
 
     async fn find(&self, cluster: &Object<Cluster>, basis: &Basis) -> Result<Found, FetchError> {
@@ -248,13 +280,7 @@ impl Watching {
             Some(of) if self.may_read(&of) => {
                 let key = Arc::from(format!("{}/{}", of.namespace, of.name));
                 basis.secret = Some(self.seen_secret(key).await);
-                match self.fetch.secret(&of).await {
-                    Ok(secret) => secret,
-                    Err(error) if error.is_mistake() => {
-                        return Ok(Err(Problem::new(Code::SecretMissing, error.to_string())));
-                    }
-                    Err(error) => return Err(error.into()),
-                }
+                self.fetch.secret(&of).await?
             }
             Some(of) => {
                 let text = format!(
@@ -289,12 +315,11 @@ fn reference(cluster: &Object<Cluster>) -> Option<Arc<str>> {
     (!reference.name.is_empty()).then(|| Arc::from(&*reference.name))
 }
 
-/// Of a cluster that is not probed: nothing is looked up.
-fn locked_way() -> Way {
-    let problem = Problem::new(Code::BadEndpoint, "the cluster is locked");
+/// Of a cluster that is not probed.
+fn no_way(problem: Problem) -> Way {
     let basis =
         Basis { addresses: Err(problem.clone()), reference: None, credential: None, secret: None };
-    Way { basis, client: Err(problem), settles: 0 }
+    Way { basis, client: Err(problem), settles: None }
 }
 
 /// The client to use from now on: the one before, where the new one is made of the same things, since

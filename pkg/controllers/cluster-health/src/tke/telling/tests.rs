@@ -4,17 +4,16 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use api_server_double::{ApiServer, Asked, Reply};
-use futures::stream::{BoxStream, StreamExt as _, pending, poll_fn};
-use informer::{Format, Informer, InformerMetrics, Server, Source};
-use model::{Cached, Kind, Metadata, Resource};
+use health::Status;
+use informer::Informer;
+use model::Metadata;
 use parking_lot::Mutex;
 use probe::{Client, ConnectionLimits, Fingerprint, Meters, Names};
 use prometheus::Registry as Metrics;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 use workqueue::{Backoff, Jitter, QueueMetrics, Reconcile as _, WorkQueue};
 
 use super::super::fetch::Fetch;
@@ -24,6 +23,7 @@ use crate::api::tke::CLUSTER_CREDENTIALS;
 use crate::engine::tests::scene::{Scene, target};
 use crate::engine::{Flavour, Registry};
 use crate::options::judge;
+use crate::scripted_cache::informer;
 use crate::tke::testing::cluster;
 use crate::tke::{Clusters, SummaryMetrics};
 
@@ -46,7 +46,13 @@ struct Bench {
 #[derive(Default)]
 struct Credentials {
     refused: AtomicBool,
+    /// They may not be read.
+    forbidden: AtomicBool,
+    /// The same of Secrets.
+    secrets_forbidden: AtomicBool,
     absent: AtomicBool,
+    /// The token is in a Secret.
+    in_secret: AtomicBool,
     /// Part of the token; the version.
     rotations: AtomicUsize,
     /// Name of the Cluster it is for; empty for `cls-1`.
@@ -71,13 +77,25 @@ impl Credentials {
         if self.refused.load(Ordering::Relaxed) {
             return Reply::failure(500, "InternalError");
         }
+        let is_secret = asked.path().contains("/secrets/");
+        let forbidden = if is_secret { &self.secrets_forbidden } else { &self.forbidden };
+        if forbidden.load(Ordering::Relaxed) {
+            return Reply::failure(403, "Forbidden");
+        }
+        if is_secret {
+            return Reply::Json(200, json!({"data": {"token": "aHVudGVyMg=="}}));
+        }
         let rotations = self.rotations.load(Ordering::Relaxed);
         let of = self.of.lock().clone();
         let of = if of.is_empty() { "cls-1" } else { &*of };
-        let one = json!({
+        let mut one = json!({
             "metadata": {"name": "cc-1", "resourceVersion": rotations.to_string()},
             "clusterName": of, "token": format!("token-{rotations}"),
         });
+        if self.in_secret.load(Ordering::Relaxed) {
+            one["token"] = "".into();
+            one["secretRef"] = json!({"namespace": "ns", "name": "s"});
+        }
         let absent = self.absent.load(Ordering::Relaxed);
         match (asked.path().ends_with("/cc-1"), absent) {
             (true, true) => Reply::failure(404, "NotFound"),
@@ -179,7 +197,7 @@ impl Bench {
     async fn client(&self, object: &Object<Cluster>) -> Arc<Client> {
         self.watching.flavour.book.doubt_way(&object.metadata.key);
         let way = self.watching.way(object, &identity(object)).await;
-        way.ok().unwrap().client.ok().unwrap()
+        way.ok().unwrap().0.client.ok().unwrap()
     }
 }
 
@@ -191,32 +209,6 @@ fn flavour() -> Arc<Clusters> {
     let prober = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
     let metrics = SummaryMetrics::new(&Metrics::new(), true).unwrap();
     Arc::new(Clusters::new(options, Arc::new(prober), metrics))
-}
-
-async fn informer<T: Cached>(
-    kind: &Resource,
-    listed: Vec<Value>,
-    told: UnboundedReceiver<Value>,
-) -> Informer<T> {
-    let told = Mutex::new(Some(told));
-    let server = ApiServer::new(move |asked| match asked.query() {
-        query if query.contains("sendInitialEvents") => Reply::failure(400, "BadRequest"),
-        query if query.contains("watch=true") => Reply::Watch(events(told.lock().take())),
-        _ => Reply::Json(200, json!({"metadata": {"resourceVersion": "8"}, "items": listed})),
-    });
-    let metrics = InformerMetrics::new(&Metrics::new(), "test").unwrap();
-    let source = Source::new(Server::own(server.client()), Kind::BuiltIn(kind.clone()));
-    let cache = Informer::new(source, &metrics, Format::Json);
-    let running = cache.clone();
-    tokio::spawn(async move { running.run(CancellationToken::new()).await });
-    cache.synced().await;
-    cache
-}
-
-/// What is told, and then nothing more on an open connection.
-fn events(told: Option<UnboundedReceiver<Value>>) -> BoxStream<'static, Value> {
-    let Some(mut told) = told else { return pending().boxed() };
-    poll_fn(move |cx| told.poll_recv(cx)).chain(pending()).boxed()
 }
 
 /// An imported Cluster with these addresses, as it is sent.
@@ -393,4 +385,93 @@ async fn a_credential_that_is_used_by_name_is_looked_at_for_the_cluster_that_it_
     bench.look(&Work::Credential("cc-1".into())).await;
     bench.look(&clusters[1]).await;
     assert!(bench.way(&meant).is_some());
+}
+
+/// rule:a-cluster-is-known-before-its-credential, rule:unwatched-clusters-become-unknown
+#[tokio::test(start_paused = true)]
+async fn a_cluster_whose_credential_cannot_be_read_after_a_restart_becomes_unknown() {
+    let object = sent(&[("10.0.0.1", 6443)], |_| {});
+    let (bench, object) = (Bench::start(&[&object]).await, read(&object));
+    let (id, cluster) = (identity(&object), Work::Cluster("cls-1".into()));
+    bench.credentials.refused.store(true, Ordering::Relaxed);
+    assert!(bench.watching.reconcile(&cluster).await.is_err(), "it is tried again");
+    assert_eq!(bench.watching.registry.readiness(&id), Some(Status::True), "as it was published");
+    sleep(bench.watching.flavour.options.policy.stale_after() + S(5)).await;
+    assert!(bench.watching.reconcile(&cluster).await.is_err());
+    assert_eq!(bench.watching.registry.readiness(&id), Some(Status::Unknown));
+    bench.credentials.refused.store(false, Ordering::Relaxed);
+    bench.look(&cluster).await;
+    assert!(bench.way(&object).is_some());
+    bench.credentials.refused.store(true, Ordering::Relaxed);
+    bench.watching.flavour.book.doubt_way("cls-1");
+    assert!(bench.watching.reconcile(&cluster).await.is_err());
+    assert!(bench.way(&object).is_some(), "it is probed as before");
+}
+
+/// rule:a-lost-credential-ends-its-client
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_may_not_be_read_ends_its_client_and_is_read_when_it_may_be() {
+    for in_secret in [false, true] {
+        let object = sent(&[("10.0.0.1", 6443)], |_| {});
+        let (bench, object) = (Bench::start(&[&object]).await, read(&object));
+        let (cluster, credentials) = (Work::Cluster("cls-1".into()), &bench.credentials);
+        credentials.in_secret.store(in_secret, Ordering::Relaxed);
+        bench.look(&cluster).await;
+        assert!(bench.way(&object).is_some());
+        let forbidden =
+            if in_secret { &credentials.secrets_forbidden } else { &credentials.forbidden };
+        forbidden.store(true, Ordering::Relaxed);
+        credentials.rotations.store(1, Ordering::Relaxed);
+        bench.touch(1, true).await;
+        assert!(bench.watching.reconcile(&cluster).await.is_err(), "it is tried again");
+        assert_eq!(bench.way(&object), None);
+        // No object changes when a right is granted.
+        forbidden.store(false, Ordering::Relaxed);
+        bench.look(&cluster).await;
+        assert!(bench.way(&object).is_some());
+    }
+}
+
+/// rule:what-changes-while-it-is-read-is-read-again
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_changes_before_anybody_knows_who_uses_it_is_looked_at_again() {
+    let object = sent(&[("10.0.0.1", 6443)], |_| {});
+    for changes in [false, true] {
+        let bench = Bench::start(&[&object]).await;
+        bench.credentials.in_secret.store(true, Ordering::Relaxed);
+        // The bench has one cache for both kinds of credentials.
+        let secret = json!({
+            "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+            "metadata": {"namespace": "ns", "name": "s", "uid": "s", "resourceVersion": "20"},
+        });
+        let held = async || {
+            let (held, asked) = (Arc::new(Notify::new()), bench.management.asked().len());
+            bench.management.until_asked(asked + 1).await;
+            *bench.credentials.held.lock() = Some(Arc::clone(&held));
+            bench.management.until_asked(asked + 2).await;
+            *bench.credentials.held.lock() = None;
+            if changes {
+                bench.touched.send(json!({"type": "ADDED", "object": secret})).unwrap();
+                while bench.watching.credentials.get("ns/s").is_none() {
+                    sleep(Duration::from_millis(1)).await;
+                }
+            }
+            held.notify_one();
+        };
+        let cluster = Work::Cluster("cls-1".into());
+        tokio::join!(bench.look(&cluster), held());
+        assert_eq!(bench.watching.queue.is_empty(), !changes);
+    }
+}
+
+/// rule:nothing-outlives-its-object
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_waits_for_its_credential_and_is_deleted_leaves_nothing() {
+    let object = sent(&[], |it| it["status"]["phase"] = "Initializing".into());
+    let (bench, object) = (Bench::start(&[&object]).await, read(&object));
+    bench.credentials.absent.store(true, Ordering::Relaxed);
+    bench.look(&Work::Cluster("cls-1".into())).await;
+    assert_eq!(bench.knows(&object), (false, true), "it waits");
+    bench.watching.registry.remove(&identity(&object));
+    assert_eq!(bench.knows(&object), (false, false));
 }
