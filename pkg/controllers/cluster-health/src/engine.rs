@@ -80,6 +80,7 @@ pub use prober::{Misconfigured, Prober};
 pub use registry::{Look, Overview, Registry};
 pub use source::Source;
 pub use target::Target;
+pub(crate) use watched::is_another;
 
 /// Until a cluster is looked at again whose last write has not ended.
 pub(crate) const LATER: Duration = Duration::from_millis(100);

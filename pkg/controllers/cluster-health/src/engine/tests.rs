@@ -237,6 +237,14 @@ async fn another_address_is_another_cluster_and_one_address_more_is_not() {
     at(&["three"]);
     sleep(S(1)).await;
     assert_eq!(scene.standing("ns/a"), Some(Standing::NotReady));
+    // A list that cannot be read has nothing in common with any.
+    scene.members.set("ns/a", Answer::Ok);
+    sleep(S(12)).await;
+    scene.members.set("ns/a", Answer::Failing);
+    at(&[]);
+    at(&["four"]);
+    sleep(S(1)).await;
+    assert_eq!(scene.standing("ns/a"), Some(Standing::NotReady));
 }
 
 /// rule:unchanged-status-is-written-at-heartbeats-only

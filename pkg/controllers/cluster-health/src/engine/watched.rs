@@ -166,7 +166,10 @@ impl Watched {
         if another {
             state.member.retarget(now);
         }
-        state.addresses = target.addresses;
+        // Of a list that cannot be read, or of a paused cluster, nothing is known.
+        if !target.addresses.is_empty() {
+            state.addresses = target.addresses;
+        }
         if state.paused && !target.paused {
             state.member.resume(now);
         }
@@ -383,6 +386,6 @@ impl Pending for Watched {
 }
 
 /// `rule:another-target-has-no-address-in-common`
-fn is_another(old: &[Box<str>], new: &[Box<str>]) -> bool {
+pub(crate) fn is_another<A: PartialEq>(old: &[A], new: &[A]) -> bool {
     !old.is_empty() && !new.is_empty() && !old.iter().any(|address| new.contains(address))
 }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::places::Places;
 use super::upstream_metrics::UpstreamMetrics;
-use super::{settings, status};
+use super::{access, settings, status};
 use crate::api::kubefed::{
     ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
 };
@@ -111,8 +111,14 @@ impl KubeFed {
         self.members.lock().get(uid).cloned()
     }
 
+    /// Where a member is is read anew when it is another cluster by now
+    /// (`rule:another-target-has-no-address-in-common`).
     pub(super) fn remember(&self, uid: &Arc<str>, known: LastTold) {
-        self.members.lock().insert(Arc::clone(uid), known);
+        let at = access::endpoint(&known.object);
+        let before = self.members.lock().insert(Arc::clone(uid), known);
+        if before.is_some_and(|before| access::endpoint(&before.object) != at) {
+            self.surveys.lock().remove(uid);
+        }
     }
 
     /// The members that are to be read now, with their clients; they count as read from now on.

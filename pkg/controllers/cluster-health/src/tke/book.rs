@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::facts::Facts;
 use super::summary::NodeTotals;
 use crate::api::tke::{self, ResourceSummary};
-use crate::engine::{Cluster, Contact};
+use crate::engine::{Cluster, Contact, is_another};
 
 /// All Clusters, by name. An entry belongs to one UID.
 #[derive(Default)]
@@ -29,6 +29,8 @@ pub(crate) struct Entry {
     /// When it was first seen by this process.
     pub(crate) first_seen: Instant,
     pub(crate) way: Option<Way>,
+    /// Those of the last way that had any.
+    addresses: Vec<Address>,
     /// The ClusterCredential that its object names.
     reference: Option<Arc<str>>,
     /// How often another credential may have come to be for it.
@@ -55,6 +57,19 @@ impl Entry {
     pub(crate) fn seek(&mut self, reference: Option<Arc<str>>) -> (Option<Way>, u64) {
         self.reference = reference;
         (self.way.clone(), self.doubts)
+    }
+
+    /// It is reached so from now on. Where that is another cluster, nothing holds that was learnt of
+    /// the one before, nor what is being learnt (`rule:another-target-has-no-address-in-common`).
+    pub(crate) fn lead(&mut self, way: Way) {
+        if let Ok(addresses) = &way.basis.addresses {
+            if is_another(&self.addresses, addresses) {
+                (self.facts, self.nodes) = (Facts::default(), LatestNodes::default());
+                (self.version_asked, self.looked_around) = (None, None);
+            }
+            self.addresses.clone_from(addresses);
+        }
+        self.way = Some(way);
     }
 
     /// What is known of the way to it, if there is one.
@@ -108,6 +123,7 @@ impl Book {
             uid: Arc::clone(&cluster.uid),
             first_seen: Instant::now(),
             way: None,
+            addresses: Vec::new(),
             reference: None,
             doubts: 0,
             facts: Facts::default(),
@@ -147,6 +163,27 @@ impl Book {
             Some((Arc::clone(name), read(entry.facts.summary.as_ref()?)))
         });
         summaries.collect()
+    }
+
+    /// The same, unless it is another target by now than the one whose Nodes `latest` tells of.
+    pub(crate) fn still<R>(
+        &self,
+        cluster: &Cluster,
+        latest: &LatestNodes,
+        edit: impl FnOnce(&mut Entry) -> R,
+    ) -> Option<R> {
+        let edited =
+            self.known(cluster, |entry| Arc::ptr_eq(&entry.nodes, latest).then(|| edit(entry)));
+        edited.flatten()
+    }
+
+    /// The client of the newest inputs, and where the lists of that target go.
+    pub(crate) fn target(&self, cluster: &Cluster) -> Option<(Arc<Client>, LatestNodes)> {
+        let target = |entry: &mut Entry| {
+            let client = entry.way.as_ref()?.client.as_ref().ok()?;
+            Some((Arc::clone(client), Arc::clone(&entry.nodes)))
+        };
+        self.known(cluster, target).flatten()
     }
 
     /// Drops all that is known, credentials with it.

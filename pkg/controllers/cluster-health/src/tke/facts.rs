@@ -27,8 +27,9 @@ pub(crate) struct Facts {
     pub(crate) summary: Option<ResourceSummary>,
     /// The last one that differed by much from the one before.
     pub(crate) notable: Option<ResourceSummary>,
-    /// Of the newest list of Nodes.
-    pub(crate) nodes: Option<NodeCounts>,
+    /// Whether enough of its Nodes are ready: by the newest list, or, before this process has one, by
+    /// what the object says.
+    pub(crate) enough_nodes: Option<bool>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,8 +76,8 @@ impl Facts {
     /// Takes in how many Nodes are ready; below `min_ratio` of all they are too few, and so are none.
     pub(crate) fn counted(&mut self, counts: NodeCounts, min_ratio: f64, at: Timestamp) {
         let NodeCounts { total, ready, .. } = counts;
-        self.nodes = Some(counts);
         let enough = enough(counts, min_ratio);
+        self.enough_nodes = Some(enough);
         let reason = if enough { "NodesReady" } else { "NodesNotReady" };
         self.tell(NODES_READY, enough, reason, format!("{ready} of {total} nodes are ready"), at);
     }

@@ -8,8 +8,7 @@ use jiff::Timestamp;
 use probe::Client;
 use tokio::time::{Instant, timeout};
 
-use super::book::Book;
-use super::facts::enough;
+use super::book::{Book, LatestNodes};
 use super::machines::Ward;
 use super::options::TkeOptions;
 use super::summary::{Abort, MemberReader, NodeList, NodeTotals, nodes};
@@ -30,39 +29,38 @@ pub(crate) struct NodeLists {
 
 impl NodeLists {
     /// What a list begun within the last `max_age` adds up to; a new one when there is none, which
-    /// all Machines of the Cluster are judged by. Who asks meanwhile waits for it.
+    /// all Machines of the Cluster are judged by. Who asks meanwhile waits for it. `target` belongs to
+    /// the cluster behind `client`; when the Cluster is another one by the end, the list says nothing.
     pub(crate) async fn totals(
         &self,
         cluster: &Cluster,
         client: &Arc<Client>,
+        target: LatestNodes,
         max_age: Duration,
     ) -> Result<Arc<NodeTotals>, Abort> {
-        let latest = self.book.known(cluster, |entry| Arc::clone(&entry.nodes));
-        let Some(latest) = latest else { return Err(Abort::Failed("the cluster is gone".into())) };
-        let mut latest = latest.lock().await;
+        let mut latest = target.lock().await;
         if let Some((begun, totals)) = &*latest
             && begun.elapsed() < max_age
         {
             return Ok(Arc::clone(totals));
         }
         let begun = Instant::now();
-        let totals = self.list(cluster, client).await?;
+        let listed = self.list(client).await;
+        if self.book.still(cluster, &target, |_| ()).is_none() {
+            return Err(Abort::Failed("the cluster is gone".into()));
+        }
+        let totals = self.learn(cluster, listed)?;
         *latest = Some((begun, Arc::clone(&totals)));
         Ok(totals)
     }
 
-    async fn list(
-        &self,
-        cluster: &Cluster,
-        client: &Arc<Client>,
-    ) -> Result<Arc<NodeTotals>, Abort> {
+    async fn list(&self, client: &Arc<Client>) -> Result<NodeList, Abort> {
         let mut member = MemberReader::new(&self.prober, client);
         let listing = nodes(&mut member, self.options.summary_page_size);
-        let listed = timeout(LIMIT, listing).await.unwrap_or_else(|_| {
+        timeout(LIMIT, listing).await.unwrap_or_else(|_| {
             let why = format!("the list of Nodes was not complete within {LIMIT:?}");
             Err(Abort::Failed(why.into()))
-        });
-        self.learn(cluster, listed)
+        })
     }
 
     fn learn(
@@ -94,9 +92,9 @@ impl NodeLists {
     fn count(&self, cluster: &Cluster, counts: NodeCounts) {
         let ratio = self.options.nodes_ready_min_ratio;
         let turned = self.book.known(cluster, |entry| {
-            let before = entry.facts.nodes.is_none_or(|before| enough(before, ratio));
+            let before = entry.facts.enough_nodes.unwrap_or(true);
             entry.facts.counted(counts, ratio, Timestamp::now());
-            before != enough(counts, ratio)
+            entry.facts.enough_nodes != Some(before)
         });
         self.registry.facts_changed(cluster);
         if turned == Some(true) && self.options.ready_requires_nodes {

@@ -8,7 +8,6 @@ use health::{Code, Finding, Report};
 use probe::Order;
 
 use super::book::Book;
-use super::facts::enough;
 use super::options::TkeOptions;
 use crate::engine::{Cluster, Contact, Prober};
 
@@ -32,15 +31,16 @@ impl Prober for MemberProber {
                 newest: &newest,
             };
             let mut report = self.shared.probe(&self.client, &order).await.report;
-            let answers = report.finding.is_ok();
-            let nodes = self.book.known(&self.cluster, |entry| {
-                entry.answers = answers;
-                entry.facts.nodes
+            let finding = report.finding;
+            let enough_nodes = self.book.known(&self.cluster, |entry| {
+                // rule:what-we-could-not-ask-changes-nothing
+                if !finding.is_void() {
+                    entry.answers = finding.is_ok();
+                }
+                entry.facts.enough_nodes
             });
-            let ratio = self.options.nodes_ready_min_ratio;
-            let too_few = nodes.flatten().is_some_and(|counts| !enough(counts, ratio));
-            if answers && too_few && self.options.ready_requires_nodes {
-                report.finding = Finding::failed(Code::NodesNotReady, report.finding.path());
+            if self.options.ready_requires_nodes {
+                report.finding = judged(finding, enough_nodes.flatten());
             }
             report
         })
@@ -48,5 +48,36 @@ impl Prober for MemberProber {
 
     fn contact(&self) -> Contact {
         Contact::from(&*self.client)
+    }
+}
+
+/// What it comes to with the Nodes that the cluster has to have; nobody knows yet of one that was
+/// never listed.
+fn judged(finding: Finding, enough_nodes: Option<bool>) -> Finding {
+    if finding.is_ok() && enough_nodes == Some(false) {
+        return Finding::failed(Code::NodesNotReady, finding.path());
+    }
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use health::ProbePath;
+
+    use super::*;
+
+    /// rule:required-nodes-are-counted-with-each-probe
+    #[test]
+    fn a_cluster_that_answers_fails_while_it_has_too_few_nodes() {
+        let path = ProbePath::Namespaces;
+        let (well, lost) = (Finding::ok(path), Finding::failed(Code::Timeout, path));
+        for (finding, enough, code) in [
+            (well, None, None),
+            (well, Some(true), None),
+            (well, Some(false), Some(Code::NodesNotReady)),
+            (lost, Some(false), Some(Code::Timeout)),
+        ] {
+            assert_eq!(judged(finding, enough).code(), code, "{enough:?}");
+        }
     }
 }

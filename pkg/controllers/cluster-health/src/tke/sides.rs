@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 use workqueue::{Next, Reconcile, Retry};
 
-use super::book::{Book, Entry};
+use super::book::{Book, Entry, LatestNodes};
 use super::node_lists::NodeLists;
 use super::options::TkeOptions;
 use super::summary::{Abort, Gathered, MemberReader, NodeTotals, pods};
@@ -112,51 +112,58 @@ impl Reconcile for Sides {
 
 impl Sides {
     async fn version(&self, cluster: &Cluster) {
-        let Some(client) = self.book.client(cluster) else { return };
+        let Some((client, target)) = self.book.target(cluster) else { return };
         let mut reader = self.prober.reader(&client);
         let Ok(read) = reader.get("/version", VERSION_MAX, READ_LIMIT).await else { return };
         if read.status != StatusCode::OK {
             return;
         }
         let version = git_version(&read.body).and_then(|text| version::parse(&text));
-        self.book.known(cluster, |entry| entry.facts.versioned(version, Timestamp::now()));
+        let now = Timestamp::now();
+        self.book.still(cluster, &target, |entry| entry.facts.versioned(version, now));
         self.registry.facts_changed(cluster);
     }
 
     /// `rule:required-nodes-are-counted-with-each-probe`
     async fn nodes(&self, cluster: &Cluster) {
-        let Some(client) = self.book.client(cluster) else { return };
+        let Some((client, target)) = self.book.target(cluster) else { return };
         let cadence = self.options.policy.cadence;
         // One that was made for somebody else since the last probe will do.
         let max_age = cadence.confirm.min(cadence.period) / 2;
         // Why there is none was taken in with it.
-        let _listed = self.lists.totals(cluster, &client, max_age).await;
+        let _listed = self.lists.totals(cluster, &client, target, max_age).await;
     }
 
     async fn summary(&self, cluster: &Cluster) -> Next {
-        let client = self.book.client(cluster);
+        let target = self.book.target(cluster);
         let goes_on = self.book.known(cluster, |entry| {
-            entry.summary_planned = entry.answers && client.is_some();
+            entry.summary_planned = entry.answers && target.is_some();
             entry.summary_planned
         });
-        let (Some(true), Some(client)) = (goes_on, client) else {
+        let (Some(true), Some((client, target))) = (goes_on, target) else {
             // The next good probe plans it again.
             return Next::Done;
         };
         let began = Instant::now();
-        let gathered = self.gather(cluster, &client).await;
+        let gathered = self.gather(cluster, &client, Arc::clone(&target)).await;
         self.metrics.gathered(began.elapsed(), gathered.as_ref().err());
         let now = Timestamp::now();
-        self.book.known(cluster, |entry| entry.facts.gathered(gathered.as_ref(), now));
+        self.book.still(cluster, &target, |entry| entry.facts.gathered(gathered.as_ref(), now));
         self.registry.facts_changed(cluster);
         let interval = self.options.summary_interval;
         Next::After(interval.mul_f64(rand::rng().random_range(0.9..1.1)))
     }
 
-    async fn gather(&self, cluster: &Cluster, client: &Arc<Client>) -> Result<Gathered, Abort> {
+    async fn gather(
+        &self,
+        cluster: &Cluster,
+        client: &Arc<Client>,
+        target: LatestNodes,
+    ) -> Result<Gathered, Abort> {
         let gathering = async {
             // A list that was made for the Machines will do.
-            let nodes = self.lists.totals(cluster, client, self.options.machine_period).await?;
+            let max_age = self.options.machine_period;
+            let nodes = self.lists.totals(cluster, client, target, max_age).await?;
             let mut member = MemberReader::new(&self.prober, client);
             let pods = pods(&mut member, self.options.summary_page_size).await?;
             Ok(Gathered { nodes: NodeTotals::clone(&nodes), pods })

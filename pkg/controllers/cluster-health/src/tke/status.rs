@@ -5,7 +5,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
-use health::{Code, Published, Standing, Status};
+use health::{Code, Finding, ProbePath, Published, Standing, Status};
 use jiff::Timestamp;
 use objects::Object;
 use serde_json::{Value, json};
@@ -23,6 +23,8 @@ use crate::engine::Statement;
 const HEALTH_CHECK: &str = "HealthCheck";
 /// Its reason while the cluster fails. Releases of upstream from v1.3 on write `FailedHealthCheck`.
 const FAILED: &str = "HealthCheckFail";
+/// Its reason while the cluster answers and has too few ready Nodes.
+const NODES_NOT_READY: &str = "NodesNotReady";
 /// Its reason while the cluster is locked.
 const LOCKED: &str = "ClusterLocked";
 /// The conditions that are ours; all others belong to installers.
@@ -148,7 +150,16 @@ pub(crate) fn seed(cluster: &Object<Cluster>, now: Timestamp) -> Option<Publishe
     let since = agreeing.and_then(|condition| condition.last_transition_time).unwrap_or(now);
     let probed = condition.and_then(|condition| condition.last_probe_time);
     // Upstream writes times of the next check.
-    Some(Published::seed(standing, since, since, probed.map(|probed| probed.min(now))))
+    let probed = probed.map(|probed| probed.min(now));
+    let nodes = agreeing.is_some_and(|it| !well && it.reason == NODES_NOT_READY);
+    let finding = nodes.then(|| Finding::failed(Code::NodesNotReady, ProbePath::default()));
+    Some(Published { finding, ..Published::seed(standing, since, since, probed) })
+}
+
+/// Whether a cluster was published as failing because of its Nodes.
+pub(crate) fn lacks_nodes(published: Option<&Published>) -> bool {
+    let finding = published.and_then(|published| published.finding);
+    finding.and_then(Finding::code) == Some(Code::NodesNotReady)
 }
 
 /// What the object says of an end that comes near, as it was told when it was written.
@@ -198,8 +209,8 @@ fn reason(published: &Published) -> &'static str {
         Standing::Ready => "",
         Standing::Unknown => Standing::Unknown.ready_reason(),
         Standing::NotReady | Standing::Offline | Standing::Malformed => {
-            match published.finding.and_then(health::Finding::code) {
-                Some(Code::NodesNotReady) => "NodesNotReady",
+            match published.finding.and_then(Finding::code) {
+                Some(Code::NodesNotReady) => NODES_NOT_READY,
                 _ => FAILED,
             }
         }

@@ -17,7 +17,7 @@ use super::book::{Basis, Seen, Way, identity};
 use super::fetch::FetchError;
 use super::inputs::inputs;
 use super::prober::MemberProber;
-use super::status::{expiry_told, fingerprint_of, seed};
+use super::status::{expiry_told, fingerprint_of, lacks_nodes, seed};
 use super::supervision::{Supervision, is_imported};
 use super::watching::{Watching, Work};
 use crate::api::tke::{CLUSTERS, Cluster, ClusterCredential, Phase, SecretRef};
@@ -87,7 +87,12 @@ impl Watching {
         if let Some(wait) = self.still_waits(cluster, id, &way) {
             return Next::After(wait);
         }
-        self.registry.upsert(self.target(cluster, id.clone(), way, locked, together));
+        let target = self.target(cluster, id.clone(), way, locked, together);
+        // rule:a-restart-changes-nothing: the first probe comes before the first list.
+        if !self.registry.knows(id) && lacks_nodes(target.published.as_ref()) {
+            self.flavour.book.with(id, |entry| entry.facts.enough_nodes = Some(false));
+        }
+        self.registry.upsert(target);
         Next::Done
     }
 
@@ -165,7 +170,7 @@ impl Watching {
             *client = following(before, client);
         }
         way.settles = mistake.is_none().then_some(doubts);
-        self.flavour.book.with(id, |entry| entry.way = Some(way.clone()));
+        self.flavour.book.with(id, |entry| entry.lead(way.clone()));
         self.look_again_if_old(id, &way.basis).await;
         Ok((way, mistake))
     }

@@ -62,7 +62,7 @@ impl Reconcile for Rounds {
 impl Rounds {
     async fn list(&self, cluster: &Object<tke::Cluster>, want: Want) {
         let cluster = identity(cluster);
-        let Some(client) = self.book.client(&cluster) else { return };
+        let Some((client, target)) = self.book.target(&cluster) else { return };
         // One that was made for somebody else since the last round will do.
         let max_age = match want {
             Want::Anything => Duration::ZERO,
@@ -70,7 +70,7 @@ impl Rounds {
             Want::NothingNew => self.options.machine_period / 2,
         };
         // Why there is none was taken in with it.
-        let _listed = self.lists.totals(&cluster, &client, max_age).await;
+        let _listed = self.lists.totals(&cluster, &client, target, max_age).await;
     }
 
     fn next(&self, name: &str) -> Next {

@@ -1,4 +1,4 @@
-use health::{Finding, Moment, ProbePath};
+use health::Moment;
 use serde_json::json;
 
 use super::*;
@@ -234,5 +234,25 @@ fn a_process_that_takes_over_goes_on_from_the_phase_or_else_from_the_condition()
         assert_eq!(told, expected, "{phase} {condition}");
         // Upstream writes the time of its next check.
         assert!(seeded.and_then(|it| it.probed).is_none_or(|probed| probed <= time(NOW)));
+    }
+}
+
+/// rule:a-restart-changes-nothing
+#[test]
+fn a_cluster_without_ready_nodes_is_taken_over_as_such_and_nothing_is_written() {
+    for (reason, lacks) in [("NodesNotReady", true), ("HealthCheckFail", false)] {
+        let object = cluster(|object| {
+            object["status"] = json!({
+                "phase": "Failed", "reason": reason, "conditions": [{
+                    "type": "HealthCheck", "status": "False", "reason": reason,
+                    "lastTransitionTime": BEFORE,
+                }],
+            });
+        });
+        let seeded = seed(&object, time(NOW)).unwrap();
+        assert_eq!(lacks_nodes(Some(&seeded)), lacks, "{reason}");
+        let said = Said { published: Some(&seeded), paused: false };
+        let written = written(&object, &said, &Facts::default());
+        assert_eq!(written.fingerprint(None), fingerprint_of(&object, None), "{reason}");
     }
 }

@@ -16,6 +16,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::sleep;
 use workqueue::{Backoff, Jitter, QueueMetrics, Reconcile as _, WorkQueue};
 
+use super::super::book::Entry;
 use super::super::fetch::Fetch;
 use super::super::watching::{Secrets, heed};
 use super::*;
@@ -176,6 +177,18 @@ impl Bench {
         while cached() != is_there.then_some(version) {
             sleep(Duration::from_millis(1)).await;
         }
+    }
+
+    /// `cls-1` is this by now, and was looked at.
+    async fn change(&self, object: &Value) -> Object<Cluster> {
+        self.changes.send(json!({"type": "MODIFIED", "object": object})).unwrap();
+        let object = read(object);
+        let version = object.metadata.resource_version;
+        while self.watching.clusters.get("cls-1").unwrap().metadata.resource_version != version {
+            sleep(Duration::from_millis(1)).await;
+        }
+        self.look(&Work::Cluster("cls-1".into())).await;
+        object
     }
 
     /// Looks at `cls-1`; `meanwhile` happens between the moment at which its credential is read and
@@ -474,4 +487,61 @@ async fn a_cluster_that_waits_for_its_credential_and_is_deleted_leaves_nothing()
     assert_eq!(bench.knows(&object), (false, true), "it waits");
     bench.watching.registry.remove(&identity(&object));
     assert_eq!(bench.knows(&object), (false, false));
+}
+
+/// rule:a-restart-changes-nothing
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_was_published_without_ready_nodes_has_too_few_until_they_are_listed() {
+    for (reason, enough) in [("NodesNotReady", Some(false)), ("HealthCheckFail", None)] {
+        let object = sent(&[("10.0.0.1", 6443)], |it| {
+            it["status"]["phase"] = "Failed".into();
+            it["status"]["conditions"] =
+                json!([{"type": "HealthCheck", "status": "False", "reason": reason}]);
+        });
+        let (bench, object) = (Bench::start(&[&object]).await, read(&object));
+        bench.look(&Work::Cluster("cls-1".into())).await;
+        let book = &bench.watching.flavour.book;
+        let known = book.known(&identity(&object), |entry| entry.facts.enough_nodes);
+        assert_eq!(known, Some(enough), "{reason}");
+        book.known(&identity(&object), |entry| entry.facts.enough_nodes = Some(true));
+        bench.look(&Work::Cluster("cls-1".into())).await;
+        let known = book.known(&identity(&object), |entry| entry.facts.enough_nodes);
+        assert_eq!(known, Some(Some(true)), "a list knows better than the object");
+    }
+}
+
+/// rule:another-target-has-no-address-in-common
+#[tokio::test(start_paused = true)]
+async fn nothing_that_was_learnt_of_a_cluster_is_told_of_another_one_at_another_address() {
+    let (a, b, c) = (("10.0.0.1", 6443), ("10.0.0.2", 6443), ("10.0.0.3", 6443));
+    let listed = sent(&[a], |_| {});
+    let (bench, object) = (Bench::start(&[&listed]).await, read(&listed));
+    bench.look(&Work::Cluster("cls-1".into())).await;
+    let (book, id) = (&bench.watching.flavour.book, identity(&object));
+    let learn = || {
+        book.known(&id, |entry| {
+            entry.facts.versioned(Some("1.36.3".into()), Timestamp::now());
+            (entry.facts.enough_nodes, entry.version_asked) = (Some(false), Some(Instant::now()));
+        })
+    };
+    let known = || {
+        let known = |entry: &mut Entry| {
+            let facts = &entry.facts;
+            (facts.version.is_some(), facts.enough_nodes.is_some(), entry.version_asked.is_some())
+        };
+        book.known(&id, known).unwrap()
+    };
+    let at = |version: &str, addresses: &[(&str, u16)]| {
+        sent(addresses, |it| it["metadata"]["resourceVersion"] = version.into())
+    };
+    learn();
+    bench.change(&at("8", &[b, a])).await;
+    assert_eq!(known(), (true, true, true), "one address more is the same cluster");
+    let (_, before) = book.target(&id).unwrap();
+    bench.change(&at("9", &[("no host", 1)])).await;
+    bench.change(&at("10", &[c])).await;
+    assert_eq!(known(), (false, false, false));
+    assert!(book.still(&id, &before, |_| ()).is_none(), "what is under way is of the other one");
+    let (_, now) = book.target(&id).unwrap();
+    assert!(book.still(&id, &now, |_| ()).is_some());
 }
