@@ -154,7 +154,8 @@ impl Member {
     fn learn_nothing(&mut self, policy: &Policy, now: Instant, draw: f64) -> Effect {
         self.task_began = now;
         let confirming = self.tally.contradicts(self.ready());
-        self.schedule.complete(true, policy.cadence.interval(confirming, draw));
+        let regular = self.cause == Cause::Regular;
+        self.schedule.complete(regular, policy.cadence.interval(confirming, draw));
         Effect { change: Change::Nothing, first_failure: false, flapping: false }
     }
 
@@ -253,6 +254,13 @@ impl Member {
     pub fn restart(&mut self, now: Instant) {
         self.task_began = now;
         self.schedule.abandon(now);
+    }
+
+    /// It is left alone on purpose from now on: nothing is known of it until it is probed again, and
+    /// what the first probe after that finds is published at once (`rule:a-pause-knows-nothing`).
+    pub fn pause(&mut self) {
+        self.published = None;
+        self.tally = Tally::default();
     }
 
     /// It is probed again after it was left alone on purpose: nobody is to blame for the gap.

@@ -93,6 +93,7 @@ impl Published {
         let change = Self::turn(slot, Standing::Unknown, now.wall);
         if let Some(published) = slot {
             published.finding = None;
+            published.endpoints = Endpoints::default();
             published.detail = None;
         }
         change

@@ -1,5 +1,5 @@
-//! The patrol: once a second it looks for clusters that nobody probed for long, for tasks that hang,
-//! at how many probes may be under way, and whether enough files may be open for them.
+//! The patrol: once a second it looks for clusters that nobody probed for long, for tasks that hang, for
+//! statuses that somebody else wrote while we did, at how many probes may be under way, and whether enough files may be open for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +56,10 @@ fn look_at(watched: &Arc<Watched>, shared: &Arc<Shared>) {
     }
     if let Some(effect) = watched.sweep(now) {
         shared.noted(watched, None, effect);
+    }
+    // rule:foreign-status-is-written-over: what came last may have been of somebody else.
+    if let Some(shown) = watched.overlooked() {
+        shared.shows(watched, shown);
     }
     if shared.audit {
         audit::look_at(watched, now.monotonic);

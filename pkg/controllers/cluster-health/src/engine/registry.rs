@@ -144,13 +144,10 @@ impl Registry {
 
     /// The object shows a status with this fingerprint, or none of use. One that differs from what
     /// was handed over last, while nothing waits to be written, is of somebody else and is written
-    /// over (`rule:foreign-status-is-written-over`).
+    /// over; else it is looked at when that is written (`rule:foreign-status-is-written-over`).
     pub fn shows(&self, cluster: &Cluster, fingerprint: Option<u64>) {
-        let pending = self.shared.writer.age(&cluster.uid, now().monotonic).is_some();
-        if let Some(known) = self.find(cluster).filter(|_| !pending)
-            && known.shows(fingerprint)
-        {
-            self.shared.consider(&known);
+        if let Some(known) = self.find(cluster) {
+            self.shared.shows(&known, fingerprint);
         }
     }
 

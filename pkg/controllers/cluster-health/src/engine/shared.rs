@@ -213,13 +213,25 @@ impl Shared {
         self.counters.completed(watched.flavour.name(), report);
         self.noted(watched, Some(report), effect);
         tell_notices(&self.recorder, watched, report.started.wall);
-        watched.flavour.probed(&watched.cluster, report);
+        // rule:what-we-could-not-ask-changes-nothing
+        if !report.finding.is_void() {
+            watched.flavour.probed(&watched.cluster, report);
+        }
     }
 
     /// What is published may have changed.
     pub(crate) fn noted(&self, watched: &Watched, report: Option<&Report>, effect: Effect) {
         tell(&self.recorder, watched, report, effect);
         self.consider(watched);
+    }
+
+    /// Its object shows a status with this fingerprint, or none of use.
+    pub(crate) fn shows(&self, watched: &Watched, fingerprint: Option<u64>) {
+        if self.writer.age(&watched.cluster.uid, now().monotonic).is_some() {
+            watched.overlook(fingerprint);
+        } else if watched.shows(fingerprint) {
+            self.consider(watched);
+        }
     }
 
     /// Hands the state of a cluster to the writer if it is worth a write.

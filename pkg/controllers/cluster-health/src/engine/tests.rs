@@ -318,8 +318,9 @@ async fn events_tell_of_changes_and_of_the_first_failure_of_a_run() {
     assert_eq!(reasons, ["RetrievingClusterHealthFailed", "ClusterNotReady", "ClusterReady"]);
 }
 
+/// rule:a-pause-knows-nothing
 #[tokio::test(start_paused = true)]
-async fn a_paused_cluster_is_left_alone_and_goes_on_where_it_was() {
+async fn a_paused_cluster_is_left_alone_and_what_was_known_of_it_is_forgotten() {
     let scene = Scene::new(0);
     scene.add("ns/a", 1);
     sleep(S(12)).await;
@@ -327,10 +328,50 @@ async fn a_paused_cluster_is_left_alone_and_goes_on_where_it_was() {
     let probes = scene.members.probes("ns/a");
     sleep(S(300)).await;
     assert_eq!(scene.members.probes("ns/a"), probes);
-    assert_eq!(scene.standing("ns/a"), Some(Standing::Ready));
+    assert_eq!(scene.standing("ns/a"), None);
     assert_eq!(scene.api.written("ns/a"), Some("paused".to_owned()));
+    assert!(!scene.metrics().contains("clusterhealth_cluster_ready{"));
+    // It was well before, and is not any more.
+    scene.members.set("ns/a", Answer::Failing);
+    scene.members.take(Duration::from_millis(500));
+    let writes = scene.api.writes();
     scene.add("ns/a", 1);
+    sleep(Duration::from_millis(250)).await;
+    assert_eq!(scene.api.writes(), writes, "nothing is known yet");
     sleep(S(1)).await;
     assert_eq!(scene.members.probes("ns/a"), probes + 1);
-    assert_eq!(scene.api.written("ns/a"), Some("Ready".to_owned()));
+    assert_eq!(scene.api.written("ns/a"), Some("NotReady".to_owned()));
+    assert!(scene.metrics().contains("clusterhealth_cluster_ready{"));
+}
+
+/// rule:a-pause-knows-nothing
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_was_paused_while_nobody_looked_is_told_of_as_paused() {
+    let scene = Scene::new(0);
+    scene.add_with("ns/a", 1, |target| {
+        let at = super::prober::now().wall;
+        target.published = Some(health::Published::seed(Standing::Ready, at, at, None));
+        target.paused = true;
+    });
+    sleep(S(1)).await;
+    assert_eq!(scene.standing("ns/a"), None);
+    assert_eq!(scene.api.written("ns/a"), Some("paused".to_owned()));
+}
+
+/// rule:foreign-status-is-written-over
+#[tokio::test(start_paused = true)]
+async fn what_somebody_wrote_while_our_own_write_was_under_way_is_written_over() {
+    let scene = Scene::new(0);
+    scene.api.delay_writes(S(3));
+    scene.add("ns/a", 1);
+    sleep(S(2)).await;
+    assert_eq!(scene.api.writes(), 0, "it is under way");
+    let (cluster, foreign) = (cluster("ns/a", 1), Some(7));
+    scene.registry.shows(&cluster, foreign);
+    sleep(S(2)).await;
+    assert_eq!(scene.api.writes(), 1);
+    sleep(S(5)).await;
+    assert_eq!(scene.api.writes(), 2, "it was applied before the other one, or after");
+    sleep(S(60)).await;
+    assert_eq!(scene.api.writes(), 2);
 }

@@ -62,6 +62,8 @@ struct State {
     /// It is due, and waits until fewer probes are under way.
     queued: bool,
     notices: Notices,
+    /// What its object showed while a write of ours was waiting or under way.
+    overlooked: Option<Option<u64>>,
     /// In an audit: where its object says another thing.
     difference: Option<Difference>,
 }
@@ -114,7 +116,7 @@ impl Watched {
     ) -> Self {
         let arrival = Arrival {
             hash: hash(&target.cluster.uid),
-            published: target.published,
+            published: target.published.filter(|_| !target.paused),
             written: target.written,
             together: target.together,
             has_waited,
@@ -133,6 +135,7 @@ impl Watched {
             transitions: [0; 3],
             queued: false,
             notices: Notices::after(target.expiry_told),
+            overlooked: None,
             difference: None,
         };
         let (cluster, wake) = (target.cluster, Notify::new());
@@ -170,8 +173,10 @@ impl Watched {
         if !target.addresses.is_empty() {
             state.addresses = target.addresses;
         }
-        if state.paused && !target.paused {
-            state.member.resume(now);
+        match (state.paused, target.paused) {
+            (false, true) => state.member.pause(),
+            (true, false) => state.member.resume(now),
+            (true, true) | (false, false) => {}
         }
         state.paused = target.paused;
         self.wake.notify_one();
@@ -346,7 +351,19 @@ impl Watched {
 
     /// The object shows a status with this fingerprint. Whether that is news.
     pub(crate) fn shows(&self, fingerprint: Option<u64>) -> bool {
-        self.state.lock().member.shows(fingerprint)
+        let mut state = self.state.lock();
+        state.overlooked = None;
+        state.member.shows(fingerprint)
+    }
+
+    /// The same while a write of ours waits or is under way, and may be what it shows next.
+    pub(crate) fn overlook(&self, fingerprint: Option<u64>) {
+        self.state.lock().overlooked = Some(fingerprint);
+    }
+
+    /// What was overlooked last, since when nothing else was shown.
+    pub(crate) fn overlooked(&self) -> Option<Option<u64>> {
+        self.state.lock().overlooked
     }
 
     fn said(&self, now: Moment) -> (Option<Published>, bool, String) {

@@ -28,3 +28,10 @@ pub struct TkeOptions {
     /// Whether certificates of clusters without a CA are not checked.
     pub insecure_without_ca: bool,
 }
+
+impl TkeOptions {
+    /// From one list of Nodes to the one that confirms what it says of a Machine.
+    pub(crate) fn machine_confirm(&self) -> Duration {
+        self.policy.cadence.confirm.min(self.machine_period)
+    }
+}

@@ -51,3 +51,13 @@ fn a_ready_cluster_tells_which_of_its_addresses_are_down() {
     let told = "/readyz responded with ok; 1 of 3 API endpoints down";
     assert_eq!(explain(&bench.member, &bench.now()), told);
 }
+
+/// rule:unwatched-clusters-become-unknown
+#[test]
+fn a_cluster_that_nobody_asks_tells_of_no_addresses() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    bench.play("k");
+    bench.member.published.as_mut().unwrap().endpoints = Endpoints { down: 1, total: 3 };
+    bench.play("s");
+    assert_eq!(explain(&bench.member, &bench.now()), "no probe was completed for too long");
+}

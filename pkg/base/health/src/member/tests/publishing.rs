@@ -161,3 +161,34 @@ fn a_flapping_cluster_needs_three_successes_and_fails_as_soon_as_ever() {
     bench.play("x");
     assert!(bench.ready.ends_with("TF"));
 }
+
+/// rule:a-pause-knows-nothing
+#[test]
+fn after_a_pause_the_first_result_is_published_whatever_was_true_before() {
+    for (before, after, ready, since) in
+        [("kx", "x", "F", 20), ("kx", "k", "T", 20), ("xk", "x", "F", 20), ("x", "k", "T", 10)]
+    {
+        let mut bench = Bench::new(policy(3, 2), None);
+        bench.play(before);
+        bench.member.pause();
+        assert_eq!(bench.member.published(), None);
+        assert_eq!((bench.member.failures(), bench.member.successes()), (0, 0));
+        bench.member.resume(bench.now().monotonic);
+        bench.play(after);
+        let published = bench.member.published().unwrap();
+        assert_eq!(&published.ready.status.as_str()[..1], ready, "{before} {after}");
+        assert_eq!(published.ready.since, wall(since), "{before} {after}");
+    }
+}
+
+/// rule:an-extra-probe-postpones-nothing, rule:what-we-could-not-ask-changes-nothing
+#[test]
+fn an_extra_probe_that_could_not_ask_postpones_nothing() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    bench.play("k");
+    let due = bench.member.due();
+    bench.second = 5;
+    bench.member.trigger(bench.now().monotonic);
+    bench.play("v");
+    assert_eq!(bench.member.due(), due);
+}

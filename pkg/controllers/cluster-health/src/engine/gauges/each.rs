@@ -33,7 +33,11 @@ enum Which {
 
 /// Name, further label and help, in the order of [`Which`].
 const FAMILIES: [(&str, Option<&str>, &str); 11] = [
-    ("clusterhealth_cluster_ready", None, "What is published: 1 ready, 0 not ready, -1 unknown."),
+    (
+        "clusterhealth_cluster_ready",
+        None,
+        "What is published: 1 ready, 0 not ready, -1 unknown; nothing of a paused cluster.",
+    ),
     (
         "clusterhealth_cluster_probe_success",
         None,
@@ -145,7 +149,10 @@ impl Reading<'_> {
     #[allow(clippy::cast_precision_loss, reason = "seconds since 1970 and counts are below 2^52")]
     fn health(&mut self, labels: [&str; 3], it: &Glance<'_>) {
         let published = it.member.published();
-        self.put(Which::Ready, labels, ready(published));
+        // Of one that is paused nothing is published but that.
+        if !it.paused {
+            self.put(Which::Ready, labels, ready(published));
+        }
         if let Some(published) = published {
             self.put(Which::Changed, labels, published.ready.since.as_second() as f64);
         }

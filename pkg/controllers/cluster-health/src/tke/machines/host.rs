@@ -21,11 +21,12 @@ pub(crate) enum Host {
 }
 
 impl Host {
-    /// `cluster` is the object named `name`, and `readiness` what this process publishes of it;
-    /// `None` when it does not know it, or has nothing to publish yet.
+    /// `cluster` is the object named `name`, `known` whether this process has it, and `readiness` what
+    /// it publishes of it; `None` when that is nothing, or nothing yet.
     pub(crate) fn of(
         name: &str,
         cluster: Option<&Object<Cluster>>,
+        known: bool,
         readiness: Option<Status>,
     ) -> Self {
         let Some(cluster) = cluster else {
@@ -36,8 +37,10 @@ impl Host {
                 let phase = &cluster.status.phase;
                 Self::Unwatched(format!("cluster {name} is not watched, its phase is {phase}"))
             }
-            (_, None) => Self::Silent,
-            (Supervision::Locked, Some(_)) => Self::Unhealthy(format!("cluster {name} is locked")),
+            (Supervision::Locked, _) if known => {
+                Self::Unhealthy(format!("cluster {name} is locked"))
+            }
+            (Supervision::Locked, _) | (_, None) => Self::Silent,
             (Supervision::Probed, Some(Status::True)) => Self::Healthy,
             (Supervision::Probed, Some(Status::False)) => {
                 Self::Unhealthy(format!("cluster {name} is not healthy"))
@@ -56,30 +59,31 @@ mod tests {
 
     #[test]
     fn machines_are_looked_at_while_their_cluster_is_probed_and_healthy() {
-        // (phase, locked, what is published, what comes of it)
+        // (phase, locked, known, what is published, what comes of it)
         let rows = [
-            ("Running", false, Some(Status::True), "healthy"),
-            ("Running", false, Some(Status::False), "unhealthy"),
-            ("Running", false, Some(Status::Unknown), "unhealthy"),
-            ("Running", false, None, "silent"),
-            ("Running", true, Some(Status::True), "unhealthy"),
-            ("Running", true, None, "silent"),
-            ("Upgrading", false, Some(Status::True), "healthy"),
-            ("Terminating", false, Some(Status::True), "unwatched"),
-            ("Idling", false, None, "unwatched"),
+            ("Running", false, true, Some(Status::True), "healthy"),
+            ("Running", false, true, Some(Status::False), "unhealthy"),
+            ("Running", false, true, Some(Status::Unknown), "unhealthy"),
+            ("Running", false, true, None, "silent"),
+            ("Running", false, false, None, "silent"),
+            ("Running", true, true, None, "unhealthy"),
+            ("Running", true, false, None, "silent"),
+            ("Upgrading", false, true, Some(Status::True), "healthy"),
+            ("Terminating", false, true, Some(Status::True), "unwatched"),
+            ("Idling", false, false, None, "unwatched"),
         ];
-        for (phase, locked, readiness, expected) in rows {
+        for (phase, locked, known, readiness, expected) in rows {
             let mut cluster = cluster(|object| object["status"]["phase"] = phase.into());
             cluster.status.locked = Some(locked);
-            let word = match Host::of("cls-1", Some(&cluster), readiness) {
+            let word = match Host::of("cls-1", Some(&cluster), known, readiness) {
                 Host::Healthy => "healthy",
                 Host::Unhealthy(_) => "unhealthy",
                 Host::Unwatched(_) => "unwatched",
                 Host::Silent => "silent",
             };
-            assert_eq!(word, expected, "{phase} {locked} {readiness:?}");
+            assert_eq!(word, expected, "{phase} {locked} {known} {readiness:?}");
         }
-        let gone = Host::of("cls-1", None, None);
+        let gone = Host::of("cls-1", None, false, None);
         assert_eq!(gone, Host::Unwatched("there is no cluster cls-1".to_owned()));
     }
 }

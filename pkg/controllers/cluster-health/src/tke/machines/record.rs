@@ -14,8 +14,9 @@ pub(crate) struct Record {
     ip: Box<str>,
     published: Option<Published>,
     tally: Tally,
-    /// Lists in a row that could not be had.
+    /// Lists in a row that could not be had, and when the last of them was counted.
     unlisted: u32,
+    unlisted_at: Option<Instant>,
     gate: WriteGate,
 }
 
@@ -56,6 +57,7 @@ impl Record {
             published,
             tally: Tally::default(),
             unlisted: 0,
+            unlisted_at: None,
             gate: WriteGate::new(written, now, heartbeat, hash(uid)),
         }
     }
@@ -68,16 +70,19 @@ impl Record {
         }
     }
 
-    /// Takes in what a list says of it.
+    /// Takes in what a list says of it. A failure counts only `spacing` after the one before it: lists
+    /// are made for other Machines as well (`rule:machines-fail-as-clusters-do`).
     pub(crate) fn observe(
         &mut self,
         found: Found,
         thresholds: Thresholds,
+        spacing: Duration,
         now: Moment,
     ) -> Option<Turn> {
         self.unlisted = 0;
         let well = found.standing == Standing::Well;
-        let counted = Some(now.monotonic);
+        let spaced = |at| now.monotonic.saturating_duration_since(at) >= spacing;
+        let counted = self.tally.counted_at().is_none_or(spaced).then_some(now.monotonic);
         match (self.tally.decide(self.status(), well, counted, thresholds), &mut self.published) {
             (Decision::Keep, Some(published)) => {
                 published.probed = Some(now.wall);
@@ -92,9 +97,14 @@ impl Record {
         &mut self,
         why: &str,
         thresholds: Thresholds,
+        spacing: Duration,
         now: Moment,
     ) -> Option<Turn> {
-        self.unlisted = self.unlisted.saturating_add(1);
+        let spaced = |at| now.monotonic.saturating_duration_since(at) >= spacing;
+        if self.unlisted == 0 || self.unlisted_at.is_none_or(spaced) {
+            self.unlisted = self.unlisted.saturating_add(1);
+            self.unlisted_at = Some(now.monotonic);
+        }
         let message = format!("the nodes of its cluster cannot be listed: {why}");
         let enough = self.unlisted >= thresholds.failure.max(1);
         enough.then(|| self.expire(Cause::NodesNotListed, &message, now)).flatten()

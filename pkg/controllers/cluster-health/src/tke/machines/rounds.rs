@@ -39,12 +39,14 @@ impl Reconcile for Rounds {
 
     async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
         let cluster = (self.clusters)(name);
-        let readiness = cluster.as_ref().and_then(|it| self.registry.readiness(&identity(it)));
-        if let Some(cluster) = &cluster {
-            self.book.known(&identity(cluster), |entry| entry.machines_saw = readiness);
+        let id = cluster.as_ref().map(|it| identity(it));
+        let readiness = id.as_ref().and_then(|id| self.registry.readiness(id));
+        let known = id.as_ref().is_some_and(|id| self.registry.knows(id));
+        if let Some(id) = &id {
+            self.book.known(id, |entry| entry.machines_saw = readiness);
         }
         let Some(want) = self.ward.want(name) else { return Ok(Next::Done) };
-        match (Host::of(name, cluster.as_deref(), readiness), cluster) {
+        match (Host::of(name, cluster.as_deref(), known, readiness), cluster) {
             (Host::Healthy, Some(cluster)) => self.list(&cluster, want).await,
             (Host::Healthy | Host::Silent, _) => self.ward.release(name),
             (Host::Unhealthy(why), _) => {
@@ -66,7 +68,7 @@ impl Rounds {
         // One that was made for somebody else since the last round will do.
         let max_age = match want {
             Want::Anything => Duration::ZERO,
-            Want::Confirmation => self.confirm() / 2,
+            Want::Confirmation => self.options.machine_confirm() / 2,
             Want::NothingNew => self.options.machine_period / 2,
         };
         // Why there is none was taken in with it.
@@ -77,14 +79,10 @@ impl Rounds {
         let period = self.options.machine_period;
         let wait = match self.ward.want(name) {
             None => return Next::Done,
-            Some(Want::Confirmation) => self.confirm(),
+            Some(Want::Confirmation) => self.options.machine_confirm(),
             // What there was to learn was learnt now.
             Some(Want::NothingNew | Want::Anything) => period,
         };
         Next::After(wait.mul_f64(rand::rng().random_range(0.9..1.1)))
-    }
-
-    fn confirm(&self) -> Duration {
-        self.options.policy.cadence.confirm.min(self.options.machine_period)
     }
 }

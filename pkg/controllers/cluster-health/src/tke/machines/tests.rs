@@ -137,9 +137,13 @@ async fn a_machine_fails_at_the_third_list_without_it_and_runs_again_at_the_firs
     assert_eq!(info["kubeletVersion"], "v1.36.3");
     machines.reload("mc-1");
     for _ in 0..2 {
-        machines.observe(&[("other", "True")]);
-        assert_eq!(machines.ward.want("cls-1"), Some(Want::Confirmation));
-        assert_eq!(machines.told("mc-1").await, words("Running", "True", ""));
+        // The second of two that come together is no second failure.
+        for _ in 0..2 {
+            machines.observe(&[("other", "True")]);
+            assert_eq!(machines.ward.want("cls-1"), Some(Want::Confirmation));
+            assert_eq!(machines.told("mc-1").await, words("Running", "True", ""));
+        }
+        sleep(machines.options.machine_confirm()).await;
     }
     machines.observe(&[("other", "True")]);
     assert_eq!(machines.told("mc-1").await, words("Failed", "False", "HealthCheckFail"));

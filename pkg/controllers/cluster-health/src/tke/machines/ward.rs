@@ -53,18 +53,25 @@ impl Ward {
     pub(crate) fn observe(self: &Arc<Self>, cluster: &str, roster: &Roster, now: Moment) {
         let (thresholds, ready) =
             (self.options.policy.thresholds, self.options.machine_require_node_ready);
-        let heartbeat = self.options.policy.heartbeat;
+        let (heartbeat, spacing) = (self.options.policy.heartbeat, self.spacing());
         self.each(cluster, heartbeat, now, |record, machine| {
             let found = Found::by(roster, &machine.body.spec.ip, ready);
-            record.observe(found, thresholds, now)
+            record.observe(found, thresholds, spacing, now)
         });
     }
 
     /// The Nodes of `cluster` could not be listed.
     pub(crate) fn not_listed(self: &Arc<Self>, cluster: &str, why: &str, now: Moment) {
-        let heartbeat = self.options.policy.heartbeat;
+        let (heartbeat, spacing) = (self.options.policy.heartbeat, self.spacing());
         let thresholds = self.options.policy.thresholds;
-        self.each(cluster, heartbeat, now, |record, _| record.not_listed(why, thresholds, now));
+        self.each(cluster, heartbeat, now, |record, _| {
+            record.not_listed(why, thresholds, spacing, now)
+        });
+    }
+
+    /// Between two failures that count as two.
+    fn spacing(&self) -> Duration {
+        self.options.machine_confirm() / 2
     }
 
     /// Nobody can say how the Machines of `cluster` are.

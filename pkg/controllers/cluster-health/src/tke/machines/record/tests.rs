@@ -1,6 +1,8 @@
 use super::*;
 
 const THREE: Thresholds = Thresholds { failure: 3, success: 2 };
+/// Of lists that come once a second.
+const SPACING: Duration = Duration::from_secs(1);
 
 fn second(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -8,6 +10,7 @@ fn second(second: i64) -> Timestamp {
 
 struct Life {
     record: Record,
+    spacing: Duration,
     begin: Instant,
     now: i64,
 }
@@ -16,7 +19,7 @@ impl Life {
     fn new(published: Option<Published>) -> Self {
         let begin = Instant::now();
         let record = Record::new("u", "10.0.0.1", published, 1, Duration::from_secs(300), begin);
-        Self { record, begin, now: 0 }
+        Self { record, spacing: SPACING, begin, now: 0 }
     }
 
     fn moment(&mut self) -> Moment {
@@ -35,11 +38,11 @@ impl Life {
         let now = self.moment();
         let found = |standing| Found { standing, message: String::new(), info: None };
         match step {
-            'k' => self.record.observe(found(Standing::Well), THREE, now),
-            'n' => self.record.observe(found(Standing::NodeNotReady), THREE, now),
-            'm' => self.record.observe(found(Standing::Missing), THREE, now),
+            'k' => self.record.observe(found(Standing::Well), THREE, self.spacing, now),
+            'n' => self.record.observe(found(Standing::NodeNotReady), THREE, self.spacing, now),
+            'm' => self.record.observe(found(Standing::Missing), THREE, self.spacing, now),
             'c' => self.record.unknown(Cause::ClusterUnhealthy, "", now),
-            _ => self.record.not_listed("why", THREE, now),
+            _ => self.record.not_listed("why", THREE, self.spacing, now),
         };
         match self.record.status() {
             None => '-',
@@ -152,5 +155,20 @@ fn what_is_to_be_confirmed_is_looked_at_sooner_and_what_nothing_is_known_of_at_o
     ] {
         life.step(step);
         assert_eq!(life.record.wants(), want, "{step}");
+    }
+}
+
+/// rule:machines-fail-as-clusters-do
+#[test]
+fn lists_that_come_together_count_as_one_failure() {
+    for (steps, published) in [
+        // (once a second, with three seconds between failures that count)
+        ("knnnnnnn", "TTTTTTTF"),
+        ("knkn", "TTTT"),
+        ("klllllll", "TTTTTTTU"),
+    ] {
+        let mut life = Life::new(None);
+        life.spacing = 3 * SPACING;
+        assert_eq!(life.go(steps), published, "{steps}");
     }
 }
