@@ -22,8 +22,7 @@ pub struct Report {
     pub detail: Option<Box<str>>,
 }
 
-/// How the addresses of a cluster did in one probe. A probe that was answered asks no further
-/// address, so only those tried before it are known to be down.
+/// How the addresses of a cluster did when each was last asked, by a probe or beside one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Endpoints {
     /// Addresses that gave no response.

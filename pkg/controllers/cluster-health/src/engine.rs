@@ -8,8 +8,8 @@
 //! | `prober.rs` | [`Prober`]: how one cluster is probed |
 //! | `contact.rs`, `notices.rs` | what is known, and told, of the way to a cluster |
 //! | `audit.rs`, `difference.rs` | where we would publish another thing than the objects say |
-//! | `watched.rs` | one cluster: its state, its prober, its task |
-//! | `driver.rs` | the task of one cluster |
+//! | `watched.rs`, `busy.rs` | one cluster: its state, its prober, its task; whether that may be probing |
+//! | `driver.rs`, `job.rs` | the task of one cluster; one probe to make |
 //! | `shared.rs` | what all tasks share |
 //! | `permits.rs` | how many probes are under way at once |
 //! | `pending.rs`, `writer.rs` | [`Pending`]: what waits to be written; status writes |
@@ -23,6 +23,7 @@
 //! | `page.rs` | the debug page |
 
 mod audit;
+mod busy;
 mod contact;
 mod counters;
 mod difference;
@@ -30,6 +31,7 @@ mod driver;
 mod family;
 mod flavour;
 mod gauges;
+mod job;
 mod lease_thread;
 mod metrics;
 mod notices;
@@ -80,7 +82,7 @@ pub use prober::{Misconfigured, Prober};
 pub use registry::{Look, Overview, Registry};
 pub use source::Source;
 pub use target::Target;
-pub(crate) use watched::is_another;
+pub(crate) use target::is_another;
 
 /// Until a cluster is looked at again whose last write has not ended.
 pub(crate) const LATER: Duration = Duration::from_millis(100);

@@ -18,6 +18,12 @@ pub(crate) const USER_AGENT: &str = "infra-controller-manager/cluster-health";
 pub(crate) struct Newest(Arc<Mutex<Option<Arc<probe::Client>>>>);
 
 impl Newest {
+    /// Of a member that is reached by this client.
+    #[cfg(test)]
+    pub(crate) fn of(client: probe::Client) -> Self {
+        Self(Arc::new(Mutex::new(Some(Arc::new(client)))))
+    }
+
     /// The client, once there is one.
     pub(crate) fn client(&self) -> Option<Arc<probe::Client>> {
         self.0.lock().clone()

@@ -14,8 +14,9 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
+use super::job::Job;
 use super::shared::Shared;
-use super::watched::{Job, Watched};
+use super::watched::Watched;
 
 /// Between a first panic in a task and its next attempt; doubled with each that follows at once.
 const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(1);

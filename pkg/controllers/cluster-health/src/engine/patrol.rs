@@ -59,7 +59,7 @@ fn look_at(watched: &Arc<Watched>, shared: &Arc<Shared>) {
     }
     // rule:foreign-status-is-written-over: what came last may have been of somebody else.
     if let Some(shown) = watched.overlooked() {
-        shared.shows(watched, shown);
+        shared.shows(watched, shown.fingerprint);
     }
     if shared.audit {
         audit::look_at(watched, now.monotonic);

@@ -6,6 +6,7 @@ use health::{Standing, Status, Urgency};
 use informer::Informer;
 use model::{Cached, OwnWrite};
 use objects::Error;
+use tokio_util::sync::CancellationToken;
 
 use super::driver;
 use super::flavour::{Cluster, Flavour};
@@ -154,6 +155,12 @@ impl Registry {
     /// Whether what has this UID is this replica's to probe and write: of all replicas, of one.
     pub fn is_ours(&self, uid: &str) -> bool {
         self.shared.ownership.is_ours(uid)
+    }
+
+    /// Ends with the cluster, for work beside its probes; `None` when it is not known
+    /// (`rule:nothing-outlives-its-object`).
+    pub fn life(&self, cluster: &Cluster) -> Option<CancellationToken> {
+        self.find(cluster).map(|known| known.stop.clone())
     }
 
     /// Whether a cluster is known by this UID.

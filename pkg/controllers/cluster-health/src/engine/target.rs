@@ -34,3 +34,8 @@ pub struct Target {
     /// How many clusters came in the same first list; 0 for one that was created later.
     pub together: usize,
 }
+
+/// `rule:another-target-has-no-address-in-common`
+pub(crate) fn is_another<A: PartialEq>(old: &[A], new: &[A]) -> bool {
+    !old.is_empty() && !new.is_empty() && !old.iter().any(|address| new.contains(address))
+}

@@ -62,6 +62,8 @@ fn first_failure_reason(report: &Report) -> &'static str {
     match (report.finding.verdict(), report.finding.code()) {
         (Verdict::Config, _) => "MalformedClusterConfig",
         (_, Some(Code::Unauthorized | Code::Forbidden)) => "CredentialRejected",
+        // Its health was retrieved.
+        (_, Some(Code::NodesNotReady)) => "NodesNotReady",
         _ => "RetrievingClusterHealthFailed",
     }
 }

@@ -14,7 +14,7 @@ use scene::{Answer, Scene, cluster};
 use tokio::time::sleep;
 
 use super::driver;
-use super::watched::Job;
+use super::job::Job;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 

@@ -2,7 +2,6 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use health::{
@@ -16,13 +15,15 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::busy::{Busy, BusyTasks};
 use super::contact::Contact;
 use super::difference::{Difference, patience};
 use super::flavour::{Cluster, Flavour, Statement};
+use super::job::Job;
 use super::notices::{Notice, Notices};
 use super::pending::Pending;
 use super::prober::{Prober, now};
-use super::target::Target;
+use super::target::{Target, is_another};
 
 /// A cluster that is known. Its lock is held for moments only, and never while anything waits.
 pub(crate) struct Watched {
@@ -33,16 +34,7 @@ pub(crate) struct Watched {
     state: Mutex<State>,
     wake: Notify,
     /// Tasks that may have a probe under way.
-    busy: AtomicUsize,
-}
-
-/// A task that may have a probe under way, until this is dropped.
-pub(crate) struct Busy<'a>(&'a AtomicUsize);
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
+    busy: BusyTasks,
 }
 
 struct State {
@@ -63,20 +55,15 @@ struct State {
     queued: bool,
     notices: Notices,
     /// What its object showed while a write of ours was waiting or under way.
-    overlooked: Option<Option<u64>>,
+    overlooked: Option<Overlooked>,
     /// In an audit: where its object says another thing.
     difference: Option<Difference>,
 }
 
-/// One probe to make.
-pub(crate) struct Job {
-    /// Cancelled when the task was replaced or what it probes has changed: what it finds is void.
-    pub(crate) void: CancellationToken,
-    pub(crate) prober: Arc<dyn Prober>,
-    pub(crate) timeout: Duration,
-    pub(crate) started: Moment,
-    /// How long after its time it starts.
-    pub(crate) lag: Duration,
+/// What an object showed while nobody looked: a status with this fingerprint, or none of use.
+#[derive(Clone, Copy)]
+pub(crate) struct Overlooked {
+    pub(crate) fingerprint: Option<u64>,
 }
 
 /// What pages, metrics and the patrol see of a cluster.
@@ -139,7 +126,7 @@ impl Watched {
             difference: None,
         };
         let (cluster, wake) = (target.cluster, Notify::new());
-        let busy = AtomicUsize::new(0);
+        let busy = BusyTasks::default();
         Self { cluster, flavour, stop, state: Mutex::new(state), wake, busy }
     }
 
@@ -240,13 +227,12 @@ impl Watched {
 
     /// To be held from before it is asked whose the cluster is until the probe has ended.
     pub(crate) fn busy(&self) -> Busy<'_> {
-        self.busy.fetch_add(1, Ordering::SeqCst);
-        Busy(&self.busy)
+        self.busy.begin()
     }
 
     /// Whether a probe may be under way.
     pub(crate) fn is_busy(&self) -> bool {
-        self.busy.load(Ordering::SeqCst) > 0
+        self.busy.is_any()
     }
 
     /// Takes in the end of a probe; `None` when it is void.
@@ -358,11 +344,11 @@ impl Watched {
 
     /// The same while a write of ours waits or is under way, and may be what it shows next.
     pub(crate) fn overlook(&self, fingerprint: Option<u64>) {
-        self.state.lock().overlooked = Some(fingerprint);
+        self.state.lock().overlooked = Some(Overlooked { fingerprint });
     }
 
     /// What was overlooked last, since when nothing else was shown.
-    pub(crate) fn overlooked(&self) -> Option<Option<u64>> {
+    pub(crate) fn overlooked(&self) -> Option<Overlooked> {
         self.state.lock().overlooked
     }
 
@@ -400,9 +386,4 @@ impl Pending for Watched {
         let statement = Statement { published: published.as_ref(), message: &message, paused, now };
         self.flavour.fields(&self.cluster, &statement)
     }
-}
-
-/// `rule:another-target-has-no-address-in-common`
-pub(crate) fn is_another<A: PartialEq>(old: &[A], new: &[A]) -> bool {
-    !old.is_empty() && !new.is_empty() && !old.iter().any(|address| new.contains(address))
 }

@@ -121,11 +121,13 @@ impl KubeFed {
         }
     }
 
-    /// The members that are to be read now, with their clients; they count as read from now on.
-    pub(super) fn due_for_survey(
-        &self,
-        is_ready: impl Fn(&Cluster) -> bool,
-    ) -> Vec<(Cluster, Arc<probe::Client>)> {
+    /// The client of a member as it is reached now.
+    pub(super) fn client(&self, uid: &str) -> Option<Arc<probe::Client>> {
+        self.members.lock().get(uid)?.newest.client()
+    }
+
+    /// The members that are to be read now; they count as read from now on.
+    pub(super) fn due_for_survey(&self, is_ready: impl Fn(&Cluster) -> bool) -> Vec<Cluster> {
         let cluster = |(uid, known): (&Arc<str>, &LastTold)| {
             let key = Arc::clone(&known.object.metadata.key);
             (Cluster { uid: Arc::clone(uid), key }, known.newest.clone())
@@ -133,10 +135,10 @@ impl KubeFed {
         let all: Vec<_> = self.members.lock().iter().map(cluster).collect();
         let due = all.into_iter().filter(|(cluster, _)| self.is_due(cluster) && is_ready(cluster));
         let begun = due.filter_map(|(cluster, newest)| {
-            let client = newest.client()?;
+            newest.client()?;
             let next = Instant::now() + SURVEY_EVERY.mul_f64(rand::random_range(0.9..1.1));
             self.surveys.lock().entry(Arc::clone(&cluster.uid)).or_default().next = Some(next);
-            Some((cluster, client))
+            Some(cluster)
         });
         begun.collect()
     }
@@ -147,15 +149,21 @@ impl KubeFed {
         next.is_none_or(|next| next <= Instant::now())
     }
 
-    /// Takes in what was read; whether it is worth an event. Nothing found, or a failure, leaves
-    /// what was known.
+    /// Takes in what was read by `client`; whether it is worth an event. Nothing found, or a failure,
+    /// leaves what was known. Of a member that is reached by another client by now it is read again.
     pub(super) fn surveyed(
         &self,
         cluster: &Cluster,
+        client: &Arc<probe::Client>,
         found: &Result<Option<Places>, String>,
     ) -> bool {
+        let now = self.client(&cluster.uid);
         let mut surveys = self.surveys.lock();
         let Some(survey) = surveys.get_mut(&cluster.uid) else { return false };
+        if !now.is_some_and(|now| Arc::ptr_eq(&now, client)) {
+            survey.next = None;
+            return false;
+        }
         match found {
             Err(_) => !std::mem::replace(&mut survey.failed, true),
             Ok(places) => {
@@ -224,3 +232,6 @@ impl Flavour for KubeFed {
         self.surveys.lock().remove(&cluster.uid);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -38,18 +38,24 @@ pub(super) async fn run(
     let mut rounds = interval(ROUND);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(rounds.tick()).await.is_some() {
-        for (cluster, client) in flavour.due_for_survey(|cluster| registry.is_ready(cluster)) {
+        for cluster in flavour.due_for_survey(|cluster| registry.is_ready(cluster)) {
+            let Some(life) = registry.life(&cluster) else { continue };
             let (flavour, registry, slots) =
                 (Arc::clone(&flavour), registry.clone(), Arc::clone(&slots));
-            let (recorder, stop) = (recorder.clone(), stop.clone());
+            let recorder = recorder.clone();
             under_way.spawn(async move {
                 let survey = async {
                     let _slot = slots.acquire().await;
+                    // The one of now: it may have waited for long.
+                    let client = flavour.client(&cluster.uid)?;
                     let read = timeout(LIMIT, read(&flavour.prober, &client)).await;
-                    read.unwrap_or_else(|_| Err("no end within a minute".to_owned()))
+                    let late = |_| Err("no end within a minute".to_owned());
+                    Some((client, read.unwrap_or_else(late)))
                 };
-                let Some(found) = stop.run_until_cancelled(survey).await else { return };
-                take(&flavour, &registry, &recorder, &cluster, found);
+                // Ends with the cluster, and at a stop (`rule:nothing-outlives-its-object`).
+                if let Some(Some((client, found))) = life.run_until_cancelled(survey).await {
+                    take(&flavour, &registry, &recorder, &cluster, &client, found);
+                }
             });
         }
     }
@@ -90,6 +96,7 @@ fn take(
     registry: &Registry,
     recorder: &Recorder,
     cluster: &Cluster,
+    client: &Arc<probe::Client>,
     found: Result<Option<Places>, String>,
 ) {
     let say = |reason: &'static str, text: String| {
@@ -98,7 +105,7 @@ fn take(
             ObjectRef::new(&resource.api_version(), &resource.kind, namespace, name, &cluster.uid);
         recorder.event(object, EventType::Warning, reason, text);
     };
-    let is_news = flavour.surveyed(cluster, &found);
+    let is_news = flavour.surveyed(cluster, client, &found);
     match found {
         Err(error) if is_news => {
             let text = format!("cannot read zones and region: {error}");

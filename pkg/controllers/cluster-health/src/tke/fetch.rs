@@ -27,6 +27,9 @@ pub(crate) enum FetchError {
     /// Another answer than the object, or that there is none.
     #[error("cannot read {what}: the API server answered {status}")]
     Refused { what: &'static str, status: StatusCode },
+    /// Those who need no Secret do not wait for it.
+    #[error("cannot read a Secret: the Secrets are not listed yet; see the log")]
+    Unlisted,
     /// It is not of its kind's form.
     #[error(transparent)]
     Credential(#[from] CredentialError),
@@ -43,7 +46,7 @@ impl FetchError {
             Self::Refused { status, .. } => *status == StatusCode::FORBIDDEN,
             Self::Credential(_) => true,
             Self::Secret(error) => error.is_mistake(),
-            Self::Call { .. } => false,
+            Self::Call { .. } | Self::Unlisted => false,
         }
     }
 }

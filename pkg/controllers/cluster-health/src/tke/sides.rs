@@ -54,6 +54,17 @@ impl fmt::Display for Side {
     }
 }
 
+impl Side {
+    fn cluster(&self) -> &Cluster {
+        match self {
+            Self::Version(cluster)
+            | Self::Summary(cluster)
+            | Self::Addresses(cluster)
+            | Self::Nodes(cluster) => cluster,
+        }
+    }
+}
+
 /// What there is to gather after a probe that was answered well.
 pub(crate) fn after_probe(cluster: &Cluster, entry: &mut Entry, options: &TkeOptions) -> Vec<Side> {
     let mut sides = Vec::new();
@@ -90,27 +101,26 @@ impl Reconcile for Sides {
     type Key = Side;
 
     async fn reconcile(&self, side: &Side) -> Result<Next, Retry> {
-        match side {
-            Side::Version(cluster) => {
-                self.version(cluster).await;
-                Ok(Next::Done)
-            }
-            Side::Summary(cluster) => Ok(self.summary(cluster).await),
-            Side::Addresses(cluster) => {
-                if let Some(client) = self.book.client(cluster) {
-                    self.prober.look_around(&client, ADDRESS_LIMIT).await;
-                }
-                Ok(Next::Done)
-            }
-            Side::Nodes(cluster) => {
-                self.nodes(cluster).await;
-                Ok(Next::Done)
-            }
-        }
+        let Some(life) = self.registry.life(side.cluster()) else { return Ok(Next::Done) };
+        Ok(life.run_until_cancelled(self.gather_side(side)).await.unwrap_or(Next::Done))
     }
 }
 
 impl Sides {
+    async fn gather_side(&self, side: &Side) -> Next {
+        match side {
+            Side::Version(cluster) => self.version(cluster).await,
+            Side::Summary(cluster) => return self.summary(cluster).await,
+            Side::Addresses(cluster) => {
+                if let Some(client) = self.book.client(cluster) {
+                    self.prober.look_around(&client, ADDRESS_LIMIT).await;
+                }
+            }
+            Side::Nodes(cluster) => self.nodes(cluster).await,
+        }
+        Next::Done
+    }
+
     async fn version(&self, cluster: &Cluster) {
         let Some((client, target)) = self.book.target(cluster) else { return };
         let mut reader = self.prober.reader(&client);

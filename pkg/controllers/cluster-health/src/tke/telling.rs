@@ -161,7 +161,7 @@ impl Watching {
         let (known, doubts) = self.flavour.book.with(id, |entry| entry.seek(reference(cluster)));
         if let Some(way) = &known
             && way.settles == Some(doubts)
-            && way.basis == self.basis_now(cluster, &way.basis).await
+            && way.basis == self.basis_now(cluster, &way.basis).await?
         {
             return Ok((way.clone(), None));
         }
@@ -171,32 +171,41 @@ impl Watching {
         }
         way.settles = mistake.is_none().then_some(doubts);
         self.flavour.book.with(id, |entry| entry.lead(way.clone()));
-        self.look_again_if_old(id, &way.basis).await;
+        self.look_again_if_old(id, &way.basis).await?;
         Ok((way, mistake))
     }
 
     /// Who heard of a change of the Secret before the way was known did not know that this Cluster
     /// uses it (`rule:what-changes-while-it-is-read-is-read-again`).
-    async fn look_again_if_old(&self, id: &engine::Cluster, basis: &Basis) {
+    async fn look_again_if_old(
+        &self,
+        id: &engine::Cluster,
+        basis: &Basis,
+    ) -> Result<(), FetchError> {
         if let Some(seen) = &basis.secret
-            && self.seen_secret(Arc::clone(&seen.key)).await != *seen
+            && self.seen_secret(Arc::clone(&seen.key)).await? != *seen
         {
             self.queue.add(Work::Cluster(Arc::clone(&id.key)));
         }
+        Ok(())
     }
 
     /// What a known way would rest on now.
-    async fn basis_now(&self, cluster: &Object<Cluster>, before: &Basis) -> Basis {
+    async fn basis_now(
+        &self,
+        cluster: &Object<Cluster>,
+        before: &Basis,
+    ) -> Result<Basis, FetchError> {
         let secret = match &before.secret {
-            Some(seen) => Some(self.seen_secret(Arc::clone(&seen.key)).await),
+            Some(seen) => Some(self.seen_secret(Arc::clone(&seen.key)).await?),
             None => None,
         };
-        Basis {
+        Ok(Basis {
             addresses: addresses(cluster),
             reference: reference(cluster),
             credential: before.credential.as_ref().map(|seen| self.seen(Arc::clone(&seen.key))),
             secret,
-        }
+        })
     }
 
     fn seen(&self, key: Arc<str>) -> Seen {
@@ -204,8 +213,8 @@ impl Watching {
         Seen { key, version }
     }
 
-    async fn seen_secret(&self, key: Arc<str>) -> Seen {
-        Seen { version: self.secrets.version(&key).await, key }
+    async fn seen_secret(&self, key: Arc<str>) -> Result<Seen, FetchError> {
+        Ok(Seen { version: self.secrets.version(&key).await?, key })
     }
 
     async fn new_way(
@@ -284,7 +293,7 @@ impl Watching {
             None => None,
             Some(of) if self.may_read(&of) => {
                 let key = Arc::from(format!("{}/{}", of.namespace, of.name));
-                basis.secret = Some(self.seen_secret(key).await);
+                basis.secret = Some(self.seen_secret(key).await?);
                 self.fetch.secret(&of).await?
             }
             Some(of) => {

@@ -13,13 +13,14 @@ use manager::{Context, Failure};
 use model::{Kind, Metadata};
 use objects::Object;
 use parking_lot::Mutex;
+use tokio::time::timeout;
 use tokio::try_join;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
 
 use super::beside::Beside;
 use super::book::identity;
 use super::clusters::Clusters;
-use super::fetch::Fetch;
+use super::fetch::{Fetch, FetchError};
 use super::sides::Side;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster};
 use crate::engine::{LATER, Look, Registry, Source};
@@ -32,6 +33,8 @@ const MANIFEST: &str = "config/rbac/cluster-health-tke.yaml";
 const MANIFEST_OF_SECRETS: &str = "config/rbac/cluster-health.yaml";
 /// Clusters that are looked at at once.
 const WORKERS: usize = 16;
+/// What a worker waits for the first list of Secrets.
+const LISTED_WITHIN: Duration = Duration::from_secs(2);
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(200), Duration::from_secs(30), Jitter::Around(0.5));
 
@@ -222,11 +225,12 @@ impl Secrets {
         Self { begin: Box::new(begin), queue: queue.clone(), namespace, cache: Mutex::default() }
     }
 
-    /// The version of a Secret, once the cache is filled.
-    pub(super) async fn version(&self, key: &str) -> Option<u64> {
+    /// The version of a Secret. Waits a moment for the first list and not for ever: whoever needs no
+    /// Secret must not wait for those that cannot be listed.
+    pub(super) async fn version(&self, key: &str) -> Result<Option<u64>, FetchError> {
         let cache = self.cache();
-        cache.synced().await;
-        cache.get(key).map(|secret| secret.resource_version)
+        timeout(LISTED_WITHIN, cache.synced()).await.map_err(|_| FetchError::Unlisted)?;
+        Ok(cache.get(key).map(|secret| secret.resource_version))
     }
 
     fn cache(&self) -> Informer<Metadata> {

@@ -1,0 +1,71 @@
+//! What is remembered of where members are.
+
+use health::Code;
+use probe::{Address, ConnectionLimits, Inputs, Meters, Names, Problem, TlsOptions};
+use prometheus::Registry;
+use serde_json::json;
+
+use super::*;
+use crate::engine::Misconfigured;
+use crate::kubefed::testing::{cluster, policy};
+
+fn flavour() -> KubeFed {
+    let meters = Meters::new(&Registry::new()).unwrap();
+    let members = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
+    let options = KubeFedOptions { namespace: None, config: None, policy: policy(), zones: true };
+    KubeFed::new(options, false, Arc::new(members), None)
+}
+
+/// The member as it is reached at `endpoint`, from now on by a new client.
+fn remember(flavour: &KubeFed, endpoint: &str) -> Arc<Object<KubeFedCluster>> {
+    let object = Arc::new(cluster(|it| {
+        it["spec"]["apiEndpoint"] = endpoint.into();
+        it["status"] = json!({"zones": ["as-stored"]});
+    }));
+    let inputs = Inputs {
+        addresses: vec![Address::parse(endpoint).unwrap()],
+        tls: TlsOptions { everything: true, ..TlsOptions::default() },
+        ..Inputs::default()
+    };
+    let newest = Newest::of(flavour.prober.client(&inputs).unwrap());
+    let problem = Problem::new(Code::SecretMissing, "never asked");
+    let prober = Misconfigured { code: problem.code(), detail: "never asked".into() };
+    let known = LastTold {
+        object: Arc::clone(&object),
+        secret: None,
+        inputs: 1,
+        prober: Arc::new(prober),
+        newest,
+    };
+    flavour.remember(&object.metadata.uid, known);
+    object
+}
+
+/// rule:another-target-has-no-address-in-common, rule:a-lost-credential-ends-its-client
+#[tokio::test(start_paused = true)]
+async fn where_a_member_is_holds_for_the_client_that_read_it_and_for_its_address() {
+    let flavour = flavour();
+    let zones = |object: &Object<KubeFedCluster>| flavour.held(object).zones;
+    let found =
+        |zone: &str| Ok(Some(Places { zones: vec![zone.to_owned()], region: None, spread: false }));
+    let due = || flavour.due_for_survey(|_| true).len();
+    let object = remember(&flavour, "https://10.0.0.1:6443");
+    let member =
+        Cluster { uid: Arc::clone(&object.metadata.uid), key: Arc::clone(&object.metadata.key) };
+    let first = flavour.client(&member.uid).unwrap();
+    assert_eq!((due(), due()), (1, 0));
+    assert!(flavour.surveyed(&member, &first, &found("a")));
+    assert_eq!(zones(&object), ["a"]);
+
+    // Its credential was rotated.
+    remember(&flavour, "https://10.0.0.1:6443");
+    assert!(!flavour.surveyed(&member, &first, &found("b")));
+    assert_eq!((zones(&object), due()), (vec!["a".to_owned()], 1), "it is read again");
+
+    let second = flavour.client(&member.uid).unwrap();
+    remember(&flavour, "https://10.0.0.2:6443");
+    assert_eq!(zones(&object), ["as-stored"], "nothing is known of the other one");
+    assert_eq!(due(), 1);
+    assert!(!flavour.surveyed(&member, &second, &found("c")));
+    assert_eq!(zones(&object), ["as-stored"]);
+}

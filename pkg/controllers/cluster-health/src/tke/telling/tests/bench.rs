@@ -1,0 +1,240 @@
+//! [`Bench`]: looks at Clusters, with caches and an API server that are scripted.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use api_server_double::{ApiServer, Asked, Reply};
+use informer::Informer;
+use model::Metadata;
+use parking_lot::Mutex;
+use probe::{Client, ConnectionLimits, Fingerprint, Meters, Names};
+use prometheus::Registry as Metrics;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::time::sleep;
+use workqueue::{Backoff, Jitter, QueueMetrics, Reconcile as _, WorkQueue};
+
+use super::super::super::fetch::Fetch;
+use super::super::super::watching::Secrets;
+use super::super::*;
+use crate::api::tke::CLUSTER_CREDENTIALS;
+use crate::engine::tests::scene::Scene;
+use crate::engine::{Flavour, Registry};
+use crate::options::judge;
+use crate::scripted_cache::informer;
+use crate::tke::testing::cluster;
+use crate::tke::{Clusters, SummaryMetrics};
+
+pub(super) const S: fn(u64) -> Duration = Duration::from_secs;
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_secs(1), Duration::from_secs(30), Jitter::Around(0.5));
+
+/// What is told of `cls-1`.
+pub(super) struct Bench {
+    pub(super) engine: Scene,
+    pub(super) watching: Watching,
+    /// What the watch of Clusters tells.
+    pub(super) changes: UnboundedSender<Value>,
+    /// What the watch of ClusterCredentials tells, and that of Secrets.
+    pub(super) touched: UnboundedSender<Value>,
+    pub(super) credentials: Arc<Credentials>,
+    pub(super) management: ApiServer,
+}
+
+/// The ClusterCredentials of the management API.
+#[derive(Default)]
+pub(super) struct Credentials {
+    pub(super) refused: AtomicBool,
+    /// They may not be read.
+    pub(super) forbidden: AtomicBool,
+    /// The same of Secrets.
+    pub(super) secrets_forbidden: AtomicBool,
+    pub(super) absent: AtomicBool,
+    /// The token is in a Secret.
+    pub(super) in_secret: AtomicBool,
+    /// Part of the token; the version.
+    pub(super) rotations: AtomicUsize,
+    /// Name of the Cluster it is for; empty for `cls-1`.
+    pub(super) of: Mutex<String>,
+    /// What is asked now is answered by what there is now, and not before this.
+    pub(super) held: Mutex<Option<Arc<Notify>>>,
+}
+
+impl Credentials {
+    fn answer(&self, asked: &Asked) -> Reply {
+        let answer = self.now(asked);
+        match self.held.lock().clone() {
+            None => answer,
+            Some(held) => Reply::Later(Box::pin(async move {
+                held.notified().await;
+                answer
+            })),
+        }
+    }
+
+    fn now(&self, asked: &Asked) -> Reply {
+        if self.refused.load(Ordering::Relaxed) {
+            return Reply::failure(500, "InternalError");
+        }
+        let is_secret = asked.path().contains("/secrets/");
+        let forbidden = if is_secret { &self.secrets_forbidden } else { &self.forbidden };
+        if forbidden.load(Ordering::Relaxed) {
+            return Reply::failure(403, "Forbidden");
+        }
+        if is_secret {
+            return Reply::Json(200, json!({"data": {"token": "aHVudGVyMg=="}}));
+        }
+        let rotations = self.rotations.load(Ordering::Relaxed);
+        let of = self.of.lock().clone();
+        let of = if of.is_empty() { "cls-1" } else { &*of };
+        let mut one = json!({
+            "metadata": {"name": "cc-1", "resourceVersion": rotations.to_string()},
+            "clusterName": of, "token": format!("token-{rotations}"),
+        });
+        if self.in_secret.load(Ordering::Relaxed) {
+            one["token"] = "".into();
+            one["secretRef"] = json!({"namespace": "ns", "name": "s"});
+        }
+        let absent = self.absent.load(Ordering::Relaxed);
+        match (asked.path().ends_with("/cc-1"), absent) {
+            (true, true) => Reply::failure(404, "NotFound"),
+            (true, false) => Reply::Json(200, one),
+            (false, true) => Reply::Json(200, json!({"items": []})),
+            (false, false) => Reply::Json(200, json!({"items": [one]})),
+        }
+    }
+}
+
+impl Bench {
+    /// `listed` are the Clusters of the first list.
+    pub(super) async fn start(listed: &[&Value]) -> Self {
+        let engine = Scene::new(0);
+        let (changes, told) = unbounded_channel();
+        let listed = listed.iter().copied().cloned().collect();
+        let clusters: Informer<Object<Cluster>> = informer(&CLUSTERS, listed, told).await;
+        let (touched, told) = unbounded_channel();
+        let metadata = informer::<Metadata>(&CLUSTER_CREDENTIALS, vec![], told).await;
+        let credentials = Arc::<Credentials>::default();
+        let asked = Arc::clone(&credentials);
+        let management = ApiServer::new(move |request| asked.answer(request));
+        let flavour = flavour();
+        let registry =
+            Registry::new(Arc::clone(&flavour) as Arc<dyn Flavour>, Arc::clone(&engine.shared));
+        let metrics = QueueMetrics::new(&Metrics::new()).unwrap();
+        let queue = WorkQueue::new("clusters", BACKOFF, &metrics);
+        let (sides, machines) = (
+            WorkQueue::new("sides", BACKOFF, &metrics),
+            WorkQueue::new("machines", BACKOFF, &metrics),
+        );
+        flavour.follow(clusters.clone(), registry.clone(), sides, machines);
+        let secrets = metadata.clone();
+        let watching = Watching {
+            secrets: Secrets::by(move || secrets.clone(), None, &queue),
+            flavour,
+            registry,
+            fetch: Fetch::new(management.client()),
+            recorder: engine.shared.recorder.clone(),
+            clusters,
+            credentials: metadata,
+            queue,
+            since: Timestamp::now(),
+        };
+        Self { engine, watching, changes, touched, credentials, management }
+    }
+
+    /// Whether anything is known of it.
+    pub(super) fn knows(&self, object: &Object<Cluster>) -> (bool, bool) {
+        let id = identity(object);
+        let booked = self.watching.flavour.book.known(&id, |_| ()).is_some();
+        (self.watching.registry.knows(&id), booked)
+    }
+
+    /// The work for `cls-1` and its credential is done.
+    pub(super) async fn look(&self, work: &Work) {
+        assert!(self.watching.reconcile(work).await.is_ok());
+    }
+
+    /// Whether there is a client for `cls-1`, and of which token it is.
+    pub(super) fn way(&self, object: &Object<Cluster>) -> Option<Fingerprint> {
+        Some(self.watching.flavour.book.client(&identity(object))?.fingerprint())
+    }
+
+    /// The watch of credentials tells that `cc-1` has this version, or is deleted at it.
+    pub(super) async fn touch(&self, version: u64, is_there: bool) {
+        let cached = || self.watching.credentials.get("cc-1").map(|it| it.resource_version);
+        let kind = match (is_there, cached()) {
+            (false, _) => "DELETED",
+            (true, None) => "ADDED",
+            (true, Some(_)) => "MODIFIED",
+        };
+        let object = json!({
+            "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+            "metadata": {"name": "cc-1", "uid": "c1", "resourceVersion": version.to_string()},
+        });
+        self.touched.send(json!({"type": kind, "object": object})).unwrap();
+        while cached() != is_there.then_some(version) {
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// `cls-1` is this by now, and was looked at.
+    pub(super) async fn change(&self, object: &Value) -> Object<Cluster> {
+        self.changes.send(json!({"type": "MODIFIED", "object": object})).unwrap();
+        let object = read(object);
+        let version = object.metadata.resource_version;
+        while self.watching.clusters.get("cls-1").unwrap().metadata.resource_version != version {
+            sleep(Duration::from_millis(1)).await;
+        }
+        self.look(&Work::Cluster("cls-1".into())).await;
+        object
+    }
+
+    /// Looks at `cls-1`; `meanwhile` happens between the moment at which its credential is read and
+    /// that at which the answer comes.
+    pub(super) async fn look_while(&self, meanwhile: impl AsyncFnOnce()) {
+        let (held, asked) = (Arc::new(Notify::new()), self.management.asked().len());
+        *self.credentials.held.lock() = Some(Arc::clone(&held));
+        let read = async {
+            self.management.until_asked(asked + 1).await;
+            *self.credentials.held.lock() = None;
+            meanwhile().await;
+            held.notify_one();
+        };
+        let cluster = Work::Cluster("cls-1".into());
+        tokio::join!(self.look(&cluster), read);
+    }
+
+    /// The client in use after its credential was looked up again.
+    pub(super) async fn client(&self, object: &Object<Cluster>) -> Arc<Client> {
+        self.watching.flavour.book.doubt_way(&object.metadata.key);
+        let way = self.watching.way(object, &identity(object)).await;
+        way.ok().unwrap().0.client.ok().unwrap()
+    }
+}
+
+fn flavour() -> Arc<Clusters> {
+    let values = pflag::Values::from_given(crate::flags::FLAGS, [("", ""); 0]).unwrap();
+    let mut options = judge(&values).unwrap().0.tke.unwrap();
+    options.insecure_without_ca = true;
+    let meters = Meters::new(&Metrics::new()).unwrap();
+    let prober = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
+    let metrics = SummaryMetrics::new(&Metrics::new(), true).unwrap();
+    Arc::new(Clusters::new(options, Arc::new(prober), metrics))
+}
+
+/// An imported Cluster with these addresses, as it is sent.
+pub(super) fn sent(addresses: &[(&str, u16)], status: impl FnOnce(&mut Value)) -> Value {
+    let at = |(host, port): &(&str, u16)| json!({"type": "Internal", "host": host, "port": port});
+    let mut object = json!({
+        "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster",
+        "metadata": {"name": "cls-1", "uid": "u1", "resourceVersion": "7"},
+        "spec": {"tenantID": "t", "type": "Imported"},
+        "status": {"phase": "Running", "addresses": addresses.iter().map(at).collect::<Vec<_>>()},
+    });
+    status(&mut object);
+    object
+}
+
+pub(super) fn read(object: &Value) -> Object<Cluster> {
+    cluster(|it| *it = object.clone())
+}

@@ -1,0 +1,170 @@
+//! Credentials that come, go and change, and those that may not be read.
+
+use std::net::TcpListener;
+use std::sync::atomic::Ordering;
+
+use serde_json::json;
+use tokio::sync::Notify;
+
+use super::*;
+
+/// rule:addresses-are-known-by-their-last-answer
+#[tokio::test]
+async fn a_credential_that_was_touched_keeps_the_client_and_another_one_what_was_learnt() {
+    let bench = Bench::start(&[]).await;
+    // Whoever listens there by now is no API server.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let both = [("127.0.0.1", port), ("127.0.0.2", port)];
+    let object = read(&sent(&both, |_| {}));
+    let first = bench.client(&object).await;
+    bench.watching.flavour.prober.look_around(&first, S(5)).await;
+    assert_eq!(first.endpoints().down, 1);
+    let touched = bench.client(&object).await;
+    assert!(Arc::ptr_eq(&first, &touched), "the engine keeps it as well");
+    bench.credentials.rotations.store(1, Ordering::Relaxed);
+    let rotated = bench.client(&object).await;
+    assert_ne!(first.fingerprint(), rotated.fingerprint());
+    assert_eq!(rotated.endpoints(), first.endpoints());
+    let others = read(&sent(&[both[1], both[0]], |_| {}));
+    assert_eq!(bench.client(&others).await.endpoints().down, 0, "nobody knows of these");
+}
+
+/// rule:what-changes-while-it-is-read-is-read-again
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_a_cluster_names_is_used_when_it_comes_and_when_it_comes_back() {
+    let object = sent(&[("10.0.0.1", 6443)], |it| {
+        it["spec"]["clusterCredentialRef"] = json!({"name": "cc-1"});
+    });
+    let (bench, object) = (Bench::start(&[&object]).await, read(&object));
+    // It is for nobody by its own word.
+    "nobody".clone_into(&mut bench.credentials.of.lock());
+    let (cluster, credential) = (Work::Cluster("cls-1".into()), Work::Credential("cc-1".into()));
+    for version in [9, 11] {
+        bench.credentials.absent.store(true, Ordering::Relaxed);
+        bench.look(&cluster).await;
+        assert_eq!(bench.way(&object), None);
+        bench.credentials.absent.store(false, Ordering::Relaxed);
+        bench.credentials.rotations.store(version, Ordering::Relaxed);
+        bench.touch(version as u64, true).await;
+        bench.look(&credential).await;
+        bench.look(&cluster).await;
+        assert!(bench.way(&object).is_some());
+        let asked = bench.management.asked().len();
+        bench.look(&cluster).await;
+        assert_eq!(bench.management.asked().len(), asked, "nothing changed");
+        bench.touch(version as u64 + 1, false).await;
+    }
+}
+
+/// rule:what-changes-while-it-is-read-is-read-again
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_comes_while_it_is_looked_for_is_used() {
+    let object = sent(&[("10.0.0.1", 6443)], |_| {});
+    let (bench, object) = (Bench::start(&[&object]).await, read(&object));
+    bench.credentials.absent.store(true, Ordering::Relaxed);
+    bench
+        .look_while(async || {
+            bench.credentials.absent.store(false, Ordering::Relaxed);
+            bench.look(&Work::Credential("cc-1".into())).await;
+        })
+        .await;
+    assert_eq!(bench.way(&object), None, "what was read is older");
+    bench.look(&Work::Cluster("cls-1".into())).await;
+    assert!(bench.way(&object).is_some());
+}
+
+/// rule:what-changes-while-it-is-read-is-read-again
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_is_rotated_while_it_is_read_is_read_again() {
+    let object = sent(&[("10.0.0.1", 6443)], |_| {});
+    let (bench, object) = (Bench::start(&[&object]).await, read(&object));
+    bench.credentials.rotations.store(5, Ordering::Relaxed);
+    bench
+        .look_while(async || {
+            bench.credentials.rotations.store(6, Ordering::Relaxed);
+            bench.touch(6, true).await;
+        })
+        .await;
+    let first = bench.way(&object);
+    bench.look(&Work::Cluster("cls-1".into())).await;
+    let second = bench.way(&object);
+    assert!(first.is_some() && second.is_some() && first != second);
+}
+
+/// rule:what-changes-while-it-is-read-is-read-again
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_is_used_by_name_is_looked_at_for_the_cluster_that_it_is_for() {
+    let named = sent(&[("10.0.0.1", 6443)], |it| {
+        it["spec"]["clusterCredentialRef"] = json!({"name": "cc-1"});
+    });
+    let meant = sent(&[("10.0.0.2", 6443)], |it| {
+        it["metadata"] = json!({"name": "cls-2", "uid": "u2", "resourceVersion": "7"});
+    });
+    let (bench, meant) = (Bench::start(&[&named, &meant]).await, read(&meant));
+    "cls-2".clone_into(&mut bench.credentials.of.lock());
+    bench.credentials.absent.store(true, Ordering::Relaxed);
+    let clusters = [Work::Cluster("cls-1".into()), Work::Cluster("cls-2".into())];
+    for cluster in &clusters {
+        bench.look(cluster).await;
+    }
+    bench.credentials.absent.store(false, Ordering::Relaxed);
+    bench.look(&Work::Credential("cc-1".into())).await;
+    bench.look(&clusters[1]).await;
+    assert!(bench.way(&meant).is_some());
+}
+
+/// rule:a-lost-credential-ends-its-client
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_may_not_be_read_ends_its_client_and_is_read_when_it_may_be() {
+    for in_secret in [false, true] {
+        let object = sent(&[("10.0.0.1", 6443)], |_| {});
+        let (bench, object) = (Bench::start(&[&object]).await, read(&object));
+        let (cluster, credentials) = (Work::Cluster("cls-1".into()), &bench.credentials);
+        credentials.in_secret.store(in_secret, Ordering::Relaxed);
+        bench.look(&cluster).await;
+        assert!(bench.way(&object).is_some());
+        let forbidden =
+            if in_secret { &credentials.secrets_forbidden } else { &credentials.forbidden };
+        forbidden.store(true, Ordering::Relaxed);
+        credentials.rotations.store(1, Ordering::Relaxed);
+        bench.touch(1, true).await;
+        assert!(bench.watching.reconcile(&cluster).await.is_err(), "it is tried again");
+        assert_eq!(bench.way(&object), None);
+        // No object changes when a right is granted.
+        forbidden.store(false, Ordering::Relaxed);
+        bench.look(&cluster).await;
+        assert!(bench.way(&object).is_some());
+    }
+}
+
+/// rule:what-changes-while-it-is-read-is-read-again
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_changes_before_anybody_knows_who_uses_it_is_looked_at_again() {
+    let object = sent(&[("10.0.0.1", 6443)], |_| {});
+    for changes in [false, true] {
+        let bench = Bench::start(&[&object]).await;
+        bench.credentials.in_secret.store(true, Ordering::Relaxed);
+        // The bench has one cache for both kinds of credentials.
+        let secret = json!({
+            "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+            "metadata": {"namespace": "ns", "name": "s", "uid": "s", "resourceVersion": "20"},
+        });
+        let held = async || {
+            let (held, asked) = (Arc::new(Notify::new()), bench.management.asked().len());
+            bench.management.until_asked(asked + 1).await;
+            *bench.credentials.held.lock() = Some(Arc::clone(&held));
+            bench.management.until_asked(asked + 2).await;
+            *bench.credentials.held.lock() = None;
+            if changes {
+                bench.touched.send(json!({"type": "ADDED", "object": secret})).unwrap();
+                while bench.watching.credentials.get("ns/s").is_none() {
+                    sleep(Duration::from_millis(1)).await;
+                }
+            }
+            held.notify_one();
+        };
+        let cluster = Work::Cluster("cls-1".into());
+        tokio::join!(bench.look(&cluster), held());
+        assert_eq!(bench.watching.queue.is_empty(), !changes);
+    }
+}
