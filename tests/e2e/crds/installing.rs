@@ -44,6 +44,16 @@ fn crds(kubectl: &Kubectl) -> Vec<String> {
     names.lines().map(|line| line.split_once('/').unwrap().1.to_owned()).collect()
 }
 
+/// Waits until it has installed these.
+async fn installed(manager: &Process, crds: &[&str]) {
+    for crd in crds {
+        let name = format!("crd=\"{crd}\"");
+        let told = |line: &str| line.contains("CRD installed") && line.contains(&name);
+        manager.line_where(crd, told).await;
+    }
+}
+
+/// Ends it when all CRDs are judged.
 async fn stop(manager: &Process) {
     manager.terminate();
     assert!(manager.exit(PATIENCE).await.success());
@@ -57,9 +67,7 @@ async fn stop(manager: &Process) {
 async fn the_flag_installs_the_crds_and_mends_those_that_are_ours() {
     let kubectl = empty().await;
     let manager = installer(&kubectl);
-    for crd in CRDS {
-        manager.line_where(crd, |line| line.contains("CRD installed") && line.contains(crd)).await;
-    }
+    installed(&manager, &CRDS).await;
     stop(&manager).await;
     assert_eq!(crds(&kubectl), CRDS);
     kubectl.run("wait --for=condition=established --timeout=60s crd --all");
@@ -94,6 +102,8 @@ async fn crds_of_a_newer_release_are_left_alone() {
             line.contains(TKE_MACHINES) && line.contains("newer release 99.0.0")
         })
         .await;
+    let others: Vec<_> = CRDS.into_iter().filter(|crd| *crd != TKE_MACHINES).collect();
+    installed(&manager, &others).await;
     stop(&manager).await;
     let names = &kubectl.object("crd machines.platform.tkestack.io")["spec"]["names"];
     assert_eq!(names["shortNames"], json!(["newer"]));
@@ -129,9 +139,8 @@ async fn crds_of_others_and_groups_of_aggregated_servers_are_left_alone() {
     for crd in aggregated {
         manager.line_where(crd, told(crd, "v1.platform.tkestack.io is of an aggregated")).await;
     }
-    for crd in others.iter().filter(|crd| **crd != KUBEFED_CLUSTERS) {
-        manager.line_where(crd, |line| line.contains("CRD installed") && line.contains(crd)).await;
-    }
+    let ours: Vec<_> = others.iter().copied().filter(|crd| *crd != KUBEFED_CLUSTERS).collect();
+    installed(&manager, &ours).await;
     stop(&manager).await;
     assert_eq!(crds(&kubectl), others);
     let after = kubectl.object("crd kubefedclusters.core.kubefed.io");
