@@ -3,7 +3,8 @@
 use health::{Change, Finding, Status};
 
 use crate::management::Mode;
-use crate::world::{PATROL, REPLICAS, World, policy};
+use crate::replica::Replica;
+use crate::world::{PATROL, REPLICAS, World};
 
 /// The time of steps in which the replicas look around.
 const SLACK: u64 = 2 * PATROL;
@@ -18,12 +19,14 @@ impl World {
         let held = &self.replicas[replica].held[&uid];
         assert!(held.probe.is_none(), "rule:one-probe-at-a-time: {uid}");
         assert!(self.truths.contains_key(&uid), "rule:one-member-per-uid: {uid} is gone");
-        for other in (0..REPLICAS).filter(|&other| other != replica) {
+        // One that stands still asks nobody: what it had asked was given up by its time limit.
+        let moving = |other: &usize| *other != replica && !self.stands_still(*other);
+        for other in (0..REPLICAS).filter(moving) {
             let probing = self.replicas[other].held.get(&uid).is_some_and(|it| it.probe.is_some());
             assert!(!probing, "rule:one-owner-at-a-time: {replica} and {other} probe {uid}");
         }
         let Some(last) = held.last_start else { return };
-        let cadence = policy(uid).cadence;
+        let cadence = self.policy(uid).cadence;
         let longest = cadence.period.mul_f64(1.0 + cadence.jitter).max(cadence.timeout);
         let gap = self.now - last;
         // A task that hung makes up for it; the watchdog begins anew.
@@ -44,7 +47,7 @@ impl World {
 
     /// A probe changed what is published: it took as many results in a row as it takes.
     pub(crate) fn check_effect(&mut self, replica: usize, uid: u64, change: Change) {
-        let thresholds = policy(uid).thresholds;
+        let thresholds = self.policy(uid).thresholds;
         let held = self.replicas[replica].held.get_mut(&uid).expect("it is held");
         let before = held.ready;
         held.ready = held.member.published().map(|published| published.ready.status);
@@ -71,12 +74,11 @@ impl World {
 
     /// The sweeper published that nobody knows.
     pub(crate) fn check_sweep(&mut self, replica: usize, uid: u64, change: Change) {
-        let now = self.now;
+        let (now, policy) = (self.now, self.policy(uid));
         let held = self.replicas[replica].held.get_mut(&uid).expect("it is held");
         held.ready = Some(Status::Unknown);
         held.changed_at = now;
         let quiet = now - held.last_end.unwrap_or(held.since);
-        let policy = policy(uid);
         let least = millis(policy.stale_after()).min(millis(policy.first_grace()));
         assert!(quiet >= least, "{uid} became unknown after {quiet} ms");
         assert!(matches!(change, Change::Ready { to: Status::Unknown, .. }));
@@ -85,7 +87,7 @@ impl World {
     /// A cluster in the hands of a replica, looked at once a second.
     pub(crate) fn check_held(&self, replica: usize, uid: u64) {
         let (held, truth) = (&self.replicas[replica].held[&uid], &self.truths[&uid]);
-        let policy = policy(uid);
+        let policy = self.policy(uid);
         let (cadence, ready) = (policy.cadence, held.ready);
         let quiet = self.now - held.last_end.unwrap_or(held.since);
         let limit = millis(policy.stale_after().max(policy.first_grace())) + SLACK;
@@ -139,16 +141,21 @@ impl World {
     /// With an API that works and replicas that stay up, every cluster is in somebody's hands, also
     /// beside a replica that cannot read the leases (`rule:no-claim-before-a-read`).
     pub(crate) fn check_handover(&self) {
-        let seeing = self.replicas.iter().filter(|it| it.alive && !it.blind);
+        let moving = |it: &&Replica| it.still_until <= self.now;
+        let seeing = self.replicas.iter().filter(|it| it.alive && !it.blind).filter(moving);
         let calm = seeing.map(|it| it.up_since).min();
         let Some(up_since) = calm else { return };
         let changed = self.replicas.iter().map(|it| it.up_since).max().unwrap_or(0);
         let calm_since = self.management.well_since.max(up_since).max(changed).max(self.killed_at);
-        if self.management.mode != Mode::Well || self.now < calm_since + 70_000 {
+        // Who stood still is taken for gone, and comes back a term after that.
+        let stood_still = self.replicas.iter().map(|it| it.still_until).max().unwrap_or(0);
+        let due = (calm_since + 70_000).max(stood_still + 100_000);
+        if self.management.mode != Mode::Well || self.now < due {
             return;
         }
         for (uid, truth) in &self.truths {
-            let hands = self.replicas.iter().filter(|it| it.held.contains_key(uid)).count();
+            let holds = |it: &&Replica| it.held.contains_key(uid);
+            let hands = self.replicas.iter().filter(moving).filter(holds).count();
             let new = self.now < truth.since + 20_000;
             assert!(hands == 1 || new, "rule:one-owner-at-a-time: {hands} hold {uid}");
         }

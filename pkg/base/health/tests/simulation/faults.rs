@@ -3,13 +3,13 @@
 use crate::management::Mode;
 use crate::member_cluster::{BEHAVIOURS, Behaviour};
 use crate::replica::Replica;
-use crate::world::{REPLICAS, World};
+use crate::world::{POLICIES, REPLICAS, World};
 
 /// One fault, or the end of one.
 pub(crate) fn strike(world: &mut World) {
     let uid = *world.random.pick(&world.truths.keys().collect::<Vec<_>>());
     let replica = usize::try_from(world.random.below(REPLICAS as u64)).unwrap();
-    match world.random.below(25) {
+    match world.random.below(27) {
         0..=7 => {
             let behaviour = world.random.pick(&BEHAVIOURS);
             behave(world, uid, behaviour);
@@ -33,6 +33,8 @@ pub(crate) fn strike(world: &mut World) {
         19 => replace(world, uid),
         20..=21 => world.management.refuse(uid),
         22 => see(world, replica),
+        23 => tune(world, uid),
+        24 => stand_still(world, replica),
         _ => allow(world),
     }
 }
@@ -65,6 +67,37 @@ pub(crate) fn restart(world: &mut World, replica: usize) {
     world.replicas[replica] = Replica::new(replica, life, world.now);
     world.replicas[replica].blind = world.faults && world.random.one_in(2);
     world.boot(replica);
+}
+
+/// Its period, its time limit and its thresholds are others from now on.
+fn tune(world: &mut World, uid: u64) {
+    let number = world.random.below(POLICIES);
+    world.tuned.insert(uid, number);
+    let now = world.instant();
+    for replica in 0..REPLICAS {
+        if let Some(held) = world.replicas[replica].held.get_mut(&uid) {
+            // What was promised until now was promised of the other one.
+            held.calm_since = world.now;
+            held.last_start = None;
+            held.member.trigger(now);
+            world.wait_for_due(replica, uid);
+        }
+    }
+}
+
+/// The process gets no processor for up to a minute, and does not notice.
+fn stand_still(world: &mut World, replica: usize) {
+    let rest = world.random.below(60_000);
+    let this = &mut world.replicas[replica];
+    if this.alive && this.still_until <= world.now {
+        this.still_until = world.now + rest;
+        // Of what it does until then nothing is promised.
+        this.up_since = this.still_until;
+        for held in this.held.values_mut() {
+            held.calm_since = this.still_until;
+            held.last_start = None;
+        }
+    }
 }
 
 /// One that could not read the leases of the others can from now on.

@@ -37,6 +37,8 @@ pub(crate) struct Replica {
     pub(crate) blind: bool,
     /// Differs after each restart: what was begun before is void.
     pub(crate) life: u64,
+    /// It stands still until then, in milliseconds.
+    pub(crate) still_until: u64,
     /// Since when it has been up, in milliseconds.
     pub(crate) up_since: u64,
     pub(crate) renewals: u64,
@@ -54,6 +56,7 @@ impl Replica {
             alive: true,
             blind: false,
             life,
+            still_until: 0,
             up_since: now,
             renewals: 0,
         }

@@ -20,6 +20,8 @@ use crate::replica::Replica;
 
 pub(crate) const REPLICAS: usize = 3;
 const CLUSTERS: u64 = 24;
+/// All that differ.
+pub(crate) const POLICIES: u64 = 30;
 pub(crate) const PATROL: u64 = 1000;
 const LEASE: u64 = 10_000;
 const WRITER: u64 = 500;
@@ -57,6 +59,8 @@ pub(crate) struct World {
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     count: u64,
     pub(crate) truths: BTreeMap<u64, Truth>,
+    /// Numbers of policies that are not those of the uid any more.
+    pub(crate) tuned: BTreeMap<u64, u64>,
     pub(crate) next_uid: u64,
     pub(crate) management: Management,
     pub(crate) replicas: Vec<Replica>,
@@ -76,11 +80,12 @@ pub(crate) struct World {
     pub(crate) killed_at: u64,
 }
 
-pub(crate) fn policy(uid: u64) -> Policy {
+/// One of [`POLICIES`].
+fn policy(number: u64) -> Policy {
     let seconds = Duration::from_secs;
-    let (period, confirm) = if uid.is_multiple_of(2) { (10, 10) } else { (60, 5) };
+    let (period, confirm) = if number.is_multiple_of(2) { (10, 10) } else { (60, 5) };
     // Of some the timeout is longer than the period.
-    let timeout = if uid.is_multiple_of(5) { 15 } else { 3 };
+    let timeout = if number.is_multiple_of(5) { 15 } else { 3 };
     let cadence = Cadence {
         period: seconds(period),
         timeout: seconds(timeout),
@@ -89,7 +94,7 @@ pub(crate) fn policy(uid: u64) -> Policy {
     };
     Policy {
         cadence,
-        thresholds: Thresholds { failure: 3, success: 1 + u32::try_from(uid % 3).unwrap() },
+        thresholds: Thresholds { failure: 3, success: 1 + u32::try_from(number % 3).unwrap() },
         damping: Damping { transitions: 6, window: seconds(600), min_success: 3 },
         stale_after: Duration::ZERO,
         inherited_after: Duration::ZERO,
@@ -106,6 +111,7 @@ impl World {
             events: BinaryHeap::new(),
             count: 0,
             truths: BTreeMap::new(),
+            tuned: BTreeMap::new(),
             next_uid: 0,
             management: Management::new(),
             replicas: Vec::new(),
@@ -128,6 +134,15 @@ impl World {
         }
         world.at(FAULT, Event::Fault);
         world
+    }
+
+    pub(crate) fn policy(&self, uid: u64) -> Policy {
+        policy(*self.tuned.get(&uid).unwrap_or(&uid))
+    }
+
+    /// Whether this process is stopped, as by SIGSTOP or with its machine.
+    pub(crate) fn stands_still(&self, replica: usize) -> bool {
+        self.replicas[replica].still_until > self.now
     }
 
     pub(crate) fn boot(&mut self, replica: usize) {
@@ -197,6 +212,10 @@ impl World {
         }
         if !self.replicas[replica].alive || self.replicas[replica].life != life {
             return;
+        }
+        if self.stands_still(replica) {
+            let rest = self.replicas[replica].still_until - self.now;
+            return self.at(rest, event);
         }
         match event {
             Event::Due { uid, .. } => self.probe_starts(replica, uid),

@@ -3,7 +3,7 @@
 use health::{Arrival, Member};
 
 use super::writing::fingerprint;
-use super::{Event, PATROL, World, policy};
+use super::{Event, PATROL, World};
 use crate::replica::Held;
 
 impl World {
@@ -41,7 +41,7 @@ impl World {
             together: 0,
             has_waited: true,
         };
-        let member = Member::new(arrival, &policy(uid), self.instant());
+        let member = Member::new(arrival, &self.policy(uid), self.instant());
         let ready = member.published().map(|published| published.ready.status);
         let told = self.management.objects[&uid].status.as_ref().map(|status| status.ready.status);
         assert_eq!(ready, told, "rule:a-restart-changes-nothing: {uid}");
@@ -67,8 +67,9 @@ impl World {
         self.share_out(replica);
         let held: Vec<u64> = self.replicas[replica].held.keys().copied().collect();
         for uid in held {
+            let policy = self.policy(uid);
             let held = self.replicas[replica].held.get_mut(&uid).expect("it is held");
-            if held.member.stuck_at(&policy(uid)) <= now && held.hangs_until != u64::MAX {
+            if held.member.stuck_at(&policy) <= now && held.hangs_until != u64::MAX {
                 held.member.restart(now);
                 held.probe = None;
                 held.hangs_until = 0;
@@ -77,7 +78,7 @@ impl World {
                 self.wait_for_due(replica, uid);
             }
             let held = self.replicas[replica].held.get_mut(&uid).expect("it is held");
-            if let Some(effect) = held.member.sweep(&policy(uid), moment) {
+            if let Some(effect) = held.member.sweep(&policy, moment) {
                 held.results.clear();
                 self.check_sweep(replica, uid, effect.change);
                 self.consider(replica, uid);

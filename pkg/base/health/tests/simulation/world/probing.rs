@@ -2,7 +2,7 @@
 
 use health::{Change, Endpoints, Report};
 
-use super::{Event, World, policy};
+use super::{Event, World};
 use crate::member_cluster::probe;
 
 impl World {
@@ -28,9 +28,9 @@ impl World {
         let (number, life) = (self.count, self.replicas[replica].life);
         self.check_start(replica, uid);
         self.probes += 1;
+        let timeout = self.policy(uid).cadence.timeout;
         let truth = self.truths.get_mut(&uid).expect("a held cluster is there");
         truth.last_probe = self.now;
-        let timeout = policy(uid).cadence.timeout;
         let (conclusion, took) = probe(truth.behaviour, timeout, now, &mut self.random);
         assert!(took <= timeout, "rule:retries-stay-inside-the-probe: a probe took {took:?}");
         let report = Report {
@@ -51,15 +51,19 @@ impl World {
 
     pub(super) fn probe_ends(&mut self, replica: usize, uid: u64, number: u64) {
         let Some(report) = self.found.remove(&number) else { return };
-        let (now, draw) = (self.instant(), self.random.share());
+        let (now, draw, policy) = (self.instant(), self.random.share(), self.policy(uid));
+        let may = self.replicas[replica].may_probe(uid, now);
         let Some(held) = self.replicas[replica].held.get_mut(&uid) else { return };
         if held.probe != Some(number) || held.hangs_until > self.now {
             return;
         }
         held.probe = None;
+        if !may {
+            return; // it is another's by now
+        }
         held.last_end = Some(self.now);
         held.results.push(report.finding);
-        let effect = held.member.complete(&report, &policy(uid), now, draw);
+        let effect = held.member.complete(&report, &policy, now, draw);
         self.reasons += u64::from(effect.change == Change::Reason);
         if effect.change != Change::Nothing {
             held.changed_at = self.now;

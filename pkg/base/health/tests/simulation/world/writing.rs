@@ -4,18 +4,18 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use health::{Published, Written};
 
-use super::{Event, WRITER, World, policy};
+use super::{Event, WRITER, World};
 use crate::management::Fate;
 
 impl World {
     /// Hands what is published to the queue if it is worth a write.
     pub(crate) fn consider(&mut self, replica: usize, uid: u64) {
-        let now = self.instant();
+        let (now, policy) = (self.instant(), self.policy(uid));
         let this = &mut self.replicas[replica];
         let Some(held) = this.held.get_mut(&uid) else { return };
         let Some(published) = held.member.published() else { return };
         let fingerprint = fingerprint(published);
-        if let Some(urgency) = held.member.write_due(fingerprint, &policy(uid), now) {
+        if let Some(urgency) = held.member.write_due(fingerprint, &policy, now) {
             held.member.handed_over(fingerprint, now);
             this.queue.submit(uid, (), urgency, now);
         }
@@ -29,7 +29,8 @@ impl World {
                 break;
             }
             let Some((uid, ())) = this.queue.next(now) else { break };
-            let status = this.held.get(&uid).and_then(|held| held.member.published().cloned());
+            let ours = this.held.get(&uid).filter(|_| this.may_probe(uid, now));
+            let status = ours.and_then(|held| held.member.published().cloned());
             let fate = self.management.fate_of_write(uid, &mut self.random);
             self.written.insert((replica, life, uid), (status, fate));
             let latency = self.management.latency(&mut self.random);
