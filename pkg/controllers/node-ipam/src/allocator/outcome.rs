@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Between the two reads that settle an outcome: a store that stood still carries out what it held
-/// beside the first read that it answers, and needs less than this for it.
+/// Between the first two of the reads that settle an outcome: a store that stood still carries out
+/// what it held beside the first read that it answers, and has begun with it by then.
 const AFTERMATH: Duration = Duration::from_secs(1);
+/// How many reads settle it. The first may come to the store together with the PATCH, and the second
+/// while the PATCH is on its way to the disk: it is then answered by what was committed before.
+const READS: u8 = 3;
 
 /// PATCHes whose outcome is not known, the one in flight included. Every moment in here is the one
 /// from which on the server can no longer apply the PATCH.
@@ -14,22 +17,24 @@ const AFTERMATH: Duration = Duration::from_secs(1);
 pub(super) struct Outcome {
     in_flight: Option<Instant>,
     unknown: Option<Instant>,
-    /// The first of the two reads has shown the Node without CIDRs.
-    seen_empty: bool,
+    /// So many of the [`READS`] have shown the Node without CIDRs.
+    empty_reads: u8,
 }
 
 impl Outcome {
     /// A PATCH leaves that the server can apply until then.
     pub(super) fn sent(&mut self, until: Instant) {
         // Nothing was said of the one before it.
-        *self = Self { in_flight: Some(until), unknown: self.until(), seen_empty: false };
+        *self = Self { in_flight: Some(until), unknown: self.until(), empty_reads: 0 };
     }
 
     /// No answer says what became of the last PATCH; `until` is what the client knows of it, and may
     /// be sooner or later than what was said when it left.
     pub(super) fn lost(&mut self, until: Option<Instant>) {
         let lost = until.or(self.in_flight);
-        self.seen_empty &= lost.is_none();
+        if lost.is_some() {
+            self.empty_reads = 0;
+        }
         self.unknown = self.unknown.max(lost);
         self.in_flight = None;
     }
@@ -44,14 +49,16 @@ impl Outcome {
         if self.until().is_none_or(|until| begun < until) {
             return;
         }
-        *self = if self.seen_empty {
+        let empty_reads = self.empty_reads + 1;
+        let wait = if empty_reads == 1 { AFTERMATH } else { Duration::ZERO };
+        *self = if empty_reads == READS {
             Self::default()
         } else {
-            Self { in_flight: None, unknown: Some(answered + AFTERMATH), seen_empty: true }
+            Self { in_flight: None, unknown: Some(answered + wait), empty_reads }
         };
     }
 
-    /// The moment after which a read settles it; `None` when nothing is open.
+    /// The moment after which the next read counts; `None` when nothing is open.
     pub(super) fn until(&self) -> Option<Instant> {
         self.unknown.max(self.in_flight)
     }

@@ -147,6 +147,8 @@ async fn a_contested_node_is_looked_at_again_when_the_server_can_no_longer_apply
     sleep(wait).await;
     let Next::After(aftermath) = reconcile(&bench).await.unwrap() else { panic!("once more") };
     sleep(aftermath).await;
+    let Next::After(at_once) = reconcile(&bench).await.unwrap() else { panic!("and once more") };
+    assert_eq!(at_once, Duration::ZERO);
     assert_eq!(reconcile(&bench).await.unwrap(), Next::Done, "woken for another block");
     assert_eq!((bench.unresolved(), count(&server, &Method::PATCH)), (0, 1));
 }
@@ -160,8 +162,9 @@ async fn at_the_stop_a_node_is_read_again_when_the_server_can_no_longer_apply_it
     let stop = Instant::now();
     assert_eq!(bench.reconciler.settle_outcomes(stop + 2 * applicable).await, 0);
     let reads: Vec<_> = server.asked()[1..].iter().map(|asked| asked.at - stop).collect();
-    assert_eq!(reads.len(), 3, "one at once and two after");
-    for (read, due) in reads.into_iter().zip([ms(0), applicable, applicable + ms(1_000)]) {
+    assert_eq!(reads.len(), 4, "one at once and three after");
+    let second = applicable + ms(1_000);
+    for (read, due) in reads.into_iter().zip([ms(0), applicable, second, second]) {
         assert!(read >= due && read < due + ms(20), "{read:?}");
     }
 }
