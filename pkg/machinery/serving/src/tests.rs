@@ -87,7 +87,7 @@ impl Running {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let waited = tokio::time::timeout(Duration::from_secs(10), reached).await;
+        let waited = tokio::time::timeout(Duration::from_secs(60), reached).await;
         assert!(waited.is_ok(), "{name} stays at {}", self.metric(name));
     }
 

@@ -183,7 +183,7 @@ async fn a_token_that_cannot_be_had_means_nothing_was_sent_and_says_why() {
 #[tokio::test]
 async fn a_server_that_refuses_most_stops_every_client_but_the_leases() {
     let server = Server::plain(|seen| {
-        Conduct::Answer(if seen.path() == "/busy" { reply_after(429, "1") } else { reply(200) })
+        Conduct::Answer(if seen.path() == "/busy" { reply_after(429, "7") } else { reply(200) })
     })
     .await;
     let (clients, _) = crate::testing::clients(&server.url()).await;
@@ -194,7 +194,9 @@ async fn a_server_that_refuses_most_stops_every_client_but_the_leases() {
         }
         let started = tokio::time::Instant::now();
         answer(&client, request(Method::PUT, "/work"), LONG).await.unwrap();
-        assert_eq!(started.elapsed() > Duration::from_millis(900), stopped, "{own_connection}");
+        // Far from both: a machine that stands still for three seconds changes neither.
+        let took = started.elapsed();
+        assert_eq!(took > Duration::from_millis(3_500), stopped, "{own_connection}: {took:?}");
     }
 }
 
@@ -296,6 +298,17 @@ async fn after_a_rotation_of_its_files_the_next_request_shows_the_new_certificat
 
 #[tokio::test]
 async fn a_401_makes_the_credentials_be_read_again_for_the_next_request() {
+    // On a machine that stands still for long the poll may be what reads them: then once more.
+    for _ in 0..10 {
+        if read_again_after_a_401().await < Duration::from_secs(4) {
+            return;
+        }
+    }
+    panic!("the credentials were never read before the next poll");
+}
+
+/// How long it took until the new credentials were there.
+async fn read_again_after_a_401() -> Duration {
     let server = Server::plain(|seen| {
         let known = seen.header("authorization") == Some("Bearer new");
         Conduct::Answer(reply(if known { 200 } else { 401 }))
@@ -317,7 +330,8 @@ async fn a_401_makes_the_credentials_be_read_again_for_the_next_request() {
     while clients.0.credentials.current().generation == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert!(started.elapsed() < Duration::from_secs(4), "before the next poll");
+    let took = started.elapsed();
     let second = answer(&client, request(Method::GET, "/work"), LONG).await.unwrap();
     assert_eq!(second.status, 200);
+    took
 }

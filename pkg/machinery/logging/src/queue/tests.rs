@@ -43,11 +43,11 @@ fn lines_are_written_in_order_and_a_flush_waits_for_them() {
 fn a_log_that_nobody_reads_delays_nobody_and_its_losses_are_told() {
     const LINES: u64 = 10_000;
     let (queue, permit, lines) = queue(10);
-    let start = Instant::now();
+    // The reader has no permit yet: who waited for it would wait for ever.
     for _ in 0..LINES {
         queue.push(b"x");
     }
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(lines.try_recv().is_err());
     drop((0..=LINES).map(|_| permit.send(())).collect::<Vec<_>>());
     queue.flush();
     queue.push(b"after");
@@ -66,8 +66,7 @@ fn a_flush_gives_up_on_a_reader_that_never_reads() {
     for _ in 0..10 {
         queue.push(b"x");
     }
-    let start = Instant::now();
+    // Without an end of its own it would wait for ever.
     queue.flush();
-    assert!(start.elapsed() < FLUSH_LIMIT * 5, "{:?}", start.elapsed());
     assert!(lines.try_recv().is_err());
 }

@@ -217,11 +217,11 @@ async fn a_worker_stuck_for_five_times_its_limit_makes_the_check_red_until_it_mo
     let limit = Duration::from_millis(20);
     let run =
         context.run(&queue, Arc::new(Block { released: Arc::clone(&released) })).item_limit(limit);
+    let stalls = ControllerHealth::of(context.work.stalls.clone());
+    assert_eq!(stalls.check(), Ok(()));
     let began = Instant::now();
     queue.add(1);
     let running = tokio::spawn(run.until_stopped());
-    let stalls = ControllerHealth::of(context.work.stalls.clone());
-    assert_eq!(stalls.check(), Ok(()));
     let until = async |wanted: bool| {
         while stalls.check().is_ok() != wanted {
             assert!(began.elapsed() < secs(60), "the check does not change");

@@ -99,6 +99,8 @@ async fn the_stop_closes_idle_connections_at_once() {
     idle.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200 OK");
 
+    // On the paused clock, which a machine that stands still does not move.
+    tokio::time::pause();
     let stopped = Instant::now();
     server.stop.cancel();
     server.task.await.unwrap();
@@ -129,6 +131,7 @@ async fn the_stop_waits_no_longer_than_two_seconds_for_a_peer_that_does_not_fini
     let mut stuck = server.connect(&["http/1.1"]).await;
     stuck.write_all(b"GET /livez HTTP/1.1\r\nho").await.unwrap();
     server.get(&["h2"], "/livez").await;
+    tokio::time::pause();
     let stopped = Instant::now();
     server.stop.cancel();
     server.task.await.unwrap();

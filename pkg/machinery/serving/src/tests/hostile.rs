@@ -27,7 +27,7 @@ async fn send_and_drain(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin, b
     stream.shutdown().await.ok();
     let mut answer = Vec::new();
     let drained = stream.read_to_end(&mut answer);
-    tokio::time::timeout(Duration::from_secs(10), drained).await.expect("closes").ok();
+    tokio::time::timeout(Duration::from_secs(60), drained).await.expect("closes").ok();
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use super::*;
 #[tokio::test]
 async fn the_next_address_is_tried_and_asked_first_from_then_on() {
     let server = Server::plain(|_| Reply::Status(200, "ok")).await;
-    let dead = format!("http://{}", closed_port().await);
+    let dead = format!("http://{}", closed_port());
     let bench = Bench::new(&inputs(&[dead.clone(), server.url(), dead]));
     let probed = bench.probe().await;
     assert_eq!(conclusion(&probed), (Verdict::Ok, None));
@@ -60,7 +60,7 @@ async fn an_address_that_swallows_everything_leaves_time_for_the_others() {
     let server = Server::plain(|_| Reply::Status(200, "ok")).await;
     let hole = BlackHole::open().await;
     let addresses = [format!("http://{}", hole.address), server.url()];
-    let bench = Bench::new(&inputs(&addresses)).within(Duration::from_secs(4));
+    let bench = Bench::new(&inputs(&addresses)).within(Duration::from_secs(10));
     let probed = bench.probe().await;
     assert_eq!(conclusion(&probed), (Verdict::Ok, None));
     assert_eq!(probed.attempts[0].finding.code(), Some(Code::ConnectTimeout));
@@ -69,7 +69,7 @@ async fn an_address_that_swallows_everything_leaves_time_for_the_others() {
 
 #[tokio::test]
 async fn a_port_where_nobody_listens_is_tried_three_times() {
-    let dead = format!("http://{}", closed_port().await);
+    let dead = format!("http://{}", closed_port());
     let probed = Bench::new(&inputs(&[dead])).probe().await;
     assert_eq!(conclusion(&probed), (Verdict::Unreachable, Some(Code::ConnectRefused)));
     assert_eq!(probed.attempts.len(), 3);

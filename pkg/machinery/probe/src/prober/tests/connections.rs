@@ -61,22 +61,35 @@ async fn a_connection_that_the_server_closed_meanwhile_costs_no_attempt() {
 /// `rule:a-broken-attempt-ends-its-connection`
 #[tokio::test]
 async fn a_connection_that_went_silent_gets_half_the_time_and_is_never_used_again() {
+    const BUDGET: Duration = Duration::from_secs(8);
+    // A machine that stands still takes from the time as well: then once more.
+    for _ in 0..5 {
+        let took = silent_connection_got(BUDGET).await;
+        assert!(took >= BUDGET * 4 / 10, "{took:?}");
+        if took <= BUDGET * 6 / 10 {
+            return;
+        }
+    }
+    panic!("it got more than half of the time again and again");
+}
+
+/// How long a probe waited at a connection that had gone silent.
+async fn silent_connection_got(budget: Duration) -> Duration {
     let server = Server::plain(|asked| match (asked.connection, asked.path.as_str()) {
         (0, "/api/v1/namespaces?limit=1") => Reply::Hang,
         _ => OK,
     })
     .await;
-    let budget = Duration::from_secs(4);
     let bench = Bench::new(&inputs(&[server.url()])).within(budget);
     bench.probe().await;
     let bench = bench.reading();
     let probed = bench.probe().await;
     assert_eq!(conclusion(&probed), (Verdict::Ok, None));
     let silent = &probed.attempts[1];
-    assert!(silent.reused && silent.took >= budget * 4 / 10, "{silent:?}");
-    assert!(silent.took <= budget * 6 / 10, "{silent:?}");
+    assert!(silent.reused, "{silent:?}");
     assert_eq!(server.connections(), 2);
     server.closed(1).await;
+    silent.took
 }
 
 #[tokio::test]

@@ -79,7 +79,7 @@ async fn a_proxy_sees_the_address_and_no_credential_and_tls_options_count_behind
 #[tokio::test]
 async fn a_proxy_that_does_not_help_is_named_as_what_failed() {
     let proxy = Tunnels::open().await;
-    let dead = format!("http://{}", closed_port().await);
+    let dead = format!("http://{}", closed_port());
     let hanging = Server::plain(|_| Reply::Hang).await;
     let hole = BlackHole::open().await;
     let server = Server::plain(|_| OK).await;
@@ -94,14 +94,15 @@ async fn a_proxy_that_does_not_help_is_named_as_what_failed() {
         (hanging.url().replace("http", "socks5"), server.url()),
         ("http://proxy.example".into(), server.url()),
     ];
-    for (proxy, url) in rows {
+    let all = rows.map(|(proxy, url)| async move {
         let inputs = Inputs { proxy: Some(proxy.clone().into()), ..inputs(&[url]) };
         let names = Names::new(|_| Box::pin(std::future::ready(Err(std::io::Error::other("no")))));
         let bench = Bench::with(&inputs, ConnectionLimits::default(), names).within(SHORT);
         let probed = bench.probe().await;
         let failed = (Verdict::Unreachable, Some(Code::Proxy));
         assert_eq!(conclusion(&probed), failed, "{proxy}: {:?}", probed.attempts);
-    }
+    });
+    futures::future::join_all(all).await;
     assert!(server.heads().is_empty());
 }
 

@@ -40,7 +40,7 @@ async fn a_connection_that_the_server_closed_is_replaced() {
 #[tokio::test]
 async fn an_address_that_cannot_be_reached_gives_way_to_the_next_one() {
     let server = Server::plain(|_| Reply::Status(200, "here")).await;
-    let closed = format!("http://{}", closed_port().await);
+    let closed = format!("http://{}", closed_port());
     let bench = Bench::new(&inputs(&[closed, server.url()]));
     let read = bench.prober.reader(&bench.client).get("/version", MOST, AMPLE).await.unwrap();
     assert_eq!(&*read.body, b"here");
@@ -67,7 +67,7 @@ async fn an_address_that_is_silent_leaves_time_for_the_next_one() {
         (BlackHole::open().await, Server::plain(|_| Reply::Status(200, "here")).await);
     let bench = Bench::new(&inputs(&[format!("http://{}", hole.address), server.url()]));
     let mut reader = bench.prober.reader(&bench.client);
-    let read = reader.get("/version", MOST, Duration::from_secs(3)).await.unwrap();
+    let read = reader.get("/version", MOST, Duration::from_secs(8)).await.unwrap();
     assert_eq!(&*read.body, b"here");
 }
 
@@ -81,7 +81,7 @@ async fn a_connection_that_went_silent_leaves_time_for_a_new_one() {
     let bench = Bench::new(&inputs(&[server.url()]));
     let mut reader = bench.prober.reader(&bench.client);
     reader.get("/first", MOST, AMPLE).await.unwrap();
-    let read = reader.get("/second", MOST, Duration::from_secs(3)).await.unwrap();
+    let read = reader.get("/second", MOST, Duration::from_secs(8)).await.unwrap();
     assert_eq!((&*read.body, server.connections()), (&b"here"[..], 2));
 }
 

@@ -183,7 +183,11 @@ impl BlackHole {
     }
 }
 
-/// A port at which nobody listens.
-pub(super) async fn closed_port() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+/// A port at which nobody listens, now or later: it is taken until the process ends.
+pub(super) fn closed_port() -> SocketAddr {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    std::mem::forget(socket);
+    address
 }

@@ -7,7 +7,7 @@ use super::*;
 /// Probes that hang take their time and not much more, for whatever else this machine does.
 fn assert_in_time(probed: &Probed) {
     let took = probed.report.took;
-    assert!(took < SHORT + Duration::from_secs(5), "{took:?}");
+    assert!(took < SHORT + Duration::from_secs(20), "{took:?}");
     assert!(took >= SHORT * 9 / 10, "{took:?}");
 }
 
