@@ -9,12 +9,13 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::watch;
 
-use crate::watchdog;
+use crate::{PATIENCE, stalls, watchdog};
 
 /// A running (or ended) child process.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ impl Child {
     /// The program is exec'ed by a shell that first waits for a line from us, sent once the
     /// watchdog knows the process: there is no moment at which dying would leave it behind.
     pub fn spawn(program: &Path, setup: impl FnOnce(&mut Command)) -> anyhow::Result<Self> {
+        stalls::watch();
         let mut command = Command::new("sh");
         command.args(["-c", r#"read -r _ && exec "$@""#, "sh"]).arg(program);
         setup(&mut command);
@@ -81,6 +83,28 @@ impl Child {
             Err(error) => panic!("cannot send {signal:?} to process {pid}: {error}"),
         }
     }
+
+    /// SIGSTOP, and waits until all of its threads stand still: they go on until each of them has
+    /// had its turn to hear the signal.
+    pub fn halt(&self) {
+        self.signal(Signal::STOP);
+        let deadline = Instant::now() + PATIENCE;
+        while self.exit_status().is_none() && !stands_still(self.pid) {
+            assert!(Instant::now() < deadline, "process {} does not stop", self.pid);
+            std::thread::sleep(Duration::from_millis(1)); // nothing announces it
+        }
+    }
+}
+
+/// Whether every thread of a process is stopped, or has ended.
+fn stands_still(pid: u32) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
+    threads.flatten().all(|thread| {
+        // One that has ended meanwhile has no state.
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        state.is_none_or(|state| "TtZX".contains(state))
+    })
 }
 
 impl Drop for Child {

@@ -24,6 +24,7 @@ pub use crate::pki::Identity;
 use crate::pki::{self, Ca};
 use crate::temp_dir::TempDir;
 use crate::{PATIENCE, kubeconfig, ports, programs};
+pub use outage::FrozenStore;
 
 /// The user whose rights the product needs to get by with.
 pub const MANAGER_USER: &str = "system:kube-controller-manager";

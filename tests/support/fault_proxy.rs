@@ -117,14 +117,12 @@ impl FaultProxy {
 
     /// The requests so far that `wanted` is about.
     pub fn requests_like(&self, wanted: &Match) -> Vec<Recorded> {
-        let mut all = self.requests();
-        all.retain(|recorded| wanted.fits(&recorded.request));
-        all
+        self.state.recorder.each(|seen| wanted.fits(&seen.request).then(|| seen.clone()))
     }
 
     /// Every PATCH of a Node that carried pod CIDRs, in order of arrival.
     pub fn node_patches(&self) -> Vec<NodePatch> {
-        self.requests().iter().filter_map(NodePatch::read).collect()
+        self.state.recorder.each(NodePatch::read)
     }
 
     /// From now on nothing is read and nothing answered, on any connection, pings included; the

@@ -9,10 +9,12 @@ use ipnet::IpNet;
 
 use crate::fault_proxy::NodePatch;
 use crate::observer::Seen;
+use crate::stalls;
 
 /// Of what the observer lags behind at least, however quick it was with what can be measured.
 const LEAST_LAG: Duration = Duration::from_millis(100);
-/// More is not excused: an observer that lags for longer cannot tell whether a block was free.
+/// More is not excused, unless the machine adds it: an observer that lags for longer cannot tell
+/// whether a block was free.
 const MOST_LAG: Duration = Duration::from_secs(1);
 /// What a PATCH may take at most, whatever the lease leaves.
 const LONGEST_PATCH: Duration = Duration::from_secs(5);
@@ -179,7 +181,7 @@ impl End {
     fn before(&self, patch: &NodePatch, lag: Duration) -> bool {
         match patch.resource_version {
             Some(version) => self.resource_version < version,
-            None => self.at <= patch.arrived + lag,
+            None => stalls::without(patch.arrived, self.at) <= lag,
         }
     }
 }

@@ -32,6 +32,7 @@
 //! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
 //! | [`mod@poll`] | waiting for what nothing announces |
 //! | [`threads`] | stops single threads of a child process |
+//! | [`stalls`] | what a busy machine adds to a time that is promised |
 //! | [`usage`] | what a process costs |
 //! | [`churn`], [`soak`] | Nodes that come and go; two replicas under all faults at once |
 //! | [`child`], [`watchdog`] | child processes that never outlive us, not even after SIGKILL |
@@ -67,6 +68,7 @@ pub mod ports;
 pub mod process;
 pub mod programs;
 pub mod soak;
+pub mod stalls;
 pub mod temp_dir;
 pub mod threads;
 pub mod usage;
@@ -80,9 +82,10 @@ pub use nodes::{create_nodes, delete_nodes, mk_node};
 pub use observer::Observer;
 pub use poll::{eventually, poll};
 pub use process::Process;
+pub use stalls::Stopwatch;
 
 use std::time::Duration;
 
 /// How long anything awaited may take before the test fails. Generous: it is only ever used up
 /// by a defect, and the machine may be busy with other builds.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(120);

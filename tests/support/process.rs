@@ -112,9 +112,9 @@ impl Process {
         self.child.signal(Signal::KILL);
     }
 
-    /// SIGSTOP: it stands still, its connections stay open.
+    /// SIGSTOP: it stands still when this returns, its connections stay open.
     pub fn pause(&self) {
-        self.child.signal(Signal::STOP);
+        self.child.halt();
     }
 
     /// SIGCONT: goes on after [`Self::pause`].

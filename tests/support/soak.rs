@@ -42,7 +42,7 @@ const BLOCKS: f64 = 2_048.0;
 const ALIVE: usize = 400;
 const GOING: Going = Going { old: 8, young: 2 };
 /// For what is to be settled after the faults, on a busy machine.
-const LONG: Duration = Duration::from_secs(90);
+const LONG: Duration = Duration::from_secs(180);
 
 /// So often it is told how far a scene is.
 const PROGRESS: Duration = Duration::from_secs(10);

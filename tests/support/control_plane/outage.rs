@@ -3,6 +3,7 @@
 use rustix::process::Signal;
 
 use super::{ControlPlane, api_server_args, spawn};
+use crate::child::Child;
 use crate::programs;
 
 impl ControlPlane {
@@ -22,7 +23,7 @@ impl ControlPlane {
 
     /// The API server answers nothing, on no connection; the kernel still takes bytes.
     pub fn freeze_api_server(&self) {
-        self.api_server.signal(Signal::STOP);
+        self.api_server.halt();
     }
 
     /// Ends [`Self::freeze_api_server`].
@@ -30,8 +31,24 @@ impl ControlPlane {
         self.api_server.signal(Signal::CONT);
     }
 
+    /// etcd stands still until the result is dropped: nothing is read from it or stored.
+    #[must_use = "it goes on when this is dropped"]
+    pub fn freeze_store(&self) -> FrozenStore<'_> {
+        self.etcd.halt();
+        FrozenStore(&self.etcd)
+    }
+
     /// The certificate that vouches for its server, in PEM.
     pub fn ca_pem(&self) -> &str {
         self.ca.pem()
+    }
+}
+
+/// See [`ControlPlane::freeze_store`].
+pub struct FrozenStore<'a>(&'a Child);
+
+impl Drop for FrozenStore<'_> {
+    fn drop(&mut self) {
+        self.0.signal(Signal::CONT);
     }
 }

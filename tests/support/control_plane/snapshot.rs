@@ -4,12 +4,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use rustix::process::Signal;
+use tokio::time::sleep;
 
 use super::{ControlPlane, ETCD_ARGS, api_server_args, spawn};
 use crate::{poll, programs};
+
+/// How often etcd writes what it has accepted into its database.
+const COMMIT: Duration = Duration::from_millis(100);
 
 impl ControlPlane {
     /// Copies etcd's database as soon as an object with this text is in it: etcd writes what it has
@@ -17,15 +22,22 @@ impl ControlPlane {
     pub async fn snapshot_with(&self, text: &str) -> PathBuf {
         let copy = self.dir.join("snapshot.db");
         poll("a snapshot with the last object", async || {
-            self.etcd.signal(Signal::STOP);
-            let copied = fs::copy(self.dir.join("etcd/member/snap/db"), &copy);
-            self.etcd.signal(Signal::CONT);
-            copied.expect("etcd's database can be copied");
+            self.copy_database(&copy);
             let bytes = fs::read(&copy).expect("the copy can be read");
             memchr::memmem::find(&bytes, text.as_bytes()).map(drop)
         })
         .await;
+        // What was found may have been in the midst of being written.
+        sleep(COMMIT * 5).await;
+        self.copy_database(&copy);
         copy
+    }
+
+    fn copy_database(&self, copy: &Path) {
+        let frozen = self.freeze_store();
+        let copied = fs::copy(self.dir.join("etcd/member/snap/db"), copy);
+        drop(frozen);
+        copied.expect("etcd's database can be copied");
     }
 
     /// Begins anew from [`Self::snapshot`]: what was stored since is lost, and resource versions

@@ -72,6 +72,11 @@ impl Recorder {
     pub(super) fn all(&self) -> Vec<Recorded> {
         self.0.lock().clone()
     }
+
+    /// What `read` makes of each, without a copy of the others.
+    pub(super) fn each<T>(&self, read: impl Fn(&Recorded) -> Option<T>) -> Vec<T> {
+        self.0.lock().iter().filter_map(read).collect()
+    }
 }
 
 /// A PATCH that gives a Node its pod CIDRs.

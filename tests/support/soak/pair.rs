@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Between two ends: long enough for a lease to expire and for another term of some seconds.
 const BETWEEN_ENDS: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(9)];
 /// A process that was asked to stop must be gone by then.
-const STOP: Duration = Duration::from_secs(20);
+const STOP: Duration = Duration::from_secs(60);
 /// Both say this of the lease, in the midst of a line.
 const LEADS: &str = "uccessfully acquired lease";
 
