@@ -30,11 +30,12 @@ const ARGS: &str = "--cluster-cidr=10.0.0.0/20 --node-cidr-mask-size=32 \
 const FOREIGN: [(&str, &str); 2] = [("foreign-64", "10.0.4.0/26"), ("foreign-8", "10.0.4.64/29")];
 const BASELINE: f64 = 1_024.0 / 4_096.0;
 
-/// How many leaders are ended, and how long each is let to lead.
-const TERMS: usize = 8;
+/// How many leaders are ended, each wire in each way, and how long each is let to lead at least; none
+/// ends before it has assigned a block.
+const TERMS: usize = 6;
 const TERM: Duration = Duration::from_secs(3);
 /// For thousands of Nodes on a busy machine.
-const LONG: Duration = Duration::from_secs(90);
+const LONG: Duration = Duration::from_secs(180);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_leader_assigns_blocks_and_none_is_shared_or_lost_while_leaders_and_nodes_come_and_go()
@@ -52,10 +53,10 @@ async fn every_leader_assigns_blocks_and_none_is_shared_or_lost_while_leaders_an
         let leader = replicas.leader().await;
         // Counted from the acquisition of the lease, whatever the leader makes of its time.
         tokio::time::sleep(TERM).await;
+        replicas.until_assigned(leader).await;
         let how = if term % 2 == 0 { End::Kill } else { End::Terminate };
         let assigned = replicas.end(leader, how).await;
         eprintln!("term {term}: {assigned} Nodes assigned, then {how:?}");
-        assert!(assigned > 0, "term {term}: the leader assigned nothing in {TERM:?}");
     }
     calm.cancel();
     let alive = churning.await.unwrap();

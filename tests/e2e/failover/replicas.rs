@@ -3,12 +3,11 @@
 use std::array::IntoIter;
 use std::collections::HashMap;
 use std::iter::Cycle;
-use std::time::Duration;
 
 use futures::future::select_all;
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::NodePatch;
-use tests::{Cluster, FaultProxy, Process, Wire};
+use tests::{Cluster, FaultProxy, PATIENCE, Process, Wire, eventually};
 
 /// How a leader ends.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +51,14 @@ impl<'a> Replicas<'a> {
         select_all(leads).await.1
     }
 
+    /// Waits until a leader has assigned a block.
+    pub(crate) async fn until_assigned(&self, leader: usize) {
+        let proxy = &self.running[leader].proxy;
+        let done = |patch: &NodePatch| patch.upstream_status == Some(200);
+        eventually("the leader has assigned a block", || proxy.node_patches().iter().any(done))
+            .await;
+    }
+
     /// Ends a leader and starts a new process in its place; how many Nodes it has assigned.
     pub(crate) async fn end(&mut self, leader: usize, how: End) -> usize {
         let manager = &self.running[leader].manager;
@@ -60,7 +67,7 @@ impl<'a> Replicas<'a> {
             End::Kill => manager.kill(),
             End::Terminate => manager.terminate(),
         }
-        let status = manager.exit(Duration::from_secs(20)).await;
+        let status = manager.exit(PATIENCE).await;
         if matches!(how, End::Terminate) {
             assert!(status.success(), "a requested stop ends with 0, not {status}");
         }
@@ -105,7 +112,7 @@ impl Replica {
         let proxy = FaultProxy::start_with(wire, cluster, MANAGER_USER, &[]).await;
         let manager = Process::with_kubeconfig(proxy.kubeconfig())
             .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true"])
-            .args(["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s"])
+            .args(["--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=5s"])
             .args(["--leader-elect-retry-period=500ms"])
             .args(args.split_whitespace())
             .start();

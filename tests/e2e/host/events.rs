@@ -1,10 +1,10 @@
 //! Events: repeated ones are counted, and their failure is nobody else's.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Method;
 use tests::nodes::{delete_node, names};
-use tests::{Fault, Match, create_nodes, eventually, mk_node};
+use tests::{Fault, Match, Stopwatch, create_nodes, eventually, mk_node};
 
 use crate::scene::Scene;
 
@@ -54,7 +54,7 @@ async fn does_not_matter(scene: Scene, refused: impl Fn() -> usize) {
         assert!(took < Duration::from_secs(2), "{name} had to wait for {took:?}");
     }
     assert_eq!(manager.get("/livez").await.unwrap(), (200, "ok".into()));
-    let asked = Instant::now();
+    let asked = Stopwatch::start();
     manager.terminate();
     assert!(manager.exit(crate::scene::AT_ONCE).await.success());
     let took = asked.elapsed();

@@ -1,12 +1,12 @@
 //! Two replicas and one lease.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::{WatchEvent, WatchParams};
-use tests::{FaultProxy, Match, PATIENCE, Process, eventually, mk_node};
+use tests::{FaultProxy, Match, PATIENCE, Process, Stopwatch, eventually, mk_node};
 use tokio::task::JoinHandle;
 
 use crate::scene::{
@@ -83,7 +83,7 @@ async fn the_lease_is_asked_for_with_get_post_and_put_only_under_its_own_name() 
     let lease = scene.lease().await;
     assert!(lease.metadata.labels.is_none(), "{lease:?}");
     let spec = lease.spec.unwrap();
-    assert_eq!(spec.lease_duration_seconds, Some(4));
+    assert_eq!(spec.lease_duration_seconds, Some(6));
     assert_eq!(spec.lease_transitions, Some(0));
 }
 
@@ -122,7 +122,7 @@ async fn after_sigterm_the_lease_is_free_and_the_standby_leads_within_5_s() {
     let old = first.clone();
     let holders = holders_until(&scene, move |holder| !holder.is_empty() && holder != old).await;
 
-    let asked = Instant::now();
+    let asked = Stopwatch::start();
     leader.terminate();
     standby.line(LEADS).await;
     let took = asked.elapsed();
@@ -148,15 +148,15 @@ async fn after_sigkill_the_standby_leads_when_the_lease_has_expired_and_not_befo
     let standby = standby(&other, &format!("{SHORT_LEASE} {ARGS}")).await;
 
     leader.kill();
-    let died = Instant::now();
+    let died = Stopwatch::start();
     mk_node("b").create(&scene.client).await;
     standby.line(LEADS).await;
     let took = died.elapsed();
     // The lease, the standby's pause of 500 ms × 2.2 at most, and as much again for the machine.
-    assert!(took <= Duration::from_secs(4 + 3), "{took:?} from the death to the next leader");
+    assert!(took <= Duration::from_secs(6 + 3), "{took:?} from the death to the next leader");
     let renewed = scene.proxy.requests_like(&lease_writes()).pop().unwrap().arrived;
     let written = other.requests_like(&writes());
-    let early = written.iter().find(|seen| seen.arrived < renewed + Duration::from_millis(3_500));
+    let early = written.iter().find(|seen| seen.arrived < renewed + Duration::from_millis(5_500));
     assert!(early.is_none(), "{early:?}");
     scene.nodes.until("b is served by the next leader", |now| now.assigned() == 2).await;
 }
@@ -171,10 +171,11 @@ async fn the_second_signal_ends_it_at_once_with_1_and_leaves_the_lease() {
     manager.terminate();
     manager.line("Shutting down").await;
     assert!(manager.is_running(), "a PATCH is open");
-    let asked = Instant::now();
+    let asked = Stopwatch::start();
     manager.interrupt();
     assert_eq!(manager.exit(AT_ONCE).await.code(), Some(1));
-    assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+    let took = asked.elapsed();
+    assert!(took < Duration::from_secs(1), "the end took {took:?}");
     assert_ne!(scene.holder().await, "", "what was sent may yet be carried out");
     hold.release();
 }

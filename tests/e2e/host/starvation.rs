@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tests::nodes::names;
 use tests::threads::freeze;
-use tests::{Fault, Process, create_nodes, mk_node};
+use tests::{Fault, PATIENCE, Process, Stopwatch, create_nodes, mk_node, stalls};
 use tokio::time::timeout;
 
 use crate::scene::{SHORT_LEASE, Scene, lease_writes};
@@ -16,9 +16,11 @@ const OF_THE_LEASE: [&str; 2] = ["leader-election", "lease-watchdog"];
 const SLOW: &str = "--use-service-account-credentials=true --kube-api-qps=1 --kube-api-burst=1";
 const NODES: usize = 300;
 /// Renewals come every 500 ms: this is longer than the lease lasts.
-const RENEWALS: usize = 10;
+const RENEWALS: usize = 14;
+/// Of [`SHORT_LEASE`].
+const LEASE: Duration = Duration::from_secs(6);
 /// As long as renewals may fail.
-const GAP: Duration = Duration::from_secs(3);
+const GAP: Duration = Duration::from_secs(5);
 
 /// A leader whose workers all wait for a throttle that lets one request a second through.
 async fn busy_leader(scene: &Scene) -> Process {
@@ -46,7 +48,7 @@ async fn the_lease_is_renewed_while_all_workers_wait_and_no_other_thread_runs() 
     assert!(leader.is_running());
     let renewals = scene.proxy.requests_like(&lease_writes());
     for pair in renewals.windows(2) {
-        let gap = pair[1].arrived - pair[0].arrived;
+        let gap = stalls::without(pair[0].arrived, pair[1].arrived);
         assert!(gap < GAP, "{gap:?} between two renewals");
     }
 }
@@ -56,7 +58,10 @@ async fn a_lease_thread_that_stands_still_ends_the_process_before_its_lease_is_o
     let scene = Scene::set().await;
     let leader = busy_leader(&scene).await;
     let frozen = freeze(leader.pid(), |name| name == OF_THE_LEASE[0]);
-    let status = leader.exit(Duration::from_secs(4)).await;
+    let watch = Stopwatch::start();
+    let status = leader.exit(PATIENCE).await;
+    let took = watch.elapsed();
     assert_eq!(status.code(), Some(1), "{:#?}", leader.lines());
+    assert!(took < LEASE, "it ended after {took:?}");
     drop(frozen);
 }

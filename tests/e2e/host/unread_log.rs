@@ -44,7 +44,7 @@ async fn a_full_log_pipe_holds_up_neither_the_lease_nor_the_work_nor_the_end() {
     let before = scene.proxy.requests_like(&Match::leases()).len();
     // Two lease durations.
     poll("it renews", async || {
-        (scene.proxy.requests_like(&Match::leases()).len() >= before + 16).then_some(())
+        (scene.proxy.requests_like(&Match::leases()).len() >= before + 24).then_some(())
     })
     .await;
     assert_eq!(scene.holder().await, holder);

@@ -68,10 +68,10 @@ async fn a_plugin_that_hangs_and_prints_secrets_costs_neither_the_lease_nor_the_
     let kubeconfig = scene.kubeconfig(&scene.server(), &exec(&plugin));
     let manager = launch(&kubeconfig, SHORT_LEASE).start();
     manager.line("Controller starting...").await;
-    scene.program("login", "echo HUSH; echo HUSH >&2; sleep 3; exit 7");
+    scene.program("login", "echo HUSH; echo HUSH >&2; sleep 6; exit 7");
     let line = manager.line("exec plugin cannot be used").await;
     assert!(line.contains("exit status: 7"), "{line}");
-    // It still leads, with a lease of 4 s, and works on what the plugin gave before.
+    // It still leads, with a lease of 6 s, and works on what the plugin gave before.
     scene.serves("a").await;
     assert!(manager.is_running());
     assert!(!manager.lines().join("\n").contains("HUSH"));
@@ -82,7 +82,7 @@ async fn a_plugin_that_is_not_there_ends_the_start_with_its_name() {
     let scene = Scene::set().await;
     let kubeconfig = scene.kubeconfig(&scene.server(), &exec("./no-such-login"));
     let manager = launch(&kubeconfig, "").start();
-    let status = manager.exit(Duration::from_secs(20)).await;
+    let status = manager.exit(tests::PATIENCE).await;
     assert_eq!(status.code(), Some(1));
     let lines = manager.lines().join("\n");
     assert!(lines.contains("no-such-login") && lines.contains("--kubeconfig"), "{lines}");

@@ -11,29 +11,33 @@ use serde_json::json;
 use tests::control_plane::{ADMIN_GROUP, ControlPlane, Identity, Options};
 use tests::temp_dir::TempDir;
 use tests::{mk_node, poll};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::forward::Forward;
 use crate::scene::{SHORT_LEASE, Scene, launch};
 
 const DAY: Duration = Duration::from_secs(86_400);
+/// Enough for a start on a busy machine.
+const SHORT_LIFE: Duration = Duration::from_secs(20);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_of_40_s_that_is_replaced_after_20_s_costs_neither_leader_nor_standby() {
+async fn a_certificate_that_is_replaced_before_its_end_costs_neither_leader_nor_standby() {
     let scene = Scene::set().await;
     let write = |identity: &Identity| {
         let chain = scene.file("client.crt", &identity.certificate_pem);
         (chain, scene.file("client.key", &identity.key_pem))
     };
-    let (chain, key) = write(&scene.certificate(Duration::from_secs(40)));
+    let made = Instant::now();
+    let (chain, key) = write(&scene.certificate(SHORT_LIFE));
     let user = json!({"client-certificate": chain, "client-key": key});
     let kubeconfig = scene.kubeconfig(&scene.server(), &user);
     let leader = launch(&kubeconfig, SHORT_LEASE).start();
     leader.line("Controller starting...").await;
     let standby = launch(&kubeconfig, SHORT_LEASE).start();
-    sleep(Duration::from_secs(20)).await; // the life of a certificate is real time
+    standby.line("New leader elected").await;
     write(&scene.certificate(DAY));
-    sleep(Duration::from_secs(25)).await; // until the first one has ended
+    // The life of a certificate is real time; a while longer, for renewals with the new one.
+    sleep_until(made + SHORT_LIFE + Duration::from_secs(3)).await;
     assert!(leader.is_running() && standby.is_running());
     assert_eq!(leader.get("/readyz").await.unwrap().0, 200);
     assert_eq!(standby.get("/readyz").await.unwrap().0, 200);
@@ -46,15 +50,15 @@ async fn a_certificate_of_40_s_that_is_replaced_after_20_s_costs_neither_leader_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_standby_whose_certificate_has_ended_is_not_ready_and_says_so() {
     let scene = Scene::set().await;
-    let Identity { certificate_pem, key_pem, .. } = scene.certificate(Duration::from_secs(15));
-    let chain = scene.file("client.crt", &certificate_pem);
-    let key = scene.file("client.key", &key_pem);
-    let user = json!({"client-certificate": chain, "client-key": key});
     // Another process leads.
     let leading =
         scene.file("leading", &fs::read_to_string(scene.cluster.admin_kubeconfig()).unwrap());
     let leader = launch(leading.as_ref(), "").start();
     leader.line("Controller starting...").await;
+    let Identity { certificate_pem, key_pem, .. } = scene.certificate(SHORT_LIFE);
+    let chain = scene.file("client.crt", &certificate_pem);
+    let key = scene.file("client.key", &key_pem);
+    let user = json!({"client-certificate": chain, "client-key": key});
     let standby = launch(&scene.kubeconfig(&scene.server(), &user), "").start();
     let readyz = |wanted: u16| {
         let standby = &standby;
@@ -82,12 +86,13 @@ async fn the_kubeconfig_itself_may_be_replaced() {
             "client-key-data": crate::scene::base64(&key_pem),
         })
     };
-    let kubeconfig = scene.kubeconfig(&scene.server(), &user(Duration::from_secs(15)));
+    let made = Instant::now();
+    let kubeconfig = scene.kubeconfig(&scene.server(), &user(SHORT_LIFE));
     let manager = launch(&kubeconfig, SHORT_LEASE).start();
     manager.line("Controller starting...").await;
     scene.kubeconfig(&scene.server(), &user(DAY));
     manager.line("Client credentials have changed").await;
-    sleep(Duration::from_secs(18)).await; // until the first certificate has ended
+    sleep_until(made + SHORT_LIFE + Duration::from_secs(3)).await;
     assert!(manager.is_running());
     scene.serves("a").await;
 }
@@ -132,7 +137,7 @@ async fn a_rotated_ca_is_used_even_if_it_is_the_servers_own_certificate() {
     })
     .await;
     forward.cut().await;
-    sleep(Duration::from_secs(6)).await; // longer than a lease that could not be renewed
+    sleep(Duration::from_secs(7)).await; // longer than a lease that could not be renewed
     assert!(manager.is_running());
     mk_node("a").create(&insecure).await;
     let nodes = Api::<Node>::all(insecure);

@@ -70,7 +70,7 @@ fn cluster(hub: &Kubectl, name: &str, more: &Value) {
 fn product(kubeconfig: &std::path::Path) -> Process {
     Process::with_kubeconfig(kubeconfig)
         .args(["--controllers=cluster-health-controller", "--v=2"])
-        .args(["--cluster-health-machine-period=1s"])
+        .args(["--cluster-health-machine-period=1s", "--cluster-health-confirm-interval=1s"])
         .start()
 }
 

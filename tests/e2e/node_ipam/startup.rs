@@ -7,7 +7,7 @@ use tests::control_plane::MANAGER_USER;
 use tests::{FaultProxy, Match, Process, mk_node, poll};
 
 /// An error comes at once; this is for a busy machine.
-const AT_ONCE: Duration = Duration::from_secs(20);
+const AT_ONCE: Duration = tests::PATIENCE;
 
 /// Starts with these flags and no API server anywhere; returns what was printed after exit 1.
 async fn refused(args: &str) -> String {

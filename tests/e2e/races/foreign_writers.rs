@@ -38,6 +38,8 @@ async fn what_somebody_else_set_before_our_patch_arrives_is_adopted_and_our_bloc
     scene.proxy.watches("/api/v1/nodes").resume();
     settled(&manager).await;
     until_used(&manager, POOL, 1.0).await;
+    let settled = || scene.patches("a").iter().all(|patch| patch.settled.is_some());
+    tests::eventually("the PATCH is answered", settled).await;
     let patches = scene.patches("a");
     assert_eq!((patches.len(), patches[0].upstream_status), (1, Some(422)), "never fought");
     assert_eq!(scene.nodes.now().cidrs("a"), ["10.0.2.0/24"]);
@@ -100,7 +102,9 @@ async fn a_patch_that_can_still_be_applied_keeps_its_block_of_the_other_family()
     let manager = scene.start("--cluster-cidr=10.0.0.0/22,fd00::/64").await;
     let late = scene.proxy.on(patch_of("a")).times(1).hold();
     let reads = tests::Match::node_gets().path("/api/v1/nodes/a");
-    let read = scene.proxy.on(reads).then(Fault::None);
+    let read = scene.proxy.on(reads.clone()).times(1).then(Fault::None);
+    // What settles it does not come before the PATCH is applied, however slow this machine is.
+    let second = scene.proxy.on(reads).hold();
     mk_node("a").create(&scene.client).await;
     late.arrived(1).await;
     mk_node("theirs").cidr("10.0.0.0/24").create(&scene.client).await;
@@ -110,6 +114,7 @@ async fn a_patch_that_can_still_be_applied_keeps_its_block_of_the_other_family()
     read.hit(1).await;
     late.release();
     assert_eq!(scene.assigned("a").await, ["10.0.0.0/24", "fd00::/64"]);
+    second.release();
     until_conflicts(&manager, 1.0).await;
     assert!(scene.patches("waiting").is_empty(), "there was no IPv6 block for it");
     scene.remove("a").await;

@@ -13,9 +13,10 @@ use tests::nodes::delete_node;
 use tests::{Cluster, FaultProxy, Match, Observer, Process, Wire, cluster, mk_node, poll};
 use tests::{assert_never_shared, assert_patches_end, assert_patches_never_share};
 
-/// With these timings a PATCH is given up after 1 s.
-pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=4s \
-     --leader-elect-renew-deadline=3s --leader-elect-retry-period=500ms";
+/// With these timings a PATCH is given up after 1 s, and a machine that stands still for 4 s costs
+/// nobody the lease.
+pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=6s \
+     --leader-elect-renew-deadline=5s --leader-elect-retry-period=500ms";
 
 /// An exclusive cluster with a proxy in front of it, and the test's own eyes and hands, which
 /// reach the API server directly.

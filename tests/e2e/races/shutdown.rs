@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use tests::fault_proxy::Hold;
 use tests::nodes::names;
-use tests::{Cut, Fault, Match, Process, create_nodes, mk_node, poll};
+use tests::{Cut, Fault, Match, Process, create_nodes, eventually, mk_node, poll, stalls};
 
 use crate::scene::{SHORT_LEASE, Scene, lease_releases, lease_renewals, patch_of};
 
 /// A PATCH may take 5 s: long enough to look at the lease meanwhile.
-const LONG_PATCH: &str = "--leader-elect-lease-duration=8s --leader-elect-renew-deadline=3s \
+const LONG_PATCH: &str = "--leader-elect-lease-duration=10s --leader-elect-renew-deadline=5s \
      --leader-elect-retry-period=500ms --cluster-cidr=10.0.0.0/22";
-const EXIT: Duration = Duration::from_secs(15);
+/// For a busy machine.
+const EXIT: Duration = tests::PATIENCE;
+/// Longer than anything is on its way, but for a machine that stands still.
+const WAY: Duration = Duration::from_secs(5);
 
 /// A leader that is asked to stop while its PATCH of `a` is open, and has heard it.
 async fn stopping(scene: &Scene, args: &str, hold: impl FnOnce(&Scene) -> Hold) -> (Process, Hold) {
@@ -28,15 +31,30 @@ async fn stopping(scene: &Scene, args: &str, hold: impl FnOnce(&Scene) -> Hold) 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_lease_is_released_after_the_open_patch_is_answered_and_not_before() {
+    // On a machine that stands still the PATCH runs out of its time meanwhile: then once more.
+    for _ in 0..5 {
+        if lease_outlasts_an_open_patch().await {
+            return;
+        }
+    }
+    panic!("the PATCH was never answered within its 5 s");
+}
+
+/// False when the PATCH could not be answered in time.
+async fn lease_outlasts_an_open_patch() -> bool {
     let scene = Scene::set().await;
     let hold = |scene: &Scene| scene.proxy.on(patch_of("a")).hold();
     let (leader, hold) = stopping(&scene, LONG_PATCH, hold).await;
     // It goes on leading until the PATCH is settled, and begins nothing new.
     let kept = scene.proxy.on(lease_renewals()).then(Fault::None);
     mk_node("b").create(&scene.client).await;
-    kept.hit(2).await;
-    assert!(!scene.holder().await.is_empty());
+    eventually("the lease is renewed twice", || kept.hits() >= 2 || !leader.is_running()).await;
+    let holder = scene.holder().await;
     hold.release();
+    if scene.patches("a")[0].arrived.elapsed() > Duration::from_secs(4) {
+        return false;
+    }
+    assert!(!holder.is_empty(), "the lease was given back while a PATCH was open");
     assert!(leader.exit(EXIT).await.success());
     assert_eq!(scene.holder().await, "");
 
@@ -47,6 +65,7 @@ async fn the_lease_is_released_after_the_open_patch_is_answered_and_not_before()
     assert_eq!(releases.len(), 1);
     assert!(releases[0].arrived > patches[0].settled.expect("answered"));
     scene.end();
+    true
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,7 +98,10 @@ async fn settled_and_released(scene: &Scene, leader: &Process, patch_timeout: Du
     for patch in scene.proxy.node_patches() {
         let reads = Match::node_gets().path(&format!("/api/v1/nodes/{}", patch.node));
         let last = scene.proxy.requests_like(&reads).pop().expect("the Node is read");
-        assert!(last.arrived > patch.arrived + patch_timeout, "{patch:?} could still be applied");
+        let sent = patch.arrived.checked_sub(WAY).expect("the machine has been up for longer");
+        let late = stalls::lost(sent, patch.arrived);
+        let read = last.arrived + late;
+        assert!(read > patch.arrived + patch_timeout, "it could still be applied: {patch:?}");
         assert!(last.settled.expect("answered") < releases[0].arrived);
     }
 }

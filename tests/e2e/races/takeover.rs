@@ -3,21 +3,22 @@
 
 use std::time::{Duration, Instant};
 
-use tests::{FaultProxy, Match, mk_node};
+use tests::{FaultProxy, Match, PATIENCE, Stopwatch, mk_node, stalls};
 
 use crate::scene::{Scene, first_answered, launch, lease_renewals};
 
-const ARGS: &str = "--leader-elect-lease-duration=5s --leader-elect-renew-deadline=3s \
+const ARGS: &str = "--leader-elect-lease-duration=7s --leader-elect-renew-deadline=5s \
      --leader-elect-retry-period=500ms --cluster-cidr=10.0.0.0/22";
-const LEASE: Duration = Duration::from_secs(5);
+const LEASE: Duration = Duration::from_secs(7);
 /// For a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// From the write that made the process behind this proxy the leader to its first list.
+/// From the write that made the process behind this proxy the leader to its first list, without what
+/// a busy machine adds.
 fn lease_to_list(proxy: &FaultProxy) -> Duration {
     let lease = first_answered(proxy, &lease_renewals()).expect("it leads");
     let list = proxy.requests_like(&Match::node_lists()).into_iter().next().expect("it has listed");
-    list.arrived - lease.settled.expect("answered")
+    stalls::without(lease.settled.expect("answered"), list.arrived)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -36,12 +37,14 @@ async fn every_write_ends_inside_the_lease_under_which_it_was_sent() {
     tokio::select! { _ = lost => {}, () = joins => {} }
     let last = last_renewal(&scene.proxy);
     let patches = scene.proxy.requests_like(&Match::node_patches());
-    assert!(patches.len() > 10, "{} PATCHes while the lease ran out", patches.len());
+    let while_it_ran_out = patches.iter().filter(|patch| patch.arrived > last).count();
+    assert!(while_it_ran_out >= 3, "{while_it_ran_out} PATCHes while the lease ran out");
     for patch in patches {
         let limit = patch.request.parameter("timeout").expect("every write has a limit");
         let limit: u64 = limit.strip_suffix("ms").unwrap().parse().unwrap();
-        let ends = patch.arrived + Duration::from_millis(limit);
-        assert!(ends <= last + LEASE, "{:?} after the lease", ends - (last + LEASE));
+        // What a busy machine adds to the way to the proxy is not the product's.
+        let ends = stalls::without(last, patch.arrived) + Duration::from_millis(limit);
+        assert!(ends <= LEASE, "it ends {ends:?} after the renewal, its lease after {LEASE:?}");
     }
     renewals.release();
 }
@@ -80,12 +83,17 @@ async fn a_killed_leader_of_the_default_lease_is_followed_by_a_first_assignment_
     let second = launch(&second_proxy, DEFAULT);
     second.line("New leader elected").await;
     first.kill();
-    let killed = Instant::now();
+    let killed = Stopwatch::start();
     scene.add("b").await;
     let took = killed.elapsed();
     println!("killed leader to first assignment: {:.2} s", took.as_secs_f64());
+    // What one costs on this machine, of the ten steps that begin with the expiry.
+    let another = Stopwatch::start();
+    scene.add("c").await;
+    let step = another.elapsed();
     // From 13 s to 16.1 s, by how long before its death the leader had renewed.
-    assert!(took <= Duration::from_millis(16_500), "{took:?}");
+    let most = Duration::from_millis(16_500) + 10 * step;
+    assert!(took <= most, "the first assignment took {took:?}, another one {step:?}");
     scene.end_with(&[], &[&second_proxy]);
 }
 
@@ -98,7 +106,7 @@ async fn after_a_released_lease_the_next_leader_starts_at_once() {
     let second = launch(&second_proxy, ARGS);
     second.line("New leader elected").await;
     first.terminate();
-    assert!(first.exit(Duration::from_secs(15)).await.success());
+    assert!(first.exit(PATIENCE).await.success());
     second.line("Controller starting...").await;
     let waited = lease_to_list(&second_proxy);
     assert!(waited < AT_ONCE, "nothing can be on its way, yet it waited {waited:?}");

@@ -8,12 +8,12 @@ use http::Method;
 use tests::control_plane::{ADMIN_GROUP, ControlPlane};
 use tests::{Cut, Fault, FaultProxy, Match, Process};
 
-const ARGS: &str = "--controllers=sample-controller --v=2 --leader-elect-lease-duration=4s \
-     --leader-elect-renew-deadline=3s --leader-elect-retry-period=500ms";
+const ARGS: &str = "--controllers=sample-controller --v=2 --leader-elect-lease-duration=6s \
+     --leader-elect-renew-deadline=5s --leader-elect-retry-period=500ms";
 /// Answers to writes that each process never gets.
 const LOST_ANSWERS: usize = 20;
 /// A process that was asked to end, or has lost its lease.
-const AT_ONCE: Duration = Duration::from_secs(20);
+const AT_ONCE: Duration = tests::PATIENCE;
 
 /// How a leader ends.
 #[derive(Debug, Clone, Copy)]

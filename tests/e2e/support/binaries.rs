@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use tests::process::Process;
 use tests::programs::workspace;
@@ -77,7 +76,7 @@ fn executable(path: &Path, text: &str) {
 }
 
 async fn code(call: &Process) -> Option<i32> {
-    call.exit(Duration::from_secs(20)).await.code()
+    call.exit(tests::PATIENCE).await.code()
 }
 
 fn assert_prints(call: &Process, paths: &[PathBuf]) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tests::Process;
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = tests::PATIENCE;
 
 fn shell(script: &str) -> Process {
     Process::bare().program(Path::new("/bin/sh")).args(["-c", script]).env("X", "set").start()

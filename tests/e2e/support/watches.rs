@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::faults::{Http, Scene, get};
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = tests::PATIENCE;
 
 /// Events of a watch, one by one; `None` at a clean end, an error at any other.
 struct Watch {
