@@ -3,11 +3,12 @@
 use std::array::IntoIter;
 use std::collections::HashMap;
 use std::iter::Cycle;
+use std::time::Duration;
 
 use futures::future::select_all;
 use tests::control_plane::MANAGER_USER;
-use tests::fault_proxy::NodePatch;
-use tests::{Cluster, FaultProxy, PATIENCE, Process, Wire, eventually};
+use tests::fault_proxy::{NodePatch, Recorded};
+use tests::{Cluster, FaultProxy, Match, PATIENCE, Process, Wire, eventually};
 
 /// How a leader ends.
 #[derive(Debug, Clone, Copy)]
@@ -51,24 +52,29 @@ impl<'a> Replicas<'a> {
         select_all(leads).await.1
     }
 
-    /// Waits until a leader has assigned a block.
+    /// Waits until a leader has assigned a block, or has ended by itself.
     pub(crate) async fn until_assigned(&self, leader: usize) {
-        let proxy = &self.running[leader].proxy;
+        let Replica { manager, proxy } = &self.running[leader];
         let done = |patch: &NodePatch| patch.upstream_status == Some(200);
-        eventually("the leader has assigned a block", || proxy.node_patches().iter().any(done))
-            .await;
+        eventually("the leader has assigned a block", || {
+            proxy.node_patches().iter().any(done) || !manager.is_running()
+        })
+        .await;
     }
 
     /// Ends a leader and starts a new process in its place; how many Nodes it has assigned.
     pub(crate) async fn end(&mut self, leader: usize, how: End) -> usize {
-        let manager = &self.running[leader].manager;
-        assert!(manager.is_running(), "the leader has ended by itself");
+        let Replica { manager, proxy } = &self.running[leader];
+        let by_itself = !manager.is_running();
+        // On a machine that is too busy for the API server a lease is lost by rights.
+        let lost = by_itself && manager.has_said("leaderelection lost") && lease_was_late(proxy);
+        assert!(lost || !by_itself, "the leader has ended by itself");
         match how {
             End::Kill => manager.kill(),
             End::Terminate => manager.terminate(),
         }
         let status = manager.exit(PATIENCE).await;
-        if matches!(how, End::Terminate) {
+        if matches!(how, End::Terminate) && !by_itself {
             assert!(status.success(), "a requested stop ends with 0, not {status}");
         }
         let wire = self.wires.next().expect("it cycles");
@@ -96,6 +102,14 @@ impl<'a> Replicas<'a> {
         let proxies = self.running.iter().map(|replica| &replica.proxy).chain(&self.ended);
         proxies.flat_map(|proxy| same_block_each_time(proxy.node_patches())).collect()
     }
+}
+
+/// Whether the API server took its time over a request of leader election.
+fn lease_was_late(proxy: &FaultProxy) -> bool {
+    let late = |seen: &Recorded| {
+        seen.settled.is_none_or(|at| at - seen.arrived > Duration::from_millis(1_500))
+    };
+    proxy.requests_like(&Match::leases()).iter().any(late)
 }
 
 fn same_block_each_time(patches: Vec<NodePatch>) -> Vec<NodePatch> {
