@@ -2,7 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use health::{
     Arrival, Change, Effect, Member, Moment, Policy, Published, Report, Standing, Status, Urgency,
