@@ -103,11 +103,23 @@ async fn connect(
     let connector = HttpConnector::new_with_resolver(tower::service_fn(resolve));
     let mut connector = tcp_by(connector);
     connector.set_connect_timeout(Some(limit));
-    match connector.call(hop.clone()).await {
-        Ok(stream) => Ok(stream.into_inner()),
-        Err(error) => {
-            names.forget(host);
-            Err(refused(&error))
+    let mut doubt = Doubt { names, host, is_over: false };
+    let stream = connector.call(hop.clone()).await.map_err(|error| refused(&error))?;
+    doubt.is_over = true;
+    Ok(stream.into_inner())
+}
+
+/// Forgets the addresses of a host where nobody was reached, also when the caller gives up first.
+struct Doubt<'a> {
+    names: &'a Names,
+    host: &'a str,
+    is_over: bool,
+}
+
+impl Drop for Doubt<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.names.forget(self.host);
         }
     }
 }

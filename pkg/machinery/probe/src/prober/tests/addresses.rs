@@ -1,6 +1,8 @@
 //! A cluster with several addresses is well when one of them is.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use futures::FutureExt as _;
 
 use super::*;
 
@@ -65,6 +67,24 @@ async fn an_address_that_swallows_everything_leaves_time_for_the_others() {
     assert_eq!(conclusion(&probed), (Verdict::Ok, None));
     assert_eq!(probed.attempts[0].finding.code(), Some(Code::ConnectTimeout));
     assert_eq!(&*probed.attempts[0].address, hole.address.to_string());
+}
+
+#[tokio::test]
+async fn addresses_that_swallow_everything_are_looked_up_again() {
+    let hole = BlackHole::open().await;
+    let lookups = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&lookups);
+    let names = Names::new(move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        std::future::ready(Ok(vec!["127.0.0.1".parse().unwrap()])).boxed()
+    });
+    let url = format!("http://api.example:{}", hole.address.port());
+    let bench = Bench::with(&inputs(&[url]), ConnectionLimits::default(), names);
+    let bench = bench.within(AMPLE / 4);
+    for probes in 1..=2 {
+        bench.probe().await;
+        assert!(lookups.load(Ordering::SeqCst) >= probes, "its address may have changed");
+    }
 }
 
 #[tokio::test]
