@@ -13,6 +13,7 @@ use manager::Runner;
 use prometheus::Registry;
 use serving::{Endpoints, Health};
 use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::exit::Fatal;
 use crate::process_events::Events;
@@ -52,7 +53,8 @@ fn predecessor_check(clients: &Clients, runners: Vec<Arc<dyn Runner>>) -> Result
     let runtime = Handle::current();
     Ok(Box::new(move || {
         let (client, runners) = (client.clone(), runners.clone());
-        let asking = runtime.spawn(async move {
+        // Whoever gives up waiting for the answer gives up the question.
+        let asking = AbortOnDropHandle::new(runtime.spawn(async move {
             for runner in runners {
                 let answer = runner.may_have_predecessor(client.clone()).await;
                 if answer.map_err(|error| error.to_string())? {
@@ -60,7 +62,7 @@ fn predecessor_check(clients: &Clients, runners: Vec<Arc<dyn Runner>>) -> Result
                 }
             }
             Ok(false)
-        });
+        }));
         Box::pin(async { asking.await.unwrap_or_else(|panicked| Err(panicked.to_string())) })
     }))
 }

@@ -1,13 +1,20 @@
 //! Whether a leader before this one may still be giving out blocks, for a cluster without a
 //! leader's Lease: only where no Node has a pod CIDR is it certain that none is.
 
+use std::time::Duration;
+
+use client::{Answer, CallError};
 use futures::future::BoxFuture;
-use http::{Method, Request};
+use http::{Method, Request, StatusCode};
+use kube::client::Body;
 use manager::Failure;
 use serde::Deserialize;
+use transport::Status;
 
 /// Nodes of one page; the first one usually answers.
 const PAGE: usize = 500;
+/// For one page, to its last byte.
+const LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
 struct Page {
@@ -58,15 +65,32 @@ fn has_cidr(node: &Item) -> bool {
     !node.spec.pod_cidr.is_empty() || !node.spec.pod_cidrs.is_empty()
 }
 
-async fn page(client: &kube::Client, from: &str) -> Result<Page, kube::Error> {
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+enum PageError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("the server answered {status}: {message}")]
+    Refused { status: StatusCode, message: String },
+    #[error("cannot decode the list: {0}")]
+    Decode(#[from] serde_json::Error),
+}
+
+async fn page(client: &kube::Client, from: &str) -> Result<Page, PageError> {
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair("limit", &PAGE.to_string())
         .extend_pairs((!from.is_empty()).then_some(("continue", from)))
         .finish();
     let request = Request::builder().method(Method::GET).uri(format!("/api/v1/nodes?{query}"));
-    let mut request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
+    let mut request =
+        request.body(Body::empty()).map_err(|error| CallError::NotSent(Box::new(error)))?;
     request.extensions_mut().insert("list");
-    client.request(request).await
+    let Answer { status, body, .. } = client::answer(client, request, LIMIT).await?;
+    if status != StatusCode::OK {
+        let message = Status::read(&body).unwrap_or_default().message;
+        return Err(PageError::Refused { status, message });
+    }
+    Ok(serde_json::from_slice(&body)?)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use api_server_double::{ApiServer, Reply};
+use futures::StreamExt as _;
 use serde_json::{Value, json};
 
 use super::*;
@@ -47,4 +48,11 @@ async fn a_refusal_is_an_error_that_says_what_was_tried() {
     let error = has_assigned(server.client()).await.unwrap_err().to_string();
     assert!(error.starts_with("cannot list the Nodes that have a pod CIDR: "), "{error}");
     assert!(error.contains("forbidden"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_does_not_end_is_given_up() {
+    let server = ApiServer::new(|_| Reply::Watch(futures::stream::pending().boxed()));
+    let error = has_assigned(server.client()).await.unwrap_err().to_string();
+    assert!(error.starts_with("cannot list the Nodes that have a pod CIDR: "), "{error}");
 }
