@@ -80,7 +80,7 @@ async fn addresses_that_swallow_everything_are_looked_up_again() {
     });
     let url = format!("http://api.example:{}", hole.address.port());
     let bench = Bench::with(&inputs(&[url]), ConnectionLimits::default(), names);
-    let bench = bench.within(AMPLE / 4);
+    let bench = bench.within(Duration::from_secs(5));
     for probes in 1..=2 {
         bench.probe().await;
         assert!(lookups.load(Ordering::SeqCst) >= probes, "its address may have changed");
