@@ -46,8 +46,24 @@ impl Sandbox {
             fs::create_dir_all(copy.parent().unwrap()).unwrap();
             fs::copy(workspace().join(file), copy).unwrap();
         }
-        executable(&dir.join("checkout/scripts/check-citations"), "#!/bin/sh\n");
+        for script in ["check-citations", "control-plane-binary"] {
+            executable(&dir.join("checkout/scripts").join(script), "#!/bin/sh\n");
+        }
         Self(dir)
+    }
+
+    /// With Go, for a user with these capabilities.
+    fn of_user(capabilities: &str) -> Self {
+        let sandbox = Self::new("", "");
+        executable(&sandbox.0.join("go"), "#!/bin/sh\n");
+        let real = fs::read_link(sandbox.0.join("sed")).unwrap();
+        fs::remove_file(sandbox.0.join("sed")).unwrap();
+        let sed = format!(
+            "#!/bin/sh\ncase $2 in *CapEff*) echo {capabilities} ;; *) exec {} \"$@\" ;; esac\n",
+            real.display()
+        );
+        executable(&sandbox.0.join("sed"), &sed);
+        sandbox
     }
 
     fn call(&self, script: &str, args: &[&str]) -> Process {
@@ -65,10 +81,14 @@ impl Sandbox {
             .start()
     }
 
+    /// What cargo was asked for.
+    fn calls(&self) -> String {
+        fs::read_to_string(self.0.join("calls")).unwrap_or_default()
+    }
+
     /// Whether cargo was asked to do anything but tell whether it has a part.
     fn worked(&self) -> bool {
-        let calls = fs::read_to_string(self.0.join("calls")).unwrap_or_default();
-        calls.lines().any(|call| !call.ends_with(" --version"))
+        self.calls().lines().any(|call| !call.ends_with(" --version"))
     }
 }
 
@@ -104,6 +124,27 @@ async fn without_a_tool_scripts_test_says_what_it_left_out() {
     for part in ["left out: format: ", "left out: end-to-end tests: "] {
         assert!(output.contains(part), "{part}: {output}");
     }
+}
+
+#[tokio::test]
+async fn whoever_may_not_trace_is_told_before_any_work_and_leaves_out_the_tests_that_do() {
+    let sandbox = Sandbox::of_user("0000000000000000");
+    let (code, output) = ends(&sandbox.call(".ci/run", &[])).await;
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("CAP_SYS_PTRACE") && !sandbox.worked(), "{output}");
+
+    let (code, output) = ends(&sandbox.call("scripts/test", &[])).await;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("left out: end-to-end tests that stop threads"), "{output}");
+    assert!(sandbox.calls().contains("--no-fail-fast -- --skip starvation::"), "{output}");
+}
+
+#[tokio::test]
+async fn whoever_may_trace_leaves_nothing_out() {
+    let sandbox = Sandbox::of_user("0000000000080000");
+    let (code, output) = ends(&sandbox.call(".ci/run", &[])).await;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("nothing was left out") && !sandbox.calls().contains("--skip"));
 }
 
 #[tokio::test]
