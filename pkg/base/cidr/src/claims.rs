@@ -5,18 +5,25 @@
 //! one look-up per prefix length in use, or inside it, which is one contiguous range of the map.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use ipnet::IpNet;
-use smallvec::SmallVec;
 
 use crate::Family;
+use crate::one_or_more::OneOrMore;
 use crate::prefix::Prefix;
 
 /// A claimed CIDR. Usually one owner; several after duplicates.
-#[derive(Clone, Debug)]
-pub(crate) struct Claimed<O> {
+pub(crate) struct Claimed<'a, O> {
     pub(crate) net: IpNet,
-    pub(crate) owners: SmallVec<[O; 1]>,
+    pub(crate) owners: &'a [O],
+}
+
+impl<'a, O> Claimed<'a, O> {
+    /// Always some: the keys are of CIDRs.
+    fn of((key, owners): (Key, &'a OneOrMore<O>)) -> Option<Self> {
+        Some(Self { net: key.prefix().to_net()?, owners })
+    }
 }
 
 /// A prefix in the same order, in less than half of its room: the address by its bytes, highest
@@ -33,43 +40,49 @@ impl Key {
         let Prefix { family, network, length } = prefix;
         Self { family, network: network.to_be_bytes(), length }
     }
+
+    fn prefix(self) -> Prefix {
+        let Self { family, network, length } = self;
+        Prefix { family, network: u128::from_be_bytes(network), length }
+    }
 }
 
 /// The index of claimed CIDRs. Invariant: no entry without owners, no owner twice in an entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Claims<O> {
-    by_prefix: BTreeMap<Key, Claimed<O>>,
+    owners: BTreeMap<Key, OneOrMore<O>>,
     /// Entries per prefix length, so that only lengths in use are looked up.
     lengths: BTreeMap<(Family, u8), usize>,
 }
 
 impl<O: Clone + PartialEq> Claims<O> {
     pub(crate) fn new() -> Self {
-        Self { by_prefix: BTreeMap::new(), lengths: BTreeMap::new() }
+        Self { owners: BTreeMap::new(), lengths: BTreeMap::new() }
     }
 
     /// Adds one owner to a CIDR without host bits.
     pub(crate) fn insert(&mut self, net: IpNet, owner: &O) {
         let prefix = Prefix::of(&net);
-        let lengths = &mut self.lengths;
-        let claimed = self.by_prefix.entry(Key::of(prefix)).or_insert_with(|| {
-            *lengths.entry((prefix.family, prefix.length)).or_default() += 1;
-            Claimed { net, owners: SmallVec::new() }
-        });
-        if !claimed.owners.contains(owner) {
-            claimed.owners.push(owner.clone());
+        let owners = self.owners.entry(Key::of(prefix)).or_default();
+        if owners.is_empty() {
+            *self.lengths.entry((prefix.family, prefix.length)).or_default() += 1;
+        }
+        if !owners.contains(owner) {
+            owners.push(owner.clone());
         }
     }
 
     /// Takes one owner away from a CIDR.
     pub(crate) fn remove(&mut self, net: &IpNet, owner: &O) {
         let prefix = Prefix::of(net);
-        let Some(claimed) = self.by_prefix.get_mut(&Key::of(prefix)) else { return };
-        claimed.owners.retain(|other| other != owner);
-        if !claimed.owners.is_empty() {
+        let Some(owners) = self.owners.get_mut(&Key::of(prefix)) else { return };
+        let mut others = mem::take(owners).into_vec();
+        others.retain(|other| other != owner);
+        *owners = others.into();
+        if !owners.is_empty() {
             return;
         }
-        self.by_prefix.remove(&Key::of(prefix));
+        self.owners.remove(&Key::of(prefix));
         let length = (prefix.family, prefix.length);
         if let Some(entries) = self.lengths.get_mut(&length) {
             *entries -= 1;
@@ -80,17 +93,19 @@ impl<O: Clone + PartialEq> Claims<O> {
     }
 
     /// Claims around a CIDR, widest first, not counting the CIDR itself.
-    pub(crate) fn around(&self, prefix: Prefix) -> impl Iterator<Item = &Claimed<O>> {
+    pub(crate) fn around(&self, prefix: Prefix) -> impl Iterator<Item = Claimed<'_, O>> {
         let shorter = (prefix.family, 0)..(prefix.family, prefix.length);
         self.lengths.range(shorter).filter_map(move |(&(_, length), _)| {
-            self.by_prefix.get(&Key::of(prefix.widened(length)))
+            let key = Key::of(prefix.widened(length));
+            Claimed::of((key, self.owners.get(&key)?))
         })
     }
 
     /// The claim of a CIDR itself and the claims inside it, in address order.
-    pub(crate) fn within(&self, prefix: Prefix) -> impl Iterator<Item = &Claimed<O>> {
+    pub(crate) fn within(&self, prefix: Prefix) -> impl Iterator<Item = Claimed<'_, O>> {
         let end = Prefix { network: prefix.last(), length: u8::MAX, ..prefix };
-        self.by_prefix.range(Key::of(prefix)..=Key::of(end)).map(|(_, claimed)| claimed)
+        let inside = self.owners.range(Key::of(prefix)..=Key::of(end));
+        inside.filter_map(|(key, owners)| Claimed::of((*key, owners)))
     }
 }
 

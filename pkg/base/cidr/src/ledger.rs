@@ -13,10 +13,12 @@
 //! - CIDRs meet pools by family and address (`rule:families-meet-by-address`).
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use ipnet::IpNet;
 
 use crate::claims::{Claimed, Claims};
+use crate::one_or_more::OneOrMore;
 use crate::prefix::Prefix;
 use crate::{Allocated, Candidate, Change, Conflict, Exhausted, Occupied, Pool};
 
@@ -27,7 +29,7 @@ use crate::{Allocated, Candidate, Change, Conflict, Exhausted, Occupied, Pool};
 #[derive(Clone, Debug)]
 pub struct Ledger<O> {
     pools: Vec<Pool>,
-    by_owner: BTreeMap<O, Box<[IpNet]>>,
+    by_owner: BTreeMap<O, OneOrMore<IpNet>>,
     claims: Claims<O>,
 }
 
@@ -63,13 +65,13 @@ impl<O: Clone + Ord> Ledger<O> {
 
     /// What an owner holds, in the order it was claimed.
     pub fn claim(&self, owner: &O) -> Option<&[IpNet]> {
-        self.by_owner.get(owner).map(AsRef::as_ref)
+        self.by_owner.get(owner).map(Deref::deref)
     }
 
     /// Every claimed CIDR that overlaps `cidr`, with its owner: wider ones first, then by address.
     pub fn overlapping(&self, cidr: &IpNet) -> Vec<(O, IpNet)> {
         let claimed = self.claims_overlapping(cidr);
-        claimed.flat_map(|c| c.owners.iter().map(|owner| (owner.clone(), c.net))).collect()
+        claimed.flat_map(|c| c.owners.iter().map(move |owner| (owner.clone(), c.net))).collect()
     }
 
     /// Whether somebody else's claim overlaps the claim of this owner.
@@ -83,11 +85,11 @@ impl<O: Clone + Ord> Ledger<O> {
     /// Makes `cidrs` the whole claim of an owner, whatever it held before; an empty list ends the
     /// claim. Doing it again changes nothing. Never moves a cursor.
     pub fn occupy(&mut self, owner: &O, cidrs: &[IpNet]) -> Occupied<O> {
-        let cidrs: Box<[IpNet]> = cidrs.iter().map(IpNet::trunc).collect();
+        let cidrs: Vec<IpNet> = cidrs.iter().map(IpNet::trunc).collect();
         let external = cidrs.iter().filter(|cidr| self.is_external(cidr)).copied().collect();
         let conflicts = cidrs.iter().flat_map(|cidr| self.conflicts(owner, cidr)).collect();
         let mut change = self.no_change();
-        if self.claim(owner).unwrap_or_default() != &*cidrs {
+        if self.claim(owner).unwrap_or_default() != cidrs {
             self.replace(owner, cidrs, &mut change);
         }
         Occupied { external, conflicts, change }
@@ -106,18 +108,18 @@ impl<O: Clone + Ord> Ledger<O> {
         for (pool, candidate) in self.pools.iter_mut().zip(&chosen) {
             pool.advance(candidate.index);
         }
-        self.replace(owner, cidrs.as_slice().into(), &mut change);
+        self.replace(owner, cidrs.clone(), &mut change);
         Ok(Allocated { cidrs, skipped, change })
     }
 
     /// Ends the claim of an owner. Blocks that other claims overlap stay used.
     pub fn release(&mut self, owner: &O) -> Change {
         let mut change = self.no_change();
-        self.replace(owner, Box::default(), &mut change);
+        self.replace(owner, Vec::new(), &mut change);
         change
     }
 
-    fn claims_overlapping(&self, cidr: &IpNet) -> impl Iterator<Item = &Claimed<O>> {
+    fn claims_overlapping(&self, cidr: &IpNet) -> impl Iterator<Item = Claimed<'_, O>> {
         let prefix = Prefix::of(cidr);
         self.claims.around(prefix).chain(self.claims.within(prefix))
     }
@@ -144,7 +146,7 @@ impl<O: Clone + Ord> Ledger<O> {
 
     /// Makes `cidrs` the claim of an owner. The new comes before the old goes, so that a block in
     /// both does not change state.
-    fn replace(&mut self, owner: &O, cidrs: Box<[IpNet]>, change: &mut Change) {
+    fn replace(&mut self, owner: &O, cidrs: Vec<IpNet>, change: &mut Change) {
         for cidr in &cidrs {
             self.claims.insert(*cidr, owner);
             self.mark(cidr, change);
@@ -158,7 +160,7 @@ impl<O: Clone + Ord> Ledger<O> {
             self.unmark(cidr, change);
         }
         if !cidrs.is_empty() {
-            self.by_owner.insert(owner.clone(), cidrs);
+            self.by_owner.insert(owner.clone(), cidrs.into());
         }
     }
 

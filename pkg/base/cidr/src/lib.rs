@@ -20,6 +20,7 @@ mod error;
 mod family;
 mod ledger;
 mod limits;
+mod one_or_more;
 mod outcome;
 mod parse;
 mod pool;

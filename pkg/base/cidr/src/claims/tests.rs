@@ -13,7 +13,7 @@ fn claims(cidrs: &[&str]) -> Claims<&'static str> {
     claims
 }
 
-fn texts<'a>(found: impl Iterator<Item = &'a Claimed<&'static str>>) -> Vec<String> {
+fn texts<'a>(found: impl Iterator<Item = Claimed<'a, &'static str>>) -> Vec<String> {
     found.map(|claimed| crate::canonical(&claimed.net)).collect()
 }
 
