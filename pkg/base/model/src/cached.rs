@@ -48,8 +48,19 @@ pub trait Cached: DeserializeOwned + Send + Sync + 'static {
     /// UID. A name that comes back with another UID is another object.
     fn uid(&self) -> &str;
 
+    /// Takes over from an older copy what both have alike, so that whoever keeps a part of one does
+    /// not keep a second one alive.
+    fn share_with(&mut self, _older: &Self) {}
+
     /// Version of this copy; of two copies of one object the higher one is newer.
     fn resource_version(&self) -> u64;
+}
+
+/// Holds the text of `older` in place of an equal one.
+pub(crate) fn share(text: &mut Arc<str>, older: &Arc<str>) {
+    if text == older {
+        text.clone_from(older);
+    }
 }
 
 /// A type whose kind is known when the program is compiled.

@@ -29,7 +29,7 @@ mod resource;
 pub use cached::{Cached, Decoding, FromProtobuf, StaticKind, View};
 pub use kind::Kind;
 pub use metadata::Metadata;
-pub use node::Node;
+pub use node::{Node, PodCidrs};
 pub use own_writes::{OwnWrite, OwnWrites};
 pub use read::{object_key, resource_version};
 pub use resource::Resource;

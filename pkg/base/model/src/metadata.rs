@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::cached::share;
 use crate::read::{object_key, presence, resource_version, shared_text};
 use crate::{Cached, Decoding, View};
 
@@ -34,6 +35,11 @@ impl Cached for Metadata {
 
     fn uid(&self) -> &str {
         &self.uid
+    }
+
+    fn share_with(&mut self, older: &Self) {
+        share(&mut self.key, &older.key);
+        share(&mut self.uid, &older.uid);
     }
 
     fn resource_version(&self) -> u64 {

@@ -1,14 +1,18 @@
 //! The Node of core/v1 as the controllers see it.
 
+mod pod_cidrs;
+
 use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::cached::share;
 use crate::protobuf::{Fields, Malformed, Meta};
 use crate::read::{presence, resource_version, shared_text};
 use crate::{Cached, Decoding, FromProtobuf, Kind, Resource, StaticKind};
+pub use pod_cidrs::PodCidrs;
 
-/// One Node, about 0.4 KB with its map entry.
+/// One Node: in an informer's store some 250 bytes with its name and UID.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "WireNode")]
 pub struct Node {
@@ -20,9 +24,8 @@ pub struct Node {
     pub resource_version: u64,
     /// `metadata.deletionTimestamp` is set.
     pub deleting: bool,
-    /// `spec.podCIDRs`; `[spec.podCIDR]` when the list is missing or empty. The text is kept as
-    /// it came: whether it is a CIDR is the reader's question.
-    pub pod_cidrs: Box<[Box<str>]>,
+    /// `spec.podCIDRs`; `[spec.podCIDR]` when the list is missing or empty.
+    pub pod_cidrs: PodCidrs,
 }
 
 impl Cached for Node {
@@ -36,6 +39,11 @@ impl Cached for Node {
 
     fn uid(&self) -> &str {
         &self.uid
+    }
+
+    fn share_with(&mut self, older: &Self) {
+        share(&mut self.name, &older.name);
+        share(&mut self.uid, &older.uid);
     }
 
     fn resource_version(&self) -> u64 {
@@ -72,7 +80,7 @@ struct WireSpec {
     #[serde(default, rename = "podCIDR")]
     pod_cidr: Option<Box<str>>,
     #[serde(default, rename = "podCIDRs")]
-    pod_cidrs: Option<Box<[Box<str>]>>,
+    pod_cidrs: Option<Vec<Box<str>>>,
 }
 
 impl From<WireNode> for Node {
@@ -83,16 +91,16 @@ impl From<WireNode> for Node {
             uid: metadata.uid,
             resource_version: metadata.resource_version,
             deleting: metadata.deletion_timestamp,
-            pod_cidrs: list_or_single(spec.pod_cidrs.unwrap_or_default(), spec.pod_cidr),
+            pod_cidrs: list_or_single(&spec.pod_cidrs.unwrap_or_default(), spec.pod_cidr),
         }
     }
 }
 
-fn list_or_single(list: Box<[Box<str>]>, single: Option<Box<str>>) -> Box<[Box<str>]> {
+fn list_or_single<S: AsRef<str>>(list: &[S], single: Option<S>) -> PodCidrs {
     if list.is_empty() {
-        single.into_iter().filter(|text| !text.is_empty()).collect()
+        single.into_iter().filter(|text| !text.as_ref().is_empty()).collect()
     } else {
-        list
+        list.iter().collect()
     }
 }
 
@@ -113,21 +121,21 @@ fn from_protobuf(message: &[u8]) -> Result<Node, Malformed> {
         uid: meta.uid,
         resource_version: meta.resource_version,
         deleting: meta.deleting,
-        pod_cidrs: list_or_single(list.into(), single),
+        pod_cidrs: list_or_single(&list, single),
     })
 }
 
 /// `NodeSpec`: podCIDR is field 1, podCIDRs field 7.
-fn read_spec(
-    message: &[u8],
-    single: &mut Option<Box<str>>,
-    list: &mut Vec<Box<str>>,
+fn read_spec<'a>(
+    message: &'a [u8],
+    single: &mut Option<&'a str>,
+    list: &mut Vec<&'a str>,
 ) -> Result<(), Malformed> {
     for field in Fields::of(message) {
         let field = field?;
         match field.number {
-            1 => *single = Some(field.text()?.into()),
-            7 => list.push(field.text()?.into()),
+            1 => *single = Some(field.text()?),
+            7 => list.push(field.text()?),
             _ => {}
         }
     }

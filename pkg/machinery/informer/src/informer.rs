@@ -1,6 +1,5 @@
 //! [`Informer`]: the handle that controllers hold.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use tokio::time::Instant;
 use crate::changes::{Changes, Waiting};
 use crate::encoding::Format;
 use crate::metrics::InformerMetrics;
+use crate::objects::Objects;
 use crate::progress::Progress;
 use crate::shared::Shared;
 use crate::source::{Server, Source};
@@ -118,7 +118,7 @@ impl<T: Cached> Informer<T> {
 
     /// Reads the whole store while nothing changes and no delta is delivered: everything in it
     /// has been told to every handler, and nothing else has. Deliveries wait meanwhile.
-    pub fn frozen<R>(&self, read: impl FnOnce(&HashMap<Arc<str>, Arc<T>>) -> R) -> R {
+    pub fn frozen<R>(&self, read: impl FnOnce(&Objects<T>) -> R) -> R {
         self.shared.store.frozen(read)
     }
 

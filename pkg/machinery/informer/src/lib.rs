@@ -89,6 +89,7 @@ pub use delta::Delta;
 pub use encoding::Format;
 pub use informer::Informer;
 pub use metrics::InformerMetrics;
+pub use objects::Objects;
 pub use session::Session;
 pub use source::{FirstList, MANAGED_BY, Server, Source};
 pub use subscription::Subscription;

@@ -1,6 +1,6 @@
 //! What a list has brought so far, kept apart from the store until the list is complete.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use model::Cached;
@@ -20,20 +20,24 @@ pub(crate) struct Staged<'a, T> {
 
 impl<'a, T: Cached> Staged<'a, T> {
     pub(crate) fn new(shared: &'a Shared<T>, reuse: bool) -> Self {
-        let objects = HashMap::with_capacity(shared.store.len());
+        let objects = Objects::with_capacity(shared.store.len());
         Self { shared, reuse, objects, unreadable: HashSet::new() }
     }
 
-    pub(crate) fn insert(&mut self, object: T) {
+    pub(crate) fn insert(&mut self, mut object: T) {
         self.shared.unreadables.clear(&self.shared.resource, object.key());
         self.unreadable.remove(object.key());
         // After a relist most objects are what they were. Keeping the old copy means that the
         // memory of a relist is that of the map, and that handlers are spared an update.
         let object = match self.shared.store.get(object.key()) {
             Some(known) if self.reuse && same_version(&*known, &object) => known,
-            _ => Arc::new(object),
+            Some(known) => {
+                object.share_with(&known);
+                Arc::new(object)
+            }
+            None => Arc::new(object),
         };
-        self.objects.insert(Arc::clone(object.key()), object);
+        self.objects.insert(object);
     }
 
     /// Keeps the last good copy of an object that the list has and that cannot be read.
@@ -42,7 +46,7 @@ impl<'a, T: Cached> Staged<'a, T> {
         self.unreadable.insert(Arc::clone(&unreadable.key));
         let known = self.shared.store.get(&unreadable.key);
         if let Some(known) = known.filter(|known| self.reuse && known.uid() == unreadable.uid) {
-            self.objects.insert(Arc::clone(known.key()), known);
+            self.objects.insert(known);
         }
     }
 

@@ -9,7 +9,6 @@
 //! Writers take both, dispatch first. Whoever holds the dispatch lock can therefore read the map,
 //! also twice on one thread, without a writer waiting in between.
 
-use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use model::Cached;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
-use crate::objects::{Objects, in_order};
+use crate::objects::Objects;
 use crate::subscribers::{Handler, Membership, Subscribers};
 use crate::{Delta, Session};
 
@@ -32,7 +31,7 @@ impl<T: Cached> Store<T> {
     pub(crate) fn new(resource: Arc<str>) -> Self {
         let subscribers = Mutex::new(Subscribers::new(resource));
         let unswept = AtomicBool::new(false);
-        Self { subscribers, unswept, objects: RwLock::new(HashMap::new()) }
+        Self { subscribers, unswept, objects: RwLock::new(Objects::new()) }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<Arc<T>> {
@@ -50,7 +49,7 @@ impl<T: Cached> Store<T> {
 
     pub(crate) fn subscribe(&self, handler: Handler<T>, session: Session) -> Membership {
         let mut subscribers = self.subscribers.lock();
-        subscribers.add(handler, session, in_order(&self.objects.read()))
+        subscribers.add(handler, session, self.objects.read().in_order())
     }
 
     /// Frees the handlers that have left. Those of a delivery under way are freed before the next.
@@ -76,18 +75,18 @@ impl<T: Cached> Store<T> {
     }
 
     /// Takes an object that was added or changed, unless a newer copy is here.
-    pub(crate) fn upsert(&self, object: T) {
+    pub(crate) fn upsert(&self, mut object: T) {
         let subscribers = self.dispatch();
         let mut objects = self.objects.write();
-        // The same version is the copy we have.
-        if known_version(&objects, &object) >= Some(object.resource_version()) {
-            return;
+        if let Some(known) = objects.get(object.key()) {
+            // The same version is the copy we have.
+            if known.resource_version() >= object.resource_version() {
+                return;
+            }
+            object.share_with(known);
         }
         let new = Arc::new(object);
-        // Out and in again, not replaced: a replaced value keeps the old key, which is the old
-        // object's name, and every Node that ever changed would hold its name twice.
-        let old = objects.remove(new.key());
-        objects.insert(Arc::clone(new.key()), Arc::clone(&new));
+        let old = objects.insert(Arc::clone(&new));
         drop(objects);
         deliver_change(&subscribers, old.as_ref(), &new);
     }
@@ -129,7 +128,7 @@ impl<T: Cached> Store<T> {
         for gone in old.values().filter(|gone| !new.contains_key(gone.key())) {
             subscribers.tell(|| Delta::Deleted(gone));
         }
-        for object in in_order(&new) {
+        for object in new.in_order() {
             deliver_change(&subscribers, old.get(object.key()), object);
         }
         subscribers.tell(|| Delta::ListEnds);

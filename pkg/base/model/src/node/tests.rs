@@ -33,7 +33,7 @@ fn a_node_keeps_name_uid_version_and_cidrs() {
     assert_eq!(node.uid(), "0f2c");
     assert_eq!(node.resource_version(), 812);
     assert!(!node.deleting);
-    assert_eq!(*node.pod_cidrs, ["10.0.0.0/24".into(), "fd00::/64".into()]);
+    assert_eq!(node.pod_cidrs, ["10.0.0.0/24", "fd00::/64"].into_iter().collect());
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn the_single_cidr_counts_only_without_a_list() {
     ];
     for (spec, want) in rows {
         let read = read(&node(&spec)).unwrap();
-        let got: Vec<&str> = read.pod_cidrs.iter().map(|text| &**text).collect();
+        let got: Vec<&str> = read.pod_cidrs.iter().collect();
         assert_eq!(got, want, "{spec}");
     }
 }
@@ -63,7 +63,7 @@ fn a_node_without_spec_has_no_cidrs() {
 #[test]
 fn text_that_is_no_cidr_is_kept_as_it_came() {
     let read = read(&node(&json!({"podCIDRs": ["no\ncidr", ""]}))).unwrap();
-    assert_eq!(*read.pod_cidrs, ["no\ncidr".into(), "".into()]);
+    assert_eq!(read.pod_cidrs, ["no\ncidr", ""].into_iter().collect());
 }
 
 #[test]
@@ -96,8 +96,9 @@ fn a_node_without_uid_or_version_is_refused() {
 
 #[test]
 fn a_node_stays_small() {
-    // Two fat pointers, the version, the flag, one boxed slice: growth here is paid per Node.
-    assert!(size_of::<Node>() <= 64, "{}", size_of::<Node>());
+    // Two fat pointers, the version, the flag, the CIDRs. With the counts of its `Arc` these are
+    // 88 bytes, which is all that an allocation of 96 has to give.
+    assert!(size_of::<Node>() <= 72, "{}", size_of::<Node>());
 }
 
 /// A field of protobuf that is a string or a message.

@@ -133,7 +133,7 @@ fn same_set(a: &[IpNet], b: &[IpNet]) -> bool {
 fn parse_cidrs(node: &Node) -> (Vec<IpNet>, Vec<String>) {
     let mut cidrs = Vec::new();
     let mut garbage = Vec::new();
-    for text in &node.pod_cidrs {
+    for text in node.pod_cidrs.iter() {
         match cidr::parse(text) {
             Ok(net) => cidrs.push(net),
             Err(_) => garbage.push(text.to_string()),

@@ -5,7 +5,7 @@ mod telling;
 
 use std::time::Duration;
 
-use model::Node;
+use model::{Node, PodCidrs};
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn node(name: &str, uid: &str) -> Node {
         uid: uid.into(),
         resource_version: 1,
         deleting: false,
-        pod_cidrs: Box::default(),
+        pod_cidrs: PodCidrs::default(),
     }
 }
 
@@ -35,7 +35,7 @@ trait With {
 
 impl With for Node {
     fn cidrs(self, texts: &[&str]) -> Self {
-        Self { pod_cidrs: texts.iter().map(|text| (*text).into()).collect(), ..self }
+        Self { pod_cidrs: texts.iter().collect(), ..self }
     }
 
     fn deleting(self) -> Self {

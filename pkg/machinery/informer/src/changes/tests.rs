@@ -13,7 +13,7 @@ fn node(name: &str, version: u64) -> Arc<Node> {
         uid: "u".into(),
         resource_version: version,
         deleting: false,
-        pod_cidrs: Box::default(),
+        pod_cidrs: model::PodCidrs::default(),
     })
 }
 

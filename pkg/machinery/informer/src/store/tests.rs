@@ -15,7 +15,7 @@ fn node(name: &str, version: u64) -> Node {
         uid: "u".into(),
         resource_version: version,
         deleting: false,
-        pod_cidrs: Box::default(),
+        pod_cidrs: model::PodCidrs::default(),
     }
 }
 
@@ -47,7 +47,7 @@ fn a_handler_finds_its_change_in_the_store_already() {
     store.upsert(node("a", 1));
     store.upsert(node("a", 2));
     store.remove(node("a", 3));
-    store.replace(HashMap::from([("b".into(), Arc::new(node("b", 4)))]));
+    store.replace([Arc::new(node("b", 4))].into_iter().collect());
     assert_eq!(*seen.lock(), [Some(1), Some(2), None, Some(4)]);
 }
 
@@ -69,8 +69,7 @@ fn the_differences_of_a_list_stand_between_its_start_and_its_end_in_the_order_of
             });
         }),
     );
-    let listed = ["c", "a", "b"].map(|name| (name.into(), Arc::new(node(name, 2))));
-    store.replace(HashMap::from(listed));
+    store.replace(["c", "a", "b"].map(|name| Arc::new(node(name, 2))).into_iter().collect());
     let expected = ["added gone", "start", "deleted gone", "added a", "added b", "added c", "end"];
     assert_eq!(*seen.lock(), expected);
 }
@@ -197,9 +196,26 @@ fn the_key_of_an_entry_is_the_name_of_its_object() {
     store.upsert(node("a", 1));
     store.upsert(node("a", 2));
     store.frozen(|objects| {
-        let (key, object) = objects.iter().next().unwrap();
+        let (key, object) = (objects.keys().next().unwrap(), objects.values().next().unwrap());
+        assert_eq!((object.resource_version, objects.len()), (2, 1));
         assert!(Arc::ptr_eq(key, &object.name), "a name must be held once");
+        assert_eq!(Arc::strong_count(key), 1);
     });
+}
+
+#[test]
+fn a_changed_object_holds_the_name_and_uid_of_its_older_copy() {
+    let store = store();
+    store.upsert(node("a", 1));
+    let older = store.get("a").unwrap();
+    store.upsert(node("a", 2));
+    let newer = store.get("a").unwrap();
+    assert_eq!((older.resource_version, newer.resource_version), (1, 2));
+    assert!(Arc::ptr_eq(&older.name, &newer.name));
+    assert!(Arc::ptr_eq(&older.uid, &newer.uid));
+    let successor = Node { uid: "other".into(), ..node("a", 3) };
+    store.upsert(successor);
+    assert_eq!(store.get("a").unwrap().uid(), "other");
 }
 
 #[test]
