@@ -20,7 +20,7 @@
 //! |---|---|
 //! | `queue.rs` | [`WorkQueue`]: the locks and wake-ups around the schedule |
 //! | `schedule.rs` | where each key stands, a plain value made of the next three |
-//! | `state.rs` | which keys wait and which are being handled |
+//! | `state.rs`, `moment.rs` | which keys wait, since when, and which are being handled |
 //! | `delays.rs` | which keys come later |
 //! | `quarantine.rs` | which keys are kept away after a panic |
 //! | `failures.rs` | how often a key failed in a row |
@@ -35,6 +35,7 @@ mod failures;
 mod item;
 mod key;
 mod metrics;
+mod moment;
 mod next;
 mod panic_limit;
 mod quarantine;

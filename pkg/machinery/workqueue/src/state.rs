@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::Key;
+use crate::moment::{Epoch, Moment};
 
 /// Keys that were added are taken before keys that came back by themselves, but of every
 /// `ADDED_IN_A_ROW + 1` keys one is of those that came back (rule:new-work-first).
@@ -52,13 +53,13 @@ pub(crate) enum Taken<K> {
 }
 
 /// Place in a lane: the lane is ordered by age, and by arrival among those of one age.
-type Place = (Instant, u64);
+type Place = (Moment, u64);
 
 struct Waiting {
     lane: Lane,
     place: Place,
     /// Since when a worker could have taken it.
-    due: Instant,
+    due: Moment,
 }
 
 struct InHand {
@@ -68,6 +69,7 @@ struct InHand {
 }
 
 pub(crate) struct State<K> {
+    epoch: Epoch,
     added: BTreeMap<Place, K>,
     returned: BTreeMap<Place, K>,
     waiting: HashMap<K, Waiting>,
@@ -79,6 +81,7 @@ pub(crate) struct State<K> {
 impl<K: Key> State<K> {
     pub(crate) fn new() -> Self {
         Self {
+            epoch: Epoch::now(),
             added: BTreeMap::new(),
             returned: BTreeMap::new(),
             waiting: HashMap::new(),
@@ -93,12 +96,12 @@ impl<K: Key> State<K> {
     pub(crate) fn add(&mut self, key: K, lane: Lane, since: Instant, now: Instant) -> Added {
         let known = self.leave_lane(&key);
         let (was_known, in_hand) = (known.is_some(), self.in_hand.contains_key(&key));
-        let arrival = self.next_arrival();
+        let place = (self.epoch.moment(since), self.next_arrival());
         let waiting = match known {
-            None => Waiting { lane, place: (since, arrival), due: now },
+            None => Waiting { lane, place, due: self.epoch.moment(now) },
             Some(before) => Waiting {
                 lane: if lane == Lane::Added { lane } else { before.lane },
-                place: before.place.min((since, arrival)),
+                place: before.place.min(place),
                 due: before.due,
             },
         };
@@ -115,8 +118,9 @@ impl<K: Key> State<K> {
 
     pub(crate) fn take(&mut self, now: Instant) -> Taken<K> {
         let Some(key) = self.pop() else { return Taken::Nothing };
-        let (since, due) =
-            self.waiting.remove(&key).map_or((now, now), |waiting| (waiting.place.0, waiting.due));
+        let (since, due) = self.waiting.remove(&key).map_or((now, now), |waiting| {
+            (self.epoch.instant(waiting.place.0), self.epoch.instant(waiting.due))
+        });
         if self.waiting.capacity() > WORTH_SHRINKING.max(4 * self.waiting.len()) {
             self.waiting.shrink_to(2 * self.waiting.len());
         }
