@@ -1,10 +1,12 @@
 //! `/metrics` and `/metrics/slis`.
 
 use std::future::ready;
+use std::panic::resume_unwind;
 
 use http::header::{HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use prometheus::{Registry, TextEncoder};
+use tokio::task::spawn_blocking;
 use tracing::error;
 
 use crate::process_metrics::{START_TIME, own_start, process_start};
@@ -13,14 +15,24 @@ use crate::{Access, Health, Page, Reply, reply};
 pub(super) fn pages(health: &Health, registry: &Registry) -> [Page; 2] {
     let (health, scraped) = (health.clone(), registry.clone());
     [
-        Page::new("/metrics", Access::Authorized, move |_| ready(metrics(&scraped))),
+        Page::new("/metrics", Access::Authorized, move |_| metrics(scraped.clone())),
         Page::new("/metrics/slis", Access::Authorized, move |request| {
             ready(slis(&health, &request.method))
         }),
     ]
 }
 
-fn metrics(registry: &Registry) -> Reply {
+/// Rendered beside the runtime: the series of thousands of objects would hold up its only worker.
+async fn metrics(registry: Registry) -> Reply {
+    match spawn_blocking(move || panics::contain_call(|| render(&registry))).await {
+        Ok(Ok(page)) => page,
+        // As if it had happened here, where it is answered and told.
+        Ok(Err(panic)) => resume_unwind(Box::new(panic.to_string())),
+        Err(_) => reply::text(StatusCode::SERVICE_UNAVAILABLE, "the process is ending\n"),
+    }
+}
+
+fn render(registry: &Registry) -> Reply {
     let families = registry.gather();
     match TextEncoder::new().encode_to_string(&families) {
         Ok(text) => prometheus_text(text, process_start(&families)),

@@ -1,10 +1,17 @@
 //! The standard pages to the byte, and how a path finds its page.
 
 use std::future::ready;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Empty};
+use parking_lot::Mutex;
+use prometheus::IntGauge;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
 
 use super::*;
 use crate::{Endpoints, Peer, PeerCertificate, Reply, dispatch};
@@ -162,6 +169,40 @@ async fn unknown_paths_are_not_found() {
     for path in ["/", "/metricsx", "/metrics/", "/configz", "/healthz//ping", "*"] {
         assert_eq!(get(&standard(), HOME, path).await, (404, "404 page not found\n".to_owned()));
     }
+}
+
+/// A gauge that takes a while to be collected: until `go` comes.
+struct SlowGauge {
+    gauge: IntGauge,
+    go: Mutex<mpsc::Receiver<()>>,
+    came: Arc<AtomicBool>,
+}
+
+impl Collector for SlowGauge {
+    fn desc(&self) -> Vec<&Desc> {
+        self.gauge.desc()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let came = self.go.lock().recv_timeout(Duration::from_secs(60)).is_ok();
+        self.came.store(came, Ordering::Relaxed);
+        self.gauge.collect()
+    }
+}
+
+#[tokio::test]
+async fn a_long_scrape_holds_up_no_other_task() {
+    let standard = standard();
+    let (send, go) = mpsc::channel();
+    let came = Arc::new(AtomicBool::new(false));
+    let gauge = IntGauge::new("slow", "Slow.").unwrap();
+    let slow = SlowGauge { gauge, go: Mutex::new(go), came: came.clone() };
+    standard.registry.register(Box::new(slow)).unwrap();
+    let other = async { send.send(()).unwrap() };
+    let ((status, page), ()) = tokio::join!(get(&standard, HOME, "/metrics"), other);
+    assert_eq!(status, 200);
+    assert!(page.contains("\nslow 0\n"), "{page}");
+    assert!(came.load(Ordering::Relaxed), "the other task ran during the scrape");
 }
 
 #[tokio::test]
