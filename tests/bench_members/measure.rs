@@ -42,7 +42,10 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     let up_told_max = outage(&fleet, &management, options, false).await;
     sleep((begin + options.length).saturating_duration_since(Instant::now())).await;
     let (length, after) = (begin.elapsed(), usage::of(manager.pid())?);
-    let counted = Counted::of(&manager).await - counted;
+    let begun_scrape = Instant::now();
+    let last = Counted::of(&manager).await;
+    let scrape = begun_scrape.elapsed();
+    let counted = last - counted;
     let healthy = fleet.ledger.waits(options.outage()..options.members - options.silent());
     let silent = fleet.ledger.waits(options.members - options.silent()..options.members);
     let p99 = healthy.len().saturating_sub(1) * 99 / 100;
@@ -61,6 +64,7 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
         rss_bytes: after.peak_rss_bytes,
         rss_idle_bytes,
         writes: counted.writes,
+        scrape,
         handshakes: fleet.handshakes.load(Ordering::Relaxed) - handshakes,
         length,
     })

@@ -32,6 +32,8 @@ pub(crate) struct Report {
     pub(crate) rss_bytes: u64,
     pub(crate) rss_idle_bytes: u64,
     pub(crate) writes: f64,
+    /// Of all metrics, read and understood.
+    pub(crate) scrape: Duration,
     pub(crate) handshakes: u64,
     pub(crate) length: Duration,
 }
@@ -64,6 +66,7 @@ impl Report {
             "peak_rss_mib": self.rss_bytes / (1024 * 1024),
             "rss_per_member_kib": self.bytes_per_member() / 1024,
             "status_writes": self.writes,
+            "scrape_seconds": seconds(self.scrape),
             "transitions": self.transitions,
             "tls_handshakes": self.handshakes,
         })

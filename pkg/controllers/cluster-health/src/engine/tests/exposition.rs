@@ -1,4 +1,4 @@
-//! What is exposed as metrics, and what that costs.
+//! What is exposed as metrics.
 
 use health::{Endpoints, Lifetime};
 use jiff::Timestamp;
@@ -76,31 +76,4 @@ async fn without_series_of_each_cluster_a_thousand_clusters_have_fewer_than_five
     let count = series(&page).len();
     assert!(count < 500, "{count} series");
     assert!(!page.contains("cluster=\""), "one of them is of a cluster");
-}
-
-/// Not a limit: `cargo test --release -p cluster-health -- --ignored --nocapture cost_of_a_scrape`.
-#[tokio::test(start_paused = true)]
-#[ignore = "measures"]
-#[allow(clippy::print_stdout, reason = "it prints what it measures")]
-async fn cost_of_a_scrape() {
-    let scene = Scene::new(0);
-    let end = Some(Lifetime { from: None, to: Timestamp::MAX });
-    let contact = Contact { credential: end, certificate: end, ..Contact::default() };
-    scene.members.set_contact(contact);
-    for number in 0..10_000 {
-        scene.add(&format!("kube-federation-system/member-{number}"), 1);
-    }
-    sleep(S(60)).await;
-    for _ in 0..5 {
-        let began = std::time::Instant::now();
-        let families = scene.metrics.gather();
-        let gathered = began.elapsed();
-        let page = prometheus::TextEncoder::new().encode_to_string(&families).expect("text");
-        drop(families);
-        let (bytes, count) = (page.len(), series(&page).len());
-        println!(
-            "{count} series, {bytes} bytes: gathered in {gathered:?}, {:?} in all",
-            began.elapsed()
-        );
-    }
 }
