@@ -114,6 +114,11 @@ impl ControlPlane {
         [self.etcd.pid(), self.api_server.pid()]
     }
 
+    /// The authority of servers and clients with its key, to be given to the product as that of a cluster.
+    pub fn authority(&self) -> Identity {
+        self.ca.identity()
+    }
+
     /// A client certificate for this user that ends so long from now. At most two groups.
     pub fn client_certificate(
         &self,

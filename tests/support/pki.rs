@@ -51,6 +51,16 @@ impl Ca {
         &self.der
     }
 
+    pub(crate) fn identity(&self) -> Identity {
+        let key = self.issuer.key();
+        Identity {
+            certificate_pem: self.pem.clone(),
+            key_pem: key.serialize_pem(),
+            certificate: self.der.clone(),
+            key: PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+        }
+    }
+
     /// For a server on the loopback interface.
     pub(crate) fn server(&self) -> anyhow::Result<Identity> {
         let names = ["localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc"];

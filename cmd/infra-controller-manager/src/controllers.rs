@@ -6,10 +6,9 @@ use manager::Controller;
 pub type Controllers = &'static [&'static dyn Controller];
 
 /// All controllers of the product.
-pub const ALL: Controllers = &[&node_ipam::NodeIpam, &cluster_health::ClusterHealth];
+pub const ALL: Controllers =
+    &[&node_ipam::NodeIpam, &cluster_health::ClusterHealth, &cluster_api::ClusterApi];
 
 /// Those that run only when `--controllers` names them: their guarantees are not all proved yet.
-pub const BY_NAME_ONLY: &[&str] = &["cluster-health-controller"];
-
-/// Names that the documents announce for controllers that are not built yet.
-pub const ANNOUNCED: &[&str] = &["cluster-api-infrastructure-controller", "capi-infrastructure"];
+pub const BY_NAME_ONLY: &[&str] =
+    &["cluster-health-controller", "cluster-api-infrastructure-controller"];

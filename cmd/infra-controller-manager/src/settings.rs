@@ -12,7 +12,7 @@ use pflag::{Flag, Problem, Spec, Values};
 use serving::{CertificateSource, ListenerOptions};
 
 use crate::build;
-use crate::controllers::{ANNOUNCED, BY_NAME_ONLY, Controllers};
+use crate::controllers::{BY_NAME_ONLY, Controllers};
 use crate::flags::table::generic::{
     CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, INSTALL_CRDS,
     KUBE_API_CONTENT_TYPE, USE_SERVICE_ACCOUNT_CREDENTIALS,
@@ -77,7 +77,7 @@ pub fn known(hosted: Controllers) -> Result<Known, controllers::RegistryError> {
         aliases: controller.aliases(),
         on_by_default: !BY_NAME_ONLY.contains(&controller.name()),
     });
-    Ok(Known::new(controllers.collect())?.announcing(ANNOUNCED))
+    Known::new(controllers.collect())
 }
 
 /// The flags that the controllers own.

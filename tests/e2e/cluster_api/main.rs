@@ -6,7 +6,11 @@
     reason = "a test fails by panicking"
 )]
 
+mod birth;
+mod death;
 mod dialects;
 mod printing;
 mod refusals;
+mod restarts;
 mod scene;
+mod troubles;

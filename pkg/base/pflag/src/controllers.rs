@@ -39,26 +39,14 @@ impl Selection {
 pub struct BadNames {
     /// Names that neither this program nor kube-controller-manager knows, as written.
     pub unknown: Vec<String>,
-    /// Names of controllers that are not built yet.
-    pub not_built: Vec<String>,
     /// What could have been meant.
     pub hosted: Vec<&'static str>,
 }
 
 impl BadNames {
     fn sentence(&self) -> String {
-        let mut parts = Vec::new();
-        if !self.unknown.is_empty() {
-            let hosted = self.hosted.join(", ");
-            parts.push(format!(
-                "no controller is named {}; this program hosts: {hosted}",
-                quoted(&self.unknown)
-            ));
-        }
-        if !self.not_built.is_empty() {
-            parts.push(format!("{} is not built yet", quoted(&self.not_built)));
-        }
-        parts.join("; ")
+        let (unknown, hosted) = (quoted(&self.unknown), self.hosted.join(", "));
+        format!("no controller is named {unknown}; this program hosts: {hosted}")
     }
 }
 
@@ -72,9 +60,9 @@ impl Known {
     /// unnamed ones run if `*` stands anywhere and they are on by default.
     ///
     /// # Errors
-    /// All names that are unknown, negated or not, and all positive names that are not built.
+    /// All names that are unknown, negated or not.
     pub fn select(&self, list: &[String]) -> Result<Selection, BadNames> {
-        let mut bad = BadNames { unknown: vec![], not_built: vec![], hosted: self.names() };
+        let mut bad = BadNames { unknown: vec![], hosted: self.names() };
         let mut named = BTreeMap::new();
         let star = list.iter().any(|entry| entry == "*");
         for entry in list.iter().filter(|entry| *entry != "*") {
@@ -84,15 +72,11 @@ impl Known {
             };
             if let Some(controller) = self.resolve(name) {
                 named.entry(controller).or_insert(on);
-            } else if self.is_announced(name) {
-                if on {
-                    bad.not_built.push(name.to_owned());
-                }
             } else if !is_upstream(name) {
                 bad.unknown.push(name.to_owned());
             }
         }
-        if !(bad.unknown.is_empty() && bad.not_built.is_empty()) {
+        if !bad.unknown.is_empty() {
             return Err(bad);
         }
         let runs = |controller: &&Controller| {

@@ -1,7 +1,5 @@
 //! Where an API server serves a kind, as its discovery documents tell.
 
-use std::borrow::Cow;
-
 use http::header::ACCEPT;
 use kube::Client;
 use kube::client::Body;
@@ -17,6 +15,9 @@ use crate::stream;
 #[serde(rename_all = "camelCase")]
 struct Group {
     preferred_version: GroupVersion,
+    /// All, the preferred one among them, in the order in which the server prefers them.
+    #[serde(default)]
+    versions: Vec<GroupVersion>,
 }
 
 #[derive(Deserialize)]
@@ -38,20 +39,39 @@ struct Listed {
     namespaced: bool,
 }
 
-/// Finds a kind, as it is known or in the version that the server prefers; `None` when it is not
-/// served.
+/// Finds a kind, as it is known or in the version that the server prefers of those that have it; `None` when it is
+/// not served.
 pub(crate) async fn find(client: &Client, kind: &Kind) -> Result<Option<Resource>, Fault> {
-    let (group, version) = match kind {
-        Kind::BuiltIn(resource) | Kind::Custom(resource) => (&resource.group, &resource.version),
-        Kind::Named { group, .. } if group.is_empty() => (group, &Cow::Borrowed("v1")),
-        Kind::Named { group, .. } => {
-            match read::<Group>(client, &format!("/apis/{group}")).await? {
-                Some(found) => (group, &Cow::Owned(found.preferred_version.version)),
-                None => return Ok(None),
-            }
+    for version in versions(client, kind).await? {
+        if let Some(found) = find_in(client, kind, &version).await? {
+            return Ok(Some(found));
         }
+    }
+    Ok(None)
+}
+
+/// Where to look, in order. The version that the server prefers of a group may lack the kind.
+async fn versions(client: &Client, kind: &Kind) -> Result<Vec<String>, Fault> {
+    let group = match kind {
+        Kind::BuiltIn(resource) | Kind::Custom(resource) => {
+            return Ok(vec![resource.version.to_string()]);
+        }
+        Kind::Named { group, .. } if group.is_empty() => return Ok(vec!["v1".to_owned()]),
+        Kind::Named { group, .. } => group,
     };
-    let path = match &**group {
+    let Some(found) = read::<Group>(client, &format!("/apis/{group}")).await? else {
+        return Ok(Vec::new());
+    };
+    let preferred = found.preferred_version.version;
+    let others = found.versions.into_iter().map(|it| it.version).filter(|it| *it != preferred);
+    let mut all: Vec<_> = others.collect();
+    all.insert(0, preferred);
+    Ok(all)
+}
+
+async fn find_in(client: &Client, kind: &Kind, version: &str) -> Result<Option<Resource>, Fault> {
+    let group = kind.group();
+    let path = match group {
         "" => format!("/api/{version}"),
         group => format!("/apis/{group}/{version}"),
     };
@@ -63,8 +83,8 @@ pub(crate) async fn find(client: &Client, kind: &Kind) -> Result<Option<Resource
         Kind::Named { kind, .. } => found.kind == *kind,
     });
     Ok(found.map(|found| Resource {
-        group: group.clone(),
-        version: version.clone(),
+        group: group.to_owned().into(),
+        version: version.to_owned().into(),
         kind: found.kind.into(),
         plural: found.name.into(),
         namespaced: found.namespaced,

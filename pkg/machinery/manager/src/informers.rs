@@ -88,6 +88,12 @@ impl Informers {
         Self { any_owner: true, ..self.clone() }
     }
 
+    /// The same with that condition, also for a controller that was asked for by name.
+    #[must_use]
+    pub fn of_our_crds(&self) -> Self {
+        Self { any_owner: false, ..self.clone() }
+    }
+
     /// All objects of a kind on the process's own API server, to be narrowed by the caller.
     pub fn source(&self, kind: Kind) -> Source {
         let custom = !matches!(kind, Kind::BuiltIn(_));

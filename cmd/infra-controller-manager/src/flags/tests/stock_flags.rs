@@ -155,9 +155,11 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 46] = [
+pub(super) const OURS: [&str; 52] = [
     "allow-plaintext-endpoints",
     "allow-stock-lease-name",
+    "capi-mode",
+    "cluster-concurrency",
     "cluster-health-audit",
     "cluster-health-confirm-interval",
     "cluster-health-connection-max-age",
@@ -192,14 +194,18 @@ pub(super) const OURS: [&str; 46] = [
     "concurrent-node-cidr-patches",
     "event-burst",
     "event-qps",
+    "generate-cluster-ca",
     "healthcheck-period",
     "install-crds",
     "leader-elect-release-on-exit",
     "lower-limit-random-healthcheck-period",
     "machine-require-node-ready",
+    "namespace",
     "node-cidr-max-ipv6-bits",
     "ready-requires-nodes",
+    "sync-period",
     "tke-insecure-when-no-ca",
     "upper-limit-random-healthcheck-period",
     "upstream-metrics",
+    "watch-filter",
 ];

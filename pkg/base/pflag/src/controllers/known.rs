@@ -27,7 +27,6 @@ pub enum RegistryError {
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     controllers: Vec<Controller>,
-    announced: &'static [&'static str],
 }
 
 impl Known {
@@ -44,19 +43,7 @@ impl Known {
                 }
             }
         }
-        Ok(Self { controllers, announced: &[] })
-    }
-
-    /// Adds names that the documents announce and this version does not contain. Turning one on by
-    /// name must not pass in silence; turning one off may.
-    #[must_use]
-    pub fn announcing(mut self, names: &'static [&'static str]) -> Self {
-        self.announced = names;
-        self
-    }
-
-    pub(super) fn is_announced(&self, name: &str) -> bool {
-        self.announced.contains(&name)
+        Ok(Self { controllers })
     }
 
     /// The controllers in order of registration.

@@ -7,7 +7,7 @@ const B: Controller = Controller { name: "health-b-controller", aliases: &[], on
 const SHY: Controller = Controller { name: "shy-controller", aliases: &[], on_by_default: false };
 
 fn known() -> Known {
-    Known::new(vec![IPAM, A, B, SHY]).unwrap().announcing(&["moon-controller", "moon"])
+    Known::new(vec![IPAM, A, B, SHY]).unwrap()
 }
 
 fn list(text: &str) -> Vec<String> {
@@ -91,12 +91,6 @@ fn all_unknown_names_are_reported_together() {
         "no controller is named \"foo\", \"bar\", \"Nodeipam\", \"\"; this program hosts: \
          node-ipam-controller, health-a-controller, health-b-controller, shy-controller"
     );
-}
-
-#[test]
-fn a_controller_that_is_not_built_may_be_turned_off_and_not_on() {
-    assert_eq!(error("*,moon"), "\"moon\" is not built yet");
-    assert!(!enabled("*,-moon-controller").is_empty());
 }
 
 #[test]

@@ -41,3 +41,20 @@ async fn only_404_says_that_a_kind_is_not_served() {
         assert!(matches!(fault, Fault::Status { code: told, .. } if told == code), "{fault}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_the_preferred_version_lacks_is_found_in_another_one() {
+    let (mut server, found) = finding(Kind::named("example.io", "Widget"));
+    let versions = [json!({"version": "v2"}), json!({"version": "v1"})];
+    let group = json!({"preferredVersion": {"version": "v2"}, "versions": versions});
+    server.call().await.json(200, &group);
+    let call = server.call().await;
+    assert_eq!(call.path(), "/apis/example.io/v2");
+    call.json(200, &listed());
+    let call = server.call().await;
+    assert_eq!(call.path(), "/apis/example.io/v1");
+    let widgets = json!({"name": "widgets", "kind": "Widget", "namespaced": true});
+    call.json(200, &json!({"resources": [widgets]}));
+    let widgets = Resource::namespaced("example.io", "v1", "Widget", "widgets");
+    assert_eq!(found.await.unwrap().unwrap(), Some(widgets));
+}

@@ -1,0 +1,168 @@
+//! [`Cluster`]: the union of its dialects, read once into what both mean and written in both.
+
+use objects::{Object, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::condition::Condition;
+use super::endpoint::Endpoint;
+use super::reference::{Dialect, Reference};
+
+/// The kind of [`super::CLUSTERS`].
+#[derive(Debug)]
+pub enum Cluster {}
+
+impl Schema for Cluster {
+    type Body = ClusterBody;
+    type Status = ClusterStatus;
+}
+
+/// What a Cluster has beside metadata and status.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ClusterBody {
+    /// What is wanted.
+    #[serde(default)]
+    pub spec: ClusterSpec,
+}
+
+/// The fields of the spec that somebody reads or writes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterSpec {
+    /// Nothing is done with the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+    /// Addresses of the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_network: Option<ClusterNetwork>,
+    /// Where clients reach the API server, in the words of v1beta2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_plane_endpoint: Option<Endpoint>,
+    /// What makes the control plane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_plane_ref: Option<Reference>,
+    /// What makes the infrastructure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub infrastructure_ref: Option<Reference>,
+    /// Of which nothing is built here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Value>,
+}
+
+/// Addresses of a cluster.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterNetwork {
+    /// Port of the API server as clients see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_server_port: Option<i32>,
+    /// Addresses of Pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pods: Option<NetworkRanges>,
+    /// Addresses of Services.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub services: Option<NetworkRanges>,
+}
+
+/// Some CIDRs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct NetworkRanges {
+    /// The CIDRs.
+    pub cidr_blocks: Vec<String>,
+}
+
+/// The fields of the status that somebody reads or writes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterStatus {
+    /// Summary for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// Where clients reach the API server, in the words of v1alpha2.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub api_endpoints: Vec<Endpoint>,
+    /// v1alpha2's word for [`Initialization::infrastructure_provisioned`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub infrastructure_ready: Option<bool>,
+    /// v1alpha2's word for [`Initialization::control_plane_initialized`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_plane_initialized: Option<bool>,
+    /// What has happened once, in the words of v1beta2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initialization: Option<Initialization>,
+    /// Why it cannot go on without help; an early word of v1alpha2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_reason: Option<String>,
+    /// The same for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    /// The later word for [`ClusterStatus::error_reason`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_reason: Option<String>,
+    /// The later word for [`ClusterStatus::error_message`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_message: Option<String>,
+    /// Zones, as the infrastructure says them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_domains: Option<Value>,
+    /// Facts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// Generation that the status is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+/// What has happened once and stays so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Initialization {
+    /// The infrastructure was ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub infrastructure_provisioned: Option<bool>,
+    /// A Machine of the control plane has had a Node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_plane_initialized: Option<bool>,
+}
+
+impl ClusterSpec {
+    /// In which words it is written (`rule:references-tell-the-dialect`).
+    pub fn dialect(&self) -> Dialect {
+        let told = self.infrastructure_ref.as_ref().or(self.control_plane_ref.as_ref());
+        match told {
+            Some(reference) => reference.dialect(),
+            None if self.topology.is_some() => Dialect::V1Beta2,
+            None => Dialect::V1Alpha2,
+        }
+    }
+}
+
+impl ClusterStatus {
+    /// The infrastructure was ready once, in either dialect.
+    pub fn infrastructure_was_ready(&self) -> bool {
+        let newer = self.initialization.as_ref().and_then(|it| it.infrastructure_provisioned);
+        self.infrastructure_ready == Some(true) || newer == Some(true)
+    }
+
+    /// A Machine of the control plane has had a Node, in either dialect.
+    pub fn control_plane_was_initialized(&self) -> bool {
+        let newer = self.initialization.as_ref().and_then(|it| it.control_plane_initialized);
+        self.control_plane_initialized == Some(true) || newer == Some(true)
+    }
+}
+
+/// Where clients reach the API server of a Cluster, once that is known.
+pub fn endpoint(cluster: &Object<Cluster>) -> Option<&Endpoint> {
+    let published = cluster.status.api_endpoints.first();
+    published.or(cluster.body.spec.control_plane_endpoint.as_ref()).filter(|it| it.is_set())
+}
+
+/// Nothing is done with it: its spec says so, or an annotation (`rule:paused-is-left-alone`).
+pub fn is_paused(cluster: &Object<Cluster>) -> bool {
+    cluster.body.spec.paused == Some(true)
+        || cluster.metadata.annotations.contains_key(super::PAUSED_ANNOTATION)
+}
+
+#[cfg(test)]
+mod tests;

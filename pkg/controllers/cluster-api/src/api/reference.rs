@@ -1,0 +1,79 @@
+//! [`Reference`]: an object that a Cluster names, in either dialect.
+
+use serde::{Deserialize, Serialize};
+
+use super::GROUP;
+
+/// In which words an object is written. Cluster API's v1alpha2 and v1beta2 say the same things by
+/// other names, and some defaults differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// As in Cluster API 0.2.
+    V1Alpha2,
+    /// As in Cluster API since 1.11.
+    V1Beta2,
+}
+
+impl Dialect {
+    /// `group/version` of a Cluster of this dialect.
+    pub fn cluster_api_version(self) -> String {
+        let version = match self {
+            Self::V1Alpha2 => "v1alpha2",
+            Self::V1Beta2 => "v1beta2",
+        };
+        format!("{GROUP}/{version}")
+    }
+}
+
+/// An object in the namespace of the Cluster: v1alpha2 names its `apiVersion`, v1beta2 its `apiGroup`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reference {
+    /// `group/version`, of which the version does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
+    /// The group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_group: Option<String>,
+    /// The kind.
+    pub kind: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Reference {
+    /// The group; empty for core.
+    pub fn group(&self) -> &str {
+        if let Some(group) = &self.api_group {
+            return group;
+        }
+        let version = self.api_version.as_deref().unwrap_or_default();
+        version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// The dialect of whoever wrote it.
+    pub fn dialect(&self) -> Dialect {
+        if self.api_group.is_some() { Dialect::V1Beta2 } else { Dialect::V1Alpha2 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: serde_json::Value) -> Reference {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_reference_of_either_dialect_names_a_group_and_tells_its_dialect() {
+        let older =
+            read(serde_json::json!({"apiVersion": "g.io/v1alpha2", "kind": "K", "name": "n",
+            "namespace": "elsewhere", "uid": "u"}));
+        assert_eq!((older.group(), older.dialect()), ("g.io", Dialect::V1Alpha2));
+        let newer = read(serde_json::json!({"apiGroup": "g.io", "kind": "K", "name": "n"}));
+        assert_eq!((newer.group(), newer.dialect()), ("g.io", Dialect::V1Beta2));
+        let core = read(serde_json::json!({"apiVersion": "v1", "kind": "K", "name": "n"}));
+        assert_eq!(core.group(), "");
+    }
+}

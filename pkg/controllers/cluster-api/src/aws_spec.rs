@@ -1,0 +1,209 @@
+//! [`read`]: an AWSCluster of either dialect as the network planner takes it. Pure. What only AWS or the planner can
+//! judge, such as ranges of subnets, is left to it.
+
+mod load_balancer;
+mod rules;
+mod wrong_word;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_network::{
+    BastionSpec, CniSpec, Dialect, Identity, NatMode, Role, Spec, SpecError, SubnetSpec,
+};
+
+use crate::api::aws_cluster::{AwsClusterSpec, Network, Subnet};
+use crate::api::endpoint::Endpoint;
+use crate::api::reference;
+use wrong_word::wrong_word;
+
+/// The key pair that upstream's v1alpha2 takes where none is named.
+const LEGACY_KEY: &str = "default";
+/// Fields of upstream's VPC that are only what its controller writes there.
+const OBSERVED_OF_VPC: [&str; 2] = ["internetGatewayId", "tags"];
+/// Such fields of a subnet.
+const OBSERVED_OF_SUBNET: [&str; 3] = ["resourceID", "natGatewayId", "routeTableId"];
+
+/// What a spec does not say itself.
+#[derive(Clone, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own, in an object or a flag"
+)]
+pub struct Circumstances {
+    /// Whose the resources are.
+    pub identity: Identity,
+    /// Namespace of the AWSCluster.
+    pub namespace: String,
+    /// Dialect of the Cluster that owns it.
+    pub owner: reference::Dialect,
+    /// Zones of the region, in order.
+    pub zones: Vec<String>,
+    /// Port of the API server as clients see it.
+    pub api_port: u16,
+    /// The addresses of Pods are of the VPC.
+    pub pods_in_vpc: bool,
+    /// Keys of additional tags that were applied before.
+    pub applied_tags: BTreeSet<String>,
+    /// Where the spec names no mode.
+    pub default_nat_mode: NatMode,
+    /// Rules of others in our groups stay.
+    pub keep_foreign_rules: bool,
+    /// Owned subnets that the spec does not name are deleted.
+    pub prune_subnets: bool,
+    /// A lost load balancer may be made anew although its name was published.
+    pub allow_load_balancer_recreate: bool,
+}
+
+/// An AWSCluster, read.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// For the planner.
+    pub spec: Spec,
+    /// Fields that are set and not acted upon, by path.
+    pub unsupported: Vec<String>,
+}
+
+/// Reads the spec of an AWSCluster.
+///
+/// # Errors
+/// Everything that is wrong with its words; what they mean together is judged by the planner.
+pub fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<SpecError>> {
+    let mut errors = Vec::new();
+    let none = Network::default();
+    let network = spec.network().unwrap_or(&none);
+    let vpc = network.vpc.clone().unwrap_or_default();
+    let dialect = match given.owner {
+        reference::Dialect::V1Alpha2 => Dialect::V1Alpha2,
+        reference::Dialect::V1Beta2 => Dialect::Current,
+    };
+    let endpoint_published = spec.control_plane_endpoint.as_ref().is_some_and(Endpoint::is_set);
+    let read = Spec {
+        identity: given.identity.clone(),
+        namespace: given.namespace.clone(),
+        dialect,
+        region: spec.region.clone(),
+        zones: given.zones.clone(),
+        api_port: given.api_port,
+        additional_tags: spec.additional_tags.clone(),
+        applied_tags: given.applied_tags.clone(),
+        vpc_id: vpc.id.clone().filter(|id| !id.is_empty()),
+        vpc_cidr: vpc.cidr_block.clone().filter(|cidr| !cidr.is_empty()),
+        subnets: network.subnets.iter().map(subnet).collect(),
+        nat_mode: nat_mode(network, given.default_nat_mode, &mut errors),
+        nat_zone: network.nat_gateways.as_ref().and_then(|it| it.availability_zone.clone()),
+        cni: cni(network, given.pods_in_vpc, &mut errors),
+        control_plane_rules: rules::read(
+            "spec.network.additionalControlPlaneIngressRules",
+            &network.additional_control_plane_ingress_rules,
+            &mut errors,
+        ),
+        node_rules: rules::read(
+            "spec.network.additionalNodeIngressRules",
+            &network.additional_node_ingress_rules,
+            &mut errors,
+        ),
+        node_port_cidr_blocks: network.node_port_ingress_rule_cidr_blocks.clone(),
+        group_overrides: group_overrides(network, &mut errors),
+        keep_foreign_rules: given.keep_foreign_rules,
+        prune_subnets: given.prune_subnets,
+        load_balancer: load_balancer::read(spec.control_plane_load_balancer.as_ref(), &mut errors),
+        endpoint_published,
+        allow_load_balancer_recreate: given.allow_load_balancer_recreate,
+        bastion: bastion(spec, dialect),
+    };
+    if errors.is_empty() {
+        Ok(Wanted { spec: read, unsupported: unsupported(spec) })
+    } else {
+        Err(errors)
+    }
+}
+
+fn subnet(subnet: &Subnet) -> SubnetSpec {
+    SubnetSpec {
+        id: subnet.id.clone().filter(|id| !id.is_empty()),
+        cidr_block: subnet.cidr_block.clone().filter(|cidr| !cidr.is_empty()),
+        availability_zone: subnet.availability_zone.clone().filter(|zone| !zone.is_empty()),
+        is_public: subnet.is_public.unwrap_or_default(),
+        tags: subnet.tags.clone(),
+    }
+}
+
+fn nat_mode(network: &Network, default: NatMode, errors: &mut Vec<SpecError>) -> NatMode {
+    let mode = network.nat_gateways.as_ref().and_then(|it| it.mode.as_deref());
+    match mode {
+        None => default,
+        Some("PerAZ") => NatMode::PerZone,
+        Some("Single") => NatMode::Single,
+        Some("None") => NatMode::None,
+        Some(other) => {
+            errors.push(wrong_word(
+                "spec.network.natGateways.mode",
+                other,
+                "PerAZ, Single or None",
+            ));
+            default
+        }
+    }
+}
+
+/// The annotation of the Cluster wins over rules: they would open ports that nothing uses.
+fn cni(network: &Network, pods_in_vpc: bool, errors: &mut Vec<SpecError>) -> CniSpec {
+    if pods_in_vpc {
+        return CniSpec::AmazonVpc;
+    }
+    match network.cni.as_ref().and_then(|cni| cni.cni_ingress_rules.as_ref()) {
+        Some(rules) => {
+            CniSpec::Rules(rules::read("spec.network.cni.cniIngressRules", rules, errors))
+        }
+        None => CniSpec::Calico,
+    }
+}
+
+fn group_overrides(network: &Network, errors: &mut Vec<SpecError>) -> BTreeMap<Role, String> {
+    let overrides = network.security_group_overrides.iter().filter_map(|(name, id)| {
+        let role = rules::role(name);
+        if role.is_none() {
+            errors.push(wrong_word("spec.network.securityGroupOverrides", name, rules::ROLES));
+        }
+        Some((role?, id.clone()))
+    });
+    overrides.collect()
+}
+
+/// Absent, one of v1alpha2 is made and one of today is not.
+fn bastion(spec: &AwsClusterSpec, dialect: Dialect) -> Option<BastionSpec> {
+    let legacy = dialect == Dialect::V1Alpha2;
+    let said = spec.bastion.clone();
+    let enabled = match &said {
+        Some(bastion) => bastion.enabled.unwrap_or_default(),
+        None => legacy,
+    };
+    let said = said.unwrap_or_default();
+    let named = spec.ssh_key_name.clone().or_else(|| legacy.then(|| LEGACY_KEY.to_owned()));
+    enabled.then(|| BastionSpec {
+        allowed_cidr_blocks: said.allowed_cidr_blocks,
+        disable_ingress_rules: said.disable_ingress_rules.unwrap_or_default(),
+        instance_type: said.instance_type,
+        image: said.ami,
+        key: named.filter(|key| !key.is_empty()),
+    })
+}
+
+fn unsupported(spec: &AwsClusterSpec) -> Vec<String> {
+    let mut found = Vec::new();
+    if spec.identity_ref.is_some() {
+        found.push("spec.identityRef".to_owned());
+    }
+    let Some(network) = spec.network() else { return found };
+    let of_vpc = network.vpc.iter().flat_map(|vpc| vpc.others.keys());
+    let of_vpc = of_vpc.filter(|field| !OBSERVED_OF_VPC.contains(&&***field));
+    found.extend(of_vpc.map(|field| format!("spec.network.vpc.{field}")));
+    for (index, subnet) in network.subnets.iter().enumerate() {
+        let fields = subnet.others.keys().filter(|it| !OBSERVED_OF_SUBNET.contains(&&***it));
+        found.extend(fields.map(|field| format!("spec.network.subnets[{index}].{field}")));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+use aws_network::{DEFAULT_OWNER_TAG, Desired, LoadBalancerKind, Scheme};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::aws_cluster::AwsCluster;
+
+fn given(owner: reference::Dialect) -> Circumstances {
+    Circumstances {
+        identity: Identity {
+            cluster: "testnetwork3".to_owned(),
+            owner_id: "u".to_owned(),
+            owner_tag: DEFAULT_OWNER_TAG.to_owned(),
+            adopt: false,
+        },
+        namespace: "default".to_owned(),
+        owner,
+        zones: ["a", "b", "c"].map(|zone| format!("us-east-2{zone}")).to_vec(),
+        api_port: 6443,
+        pods_in_vpc: false,
+        applied_tags: BTreeSet::new(),
+        default_nat_mode: NatMode::PerZone,
+        keep_foreign_rules: false,
+        prune_subnets: false,
+        allow_load_balancer_recreate: false,
+    }
+}
+
+const OLDER: reference::Dialect = reference::Dialect::V1Alpha2;
+const NEWER: reference::Dialect = reference::Dialect::V1Beta2;
+
+fn wanted(spec: Value, owner: reference::Dialect) -> Result<Wanted, Vec<SpecError>> {
+    read(&serde_json::from_value(spec).unwrap(), &given(owner))
+}
+
+fn sample() -> AwsClusterSpec {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../config/samples/cluster-api.yaml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    serde_json::from_value(objects[1]["spec"].clone()).unwrap()
+}
+
+#[test]
+fn the_sample_is_six_subnets_in_three_zones_with_the_defaults_of_its_dialect() {
+    let mut given = given(OLDER);
+    given.pods_in_vpc = true;
+    let Wanted { spec, unsupported } = read(&sample(), &given).unwrap();
+    assert_eq!(unsupported, [""; 0]);
+    assert_eq!((&*spec.region, spec.vpc_cidr.as_deref()), ("us-east-2", Some("10.66.0.0/24")));
+    assert_eq!(spec.subnets.len(), 6);
+    assert_eq!(spec.subnets.iter().filter(|subnet| subnet.is_public).count(), 3);
+    assert_eq!(spec.cni, CniSpec::AmazonVpc);
+    assert_eq!(spec.bastion.as_ref().unwrap().key.as_deref(), Some("guohao"));
+    assert_eq!(spec.load_balancer.as_ref().unwrap().kind, LoadBalancerKind::Classic);
+    let desired = Desired::from_spec(&spec).unwrap();
+    assert_eq!(desired.subnets.len(), 6);
+}
+
+/// The same network, in the words of either dialect.
+#[test]
+fn both_dialects_mean_the_same() {
+    let network = json!({"vpc": {"cidrBlock": "10.0.0.0/20"}, "natGateways": {"mode": "Single"}});
+    let [older, newer] = ["networkSpec", "network"]
+        .map(|field| wanted(json!({"region": "us-east-2", field: network}), NEWER).unwrap().spec);
+    assert_eq!(older, newer);
+    assert_eq!(older.nat_mode, NatMode::Single);
+}
+
+#[test]
+fn the_owner_tells_whose_defaults_the_bastion_has() {
+    let bastion = |spec: Value, owner| wanted(spec, owner).unwrap().spec.bastion;
+    let key = |spec: Value, owner| bastion(spec, owner).unwrap().key;
+    let plain = json!({"region": "r"});
+    assert_eq!(bastion(plain.clone(), NEWER), None);
+    assert_eq!(key(plain, OLDER).as_deref(), Some("default"));
+    let enabled = json!({"region": "r", "bastion": {"enabled": true}});
+    assert_eq!(key(enabled, NEWER), None);
+    let keyless = json!({"region": "r", "sshKeyName": "", "bastion": {"enabled": true}});
+    assert_eq!(key(keyless, OLDER), None);
+    let disabled = json!({"region": "r", "bastion": {}});
+    assert_eq!(bastion(disabled, OLDER), None);
+}
+
+#[test]
+fn a_load_balancer_is_of_its_kind_and_scheme_however_they_are_spelled() {
+    let load_balancer = |said: Value| {
+        wanted(json!({"region": "r", "controlPlaneLoadBalancer": said}), NEWER)
+            .unwrap()
+            .spec
+            .load_balancer
+    };
+    assert_eq!(
+        load_balancer(json!({"scheme": "Internet-facing"})).unwrap().scheme,
+        Scheme::InternetFacing
+    );
+    let internal = load_balancer(json!({"scheme": "internal", "loadBalancerType": "nlb"})).unwrap();
+    assert_eq!((internal.scheme, internal.kind), (Scheme::Internal, LoadBalancerKind::Network));
+    assert_eq!(load_balancer(json!({"loadBalancerType": "disabled"})), None);
+}
+
+/// What the schema refuses may still be stored from before it did.
+#[test]
+fn every_wrong_word_is_told_with_its_path() {
+    let errors = wanted(
+        json!({"region": "r",
+            "network": {"natGateways": {"mode": "Many"}, "securityGroupOverrides": {"king": "sg-1"},
+                "additionalNodeIngressRules": [{"protocol": "tcp", "fromPort": 1, "toPort": 1,
+                    "sourceSecurityGroupRoles": ["queen"]}]},
+            "controlPlaneLoadBalancer": {"scheme": "public", "loadBalancerType": "alb"}}),
+        NEWER,
+    );
+    let told: Vec<_> = errors.unwrap_err().iter().map(ToString::to_string).collect();
+    for words in [
+        "cannot use spec.network.natGateways.mode: \"Many\" is not PerAZ, Single or None",
+        "spec.network.securityGroupOverrides: \"king\"",
+        "spec.network.additionalNodeIngressRules[0].sourceSecurityGroupRoles: \"queen\"",
+        "spec.controlPlaneLoadBalancer.loadBalancerType: \"alb\"",
+    ] {
+        assert!(told.iter().any(|it| it.contains(words)), "{words}: {told:?}");
+    }
+}
+
+#[test]
+fn fields_of_upstream_that_are_not_acted_upon_are_named_and_those_it_only_writes_are_not() {
+    let spec = json!({"region": "r", "identityRef": {"kind": "K", "name": "n"}, "network": {
+        "vpc": {"tags": {"a": "b"}, "internetGatewayId": "igw-1", "ipv6": {}},
+        "subnets": [{"cidrBlock": "10.0.0.0/24", "natGatewayId": "nat-1", "zoneType": "local-zone"}]}});
+    let unsupported = wanted(spec, NEWER).unwrap().unsupported;
+    let names = ["spec.identityRef", "spec.network.vpc.ipv6", "spec.network.subnets[0].zoneType"];
+    assert_eq!(unsupported, names);
+}
+
+/// The typed view loses nothing that a write would then take away.
+#[test]
+fn a_spec_is_written_as_it_was_read() {
+    let spec = json!({"region": "r", "sshKeyName": "", "network": {
+        "vpc": {"id": "vpc-1", "ipv6": {"cidrBlock": "x"}},
+        "subnets": [{"id": "a", "isPublic": false, "resourceID": "subnet-9"}],
+        "cni": {"cniIngressRules": []}},
+        "controlPlaneLoadBalancer": {"preserveClientIP": false}, "bastion": {"allowedCIDRBlocks": ["10.0.0.0/8"]}});
+    let object: objects::Object<AwsCluster> = objects::Object::read(json!({
+        "metadata": {"name": "n", "namespace": "ns", "uid": "u", "resourceVersion": "1"}, "spec": spec,
+    }))
+    .unwrap();
+    assert_eq!(serde_json::to_value(&object.body.spec).unwrap(), spec);
+}

@@ -1,0 +1,161 @@
+//! The certificates of a cluster: authorities, the keys of service accounts, and the administrator's certificate.
+//! Pure but for the random numbers of keys; nothing is read from or written to the cluster.
+
+mod private_key;
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose,
+};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject as _;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer as _;
+use zeroize::Zeroizing;
+
+const AUTHORITY_LIFE: Duration = Duration::from_secs(3650 * 24 * 3600);
+const CLIENT_LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Clocks of Nodes may be behind.
+const BACKDATED: Duration = Duration::from_secs(300);
+
+/// A certificate or public key with its private key, in PEM.
+pub struct Identity {
+    /// What everybody may see.
+    pub public: String,
+    /// What nobody but its owner may.
+    pub private: Zeroizing<String>,
+}
+
+/// Why there is no certificate.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// The authority's certificate is not one.
+    #[error("cannot read the certificate of the authority: give one certificate in PEM")]
+    Certificate,
+    /// The authority's key is of no known form.
+    #[error(
+        "cannot read the key of the authority: give an RSA key of 2048 bits or more, or an ECDSA key of P-256 or P-384, in PEM"
+    )]
+    Key,
+    /// Certificate and key are not a pair.
+    #[error("cannot use the authority: its key is not that of its certificate")]
+    Mismatch,
+    /// Its time is over.
+    #[error("cannot use the authority: its certificate has expired; replace it")]
+    Expired,
+    /// The library refused.
+    #[error("cannot make a certificate: {0}")]
+    Sign(#[from] rcgen::Error),
+}
+
+/// A new authority (`rule:keys-are-elliptic`).
+///
+/// # Errors
+/// There are no random numbers.
+pub fn new_authority(now: SystemTime) -> Result<Identity, CertificateError> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = named(&[(DnType::CommonName, "kubernetes")]);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign];
+    params.not_before = (now - BACKDATED).into();
+    params.not_after = (now + AUTHORITY_LIFE).into();
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
+    Ok(Identity { public: certificate.pem(), private: Zeroizing::new(key.serialize_pem()) })
+}
+
+/// New keys for the tokens of service accounts.
+///
+/// # Errors
+/// There are no random numbers.
+pub fn new_service_account_keys() -> Result<Identity, CertificateError> {
+    let key = KeyPair::generate()?;
+    Ok(Identity { public: key.public_key_pem(), private: Zeroizing::new(key.serialize_pem()) })
+}
+
+/// An authority that can sign.
+pub struct Authority {
+    certificate: CertificateDer<'static>,
+    issuer: Issuer<'static, KeyPair>,
+    not_before: SystemTime,
+}
+
+impl Authority {
+    /// Reads what is stored of an authority, whoever made it.
+    ///
+    /// # Errors
+    /// It cannot sign, and why.
+    pub fn read(certificate: &str, key: &str, now: SystemTime) -> Result<Self, CertificateError> {
+        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes())
+            .map_err(|_| CertificateError::Certificate)?;
+        let key = private_key::read(key).ok_or(CertificateError::Key)?;
+        let (not_before, not_after, public) = {
+            let (_, parsed) = X509Certificate::from_der(&certificate)
+                .map_err(|_| CertificateError::Certificate)?;
+            let validity = parsed.validity();
+            let public = parsed.public_key().subject_public_key.data.to_vec();
+            (time(validity.not_before.timestamp()), time(validity.not_after.timestamp()), public)
+        };
+        if public != key.public_key_raw() {
+            return Err(CertificateError::Mismatch);
+        }
+        if not_after <= now {
+            return Err(CertificateError::Expired);
+        }
+        let issuer = Issuer::from_ca_cert_der(&certificate, key)?;
+        Ok(Self { certificate, issuer, not_before })
+    }
+
+    /// A certificate of the cluster's administrator, for a year.
+    ///
+    /// # Errors
+    /// There are no random numbers.
+    pub fn administrator(&self, now: SystemTime) -> Result<Identity, CertificateError> {
+        let mut params = CertificateParams::default();
+        let name = [
+            (DnType::OrganizationName, "system:masters"),
+            (DnType::CommonName, "kubernetes-admin"),
+        ];
+        params.distinguished_name = named(&name);
+        params.key_usages =
+            vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        // Clocks that take the authority take it too.
+        params.not_before = self.not_before.into();
+        params.not_after = (now + CLIENT_LIFE).into();
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        Ok(Identity { public: certificate.pem(), private: Zeroizing::new(key.serialize_pem()) })
+    }
+
+    /// Until when a certificate is valid that this authority has signed; `None` for one of another.
+    pub fn signed_until(&self, certificate: &str) -> Option<SystemTime> {
+        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).ok()?;
+        let (_, certificate) = X509Certificate::from_der(&certificate).ok()?;
+        let (_, authority) = X509Certificate::from_der(&self.certificate).ok()?;
+        certificate.verify_signature(Some(authority.public_key())).ok()?;
+        Some(time(certificate.validity().not_after.timestamp()))
+    }
+}
+
+/// From when on a certificate of the administrator is renewed: when half of a year is left.
+pub fn renew_at(until: SystemTime) -> SystemTime {
+    until.checked_sub(CLIENT_LIFE / 2).unwrap_or(UNIX_EPOCH)
+}
+
+fn time(seconds: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
+}
+
+fn named(parts: &[(DnType, &str)]) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    for (kind, text) in parts {
+        name.push(kind.clone(), *text);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! Infrastructure: the object that makes it is adopted, and what it says is passed on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use events::EventType;
+use objects::{Dynamic, Error, Object, ObjectClient, Why};
+
+use super::reconcile::Clusters;
+use super::references;
+use super::report::{Failure, Report};
+use super::step_error::StepError;
+use crate::api::CLUSTER_NAME_LABEL;
+use crate::api::cluster::Cluster;
+use crate::api::condition::Condition;
+use crate::api::endpoint::Endpoint;
+use crate::api::reference::Dialect;
+use crate::fleets::Known;
+use crate::infrastructure::Infrastructure;
+use crate::ownership;
+
+const READY: &str = "InfrastructureReady";
+/// Should nothing tell of an object, or of its kind, that is not there.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+/// While a cache is being filled.
+const SOON: Duration = Duration::from_secs(2);
+
+impl Clusters {
+    /// When to look again, if nothing tells.
+    pub(super) async fn make_infrastructure(
+        &self,
+        cluster: &Arc<Object<Cluster>>,
+        report: &mut Report,
+    ) -> Result<Option<Duration>, StepError> {
+        let spec = &cluster.body.spec;
+        if let Some(endpoint) = spec.control_plane_endpoint.clone().filter(Endpoint::is_set) {
+            report.endpoints = vec![endpoint];
+        }
+        let Some(reference) = &spec.infrastructure_ref else {
+            without_reference(spec.dialect(), report);
+            return Ok(None);
+        };
+        let name = format!("{} {}", reference.kind, reference.name);
+        let (fleet, known) = self.externals.known(reference.group(), &reference.kind).await;
+        let client = match (known, fleet.client) {
+            (Known::Listed, Some(client)) => client,
+            (Known::NotServed, _) => {
+                let message = format!("{}.{} is not served", reference.kind, reference.group());
+                report.fact(READY, false, "KindNotServed", message);
+                return Ok(Some(LOOK_AGAIN));
+            }
+            (Known::Nothing(why), _) => {
+                report.fact(READY, false, "KindNotListed", format!("{name} is not known: {why}"));
+                return Ok(Some(SOON));
+            }
+            (Known::Listed, None) => return Ok(Some(SOON)),
+        };
+        let Some(object) = fleet.cache.get(&references::key(&cluster.metadata.key, reference))
+        else {
+            return Ok(self.is_missing(cluster, &name, report));
+        };
+        self.take_over(cluster, &client, &object, &name, report).await
+    }
+
+    fn is_missing(
+        &self,
+        cluster: &Object<Cluster>,
+        name: &str,
+        report: &mut Report,
+    ) -> Option<Duration> {
+        if !cluster.status.infrastructure_was_ready() {
+            report.fact(READY, false, "WaitingForInfrastructure", format!("{name} is not there"));
+            return Some(LOOK_AGAIN);
+        }
+        let fact = format!("{name} was ready and is gone; make it anew or delete the Cluster");
+        let told = cluster.status.conditions.iter().any(|it| it.reason == "InfrastructureDeleted");
+        if !told {
+            self.tell(cluster, EventType::Warning, "InfrastructureDeleted", &fact);
+        }
+        report.fact(READY, false, "InfrastructureDeleted", fact);
+        None
+    }
+
+    async fn take_over(
+        &self,
+        cluster: &Arc<Object<Cluster>>,
+        client: &ObjectClient<Dynamic>,
+        object: &Arc<Object<Dynamic>>,
+        name: &str,
+        report: &mut Report,
+    ) -> Result<Option<Duration>, StepError> {
+        if let Some(other) = ownership::other_cluster(&object.metadata, cluster) {
+            let fact = format!("{name} belongs to the Cluster {other}; refer to one of its own");
+            report.fact(READY, false, "OwnedByAnotherCluster", fact);
+            return Ok(None);
+        }
+        if !object.metadata.deleting() {
+            adopt(cluster, client, object).await?;
+        }
+        let said = Infrastructure::read(object)
+            .map_err(|error| StepError::Unreadable(name.to_owned(), error))?;
+        let api_version = client.resource().api_version();
+        report.failure = match &said.failure {
+            None => Failure::None,
+            Some((reason, message)) => Failure::Said {
+                reason: reason.clone(),
+                message: format!("{api_version} {name}: {message}"),
+            },
+        };
+        if object.metadata.deleting() {
+            report.fact(READY, false, "InfrastructureDeleting", format!("{name} is being deleted"));
+            return Ok(None);
+        }
+        report.conditions.push(mirrored(&said, name));
+        if !said.ready {
+            // Its watch tells when it is.
+            return Ok(None);
+        }
+        report.infrastructure_ready = true;
+        report.failure_domains.clone_from(&said.failure_domains);
+        if report.endpoints.is_empty() {
+            report.endpoints = said.endpoints;
+        }
+        let has_endpoint = !report.endpoints.is_empty() || !cluster.status.api_endpoints.is_empty();
+        if !has_endpoint && cluster.body.spec.control_plane_ref.is_none() {
+            return Err(StepError::NoEndpoint(name.to_owned()));
+        }
+        Ok(None)
+    }
+}
+
+/// v1alpha2 waits for a reference; in v1beta2 there may be nothing to make.
+fn without_reference(dialect: Dialect, report: &mut Report) {
+    match dialect {
+        Dialect::V1Alpha2 => {
+            let message = "set spec.infrastructureRef";
+            report.fact(READY, false, "NoInfrastructureReference", message);
+        }
+        Dialect::V1Beta2 => {
+            report.infrastructure_ready = true;
+            report.fact(READY, true, "NoInfrastructureReference", "there is nothing to make");
+        }
+    }
+}
+
+/// Its own word, where it has one.
+fn mirrored(said: &Infrastructure, name: &str) -> Condition {
+    let mut condition = match &said.ready_condition {
+        Some(own) => Condition::new(READY, own.holds(), &own.reason, own.message.clone()),
+        None if said.ready => Condition::new(READY, true, "Ready", ""),
+        None => Condition::new(READY, false, "NotReady", format!("{name} is not ready yet")),
+    };
+    if condition.reason.is_empty() {
+        let reason = if condition.holds() { "Ready" } else { "NotReady" };
+        reason.clone_into(&mut condition.reason);
+    }
+    condition
+}
+
+async fn adopt(
+    cluster: &Object<Cluster>,
+    client: &ObjectClient<Dynamic>,
+    object: &Arc<Object<Dynamic>>,
+) -> Result<(), StepError> {
+    let name = cluster.metadata.name();
+    let adopted = client.change(object, |_, draft| {
+        ownership::add_owner(&mut draft.metadata.owner_references, cluster);
+        draft.metadata.labels.insert(CLUSTER_NAME_LABEL.to_owned(), name.to_owned());
+    });
+    match adopted.await {
+        // Its watch tells.
+        Ok(_) | Err(Error { why: Why::Gone, .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

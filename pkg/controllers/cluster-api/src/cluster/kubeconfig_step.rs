@@ -1,0 +1,192 @@
+//! Kubeconfig: made once there is an endpoint, and renewed while its certificate lasts.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use events::EventType;
+use objects::{Draft, Object};
+
+use super::checked::Basis;
+use super::reconcile::Clusters;
+use super::report::Report;
+use super::step_error::StepError;
+use crate::api::CLUSTER_NAME_LABEL;
+use crate::api::cluster::{Cluster, endpoint};
+use crate::api::secret::{Secret, SecretBody, text};
+use crate::certificates::{Authority, new_authority, new_service_account_keys};
+use crate::kubeconfig::{Contents, Verdict, judge};
+use crate::ownership;
+
+const READY: &str = "KubeconfigReady";
+/// Should nothing tell of an authority that is awaited: it may lack the label.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+const CERTIFICATE: &str = "tls.crt";
+const KEY: &str = "tls.key";
+const VALUE: &str = "value";
+
+/// One Cluster whose kubeconfig is made.
+struct Making<'a> {
+    cluster: &'a Object<Cluster>,
+    server: String,
+    authority: Authority,
+    authority_pem: &'a str,
+    now: SystemTime,
+}
+
+impl Clusters {
+    /// When to look again, if nothing tells.
+    pub(super) async fn make_kubeconfig(
+        &self,
+        cluster: &Object<Cluster>,
+        report: &mut Report,
+    ) -> Result<Option<Duration>, StepError> {
+        let Some(endpoint) = endpoint(cluster) else { return Ok(None) };
+        if cluster.body.spec.control_plane_ref.is_some() {
+            // What makes the control plane makes the kubeconfig.
+            report.gone.push(READY);
+            return Ok(None);
+        }
+        let server = format!("https://{endpoint}");
+        let (basis, now) = (self.basis(cluster, &server), SystemTime::now());
+        if basis.as_ref().is_some_and(|it| self.checked.holds(&cluster.metadata.key, it, now)) {
+            return Ok(None);
+        }
+        let Some(secret) = self.authority(cluster).await? else {
+            let message = format!("there is no Secret {}-ca", cluster.metadata.name());
+            report.fact(READY, false, "WaitingForAuthority", message);
+            return Ok(Some(LOOK_AGAIN));
+        };
+        let (public, private) = (text(&secret, CERTIFICATE), text(&secret, KEY));
+        let (public, private) = (public.unwrap_or_default(), private.unwrap_or_default());
+        let authority = match Authority::read(&public, &private, now) {
+            Ok(authority) => authority,
+            Err(error) => {
+                let message = format!("Secret {}-ca: {error}", cluster.metadata.name());
+                report.fact(READY, false, "InvalidAuthority", message);
+                return Ok(Some(LOOK_AGAIN));
+            }
+        };
+        let making = Making { cluster, server, authority, authority_pem: &public, now };
+        let until = self.settle(&making, report).await?;
+        if let (Some(until), Some(basis)) = (until, basis) {
+            self.checked.note(&cluster.metadata.key, basis, until);
+        }
+        Ok(None)
+    }
+
+    /// `None` while the caches do not show both Secrets.
+    fn basis(&self, cluster: &Object<Cluster>, server: &str) -> Option<Basis> {
+        let version =
+            |purpose: &str| Some(self.secrets.get(&secret_key(cluster, purpose))?.resource_version);
+        let (authority, kubeconfig) = (version("ca")?, version("kubeconfig")?);
+        Some(Basis { authority, kubeconfig, server: server.to_owned() })
+    }
+
+    /// The authority that is stored, or a new one where they are made.
+    async fn authority(
+        &self,
+        cluster: &Object<Cluster>,
+    ) -> Result<Option<Arc<Object<Secret>>>, StepError> {
+        let key = secret_key(cluster, "ca");
+        let stored = self.secret_client.read(&key).await?;
+        if stored.is_some() || !self.generate_ca {
+            return Ok(stored);
+        }
+        // The one that the kubeconfig needs goes last: when it is there, all are.
+        for purpose in ["etcd", "proxy", "sa", "ca"] {
+            let key = secret_key(cluster, purpose);
+            if self.secret_client.read(&key).await?.is_some() {
+                continue;
+            }
+            let made = match purpose {
+                "sa" => new_service_account_keys()?,
+                _ => new_authority(SystemTime::now())?,
+            };
+            let texts = [(CERTIFICATE, &*made.public), (KEY, &**made.private)];
+            let draft = draft(cluster, SecretBody::of(texts));
+            self.secret_client.create_if_absent(&key, &draft).await?;
+        }
+        Ok(self.secret_client.read(&key).await?)
+    }
+
+    /// Makes the kubeconfig what it should be; until when it is that, where that is known.
+    async fn settle(
+        &self,
+        making: &Making<'_>,
+        report: &mut Report,
+    ) -> Result<Option<SystemTime>, StepError> {
+        let key = secret_key(making.cluster, "kubeconfig");
+        let Some(stored) = self.secret_client.read(&key).await? else {
+            let value = making.render()?;
+            let draft = draft(making.cluster, SecretBody::of([(VALUE, &value)]));
+            self.secret_client.create_if_absent(&key, &draft).await?;
+            let message = format!("Secret {}-kubeconfig", making.cluster.metadata.name());
+            self.tell(making.cluster, EventType::Normal, "KubeconfigCreated", &message);
+            report.fact(READY, true, "Created", "");
+            return Ok(None);
+        };
+        let value = text(&stored, VALUE).unwrap_or_default();
+        let verdict = judge(&value, &making.server, &making.authority, making.now);
+        let ours = ownership::is_owned_by(&stored.metadata, making.cluster);
+        match verdict {
+            Verdict::Keep(until) => {
+                report.fact(READY, true, "Created", "");
+                Ok(Some(until))
+            }
+            Verdict::Rewrite(reason) if ours => {
+                self.rewrite(making, &stored).await?;
+                self.tell(making.cluster, EventType::Normal, "KubeconfigRenewed", reason);
+                report.fact(READY, true, "Created", "");
+                Ok(None)
+            }
+            Verdict::Rewrite(reason) => {
+                let message = format!("{reason}, and the Secret does not belong to the Cluster");
+                report.fact(READY, true, "Foreign", message);
+                Ok(None)
+            }
+            Verdict::Leave(reason) => {
+                report.fact(READY, true, "Foreign", format!("it is left as it is: {reason}"));
+                Ok(None)
+            }
+        }
+    }
+
+    async fn rewrite(
+        &self,
+        making: &Making<'_>,
+        stored: &Arc<Object<Secret>>,
+    ) -> Result<(), StepError> {
+        let value = making.render()?;
+        let rewritten = self.secret_client.change(stored, |_, draft| draft.body.put(VALUE, &value));
+        rewritten.await?;
+        Ok(())
+    }
+}
+
+impl Making<'_> {
+    fn render(&self) -> Result<zeroize::Zeroizing<String>, StepError> {
+        let administrator = self.authority.administrator(self.now)?;
+        let contents = Contents {
+            cluster: self.cluster.metadata.name(),
+            dialect: self.cluster.body.spec.dialect(),
+            server: &self.server,
+            authority: self.authority_pem,
+            administrator: &administrator,
+        };
+        Ok(contents.render())
+    }
+}
+
+/// Key of a Secret of a Cluster.
+fn secret_key(cluster: &Object<Cluster>, purpose: &str) -> String {
+    format!("{}-{purpose}", cluster.metadata.key)
+}
+
+/// A Secret that goes with its Cluster.
+fn draft(cluster: &Object<Cluster>, body: SecretBody) -> Draft<Secret> {
+    let mut draft = Draft::new(body);
+    let name = cluster.metadata.name().to_owned();
+    draft.metadata.labels.insert(CLUSTER_NAME_LABEL.to_owned(), name);
+    draft.metadata.owner_references.push(ownership::reference_to(cluster));
+    draft
+}

@@ -1,0 +1,210 @@
+//! [`Clusters`]: one pass over one Cluster.
+
+use std::sync::Arc;
+
+use events::{EventType, ObjectRef, Recorder};
+use informer::Informer;
+use jiff::Timestamp;
+use model::Metadata;
+use objects::{Dynamic, Object, ObjectClient, Why};
+use workqueue::{Next, Reconcile, Retry};
+
+use super::checked::Checked;
+use super::metrics::ClusterMetrics;
+use super::references::References;
+use super::report::{Report, phase};
+use super::step_error::{Errors, StepError};
+use crate::api::cluster::{Cluster, is_paused};
+use crate::api::endpoint::Endpoint;
+use crate::api::machine::Machine;
+use crate::api::secret::Secret;
+use crate::api::{CLUSTER_FINALIZER, CLUSTERS};
+use crate::fleets::Fleets;
+
+/// Brings Clusters to what they are to be, by key.
+pub(super) struct Clusters {
+    pub(super) cache: Informer<Object<Cluster>>,
+    pub(super) client: ObjectClient<Cluster>,
+    /// What Clusters refer to.
+    pub(super) externals: Fleets<Dynamic>,
+    /// Machines and what makes them.
+    pub(super) machines: Fleets<Machine>,
+    /// Of Secrets that are labelled with their Cluster.
+    pub(super) secrets: Informer<Metadata>,
+    pub(super) secret_client: ObjectClient<Secret>,
+    pub(super) references: References,
+    pub(super) checked: Checked,
+    pub(super) recorder: Recorder,
+    pub(super) metrics: ClusterMetrics,
+    /// Whether authorities are made.
+    pub(super) generate_ca: bool,
+}
+
+impl Reconcile for Clusters {
+    type Key = Arc<str>;
+
+    async fn reconcile(&self, key: &Arc<str>) -> Result<Next, Retry> {
+        let Some(cluster) = self.cache.get(key) else {
+            self.references.forget(key);
+            self.checked.forget(key);
+            self.metrics.set(key, None);
+            return Ok(Next::Done);
+        };
+        self.metrics.set(key, Some(phase(&cluster, &cluster.status)));
+        // Before anything is decided: after a restart in the middle of a deletion, too, it must be
+        // heard when the infrastructure is gone.
+        if let Some(reference) = &cluster.body.spec.infrastructure_ref {
+            self.references.set(key, reference);
+            drop(self.externals.get(reference.group(), &reference.kind));
+        }
+        if is_paused(&cluster) {
+            return self.pause(&cluster).await;
+        }
+        if cluster.metadata.deleting() {
+            return self.end(&cluster).await;
+        }
+        if !cluster.metadata.has_finalizer(CLUSTER_FINALIZER) {
+            // The watch brings it back, and then everything else begins.
+            let held = self.client.add_finalizer(&cluster, CLUSTER_FINALIZER).await;
+            return held.map(|_| Next::Done).map_err(manager::retry);
+        }
+        self.build(&cluster).await
+    }
+}
+
+impl Clusters {
+    /// Nothing is done, deletion included (`rule:paused-is-left-alone`).
+    async fn pause(&self, cluster: &Arc<Object<Cluster>>) -> Result<Next, Retry> {
+        let message = if cluster.metadata.deleting() {
+            "nothing is done until spec.paused and the annotation cluster.x-k8s.io/paused are taken away, its deletion included"
+        } else {
+            "nothing is done until spec.paused and the annotation cluster.x-k8s.io/paused are taken away"
+        };
+        let mut report = Report::default();
+        report.fact("Paused", true, "Paused", message);
+        let mut errors = Errors::default();
+        errors.take(self.write(cluster, &report).await);
+        errors.into_retry().map_or(Ok(Next::Done), Err)
+    }
+
+    /// All parts are tried, whichever of them fail.
+    async fn build(&self, cluster: &Arc<Object<Cluster>>) -> Result<Next, Retry> {
+        let (mut report, mut errors) = (Report::default(), Errors::default());
+        report.fact("Paused", false, "NotPaused", "");
+        let mut waits = Vec::new();
+        let part = self.make_infrastructure(cluster, &mut report).await;
+        waits.extend(errors.take(part).flatten());
+        let part = self.make_kubeconfig(cluster, &mut report).await;
+        waits.extend(errors.take(part).flatten());
+        self.look_for_control_plane(cluster, &mut report).await;
+        self.judge_spec(cluster, &mut report);
+        errors.take(self.mirror_endpoint(cluster, &report).await);
+        errors.take(self.write(cluster, &report).await);
+        match (errors.into_retry(), waits.into_iter().min()) {
+            (Some(retry), _) => Err(retry),
+            (None, Some(wait)) => Ok(Next::After(wait)),
+            (None, None) => Ok(Next::Done),
+        }
+    }
+
+    async fn end(&self, cluster: &Arc<Object<Cluster>>) -> Result<Next, Retry> {
+        if !cluster.metadata.has_finalizer(CLUSTER_FINALIZER) {
+            return Ok(Next::Done);
+        }
+        let (mut report, mut errors) = (Report::default(), Errors::default());
+        report.fact("Paused", false, "NotPaused", "");
+        let wait = self.take_apart(cluster, &mut report, &mut errors).await;
+        if let Some(retry) = errors.into_retry() {
+            // What went wrong is told by the log; what is waited for is told by the status.
+            drop(self.write(cluster, &report).await);
+            return Err(retry);
+        }
+        let mut errors = Errors::default();
+        if let Some(wait) = wait {
+            errors.take(self.write(cluster, &report).await);
+            return errors.into_retry().map_or(Ok(Next::After(wait)), Err);
+        }
+        self.tell(cluster, EventType::Normal, "Deleted", "all that belonged to it is gone");
+        errors.take(self.client.remove_finalizer(cluster, CLUSTER_FINALIZER).await);
+        errors.into_retry().map_or(Ok(Next::Done), Err)
+    }
+
+    /// v1beta2 has the endpoint in the spec.
+    async fn mirror_endpoint(
+        &self,
+        cluster: &Arc<Object<Cluster>>,
+        report: &Report,
+    ) -> Result<(), StepError> {
+        let published = cluster.status.api_endpoints.first().or(report.endpoints.first());
+        let Some(endpoint) = published else { return Ok(()) };
+        let mirrored = self.client.change(cluster, |_, draft| {
+            let there = &mut draft.body.spec.control_plane_endpoint;
+            if !there.as_ref().is_some_and(Endpoint::is_set) {
+                *there = Some(endpoint.clone());
+            }
+        });
+        mirrored.await?;
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        cluster: &Arc<Object<Cluster>>,
+        report: &Report,
+    ) -> Result<(), StepError> {
+        let now = Timestamp::now();
+        let written = self.client.change_status(cluster, |now_there, status| {
+            report.publish(now_there, status, now);
+        });
+        let written = match written.await {
+            Err(objects::Error { why: Why::Gone, .. }) => return Ok(()),
+            written => written?.object,
+        };
+        let after = phase(&written, &written.status);
+        self.metrics.set(&cluster.metadata.key, Some(after));
+        if written.status.phase != cluster.status.phase {
+            let word = after.word(cluster.body.spec.dialect());
+            let message = match &cluster.status.phase {
+                Some(before) => format!("from {before} to {word}"),
+                None => format!("it is {word}"),
+            };
+            self.tell(cluster, EventType::Normal, "PhaseChanged", &message);
+        }
+        self.tell_milestones(cluster, &written);
+        Ok(())
+    }
+
+    fn tell_milestones(&self, before: &Object<Cluster>, after: &Object<Cluster>) {
+        if after.status.infrastructure_was_ready() && !before.status.infrastructure_was_ready() {
+            let endpoint = after.status.api_endpoints.first();
+            let message = match endpoint {
+                Some(endpoint) => format!("its API server is at {endpoint}"),
+                None => "it has no endpoint".to_owned(),
+            };
+            self.tell(after, EventType::Normal, "InfrastructureReady", &message);
+        }
+        let initialized = |it: &Object<Cluster>| it.status.control_plane_was_initialized();
+        if initialized(after) && !initialized(before) {
+            let message = "a Machine of its control plane has a Node";
+            self.tell(after, EventType::Normal, "ControlPlaneInitialized", message);
+        }
+    }
+
+    pub(super) fn tell(
+        &self,
+        cluster: &Object<Cluster>,
+        severity: EventType,
+        reason: &'static str,
+        message: &str,
+    ) {
+        let metadata = &cluster.metadata;
+        let object = ObjectRef::new(
+            &CLUSTERS.api_version(),
+            &CLUSTERS.kind,
+            metadata.namespace().unwrap_or_default(),
+            metadata.name(),
+            &metadata.uid,
+        );
+        self.recorder.event(object, severity, reason, message.to_owned());
+    }
+}

@@ -1,0 +1,56 @@
+//! The flags that this crate owns; their values are judged in `options.rs`.
+
+use pflag::{Flag, GoDuration, Spec};
+
+const GROUP: &str = "cluster-api-infrastructure-controller";
+
+pub(crate) const CAPI_MODE: Flag<String> = Flag::string(
+    GROUP,
+    "capi-mode",
+    "auto",
+    "Who keeps Clusters: standalone for this program, provider for Cluster API's own core, auto for this program where the CRD of Clusters is labelled as ours.",
+);
+
+pub(crate) const CLUSTER_CONCURRENCY: Flag<i64> = Flag::int32(
+    GROUP,
+    "cluster-concurrency",
+    "10",
+    "Clusters that are worked on at once; 1 to 1000.",
+);
+
+pub(crate) const SYNC_PERIOD: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "sync-period",
+    "10m",
+    "How often every Cluster is looked at though nothing tells of a change; at least 10s.",
+);
+
+pub(crate) const NAMESPACE: Flag<String> = Flag::string(
+    GROUP,
+    "namespace",
+    "",
+    "The one namespace whose Clusters are kept; empty for all.",
+);
+
+pub(crate) const WATCH_FILTER: Flag<String> = Flag::string(
+    GROUP,
+    "watch-filter",
+    "",
+    "Only Clusters are kept whose label cluster.x-k8s.io/watch-filter has this value; empty for all.",
+);
+
+pub(crate) const GENERATE_CLUSTER_CA: Flag<bool> = Flag::bool(
+    GROUP,
+    "generate-cluster-ca",
+    "true",
+    "Make the authorities and keys of a Cluster that has an endpoint and none of its own; false where a bootstrap provider makes them.",
+);
+
+pub(crate) const FLAGS: &[Spec] = &[
+    CAPI_MODE.spec(),
+    CLUSTER_CONCURRENCY.spec(),
+    SYNC_PERIOD.spec(),
+    NAMESPACE.spec(),
+    WATCH_FILTER.spec(),
+    GENERATE_CLUSTER_CA.spec(),
+];

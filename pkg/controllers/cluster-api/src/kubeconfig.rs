@@ -1,0 +1,154 @@
+//! The administrator's kubeconfig: written whole, and read as far as it takes to judge one that is there. Pure.
+
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use zeroize::Zeroizing;
+
+use crate::api::reference::Dialect;
+use crate::certificates::{Authority, Identity, renew_at};
+
+/// What a kubeconfig is made of.
+pub struct Contents<'a> {
+    /// Name of the cluster.
+    pub cluster: &'a str,
+    /// Tells the name of the user.
+    pub dialect: Dialect,
+    /// URL of the API server.
+    pub server: &'a str,
+    /// The authority's certificate, in PEM.
+    pub authority: &'a str,
+    /// The administrator.
+    pub administrator: &'a Identity,
+}
+
+impl Contents<'_> {
+    /// The file.
+    pub fn render(&self) -> Zeroizing<String> {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let user = match self.dialect {
+            Dialect::V1Alpha2 => "kubernetes-admin".to_owned(),
+            Dialect::V1Beta2 => format!("{}-admin", self.cluster),
+        };
+        let context = quoted(&format!("{user}@{}", self.cluster));
+        let (cluster, user, server) = (quoted(self.cluster), quoted(&user), quoted(self.server));
+        let authority = STANDARD.encode(self.authority);
+        let certificate = STANDARD.encode(&self.administrator.public);
+        let key = Zeroizing::new(STANDARD.encode(&*self.administrator.private));
+        Zeroizing::new(format!(
+            "apiVersion: v1
+kind: Config
+clusters:
+- name: {cluster}
+  cluster:
+    server: {server}
+    certificate-authority-data: {authority}
+users:
+- name: {user}
+  user:
+    client-certificate-data: {certificate}
+    client-key-data: {key}
+contexts:
+- name: {context}
+  context:
+    cluster: {cluster}
+    user: {user}
+current-context: {context}
+preferences: {{}}
+",
+            key = &*key,
+        ))
+    }
+}
+
+/// What is to become of a kubeconfig that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is as it should be until then.
+    Keep(SystemTime),
+    /// It is made anew, for this reason.
+    Rewrite(&'static str),
+    /// It is somebody else's (`rule:only-our-kubeconfig-is-renewed`), for this reason.
+    Leave(&'static str),
+}
+
+/// Judges the kubeconfig of a Cluster.
+pub fn judge(text: &str, server: &str, authority: &Authority, now: SystemTime) -> Verdict {
+    let Some(file) = File::read(text) else { return Verdict::Leave("it cannot be read") };
+    let Some(until) = file.certificate.and_then(|it| authority.signed_until(&it)) else {
+        return Verdict::Leave("its certificate is not of the cluster's authority");
+    };
+    if file.server != server {
+        return Verdict::Rewrite("the endpoint of the cluster is another one");
+    }
+    let due = renew_at(until);
+    if due <= now { Verdict::Rewrite("its certificate is to end") } else { Verdict::Keep(due) }
+}
+
+/// The parts of the current context.
+struct File {
+    server: String,
+    certificate: Option<String>,
+}
+
+impl File {
+    fn read(text: &str) -> Option<Self> {
+        let config: Config = serde_saphyr::from_str(text).ok()?;
+        let context = &config.contexts.iter().find(|it| it.name == config.current_context)?.context;
+        let cluster = &config.clusters.iter().find(|it| it.name == context.cluster)?.cluster;
+        let user = &config.users.iter().find(|it| it.name == context.user)?.user;
+        let certificate = user.certificate.as_ref().and_then(|it| STANDARD.decode(it).ok());
+        let certificate = certificate.and_then(|it| String::from_utf8(it).ok());
+        Some(Self { server: cluster.server.clone(), certificate })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Config {
+    current_context: String,
+    clusters: Vec<NamedCluster>,
+    users: Vec<NamedUser>,
+    contexts: Vec<NamedContext>,
+}
+
+#[derive(Deserialize)]
+struct NamedCluster {
+    name: String,
+    cluster: ClusterPart,
+}
+
+#[derive(Deserialize)]
+struct ClusterPart {
+    server: String,
+}
+
+#[derive(Deserialize)]
+struct NamedUser {
+    name: String,
+    user: UserPart,
+}
+
+/// Never the key.
+#[derive(Deserialize)]
+struct UserPart {
+    #[serde(default, rename = "client-certificate-data")]
+    certificate: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct NamedContext {
+    name: String,
+    context: ContextPart,
+}
+
+#[derive(Deserialize)]
+struct ContextPart {
+    cluster: String,
+    user: String,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! Cluster API: Clusters as their users declare them. The rules stand in `RULES.md`.
+//!
+//! In standalone mode this crate takes the place of Cluster API's core as far as clusters need it: it adopts the
+//! object that makes the infrastructure, passes on what that says, makes certificates and kubeconfig, and takes
+//! everything apart in order. In provider mode Clusters are left to the core.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `api.rs` | the kinds: typed unions of their dialects, and the marks on objects |
+//! | `phase.rs`, `ownership.rs`, `infrastructure.rs` | what follows from them; pure |
+//! | `certificates.rs`, `kubeconfig.rs` | what the administrator of a cluster is given; pure |
+//! | `aws_spec.rs` | an AWSCluster as the network planner takes it; pure |
+//! | `fleets.rs` | caches of kinds that are learnt at run time |
+//! | `cluster.rs` | the Cluster controller |
+//! | `controller.rs`, `options.rs`, `flags.rs` | the group as the manager sees it |
+
+pub mod api;
+pub mod aws_spec;
+pub mod certificates;
+mod cluster;
+mod controller;
+mod flags;
+mod fleets;
+pub mod infrastructure;
+pub mod kubeconfig;
+mod options;
+pub mod ownership;
+pub mod phase;
+
+pub use controller::ClusterApi;

@@ -1,0 +1,44 @@
+use super::*;
+use crate::flags::FLAGS;
+
+fn verdict(line: &str) -> Result<Options, Vec<Problem>> {
+    let given = line
+        .split_whitespace()
+        .map(|arg| arg.trim_start_matches("--").split_once('=').expect("every flag has a value"));
+    judge(&Values::from_given(FLAGS, given).expect("the syntax is right"))
+}
+
+#[test]
+fn by_default_all_clusters_are_kept_where_their_crd_is_ours() {
+    let wanted = Options {
+        mode: Mode::Auto,
+        cluster_concurrency: 10,
+        sync_period: Duration::from_secs(600),
+        namespace: None,
+        watch_filter: None,
+        generate_ca: true,
+    };
+    assert_eq!(verdict("").unwrap(), wanted);
+    let narrow =
+        verdict("--namespace=one --watch-filter=mine --generate-cluster-ca=false").unwrap();
+    assert_eq!(narrow.namespace.as_deref(), Some("one"));
+    assert_eq!(narrow.watch_filter.as_deref(), Some("mine"));
+    assert!(!narrow.generate_ca);
+}
+
+#[test]
+fn every_value_that_cannot_be_is_refused_with_its_flag() {
+    let rows = [
+        "--capi-mode=core",
+        "--cluster-concurrency=0",
+        "--sync-period=9s",
+        "--namespace=../x",
+        "--watch-filter=a,b",
+    ];
+    for line in rows {
+        let problems = verdict(line).expect_err(line);
+        assert_eq!(problems.len(), 1, "{line}: {problems:?}");
+        assert!(line.starts_with(&format!("--{}=", problems[0].flag)), "{line}: {problems:?}");
+    }
+    assert_eq!(verdict(&rows.join(" ")).expect_err("all are wrong").len(), rows.len());
+}
