@@ -40,6 +40,7 @@ impl Management {
     pub(crate) async fn start() -> anyhow::Result<Self> {
         let plane = ControlPlane::start(ControlPlaneOptions::default()).await?;
         kubectl(&plane, &["apply", "-f", "config/crd"])?;
+        kubectl(&plane, &["apply", "-f", "config/rbac/cluster-health-shards.yaml"])?;
         let established = ["wait", "--for=condition=established", "--timeout=60s", "crd", "--all"];
         kubectl(&plane, &established)?;
         let client = plane.client().await;

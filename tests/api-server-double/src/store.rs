@@ -25,6 +25,12 @@ impl Store {
     pub fn answer(&self, asked: &Asked) -> Reply {
         self.0.lock().unwrap().answer(asked)
     }
+
+    /// Deletes every object of this name, as somebody else would.
+    pub fn remove(&self, name: &str) {
+        let end = format!("/{name}");
+        self.0.lock().unwrap().objects.retain(|path, _| !path.ends_with(&end));
+    }
 }
 
 impl Kept {

@@ -17,6 +17,7 @@ const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kub
 const NAMESPACE: &str = "kube-federation-system";
 /// Of the process.
 const OWN: [&str; 2] = ["config/rbac/cluster-health.yaml", "config/rbac/cluster-health-tke.yaml"];
+const SHARDS: &str = "config/rbac/cluster-health-shards.yaml";
 const ACCOUNT: &str = "config/rbac/cluster-health-account.yaml";
 
 /// A cluster of both flavours at addresses where nobody answers, a Machine, and a Secret for both.
@@ -128,12 +129,15 @@ fn granted(files: &[&str]) -> Vec<Right> {
     roles.flat_map(|role| Right::granted(&role)).collect()
 }
 
-/// Used in other tests: an Event is counted up after five minutes at the earliest, and replicas that
+/// Used in other tests, or in the other one here: an Event is counted up after five minutes at the earliest, and replicas that
 /// share the clusters have leases and read what a cluster says when they take it over.
 fn elsewhere(right: &Right) -> bool {
-    let shared = ["kubefedclusters", "clusters"].contains(&&*right.resource) && right.verb == "get";
     let counted_up = right.resource == "events" && right.verb == "patch";
-    shared || counted_up || right.resource == "leases"
+    is_for_shards(right) || counted_up || right.resource == "leases"
+}
+
+fn is_for_shards(right: &Right) -> bool {
+    ["kubefedclusters", "clusters"].contains(&&*right.resource) && right.verb == "get"
 }
 
 fn covers(all: &[Right], right: &Right) -> bool {
@@ -177,6 +181,31 @@ async fn cluster_health_runs_with_the_rights_of_config_rbac_and_needs_every_one_
     );
     let lacking: Vec<_> = account.iter().filter(|right| !covers(&by_account, right)).collect();
     assert!(lacking.is_empty(), "the account used other rights: {lacking:?}");
+}
+
+/// A replica that ended a while ago has left its lease, which the next one takes away.
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_that_share_the_clusters_run_with_the_rights_for_their_leases_and_need_every_one()
+{
+    let files = [OWN[0], OWN[1], SHARDS];
+    let hub = hub(&files).await;
+    hub.create(&json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "cluster-health-before", "namespace": "infra-controller-manager",
+            "labels": {"infra-controller-manager/replica-of": "cluster-health"},
+            "annotations": {"infra-controller-manager/shares-with": "before"}},
+        "spec": {"holderIdentity": "", "renewTime": "2026-01-01T00:00:00.000000Z"},
+    }));
+    let requests = life(&hub, Wire::ProtobufStreamed, "--cluster-health-shards=2").await;
+    let own = needed(&requests, false);
+    let all = [granted(&["config/rbac/role.yaml"]), granted(&files)].concat();
+    let lacking: Vec<_> = own.iter().filter(|right| !covers(&all, right)).collect();
+    assert!(lacking.is_empty(), "used through other roles: {lacking:?}");
+    let for_shards = |right: &&Right| right.resource == "leases" || is_for_shards(right);
+    let granted = granted(&files);
+    let unused = granted.iter().filter(for_shards);
+    let unused: Vec<_> = unused.filter(|right| !own.iter().any(|it| right.covers(it))).collect();
+    assert!(unused.is_empty(), "granted and never used: {unused:?}; needed: {own:?}");
 }
 
 /// rule:missing-rights-are-named

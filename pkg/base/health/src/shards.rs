@@ -16,11 +16,16 @@
 //!    begins as if its view were new.
 //!
 //! Of two replicas that claim a cluster, the second to publish sees the claim of the first.
+//!
+//! A replica that has just begun cannot miss a lease that somebody deleted before. It is *settled*, and
+//! may probe, once it surely knows of everybody (`rule:a-newcomer-is-told-or-waits`).
 
-use std::collections::BTreeMap;
+mod claim;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use crate::spread::{hash, mix};
+pub use claim::{Claim, View, owner};
 
 /// How long a claim outlives the last renewal that the others have seen.
 pub const SHARD_TERM: Duration = Duration::from_secs(30);
@@ -30,20 +35,6 @@ pub const SHARD_MARGIN: Duration = Duration::from_secs(5);
 /// How long after the death of a replica another one has its clusters: a term, and the time until it
 /// is looked at before and after.
 pub const SHARD_INHERITED: Duration = Duration::from_secs(34);
-
-/// The replicas that one replica shares clusters out among, sorted, itself included.
-pub type View = Vec<Box<str>>;
-
-/// What stands in the lease of a replica.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
-    /// Whose lease it is.
-    pub replica: Box<str>,
-    /// Anything that differs after each renewal.
-    pub renewal: u64,
-    /// By which it probes; empty when it has released its lease, and claims nothing.
-    pub view: View,
-}
 
 /// One replica's knowledge of all.
 #[derive(Clone, Debug)]
@@ -58,6 +49,10 @@ pub struct Shards {
     renewed: Option<Instant>,
     /// When the last complete read of all leases was begun.
     read: Option<Instant>,
+    /// When the first read ended.
+    begun: Option<Instant>,
+    /// Since when nobody can be probing of whom we do not know.
+    settled: Option<Instant>,
     peers: BTreeMap<Box<str>, Peer>,
 }
 
@@ -81,6 +76,8 @@ impl Shards {
             pending: Vec::new(),
             renewed: None,
             read: None,
+            begun: None,
+            settled: None,
             peers: BTreeMap::new(),
         }
     }
@@ -90,12 +87,8 @@ impl Shards {
     /// it may go on to probe for a term. If that is us, our lease protects nothing any more.
     pub fn observe(&mut self, claims: Vec<Claim>, began: Instant, now: Instant) {
         let mut known = std::mem::take(&mut self.peers);
-        let mut listed = false;
-        for claim in claims {
-            if claim.replica == self.me {
-                listed = true;
-                continue;
-            }
+        let listed: BTreeSet<_> = claims.iter().map(|claim| claim.replica.clone()).collect();
+        for claim in claims.into_iter().filter(|claim| claim.replica != self.me) {
             let before = known.remove(&claim.replica);
             if claim.view.is_empty() {
                 continue;
@@ -117,8 +110,27 @@ impl Shards {
             }
         }
         // One that was published after the read was begun need not be in it.
-        self.published.take_if(|(_, since)| !listed && *since <= began);
+        let missed = !listed.contains(&self.me);
+        self.published.take_if(|(_, since)| missed && *since <= began);
         self.read = Some(began);
+        if self.settled.is_none() && self.knows_all(&listed, began, now) {
+            self.settled = Some(now);
+        }
+    }
+
+    /// Whether nobody can be probing whose lease was gone before we began to look
+    /// (`rule:a-newcomer-is-told-or-waits`). `listed` have a lease, held or released.
+    fn knows_all(&mut self, listed: &BTreeSet<Box<str>>, began: Instant, now: Instant) -> bool {
+        let begun = *self.begun.get_or_insert(now);
+        let held = || self.peers.values().filter(|peer| !peer.missing && !peer.lapsed);
+        let told = held().any(|peer| peer.claim.settled && peer.claim.view.contains(&self.me));
+        let all = held().flat_map(|peer| &peer.claim.view).all(|name| listed.contains(name));
+        (told && all) || began.saturating_duration_since(begun) >= SHARD_TERM
+    }
+
+    /// Whether we surely know of everybody who may be probing.
+    pub fn is_settled(&self) -> bool {
+        self.settled.is_some()
     }
 
     /// Whether the others were ever read. Before that nothing is to be published: who claims what it
@@ -127,10 +139,15 @@ impl Shards {
         self.read.is_some()
     }
 
-    /// Our lease is gone, or protected nothing for a time that another clock may not have shown: what
-    /// we knew of the others does not count any more.
+    /// Our lease is gone: what we knew of the others does not count any more.
     pub fn lost(&mut self) {
         self.published = None;
+    }
+
+    /// Our lease protected nothing for a time, which the clock of our times need not have shown: we know
+    /// no more than a newcomer.
+    pub fn begin_anew(&mut self) {
+        (self.published, self.begun, self.settled) = (None, None, None);
     }
 
     /// When the older of our last renewal and our last read was begun; `None` before the first of either.
@@ -172,6 +189,9 @@ impl Shards {
     pub fn published(&mut self, sent: Instant, now: Instant) {
         let before = self.renewed.replace(sent);
         let lapsed = before.is_none_or(|before| now >= before + SHARD_TERM);
+        if lapsed && before.is_some() {
+            self.begin_anew();
+        }
         let Some(view) = self.pending.pop() else { return };
         // Another view that may have stood there between, or a time without any, let others in, who
         // are to be read anew.
@@ -195,7 +215,7 @@ impl Shards {
     /// Since when the cluster with this hash has been ours without a gap in which another replica can
     /// have had it, or a little later; `None` when it is not ours at `now`.
     pub fn ours_since(&self, cluster: u64, now: Instant) -> Option<Instant> {
-        let since = self.published.as_ref().map(|(_, since)| *since)?;
+        let since = self.published.as_ref().map(|(_, since)| *since)?.max(self.settled?);
         self.may_probe(cluster, now).then_some(since)
     }
 
@@ -216,10 +236,12 @@ impl Shards {
         claiming.map(|(name, _)| &**name).or_else(|| owner(cluster, self.view()?))
     }
 
-    /// Our view is there, the others were read after that, and our claims have not ended.
+    /// We know of everybody, our view is there, the others were read after that, and our claims have
+    /// not ended.
     fn is_entitled(&self, now: Instant) -> bool {
         let since = self.published.as_ref().map(|(_, since)| *since);
-        since.is_some_and(|since| self.read.is_some_and(|began| began >= since))
+        self.is_settled()
+            && since.is_some_and(|since| self.read.is_some_and(|began| began >= since))
             && self.valid_until().is_some_and(|until| now < until)
     }
 
@@ -234,12 +256,6 @@ impl Peer {
         !self.lapsed
             && owner(cluster, &self.claim.view).is_some_and(|owner| *owner == *self.claim.replica)
     }
-}
-
-/// The replica of `view` to which the cluster with this hash belongs.
-pub fn owner(cluster: u64, view: &[Box<str>]) -> Option<&str> {
-    let weight = |replica: &str| mix(cluster ^ hash(replica));
-    view.iter().map(|replica| &**replica).max_by_key(|replica| (weight(replica), *replica))
 }
 
 #[cfg(test)]

@@ -154,9 +154,16 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
         self.waiting.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Takes in what came of a write. `draw` is a random number in `[0, 1)`
-    /// (`rule:writes-are-tried-for-ever`).
-    pub fn finish(&mut self, key: &K, written: Written, now: Instant, draw: f64) {
+    /// Takes in what came of a write. One that failed waits for `longest` at most, a period of its
+    /// cluster. `draw` is a random number in `[0, 1)` (`rule:writes-are-tried-for-ever`).
+    pub fn finish(
+        &mut self,
+        key: &K,
+        written: Written,
+        now: Instant,
+        longest: Duration,
+        draw: f64,
+    ) {
         let Some(entry) = self.entries.get_mut(key) else {
             self.ending.remove(key);
             return;
@@ -175,7 +182,7 @@ impl<K: Clone + Eq + Hash, V: Clone> WriteQueue<K, V> {
                 self.line_up(key.clone());
             }
             (Written::Conflict | Written::Failed, _) => {
-                let wait = backoff(entry.failures).mul_f64(draw.clamp(0.0, 1.0));
+                let wait = backoff(entry.failures).min(longest).mul_f64(draw.clamp(0.0, 1.0));
                 entry.failures = entry.failures.saturating_add(1);
                 self.tickets += 1;
                 let place = (now + wait, self.tickets);

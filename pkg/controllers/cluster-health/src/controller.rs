@@ -90,7 +90,7 @@ impl Runner for Watch {
             let summaries =
                 context.metrics(|registry| SummaryMetrics::new(registry, per_cluster))?;
             let sources = sources(&self.options, meters, upstream, summaries);
-            engine::run(context, &sources, self.options.limits, &metrics).await
+            engine::run(context, &sources, &self.options.limits, &metrics).await
         })
     }
 }

@@ -91,7 +91,7 @@ pub(crate) const LATER: Duration = Duration::from_millis(100);
 const PAGES: [&str; 2] = ["/debug/controllers/cluster-health", "/debug/clusterhealth"];
 
 /// What the flags say to the engine.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Probes under way at once; 0 has it computed.
     pub concurrent_probes: usize,
@@ -103,6 +103,8 @@ pub struct Limits {
     pub audit: bool,
     /// Replicas that share the clusters; 1 has the leader do everything.
     pub shards: usize,
+    /// Namespace of their leases; those of one namespace belong together.
+    pub shards_namespace: String,
 }
 
 /// Runs the flavours until `context.stop`.
@@ -112,7 +114,7 @@ pub struct Limits {
 pub async fn run(
     context: Context,
     flavours: &[Arc<dyn Source>],
-    limits: Limits,
+    limits: &Limits,
     metrics: &Metrics,
 ) -> Result<Stopped, Failure> {
     let mut context = context;
@@ -126,7 +128,7 @@ pub async fn run(
     let identity = format!("{}_{:08x}", context.identity, rand::random::<u32>());
     let share = (limits.shards > 1).then(|| {
         let fence = context.fence.clone();
-        Arc::new(Share::new(&identity, limits.shards, flavours.len(), fence))
+        Arc::new(Share::new(&identity, limits, flavours.len(), fence))
     });
     if let Some(share) = share.clone() {
         context.health.add("cluster-health-shard", Endpoints::READY, move || share.check());

@@ -14,8 +14,8 @@ use crate::flags::{
     ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, FAILURE_THRESHOLD,
     FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS, HEARTBEAT_INTERVAL, IDLE_TIMEOUT,
     JITTER, KUBEFED_CONFIG, KUBEFED_NAMESPACE, MAX_CONCURRENT_PROBES, PER_CLUSTER_METRICS, PERIOD,
-    SHARDS, STALE_AFTER, SUCCESS_THRESHOLD, TIMEOUT, UPSTREAM_METRICS, WRITE_BURST, WRITE_QPS,
-    ZONES,
+    SHARDS, SHARDS_NAMESPACE, STALE_AFTER, SUCCESS_THRESHOLD, TIMEOUT, UPSTREAM_METRICS,
+    WRITE_BURST, WRITE_QPS, ZONES,
 };
 use crate::tke::TkeOptions;
 
@@ -84,6 +84,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         write_rate: judge.rate(),
         write_burst: judge.number(&WRITE_BURST, 1, i64::from(i32::MAX)),
         shards: judge.count(&SHARDS, 1, SHARDS_MAX),
+        shards_namespace: judge.shards_namespace(),
         audit: values.get(&AUDIT),
     };
     judge.audit_alone(&limits);
@@ -155,6 +156,14 @@ impl Judge<'_> {
             let why = "does not go with an audit, which writes nothing, leases neither";
             self.problems.push(SHARDS.problem(why.to_owned()));
         }
+    }
+
+    fn shards_namespace(&mut self) -> String {
+        let namespace = self.values.get(&SHARDS_NAMESPACE);
+        if namespace.is_empty() {
+            self.problems.push(SHARDS_NAMESPACE.problem("it is empty".to_owned()));
+        }
+        namespace
     }
 
     fn kubefed_policy(&mut self) -> Policy {

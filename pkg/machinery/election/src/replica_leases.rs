@@ -4,7 +4,6 @@
 //! their leases, and what a lease entitles to, is its affair. Here is how they are written and read
 //! (`rule:each-replica-writes-its-own-lease`). Every call is bounded, and repeats nothing.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -21,7 +20,7 @@ use crate::store::{KubeLease, LeaseStore as _, StoreError, classify};
 #[derive(Clone, Debug)]
 pub struct ReplicaGroup {
     /// Namespace of the leases.
-    pub namespace: &'static str,
+    pub namespace: String,
     /// Label of the leases of this group; its value is the group.
     pub label: (&'static str, &'static str),
     /// Annotation in which each replica says something to the others.
@@ -59,7 +58,7 @@ impl ReplicaLeases {
     /// Those that the replica `identity` sees; its own is called `name`. `client` is for nothing else
     /// and has no fence, since renewing is what opens that.
     pub fn new(client: kube::Client, group: ReplicaGroup, identity: String, name: String) -> Self {
-        let api: Api<Lease> = Api::namespaced(client, group.namespace);
+        let api: Api<Lease> = Api::namespaced(client, &group.namespace);
         let own = KubeLease::of(api.clone(), &name);
         Self { group, identity, name, api, own, written: None }
     }
@@ -91,6 +90,10 @@ impl ReplicaLeases {
         let record = LeaseRecord::claim(previous.as_ref(), &self.identity, seconds, now);
         let exists = current.is_some();
         let mut lease = record.into_lease(current.unwrap_or_else(|| self.new_lease()));
+        // Without it the others do not find the lease, and neither do we.
+        let (label, group) = self.group.label;
+        let labels = lease.metadata.labels.get_or_insert_default();
+        labels.insert(label.to_owned(), group.to_owned());
         let annotations = lease.metadata.annotations.get_or_insert_default();
         annotations.insert(self.group.annotation.to_owned(), says.to_owned());
         let write = async {
@@ -167,11 +170,9 @@ impl ReplicaLeases {
     }
 
     fn new_lease(&self) -> Lease {
-        let (label, group) = self.group.label;
         let metadata = ObjectMeta {
             name: Some(self.name.clone()),
-            namespace: Some(self.group.namespace.to_owned()),
-            labels: Some(BTreeMap::from([(label.to_owned(), group.to_owned())])),
+            namespace: Some(self.group.namespace.clone()),
             ..ObjectMeta::default()
         };
         Lease { metadata, spec: None }

@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 52] = [
+pub(super) const OURS: [&str; 53] = [
     "allow-plaintext-endpoints",
     "allow-stock-lease-name",
     "capi-mode",
@@ -179,6 +179,7 @@ pub(super) const OURS: [&str; 52] = [
     "cluster-health-per-cluster-metrics",
     "cluster-health-period",
     "cluster-health-shards",
+    "cluster-health-shards-namespace",
     "cluster-health-stale-after",
     "cluster-health-success-threshold",
     "cluster-health-summary-concurrency",

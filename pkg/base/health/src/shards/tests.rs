@@ -1,4 +1,5 @@
 use super::*;
+use crate::spread::hash;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 
@@ -7,7 +8,17 @@ fn view(names: &[&str]) -> View {
 }
 
 fn claim(replica: &str, renewal: u64, names: &[&str]) -> Claim {
-    Claim { replica: replica.into(), renewal, view: view(names) }
+    Claim { replica: replica.into(), renewal, view: view(names), settled: true }
+}
+
+/// That of a replica that may not know of everybody.
+fn new_claim(replica: &str, renewal: u64, names: &[&str]) -> Claim {
+    Claim { settled: false, ..claim(replica, renewal, names) }
+}
+
+/// A replica that has known of everybody since then.
+fn settled(replica: &str, since: Instant) -> Shards {
+    Shards { settled: Some(since), ..Shards::new(replica) }
 }
 
 fn publish(shards: &mut Shards, names: &[&str], at: Instant) {
@@ -37,7 +48,8 @@ fn a_replica_that_comes_or_goes_moves_only_its_own_share() {
 
 #[test]
 fn nothing_is_probed_before_the_view_is_published_and_the_others_were_read_after_it() {
-    let (mut a, start) = (Shards::new("a"), Instant::now());
+    let start = Instant::now();
+    let mut a = settled("a", start);
     a.observe(Vec::new(), start, start);
     assert_eq!(a.desired(), view(&["a"]));
     a.publishing(view(&["a"]));
@@ -55,7 +67,7 @@ fn nothing_is_probed_before_the_view_is_published_and_the_others_were_read_after
 fn a_cluster_changes_hands_when_its_owner_has_published_that_it_let_go() {
     let start = Instant::now();
     let moved = cluster_of("b", &["a", "b"]);
-    let (mut a, mut b) = (Shards::new("a"), Shards::new("b"));
+    let (mut a, mut b) = (settled("a", start), settled("b", start));
     publish(&mut a, &["a"], start);
     a.observe(vec![claim("a", 1, &["a"])], start, start);
     assert!(a.may_probe(moved, start));
@@ -82,7 +94,7 @@ fn a_cluster_changes_hands_when_its_owner_has_published_that_it_let_go() {
 fn a_claim_ends_when_it_was_not_renewed_for_its_term_and_its_holder_stops_before() {
     let start = Instant::now();
     let cluster = cluster_of("a", &["a", "b"]);
-    let (mut a, mut b) = (Shards::new("a"), Shards::new("b"));
+    let (mut a, mut b) = (settled("a", start), settled("b", start));
     publish(&mut a, &["a", "b"], start);
     let both = vec![claim("a", 1, &["a", "b"]), claim("b", 1, &["a", "b"])];
     a.observe(both, start, start);
@@ -108,7 +120,7 @@ fn a_claim_ends_when_it_was_not_renewed_for_its_term_and_its_holder_stops_before
 fn a_release_ends_a_claim_at_once() {
     let start = Instant::now();
     let cluster = cluster_of("a", &["a", "b"]);
-    let mut b = Shards::new("b");
+    let mut b = settled("b", start);
     publish(&mut b, &["b"], start);
     b.observe(vec![claim("a", 1, &["a", "b"]), claim("b", 1, &["b"])], start, start);
     assert!(!b.may_probe(cluster, start));
@@ -125,7 +137,7 @@ fn a_release_ends_a_claim_at_once() {
 fn the_claim_of_a_lease_that_somebody_deleted_outlives_it_by_a_term() {
     let start = Instant::now();
     let cluster = cluster_of("a", &["a", "b"]);
-    let mut b = Shards::new("b");
+    let mut b = settled("b", start);
     let own = || claim("b", 1, &["b"]);
     b.observe(vec![claim("a", 1, &["a", "b"])], start, start);
     publish(&mut b, &["b"], start + S(20));
@@ -145,7 +157,7 @@ fn the_claim_of_a_lease_that_somebody_deleted_outlives_it_by_a_term() {
 #[test]
 fn a_replica_that_lost_its_lease_reads_the_others_before_it_goes_on() {
     let start = Instant::now();
-    let mut a = Shards::new("a");
+    let mut a = settled("a", start);
     publish(&mut a, &["a"], start);
     a.observe(vec![claim("a", 1, &["a"])], start, start);
     assert!(a.may_probe(1, start));
@@ -162,7 +174,7 @@ fn a_replica_that_lost_its_lease_reads_the_others_before_it_goes_on() {
 fn a_replica_that_slept_through_its_term_reads_the_others_before_it_goes_on() {
     let start = Instant::now();
     let cluster = cluster_of("a", &["a", "b"]);
-    let mut a = Shards::new("a");
+    let mut a = settled("a", start);
     publish(&mut a, &["a", "b"], start);
     a.observe(vec![claim("a", 1, &["a", "b"]), claim("b", 1, &["a", "b"])], start, start);
     assert!(a.may_probe(cluster, start));
@@ -178,14 +190,14 @@ fn a_replica_that_slept_through_its_term_reads_the_others_before_it_goes_on() {
     let before = a.ours_since(cluster, start);
     a.observe(claims, now + S(1), now + S(1));
     assert!(a.may_probe(cluster, now + S(1)));
-    assert_eq!((before, a.ours_since(cluster, now + S(1))), (None, Some(now)));
+    assert_eq!((before, a.ours_since(cluster, now + S(1))), (None, Some(now + S(1))));
 }
 
 /// rule:one-owner-at-a-time
 #[test]
 fn a_replica_whose_lease_somebody_deleted_claims_nothing_until_it_has_another() {
     let start = Instant::now();
-    let mut a = Shards::new("a");
+    let mut a = settled("a", start);
     publish(&mut a, &["a"], start + S(1));
     a.observe(Vec::new(), start, start + S(1));
     a.observe(vec![claim("a", 1, &["a"])], start + S(1), start + S(1));
@@ -200,7 +212,7 @@ fn a_replica_whose_lease_somebody_deleted_claims_nothing_until_it_has_another() 
 #[test]
 fn a_view_whose_write_has_no_known_end_gives_nothing_and_takes_what_it_takes() {
     let start = Instant::now();
-    let mut a = Shards::new("a");
+    let mut a = settled("a", start);
     publish(&mut a, &["a", "b"], start);
     a.observe(vec![claim("a", 1, &["a", "b"])], start, start);
     let (ours, theirs) = (cluster_of("a", &["a", "b"]), cluster_of("b", &["a", "b"]));
@@ -218,7 +230,7 @@ fn a_view_whose_write_has_no_known_end_gives_nothing_and_takes_what_it_takes() {
 #[test]
 fn a_view_that_may_have_been_published_between_counts_until_the_others_were_read_again() {
     let start = Instant::now();
-    let mut a = Shards::new("a");
+    let mut a = settled("a", start);
     publish(&mut a, &["a", "b"], start);
     a.observe(vec![claim("a", 1, &["a", "b"])], start, start);
     let lost = (0..u64::MAX).find(|&cluster| {
@@ -237,4 +249,48 @@ fn a_view_that_may_have_been_published_between_counts_until_the_others_were_read
     a.publishing(view(&["a", "b"]));
     a.published(start + S(3), start + S(3));
     assert!(a.may_probe(lost, start + S(3)), "a renewal takes nothing away");
+}
+
+/// rule:a-newcomer-is-told-or-waits
+#[test]
+fn a_newcomer_that_finds_nobody_waits_for_a_term_after_its_first_read() {
+    let start = Instant::now();
+    let mut a = Shards::new("a");
+    a.observe(Vec::new(), start, start + S(1));
+    publish(&mut a, &["a"], start + S(1));
+    for at in [10, 20, 30] {
+        publish(&mut a, &["a"], start + S(at));
+        a.observe(vec![new_claim("a", at, &["a"])], start + S(at), start + S(at) + S(1));
+        assert!(!a.may_probe(1, start + S(at) + S(1)) && !a.is_settled(), "{at}");
+    }
+    a.observe(vec![new_claim("a", 30, &["a"])], start + S(31), start + S(32));
+    assert!(a.may_probe(1, start + S(32)) && a.is_settled());
+    assert_eq!(a.ours_since(1, start + S(32)), Some(start + S(32)), "not since it was published");
+}
+
+/// rule:a-newcomer-is-told-or-waits
+#[test]
+fn a_newcomer_begins_when_one_that_knows_of_everybody_knows_of_it() {
+    let start = Instant::now();
+    let all = ["a", "b", "c"];
+    let cluster = cluster_of("c", &all);
+    let read = |of_a: &dyn Fn(u64, &[&str]) -> Claim,
+                view_of_a: &[&str],
+                lease_of_b: Option<Claim>| {
+        let mut c = Shards::new("c");
+        let others = || [of_a(1, view_of_a)].into_iter().chain(lease_of_b.clone()).collect();
+        c.observe(others(), start, start);
+        publish(&mut c, &all, start);
+        c.observe([others(), vec![new_claim("c", 1, &all)]].concat(), start + S(1), start + S(1));
+        c.may_probe(cluster, start + S(1))
+    };
+    let known = |renewal: u64, names: &[&str]| claim("a", renewal, names);
+    let new = |renewal: u64, names: &[&str]| new_claim("a", renewal, names);
+    let of_b = || Some(claim("b", 1, &all));
+    assert!(read(&known, &all, of_b()));
+    assert!(read(&known, &all, Some(claim("b", 2, &[]))), "b has released its lease");
+    assert!(!read(&known, &all, None), "somebody deleted the lease of b, which may be probing");
+    let of_b = || Some(claim("b", 1, &["a", "b"]));
+    assert!(!read(&known, &["a", "b"], of_b()), "neither may know of c");
+    assert!(!read(&new, &all, Some(new_claim("b", 1, &all))), "who came lately knows no more");
 }

@@ -6,6 +6,8 @@ use super::*;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const S: fn(u64) -> Duration = Duration::from_secs;
+/// A period that shortens no wait.
+const LONG: Duration = Duration::from_secs(300);
 
 fn queue() -> (WriteQueue<&'static str, u32>, Instant) {
     (WriteQueue::default(), Instant::now())
@@ -23,11 +25,11 @@ fn the_newest_state_takes_the_place_and_the_turn_of_an_older_one() {
     queue.submit("a", 4, Urgency::Change, now + S(3));
     assert_eq!(queue.next(now), Some(("b", 2)));
     assert_eq!(queue.next(now), None);
-    queue.finish(&"a", Written::Done, now, 0.0);
+    queue.finish(&"a", Written::Done, now, LONG, 0.0);
     assert_eq!(queue.age(&"a", now + S(4)), Some(S(1)));
     assert_eq!(queue.next(now), Some(("a", 4)));
-    queue.finish(&"a", Written::Done, now, 0.0);
-    queue.finish(&"b", Written::Done, now, 0.0);
+    queue.finish(&"a", Written::Done, now, LONG, 0.0);
+    queue.finish(&"b", Written::Done, now, LONG, 0.0);
     assert!(queue.is_empty());
 }
 
@@ -50,7 +52,7 @@ fn a_refused_write_comes_back_after_growing_waits_for_ever() {
     let mut waits = Vec::new();
     for _ in 0..1000 {
         assert_eq!(queue.next(now), Some(("a", 1)));
-        queue.finish(&"a", Written::Failed, now, 0.5);
+        queue.finish(&"a", Written::Failed, now, LONG, 0.5);
         let at = queue.next_at(now).unwrap();
         assert_eq!(queue.next(at.checked_sub(MS(1)).unwrap()), None);
         waits.push(at - now);
@@ -62,12 +64,26 @@ fn a_refused_write_comes_back_after_growing_waits_for_ever() {
     assert_eq!(queue.next(now), Some(("a", 2)));
 }
 
+/// rule:writes-are-tried-for-ever
+#[test]
+fn a_refused_write_comes_back_within_a_period_of_its_cluster_however_long_it_was_refused() {
+    let (mut queue, mut now) = queue();
+    queue.submit("a", 1, Urgency::Change, now);
+    for _ in 0..1000 {
+        assert_eq!(queue.next(now), Some(("a", 1)));
+        queue.finish(&"a", Written::Failed, now, S(10), 0.999);
+        let at = queue.next_at(now).unwrap();
+        assert!(at - now < S(10), "{:?}", at - now);
+        now = at;
+    }
+}
+
 #[test]
 fn a_new_state_waits_out_the_backoff_of_the_old_one() {
     let (mut queue, now) = queue();
     queue.submit("a", 1, Urgency::Change, now);
     queue.next(now);
-    queue.finish(&"a", Written::Failed, now, 0.999);
+    queue.finish(&"a", Written::Failed, now, LONG, 0.999);
     queue.submit("a", 2, Urgency::Change, now);
     assert_eq!(queue.next(now), None);
     assert_eq!(queue.next(now + MS(500)), Some(("a", 2)));
@@ -79,9 +95,9 @@ fn a_conflict_is_tried_again_at_once_and_then_as_any_failure() {
     let (mut queue, now) = queue();
     queue.submit("a", 1, Urgency::Change, now);
     queue.next(now);
-    queue.finish(&"a", Written::Conflict, now, 0.5);
+    queue.finish(&"a", Written::Conflict, now, LONG, 0.5);
     assert_eq!(queue.next(now), Some(("a", 1)));
-    queue.finish(&"a", Written::Conflict, now, 0.5);
+    queue.finish(&"a", Written::Conflict, now, LONG, 0.5);
     assert_eq!(queue.next(now), None);
     assert_eq!(queue.next(now + MS(500)), Some(("a", 1)));
 }
@@ -94,12 +110,12 @@ fn what_is_gone_is_dropped_wherever_it_stands() {
     }
     assert_eq!(queue.next(now), Some(("gone", 1)));
     queue.submit("gone", 2, Urgency::Change, now);
-    queue.finish(&"gone", Written::Gone, now, 0.0);
+    queue.finish(&"gone", Written::Gone, now, LONG, 0.0);
     queue.forget(&"forgotten");
     assert_eq!(queue.next(now), Some(("waiting", 1)));
-    queue.finish(&"waiting", Written::Failed, now, 0.5);
+    queue.finish(&"waiting", Written::Failed, now, LONG, 0.5);
     queue.forget(&"waiting");
-    queue.finish(&"waiting", Written::Failed, now, 0.5);
+    queue.finish(&"waiting", Written::Failed, now, LONG, 0.5);
     assert_eq!((queue.len(), queue.next(now + S(60)), queue.next_at(now)), (0, None, None));
 }
 
@@ -110,14 +126,14 @@ fn a_stream_of_changes_starves_neither_heartbeats_nor_refused_writes() {
     queue.submit(-1, (), Urgency::Change, now);
     for _ in 0..2 {
         queue.next(now);
-        queue.finish(&-1, Written::Failed, now, 0.0);
+        queue.finish(&-1, Written::Failed, now, LONG, 0.0);
     }
     queue.submit(0, (), Urgency::Heartbeat, now);
     let mut taken = Vec::new();
     for key in 1..=8 {
         queue.submit(key, (), Urgency::Change, now);
         let (key, ()) = queue.next(now).expect("there is always one");
-        queue.finish(&key, Written::Done, now, 0.0);
+        queue.finish(&key, Written::Done, now, LONG, 0.0);
         taken.push(key);
     }
     assert!(taken.contains(&-1) && taken.contains(&0), "{taken:?}");
@@ -136,7 +152,7 @@ fn thousands_of_machines_hold_up_no_cluster_and_are_written_all_the_same() {
         }
         for _ in 0..1000 * tries {
             let (key, ()) = queue.next(now).expect("they come back at once");
-            queue.finish(&key, Written::Failed, now, 0.0);
+            queue.finish(&key, Written::Failed, now, LONG, 0.0);
         }
         for (key, clusters) in [(1, Change), (2, Heartbeat), (3, Change), (4, Heartbeat)] {
             queue.submit(key, (), clusters, now);
@@ -148,7 +164,7 @@ fn thousands_of_machines_hold_up_no_cluster_and_are_written_all_the_same() {
         for key in 0..100 {
             queue.submit(key, (), Change, now);
             let (key, ()) = queue.next(now).expect("there is always one");
-            queue.finish(&key, Written::Done, now, 0.0);
+            queue.finish(&key, Written::Done, now, LONG, 0.0);
         }
         let machines = (1000..2000).filter(|key| queue.age(key, now).is_some()).count();
         assert!(machines <= before - 20, "{machines} are left of {before}");
@@ -166,7 +182,7 @@ fn machines_that_are_refused_hold_up_no_cluster_that_is() {
     let mut tries = 0;
     for _ in 0..1000 {
         let (key, ()) = queue.next(now).expect("they come back at once");
-        queue.finish(&key, Written::Failed, now, 0.0);
+        queue.finish(&key, Written::Failed, now, LONG, 0.0);
         tries += usize::from(key == 1);
     }
     assert!(tries >= 200, "it was tried {tries} times");
@@ -182,11 +198,11 @@ fn what_comes_back_while_a_forgotten_write_is_under_way_waits_for_its_end() {
     assert!(queue.is_writing(&"a") && queue.is_empty());
     queue.submit("a", 2, Urgency::Change, now);
     assert_eq!(queue.next(now), None);
-    queue.finish(&"a", Written::Done, now, 0.0);
+    queue.finish(&"a", Written::Done, now, LONG, 0.0);
     assert!(!queue.is_writing(&"a"));
     assert_eq!(queue.next(now), Some(("a", 2)));
     queue.forget(&"a");
-    queue.finish(&"a", Written::Failed, now, 0.0);
+    queue.finish(&"a", Written::Failed, now, LONG, 0.0);
     assert!(!queue.is_writing(&"a") && queue.is_empty());
 }
 
@@ -227,7 +243,7 @@ fn turns_until(queue: &mut WriteQueue<i32, ()>, key: i32, now: Instant) -> usize
     for turn in 1.. {
         let (taken, ()) = queue.next(now).expect("it is in the queue");
         let written = if taken < 0 { Written::Failed } else { Written::Done };
-        queue.finish(&taken, written, now, 0.0);
+        queue.finish(&taken, written, now, LONG, 0.0);
         if taken == key {
             return turn;
         }
@@ -248,12 +264,12 @@ proptest! {
         }
         for _ in 0..8 * refused {
             let (key, ()) = queue.next(now).expect("they come back at once");
-            queue.finish(&key, Written::Failed, now, 0.0);
+            queue.finish(&key, Written::Failed, now, LONG, 0.0);
         }
         for (key, (change, others)) in rounds.into_iter().enumerate() {
             for _ in 0..others {
                 let (taken, ()) = queue.next(now).expect("they come back at once");
-                queue.finish(&taken, Written::Failed, now, 0.0);
+                queue.finish(&taken, Written::Failed, now, LONG, 0.0);
             }
             let urgency = if change { Urgency::Change } else { Urgency::Heartbeat };
             let key = i32::try_from(key).expect("there are few");
@@ -285,7 +301,7 @@ proptest! {
                     prop_assert!(writing.insert(key, taken).is_none());
                 },
                 Do::Finish(key, written) => if let Some(taken) = writing.remove(&key) {
-                    queue.finish(&key, written, now, draw);
+                    queue.finish(&key, written, now, LONG, draw);
                     match written {
                         Written::Gone => { wanted.remove(&key); }
                         Written::Done if wanted.get(&key) == Some(&taken) => { wanted.remove(&key); }
@@ -303,12 +319,12 @@ proptest! {
         }
         // With the server well again everything gets through.
         for key in writing.into_keys() {
-            queue.finish(&key, Written::Failed, now, draw);
+            queue.finish(&key, Written::Failed, now, LONG, draw);
         }
         now += S(31);
         while let Some((key, taken)) = queue.next(now) {
             prop_assert_eq!(wanted.remove(&key), Some(taken));
-            queue.finish(&key, Written::Done, now, draw);
+            queue.finish(&key, Written::Done, now, LONG, draw);
         }
         prop_assert!(wanted.is_empty() && queue.is_empty());
     }

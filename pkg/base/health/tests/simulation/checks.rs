@@ -146,7 +146,8 @@ impl World {
         let calm = seeing.map(|it| it.up_since).min();
         let Some(up_since) = calm else { return };
         let changed = self.replicas.iter().map(|it| it.up_since).max().unwrap_or(0);
-        let calm_since = self.management.well_since.max(up_since).max(changed).max(self.killed_at);
+        let calm_since =
+            self.management.well_since.max(up_since).max(changed).max(self.disturbed_at);
         // Who stood still is taken for gone, and comes back a term after that.
         let stood_still = self.replicas.iter().map(|it| it.still_until).max().unwrap_or(0);
         let due = (calm_since + 70_000).max(stood_still + 100_000);

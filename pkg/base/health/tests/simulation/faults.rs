@@ -9,7 +9,7 @@ use crate::world::{POLICIES, REPLICAS, World};
 pub(crate) fn strike(world: &mut World) {
     let uid = *world.random.pick(&world.truths.keys().collect::<Vec<_>>());
     let replica = usize::try_from(world.random.below(REPLICAS as u64)).unwrap();
-    match world.random.below(27) {
+    match world.random.below(28) {
         0..=7 => {
             let behaviour = world.random.pick(&BEHAVIOURS);
             behave(world, uid, behaviour);
@@ -35,6 +35,7 @@ pub(crate) fn strike(world: &mut World) {
         22 => see(world, replica),
         23 => tune(world, uid),
         24 => stand_still(world, replica),
+        25 => delete_lease(world, replica),
         _ => allow(world),
     }
 }
@@ -51,7 +52,7 @@ fn behave(world: &mut World, uid: u64, behaviour: Behaviour) {
 }
 
 fn kill(world: &mut World, replica: usize) {
-    world.killed_at = world.now;
+    world.disturbed_at = world.now;
     let this = &mut world.replicas[replica];
     this.alive = false;
     this.life += 1;
@@ -106,6 +107,12 @@ pub(crate) fn see(world: &mut World, replica: usize) {
     if std::mem::take(&mut this.blind) {
         this.up_since = world.now;
     }
+}
+
+/// Somebody deletes the lease of a replica, which may be alive.
+fn delete_lease(world: &mut World, replica: usize) {
+    world.disturbed_at = world.now;
+    world.management.leases.retain(|(index, _), _| *index != replica);
 }
 
 /// Somebody edits the object or its Secret, twenty times.

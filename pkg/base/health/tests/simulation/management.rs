@@ -47,6 +47,8 @@ pub(crate) enum Fate {
     Lost,
     Refused,
     Conflict,
+    /// Of a lease that somebody deleted.
+    Missing,
 }
 
 impl Management {

@@ -42,6 +42,8 @@ pub(crate) struct Replica {
     /// Since when it has been up, in milliseconds.
     pub(crate) up_since: u64,
     pub(crate) renewals: u64,
+    /// It has made its lease.
+    pub(crate) leased: bool,
 }
 
 impl Replica {
@@ -59,6 +61,7 @@ impl Replica {
             still_until: 0,
             up_since: now,
             renewals: 0,
+            leased: false,
         }
     }
 

@@ -76,8 +76,8 @@ pub(crate) struct World {
     pub(crate) handovers: u64,
     /// Changes of the reason alone.
     pub(crate) reasons: u64,
-    /// When a replica was last killed.
-    pub(crate) killed_at: u64,
+    /// When a replica was last killed, or its lease deleted.
+    pub(crate) disturbed_at: u64,
 }
 
 /// One of [`POLICIES`].
@@ -123,7 +123,7 @@ impl World {
             changes: 0,
             handovers: 0,
             reasons: 0,
-            killed_at: 0,
+            disturbed_at: 0,
         };
         for _ in 0..CLUSTERS {
             world.create();

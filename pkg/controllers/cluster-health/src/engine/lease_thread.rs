@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::{io, thread};
 
 use client::{Clients, Profile};
-use election::ReplicaLeases;
+use election::{ReplicaGroup, ReplicaLeases};
 use health::hash;
 use manager::{Context, Failure};
 use panics::contain_call;
@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{Instrument as _, Span, error};
 
 use super::ownership::Share;
-use super::share_out::{GROUP, ShareOut};
+use super::share_out::{ShareOut, group};
 use super::shared::Shared;
 
 /// A thread that renews. Dropped, it ends and leaves the lease to run out.
@@ -40,13 +40,14 @@ impl LeaseThread {
         let (stop, (release, released)) = (CancellationToken::new(), oneshot::channel());
         let ((running, ended), (began, outcome)) = (oneshot::channel(), mpsc::sync_channel(1));
         let (clients, until) = (context.clients.factory().clone(), stop.clone());
+        let group = group(&share.namespace);
         let (share, shared, span) = (Arc::clone(share), Arc::clone(shared), Span::current());
         thread::Builder::new()
             .name("shard-lease".to_owned())
             .spawn(move || {
                 // Dropped with the thread.
                 let _running: oneshot::Sender<()> = running;
-                let renew = || match prepare(&clients, identity) {
+                let renew = || match prepare(&clients, group, identity) {
                     Ok((runtime, leases)) => {
                         began.send(Ok(())).ok();
                         let mut share_out = ShareOut::new(leases, share, shared);
@@ -93,6 +94,7 @@ impl LeaseThread {
 /// Inside the thread: the client starts a task in the runtime that makes its calls.
 fn prepare(
     clients: &Clients,
+    group: ReplicaGroup,
     identity: String,
 ) -> Result<(runtime::Runtime, ReplicaLeases), Failure> {
     let runtime =
@@ -102,7 +104,7 @@ fn prepare(
         let profile = Profile { own_connection: true, ..Profile::root("cluster-health-shard") };
         let client = clients.build(profile).map_err(Failure::new)?;
         let name = format!("cluster-health-{:016x}", hash(&identity));
-        ReplicaLeases::new(client, GROUP, identity, name)
+        ReplicaLeases::new(client, group, identity, name)
     };
     Ok((runtime, leases))
 }

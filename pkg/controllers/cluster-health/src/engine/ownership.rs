@@ -9,6 +9,7 @@ use health::{SHARD_TERM, Shards, hash};
 use parking_lot::RwLock;
 use tokio::sync::Semaphore;
 
+use super::Limits;
 use super::prober::now;
 
 /// Asked before each probe and each write. Clones are the same.
@@ -21,6 +22,8 @@ pub(crate) struct Share {
     pub(crate) name: String,
     /// How many replicas the command line speaks of.
     pub(crate) expected: usize,
+    /// Where the leases are.
+    pub(crate) namespace: Box<str>,
     /// Opened by each renewal of this replica's lease.
     pub(crate) fence: Fence,
     pub(crate) shards: RwLock<Shards>,
@@ -76,10 +79,11 @@ impl Ownership {
 
 impl Share {
     /// That of the replica `name`, for which nothing is ours yet.
-    pub(crate) fn new(name: &str, expected: usize, flavours: usize, fence: Fence) -> Self {
+    pub(crate) fn new(name: &str, limits: &Limits, flavours: usize, fence: Fence) -> Self {
         Self {
             name: name.to_owned(),
-            expected,
+            expected: limits.shards,
+            namespace: limits.shards_namespace.as_str().into(),
             fence,
             shards: RwLock::new(Shards::new(name)),
             began: now().monotonic,
@@ -100,9 +104,11 @@ impl Share {
         if now().monotonic < in_touch + SHARD_TERM {
             return Ok(());
         }
-        Err("cannot share the clusters with the other replicas: the leases were not read and written for \
-             30 s; see the log, and the rights to leases in kube-system"
-            .to_owned())
+        let namespace = &self.namespace;
+        Err(format!(
+            "cannot share the clusters with the other replicas: the leases in the namespace {namespace} \
+             were not read and written for 30 s; see the log, and config/rbac/cluster-health-shards.yaml"
+        ))
     }
 
     /// Neither the monotonic clock, which may stop while the machine sleeps, nor that of the fence,

@@ -1,6 +1,7 @@
 //! [`Pending`]: something whose status waits to be written.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use health::Moment;
 use model::Resource;
@@ -23,6 +24,9 @@ pub trait Pending: Send + Sync + 'static {
     fn shard(&self) -> &Arc<str> {
         &self.object().uid
     }
+
+    /// How long it may wait at most before a write of it that failed is tried again.
+    fn period(&self) -> Duration;
 
     /// The fields to apply to the status, as `{"status": {…}}`. `None` when there is nothing to
     /// write any more.

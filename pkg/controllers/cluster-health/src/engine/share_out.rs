@@ -30,14 +30,19 @@ const LET_GO_EVERY: Duration = Duration::from_millis(20);
 /// Between lines about requests that fail.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
-/// The leases of all replicas that share the clusters.
-pub(crate) const GROUP: ReplicaGroup = ReplicaGroup {
-    namespace: "kube-system",
-    label: ("infra-controller-manager/replica-of", "cluster-health"),
-    annotation: "infra-controller-manager/shares-with",
-    term: SHARD_TERM,
-    request_timeout: Duration::from_secs(5),
-};
+/// Before the view of a replica that may not know of all others yet.
+const NEW: &str = "new:";
+
+/// The leases of all replicas that share the clusters, in the namespace of these.
+pub(crate) fn group(namespace: &str) -> ReplicaGroup {
+    ReplicaGroup {
+        namespace: namespace.to_owned(),
+        label: ("infra-controller-manager/replica-of", "cluster-health"),
+        annotation: "infra-controller-manager/shares-with",
+        term: SHARD_TERM,
+        request_timeout: Duration::from_secs(5),
+    }
+}
 
 /// One replica's part in the sharing.
 pub(crate) struct ShareOut {
@@ -52,6 +57,8 @@ pub(crate) struct ShareOut {
     released: BTreeMap<String, Instant>,
     /// Leases that nobody needs any more.
     ended: Vec<ReplicaLease>,
+    /// Whether our lease says that we know of everybody.
+    settled: bool,
     /// With whom the clusters were last shared, for the log.
     told: View,
     log: KeyedLogGate<&'static str>,
@@ -67,6 +74,7 @@ impl ShareOut {
             letting_go: Vec::new(),
             released: BTreeMap::new(),
             ended: Vec::new(),
+            settled: false,
             told: View::new(),
             log: KeyedLogGate::new(LINE_EVERY),
         }
@@ -171,7 +179,9 @@ impl ShareOut {
             return false;
         }
         let due = self.renewed.is_none_or(|at| now().monotonic >= at + RENEW_EVERY);
-        due || shards.pending().is_some() || shards.view() != Some(&shards.desired())
+        due || self.settled != shards.is_settled()
+            || shards.pending().is_some()
+            || shards.view() != Some(&shards.desired())
     }
 
     /// Lets go of what the view takes from us, says so, and takes what it gives us.
@@ -186,10 +196,12 @@ impl ShareOut {
         self.let_go().await;
         // The machine may have slept, which the monotonic clock need not show.
         if self.share.fence.check().is_err() {
-            self.share.shards.write().lost();
+            self.share.shards.write().begin_anew();
         }
+        let settled = self.share.shards.read().is_settled();
+        let says = format!("{}{}", if settled { "" } else { NEW }, view.join(","));
         let (sent, boot) = (now().monotonic, BootInstant::now());
-        if let Err(error) = self.leases.renew(&view.join(",")).await {
+        if let Err(error) = self.leases.renew(&says).await {
             if matches!(error, StoreError::Missing(_)) {
                 self.share.shards.write().lost();
             }
@@ -197,7 +209,7 @@ impl ShareOut {
         }
         self.share.shards.write().published(sent, now().monotonic);
         self.share.fence.open_for(boot, SHARD_TERM.saturating_sub(SHARD_MARGIN));
-        self.renewed = Some(sent);
+        (self.renewed, self.settled) = (Some(sent), settled);
         // What a new view gives us we may take after the others were read once more.
         self.read().await;
         self.share_out();
@@ -243,6 +255,8 @@ fn claim(lease: &ReplicaLease) -> Claim {
         "" => (lease.says.as_str(), ""),
         holder => (holder, lease.says.as_str()),
     };
-    let names = says.split(',').filter(|name| !name.is_empty());
-    Claim { replica: replica.into(), renewal: lease.renewal, view: names.map(Into::into).collect() }
+    let (view, settled) = says.strip_prefix(NEW).map_or((says, true), |view| (view, false));
+    let names = view.split(',').filter(|name| !name.is_empty());
+    let view = names.map(Into::into).collect();
+    Claim { replica: replica.into(), renewal: lease.renewal, view, settled }
 }

@@ -2,7 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use health::{
     Arrival, Change, Effect, Member, Moment, Policy, Published, Report, Standing, Status, Urgency,
@@ -379,6 +379,10 @@ impl Pending for Watched {
 
     fn object(&self) -> &Cluster {
         &self.cluster
+    }
+
+    fn period(&self) -> Duration {
+        self.glance(|it| it.policy.cadence.period)
     }
 
     fn fields(&self, now: Moment) -> Option<Value> {

@@ -119,7 +119,8 @@ impl Writer {
                     sleep_until(settled_at).await;
                 }
                 writer.ended(pending.shard());
-                writer.queue.lock().finish(&uid, written, answered_at, rand::random());
+                let longest = pending.period();
+                writer.queue.lock().finish(&uid, written, answered_at, longest, rand::random());
                 writer.submitted.notify_one();
             });
         }

@@ -41,6 +41,7 @@ fn every_value_that_cannot_be_is_refused_with_its_flag() {
         "--cluster-health-flap-window=0s",
         "--cluster-health-flap-min-success=0",
         "--cluster-health-flavours=karmada",
+        "--cluster-health-shards-namespace=",
         "--healthcheck-period=0s",
         "--cluster-health-tke-timeout=0s",
         "--cluster-health-tke-failure-threshold=0",

@@ -7,13 +7,15 @@ use http::Method;
 
 use super::*;
 
-const GROUP: ReplicaGroup = ReplicaGroup {
-    namespace: "kube-system",
-    label: ("example/replica-of", "work"),
-    annotation: "example/says",
-    term: Duration::from_secs(30),
-    request_timeout: Duration::from_secs(5),
-};
+fn group() -> ReplicaGroup {
+    ReplicaGroup {
+        namespace: "kube-system".to_owned(),
+        label: ("example/replica-of", "work"),
+        annotation: "example/says",
+        term: Duration::from_secs(30),
+        request_timeout: Duration::from_secs(5),
+    }
+}
 
 /// One that leaves the first PUT without an answer, if it is told to.
 fn server_that(drops_a_put: bool) -> ApiServer {
@@ -29,7 +31,7 @@ fn server() -> ApiServer {
 }
 
 fn replica(server: &ApiServer, identity: &str) -> ReplicaLeases {
-    ReplicaLeases::new(server.client(), GROUP, identity.to_owned(), format!("work-{identity}"))
+    ReplicaLeases::new(server.client(), group(), identity.to_owned(), format!("work-{identity}"))
 }
 
 /// rule:each-replica-writes-its-own-lease
@@ -79,6 +81,21 @@ async fn a_lease_that_is_released_tells_so_and_one_that_ran_out_is_removed_unles
     let left = b.list().await.unwrap();
     let said: Vec<_> = left.iter().map(|it| (it.identity.as_str(), it.says.as_str())).collect();
     assert_eq!(said, [("", "a, for the last time"), ("b", "me")]);
+}
+
+/// rule:each-replica-writes-its-own-lease
+#[tokio::test]
+async fn a_lease_that_lost_its_label_has_it_again_after_a_renewal() {
+    let server = server();
+    let mut a = replica(&server, "a");
+    a.renew("me").await.unwrap();
+    let labels = |lease: &Lease| lease.metadata.labels.clone().unwrap_or_default();
+    let expected = [("example/replica-of".to_owned(), "work".to_owned())].into();
+    assert_eq!(labels(a.written.as_ref().unwrap()), expected);
+    // Somebody takes it off; the next renewal rests on what is there now.
+    a.written.as_mut().unwrap().metadata.labels = None;
+    a.renew("me").await.unwrap();
+    assert_eq!(labels(a.written.as_ref().unwrap()), expected);
 }
 
 #[tokio::test(start_paused = true)]

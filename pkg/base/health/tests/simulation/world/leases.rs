@@ -50,9 +50,15 @@ impl World {
         if this.life != life || !matches!(fate, Fate::Done | Fate::Lost) {
             return;
         }
+        if this.leased && !self.management.leases.contains_key(&(replica, life)) {
+            // The server knows no lease of the version that the write rests on.
+            self.leases.insert((replica, life), (Fate::Missing, self.now));
+            return;
+        }
         if let Some(view) = this.shards.pending().cloned() {
-            this.renewals += 1;
-            let claim = Claim { replica: this.name.clone(), renewal: this.renewals, view };
+            (this.renewals, this.leased) = (this.renewals + 1, true);
+            let (replica_name, settled) = (this.name.clone(), this.shards.is_settled());
+            let claim = Claim { replica: replica_name, renewal: this.renewals, view, settled };
             self.management.renew((replica, life), claim, self.now);
         }
     }
@@ -60,6 +66,11 @@ impl World {
     pub(super) fn lease_ends(&mut self, replica: usize) {
         let life = self.replicas[replica].life;
         let Some((fate, sent)) = self.leases.remove(&(replica, life)) else { return };
+        if fate == Fate::Missing {
+            self.replicas[replica].leased = false;
+            self.replicas[replica].shards.lost();
+            self.share_out(replica);
+        }
         if fate == Fate::Done {
             let (now, sent) = (self.instant(), self.start + Duration::from_millis(sent));
             self.replicas[replica].shards.published(sent, now);

@@ -44,7 +44,7 @@ impl World {
         let object = self.management.objects.get_mut(&uid);
         let written = match (object, fate) {
             (None, _) => Written::Gone,
-            (Some(_), Fate::Refused) => Written::Failed,
+            (Some(_), Fate::Refused | Fate::Missing) => Written::Failed,
             (Some(_), Fate::Conflict) => Written::Conflict,
             (Some(object), Fate::Done | Fate::Lost) => {
                 // A replica that gave the cluster up meanwhile has nothing to say any more.
@@ -56,9 +56,10 @@ impl World {
             }
         };
         let (now, draw) = (self.instant(), self.random.share());
+        let period = self.policy(uid).cadence.period;
         let this = &mut self.replicas[replica];
         if this.life == life {
-            this.queue.finish(&uid, written, now, draw);
+            this.queue.finish(&uid, written, now, period, draw);
         }
     }
 }

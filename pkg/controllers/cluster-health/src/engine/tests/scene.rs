@@ -25,6 +25,7 @@ pub(crate) use api::Api;
 pub(crate) use members::{Answer, Members, target};
 
 use crate::api::tke::{CLUSTERS, MACHINES};
+use crate::engine::Limits;
 use crate::engine::flavour::{Cluster, Flavour, Statement};
 use crate::engine::gauges::Exposed;
 use crate::engine::metrics::Metrics as EngineMetrics;
@@ -121,6 +122,18 @@ impl Drop for Scene {
     }
 }
 
+/// Of so many replicas.
+pub(crate) fn limits(shards: usize) -> Limits {
+    Limits {
+        concurrent_probes: 0,
+        write_rate: 50.0,
+        write_burst: 100,
+        audit: false,
+        shards,
+        shards_namespace: "shares".to_owned(),
+    }
+}
+
 impl Scene {
     pub(crate) fn new(concurrent_probes: usize) -> Self {
         Self::with(concurrent_probes, Exposed { per_cluster: true, audit: false })
@@ -146,7 +159,7 @@ impl Scene {
 
     /// One replica of several, to which nothing belongs.
     pub(crate) fn of_others() -> Self {
-        let share = Arc::new(Share::new("one", 2, 1, fence::Fence::closed()));
+        let share = Arc::new(Share::new("one", &limits(2), 1, fence::Fence::closed()));
         Self::of(Arc::default(), Arc::default(), Ownership::of(&share))
     }
 

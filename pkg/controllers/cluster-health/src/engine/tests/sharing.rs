@@ -21,10 +21,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::scene::{Answer, Api, KIND, Members, Scene, cluster, target};
+use super::scene::{Answer, Api, KIND, Members, Scene, cluster, limits, target};
 use crate::engine::ownership::{Ownership, Share};
 use crate::engine::registry::Look;
-use crate::engine::share_out::{GROUP, ShareOut};
+use crate::engine::share_out::{ShareOut, group};
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 const CLUSTERS: usize = 40;
@@ -66,9 +66,27 @@ impl World {
         replica
     }
 
+    /// One that nobody was there before, when it has waited for those who might be
+    /// (`rule:a-newcomer-is-told-or-waits`).
+    async fn first(&self, name: &str) -> Replica {
+        let replica = self.start(name);
+        sleep(S(15)).await;
+        assert_eq!(replica.owns(), 0, "somebody may have been there before");
+        sleep(S(30)).await;
+        assert_eq!(replica.owns(), CLUSTERS);
+        replica
+    }
+
+    /// Two that begin at once, when they share the clusters.
+    async fn two(&self) -> (Replica, Replica) {
+        let replicas = (self.start("a"), self.start("b"));
+        sleep(S(45)).await;
+        replicas
+    }
+
     /// The same before its flavour can look at clusters.
     fn begin(&self, name: &str) -> Replica {
-        let share = Arc::new(Share::new(name, 2, 1, Fence::closed()));
+        let share = Arc::new(Share::new(name, &limits(2), 1, Fence::closed()));
         let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
         let scene = Scene::of(members, api, Ownership::of(&share));
         let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
@@ -104,7 +122,7 @@ impl World {
             }
             _ => store.answer(asked),
         });
-        let leases = ReplicaLeases::new(server.client(), GROUP, name.into(), name.into());
+        let leases = ReplicaLeases::new(server.client(), group("shares"), name.into(), name.into());
         let mut share_out = ShareOut::new(leases, Arc::clone(&share), Arc::clone(&scene.shared));
         let stop = CancellationToken::new();
         let stopping = stop.clone();
@@ -163,9 +181,7 @@ fn published(standing: &str) -> Option<Published> {
 async fn replicas_that_come_and_go_in_order_share_the_clusters_without_a_word() {
     let world = World::default();
     world.members.take(Duration::from_millis(700));
-    let first = world.start("a");
-    sleep(S(15)).await;
-    assert_eq!(first.owns(), CLUSTERS);
+    let first = world.first("a").await;
     let second = world.start("b");
     sleep(S(15)).await;
     let (one, other) = (first.owns(), second.owns());
@@ -182,8 +198,7 @@ async fn replicas_that_come_and_go_in_order_share_the_clusters_without_a_word() 
 #[tokio::test(start_paused = true)]
 async fn the_clusters_of_a_replica_that_dies_are_probed_again_when_its_lease_has_run_out() {
     let world = World::default();
-    let (first, second) = (world.start("a"), world.start("b"));
-    sleep(S(30)).await;
+    let (first, second) = world.two().await;
     first.kill();
     sleep(S(10)).await;
     // In its place, while its lease still runs.
@@ -198,8 +213,7 @@ async fn the_clusters_of_a_replica_that_dies_are_probed_again_when_its_lease_has
 async fn an_inherited_cluster_that_nobody_probes_becomes_unknown_and_the_clock_starts_at_the_takeover()
  {
     let world = World::default();
-    let (first, second) = (world.start("a"), world.start("b"));
-    sleep(S(30)).await;
+    let (first, second) = world.two().await;
     let inherited = first.scene.shared.all()[0].cluster.key.to_string();
     let is_taken = || second.scene.shared.all().iter().any(|it| *it.cluster.key == *inherited);
     first.kill();
@@ -218,8 +232,7 @@ async fn an_inherited_cluster_that_nobody_probes_becomes_unknown_and_the_clock_s
 #[tokio::test(start_paused = true)]
 async fn the_debug_page_and_the_metrics_tell_who_has_which_cluster() {
     let world = World::default();
-    let first = world.start("a");
-    sleep(S(15)).await;
+    let first = world.first("a").await;
     let _second = world.start("b");
     sleep(S(15)).await;
     let own = first.owns();
@@ -243,8 +256,7 @@ async fn the_debug_page_and_the_metrics_tell_who_has_which_cluster() {
 async fn a_replica_that_cannot_renew_stops_before_another_one_begins() {
     let world = World::default();
     world.members.take(Duration::from_millis(700));
-    let (first, second) = (world.start("a"), world.start("b"));
-    sleep(S(30)).await;
+    let (first, second) = world.two().await;
     first.cut_off.store(true, Ordering::Relaxed);
     let share = first.owns();
     sleep(S(15)).await;
@@ -261,8 +273,7 @@ async fn a_replica_that_cannot_renew_stops_before_another_one_begins() {
 #[tokio::test(start_paused = true)]
 async fn a_cluster_does_not_move_while_a_write_of_it_can_still_be_carried_out() {
     let world = World::default();
-    let first = world.start("a");
-    sleep(S(15)).await;
+    let first = world.first("a").await;
     world.api.delay_writes(S(8));
     for key in keys() {
         world.members.set(&key, Answer::Failing);
@@ -297,8 +308,7 @@ async fn a_cluster_that_is_given_up_while_it_is_told_of_is_not_forgotten() {
 #[tokio::test(start_paused = true)]
 async fn a_probe_goes_no_step_further_once_the_right_to_it_has_ended() {
     let world = World::default();
-    let only = world.start("a");
-    sleep(S(5)).await;
+    let only = world.first("a").await;
     world.members.take(S(2));
     let (key, uid) = ("ns/c0", cluster("ns/c0", 1).uid);
     let watched = only.scene.watched(key);
@@ -318,8 +328,7 @@ async fn a_probe_goes_no_step_further_once_the_right_to_it_has_ended() {
 #[tokio::test(start_paused = true)]
 async fn what_a_cluster_says_is_looked_at_only_when_the_cache_is_as_new_as_the_move() {
     let world = World::default();
-    let only = world.start("a");
-    sleep(S(5)).await;
+    let only = world.first("a").await;
     let object = |version: &str| {
         json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
             "metadata": {"namespace": "ns", "name": "new", "uid": "u", "resourceVersion": version}})

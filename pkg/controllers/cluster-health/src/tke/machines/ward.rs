@@ -200,6 +200,10 @@ impl Pending for Write {
         &self.shard
     }
 
+    fn period(&self) -> Duration {
+        self.ward.options.machine_period
+    }
+
     fn fields(&self, _: Moment) -> Option<Value> {
         let object = self.ward.live(&self.machine)?;
         let published = |record: &mut Option<Record>| record.as_ref()?.published().cloned();

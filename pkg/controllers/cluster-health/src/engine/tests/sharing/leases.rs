@@ -6,8 +6,7 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn a_replica_that_may_not_read_the_leases_stops_nobody_and_is_not_ready() {
     let world = World::default();
-    let first = world.start("a");
-    sleep(S(15)).await;
+    let first = world.first("a").await;
     let second = world.start("b");
     second.blind.store(true, Ordering::Relaxed);
     for _ in 0..40 {
@@ -28,8 +27,7 @@ async fn a_replica_that_may_not_read_the_leases_stops_nobody_and_is_not_ready() 
 #[tokio::test(start_paused = true)]
 async fn a_replica_takes_no_share_before_its_flavours_can_look_at_clusters() {
     let world = World::default();
-    let first = world.start("a");
-    sleep(S(15)).await;
+    let first = world.first("a").await;
     let second = world.begin("b");
     sleep(S(60)).await;
     assert_eq!((first.owns(), second.owns()), (CLUSTERS, 0));
@@ -45,9 +43,7 @@ async fn a_replica_takes_no_share_before_its_flavours_can_look_at_clusters() {
 #[tokio::test(start_paused = true)]
 async fn a_replica_whose_clock_stood_still_reads_the_others_before_it_goes_on() {
     let world = World::default();
-    let only = world.start("a");
-    sleep(S(15)).await;
-    assert_eq!(only.owns(), CLUSTERS);
+    let only = world.first("a").await;
     only.blind.store(true, Ordering::Relaxed);
     // As after a suspend, which the monotonic clock does not show.
     only.share.fence.close();
@@ -56,6 +52,8 @@ async fn a_replica_whose_clock_stood_still_reads_the_others_before_it_goes_on() 
     assert_eq!(only.owns(), 0, "it knows nothing of the others");
     only.blind.store(false, Ordering::Relaxed);
     sleep(S(5)).await;
+    assert_eq!(only.owns(), 0, "somebody may have come and lost its lease meanwhile");
+    sleep(S(35)).await;
     assert_eq!(only.owns(), CLUSTERS);
 }
 
@@ -65,7 +63,7 @@ async fn leases_that_cannot_be_swept_delay_neither_renewals_nor_takeovers() {
     let world = World::default();
     let survivor = world.start("a");
     let others = ["b", "c", "d", "e", "f", "g", "h"].map(|name| world.start(name));
-    sleep(S(30)).await;
+    sleep(S(45)).await;
     world.sweeps_hang.store(true, Ordering::Relaxed);
     others.into_iter().for_each(Replica::kill);
     sleep(S(45)).await;
@@ -74,4 +72,28 @@ async fn leases_that_cannot_be_swept_delay_neither_renewals_nor_takeovers() {
         assert_eq!(survivor.owns(), CLUSTERS);
     }
     world.assert_well(INHERITED);
+}
+
+/// rule:one-owner-at-a-time, rule:a-newcomer-is-told-or-waits
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_comes_after_somebody_deleted_a_lease_does_not_probe_beside_its_holder() {
+    for has_witness in [false, true] {
+        let world = World::default();
+        world.members.take(Duration::from_millis(700));
+        let first = world.first("a").await;
+        let witness = has_witness.then(|| world.start("b"));
+        sleep(S(15)).await;
+        // What it hears of the leases it hears from now on, and not at all for a while.
+        first.cut_off.store(true, Ordering::Relaxed);
+        world.leases.remove("a");
+        let newcomer = world.start("c");
+        sleep(S(10)).await;
+        assert!(first.owns() > 5, "its rights last");
+        first.cut_off.store(false, Ordering::Relaxed);
+        sleep(S(60)).await;
+        let witnessed = witness.as_ref().map_or(0, Replica::owns);
+        assert!(first.owns() > 5 && newcomer.owns() > 5);
+        assert_eq!(first.owns() + witnessed + newcomer.owns(), CLUSTERS);
+        world.assert_well(INHERITED);
+    }
 }
