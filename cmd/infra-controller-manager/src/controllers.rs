@@ -9,6 +9,5 @@ pub type Controllers = &'static [&'static dyn Controller];
 pub const ALL: Controllers =
     &[&node_ipam::NodeIpam, &cluster_health::ClusterHealth, &cluster_api::ClusterApi];
 
-/// Those that run only when `--controllers` names them: their guarantees are not all proved yet.
-pub const BY_NAME_ONLY: &[&str] =
-    &["cluster-health-controller", "cluster-api-infrastructure-controller"];
+/// Those that run only when `--controllers` names them: they are not whole yet.
+pub const BY_NAME_ONLY: &[&str] = &["cluster-api-infrastructure-controller"];

@@ -3,8 +3,10 @@
 //! | thread | is for |
 //! |---|---|
 //! | main | waits for leadership, signals and the end |
-//! | `worker`, one, or as many as a controller is worth and cores allow | controllers, caches, events, the HTTPS server |
-//! | `worker` beyond those, for ten seconds after use | names to resolve, files to read |
+//! | `worker`, one | controllers, caches, events, the HTTPS server |
+//! | `worker` beyond that, for ten seconds after use | names to resolve, files to read |
+//! | `cluster-health`, up to four | member clusters, once there is a kind of them |
+//! | `shard-lease` | the lease of a replica that shares the member clusters |
 //! | `leader-election` | the lease, with a runtime and a connection that nothing else uses |
 //! | `lease-watchdog` | ends a leader that does not renew, whatever the others do |
 //! | `log` | writes the log, so that nobody else waits for its reader |
@@ -26,7 +28,6 @@ mod signals;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::num::NonZero;
 use std::process::ExitCode;
 
 use logging::{Format, LogHandle, LogOptions};
@@ -122,10 +123,8 @@ fn serve(settings: ProcessSettings) -> Result<(), Exit> {
     process_limits::set();
     // Two providers may be compiled in, and rustls refuses to choose. Failing means one is set.
     let _set = rustls::crypto::ring::default_provider().install_default();
-    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let worth = settings.controllers.iter().map(|hosted| hosted.runner.threads()).max();
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores.min(worth.unwrap_or(1)))
+        .worker_threads(1)
         .thread_name("worker")
         .on_thread_park(transport::rest_if_busy)
         .enable_all()

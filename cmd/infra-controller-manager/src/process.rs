@@ -20,7 +20,7 @@ use crate::crds::Installing;
 use crate::exit::{Fatal, is_lost_leadership};
 use crate::process_events::Events;
 use crate::serve::Serving;
-use crate::settings::ProcessSettings;
+use crate::settings::{ProcessSettings, is_for_leaders};
 use crate::{build, crds, leading, signals};
 
 /// What writes under way get after leadership is lost.
@@ -81,8 +81,9 @@ pub async fn run(settings: ProcessSettings) -> Result<()> {
             alone(&options, settings, &shutdown, &draining).await
         }
         Some(config) => {
-            let runners =
-                settings.controllers.iter().map(|planned| planned.runner.clone()).collect();
+            // What runs in every replica does not wait for a leader.
+            let for_leaders = settings.controllers.iter().filter(|planned| is_for_leaders(planned));
+            let runners = for_leaders.map(|planned| planned.runner.clone()).collect();
             let elector =
                 leading::spawn(config, &clients, &registry, &health, fence, &events, runners)?;
             led(&options, settings, elector, &shutdown, &draining).await

@@ -143,7 +143,8 @@ impl ProcessSettings {
     }
 }
 
-fn is_for_leaders(planned: &Hosted) -> bool {
+/// Whether it runs in the process that leads, and there only.
+pub(crate) fn is_for_leaders(planned: &Hosted) -> bool {
     planned.runner.placement() == Placement::Leader
 }
 

@@ -8,6 +8,7 @@
 
 mod audit;
 mod certificates;
+mod dormant;
 mod kubefed;
 mod listeners;
 mod probe_command;

@@ -80,7 +80,13 @@ async fn stocks_kubeadm_command_line_starts_it_and_nodes_are_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_without_anything_to_do_says_so() {
-    let manager = Process::bare().args(["--secure-port=0", "--kubeconfig=/nonexistent"]).start();
+    let manager = Process::bare()
+        .args([
+            "--secure-port=0",
+            "--kubeconfig=/nonexistent",
+            "--controllers=node-ipam-controller",
+        ])
+        .start();
     let why = manager.line("Controller has nothing to do").await;
     assert!(why.contains("--allocate-node-cidrs is false"), "{why}");
     manager.line("No controller has anything to do").await;

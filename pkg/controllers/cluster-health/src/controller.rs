@@ -3,17 +3,24 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use manager::{Configured, Context, Controller, Failure, Permission, Placement, Runner, Stopped};
+use manager::{
+    Configured, Context, Controller, Failure, OwnThreads, Permission, Placement, Runner, Stopped,
+};
 use pflag::{Problem, Spec, Values};
 use probe::{ConnectionLimits, Names};
 
-use crate::engine::{self, Exposed, Metrics, Source};
+use crate::api::kubefed::KUBEFED_CLUSTERS;
+use crate::api::tke::CLUSTERS;
+use crate::dormancy::{self, Awaited};
+use crate::engine::{self, Exposed, Limits, Metrics, Source};
 use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
-use crate::options::{MemberOptions, Options, judge};
-use crate::tke::{Clusters, SummaryMetrics};
+use crate::options::{KubeFedOptions, MemberOptions, Options, judge};
+use crate::tke::{Clusters, SummaryMetrics, TkeOptions};
 
 const NAME: &str = "cluster-health-controller";
+/// Thousands of TLS handshakes at the start, and lists of Pods of any size.
+const THREADS: usize = 4;
 
 /// Watches over member clusters.
 #[derive(Debug)]
@@ -34,14 +41,15 @@ impl Controller for ClusterHealth {
 
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {
         let (options, warnings) = judge(values)?;
-        let permissions = permissions(&options).leak();
-        Ok(Configured::run(Watch { options, permissions }).with_warnings(warnings))
+        let (kinds, threads) = (kinds(&options), OwnThreads::new("cluster-health", THREADS));
+        Ok(Configured::run(Watch { options, kinds, threads }).with_warnings(warnings))
     }
 }
 
 struct Watch {
     options: Options,
-    permissions: &'static [Permission],
+    kinds: Vec<Awaited>,
+    threads: OwnThreads,
 }
 
 impl Runner for Watch {
@@ -57,7 +65,8 @@ impl Runner for Watch {
     }
 
     fn permissions(&self) -> &'static [Permission] {
-        self.permissions
+        // As long as no kind is served it needs none (`rule:dormant-costs-nothing`).
+        &[]
     }
 
     fn manifest(&self) -> Option<&'static str> {
@@ -70,66 +79,94 @@ impl Runner for Watch {
         NAME
     }
 
-    fn threads(&self) -> usize {
-        // Thousands of TLS handshakes at the start, and lists of Pods of any size.
-        4
+    fn may_have_predecessor(
+        &self,
+        client: kube::Client,
+    ) -> BoxFuture<'static, Result<bool, Failure>> {
+        let kinds = self.kinds.clone();
+        Box::pin(async move { dormancy::is_any_there(&client, &kinds).await })
     }
 
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
-            let (per_cluster, audit) =
-                (self.options.per_cluster_metrics, self.options.limits.audit);
-            let exposed = Exposed { per_cluster, audit };
-            let metrics = context.metrics(|registry| Metrics::new(registry, exposed))?;
-            let meters = context.metrics(probe::Meters::new)?;
-            let upstream = if self.options.upstream_metrics {
-                Some(context.metrics(|it| UpstreamMetrics::new(it, per_cluster))?)
-            } else {
-                None
-            };
-            let summaries =
-                context.metrics(|registry| SummaryMetrics::new(registry, per_cluster))?;
-            let sources = sources(&self.options, meters, upstream, summaries);
-            engine::run(context, &sources, &self.options.limits, &metrics).await
+            let served = dormancy::served(&context, &self.kinds);
+            if context.stop.run_until_cancelled(served).await.is_none() {
+                return Ok(Stopped::default());
+            }
+            dormancy::check_rights(&context, &self.kinds);
+            let this = Arc::clone(&self);
+            self.threads.run(async move { this.watch(context).await }).await?
         })
     }
 }
 
-/// What the controller does in its own name. Its objects are watched by the process.
-fn permissions(options: &Options) -> Vec<Permission> {
-    const TKE: &str = "platform.tkestack.io";
-    let (kubefed, tke) = (options.kubefed.as_ref(), options.tke.as_ref());
-    let namespace = kubefed.map(|options| &options.namespace);
-    let namespace = namespace.or(tke.map(|options| &options.secret_namespace));
-    let namespace = namespace.cloned().flatten().unwrap_or_default();
-    // As long as the flags, which are judged once.
-    let namespace: &'static str = namespace.leak();
-    let mut needed = vec![Permission::new("get", "", "secrets").in_namespace(namespace)];
-    if options.limits.audit {
-        if tke.is_some() {
-            needed.push(Permission::new("get", TKE, "clustercredentials"));
-        }
-        return needed;
+impl Watch {
+    async fn watch(&self, context: Context) -> Result<Stopped, Failure> {
+        let (per_cluster, audit) = (self.options.per_cluster_metrics, self.options.limits.audit);
+        let exposed = Exposed { per_cluster, audit };
+        let metrics = context.metrics(|registry| Metrics::new(registry, exposed))?;
+        let meters = context.metrics(probe::Meters::new)?;
+        let upstream = if self.options.upstream_metrics {
+            Some(context.metrics(|it| UpstreamMetrics::new(it, per_cluster))?)
+        } else {
+            None
+        };
+        let summaries = context.metrics(|registry| SummaryMetrics::new(registry, per_cluster))?;
+        let sources = sources(&self.options, meters, upstream, summaries);
+        engine::run(context, &sources, &self.options.limits, &metrics).await
     }
-    if kubefed.is_some() {
-        let clusters = Permission::new("patch", "core.kubefed.io", "kubefedclusters");
+}
+
+/// The kinds of the flavours that are asked for.
+fn kinds(options: &Options) -> Vec<Awaited> {
+    let kubefed = options.kubefed.as_ref().map(|kubefed| Awaited {
+        kind: KUBEFED_CLUSTERS,
+        namespace: kubefed.namespace.clone(),
+        // As long as the flags, which are judged once.
+        rights: kubefed_rights(kubefed, &options.limits).leak(),
+    });
+    let tke = options.tke.as_ref().map(|tke| Awaited {
+        kind: CLUSTERS,
+        namespace: None,
+        rights: tke_rights(tke, options.kubefed.is_none(), &options.limits).leak(),
+    });
+    kubefed.into_iter().chain(tke).collect()
+}
+
+/// What the controller does in its own name. Its objects are watched by the process.
+fn kubefed_rights(kubefed: &KubeFedOptions, limits: &Limits) -> Vec<Permission> {
+    const GROUP: &str = "core.kubefed.io";
+    let namespace: &'static str = kubefed.namespace.clone().unwrap_or_default().leak();
+    let mut needed = vec![Permission::new("get", "", "secrets").in_namespace(namespace)];
+    if !limits.audit {
+        let clusters = Permission::new("patch", GROUP, "kubefedclusters");
         needed.push(clusters.subresource("status").in_namespace(namespace));
     }
     // What a cluster says is read when it comes from another replica.
-    let shared = options.limits.shards > 1;
-    if shared && kubefed.is_some() {
-        let clusters = Permission::new("get", "core.kubefed.io", "kubefedclusters");
+    if limits.shards > 1 {
+        let clusters = Permission::new("get", GROUP, "kubefedclusters");
         needed.push(clusters.in_namespace(namespace));
     }
-    if shared && tke.is_some() {
-        needed.push(Permission::new("get", TKE, "clusters"));
+    needed
+}
+
+/// The same for TKEStack's; Secrets only if KubeFed's members do not need them already.
+fn tke_rights(tke: &TkeOptions, secrets: bool, limits: &Limits) -> Vec<Permission> {
+    const GROUP: &str = "platform.tkestack.io";
+    let mut needed = vec![Permission::new("get", GROUP, "clustercredentials")];
+    if secrets {
+        let namespace: &'static str = tke.secret_namespace.clone().unwrap_or_default().leak();
+        needed.push(Permission::new("get", "", "secrets").in_namespace(namespace));
     }
-    if let Some(tke) = tke {
-        if !tke.machine_period.is_zero() {
-            needed.push(Permission::new("patch", TKE, "machines").subresource("status"));
-        }
-        needed.push(Permission::new("get", TKE, "clustercredentials"));
-        needed.push(Permission::new("patch", TKE, "clusters").subresource("status"));
+    if limits.audit {
+        return needed;
+    }
+    needed.push(Permission::new("patch", GROUP, "clusters").subresource("status"));
+    if !tke.machine_period.is_zero() {
+        needed.push(Permission::new("patch", GROUP, "machines").subresource("status"));
+    }
+    if limits.shards > 1 {
+        needed.push(Permission::new("get", GROUP, "clusters"));
     }
     needed
 }

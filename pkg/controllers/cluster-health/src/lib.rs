@@ -7,6 +7,7 @@
 
 pub mod api;
 mod controller;
+mod dormancy;
 pub mod engine;
 mod flags;
 mod kubefed;

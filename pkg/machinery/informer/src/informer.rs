@@ -144,6 +144,15 @@ impl<T: Cached> Informer<T> {
         drop(known);
     }
 
+    /// Waits until [`Informer::is_synced`], or until the server has refused to list for want of a right.
+    pub(crate) async fn synced_or_denied(&self) {
+        let mut progress = self.shared.progress.subscribe();
+        let known = progress
+            .wait_for(|progress| progress.has_list(self.since) || self.denied().is_some())
+            .await;
+        drop(known);
+    }
+
     /// Waits until the cache shows a write of ours to this key (rule:read-your-writes). Returns also
     /// when the server's history began anew, since versions mean nothing then, and while the kind is
     /// dormant, since nothing would ever be heard of the write: it is void until a new list.

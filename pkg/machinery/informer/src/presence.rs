@@ -27,6 +27,9 @@ const SOON: Duration = Duration::from_millis(100);
 /// How often a kind is looked for of which no CRD tells.
 const SELDOM: Duration = Duration::from_secs(30);
 
+/// Why a kind is not for us.
+const NO_CRD: &str = "it has no CRD that is ours";
+
 pub(crate) async fn run<T: Cached>(
     shared: Arc<Shared<T>>,
     crds: Option<Informer<Metadata>>,
@@ -64,8 +67,21 @@ enum Presence {
     NotServed,
     /// The CRD that was followed is gone.
     Lost,
-    /// It has no CRD, or one that is not labelled as ours.
-    NotOurs,
+    /// It has no CRD that is labelled as ours, as far as may be seen.
+    NotOurs(&'static str),
+}
+
+/// Waits until the kind is served, and for us.
+pub(crate) async fn until_served<T: Cached>(shared: &Shared<T>, crds: Informer<Metadata>) {
+    loop {
+        let session = Session::new();
+        let crds = Crds::watch(crds.in_session(session.clone()));
+        tokio::select! {
+            _ = here(shared, Some(&crds), None) => return,
+            // The history of the CRDs began anew.
+            _ = session.ended() => {}
+        }
+    }
 }
 
 /// `followed` is the key of the CRD that the store's objects are of.
@@ -74,22 +90,33 @@ async fn while_served<T: Cached>(
     crds: Option<&Crds>,
     followed: &mut Option<Arc<str>>,
 ) -> Infallible {
+    loop {
+        let (served, crd) = here(shared, crds, followed.as_deref()).await;
+        *followed = crd.as_ref().map(|crd| Arc::clone(&crd.key));
+        tokio::select! {
+            () = follow(shared, &served) => {}
+            () = gone(crds, crd.as_deref(), &shared.source) => {}
+        }
+    }
+}
+
+/// Waits until the kind is here; where it is served, and its CRD, if there is one.
+async fn here<T: Cached>(
+    shared: &Shared<T>,
+    crds: Option<&Crds>,
+    followed: Option<&str>,
+) -> (Resource, Option<Arc<Metadata>>) {
     let resource = &*shared.resource;
     let mut retry = SOON;
     loop {
-        match look(shared, crds, followed.as_deref()).await {
+        match look(shared, crds, followed).await {
             Presence::Here(served, crd) => {
-                *followed = crd.as_ref().map(|crd| Arc::clone(&crd.key));
                 if shared.progress.borrow().dormant {
                     let version = &*served.version;
-                    info!(logger = "informer", resource, version, "Kind is served, listing it");
+                    info!(logger = "informer", resource, version, "Kind is served");
                 }
                 shared.set_dormant(false);
-                retry = SOON;
-                tokio::select! {
-                    () = follow(shared, &served) => {}
-                    () = gone(crds, crd.as_deref(), &shared.source) => {}
-                }
+                return (served, crd);
             }
             Presence::Lost => {
                 set_dormant(shared, "its CRD is gone");
@@ -101,8 +128,8 @@ async fn while_served<T: Cached>(
                 retry = SOON;
                 changed(crds, SELDOM).await;
             }
-            Presence::NotOurs => {
-                set_dormant(shared, "it has no CRD that is ours");
+            Presence::NotOurs(reason) => {
+                set_dormant(shared, reason);
                 // They are still there, so nobody is told that they were deleted.
                 if shared.store.len() > 0 {
                     let cause = format!("the CRD of {resource} is not labelled as ours any more");
@@ -137,17 +164,14 @@ async fn look<T: Cached>(
 ) -> Presence {
     let mut backoff = after_failures();
     loop {
-        if let Some(crds) = crds {
-            crds.informer.synced().await;
-            // The server may go on serving a kind for a moment after its CRD is gone.
-            if followed.is_some_and(|followed| crds.informer.get(followed).is_none()) {
-                return Presence::Lost;
-            }
-            if !crds.may_have(&shared.source) {
-                return Presence::NotOurs;
-            }
-        }
-        match find(shared, crds).await {
+        let seen = match crds {
+            None => None,
+            Some(crds) => match crds.see(&shared.source, followed).await {
+                Ok(seen) => seen.then_some(crds),
+                Err(absent) => return absent,
+            },
+        };
+        match find(shared, seen).await {
             Ok(presence) => return presence,
             Err(fault) => {
                 let (resource, wait) =
@@ -170,7 +194,7 @@ async fn find<T: Cached>(shared: &Shared<T>, crds: Option<&Crds>) -> Result<Pres
         (Some(crd), _) if is_ours(&crd, &shared.source) => Presence::Here(served, Some(crd)),
         // Built in, or served by an aggregated API server.
         (None, None) => Presence::Here(served, None),
-        _ => Presence::NotOurs,
+        _ => Presence::NotOurs(NO_CRD),
     })
 }
 
@@ -213,6 +237,23 @@ impl Crds {
         let told = Arc::clone(&changed);
         let subscription = informer.subscribe(move |_| told.notify_one());
         Self { informer, changed, _subscription: subscription }
+    }
+
+    /// Waits until the CRDs are known, or are known not to be shown to us: then false, or for who wants
+    /// them to be ours the kind's absence (`rule:unseen-crds-are-not-ours`).
+    async fn see(&self, source: &Source, followed: Option<&str>) -> Result<bool, Presence> {
+        self.informer.synced_or_denied().await;
+        if !self.informer.is_synced() {
+            return match source.managed_by {
+                Some(_) => Err(Presence::NotOurs("its CRD may not be looked at")),
+                None => Ok(false),
+            };
+        }
+        // The server may go on serving a kind for a moment after its CRD is gone.
+        if followed.is_some_and(|followed| self.informer.get(followed).is_none()) {
+            return Err(Presence::Lost);
+        }
+        if self.may_have(source) { Ok(true) } else { Err(Presence::NotOurs(NO_CRD)) }
     }
 
     /// False when no CRD of the group can be the one that is wanted.

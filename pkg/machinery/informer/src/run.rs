@@ -25,6 +25,12 @@ impl<T: Cached> Informer<T> {
         self.run_with(Some(crds), stop).await;
     }
 
+    /// Waits until the kind is served, and for us, as `crds` tell, and lists none of its objects: for an
+    /// informer that is not run.
+    pub async fn until_served(&self, crds: Informer<Metadata>) {
+        presence::until_served(&self.shared, crds).await;
+    }
+
     async fn run_with(&self, crds: Option<Informer<Metadata>>, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => {}

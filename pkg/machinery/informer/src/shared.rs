@@ -133,7 +133,9 @@ impl<T: Cached> Shared<T> {
     }
 
     pub(crate) fn set_denied(&self, denied: Option<String>) {
-        *self.denied.lock() = denied;
+        let before = std::mem::replace(&mut *self.denied.lock(), denied);
+        // Who waits for either looks again.
+        self.progress.send_if_modified(|_| before != self.denied());
     }
 
     pub(crate) fn denied(&self) -> Option<String> {

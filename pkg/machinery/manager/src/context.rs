@@ -15,9 +15,10 @@ use workqueue::{Backoff, ControllerMetrics, Key, PanicLimit, QueueMetrics, WorkQ
 
 use crate::clients::ClientSource;
 use crate::made_once::MadeOnce;
+use crate::permissions::PermissionCheck;
 use crate::stalls::Stalls;
 use crate::tasks::Tasks;
-use crate::{Failure, Informers};
+use crate::{Failure, Informers, Permission};
 
 /// One controller's means for one run. Clones are the same run.
 #[derive(Clone)]
@@ -77,6 +78,7 @@ pub(crate) struct Work {
     pub(crate) open_writes: OpenWrites,
     pub(crate) stalls: Stalls,
     pub(crate) tasks: Tasks,
+    pub(crate) rights: PermissionCheck,
 }
 
 impl Context {
@@ -96,6 +98,12 @@ impl Context {
         register: impl FnOnce(&Registry) -> Result<M, prometheus::Error>,
     ) -> Result<M, Failure> {
         Ok(self.work.registered.get_or_make(|| register(&self.registry))?)
+    }
+
+    /// Checks these rights of the controller's identity until the run ends, and reports those that are
+    /// missing: for a controller that needs them only now, as it has found work.
+    pub fn needs(&self, rights: &'static [Permission]) {
+        self.spawn(self.work.rights.clone().run(rights, self.stop.clone()));
     }
 
     /// Reads and writes the whole objects of a kind through [`Context::client`]: the controller's

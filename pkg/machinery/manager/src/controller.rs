@@ -84,7 +84,8 @@ pub trait Runner: Send + Sync {
     /// Service account in kube-system that it acts as under `--use-service-account-credentials`.
     fn service_account(&self) -> &'static str;
 
-    /// What that identity must be allowed to do; a missing right is reported.
+    /// What that identity must be allowed to do from the start on; a missing right is reported. What it
+    /// needs once there is work for it is told by [`Context::needs`].
     fn permissions(&self) -> &'static [Permission];
 
     /// The manifest that grants them to that account, relative to the repository; `None` when a
@@ -105,12 +106,6 @@ pub trait Runner: Send + Sync {
     ) -> BoxFuture<'static, Result<bool, Failure>> {
         drop(client);
         Box::pin(std::future::ready(Ok(true)))
-    }
-
-    /// How many threads its work is worth, on a machine with as many cores. One for most: others
-    /// would be woken for every few answers, and find nothing left to do.
-    fn threads(&self) -> usize {
-        1
     }
 
     /// Runs until `context.stop` is cancelled and all work under way has ended. Called again with

@@ -14,6 +14,7 @@
 //! | `object_tasks.rs` | [`ObjectTasks`]: a task per object beside the queue |
 //! | `host.rs`, `options.rs`, `wiring.rs` | [`Host`]: starts and stops all controllers |
 //! | `supervisor.rs`, `tasks.rs`, `stalls.rs` | keeps one running, and says when it is not well |
+//! | `own_threads.rs` | [`OwnThreads`]: threads beside those of the process, for much work |
 //! | `permissions.rs` | [`Permission`]: which rights are missing |
 //! | `reachability.rs` | whether the API server answers |
 #![doc = ""]
@@ -29,6 +30,7 @@ mod informers;
 mod made_once;
 mod object_tasks;
 mod options;
+mod own_threads;
 mod permissions;
 mod reachability;
 mod retry;
@@ -49,6 +51,7 @@ pub use host::{Ended, Host};
 pub use informers::{Informers, InformersOptions};
 pub use object_tasks::ObjectTasks;
 pub use options::{HostOptions, Hosted};
+pub use own_threads::OwnThreads;
 pub use permissions::Permission;
 pub use reachability::watch_api_server;
 pub use retry::retry;

@@ -3,6 +3,7 @@
 //! are granted, and taken away, while the process runs.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::time::Duration;
 
 use http::Request;
@@ -59,38 +60,41 @@ impl Permission {
 }
 
 /// Whose rights are checked, for the log.
+#[derive(Clone, Copy)]
 pub(crate) struct Subject {
     pub(crate) account: &'static str,
     pub(crate) by_account: bool,
     pub(crate) manifest: Option<&'static str>,
 }
 
-/// Checks rights until the controllers stop.
+/// Checks rights of one controller.
+#[derive(Clone)]
 pub(crate) struct PermissionCheck {
     /// Acts as the controller, behind no throttle.
     pub(crate) client: kube::Client,
     pub(crate) subject: Subject,
-    pub(crate) needed: &'static [Permission],
     /// Shows how many rights are missing.
     pub(crate) missing: IntGauge,
 }
 
 impl PermissionCheck {
-    /// Asks at once and then every few minutes.
-    pub(crate) async fn run(self, stop: CancellationToken) {
+    /// Asks at once and then every few minutes, until `stop`.
+    pub(crate) async fn run(self, needed: &'static [Permission], stop: CancellationToken) {
         let mut missing = HashSet::new();
-        loop {
-            self.ask(&mut missing).await;
-            tokio::select! {
-                () = tokio::time::sleep(EVERY) => {}
-                () = stop.cancelled() => return,
+        let asking = async {
+            loop {
+                self.ask(needed, &mut missing).await;
+                tokio::time::sleep(EVERY).await;
             }
-        }
+        };
+        let _stopped: Option<Infallible> = stop.run_until_cancelled(asking).await;
+        self.missing.sub(count(&missing));
     }
 
     /// Asks for each right, counts those that are missing, and logs what has changed.
-    async fn ask(&self, missing: &mut HashSet<Permission>) {
-        for permission in self.needed {
+    async fn ask(&self, needed: &'static [Permission], missing: &mut HashSet<Permission>) {
+        let before = count(missing);
+        for permission in needed {
             match allowed(&self.client, permission).await {
                 Ok(true) => {
                     if missing.remove(permission) {
@@ -107,7 +111,8 @@ impl PermissionCheck {
                 Err(error) => debug!(err = %error, "Cannot check permissions"),
             }
         }
-        self.missing.set(i64::try_from(missing.len()).unwrap_or(i64::MAX));
+        // Others may count their own, of other kinds.
+        self.missing.add(count(missing) - before);
     }
 
     fn report(&self, permission: &Permission) {
@@ -125,6 +130,10 @@ impl PermissionCheck {
             self.subject.cure()
         );
     }
+}
+
+fn count(missing: &HashSet<Permission>) -> i64 {
+    i64::try_from(missing.len()).unwrap_or(i64::MAX)
 }
 
 impl Subject {

@@ -12,7 +12,7 @@ use fence::Fence;
 use futures::future::BoxFuture;
 use informer::{Format, InformerMetrics, Server};
 use objects::OpenWrites;
-use prometheus::{IntCounter, Registry};
+use prometheus::{IntCounter, IntGauge, Registry};
 use serde_json::{Value, json};
 use serving::{Health, Pages};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,7 @@ use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
 use crate::context::{Settings, Work};
 use crate::made_once::MadeOnce;
+use crate::permissions::{PermissionCheck, Subject};
 use crate::stalls::Stalls;
 use crate::tasks::Tasks;
 use crate::{
@@ -75,6 +76,11 @@ pub(crate) async fn context(client: kube::Client) -> Context {
         stalls: Stalls::default(),
         tasks: Tasks::new(limit.clone()),
         panics: limit,
+        rights: PermissionCheck {
+            client: client.clone(),
+            subject: Subject { account: "fake", by_account: false, manifest: None },
+            missing: IntGauge::new("missing", "Missing rights.").unwrap(),
+        },
     };
     registry.register(Box::new(panics)).unwrap();
     Context {

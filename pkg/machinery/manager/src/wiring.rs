@@ -99,11 +99,14 @@ impl Wiring {
         let check = PermissionCheck {
             client: clients.unthrottled()?,
             subject: Subject { account, by_account, manifest: hosted.runner.manifest() },
-            needed: hosted.runner.permissions(),
             missing: self.missing.with_label_values(&[hosted.name]),
         };
-        // Also fetches the account's token while the caches fill.
-        tokio::spawn(check.run(stop.clone()).instrument(span(hosted.name)));
+        let needed = hosted.runner.permissions();
+        if !needed.is_empty() {
+            // Also fetches the account's token while the caches fill.
+            let checking = check.clone().run(needed, stop.clone());
+            tokio::spawn(checking.instrument(span(hosted.name)));
+        }
         let (recorder, broadcaster) = events::start(
             options.event_client.clone(),
             hosted.runner.event_component(),
@@ -127,7 +130,7 @@ impl Wiring {
                 write_timeout: options.write_timeout,
             },
             stop: stop.clone(),
-            work: self.work(hosted.name),
+            work: self.work(hosted.name, check),
         };
         Ok((context, broadcaster))
     }
@@ -137,7 +140,7 @@ impl Wiring {
         if hosted.by_name { own.of_any_owner() } else { own }
     }
 
-    fn work(&self, controller: &'static str) -> Work {
+    fn work(&self, controller: &'static str, rights: PermissionCheck) -> Work {
         let panics = PanicLimit::new(self.panics.with_label_values(&[controller]));
         Work {
             controller,
@@ -148,6 +151,7 @@ impl Wiring {
             stalls: Stalls::default(),
             tasks: Tasks::new(panics.clone()),
             panics,
+            rights,
         }
     }
 

@@ -4,7 +4,7 @@ use super::*;
 
 fn needed(line: &[(&str, &str)]) -> Vec<Permission> {
     let values = Values::from_given(FLAGS, line.iter().copied()).unwrap();
-    permissions(&judge(&values).unwrap().0)
+    kinds(&judge(&values).unwrap().0).iter().flat_map(|it| it.rights).copied().collect()
 }
 
 #[test]
@@ -18,7 +18,9 @@ fn rights_are_asked_for_where_the_objects_are() {
     assert_eq!(namespace(""), [""; 5]);
     for flavour in ["kubefed", "tke"] {
         let needed = needed(&[("cluster-health-flavours", flavour)]);
-        assert_eq!(needed[0].namespace, "kube-federation-system");
+        let secrets: Vec<_> = needed.iter().filter(|it| it.resource == "secrets").collect();
+        assert_eq!(secrets.len(), 1);
+        assert_eq!(secrets[0].namespace, "kube-federation-system");
         assert!(needed.iter().all(|it| it.group.is_empty() || it.group.contains(flavour)));
     }
 }

@@ -21,7 +21,8 @@ struct Fixture {
     server: Server,
     /// Requests that came while others were waited for.
     early: VecDeque<Call>,
-    crds: Wire,
+    /// The watch of the CRDs, once they are listed.
+    crds: Option<Wire>,
     widgets: Informer<Metadata>,
     told: mpsc::UnboundedReceiver<String>,
     _subscription: Subscription<Metadata>,
@@ -29,6 +30,21 @@ struct Fixture {
 
 impl Fixture {
     async fn start(kind: Kind, managed_by: Option<&str>) -> Self {
+        let mut this = Self::begin(kind, managed_by);
+        let crds = this.call(&server_path("customresourcedefinitions")).await.stream();
+        crds.end_of_list(1);
+        this.crds = Some(crds);
+        this
+    }
+
+    /// Its server refuses to list the CRDs, once.
+    async fn refused_crds(kind: Kind, managed_by: Option<&str>) -> Self {
+        let mut this = Self::begin(kind, managed_by);
+        this.call(&server_path("customresourcedefinitions")).await.refuse(403, "Forbidden");
+        this
+    }
+
+    fn begin(kind: Kind, managed_by: Option<&str>) -> Self {
         let (client, server) = Server::new();
         let metrics = InformerMetrics::new(&Registry::new(), OURS).unwrap();
         let source = Source::crds(crate::Server::own(client.clone()));
@@ -48,12 +64,18 @@ impl Fixture {
         tokio::spawn(async move {
             running.run_while_served(watched, CancellationToken::new()).await;
         });
-        let mut early = VecDeque::new();
-        let crds = call_of(&server_path("customresourcedefinitions"), &mut early, server).await;
-        let (call, server) = crds;
-        let crds = call.stream();
-        crds.end_of_list(1);
-        Self { server, early, crds, widgets, told, _subscription: subscription }
+        Self {
+            server,
+            early: VecDeque::new(),
+            crds: None,
+            widgets,
+            told,
+            _subscription: subscription,
+        }
+    }
+
+    fn crds(&self) -> &Wire {
+        self.crds.as_ref().expect("the CRDs are listed")
     }
 
     /// The next request of that path.
@@ -96,16 +118,6 @@ fn server_path(plural: &str) -> String {
     format!("/apis/apiextensions.k8s.io/v1/{plural}")
 }
 
-async fn call_of(path: &str, early: &mut VecDeque<Call>, mut server: Server) -> (Call, Server) {
-    loop {
-        let call = server.call().await;
-        if call.path() == path {
-            return (call, server);
-        }
-        early.push_back(call);
-    }
-}
-
 fn crd(uid: &str, version: u64, managed_by: Option<&str>) -> Value {
     let mut crd = crate::script::node_with_uid("widgets.example.io", uid, version);
     if let Some(managed_by) = managed_by {
@@ -131,12 +143,12 @@ async fn a_kind_is_dormant_until_its_crd_is_ours_and_served_and_again_when_it_go
     let mut run = Fixture::start(widgets(), Some(OURS)).await;
     run.is_dormant_soon().await;
     // Nothing is asked of the server as long as no CRD is ours.
-    run.crds.event("ADDED", &crd("one", 2, None));
-    run.crds.event("MODIFIED", &crd("one", 3, Some("another-product")));
+    run.crds().event("ADDED", &crd("one", 2, None));
+    run.crds().event("MODIFIED", &crd("one", 3, Some("another-product")));
     sleep(Duration::from_secs(60)).await;
     assert!(run.widgets.is_dormant() && run.early.is_empty());
 
-    run.crds.event("MODIFIED", &crd("one", 4, Some(OURS)));
+    run.crds().event("MODIFIED", &crd("one", 4, Some(OURS)));
     let appeared = Instant::now();
     run.call("/apis/example.io/v1").await.refuse(404, "NotFound");
     run.discover(served()).await;
@@ -147,13 +159,13 @@ async fn a_kind_is_dormant_until_its_crd_is_ours_and_served_and_again_when_it_go
     assert_eq!(run.told.recv().await.unwrap(), "added a");
     assert_eq!(run.told.recv().await.unwrap(), "added b");
 
-    run.crds.event("DELETED", &crd("one", 11, Some(OURS)));
+    run.crds().event("DELETED", &crd("one", 11, Some(OURS)));
     run.told.recv().await.unwrap();
     assert!(run.told.recv().await.unwrap().starts_with("deleted "));
     run.is_dormant_soon().await;
     assert!(wire.is_abandoned() && run.widgets.is_empty());
 
-    run.crds.event("ADDED", &crd("two", 12, Some(OURS)));
+    run.crds().event("ADDED", &crd("two", 12, Some(OURS)));
     run.discover(served()).await;
     let _wire = run.serve_widgets(20, &["c"]).await;
     assert_eq!(run.told.recv().await.unwrap(), "added c");
@@ -162,7 +174,7 @@ async fn a_kind_is_dormant_until_its_crd_is_ours_and_served_and_again_when_it_go
 #[tokio::test(start_paused = true)]
 async fn a_crd_that_loses_our_label_makes_its_kind_dormant() {
     let mut run = Fixture::start(widgets(), Some(OURS)).await;
-    run.crds.event("ADDED", &crd("one", 2, Some(OURS)));
+    run.crds().event("ADDED", &crd("one", 2, Some(OURS)));
     run.discover(served()).await;
     let _wire = run.serve_widgets(10, &["a"]).await;
     run.widgets.synced().await;
@@ -170,7 +182,7 @@ async fn a_crd_that_loses_our_label_makes_its_kind_dormant() {
     let _user = run.widgets.in_session(session.clone()).subscribe(|delta| {
         assert!(!matches!(delta, Delta::Deleted(_)), "it is still there");
     });
-    run.crds.event("MODIFIED", &crd("one", 11, None));
+    run.crds().event("MODIFIED", &crd("one", 11, None));
     run.is_dormant_soon().await;
     let cause = timeout(Duration::from_secs(60), session.ended()).await.unwrap();
     assert!(cause.contains("not labelled as ours"), "{cause}");
@@ -180,14 +192,14 @@ async fn a_crd_that_loses_our_label_makes_its_kind_dormant() {
 #[tokio::test(start_paused = true)]
 async fn a_kind_whose_crd_a_restored_etcd_does_not_have_is_told_as_deleted() {
     let mut run = Fixture::start(widgets(), None).await;
-    run.crds.event("ADDED", &crd("one", 50, None));
+    run.crds().event("ADDED", &crd("one", 50, None));
     run.discover(served()).await;
     let _wire = run.serve_widgets(60, &["a"]).await;
     assert_eq!(run.told.recv().await.unwrap(), "added a");
-    run.crds.error(410, "Expired");
+    run.crds().error(410, "Expired");
     for _ in 0..3 {
-        run.crds = run.call(&server_path("customresourcedefinitions")).await.stream();
-        run.crds.end_of_list(20);
+        run.crds = Some(run.call(&server_path("customresourcedefinitions")).await.stream());
+        run.crds().end_of_list(20);
     }
     let told = timeout(Duration::from_secs(600), run.told.recv()).await;
     assert_eq!(told.expect("its objects stay").unwrap(), "deleted a");
@@ -199,11 +211,11 @@ async fn without_the_condition_any_crd_will_do_and_its_end_is_noticed_all_the_sa
     let mut run = Fixture::start(widgets(), None).await;
     run.discover(json!([])).await;
     run.is_dormant_soon().await;
-    run.crds.event("ADDED", &crd("one", 2, None));
+    run.crds().event("ADDED", &crd("one", 2, None));
     run.discover(served()).await;
     let _wire = run.serve_widgets(10, &["a"]).await;
     run.widgets.synced().await;
-    run.crds.event("DELETED", &crd("one", 11, None));
+    run.crds().event("DELETED", &crd("one", 11, None));
     run.is_dormant_soon().await;
     assert!(run.widgets.is_empty());
 }
@@ -211,7 +223,7 @@ async fn without_the_condition_any_crd_will_do_and_its_end_is_noticed_all_the_sa
 #[tokio::test(start_paused = true)]
 async fn a_kind_known_by_name_is_read_in_the_version_that_the_server_prefers() {
     let mut run = Fixture::start(Kind::named("example.io", "Widget"), None).await;
-    run.crds.event("ADDED", &crd("one", 2, None));
+    run.crds().event("ADDED", &crd("one", 2, None));
     let group = json!({"kind": "APIGroup", "preferredVersion": {"version": "v1"}});
     let answer = |call: Call| call.json(200, &group);
     answer(run.call("/apis/example.io").await);
@@ -225,7 +237,7 @@ async fn a_kind_known_by_name_is_read_in_the_version_that_the_server_prefers() {
 #[tokio::test(start_paused = true)]
 async fn a_collection_that_is_not_found_is_looked_for_again_and_keeps_its_objects() {
     let mut run = Fixture::start(widgets(), Some(OURS)).await;
-    run.crds.event("ADDED", &crd("one", 2, Some(OURS)));
+    run.crds().event("ADDED", &crd("one", 2, Some(OURS)));
     run.discover(served()).await;
     let wire = run.serve_widgets(10, &["a"]).await;
     run.widgets.synced().await;
@@ -241,12 +253,12 @@ async fn a_collection_that_is_not_found_is_looked_for_again_and_keeps_its_object
 #[tokio::test(start_paused = true)]
 async fn a_crd_that_is_served_at_last_is_noticed_within_a_second_however_long_that_took() {
     let mut run = Fixture::start(widgets(), Some(OURS)).await;
-    run.crds.event("ADDED", &crd("one", 2, Some(OURS)));
+    run.crds().event("ADDED", &crd("one", 2, Some(OURS)));
     for _ in 0..12 {
         run.call("/apis/example.io/v1").await.refuse(404, "NotFound");
     }
     // The server tells that it has established the kind, a moment before it serves it.
-    run.crds.event("MODIFIED", &crd("one", 3, Some(OURS)));
+    run.crds().event("MODIFIED", &crd("one", 3, Some(OURS)));
     let established = Instant::now();
     run.call("/apis/example.io/v1").await.refuse(404, "NotFound");
     run.call("/apis/example.io/v1").await.refuse(404, "NotFound");
@@ -259,7 +271,7 @@ async fn a_crd_that_is_served_at_last_is_noticed_within_a_second_however_long_th
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_an_own_write_ends_while_the_kind_is_dormant() {
     let mut run = Fixture::start(widgets(), Some(OURS)).await;
-    run.crds.event("ADDED", &crd("one", 2, Some(OURS)));
+    run.crds().event("ADDED", &crd("one", 2, Some(OURS)));
     run.discover(served()).await;
     let _wire = run.serve_widgets(10, &["a"]).await;
     run.widgets.synced().await;
@@ -269,8 +281,28 @@ async fn a_wait_for_an_own_write_ends_while_the_kind_is_dormant() {
     });
     sleep(Duration::from_secs(1)).await;
     assert!(!waiting.is_finished(), "the kind is served, and its watch may show it");
-    run.crds.event("DELETED", &crd("one", 11, Some(OURS)));
+    run.crds().event("DELETED", &crd("one", 11, Some(OURS)));
     timeout(Duration::from_secs(60), waiting).await.unwrap().unwrap();
     let late = model::OwnWrite::version(96);
     timeout(Duration::from_secs(60), run.widgets.shows("a", &late)).await.unwrap();
+}
+
+/// rule:unseen-crds-are-not-ours
+#[tokio::test(start_paused = true)]
+async fn a_kind_whose_crd_may_not_be_looked_at_is_dormant_until_it_may_unless_it_was_named() {
+    for managed_by in [Some(OURS), None] {
+        let mut run = Fixture::refused_crds(widgets(), managed_by).await;
+        if managed_by.is_some() {
+            run.is_dormant_soon().await;
+            let crds = run.call(&server_path("customresourcedefinitions")).await.stream();
+            crds.event("ADDED", &crd("one", 2, Some(OURS)));
+            crds.end_of_list(2);
+            run.crds = Some(crds);
+        }
+        run.discover(served()).await;
+        let _wire = run.serve_widgets(10, &["a"]).await;
+        let limit = Duration::from_secs(120);
+        timeout(limit, run.widgets.synced()).await.expect("it is listed");
+        assert!(!run.widgets.is_dormant());
+    }
 }

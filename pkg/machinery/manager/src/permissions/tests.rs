@@ -18,7 +18,6 @@ fn check(client: kube::Client, by_account: bool) -> PermissionCheck {
     PermissionCheck {
         client,
         subject: Subject { account: "fake-account", by_account, manifest: None },
-        needed: NEEDED,
         missing: IntGauge::new("missing", "Missing rights.").unwrap(),
     }
 }
@@ -30,7 +29,7 @@ async fn checked(
 ) -> (i64, Capture) {
     let captured = Capture::begin();
     let check = check(client(move |_| answer()), by_account);
-    check.ask(&mut HashSet::new()).await;
+    check.ask(NEEDED, &mut HashSet::new()).await;
     (check.missing.get(), captured)
 }
 
@@ -82,7 +81,7 @@ async fn where_a_manifest_grants_the_rights_the_cure_is_the_manifest() {
         let captured = Capture::begin();
         let mut check = check(client(|_| verdict(false)), by_account);
         check.subject.manifest = Some("config/rbac/fake.yaml");
-        check.ask(&mut HashSet::new()).await;
+        check.ask(NEEDED, &mut HashSet::new()).await;
         let lines = captured.with("Missing permission");
         assert!(lines[0].contains("apply config/rbac/fake.yaml"), "{}", lines[0]);
         assert!(lines[0].contains(who), "{}", lines[0]);
@@ -108,7 +107,7 @@ async fn a_server_that_cannot_tell_is_no_missing_right() {
 #[tokio::test]
 async fn the_question_names_everything_that_a_right_is_about() {
     let server = ApiServer::new(|_| verdict(true));
-    check(server.client(), false).ask(&mut HashSet::new()).await;
+    check(server.client(), false).ask(NEEDED, &mut HashSet::new()).await;
     let asked = server.asked();
     assert_eq!(asked.len(), NEEDED.len());
     for (right, question) in NEEDED.iter().zip(asked) {
@@ -129,7 +128,7 @@ async fn rights_are_checked_again_every_few_minutes_and_each_change_is_told_once
     let client = client(move |_| verdict(server.load(Ordering::SeqCst)));
     let check = check(client, false);
     let (missing, stop) = (check.missing.clone(), CancellationToken::new());
-    let running = tokio::spawn(check.run(stop.clone()));
+    let running = tokio::spawn(check.run(NEEDED, stop.clone()));
     let later = |minutes: u64| tokio::time::sleep(Duration::from_secs(60 * minutes));
     later(11).await;
     assert_eq!((missing.get(), captured.with("Missing permission").len()), (3, 3));
@@ -156,8 +155,8 @@ async fn a_server_that_cannot_tell_changes_nothing_that_was_known() {
         false,
     );
     let mut missing = HashSet::new();
-    check.ask(&mut missing).await;
+    check.ask(NEEDED, &mut missing).await;
     failing.store(true, Ordering::SeqCst);
-    check.ask(&mut missing).await;
+    check.ask(NEEDED, &mut missing).await;
     assert_eq!(check.missing.get(), 3);
 }

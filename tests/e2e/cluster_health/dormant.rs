@@ -1,0 +1,60 @@
+//! The default: nobody asked for cluster-health, and there is nothing for it to do yet.
+
+use std::fs;
+
+use serde_json::json;
+use tests::Process;
+use tests::kubectl::{FEDERATION, IDENTITY, Kubectl};
+use tests::poll::poll;
+
+const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
+
+/// rule:dormant-costs-nothing
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_members_is_ours() {
+    let hub = Kubectl::without_crds().await;
+    for file in ["role", "role-binding"] {
+        hub.run(&format!("apply -f config/rbac/{file}.yaml"));
+    }
+    let identity = hub.plane.kubeconfig(IDENTITY, &GROUPS).unwrap();
+    let manager =
+        Process::with_kubeconfig(&identity).args(["--leader-elect=false", "--v=2"]).start();
+    for group in ["core.kubefed.io", "platform.tkestack.io"] {
+        let sleeps = |line: &str| line.contains("Kind is dormant") && line.contains(group);
+        manager.line_where("a kind is dormant", sleeps).await;
+    }
+    poll("it is ready", async || {
+        manager.get("/readyz").await.is_ok_and(|(status, _)| status == 200).then_some(())
+    })
+    .await;
+    assert_eq!(own_threads(&manager), 0);
+    assert_eq!(manager.metric("icm_missing_permissions", &[]).await, Some(0.0));
+    let refused = manager.metric("rest_client_requests_total", &[("code", "403")]).await;
+    assert_eq!(refused, None, "forbidden requests");
+    let page = manager.get("/metrics").await.unwrap().1;
+    assert!(!page.contains("clusterhealth_"), "{page}");
+
+    hub.run(&format!("create namespace {FEDERATION}"));
+    hub.run("apply -f config/rbac/cluster-health.yaml");
+    hub.run("apply -f config/crd/core.kubefed.io_kubefedclusters.yaml");
+    hub.run("wait --for=condition=established --timeout=60s crd --all");
+    hub.create(&json!({
+        "apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedCluster",
+        "metadata": {"name": "one", "namespace": FEDERATION},
+        "spec": {"apiEndpoint": "https://127.0.0.1:1", "secretRef": {"name": "nobody"}},
+    }));
+    poll("the member is looked at", async || {
+        let status = hub.object(&format!("-n {FEDERATION} kubefedcluster one"))["status"].clone();
+        (status["conditions"][0]["reason"] == "MalformedClusterConfig").then_some(())
+    })
+    .await;
+    assert!(own_threads(&manager) > 0);
+    assert!(!manager.has_said("Missing permission"), "{:?}", manager.lines());
+}
+
+/// How many threads cluster-health has for itself.
+fn own_threads(manager: &Process) -> usize {
+    let tasks = fs::read_dir(format!("/proc/{}/task", manager.pid())).unwrap();
+    let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.trim() == "cluster-health").count()
+}
