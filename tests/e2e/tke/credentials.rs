@@ -117,10 +117,12 @@ async fn change(scene: &Scene, powerless: &Account, other: &tests::ControlPlane)
     scene.until("cls-token", "fails by its credential", |it| fails(it, "unauthorized")).await;
 
     // Another API server with another CA, and home again.
-    scene.hub.patch_status("cls cls-pair", &json!({"addresses": [address(port(other.url()))]}));
+    let at = |server: &tests::ControlPlane| {
+        json!({"spec": {"addresses": [address(port(server.url()))]}})
+    };
+    scene.hub.patch("cls cls-pair", "merge", &at(other));
     scene.until("cls-pair", "fails elsewhere", |it| fails(it, "tls-verify")).await;
-    let home = json!({"addresses": [address(port(scene.member.url()))]});
-    scene.hub.patch_status("cls cls-pair", &home);
+    scene.hub.patch("cls cls-pair", "merge", &at(&scene.member));
     scene.until("cls-pair", "runs at home", runs).await;
 }
 

@@ -25,11 +25,11 @@ pub(crate) fn addresses(cluster: &Object<Cluster>) -> Result<Vec<Address>, Probl
     known.iter().filter(|address| address.kind == best).map(parse).collect()
 }
 
-/// Those of the status, or those of the spec while there are none.
+/// `rule:addresses-of-the-spec-win`
 fn known(cluster: &Object<Cluster>) -> &[ClusterAddress] {
-    match &cluster.status.addresses[..] {
-        [] => &cluster.body.spec.addresses,
-        known => known,
+    match &cluster.body.spec.addresses[..] {
+        [] => &cluster.status.addresses,
+        wanted => wanted,
     }
 }
 
@@ -88,15 +88,18 @@ mod tests {
         }
     }
 
+    /// rule:addresses-of-the-spec-win
     #[test]
-    fn the_addresses_of_the_spec_count_until_the_status_has_some() {
-        let of_both = |status: Value| {
+    fn the_addresses_of_the_spec_count_whatever_the_status_says() {
+        let of_both = |spec: Value, status: Value| {
             urls(&cluster(|object| {
-                object["spec"]["addresses"] = json!([at("Internal", "spec")]);
+                object["spec"]["addresses"] = spec;
                 object["status"]["addresses"] = status;
             }))
         };
-        assert_eq!(of_both(json!([])), ["https://spec:6443"]);
-        assert_eq!(of_both(json!([at("Internal", "status")])), ["https://status:6443"]);
+        let (spec, status) = (json!([at("Real", "spec")]), json!([at("Internal", "status")]));
+        assert_eq!(of_both(spec.clone(), json!([])), ["https://spec:6443"]);
+        assert_eq!(of_both(spec, status.clone()), ["https://spec:6443"]);
+        assert_eq!(of_both(json!([]), status), ["https://status:6443"]);
     }
 }

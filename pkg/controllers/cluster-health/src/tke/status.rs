@@ -15,7 +15,7 @@ use super::facts::{
     differs_much,
 };
 use super::supervision::owns_phase;
-use crate::api::tke::{Cluster, ClusterStatus, Phase, ResourceSummary};
+use crate::api::tke::{Cluster, ClusterAddress, ClusterStatus, Phase, ResourceSummary};
 use crate::api::{Condition, ConditionStatus};
 use crate::engine::Statement;
 
@@ -38,6 +38,8 @@ pub(crate) struct Written {
     version: String,
     conditions: Vec<Condition>,
     resource: Option<ResourceSummary>,
+    /// None while those of the status are not ours.
+    addresses: Option<Vec<ClusterAddress>>,
 }
 
 /// What stands above the conditions.
@@ -66,6 +68,7 @@ pub(crate) fn write(
         version: facts.version.clone().unwrap_or_else(|| status.version.clone()),
         conditions: health.into_iter().chain(others).collect(),
         resource: facts.summary.clone().or_else(|| status.resource.clone()),
+        addresses: are_ours(cluster).then(|| cluster.body.spec.addresses.clone()),
     }
 }
 
@@ -88,9 +91,8 @@ impl Written {
         if let Some(resource) = &self.resource {
             status["resource"] = json!(resource);
         }
-        let (wanted, known) = (&cluster.body.spec.addresses, &cluster.status.addresses);
-        if !wanted.is_empty() && (known.is_empty() || known == wanted) {
-            status["addresses"] = json!(wanted);
+        if let Some(addresses) = &self.addresses {
+            status["addresses"] = json!(addresses);
         }
         let version = cluster.metadata.resource_version.to_string();
         json!({ "metadata": {"resourceVersion": version}, "status": status })
@@ -100,8 +102,16 @@ impl Written {
     pub(crate) fn fingerprint(&self, notable: Option<&ResourceSummary>) -> u64 {
         let headline = self.headline.as_ref();
         let headline = headline.map(|it| (&it.phase, &*it.reason));
-        fingerprint(headline, &self.version, &self.conditions, notable.or(self.resource.as_ref()))
+        let resource = notable.or(self.resource.as_ref());
+        let addresses = self.addresses.as_deref();
+        fingerprint(headline, &self.version, &self.conditions, resource, addresses)
     }
+}
+
+/// Whether the addresses of the status are to be those of the spec
+/// (`rule:addresses-of-the-spec-win`).
+fn are_ours(cluster: &Object<Cluster>) -> bool {
+    !cluster.body.spec.addresses.is_empty()
 }
 
 /// The same of what the object says. Sums that differ little from the `notable` ones count as those,
@@ -113,7 +123,8 @@ pub(crate) fn fingerprint_of(cluster: &Object<Cluster>, notable: Option<&Resourc
     let ours: Vec<_> = OURS.into_iter().filter_map(|kind| cached(status, kind).cloned()).collect();
     let shown = status.resource.as_ref();
     let alike = notable.filter(|notable| shown.is_some_and(|shown| !differs_much(notable, shown)));
-    fingerprint(headline, &status.version, &ours, alike.or(shown))
+    let addresses = are_ours(cluster).then_some(&status.addresses[..]);
+    fingerprint(headline, &status.version, &ours, alike.or(shown), addresses)
 }
 
 fn fingerprint(
@@ -121,9 +132,10 @@ fn fingerprint(
     version: &str,
     conditions: &[Condition],
     resource: Option<&ResourceSummary>,
+    addresses: Option<&[ClusterAddress]>,
 ) -> u64 {
     let mut hash = DefaultHasher::new();
-    (headline, version).hash(&mut hash);
+    (headline, version, addresses).hash(&mut hash);
     for condition in conditions {
         (&condition.kind, condition.status.to_string(), &condition.reason).hash(&mut hash);
     }

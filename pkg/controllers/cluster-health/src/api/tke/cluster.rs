@@ -29,7 +29,8 @@ pub struct ClusterSpec {
     /// The ClusterCredential to use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_credential_ref: Option<CredentialRef>,
-    /// Seeds `status.addresses`, which the API server drops when the object is made.
+    /// Go before `status.addresses`, which the API server drops when the object is made, and are
+    /// published there.
     #[serde(deserialize_with = "tolerant::null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<ClusterAddress>,
 }

@@ -154,20 +154,30 @@ fn what_was_not_learnt_yet_is_kept_and_conditions_of_others_are_not_ours() {
     assert_ne!(after.fingerprint(None), before.fingerprint(None));
 }
 
+/// rule:addresses-of-the-spec-win
 #[test]
-fn addresses_of_the_spec_are_put_into_a_status_that_has_none() {
-    let address = json!([{"type": "Internal", "host": "h", "port": 6443}]);
-    let addresses = |known: Value| {
+fn the_addresses_of_the_spec_are_published_whenever_the_status_has_others() {
+    let address = |host: &str| json!([{"type": "Internal", "host": host, "port": 6443}]);
+    let (none, said) = (json!(null), Said { published: None, paused: false });
+    // (spec, status; what is written, whether that is worth a write)
+    let rows = [
+        (address("h"), none.clone(), address("h"), true),
+        // Left out, the API server would remove what it was given before.
+        (address("h"), address("h"), address("h"), false),
+        (address("h"), address("before"), address("h"), true),
+        (none.clone(), address("of-others"), none.clone(), false),
+        (none.clone(), none.clone(), none, false),
+    ];
+    for (spec, shown, expected, worth_a_write) in rows {
         let cluster = cluster(|object| {
-            object["spec"]["addresses"] = address.clone();
-            object["status"]["addresses"] = known;
+            object["spec"]["addresses"] = spec.clone();
+            object["status"]["addresses"] = shown.clone();
         });
-        status(&cluster, None)["addresses"].clone()
-    };
-    assert_eq!(addresses(json!(null)), address);
-    // Left out, the API server would remove what it was given before.
-    assert_eq!(addresses(address.clone()), address);
-    assert_eq!(addresses(json!([{"type": "Internal", "host": "other", "port": 1}])), Value::Null);
+        let written = written(&cluster, &said, &Facts::default());
+        assert_eq!(written.fields(&cluster)["status"]["addresses"], expected, "{spec} {shown}");
+        let differs = written.fingerprint(None) != fingerprint_of(&cluster, None);
+        assert_eq!(differs, worth_a_write, "{spec} {shown}");
+    }
 }
 
 /// rule:foreign-status-is-written-over
