@@ -117,9 +117,7 @@ async fn change(scene: &Scene, powerless: &Account, other: &tests::ControlPlane)
     scene.until("cls-token", "fails by its credential", |it| fails(it, "unauthorized")).await;
 
     // Another API server with another CA, and home again.
-    let at = |server: &tests::ControlPlane| {
-        json!({"spec": {"addresses": [address(port(server.url()))]}})
-    };
+    let at = |server: &tests::ControlPlane| json!({"spec": {"addresses": [address(port(server.url()))]}});
     scene.hub.patch("cls cls-pair", "merge", &at(other));
     scene.until("cls-pair", "fails elsewhere", |it| fails(it, "tls-verify")).await;
     scene.hub.patch("cls cls-pair", "merge", &at(&scene.member));

@@ -1,16 +1,16 @@
 //! [`explain`]: the message of a condition, from what is published.
 
 use crate::message::short_line;
-use crate::{Endpoints, MESSAGE_MAX, Member, Moment, Published, Standing, one_line};
+use crate::{Endpoints, MESSAGE_MAX, Member, Published, Standing, one_line};
 
-/// The message of the condition about readiness: what was found, how many addresses are down, how
-/// long the run of failures is and when the next probe comes. When that is too long for a message
-/// the detail of what was found is cut. Changes of it alone are not worth a write.
-pub fn explain(member: &Member, now: &Moment) -> String {
+/// The message of the condition about readiness: what was found, how many addresses are down and how
+/// long the run of failures is. When that is too long for a message the detail of what was found is
+/// cut. It stands in objects until the next heartbeat, so it tells nothing of the next probe.
+pub fn explain(member: &Member) -> String {
     let Some(published) = member.published() else { return String::new() };
     let mut rest = endpoints_down(published.endpoints);
     if published.standing != Standing::Ready {
-        rest += &run_of_failures(member, now);
+        rest += &run_of_failures(member);
     }
     let mut text = sentence(published);
     if let Some(detail) = &published.detail {
@@ -38,17 +38,10 @@ fn sentence(published: &Published) -> String {
     }
 }
 
-fn run_of_failures(member: &Member, now: &Moment) -> String {
-    let times = match member.failures() {
-        0 => return String::new(),
-        1 => "once".to_owned(),
-        failures => format!("{failures} times in a row"),
-    };
-    match member.due() {
-        Some(due) => {
-            let next = now.wall_at(due).strftime("%Y-%m-%dT%H:%M:%SZ");
-            format!("; failed {times}, next probe {next}")
-        }
-        None => format!("; failed {times}"),
+fn run_of_failures(member: &Member) -> String {
+    match member.failures() {
+        0 => String::new(),
+        1 => "; failed once".to_owned(),
+        failures => format!("; failed {failures} times in a row"),
     }
 }

@@ -22,6 +22,7 @@
 //! | `schedule.rs` | when the next probe starts |
 //! | `standing.rs` | [`Standing`]: what is published, and the statuses and reasons that say so |
 //! | `published.rs` | [`Published`]: the same with its times |
+//! | `causes.rs` | whether another cause of the same trouble is told |
 //! | `explain.rs` | [`explain`]: the message of a condition |
 //! | `lifetime.rs` | [`Lifetime`]: until when a credential is good, and when its end is told |
 //! | `message.rs` | [`one_line`]: text that may stand in a condition |
@@ -38,6 +39,7 @@ mod attempt;
 mod attempts;
 mod availability;
 mod capacity;
+mod causes;
 mod classify;
 mod code;
 mod damping;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::availability::{Availability, Ratios};
+use crate::causes::Causes;
 use crate::damping::Flaps;
 use crate::published::{Change, Published};
 use crate::schedule::{Cause, Schedule};
@@ -34,6 +35,8 @@ pub struct Effect {
     pub change: Change,
     /// The probe was the first failure after a success, or of all.
     pub first_failure: bool,
+    /// The cluster is not well as before, and for another cause, which is to be told and written.
+    pub new_cause: bool,
     /// It is time to tell that the cluster flaps.
     pub flapping: bool,
 }
@@ -45,6 +48,7 @@ pub struct Member {
     published: Option<Published>,
     tally: Tally,
     flaps: Flaps,
+    causes: Causes,
     schedule: Schedule,
     availability: Availability,
     gate: WriteGate,
@@ -87,6 +91,7 @@ impl Member {
             published: arrival.published,
             tally: Tally::default(),
             flaps: Flaps::default(),
+            causes: Causes::default(),
             schedule: Schedule::new(now + wait),
             availability: Availability::new(now),
             gate: WriteGate::new(arrival.written, now, policy.heartbeat, arrival.hash),
@@ -126,20 +131,36 @@ impl Member {
         let counts = self.counts(finding, policy, started);
         let thresholds = self.flaps.effective(policy.thresholds, now, &policy.damping);
         let counted = counts.then_some(started);
-        let change = match self.tally.decide(self.ready(), finding.is_ok(), counted, thresholds) {
-            Decision::Publish => Published::publish(&mut self.published, report),
-            Decision::Keep => {
-                self.keep(report);
-                Change::Nothing
-            }
-        };
+        let (change, new_cause) =
+            match self.tally.decide(self.ready(), finding.is_ok(), counted, thresholds) {
+                Decision::Publish => self.publish(report, now),
+                Decision::Keep => {
+                    self.keep(report);
+                    (Change::Nothing, false)
+                }
+            };
         let flapping = self.note_change(change, policy, now);
         self.availability.record(finding.is_ok(), started, policy.longest_gap());
         self.completed = Some(now);
         self.last = Some(Last { finding, started: report.started, took: report.took });
         let confirming = self.tally.contradicts(self.ready());
         self.schedule.complete(counts, policy.cadence.interval(confirming, draw));
-        Effect { change, first_failure, flapping }
+        Effect { change, first_failure, new_cause, flapping }
+    }
+
+    /// How what is published changes, and whether its cause alone does.
+    fn publish(&mut self, report: &Report, now: Instant) -> (Change, bool) {
+        let change = Published::publish(&mut self.published, report);
+        let cause = self.published.as_ref().and_then(Published::cause);
+        if matches!(change, Change::Ready { .. }) {
+            self.causes.begin(cause);
+            return (change, false);
+        }
+        let new_cause = self.causes.note(cause, now);
+        if new_cause {
+            self.gate.outdate();
+        }
+        (change, new_cause)
     }
 
     /// The last probe failed; of a cluster that was taken over, the object says so.
@@ -156,7 +177,7 @@ impl Member {
         let confirming = self.tally.contradicts(self.ready());
         let regular = self.cause == Cause::Regular;
         self.schedule.complete(regular, policy.cadence.interval(confirming, draw));
-        Effect { change: Change::Nothing, first_failure: false, flapping: false }
+        Effect { change: Change::Nothing, first_failure: false, new_cause: false, flapping: false }
     }
 
     /// A failure found because of an event counts only when failures have had time to be two
@@ -223,7 +244,8 @@ impl Member {
         }
         let change = Published::expire(&mut self.published, now);
         let flapping = self.note_change(change, policy, now.monotonic);
-        Some(Effect { change, first_failure: false, flapping })
+        self.causes.begin(None);
+        Some(Effect { change, first_failure: false, new_cause: false, flapping })
     }
 
     /// When it becomes unknown if no probe is completed until then.

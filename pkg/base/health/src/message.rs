@@ -1,7 +1,7 @@
 //! [`one_line`]: text that may stand in a condition, an event or a log.
 
 /// Characters in the longest message.
-pub const MESSAGE_MAX: usize = 256;
+pub const MESSAGE_MAX: usize = 1024;
 
 /// `text` in one line of at most [`MESSAGE_MAX`] characters, without what stands before the `@` of a
 /// URL: a user name and password are nobody's business (`rule:messages-are-one-short-line`).
@@ -67,7 +67,7 @@ mod tests {
     /// rule:messages-are-one-short-line
     #[test]
     fn a_long_message_is_cut_at_a_character_and_says_so() {
-        let line = one_line(&"é".repeat(300));
+        let line = one_line(&"é".repeat(MESSAGE_MAX + 40));
         assert_eq!(line.chars().count(), MESSAGE_MAX);
         assert!(line.ends_with("é…"));
         let fits = "é".repeat(MESSAGE_MAX);

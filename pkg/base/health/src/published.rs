@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::{Endpoints, Finding, Moment, Report, Standing, Status};
+use crate::{Endpoints, Finding, Moment, Report, Standing, Status, Verdict, hash};
 
 /// A condition without its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,15 @@ impl Published {
             published.detail = None;
         }
         change
+    }
+
+    /// A hash of why it is not well. What is wrong in an object has one code and several causes; what
+    /// a member says may differ with each probe, and its code is all that counts.
+    pub(crate) fn cause(&self) -> Option<u64> {
+        let finding = self.finding?;
+        let code = finding.code()?;
+        let detail = self.detail.as_deref().filter(|_| finding.verdict() == Verdict::Config);
+        Some(hash(&format!("{code} {}", detail.unwrap_or_default())))
     }
 
     fn turn(slot: &mut Option<Self>, standing: Standing, at: Timestamp) -> Change {

@@ -29,12 +29,15 @@ impl Urgency {
 }
 
 /// What was last handed over for writing, as a fingerprint of everything that matters: statuses and
-/// reasons of conditions, phase, version, zones. Times and messages do not count
-/// (`rule:unchanged-status-is-written-at-heartbeats-only`).
+/// reasons of conditions, phase, version, zones. Times and messages do not count, but for one that
+/// tells of another cause (`rule:another-cause-is-told`,
+/// `rule:unchanged-status-is-written-at-heartbeats-only`).
 #[derive(Clone, Copy, Debug)]
 pub struct WriteGate {
     written: Option<u64>,
     at: Instant,
+    /// Its message tells a cause that holds no more.
+    outdated: bool,
 }
 
 impl WriteGate {
@@ -42,12 +45,12 @@ impl WriteGate {
     /// were taken over together are spread by `hash`.
     pub fn new(written: Option<u64>, now: Instant, heartbeat: Duration, hash: u64) -> Self {
         let head_start = share_of(heartbeat, hash);
-        Self { written, at: now.checked_sub(head_start).unwrap_or(now) }
+        Self { written, at: now.checked_sub(head_start).unwrap_or(now), outdated: false }
     }
 
     /// Asks whether the state with this `fingerprint` is to be written at `now`.
     pub fn due(&self, fingerprint: u64, now: Instant, heartbeat: Duration) -> Option<Urgency> {
-        if self.written != Some(fingerprint) {
+        if self.outdated || self.written != Some(fingerprint) {
             return Some(Urgency::Change);
         }
         let elapsed = now.saturating_duration_since(self.at);
@@ -56,7 +59,12 @@ impl WriteGate {
 
     /// The state with this `fingerprint` was handed to the queue, which does not lose it.
     pub fn handed_over(&mut self, fingerprint: u64, now: Instant) {
-        *self = Self { written: Some(fingerprint), at: now };
+        *self = Self { written: Some(fingerprint), at: now, outdated: false };
+    }
+
+    /// What was handed over is to be written again with the words of now.
+    pub fn outdate(&mut self) {
+        self.outdated = true;
     }
 
     /// The object shows this fingerprint, or nothing of use. Whether that is news.
@@ -80,6 +88,10 @@ mod tests {
         gate.handed_over(7, start);
         assert_eq!(gate.due(7, start + S(299), S(300)), None);
         assert_eq!(gate.due(8, start + S(1), S(300)), Some(Urgency::Change));
+        gate.outdate();
+        assert_eq!(gate.due(7, start + S(1), S(300)), Some(Urgency::Change));
+        gate.handed_over(7, start);
+        assert_eq!(gate.due(7, start + S(1), S(300)), None);
         assert_eq!(gate.due(7, start + S(300), S(300)), Some(Urgency::Heartbeat));
         assert_eq!(gate.due(7, start, S(0)), Some(Urgency::Heartbeat));
     }

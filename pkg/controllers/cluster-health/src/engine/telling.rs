@@ -1,11 +1,10 @@
-//! The events of clusters: on published transitions, and on the first of a run of failures.
+//! The events of clusters: on published transitions and causes, and on the first of a run of failures.
 
 use events::{EventType, ObjectRef, Recorder};
 use health::{Change, Code, Effect, Report, Standing, Verdict};
 use jiff::Timestamp;
 
 use super::notices::Notice;
-use super::prober::now;
 use super::watched::Watched;
 
 /// Tells what a probe, or the lack of probes, did (`rule:events-follow-what-is-published`).
@@ -16,19 +15,20 @@ pub(crate) fn tell(
     effect: Effect,
 ) {
     let say = |kind, reason, message| recorder.event(object(watched), kind, reason, message);
-    if let Some(report) = report.filter(|_| effect.first_failure) {
+    let published = matches!(effect.change, Change::Ready { .. });
+    // What is published at once is told by that.
+    if let Some(report) = report.filter(|_| effect.first_failure && !published) {
         let reason = first_failure_reason(report);
         say(EventType::Warning, reason, health::one_line(&sentence(report)));
     }
-    if let Change::Ready { from, .. } = effect.change {
-        let now = now();
+    if published || effect.new_cause {
         let (standing, message) = watched.glance(|it| {
             let standing = it.member.published().map(|published| published.standing);
-            (standing, health::explain(it.member, &now))
+            (standing, health::explain(it.member))
         });
         match standing {
             // The first word about a cluster that is well is no news.
-            Some(Standing::Ready) if from.is_none() => {}
+            Some(Standing::Ready) if matches!(effect.change, Change::Ready { from: None, .. }) => {}
             Some(standing) => {
                 let (kind, reason) = transition(standing);
                 say(kind, reason, message);

@@ -318,6 +318,20 @@ async fn events_tell_of_changes_and_of_the_first_failure_of_a_run() {
     assert_eq!(reasons, ["RetrievingClusterHealthFailed", "ClusterNotReady", "ClusterReady"]);
 }
 
+/// rule:events-follow-what-is-published, rule:another-cause-is-told
+#[tokio::test(start_paused = true)]
+async fn a_first_result_is_told_once_and_so_is_each_other_cause_of_the_same_trouble() {
+    let scene = Scene::new(0);
+    scene.members.set("ns/a", Answer::Failing);
+    scene.add("ns/a", 1);
+    sleep(S(30)).await;
+    assert_eq!((scene.api.events(), scene.api.writes()), (vec!["ClusterNotReady".into()], 1));
+    scene.members.set("ns/a", Answer::Refusing);
+    sleep(S(30)).await;
+    let told = vec!["ClusterNotReady".to_owned(); 2];
+    assert_eq!((scene.api.events(), scene.api.writes()), (told, 2));
+}
+
 /// rule:a-pause-knows-nothing
 #[tokio::test(start_paused = true)]
 async fn a_paused_cluster_is_left_alone_and_what_was_known_of_it_is_forgotten() {

@@ -19,6 +19,8 @@ use crate::engine::target::Target;
 pub(crate) enum Answer {
     Ok,
     Failing,
+    /// Fails for another cause.
+    Refusing,
     /// Never ends by itself.
     Silent,
     Panic,
@@ -79,6 +81,7 @@ impl Prober for Client {
             let finding = match self.members.answer(&self.key) {
                 Answer::Ok => Finding::ok(ProbePath::Readyz),
                 Answer::Failing => Finding::failed(Code::Http(500), ProbePath::Readyz),
+                Answer::Refusing => Finding::failed(Code::Unauthorized, ProbePath::Readyz),
                 Answer::Silent => pending().await,
                 Answer::Panic => panic!("a prober that panics"),
             };
