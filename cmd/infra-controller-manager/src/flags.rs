@@ -45,7 +45,8 @@ pub enum Parsed {
 }
 
 /// A command line that cannot be read. `Display` is the whole text for standard error: usage with
-/// all flag groups, a blank line, one line with the error. Exit code 1.
+/// all flag groups, a blank line, one line with the error; of an argument that is no flag that line
+/// alone, as kube-controller-manager does. Exit code 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageError {
     usage: String,
@@ -61,6 +62,9 @@ impl UsageError {
 
 impl fmt::Display for UsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.usage.is_empty() {
+            return write!(f, "Error: {}; see --help", self.message);
+        }
         write!(f, "{}\nError: {}", self.usage, self.message)
     }
 }
@@ -83,10 +87,27 @@ pub fn parse(
     let specs: Vec<&'static Spec> =
         table::GROUPS.iter().chain(controller_flags).flat_map(|group| group.iter()).collect();
     let help = Help { specs: &specs, controllers, product: version.product };
-    read(args, &specs, &help, version).map_err(|message| UsageError {
-        usage: help.usage(terminal::width(Stream::Stderr)),
-        message: message.replace(['\n', '\r'], " "),
+    read(args, &specs, &help, version).map_err(|bad| {
+        let (usage, message) = match bad {
+            Bad::Flag(message) => (help.usage(terminal::width(Stream::Stderr)), message),
+            Bad::Stray(message) => (String::new(), message),
+        };
+        UsageError { usage, message: message.replace(['\n', '\r'], " ") }
     })
+}
+
+/// What is wrong with the arguments.
+enum Bad {
+    /// With a flag: the usage tells those that there are.
+    Flag(String),
+    /// With something that is no flag.
+    Stray(String),
+}
+
+impl From<String> for Bad {
+    fn from(message: String) -> Self {
+        Self::Flag(message)
+    }
 }
 
 fn read(
@@ -94,7 +115,7 @@ fn read(
     specs: &[&'static Spec],
     help: &Help<'_>,
     version: &VersionInfo,
-) -> Result<Parsed, String> {
+) -> Result<Parsed, Bad> {
     let args = args.into_iter().skip(1).map(text).collect::<Result<Vec<String>, String>>()?;
     let kind_of = |name: &str| specs.iter().find(|spec| spec.name == name).map(|spec| spec.kind);
     let Argv { flags, positionals } =
@@ -107,7 +128,8 @@ fn read(
     }
     if !positionals.is_empty() {
         let product = version.product;
-        return Err(format!("{product:?} does not take any arguments, got {positionals:?}"));
+        let message = format!("{product:?} does not take any arguments, got {positionals:?}");
+        return Err(Bad::Stray(message));
     }
     match values.get(&program::VERSION) {
         VersionRequest::No => Ok(Parsed::Run(values)),
@@ -115,7 +137,7 @@ fn read(
         VersionRequest::Raw => Ok(Parsed::Print(version.raw())),
         VersionRequest::Override(wanted) => match version.check_override(&wanted) {
             Ok(()) => Ok(Parsed::Run(values)),
-            Err(message) => Err(message),
+            Err(message) => Err(Bad::Flag(message)),
         },
     }
 }

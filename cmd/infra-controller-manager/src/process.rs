@@ -75,7 +75,7 @@ pub async fn run(settings: ProcessSettings) -> Result<()> {
         None => {
             if settings.has_leader_work() {
                 warn!(
-                    "Leader election is off: a second replica would give out the same pod CIDRs again"
+                    "Leader election is off: a second replica would do the same work again, as giving out the same pod CIDRs or writing the same clusters"
                 );
             }
             alone(&options, settings, &shutdown, &draining).await

@@ -53,7 +53,9 @@ impl Help<'_> {
              --use-service-account-credentials --allocate-node-cidrs \\\n    \
              --cluster-cidr=10.244.0.0/16 --service-cluster-ip-range=10.96.0.0/12\n"
         );
-        format!("{about}\n\nUsage:\n  {product} [flags]\n{example}{}", self.sections(width))
+        let commands = "\nCommands:\n  probe   Looks once at an API server (see probe --help)\n";
+        let sections = self.sections(width);
+        format!("{about}\n\nUsage:\n  {product} [flags]\n{commands}{example}{sections}")
     }
 
     /// Usage line and all flag groups; ends with a line break.

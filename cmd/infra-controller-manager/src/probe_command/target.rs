@@ -7,11 +7,17 @@ use anyhow::{Context as _, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
-use probe::{Address, ClientPair, Inputs, TlsOptions};
+use probe::{Address, ClientPair, Fields, Inputs, TlsOptions};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::arguments::Arguments;
 use crate::build;
+
+/// Where a person at a terminal mends what is refused.
+const ARGUMENTS: Fields = Fields {
+    ca: "--certificate-authority",
+    other_name: ", or give --disabled-tls-validations=SubjectName",
+};
 
 /// What the client is made of.
 ///
@@ -49,6 +55,8 @@ fn of_arguments(server: &str, arguments: &Arguments) -> anyhow::Result<Inputs> {
         token: arguments.token.as_deref().map(read_token).transpose()?,
         pair,
         proxy: arguments.proxy.clone().map(SecretString::from),
+        fields: ARGUMENTS,
+        renewed_in: "--token-file or --client-certificate",
         ..Inputs::default()
     })
 }
@@ -85,9 +93,15 @@ fn of_kubeconfig(arguments: &Arguments) -> anyhow::Result<Inputs> {
     let cluster = cluster.and_then(|cluster| cluster.cluster.as_ref());
     let cluster =
         cluster.with_context(|| format!("the kubeconfig has no cluster {:?}", context.cluster))?;
-    let user = file.auth_infos.iter().find(|user| Some(&user.name) == context.user.as_ref());
-    let user = user.and_then(|user| user.auth_info.clone()).unwrap_or_default();
-    of_entries(cluster, &user)
+    of_entries(cluster, &user_of(&file, context.user.as_deref())?)
+}
+
+/// A context without a user is probed anonymously; one whose user is not there has a mistake.
+fn user_of(file: &Kubeconfig, name: Option<&str>) -> anyhow::Result<AuthInfo> {
+    let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(AuthInfo::default()) };
+    let user = file.auth_infos.iter().find(|user| user.name == name);
+    let user = user.with_context(|| format!("the kubeconfig has no user {name:?}"))?;
+    Ok(user.auth_info.clone().unwrap_or_default())
 }
 
 fn of_entries(cluster: &Cluster, user: &AuthInfo) -> anyhow::Result<Inputs> {
@@ -125,6 +139,7 @@ fn of_entries(cluster: &Cluster, user: &AuthInfo) -> anyhow::Result<Inputs> {
         pair: pair.map(|(certificate, key)| ClientPair { certificate, key: key.into() }),
         proxy: cluster.proxy_url.clone().map(SecretString::from),
         tls: TlsOptions { everything, ..TlsOptions::default() },
+        renewed_in: "the kubeconfig",
         ..Inputs::default()
     })
 }
@@ -158,6 +173,18 @@ mod tests {
 
     use super::super::arguments::Parsed;
     use super::*;
+
+    #[test]
+    fn a_context_whose_user_is_not_there_is_refused_and_one_without_a_user_is_not() {
+        let file: Kubeconfig =
+            Kubeconfig::from_yaml("users: [{name: one, user: {username: me}}]").unwrap();
+        assert_eq!(user_of(&file, Some("one")).unwrap().username.as_deref(), Some("me"));
+        for nobody in [None, Some("")] {
+            assert!(user_of(&file, nobody).unwrap().username.is_none(), "{nobody:?}");
+        }
+        let error = user_of(&file, Some("nope")).unwrap_err();
+        assert_eq!(error.to_string(), "the kubeconfig has no user \"nope\"");
+    }
 
     #[test]
     fn a_mistake_in_the_kubeconfig_is_told_without_the_lines_around_it() {

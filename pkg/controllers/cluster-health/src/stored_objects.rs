@@ -26,14 +26,14 @@ pub struct StoredObjects {
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
     /// There is none.
-    #[error(
-        "cannot find {kind} {key}: neither is it in the file, nor does the management API have it"
-    )]
+    #[error("cannot find {kind} {key}: {looked}")]
     Missing {
         /// Its kind.
         kind: String,
         /// Name, or `namespace/name`.
         key: String,
+        /// Where it is not, and what to do about that.
+        looked: &'static str,
     },
     /// No answer of the management API.
     #[error("cannot read {kind} {key}: {source}")]
@@ -113,7 +113,7 @@ impl StoredObjects {
     pub(crate) async fn whole(&self, resource: &Resource, key: &str) -> Result<Value, StoredError> {
         let (kind, key) = (resource.kind.to_string(), key.to_owned());
         let Some(text) = self.find(resource, &key).await? else {
-            return Err(StoredError::Missing { kind, key });
+            return Err(StoredError::Missing { kind, key, looked: self.looked() });
         };
         let mut whole: Value = serde_json::from_slice(&text)
             .map_err(|error| StoredError::Form { kind, key, why: error.to_string() })?;
@@ -123,6 +123,14 @@ impl StoredObjects {
             metadata.entry("resourceVersion").or_insert_with(|| "0".into());
         }
         Ok(whole)
+    }
+
+    fn looked(&self) -> &'static str {
+        match (self.documents.is_empty(), &self.api) {
+            (true, Some(_)) => "the management API does not have it",
+            (false, Some(_)) => "neither is it in the file, nor does the management API have it",
+            (_, None) => "it is not in the file; give --kubeconfig to ask the management API",
+        }
     }
 
     /// A Secret, if there is one.
@@ -183,6 +191,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[tokio::test]
+    async fn what_is_not_in_the_file_is_said_to_be_there_where_nobody_else_was_asked() {
+        let document = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}});
+        let objects = StoredObjects::new(vec![document], None);
+        let error = objects.whole(&SECRETS, "a/two").await.unwrap_err();
+        let told = "cannot find Secret a/two: it is not in the file; give --kubeconfig to ask the management API";
+        assert_eq!(error.to_string(), told);
+    }
 
     #[tokio::test]
     async fn a_document_is_found_by_kind_name_and_namespace_and_plain_text_is_taken() {

@@ -33,6 +33,8 @@ pub struct Client {
     headers: HeaderMap,
     credential: Option<Lifetime>,
     waived: TlsOptions,
+    /// Where its credential is renewed.
+    pub(crate) renewed_in: &'static str,
     pub(crate) session: Mutex<Session>,
 }
 
@@ -68,7 +70,12 @@ impl Client {
             return Err(Problem::new(Code::BadEndpoint, "the cluster has no address"));
         }
         if !inputs.allow_plaintext && inputs.addresses.iter().any(Address::is_plaintext) {
-            let text = "the address of the API server is plain http, over which credentials are not sent; use https, or set --allow-plaintext-endpoints";
+            let secret = inputs.token.is_some() || inputs.pair.is_some();
+            let text = if secret {
+                "the address of the API server is plain http, over which credentials are not sent; use https, or set --allow-plaintext-endpoints"
+            } else {
+                "the address of the API server is plain http; use https, or set --allow-plaintext-endpoints"
+            };
             return Err(Problem::new(Code::BadEndpoint, text));
         }
         let pair = client_certificate(inputs)?;
@@ -82,6 +89,7 @@ impl Client {
             headers: headers(inputs)?,
             credential: Lifetime::sooner(token, certificate),
             waived: inputs.tls,
+            renewed_in: if inputs.renewed_in.is_empty() { "its source" } else { inputs.renewed_in },
             session: Mutex::default(),
         })
     }

@@ -29,6 +29,20 @@ impl From<DialError> for Failure {
 }
 
 impl Failure {
+    /// No connection to the server at `authority`, which the words name where it alone is meant.
+    pub(crate) fn of_dial(error: DialError, authority: &str) -> Self {
+        let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+        let named = match &error {
+            DialError::Connect(cause) => Some(format!("cannot connect to {authority}: {cause}")),
+            DialError::Resolve(cause) => {
+                Some(format!("cannot find the address of {host}: {cause}"))
+            }
+            _ => None,
+        };
+        let failure = Self::from(error);
+        Self { detail: named.unwrap_or(failure.detail), ..failure }
+    }
+
     /// What broke after the connection was open.
     pub(crate) fn of_http(error: &hyper::Error) -> Self {
         if let Some(error) = DialError::of_tls(error) {
@@ -76,4 +90,30 @@ fn io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
         cause = error.source();
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_lets_nobody_connect_is_named() {
+        let cause = |words: &str| io::Error::new(io::ErrorKind::ConnectionRefused, words);
+        let rows = [
+            (
+                DialError::Connect(cause("connection refused")),
+                "cannot connect to api.example:6443: connection refused",
+            ),
+            (
+                DialError::Resolve(Arc::new(cause("no such host"))),
+                "cannot find the address of api.example: no such host",
+            ),
+            (DialError::NoHost, "the address names no host"),
+        ];
+        for (error, told) in rows {
+            assert_eq!(Failure::of_dial(error, "api.example:6443").detail, told);
+        }
+    }
 }

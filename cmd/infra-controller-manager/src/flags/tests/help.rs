@@ -11,6 +11,7 @@ fn at_width(width: Option<usize>) -> String {
 fn help_is_printed_for_both_forms_and_before_stray_arguments() {
     for form in [&["--help"][..], &["-h"], &["stray", "-h"], &["-hv2"]] {
         assert!(printed(form).contains("\nUsage:\n"), "{form:?}");
+        assert!(printed(form).contains("\nCommands:\n  probe   "), "{form:?}");
     }
     assert_eq!(error(&["--help", "--xyzzy"]), "unknown flag: --xyzzy");
     values(&["--help=false"]);

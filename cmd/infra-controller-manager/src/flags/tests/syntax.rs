@@ -11,6 +11,15 @@ fn a_switch_followed_by_its_value_leaves_a_stray_argument() {
 }
 
 #[test]
+fn a_stray_argument_is_told_in_one_line_that_leads_to_the_help() {
+    let error = read(&["prob"]).err().unwrap().to_string();
+    assert_eq!(
+        error,
+        "Error: \"infra-controller-manager\" does not take any arguments, got [\"prob\"]; see --help"
+    );
+}
+
+#[test]
 fn positional_arguments_are_named_and_empty_ones_ignored() {
     assert!(error(&["", "-", "serve"]).ends_with("got [\"-\", \"serve\"]"));
     assert!(error(&["--", "--v=2"]).ends_with("got [\"--v=2\"]"));

@@ -69,6 +69,7 @@ pub(crate) fn inputs(
         proxy: (!spec.proxy_url.is_empty()).then(|| spec.proxy_url.as_str().into()),
         tls: TlsOptions::from_names(spec.disabled_tls_validations.iter().map(String::as_str)),
         fields: FIELDS,
+        renewed_in: "the Secret of spec.secretRef",
         allow_plaintext,
         user_agent: USER_AGENT.to_owned(),
     })

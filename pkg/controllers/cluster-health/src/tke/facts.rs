@@ -78,7 +78,11 @@ impl Facts {
         let NodeCounts { total, ready, .. } = counts;
         let enough = enough(counts, min_ratio);
         self.enough_nodes = Some(enough);
-        let reason = if enough { "NodesReady" } else { "NodesNotReady" };
+        let reason = match enough {
+            true if ready == total => "NodesReady",
+            true => "SomeNodesReady",
+            false => "NodesNotReady",
+        };
         self.tell(NODES_READY, enough, reason, format!("{ready} of {total} nodes are ready"), at);
     }
 

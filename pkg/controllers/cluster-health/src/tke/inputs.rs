@@ -25,6 +25,8 @@ pub(crate) fn inputs(
     secret: Option<SecretData>,
     insecure_without_ca: bool,
 ) -> Result<Inputs, Problem> {
+    let referred = credential.secret_ref.as_ref().filter(|_| secret.is_none());
+    let referred = referred.map(|of| format!("{}/{}", of.namespace, of.name));
     let secret = secret.unwrap_or_default();
     let name = credential.metadata.name;
     let token = credential.token.or_else(|| secret.token());
@@ -40,7 +42,12 @@ pub(crate) fn inputs(
         }
     };
     if token.is_none() && pair.is_none() {
-        let text = format!("there is neither a token nor a client certificate in {name}");
+        let text = match referred {
+            Some(key) => {
+                format!("ClusterCredential {name} refers to Secret {key}, which is not there")
+            }
+            None => format!("there is neither a token nor a client certificate in {name}"),
+        };
         return Err(Problem::new(Code::SecretMissing, text));
     }
     let ca = credential.ca_cert.or(secret.ca);
@@ -58,6 +65,7 @@ pub(crate) fn inputs(
         ),
         tls: TlsOptions { everything, ..TlsOptions::default() },
         fields: FIELDS,
+        renewed_in: "its ClusterCredential, or the Secret of that",
         user_agent: USER_AGENT.to_owned(),
         ..Inputs::default()
     })
@@ -119,6 +127,19 @@ mod tests {
         for (credential, code) in rows {
             assert_eq!(made(&credential, None).unwrap_err().code(), code, "{credential}");
         }
+    }
+
+    #[test]
+    fn a_secret_that_is_not_there_is_named_unless_the_credential_does_without() {
+        let mut credential = json!({"metadata": {"name": "cc"},
+            "secretRef": {"namespace": "ns", "name": "one"}});
+        let problem = made(&credential, None).unwrap_err();
+        let told = "ClusterCredential cc refers to Secret ns/one, which is not there";
+        assert_eq!((problem.code(), &*problem.to_string()), (Code::SecretMissing, told));
+        let empty = made(&credential, Some(&json!({"data": {}}))).unwrap_err();
+        assert!(empty.to_string().starts_with("there is neither a token"), "{empty}");
+        credential["token"] = json!("t");
+        assert!(made(&credential, None).is_ok());
     }
 
     #[test]

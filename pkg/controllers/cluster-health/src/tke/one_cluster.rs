@@ -40,7 +40,15 @@ pub(crate) async fn inputs_of(
         Some(of) => objects.secret(&format!("{}/{}", of.namespace, of.name)).await?,
         None => None,
     };
-    Ok(addresses(&cluster).and_then(|addresses| inputs(addresses, credential, secret, false)))
+    let elsewhere = credential.secret_ref.is_some() && secret.is_none() && objects.api().is_none();
+    let made = addresses(&cluster).and_then(|it| inputs(it, credential, secret, false));
+    Ok(made.map_err(|problem| match problem.code() {
+        Code::SecretMissing if elsewhere => {
+            let text = format!("{problem}: add it to the file, or give --kubeconfig");
+            Problem::new(Code::SecretMissing, text)
+        }
+        _ => problem,
+    }))
 }
 
 async fn named(

@@ -18,7 +18,10 @@ impl Run<'_> {
         let reused = self.is_linked_to(attempt);
         let answer = self.exchange(attempt, &mut clock).await;
         let (finding, detail, outcome) = match answer {
-            Ok(finding) => (finding, None, Outcome::Answered { finding, newer_credential: false }),
+            Ok(finding) => {
+                let outcome = Outcome::Answered { finding, newer_credential: false };
+                (finding, self.advice(finding), outcome)
+            }
             Err(Failure { code, detail }) => {
                 let finding = Finding::failed(code, attempt.path);
                 (finding, Some(one_line(&detail).into()), Outcome::Failed(code))
@@ -37,6 +40,16 @@ impl Run<'_> {
             detail,
         });
         outcome
+    }
+
+    /// What to do about an answer.
+    fn advice(&self, finding: Finding) -> Option<Box<str>> {
+        let refused = finding.code() == Some(Code::Unauthorized);
+        refused.then(|| {
+            let renewed_in = self.client.renewed_in;
+            format!("the token or client certificate is not accepted; renew it in {renewed_in}")
+                .into()
+        })
     }
 
     /// An address that answered in this probe is there, whatever broke afterwards.
@@ -101,7 +114,8 @@ impl Run<'_> {
         let uri = client.uri(attempt.endpoint);
         let dialed = dial(&client.endpoint, uri, &shared.names, limit, &mut enter).await;
         shared.meters.handshake(&dialed);
-        let dialed = dialed?;
+        let of_dial = |error| Failure::of_dial(error, client.address(attempt.endpoint).authority());
+        let dialed = dialed.map_err(of_dial)?;
         self.certificate = dialed.certificate.and_then(expiry::of_certificate);
         let max_age = shared.limits.max_age.mul_f64(rand::rng().random_range(0.9..1.1));
         let open = shared.meters.open();

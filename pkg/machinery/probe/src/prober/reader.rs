@@ -131,7 +131,8 @@ pub(super) async fn open_to(
     let uri = client.uri(endpoint);
     let dialed = dial(&client.endpoint, uri, &shared.names, limit, &mut |_| {}).await;
     shared.meters.handshake(&dialed);
-    let dialed = dialed?;
+    let of_dial = |error| Failure::of_dial(error, client.address(endpoint).authority());
+    let dialed = dialed.map_err(of_dial)?;
     let expires = dialed.certificate.and_then(expiry::of_certificate);
     let (age, open) = (shared.limits.max_age, shared.meters.open());
     Link::open(dialed.stream, endpoint, age, expires, open).await

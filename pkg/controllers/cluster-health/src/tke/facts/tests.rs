@@ -55,6 +55,15 @@ fn a_transition_time_moves_with_the_status_only() {
 }
 
 #[test]
+fn the_reason_tells_whether_all_nodes_are_ready_or_some_or_too_few() {
+    let mut facts = Facts::default();
+    for (ready, reason) in [(2, "NodesReady"), (1, "SomeNodesReady"), (0, "NodesNotReady")] {
+        facts.counted(counts(2, ready), 0.0, at(1));
+        assert_eq!(told(&facts, NODES_READY).1, reason);
+    }
+}
+
+#[test]
 fn nodes_are_enough_by_ratio_and_never_when_none_is_ready() {
     // (total, ready, least ratio, enough)
     let rows = [
