@@ -33,6 +33,7 @@ mod flavour;
 mod gauges;
 mod job;
 mod lease_thread;
+mod limits;
 mod metrics;
 mod notices;
 mod open_files;
@@ -74,6 +75,7 @@ pub use contact::Contact;
 pub(crate) use family::Family;
 pub use flavour::{Cluster, Flavour, Statement};
 pub use gauges::Exposed;
+pub use limits::Limits;
 pub use metrics::Metrics;
 pub(crate) use notices::ends_soon;
 pub use pending::Pending;
@@ -89,23 +91,6 @@ pub(crate) const LATER: Duration = Duration::from_millis(100);
 
 /// Paths of the debug page: that of every controller's, and a short one.
 const PAGES: [&str; 2] = ["/debug/controllers/cluster-health", "/debug/clusterhealth"];
-
-/// What the flags say to the engine.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Limits {
-    /// Probes under way at once; 0 has it computed.
-    pub concurrent_probes: usize,
-    /// Status writes per second.
-    pub write_rate: f64,
-    /// Status writes at once after a quiet time.
-    pub write_burst: u32,
-    /// Nothing is written: neither status nor event.
-    pub audit: bool,
-    /// Replicas that share the clusters; 1 has the leader do everything.
-    pub shards: usize,
-    /// Namespace of their leases; those of one namespace belong together.
-    pub shards_namespace: String,
-}
 
 /// Runs the flavours until `context.stop`.
 ///

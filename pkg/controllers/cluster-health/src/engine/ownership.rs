@@ -9,7 +9,7 @@ use health::{SHARD_TERM, Shards, hash};
 use parking_lot::RwLock;
 use tokio::sync::Semaphore;
 
-use super::Limits;
+use super::limits::Limits;
 use super::prober::now;
 
 /// Asked before each probe and each write. Clones are the same.
