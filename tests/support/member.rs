@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Node, Pod, ServiceAccount};
-use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleRef, Subject};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleRef, Subject};
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use kube::{Api, Client};
+use serde_json::Value;
 
 use crate::control_plane::{ControlPlane, Options};
 use crate::pool::{Lent, Pool};
+use crate::programs::workspace;
 
 const NAMESPACE: &str = "default";
 
@@ -28,6 +30,14 @@ async fn clean(member: &ControlPlane) {
     nodes.expect("Nodes are deleted");
     let pods = Api::<Pod>::namespaced(client, NAMESPACE).delete_collection(&at_once, &all).await;
     pods.expect("Pods are deleted");
+}
+
+fn member_role() -> ClusterRole {
+    let path = workspace().join("config/member/rbac.yaml");
+    let text = std::fs::read_to_string(path).expect("the manifest is there");
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&text).expect("it is YAML");
+    let role = objects.into_iter().find(|object| object["kind"] == "ClusterRole");
+    serde_json::from_value(role.expect("it has a role")).expect("the role is whole")
 }
 
 /// A service account of a member, at first with the rights that everybody has.
@@ -55,14 +65,20 @@ impl Account {
         Self { client, name, token: token.expect("in its status") }
     }
 
-    /// It may do everything.
+    /// It may do what `config/member/rbac.yaml` grants, and no more.
     pub async fn empower(&self) {
+        let role = member_role();
+        let roles = Api::<ClusterRole>::all(self.client.clone());
+        match roles.create(&PostParams::default(), &role).await {
+            Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+            made => drop(made.expect("a role is made")),
+        }
         let binding = ClusterRoleBinding {
             metadata: ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
             role_ref: RoleRef {
                 api_group: Some("rbac.authorization.k8s.io".into()),
                 kind: "ClusterRole".into(),
-                name: "cluster-admin".into(),
+                name: role.metadata.name.clone().expect("a name"),
             },
             subjects: Some(vec![Subject {
                 kind: "ServiceAccount".into(),

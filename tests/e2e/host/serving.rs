@@ -1,6 +1,11 @@
 //! The paths of the serving port.
 
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
 use tests::Process;
+use tests::programs::workspace;
 
 use crate::scene::{Scene, until_readyz};
 
@@ -47,7 +52,7 @@ async fn the_version_that_the_flag_asks_for_is_the_one_that_is_served() {
     let manager = scene.start(&format!("--version=v{asked}")).await;
     let (status, version) = manager.get("/version").await.unwrap();
     assert_eq!(status, 200);
-    let version: serde_json::Value = serde_json::from_str(&version).unwrap();
+    let version: Value = serde_json::from_str(&version).unwrap();
     assert_eq!(version["gitVersion"], format!("v{asked}"));
     let metrics = manager.metrics().await;
     assert_eq!(metrics.value("icm_build_info", &[("version", &asked)]), Some(1.0));
@@ -64,6 +69,22 @@ async fn excluded_checks_are_named_and_unknown_ones_warned_about() {
     let last: Vec<_> = body.lines().rev().take(2).collect();
     let warning = "warn: some health checks cannot be excluded: no matches for \"bogus\"";
     assert_eq!(last, ["healthz check passed", warning], "{body}");
+}
+
+/// The metrics in the expressions of `config/monitoring/process-alerts.yaml`.
+fn asked_for_by_alerts() -> BTreeSet<String> {
+    let path = workspace().join("config/monitoring/process-alerts.yaml");
+    let rules: Value = serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let groups = rules["groups"].as_array().unwrap();
+    let rules = groups.iter().flat_map(|group| group["rules"].as_array().unwrap());
+    let expressions = rules.map(|rule| rule["expr"].as_str().unwrap());
+    let words =
+        expressions.flat_map(|text| text.split(|c: char| !c.is_ascii_lowercase() && c != '_'));
+    let is_metric =
+        |word: &&str| ["icm_", "node_", "leader_"].iter().any(|it| word.starts_with(it));
+    let metrics: BTreeSet<_> = words.filter(is_metric).map(str::to_owned).collect();
+    assert!(metrics.len() > 7, "{metrics:?}");
+    metrics
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,6 +117,9 @@ async fn metrics_have_the_names_that_dashboards_ask_for_and_other_paths_are_404(
     ] {
         assert!(names.contains(&name), "{name} is missing in {names:?}");
     }
+    for name in asked_for_by_alerts() {
+        assert!(names.contains(&&*name), "an alert rule asks for {name}, missing in {names:?}");
+    }
     let lease = [("name", "infra-controller-manager")];
     assert_eq!(metrics.value("leader_election_master_status", &lease), Some(1.0));
     assert!(!names.contains(&"kubernetes_build_info"), "it would raise KubeVersionMismatch");
@@ -105,7 +129,7 @@ async fn metrics_have_the_names_that_dashboards_ask_for_and_other_paths_are_404(
     assert!(slis.contains("kubernetes_healthcheck{name=\"ping\",type=\"readyz\"} 1"), "{slis}");
     let (status, version) = manager.get("/version").await.unwrap();
     assert_eq!(status, 200);
-    let version: serde_json::Value = serde_json::from_str(&version).unwrap();
+    let version: Value = serde_json::from_str(&version).unwrap();
     assert!(version.is_object(), "{version}");
     for path in ["/", "/metrics/", "/healthz/", "/debug/pprof/", "/api", "/livez/../metrics"] {
         let (status, body) = manager.get(path).await.unwrap();
