@@ -19,12 +19,13 @@ async fn leader(scene: &Scene) -> Process {
 async fn each_health_path_has_its_checks() {
     let scene = Scene::set().await;
     let manager = leader(&scene).await;
-    let everywhere = ["ping", "leaderElection", "node-ipam-controller"];
+    let everywhere =
+        ["ping", "leaderElection", "node-ipam-controller", "cluster-health-controller"];
     let ready = ["informer-sync", "shutdown", "apiserver-reachable"];
     for (endpoint, checks) in [
         ("livez", everywhere.to_vec()),
         ("healthz", everywhere.to_vec()),
-        ("readyz", [everywhere, ready].concat()),
+        ("readyz", [&everywhere[..], &ready[..]].concat()),
     ] {
         let (status, body) = manager.get(&format!("/{endpoint}?verbose")).await.unwrap();
         assert_eq!(status, 200, "{body}");

@@ -1,16 +1,19 @@
 //! [`explain`]: the message of a condition, from what is published.
 
+use std::time::Instant;
+
 use crate::message::short_line;
 use crate::{Endpoints, MESSAGE_MAX, Member, Published, Standing, one_line};
 
-/// The message of the condition about readiness: what was found, how many addresses are down and how
-/// long the run of failures is. When that is too long for a message the detail of what was found is
-/// cut. It stands in objects until the next heartbeat, so it tells nothing of the next probe.
-pub fn explain(member: &Member) -> String {
+/// The message of the condition about readiness: what was found, how many addresses are down, how
+/// long the run of failures is and when the next probe comes. When that is too long for a message the
+/// detail of what was found is cut. It stands in objects until the next heartbeat, so it tells the wait
+/// before the next probe and not its time, which would soon be past.
+pub fn explain(member: &Member, now: Instant) -> String {
     let Some(published) = member.published() else { return String::new() };
     let mut rest = endpoints_down(published.endpoints);
     if published.standing != Standing::Ready {
-        rest += &run_of_failures(member);
+        rest += &run_of_failures(member, now);
     }
     let mut text = sentence(published);
     if let Some(detail) = &published.detail {
@@ -38,10 +41,13 @@ fn sentence(published: &Published) -> String {
     }
 }
 
-fn run_of_failures(member: &Member) -> String {
-    match member.failures() {
-        0 => String::new(),
-        1 => "; failed once".to_owned(),
-        failures => format!("; failed {failures} times in a row"),
-    }
+fn run_of_failures(member: &Member, now: Instant) -> String {
+    let times = match member.failures() {
+        0 => return String::new(),
+        1 => "once".to_owned(),
+        failures => format!("{failures} times in a row"),
+    };
+    let Some(due) = member.due() else { return format!("; failed {times}") };
+    let seconds = due.saturating_duration_since(now).as_secs_f64();
+    format!("; failed {times}, next probe after {seconds:.0}s")
 }

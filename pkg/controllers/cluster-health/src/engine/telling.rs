@@ -5,6 +5,7 @@ use health::{Change, Code, Effect, Report, Standing, Verdict};
 use jiff::Timestamp;
 
 use super::notices::Notice;
+use super::prober::now;
 use super::watched::Watched;
 
 /// Tells what a probe, or the lack of probes, did (`rule:events-follow-what-is-published`).
@@ -24,7 +25,7 @@ pub(crate) fn tell(
     if published || effect.new_cause {
         let (standing, message) = watched.glance(|it| {
             let standing = it.member.published().map(|published| published.standing);
-            (standing, health::explain(it.member))
+            (standing, health::explain(it.member, now().monotonic))
         });
         match standing {
             // The first word about a cluster that is well is no news.

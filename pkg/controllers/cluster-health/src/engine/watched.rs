@@ -352,9 +352,9 @@ impl Watched {
         self.state.lock().overlooked
     }
 
-    fn said(&self) -> (Option<Published>, bool, String) {
+    fn said(&self, now: Instant) -> (Option<Published>, bool, String) {
         let state = self.state.lock();
-        (state.member.published().cloned(), state.paused, explain(&state.member))
+        (state.member.published().cloned(), state.paused, explain(&state.member, now))
     }
 
     /// Shows the state.
@@ -386,7 +386,7 @@ impl Pending for Watched {
     }
 
     fn fields(&self, now: Moment) -> Option<Value> {
-        let (published, paused, message) = self.said();
+        let (published, paused, message) = self.said(now.monotonic);
         let statement = Statement { published: published.as_ref(), message: &message, paused, now };
         self.flavour.fields(&self.cluster, &statement)
     }

@@ -4,18 +4,19 @@ use super::*;
 use crate::explain;
 
 #[test]
-fn a_message_tells_the_code_and_the_run_and_not_what_is_past_when_it_is_read() {
+fn a_message_tells_code_run_and_the_wait_before_the_next_probe() {
     let mut bench = Bench::new(policy(3, 1), None);
     bench.play("k");
-    assert_eq!(explain(&bench.member), "/readyz responded with ok");
+    assert_eq!(explain(&bench.member, bench.now().monotonic), "/readyz responded with ok");
     bench.play("xxx");
-    let told = "cluster is not reachable: timeout; failed 3 times in a row";
-    assert_eq!(explain(&bench.member), told);
+    bench.second = 31;
+    let told = "cluster is not reachable: timeout; failed 3 times in a row, next probe after 9s";
+    assert_eq!(explain(&bench.member, bench.now().monotonic), told);
 }
 
 /// rule:messages-are-one-short-line
 #[test]
-fn a_long_detail_does_not_cut_off_the_run() {
+fn a_long_detail_cuts_off_neither_the_run_nor_the_next_probe() {
     let mut bench = Bench::new(policy(3, 1), None);
     let report = Report {
         finding: finding('x'),
@@ -27,9 +28,9 @@ fn a_long_detail_does_not_cut_off_the_run() {
     };
     bench.member.begin(bench.start);
     bench.member.complete(&report, &bench.policy, bench.start, 0.5);
-    let told = explain(&bench.member);
+    let told = explain(&bench.member, bench.now().monotonic);
     assert!(told.starts_with("cluster is not reachable: timeout: why why"), "{told}");
-    let run = "; 2 of 3 API endpoints down; failed once";
+    let run = "; 2 of 3 API endpoints down; failed once, next probe after 10s";
     assert!(told.ends_with(&format!("…{run}")), "{told}");
     assert_eq!(told.chars().count(), crate::MESSAGE_MAX);
 }
@@ -48,7 +49,7 @@ fn a_ready_cluster_tells_which_of_its_addresses_are_down() {
     bench.member.begin(bench.start);
     bench.member.complete(&report, &bench.policy, bench.start, 0.5);
     let told = "/readyz responded with ok; 1 of 3 API endpoints down";
-    assert_eq!(explain(&bench.member), told);
+    assert_eq!(explain(&bench.member, bench.now().monotonic), told);
 }
 
 /// rule:unwatched-clusters-become-unknown
@@ -58,5 +59,8 @@ fn a_cluster_that_nobody_asks_tells_of_no_addresses() {
     bench.play("k");
     bench.member.published.as_mut().unwrap().endpoints = Endpoints { down: 1, total: 3 };
     bench.play("s");
-    assert_eq!(explain(&bench.member), "no probe was completed for too long");
+    assert_eq!(
+        explain(&bench.member, bench.now().monotonic),
+        "no probe was completed for too long"
+    );
 }

@@ -76,7 +76,7 @@ impl Row {
                 uid: watched.cluster.uid.to_string(),
                 owner: shared.ownership.owner(&watched.cluster.uid),
                 published: member.published().map_or(NOTHING, |it| it.standing.label()),
-                message: explain(member),
+                message: explain(member, now.monotonic),
                 last_result: last.map(|last| last.finding.verdict().as_str()),
                 code: last.and_then(|last| last.finding.code()).map(|code| code.to_string()),
                 last_probe: last.map(|last| last.started.wall.strftime("%FT%TZ").to_string()),

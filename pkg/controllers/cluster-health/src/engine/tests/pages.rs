@@ -22,7 +22,7 @@ async fn the_debug_page_is_a_table_for_people_and_json_for_programs() {
     let rows = &page["clusters"];
     assert_eq!((&rows[0]["cluster"], &rows[1]["published"]), (&"ns/bad".into(), &"ready".into()));
     let message = rows[0]["message"].as_str().expect("it is text");
-    assert!(message.contains("http-500; failed 2 times in a row"), "{message}");
+    assert!(message.contains("http-500; failed 2 times in a row, next probe after "), "{message}");
     let next = rows[0]["nextProbeInSeconds"].as_f64().expect("it is a number");
     assert!((0.0..=11.0).contains(&next), "{next}");
     assert_eq!((page["total"].as_u64(), &rows[0]["stored"]), (Some(2), &serde_json::Value::Null));
