@@ -149,11 +149,13 @@ async fn a_secret_that_changes_before_anybody_knows_who_uses_it_is_looked_at_aga
             "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
             "metadata": {"namespace": "ns", "name": "s", "uid": "s", "resourceVersion": "20"},
         });
-        let held = async || {
-            let (held, asked) = (Arc::new(Notify::new()), bench.management.asked().len());
+        let (held, asked) = (Arc::new(Notify::new()), bench.management.asked().len());
+        *bench.credentials.held.lock() = Some(Arc::clone(&held));
+        let meanwhile = async {
             bench.management.until_asked(asked + 1).await;
-            *bench.credentials.held.lock() = Some(Arc::clone(&held));
-            bench.management.until_asked(asked + 2).await;
+            held.notify_one();
+            let asked = bench.management.until_asked(asked + 2).await;
+            assert!(asked.last().unwrap().path().contains("/secrets/"));
             *bench.credentials.held.lock() = None;
             if changes {
                 bench.touched.send(json!({"type": "ADDED", "object": secret})).unwrap();
@@ -164,7 +166,11 @@ async fn a_secret_that_changes_before_anybody_knows_who_uses_it_is_looked_at_aga
             held.notify_one();
         };
         let cluster = Work::Cluster("cls-1".into());
-        tokio::join!(bench.look(&cluster), held());
-        assert_eq!(bench.watching.queue.is_empty(), !changes);
+        tokio::join!(bench.look(&cluster), meanwhile);
+        let mut queued = Vec::new();
+        while !bench.watching.queue.is_empty() {
+            queued.push((*bench.watching.queue.next().await.unwrap()).clone());
+        }
+        assert_eq!(queued.contains(&cluster), changes, "{queued:?}");
     }
 }
