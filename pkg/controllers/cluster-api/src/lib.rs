@@ -10,7 +10,7 @@
 //! | `phase.rs`, `ownership.rs`, `infrastructure.rs` | what follows from them; pure |
 //! | `certificates.rs`, `kubeconfig.rs` | what the administrator of a cluster is given; pure |
 //! | `aws_spec.rs` | an AWSCluster as the network planner takes it; pure |
-//! | `fleets.rs` | caches of kinds that are learnt at run time |
+//! | `kind_caches.rs` | caches of kinds that are learnt at run time |
 //! | `cluster.rs` | the Cluster controller |
 //! | `controller.rs`, `options.rs`, `flags.rs` | the group as the manager sees it |
 
@@ -20,8 +20,8 @@ pub mod certificates;
 mod cluster;
 mod controller;
 mod flags;
-mod fleets;
 pub mod infrastructure;
+mod kind_caches;
 pub mod kubeconfig;
 mod options;
 pub mod ownership;

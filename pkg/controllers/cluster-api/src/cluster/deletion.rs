@@ -12,7 +12,7 @@ use super::step_error::{Errors, StepError};
 use crate::api::GROUP;
 use crate::api::cluster::Cluster;
 use crate::api::machine::{Machine, cluster_key, is_control_plane};
-use crate::fleets::{Fleet, Known};
+use crate::kind_caches::{KindCache, Known};
 use crate::ownership;
 
 const DELETING: &str = "Deleting";
@@ -61,12 +61,12 @@ impl Clusters {
     ) -> Result<Option<Vec<Descendant>>, StepError> {
         let mut found = Vec::new();
         for kind in MAKERS.into_iter().chain(["Machine"]) {
-            let (fleet, known) = self.machines.known(GROUP, kind).await;
+            let (kind_cache, known) = self.machines.known(GROUP, kind).await;
             if let Known::Nothing(why) = known {
                 report.fact(DELETING, true, "WaitingForMachines", format!("{kind}s: {why}"));
                 return Ok(None);
             }
-            found.extend(of_cluster(&fleet, kind, &cluster.metadata.key));
+            found.extend(of_cluster(&kind_cache, kind, &cluster.metadata.key));
         }
         // Workers before the control plane that they talk to; the sort keeps the order of kinds.
         found.sort_by_key(|it| is_control_plane(&it.object));
@@ -80,8 +80,8 @@ impl Clusters {
     ) -> Result<Option<Duration>, StepError> {
         let Some(reference) = &cluster.body.spec.infrastructure_ref else { return Ok(None) };
         let name = format!("{} {}", reference.kind, reference.name);
-        let (fleet, known) = self.externals.known(reference.group(), &reference.kind).await;
-        let client = match (known, fleet.client) {
+        let (kind_cache, known) = self.externals.known(reference.group(), &reference.kind).await;
+        let client = match (known, kind_cache.client) {
             // Its objects went with the kind.
             (Known::NotServed, _) => return Ok(None),
             (Known::Listed, Some(client)) => client,
@@ -116,11 +116,11 @@ impl Descendant {
 }
 
 fn of_cluster<'a>(
-    fleet: &'a Fleet<Machine>,
+    kind_cache: &'a KindCache<Machine>,
     kind: &'a str,
     cluster: &'a str,
 ) -> impl Iterator<Item = Descendant> {
-    let mut found = fleet.cache.frozen(|objects| {
+    let mut found = kind_cache.objects.frozen(|objects| {
         let of_it = |it: &&Arc<Object<Machine>>| cluster_key(it).as_deref() == Some(cluster);
         objects.values().filter(of_it).cloned().collect::<Vec<_>>()
     });
@@ -128,7 +128,7 @@ fn of_cluster<'a>(
     found.into_iter().map(move |object| Descendant {
         name: format!("{kind} {}", object.metadata.name()),
         object,
-        client: fleet.client.clone(),
+        client: kind_cache.client.clone(),
     })
 }
 

@@ -15,8 +15,8 @@ use crate::api::cluster::Cluster;
 use crate::api::condition::Condition;
 use crate::api::endpoint::Endpoint;
 use crate::api::reference::Dialect;
-use crate::fleets::Known;
 use crate::infrastructure::Infrastructure;
+use crate::kind_caches::Known;
 use crate::ownership;
 
 const READY: &str = "InfrastructureReady";
@@ -41,8 +41,8 @@ impl Clusters {
             return Ok(None);
         };
         let name = format!("{} {}", reference.kind, reference.name);
-        let (fleet, known) = self.externals.known(reference.group(), &reference.kind).await;
-        let client = match (known, fleet.client) {
+        let (kind_cache, known) = self.externals.known(reference.group(), &reference.kind).await;
+        let client = match (known, kind_cache.client) {
             (Known::Listed, Some(client)) => client,
             (Known::NotServed, _) => {
                 let message = format!("{}.{} is not served", reference.kind, reference.group());
@@ -55,7 +55,8 @@ impl Clusters {
             }
             (Known::Listed, None) => return Ok(Some(SOON)),
         };
-        let Some(object) = fleet.cache.get(&references::key(&cluster.metadata.key, reference))
+        let Some(object) =
+            kind_cache.objects.get(&references::key(&cluster.metadata.key, reference))
         else {
             return Ok(self.is_missing(cluster, &name, report));
         };

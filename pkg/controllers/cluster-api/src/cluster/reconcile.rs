@@ -19,16 +19,16 @@ use crate::api::endpoint::Endpoint;
 use crate::api::machine::Machine;
 use crate::api::secret::Secret;
 use crate::api::{CLUSTER_FINALIZER, CLUSTERS};
-use crate::fleets::Fleets;
+use crate::kind_caches::KindCaches;
 
 /// Brings Clusters to what they are to be, by key.
 pub(super) struct Clusters {
     pub(super) cache: Informer<Object<Cluster>>,
     pub(super) client: ObjectClient<Cluster>,
     /// What Clusters refer to.
-    pub(super) externals: Fleets<Dynamic>,
+    pub(super) externals: KindCaches<Dynamic>,
     /// Machines and what makes them.
-    pub(super) machines: Fleets<Machine>,
+    pub(super) machines: KindCaches<Machine>,
     /// Of Secrets that are labelled with their Cluster.
     pub(super) secrets: Informer<Metadata>,
     pub(super) secret_client: ObjectClient<Secret>,

@@ -16,7 +16,7 @@ use super::references::References;
 use crate::api::cluster::Cluster;
 use crate::api::machine::{Machine, cluster_key, proves_control_plane};
 use crate::api::{CLUSTER_NAME_LABEL, CLUSTERS, GROUP, SECRETS, WATCH_FILTER_LABEL};
-use crate::fleets::Fleets;
+use crate::kind_caches::KindCaches;
 use crate::options::{Mode, Options};
 use crate::ownership;
 
@@ -92,9 +92,9 @@ fn externals(
     namespace: Option<&str>,
     queue: &WorkQueue<Arc<str>>,
     references: &References,
-) -> Fleets<Dynamic> {
+) -> KindCaches<Dynamic> {
     let (queue, references) = (queue.clone(), references.clone());
-    Fleets::new(context, namespace, move |group, kind, object| {
+    KindCaches::new(context, namespace, move |group, kind, object| {
         for cluster in ownership::clusters_of(&object.metadata) {
             queue.add(Arc::from(cluster));
         }
@@ -110,9 +110,9 @@ fn machines(
     namespace: Option<&str>,
     queue: &WorkQueue<Arc<str>>,
     clusters: &Informer<Object<Cluster>>,
-) -> Fleets<Machine> {
+) -> KindCaches<Machine> {
     let (queue, clusters) = (queue.clone(), clusters.clone());
-    let machines = Fleets::new(context, namespace, move |_, _, machine: &Object<Machine>| {
+    let machines = KindCaches::new(context, namespace, move |_, _, machine: &Object<Machine>| {
         let Some(key) = cluster_key(machine) else { return };
         let Some(cluster) = clusters.get(&key) else { return };
         let proves =

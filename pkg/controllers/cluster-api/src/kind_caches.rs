@@ -1,4 +1,5 @@
-//! [`Fleets`]: caches of kinds that are learnt from the objects that name them, one for each group and kind.
+//! [`KindCaches`]: caches of kinds that are learnt from the objects that name them, one for each
+//! group and kind.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +15,14 @@ use parking_lot::Mutex;
 const FIRST_LIST: Duration = Duration::from_secs(10);
 
 /// All kinds so far; clones are the same.
-pub(crate) struct Fleets<S: Schema>(Arc<Inner<S>>);
+pub(crate) struct KindCaches<S: Schema>(Arc<Inner<S>>);
 
 struct Inner<S: Schema> {
     context: Context,
     /// `None` for all.
     namespace: Option<Arc<str>>,
     /// By group and kind.
-    fleets: Mutex<BTreeMap<(String, String), Watched<S>>>,
+    kinds: Mutex<BTreeMap<(String, String), Watched<S>>>,
     tell: Tell<S>,
 }
 
@@ -29,14 +30,14 @@ struct Inner<S: Schema> {
 type Tell<S> = Box<dyn Fn(&str, &str, &Object<S>) + Send + Sync>;
 
 struct Watched<S: Schema> {
-    fleet: Fleet<S>,
+    kind: KindCache<S>,
     _told: Subscription<Object<S>>,
 }
 
 /// The objects of one kind.
-pub(crate) struct Fleet<S: Schema> {
+pub(crate) struct KindCache<S: Schema> {
     /// What there is.
-    pub(crate) cache: Informer<Object<S>>,
+    pub(crate) objects: Informer<Object<S>>,
     /// What writes it; `None` while the kind is not served.
     pub(crate) client: Option<ObjectClient<S>>,
 }
@@ -52,7 +53,7 @@ pub(crate) enum Known {
     Nothing(String),
 }
 
-impl<S: Schema> Fleets<S> {
+impl<S: Schema> KindCaches<S> {
     pub(crate) fn new(
         context: &Context,
         namespace: Option<&str>,
@@ -61,22 +62,22 @@ impl<S: Schema> Fleets<S> {
         Self(Arc::new(Inner {
             context: context.clone(),
             namespace: namespace.map(Arc::from),
-            fleets: Mutex::default(),
+            kinds: Mutex::default(),
             tell: Box::new(tell),
         }))
     }
 
     /// The objects of a kind, watched from the first call on.
-    pub(crate) fn get(&self, group: &str, kind: &str) -> Fleet<S> {
-        let mut fleets = self.0.fleets.lock();
-        let known = fleets.entry((group.to_owned(), kind.to_owned()));
-        let fleet = &mut known.or_insert_with(|| self.watch(group, kind)).fleet;
+    pub(crate) fn get(&self, group: &str, kind: &str) -> KindCache<S> {
+        let mut kinds = self.0.kinds.lock();
+        let known = kinds.entry((group.to_owned(), kind.to_owned()));
+        let kind_cache = &mut known.or_insert_with(|| self.watch(group, kind)).kind;
         // The kind may come back in another version.
-        let resource = fleet.cache.resource().filter(|it| it.namespaced);
-        if fleet.client.as_ref().map(ObjectClient::resource) != resource.as_ref() {
-            fleet.client = resource.map(|resource| self.0.context.objects(resource));
+        let resource = kind_cache.objects.resource().filter(|it| it.namespaced);
+        if kind_cache.client.as_ref().map(ObjectClient::resource) != resource.as_ref() {
+            kind_cache.client = resource.map(|resource| self.0.context.objects(resource));
         }
-        fleet.clone()
+        kind_cache.clone()
     }
 
     fn watch(&self, group: &str, kind: &str) -> Watched<S> {
@@ -99,36 +100,34 @@ impl<S: Schema> Fleets<S> {
                 Delta::ListStarts | Delta::ListEnds => {}
             }
         });
-        Watched { fleet: Fleet { cache, client: None }, _told: told }
+        Watched { kind: KindCache { objects: cache, client: None }, _told: told }
     }
-}
 
-impl<S: Schema> Fleets<S> {
     /// The objects of a kind, once it is known what there is of it.
-    pub(crate) async fn known(&self, group: &str, kind: &str) -> (Fleet<S>, Known) {
-        let fleet = self.get(group, kind);
-        let filled = tokio::time::timeout(FIRST_LIST, fleet.cache.synced_or_dormant()).await;
+    pub(crate) async fn known(&self, group: &str, kind: &str) -> (KindCache<S>, Known) {
+        let kind_cache = self.get(group, kind);
+        let filled = tokio::time::timeout(FIRST_LIST, kind_cache.objects.synced_or_dormant()).await;
         // Found meanwhile.
-        let fleet = self.get(group, kind);
+        let kind_cache = self.get(group, kind);
         let known = match filled {
-            _ if fleet.cache.is_dormant() => Known::NotServed,
-            Ok(()) if fleet.client.is_some() => Known::Listed,
-            _ => {
-                Known::Nothing(fleet.cache.denied().unwrap_or_else(|| "it is being listed".into()))
-            }
+            _ if kind_cache.objects.is_dormant() => Known::NotServed,
+            Ok(()) if kind_cache.client.is_some() => Known::Listed,
+            _ => Known::Nothing(
+                kind_cache.objects.denied().unwrap_or_else(|| "it is being listed".into()),
+            ),
         };
-        (fleet, known)
+        (kind_cache, known)
     }
 }
 
-impl<S: Schema> Clone for Fleets<S> {
+impl<S: Schema> Clone for KindCaches<S> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<S: Schema> Clone for Fleet<S> {
+impl<S: Schema> Clone for KindCache<S> {
     fn clone(&self) -> Self {
-        Self { cache: self.cache.clone(), client: self.client.clone() }
+        Self { objects: self.objects.clone(), client: self.client.clone() }
     }
 }
