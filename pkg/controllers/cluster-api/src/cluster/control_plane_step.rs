@@ -29,7 +29,7 @@ impl Clusters {
 
     async fn is_proved(&self, key: &str) -> bool {
         let (machines, _) = self.machines.known(GROUP, "Machine").await;
-        machines.cache.frozen(|machines| {
+        machines.objects.frozen(|machines| {
             machines.values().any(|machine| {
                 proves_control_plane(machine) && cluster_key(machine).as_deref() == Some(key)
             })
