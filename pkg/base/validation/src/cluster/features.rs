@@ -1,0 +1,41 @@
+//! `spec.features`.
+
+use crate::findings::Findings;
+use crate::formats;
+use crate::place::Place;
+
+const GPU_TYPES: [&str; 2] = ["Physical", "Virtual"];
+
+pub(super) fn check(spec: &Place<'_>, findings: &mut Findings) {
+    let features = spec.field("features");
+    // rule:gpu-types-are-known
+    let gpu = features.field("gpuType");
+    if gpu.text().is_some_and(|text| !GPU_TYPES.contains(&text)) {
+        findings.not_supported(&gpu, &gpu.shown(), GPU_TYPES);
+    }
+    // rule:ipvs-needs-a-service-range
+    let ipvs = features.field("ipvs");
+    if ipvs.is_true() && spec.field("serviceCIDR").word().is_none() {
+        findings.invalid(&ipvs, "needs spec.serviceCIDR");
+    }
+    high_availability(&features.field("ha"), findings);
+}
+
+/// `rule:high-availability-has-an-address`
+fn high_availability(ha: &Place<'_>, findings: &mut Findings) {
+    let (own, others) = (ha.field("tke"), ha.field("thirdParty"));
+    for kind in [&own, &others] {
+        let vip = kind.field("vip");
+        if !kind.is_absent() && vip.text().and_then(formats::ip).is_none() {
+            findings.invalid(&vip, formats::IP);
+        }
+    }
+    let router = own.field("vrid");
+    if router.number().is_some_and(|number| !(1..=255).contains(&number)) {
+        findings.invalid(&router, "must be between 1 and 255, inclusive");
+    }
+    let port = others.field("vport");
+    if !others.is_absent() && port.number().and_then(formats::port).is_none() {
+        findings.invalid(&port, formats::PORT);
+    }
+}

@@ -1,0 +1,102 @@
+//! What the network, and the credential that a Cluster names, say of it.
+
+use crate::cluster::addresses;
+use crate::cluster::types::IMPORTED;
+use crate::credential;
+use crate::findings::Findings;
+use crate::formats::{self, host_and_port};
+use crate::network_checks::CheckResult;
+use crate::place::Place;
+use crate::subject::{Subject, name_of};
+
+/// Whether there is an API server where the addresses lead (`rule:addresses-answer`).
+pub(super) fn addresses(subject: &Subject<'_>, findings: &mut Findings) {
+    if subject.spec().field("type").text() != Some(IMPORTED) {
+        return;
+    }
+    let old: Vec<Place<'_>> = subject
+        .old()
+        .into_iter()
+        .flat_map(|old| addresses::list(&Place::root(old)).items())
+        .collect();
+    for address in addresses::list(&subject.root()).items() {
+        if old.iter().any(|old| old.value() == address.value()) {
+            continue;
+        }
+        let port = address.field("port").number().and_then(formats::port);
+        let (Some(host), Some(port)) = (address.field("host").word(), port) else { continue };
+        let target = host_and_port(host, port);
+        match subject.environment.network_checks.tcp.get(&target) {
+            Some(CheckResult::Passed) => {}
+            Some(CheckResult::Failed(code)) => {
+                findings.invalid(&address, &format!("no connection to {target}: {code}"));
+            }
+            None => {
+                let question = format!("whether {target} can be connected to");
+                findings.unchecked(&address, &question, "networkChecks.tcp");
+            }
+        }
+    }
+}
+
+/// The name of the credential, where it is new.
+fn new_credential<'a>(subject: &Subject<'a>) -> Option<(Place<'a>, &'a str)> {
+    let of = |spec: &Place<'a>| spec.at(&["clusterCredentialRef", "name"]).word();
+    let name = of(&subject.spec())?;
+    let before = subject.old_spec().and_then(|old| of(&old));
+    (before != Some(name)).then(|| (subject.spec().field("clusterCredentialRef"), name))
+}
+
+/// `rule:client-pairs-are-whole`
+pub(super) fn credential_pair(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some((at, name)) = new_credential(subject) else { return };
+    let Some(credentials) = &subject.environment.cluster_credentials else {
+        let question = format!("whether the ClusterCredential {name} is whole");
+        return findings.unchecked(&at, &question, "clusterCredentials");
+    };
+    let found = credentials.iter().find(|credential| name_of(credential) == Some(name));
+    match found.map(|credential| credential::missing_half(&Place::root(credential))) {
+        Some(None) => {}
+        Some(Some(half)) => {
+            findings.required(&at, &format!("the ClusterCredential {name} has no {half}"));
+        }
+        None => findings.warn(&at, &format!("there is no ClusterCredential {name} yet")),
+    }
+}
+
+/// `rule:credentials-are-accepted`
+pub(super) fn credential(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some((at, name)) = new_credential(subject) else { return };
+    match subject.environment.network_checks.credentials.get(name) {
+        Some(CheckResult::Passed) => {}
+        Some(CheckResult::Failed(code)) => {
+            let why = format!("the API server does not take the ClusterCredential {name}: {code}");
+            findings.invalid(&at, &why);
+        }
+        None => {
+            let question = format!("whether the API server takes the ClusterCredential {name}");
+            findings.unchecked(&at, &question, "networkChecks.credentials");
+        }
+    }
+}
+
+/// `rule:clusters-are-imported-once`
+pub(super) fn import(subject: &Subject<'_>, findings: &mut Findings) {
+    let is_imported = subject.spec().field("type").text() == Some(IMPORTED);
+    let (at, Some(name)) = (subject.root().at(&["metadata", "name"]), subject.name()) else {
+        return;
+    };
+    if !is_imported || !subject.is_new() {
+        return;
+    }
+    match subject.environment.network_checks.imports.get(name) {
+        Some(CheckResult::Passed) => {}
+        Some(CheckResult::Failed(code)) => {
+            findings.invalid(&at, &format!("the cluster cannot be imported: {code}"));
+        }
+        None => {
+            let question = "whether the cluster is imported already";
+            findings.unchecked(&at, question, "networkChecks.imports");
+        }
+    }
+}

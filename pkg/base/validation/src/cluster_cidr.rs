@@ -1,0 +1,73 @@
+//! Rules of ClusterCIDR: ranges for the Pods of Nodes.
+
+use ipnet::IpNet;
+
+use crate::findings::Findings;
+use crate::formats::{self, IMMUTABLE};
+use crate::node_selector;
+use crate::place::Place;
+use crate::subject::Subject;
+
+/// The fewest address bits inside a block.
+const FEWEST_HOST_BITS: i64 = 4;
+/// Blocks of an IPv6 range are counted with so many bits at most.
+const MOST_BLOCK_BITS: i64 = 16;
+
+pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let spec = subject.spec();
+    if spec.is_absent() {
+        return findings.required(&spec, "");
+    }
+    let ranges = ranges(&spec, findings);
+    host_bits(&spec.field("perNodeHostBits"), &ranges, findings);
+    node_selector::check(&spec.field("nodeSelector"), findings);
+    // rule:ranges-stay
+    let Some(old) = subject.old_spec() else { return };
+    for name in ["perNodeHostBits", "ipv4", "ipv6", "nodeSelector"] {
+        let (now, before) = (spec.field(name), old.field(name));
+        if now.value() != before.value() {
+            findings.invalid(&now, IMMUTABLE);
+        }
+    }
+}
+
+/// `rule:ranges-are-of-their-family`
+fn ranges(spec: &Place<'_>, findings: &mut Findings) -> Vec<IpNet> {
+    let mut ranges = Vec::new();
+    let (ipv4, ipv6) = (spec.field("ipv4"), spec.field("ipv6"));
+    if ipv4.word().is_none() && ipv6.word().is_none() {
+        findings.required(spec, "at least one of ipv4 and ipv6");
+    }
+    for (at, family, is_v4) in
+        [(&ipv4, "must be an IPv4 CIDR", true), (&ipv6, "must be an IPv6 CIDR", false)]
+    {
+        match at.word().map(formats::cidr) {
+            None => {}
+            Some(Some(range)) if matches!(range, IpNet::V4(_)) == is_v4 => ranges.push(range),
+            Some(Some(_)) => findings.invalid(at, family),
+            Some(None) => findings.invalid(at, formats::CIDR),
+        }
+    }
+    ranges
+}
+
+/// `rule:blocks-fit-their-range`
+fn host_bits(at: &Place<'_>, ranges: &[IpNet], findings: &mut Findings) {
+    let Some(bits) = at.number() else { return findings.required(at, "") };
+    if bits < FEWEST_HOST_BITS {
+        return findings
+            .invalid(at, &format!("must be greater than or equal to {FEWEST_HOST_BITS}"));
+    }
+    for range in ranges {
+        let room = i64::from(range.max_prefix_len().saturating_sub(range.prefix_len()));
+        if bits > room {
+            findings.invalid(at, &format!("must be less than or equal to {room} for {range}"));
+        } else if matches!(range, IpNet::V6(_)) && room.saturating_sub(bits) > MOST_BLOCK_BITS {
+            let least = room.saturating_sub(MOST_BLOCK_BITS);
+            let why = format!(
+                "must be greater than or equal to {least} for {range}: a range has at most 65536 blocks"
+            );
+            findings.invalid(at, &why);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Rules of TKEStack's ClusterCredential. What its keys are is not looked at.
+
+use crate::findings::Findings;
+use crate::place::Place;
+
+pub(crate) fn check(credential: &Place<'_>, findings: &mut Findings) {
+    for name in ["tenantID", "clusterName"] {
+        let at = credential.field(name);
+        if at.is_absent() {
+            findings.required(&at, "");
+        }
+    }
+    // rule:client-pairs-are-whole
+    if let Some(half) = missing_half(credential) {
+        let why = "clientCert and clientKey go together";
+        findings.required(&credential.field(half), why);
+    }
+}
+
+/// The half of the client pair that is missing while the other one is there.
+pub(crate) fn missing_half(credential: &Place<'_>) -> Option<&'static str> {
+    let has = |name: &str| credential.field(name).word().is_some();
+    match (has("clientCert"), has("clientKey")) {
+        (true, false) => Some("clientKey"),
+        (false, true) => Some("clientCert"),
+        _ => None,
+    }
+}

@@ -1,0 +1,64 @@
+//! [`Environment`]: what rules must know beside the object that they judge.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::network_checks::NetworkChecks;
+
+/// What is known beside the object (`rule:facts-are-given`). A list that is `None` is not known, and rules about it are named
+/// as not checked; an empty one says that there are none.
+///
+/// The objects are whole, as the API server has them, and are read as carefully as the one that is
+/// judged. The object itself may be among them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Environment {
+    /// Values of `spec.type` that a Cluster may have.
+    pub cluster_types: Vec<String>,
+    /// Values of `spec.type` that a Machine may have.
+    pub machine_types: Vec<String>,
+    /// Versions that a new Cluster of type Baremetal may have; empty for any.
+    pub supported_versions: Vec<String>,
+    /// TKEStack's Clusters.
+    pub clusters: Option<Vec<Value>>,
+    /// TKEStack's Machines.
+    pub machines: Option<Vec<Value>>,
+    /// TKEStack's ClusterCredentials. Of their keys only the presence is looked at.
+    pub cluster_credentials: Option<Vec<Value>>,
+    /// KubeFed's members.
+    pub kube_fed_clusters: Option<Vec<Value>>,
+    /// How much there may be.
+    pub licence: Licence,
+    /// What the network said.
+    pub network_checks: NetworkChecks,
+}
+
+impl Default for Environment {
+    fn default() -> Self {
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+        Self {
+            cluster_types: texts(&["Imported", "Baremetal", "EKSHosting", "Edge"]),
+            machine_types: texts(&["Baremetal", "Edge"]),
+            supported_versions: Vec::new(),
+            clusters: None,
+            machines: None,
+            cluster_credentials: None,
+            kube_fed_clusters: None,
+            licence: Licence::default(),
+            network_checks: NetworkChecks::default(),
+        }
+    }
+}
+
+/// How much there may be; 0 is without limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Licence {
+    /// Clusters, without the one named `global`.
+    pub max_clusters: u64,
+    /// Nodes of all Clusters.
+    pub max_nodes: u64,
+    /// Whole cores of all Clusters.
+    #[serde(rename = "maxCPUs")]
+    pub max_cpus: u64,
+}

@@ -1,0 +1,102 @@
+//! [`Findings`]: everything that is wrong with an object.
+
+use std::fmt;
+
+use crate::field_error::{ErrorType, FieldError};
+use crate::place::{Place, quoted};
+
+/// What a judgement came to. An object without errors may be stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Why the object is refused.
+    pub errors: Vec<FieldError>,
+    /// What is allowed and hardly meant.
+    pub warnings: Vec<String>,
+    /// What nobody knows here.
+    pub unchecked: Vec<Unchecked>,
+}
+
+/// A check that could not be made, since the environment says nothing about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unchecked {
+    /// What it is about.
+    pub field: String,
+    /// What is not known, such as `whether SSH answers at 10.0.0.1:22`.
+    pub question: String,
+    /// The part of the environment that would tell.
+    pub told_by: &'static str,
+}
+
+impl fmt::Display for Unchecked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { field, question, told_by } = self;
+        write!(f, "{field}: not checked: {question} ({told_by} of the environment would tell)")
+    }
+}
+
+impl Findings {
+    /// `detail` may be empty.
+    pub(crate) fn required(&mut self, at: &Place<'_>, detail: &str) {
+        let colon = if detail.is_empty() { "" } else { ": " };
+        self.push(at, ErrorType::Required, format!("Required value{colon}{detail}"));
+    }
+
+    pub(crate) fn invalid(&mut self, at: &Place<'_>, detail: &str) {
+        self.push(at, ErrorType::Invalid, format!("Invalid value: {}: {detail}", at.shown()));
+    }
+
+    pub(crate) fn type_invalid(&mut self, at: &Place<'_>, found: &str, wanted: &str) {
+        let path = at.path();
+        let why = format!("{path} in body must be of type {wanted}: \"{found}\"");
+        self.push(at, ErrorType::TypeInvalid, format!("Invalid value: \"{found}\": {why}"));
+    }
+
+    pub(crate) fn not_supported<'a>(
+        &mut self,
+        at: &Place<'_>,
+        shown: &str,
+        supported: impl IntoIterator<Item = &'a str>,
+    ) {
+        let supported: Vec<String> = supported.into_iter().map(quoted).collect();
+        let detail =
+            format!("Unsupported value: {shown}: supported values: {}", supported.join(", "));
+        self.push(at, ErrorType::NotSupported, detail);
+    }
+
+    pub(crate) fn duplicate(&mut self, at: &Place<'_>) {
+        self.push(at, ErrorType::Duplicate, format!("Duplicate value: {}", at.shown()));
+    }
+
+    pub(crate) fn forbidden(&mut self, at: &Place<'_>, detail: &str) {
+        self.push(at, ErrorType::Forbidden, format!("Forbidden: {detail}"));
+    }
+
+    pub(crate) fn too_many(&mut self, at: &Place<'_>, found: usize, most: usize) {
+        let detail = format!("Too many: {found}: must have at most {most} items");
+        self.push(at, ErrorType::TooMany, detail);
+    }
+
+    pub(crate) fn warn(&mut self, at: &Place<'_>, text: &str) {
+        self.warnings.push(format!("{}: {text}", at.path()));
+    }
+
+    pub(crate) fn unchecked(&mut self, at: &Place<'_>, question: &str, told_by: &'static str) {
+        let question = question.to_owned();
+        self.unchecked.push(Unchecked { field: at.path().to_owned(), question, told_by });
+    }
+
+    /// Nothing more is said of a field that is missing or of another type, nor of what is in it.
+    fn push(&mut self, at: &Place<'_>, error_type: ErrorType, detail: String) {
+        let settles = |error: &FieldError| match error.error_type {
+            ErrorType::Required | ErrorType::TypeInvalid => is_within(at.path(), &error.field),
+            _ => false,
+        };
+        if !self.errors.iter().any(settles) {
+            self.errors.push(FieldError { field: at.path().to_owned(), error_type, detail });
+        }
+    }
+}
+
+fn is_within(path: &str, ancestor: &str) -> bool {
+    path.strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}

@@ -1,0 +1,75 @@
+//! Names, addresses and ranges, read as strictly as the API server reads them, and its words for
+//! those that it refuses.
+
+use std::net::IpAddr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ipnet::IpNet;
+
+pub(crate) const IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+pub(crate) const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+pub(crate) const PORT: &str = "must be between 1 and 65535, inclusive";
+pub(crate) const IMMUTABLE: &str = "field is immutable";
+
+const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
+/// Why a text is no RFC 1123 label.
+pub(crate) fn label_problem(text: &str) -> Option<&'static str> {
+    if text.len() > 63 {
+        return Some("must be no more than 63 characters");
+    }
+    (!is_label(text)).then_some(LABEL)
+}
+
+/// Why a text is no RFC 1123 subdomain.
+pub(crate) fn subdomain_problem(text: &str) -> Option<&'static str> {
+    if text.len() > 253 {
+        return Some("must be no more than 253 characters");
+    }
+    (!text.split('.').all(is_label)).then_some(SUBDOMAIN)
+}
+
+fn is_label(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
+}
+
+/// An IP address. One that is IPv4 in the writing of IPv6 is none.
+pub(crate) fn ip(text: &str) -> Option<IpAddr> {
+    text.parse().ok().filter(|address| !is_mapped(address))
+}
+
+/// A CIDR; bits after the prefix may be set.
+pub(crate) fn cidr(text: &str) -> Option<IpNet> {
+    let (_, length) = text.split_once('/')?;
+    let is_canonical = length == "0" || !length.starts_with('0');
+    let net: IpNet = text.parse().ok()?;
+    (is_canonical && !is_mapped(&net.addr())).then_some(net)
+}
+
+fn is_mapped(address: &IpAddr) -> bool {
+    matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some())
+}
+
+/// A TCP port.
+pub(crate) fn port(number: i64) -> Option<u16> {
+    u16::try_from(number).ok().filter(|&port| port > 0)
+}
+
+/// What a text in base64 says.
+pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
+    // Go's decoder leaves line ends out.
+    let text: String = text.chars().filter(|character| !matches!(character, '\r' | '\n')).collect();
+    STANDARD.decode(text).ok()
+}
+
+/// Where a connection goes: IPv6 in brackets.
+pub(crate) fn host_and_port(host: &str, port: u16) -> String {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<IpAddr>() {
+        Ok(IpAddr::V6(address)) => format!("[{address}]:{port}"),
+        _ => format!("{host}:{port}"),
+    }
+}

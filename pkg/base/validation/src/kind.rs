@@ -1,0 +1,67 @@
+//! [`Kind`]: the kinds that have rules here.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// A kind with rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `platform.tkestack.io/v1`.
+    Cluster,
+    /// `platform.tkestack.io/v1`.
+    ClusterCredential,
+    /// `platform.tkestack.io/v1`.
+    Machine,
+    /// `core.kubefed.io/v1beta1`.
+    KubeFedCluster,
+    /// `core.kubefed.io/v1beta1`.
+    KubeFedConfig,
+    /// `networking.x-k8s.io/v1`.
+    ClusterCidr,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Cluster,
+        Self::ClusterCredential,
+        Self::Machine,
+        Self::KubeFedCluster,
+        Self::KubeFedConfig,
+        Self::ClusterCidr,
+    ];
+
+    /// The kind that an object says it is of; `None` when there are no rules for that.
+    pub fn of(object: &Value) -> Option<Self> {
+        let (version, name) = (object.get("apiVersion")?.as_str()?, object.get("kind")?.as_str()?);
+        Self::ALL.into_iter().find(|kind| kind.api_version() == version && kind.name() == name)
+    }
+
+    /// Group and version, as in the field `apiVersion`.
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::Cluster | Self::ClusterCredential | Self::Machine => "platform.tkestack.io/v1",
+            Self::KubeFedCluster | Self::KubeFedConfig => "core.kubefed.io/v1beta1",
+            Self::ClusterCidr => "networking.x-k8s.io/v1",
+        }
+    }
+
+    /// As in the field `kind`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cluster => "Cluster",
+            Self::ClusterCredential => "ClusterCredential",
+            Self::Machine => "Machine",
+            Self::KubeFedCluster => "KubeFedCluster",
+            Self::KubeFedConfig => "KubeFedConfig",
+            Self::ClusterCidr => "ClusterCIDR",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,39 @@
+//! What stored Clusters and Machines say of their size (`rule:sizes-are-those-published`).
+
+use quantity::Quantity;
+use serde_json::Value;
+
+use crate::place::Place;
+use crate::subject::name_of;
+
+/// Nodes of a Cluster: as many as its summary says, and without one its masters and Machines.
+pub(crate) fn nodes(cluster: &Value, machines: &[Value]) -> u64 {
+    let root = Place::root(cluster);
+    let summary = root.at(&["status", "resource", "nodes", "total"]).number();
+    if let Some(total) = summary.and_then(|total| u64::try_from(total).ok()) {
+        return total;
+    }
+    let masters = root.at(&["spec", "machines"]).items().count();
+    let workers = name_of(cluster).map_or(0, |name| machines_of(machines, name).count());
+    u64::try_from(masters.saturating_add(workers)).unwrap_or(u64::MAX)
+}
+
+/// Whole cores of a Cluster by its summary.
+pub(crate) fn cpus(cluster: &Value) -> u64 {
+    let at = Place::root(cluster).at(&["status", "resource", "capacity", "cpu"]);
+    let cpu = at.text().map(str::to_owned).or_else(|| at.number().map(|cpu| cpu.to_string()));
+    let cpu = cpu.and_then(|text| text.parse::<Quantity>().ok());
+    let cores = cpu.and_then(|cpu| cpu.as_milli().checked_div(1000));
+    cores.and_then(|cores| u64::try_from(cores).ok()).unwrap_or_default()
+}
+
+/// The Machines of a Cluster.
+pub(crate) fn machines_of<'a>(
+    machines: &'a [Value],
+    cluster: &str,
+) -> impl Iterator<Item = &'a Value> {
+    let is_of = move |machine: &Value| {
+        Place::root(machine).at(&["spec", "clusterName"]).text() == Some(cluster)
+    };
+    machines.iter().filter(move |machine| is_of(machine))
+}

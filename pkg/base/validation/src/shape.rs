@@ -1,0 +1,75 @@
+//! The types that fields have (`rule:wrong-types-are-told-first`).
+
+use serde_json::Value;
+
+use crate::findings::Findings;
+use crate::formats::decoded;
+use crate::place::{Place, type_of};
+
+/// The type of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Text,
+    Integer,
+    Boolean,
+    /// A text that holds bytes in base64, secret ones as a rule.
+    Bytes,
+    Object,
+    /// An object of texts.
+    Texts,
+    /// A list of so many items at most.
+    List(usize),
+}
+
+/// A field by its path, in which `[]` stands for every item, and its type.
+pub(crate) type Field = (&'static str, Shape);
+
+/// Names every field of another type, those around it first.
+pub(crate) fn check(object: &Place<'_>, fields: &[Field], findings: &mut Findings) {
+    for (path, shape) in fields {
+        each(object.clone(), path.split('.'), &mut |place| one(place, *shape, findings));
+    }
+}
+
+fn each<'a>(
+    place: Place<'a>,
+    mut names: std::str::Split<'_, char>,
+    visit: &mut impl FnMut(&Place<'a>),
+) {
+    let Some(name) = names.next() else { return visit(&place) };
+    match name.strip_suffix("[]") {
+        Some(list) => place.field(list).items().for_each(|item| each(item, names.clone(), visit)),
+        None => each(place.field(name), names, visit),
+    }
+}
+
+fn one(place: &Place<'_>, shape: Shape, findings: &mut Findings) {
+    let found = place.value();
+    let wanted = match (shape, found) {
+        (_, Value::Null)
+        | (Shape::Text, Value::String(_))
+        | (Shape::Boolean, Value::Bool(_))
+        | (Shape::Object, Value::Object(_)) => return,
+        (Shape::Integer, Value::Number(_)) if place.number().is_some() => return,
+        (Shape::Bytes, Value::String(text)) if decoded(text).is_some() => return,
+        (Shape::List(most), Value::Array(items)) => {
+            if items.len() > most {
+                findings.too_many(place, items.len(), most);
+            }
+            return;
+        }
+        (Shape::Texts, Value::Object(texts)) => {
+            let others = texts.keys().map(|key| place.field(key));
+            let others = others.filter(|place| !matches!(place.value(), Value::String(_)));
+            return others.for_each(|at| findings.type_invalid(&at, type_of(at.value()), "string"));
+        }
+        // What is in it may be secret.
+        (Shape::Bytes, Value::String(_)) => return findings.type_invalid(place, "string", "byte"),
+        (Shape::Text | Shape::Bytes, _) => "string",
+        (Shape::Integer, _) => "integer",
+        (Shape::Boolean, _) => "boolean",
+        (Shape::Object | Shape::Texts, _) => "object",
+        (Shape::List(_), _) => "array",
+    };
+    findings.type_invalid(place, type_of(found), wanted);
+}
