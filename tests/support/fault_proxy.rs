@@ -46,6 +46,7 @@ mod wire;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -123,6 +124,15 @@ impl FaultProxy {
     /// Every PATCH of a Node that carried pod CIDRs, in order of arrival.
     pub fn node_patches(&self) -> Vec<NodePatch> {
         self.state.recorder.each(NodePatch::read)
+    }
+
+    /// Whether the API server took its time over a request of leader election: on a machine that is
+    /// too busy for it a lease is lost by rights.
+    pub fn lease_was_late(&self) -> bool {
+        const LATE: Duration = Duration::from_millis(1_500);
+        let late =
+            |seen: &Recorded| seen.settled.is_none_or(|settled| settled - seen.arrived > LATE);
+        self.requests_like(&Match::leases()).iter().any(late)
     }
 
     /// From now on nothing is read and nothing answered, on any connection, pings included; the

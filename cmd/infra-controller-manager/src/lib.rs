@@ -81,15 +81,16 @@ fn run(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> Result<
         Parsed::Run(values) => values,
     };
     let log = start_logging(&values)?;
-    for (name, value) in values.effective() {
-        info!(v = 1, "FLAG: --{name}={value:?}");
-    }
     let settings = ProcessSettings::new(&values, &known, hosted).map_err(|problems| {
         // In this order, although one goes through the log's queue.
         log.flush();
         let lines: Vec<String> = problems.iter().map(|p| format!("error: {p}\n")).collect();
         Exit::Usage(lines.concat())
     })?;
+    // Not before they were judged: an address with a password in it is refused, and shown nowhere.
+    for (name, value) in values.effective() {
+        info!(v = 1, "FLAG: --{name}={value:?}");
+    }
     info!(version = %settings.version, commit = build::INFO.commit, "Starting {}", build::PRODUCT);
     for warning in &settings.warnings {
         warn!("{warning}");

@@ -3,12 +3,11 @@
 use std::array::IntoIter;
 use std::collections::HashMap;
 use std::iter::Cycle;
-use std::time::Duration;
 
 use futures::future::select_all;
 use tests::control_plane::MANAGER_USER;
-use tests::fault_proxy::{NodePatch, Recorded};
-use tests::{Cluster, FaultProxy, Match, PATIENCE, Process, Wire, eventually};
+use tests::fault_proxy::NodePatch;
+use tests::{Cluster, FaultProxy, PATIENCE, Process, Wire, eventually};
 
 /// How a leader ends.
 #[derive(Debug, Clone, Copy)]
@@ -66,8 +65,7 @@ impl<'a> Replicas<'a> {
     pub(crate) async fn end(&mut self, leader: usize, how: End) -> usize {
         let Replica { manager, proxy } = &self.running[leader];
         let by_itself = !manager.is_running();
-        // On a machine that is too busy for the API server a lease is lost by rights.
-        let lost = by_itself && manager.has_said("leaderelection lost") && lease_was_late(proxy);
+        let lost = manager.has_said("leaderelection lost") && proxy.lease_was_late();
         assert!(lost || !by_itself, "the leader has ended by itself");
         match how {
             End::Kill => manager.kill(),
@@ -102,14 +100,6 @@ impl<'a> Replicas<'a> {
         let proxies = self.running.iter().map(|replica| &replica.proxy).chain(&self.ended);
         proxies.flat_map(|proxy| same_block_each_time(proxy.node_patches())).collect()
     }
-}
-
-/// Whether the API server took its time over a request of leader election.
-fn lease_was_late(proxy: &FaultProxy) -> bool {
-    let late = |seen: &Recorded| {
-        seen.settled.is_none_or(|at| at - seen.arrived > Duration::from_millis(1_500))
-    };
-    proxy.requests_like(&Match::leases()).iter().any(late)
 }
 
 fn same_block_each_time(patches: Vec<NodePatch>) -> Vec<NodePatch> {

@@ -47,27 +47,37 @@ impl<'a> Replicas<'a> {
         replicas
     }
 
-    /// Waits until one of them leads, and says which.
-    pub(crate) async fn leader(&self) -> usize {
+    /// Waits until one of them leads, and says which. One that has ended by itself is replaced
+    /// before.
+    pub(crate) async fn leader(&mut self) -> usize {
+        while let Some(ended) = self.running.iter().position(Replica::has_ended_by_itself) {
+            self.replace(ended).await;
+        }
         self.leader_among(|_| true).await
     }
 
-    /// The process at this place.
-    pub(crate) fn manager(&self, place: usize) -> &Process {
-        &self.running[place].manager
+    /// The processes that run.
+    pub(crate) fn managers(&self) -> impl Iterator<Item = &Process> {
+        self.running.iter().map(|replica| &replica.manager).filter(|manager| manager.is_running())
     }
 
-    /// Waits until this leader has had so many writes of objects answered.
+    /// Waits until this leader has had so many writes of objects answered, or has ended by itself.
     pub(crate) async fn until_written(&self, leader: usize, count: usize) {
-        let proxy = &self.running[leader].proxy;
+        let Replica { manager, proxy } = &self.running[leader];
         let what = format!("the leader has written {count} times");
-        tests::poll::eventually(&what, || proxy.requests_like(&writes()).len() >= count).await;
+        let written = || proxy.requests_like(&writes()).len() >= count || !manager.is_running();
+        tests::poll::eventually(&what, written).await;
     }
 
-    /// Ends a leader and starts a new process in its place.
-    pub(crate) async fn end(&mut self, leader: usize, how: End) {
+    /// Ends a leader and starts a new process in its place. False when it has ended by itself, by
+    /// losing its lease to a busy machine: then another one has to be ended so.
+    #[must_use]
+    pub(crate) async fn end(&mut self, leader: usize, how: End) -> bool {
+        if self.running[leader].has_ended_by_itself() {
+            self.replace(leader).await;
+            return false;
+        }
         let Replica { manager, proxy } = &self.running[leader];
-        assert!(manager.is_running(), "the leader has ended by itself");
         let sent = || proxy.requests_like(&writes()).len();
         let mut last = usize::MAX;
         match how {
@@ -84,8 +94,14 @@ impl<'a> Replicas<'a> {
         let clean = matches!(how, End::Terminate);
         assert_eq!(status.success(), clean, "{how:?} ends with {status}");
         assert!(sent() <= last, "an ex-leader sent {} writes", sent() - last);
+        self.replace(leader).await;
+        true
+    }
+
+    /// Starts a new process in the place of one that has ended.
+    async fn replace(&mut self, place: usize) {
         let next = Replica::start(self.plane).await;
-        let Replica { proxy, .. } = std::mem::replace(&mut self.running[leader], next);
+        let Replica { proxy, .. } = std::mem::replace(&mut self.running[place], next);
         self.ended.push(proxy);
     }
 
@@ -115,6 +131,15 @@ impl Replica {
             .args(ARGS.split_whitespace())
             .start();
         Self { manager, proxy }
+    }
+
+    /// Fails when it has any other reason for that than a lease that it lost to a busy machine.
+    fn has_ended_by_itself(&self) -> bool {
+        let Self { manager, proxy } = self;
+        let has_ended = !manager.is_running();
+        let lost = manager.has_said("leaderelection lost") && proxy.lease_was_late();
+        assert!(lost || !has_ended, "a replica has ended by itself: {:?}", manager.lines().last());
+        has_ended
     }
 }
 

@@ -8,6 +8,7 @@ mod logs;
 use pflag::{Problem, Values};
 
 use super::table::generic::KUBE_API_CONTENT_TYPE;
+use super::table::program::MASTER;
 use super::table::serving::{
     HTTP2_MAX_STREAMS_PER_CONNECTION, SECURE_PORT, TLS_CERT_FILE, TLS_PRIVATE_KEY_FILE,
 };
@@ -21,10 +22,21 @@ pub fn validate(values: &Values) -> Vec<Problem> {
     leader::lease(values, &mut problems);
     limits::rates(values, &mut problems);
     limits::durations(values, &mut problems);
+    master(values, &mut problems);
     content_type(values, &mut problems);
     serving(values, &mut problems);
     logs::check(values, &mut problems);
     problems
+}
+
+/// Before any log: an address with a password in it is shown nowhere.
+fn master(values: &Values, problems: &mut Vec<Problem>) {
+    let given = values.get(&MASTER);
+    if !given.is_empty()
+        && let Err(error) = client::check_address(&given)
+    {
+        problems.push(MASTER.problem(error.to_string()));
+    }
 }
 
 fn content_type(values: &Values, problems: &mut Vec<Problem>) {

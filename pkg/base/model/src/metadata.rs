@@ -97,4 +97,22 @@ mod tests {
         assert!(read.deleting);
         assert_eq!(read.labels.get("k").map(AsRef::as_ref), Some("v"));
     }
+
+    #[test]
+    fn a_newer_copy_takes_over_the_texts_that_are_equal_and_no_others() {
+        let copy = |name: &str, uid: &str| Metadata {
+            key: name.into(),
+            uid: uid.into(),
+            resource_version: 1,
+            deleting: false,
+            labels: BTreeMap::new(),
+        };
+        let older = copy("ns/a", "u");
+        let (mut same, mut other) = (copy("ns/a", "u"), copy("ns/a", "v"));
+        same.share_with(&older);
+        other.share_with(&older);
+        assert!(Arc::ptr_eq(&same.key, &older.key) && Arc::ptr_eq(&same.uid, &older.uid));
+        assert!(Arc::ptr_eq(&other.key, &older.key));
+        assert_eq!(&*other.uid, "v");
+    }
 }

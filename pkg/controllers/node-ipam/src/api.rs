@@ -39,7 +39,8 @@ impl NodeApi {
     }
 
     /// How long after its start the server may apply a PATCH at the most: it can leave as late as
-    /// our limit allows, and the server is given no longer than that again.
+    /// our limit allows, and the server is given no longer than that again. What the manager waits
+    /// for counts from a later moment, the end of our own wait, and is shorter by that.
     pub(crate) fn applicable_for(&self) -> Duration {
         self.patch_timeout + client::applicable_for(self.patch_timeout)
     }

@@ -38,7 +38,7 @@ pub use call::{
 };
 pub use clients::Clients;
 pub use config::ClientOptions;
-pub use config::settings::AddressError;
+pub use config::settings::{AddressError, check_address};
 pub use error::{ConfigError, KubeconfigError};
 pub use identity::{PluginError, TokenError};
 pub use profile::{Identity, Profile};

@@ -169,9 +169,10 @@ impl Elector {
     }
 
     /// Stops renewing and leaves the lease to expire: for a process that does not know the
-    /// outcome of its last write. To be called when no controller writes any more: the lease thread closes the fence, then disarms the watchdog, so that the process can
-    /// send its events and end its connections after the lease has run out, too. One that has lost
-    /// the lease stays bound to be gone in time.
+    /// outcome of its last write. To be called when no controller writes any more: the lease thread
+    /// closes the fence, then disarms the watchdog, so that the process can send its events and end
+    /// its connections after the lease has run out, too. One that has lost the lease stays bound to
+    /// be gone in time.
     pub fn abandon(self) {
         // A send fails only after the thread ended, and then there is nothing to abandon.
         self.orders.send(Order::Abandon).ok();

@@ -16,7 +16,8 @@ use crate::config::WATCHDOG_POLL;
 use crate::term::Term;
 
 /// The way out of the process; injected by tests. `process::exit` runs the C library's exit
-/// handlers and nothing of ours; `_exit` would take `unsafe`, which is forbidden here.
+/// handlers: one that waits for a lock of a stuck thread would hold it up. Nothing here registers
+/// any; `_exit`, which runs none, would take `unsafe`, which is forbidden.
 pub(crate) type Exit = Arc<dyn Fn(i32) + Send + Sync>;
 
 /// Watches `term` for as long as it has a limit or anyone else holds it.

@@ -70,7 +70,8 @@ impl<T: Cached> Informer<T> {
     }
 
     /// The same informer for a user who must not see less than what there is at `since`: it is
-    /// synced when a consistent list that was begun later has been delivered. Has such a list made if need be.
+    /// synced when a consistent list that was begun later has been delivered. Has such a list made
+    /// if need be.
     #[must_use]
     pub fn not_older_than(&self, since: Instant) -> Self {
         self.shared.demand_list(since);

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
 /// Ends when what its user has learnt is void: a handler of it panicked, the history of a
-/// collection began anew, or its kind is ours no longer. The user must then drop its handles and start from nothing
-/// (rule:session-ends-alone). Clones are the same session.
+/// collection began anew, or its kind is ours no longer. The user must then drop its handles and
+/// start from nothing (rule:session-ends-alone). Clones are the same session.
 #[derive(Clone, Debug, Default)]
 pub struct Session(Arc<State>);
 

@@ -24,9 +24,9 @@ const RECOVERED: Duration = Duration::from_secs(60);
 /// The tasks of one run by their keys, at most one of each; made by [`Context::object_tasks`]. Clones
 /// share them.
 ///
-/// A task is dropped at its next await when it is ended and when the run stops, so it leaves nothing
-/// half-done that matters: what is to be written goes into the queue. One that panics is counted,
-/// and started again after a pause (rule:panicking-task-starts-anew).
+/// A task is dropped at its next await when it is ended and when the run stops, so it must not write:
+/// nobody would know what became of it. What is to be written goes into the queue. One that panics
+/// is counted, and started again after a pause (rule:panicking-task-starts-anew).
 #[derive(Clone)]
 pub struct ObjectTasks<K> {
     context: Context,

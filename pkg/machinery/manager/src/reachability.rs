@@ -19,6 +19,9 @@ const EVERY: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Unready after two missed answers in a row.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// What a balancer says when none of its API servers answers; one of them would add a `Status`.
+const BEHIND_NOBODY: [StatusCode; 3] =
+    [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 /// How often a refusal is told while it lasts.
 const REMINDER: Duration = Duration::from_secs(60);
 
@@ -80,7 +83,10 @@ impl Reachability {
 
 async fn ask(client: &kube::Client, path: &str) -> Option<Answer> {
     let request = Request::get(path).body(Body::empty()).ok()?;
-    client::answer(client, request, TIMEOUT).await.ok()
+    let answer = client::answer(client, request, TIMEOUT).await.ok()?;
+    let is_of_gateway =
+        BEHIND_NOBODY.contains(&answer.status) && Status::read(&answer.body).is_none();
+    (!is_of_gateway).then_some(answer)
 }
 
 /// In words, when the server does not let us have what we need. Any other answer comes from a

@@ -22,6 +22,18 @@ fn leader_migration_is_refused() {
 }
 
 #[test]
+fn a_master_with_a_password_is_refused_without_a_word_of_it() {
+    for address in ["https://me:hunter2@a", "me:hunter2@10.0.0.1:6443", "ftp://a"] {
+        let flag = format!("--master={address}");
+        assert_refused(&[&flag], "--master: it must be host:port");
+        assert!(!problems(&[&flag])[0].contains("hunter2"));
+    }
+    for address in ["", "10.0.0.1:8080", "https://api.example:6443"] {
+        assert_fine(&[&format!("--master={address}")]);
+    }
+}
+
+#[test]
 fn only_leases_are_locks() {
     for lock in ["endpoints", "configmaps", "endpointsleases", ""] {
         let flag = format!("--leader-elect-resource-lock={lock}");

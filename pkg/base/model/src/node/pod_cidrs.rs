@@ -99,6 +99,13 @@ mod tests {
     }
 
     #[test]
+    fn one_text_of_an_ipv4_cidr_takes_no_memory_of_its_own() {
+        let kept: PodCidrs = ["255.255.255.255/32"].iter().collect();
+        assert!(matches!(kept.0, Texts::Short { .. }));
+        assert!(size_of::<PodCidrs>() <= 24);
+    }
+
+    #[test]
     fn other_texts_are_not_equal() {
         let kept = |texts: &[&str]| texts.iter().collect::<PodCidrs>();
         assert_ne!(kept(&[]), kept(&[""]));

@@ -95,6 +95,14 @@ fn a_node_without_uid_or_version_is_refused() {
 }
 
 #[test]
+fn a_newer_copy_of_a_node_takes_over_its_texts() {
+    let older = read(&node(&json!({}))).unwrap();
+    let mut newer = read(&node(&json!({}))).unwrap();
+    newer.share_with(&older);
+    assert!(Arc::ptr_eq(&newer.name, &older.name) && Arc::ptr_eq(&newer.uid, &older.uid));
+}
+
+#[test]
 fn a_node_stays_small() {
     // Two fat pointers, the version, the flag, the CIDRs. With the counts of its `Arc` these are
     // 88 bytes, which is all that an allocation of 96 has to give.

@@ -1,7 +1,7 @@
 //! What is wrong with the CIDRs that live Nodes show, and what was told of it
 //! (`rule:bad-node-stops-nobody`).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -17,8 +17,9 @@ pub(super) struct Findings {
     external: HashMap<Uid, usize>,
     /// How many CIDRs of a Node overlap a service range.
     in_services: HashMap<Uid, usize>,
-    /// For each Node those that it overlaps; every pair stands here twice.
-    conflicts: HashMap<Uid, BTreeSet<Uid>>,
+    /// How many others each Node overlaps; every pair counts twice. Which ones they are the ledger
+    /// knows: of thousands with one CIDR a list for each would be the square of them.
+    conflicts: HashMap<Uid, usize>,
     told: HashMap<Uid, Told>,
 }
 
@@ -31,41 +32,48 @@ impl Findings {
         *self.in_services.entry(uid.clone()).or_default() += 1;
     }
 
-    pub(super) fn add_conflict(&mut self, one: &Uid, other: &Uid) {
-        self.conflicts.entry(one.clone()).or_default().insert(other.clone());
-        self.conflicts.entry(other.clone()).or_default().insert(one.clone());
+    /// A pair that was not counted before. True when it is the first one of `other`.
+    pub(super) fn add_conflict(&mut self, one: &Uid, other: &Uid) -> bool {
+        *self.conflicts.entry(one.clone()).or_default() += 1;
+        let of_other = self.conflicts.entry(other.clone()).or_default();
+        *of_other += 1;
+        *of_other == 1
+    }
+
+    /// Whether a pair of the Node is counted.
+    pub(super) fn has_conflict(&self, uid: &str) -> bool {
+        self.conflicts.contains_key(uid)
     }
 
     pub(super) fn notice_due(&mut self, notice: &Notice, every: Duration, now: Instant) -> bool {
         self.told.entry(notice.uid.clone()).or_default().due(notice.reason, every, now)
     }
 
-    /// The Node's CIDRs are about to change: what was found about the old ones has ended.
-    pub(super) fn clear(&mut self, uid: &str) {
+    /// The Node's CIDRs are about to change: what was found about the old ones has ended, also for
+    /// those that it overlaps.
+    pub(super) fn clear<'a>(&mut self, uid: &str, overlapped: impl Iterator<Item = &'a Uid>) {
         self.external.remove(uid);
         self.in_services.remove(uid);
-        for other in self.conflicts.remove(uid).unwrap_or_default() {
-            let left = self.conflicts.get_mut(&other).is_some_and(|with| {
-                with.remove(uid);
-                !with.is_empty()
-            });
-            if !left {
-                self.conflicts.remove(&other);
-                self.forget_told(&other, CONFLICT);
+        for other in overlapped {
+            let Some(count) = self.conflicts.get_mut(other) else { continue };
+            *count -= 1;
+            if *count == 0 {
+                self.conflicts.remove(other);
+                self.forget_told(other, CONFLICT);
             }
         }
+        self.conflicts.remove(uid);
         self.forget_told(uid, CONFLICT);
     }
 
-    /// The Node is gone.
+    /// The Node, of which everything was cleared, is gone.
     pub(super) fn remove(&mut self, uid: &str) {
-        self.clear(uid);
         self.told.remove(uid);
     }
 
     /// Pairs of Nodes that overlap.
     pub(super) fn conflicts(&self) -> usize {
-        self.conflicts.values().map(BTreeSet::len).sum::<usize>() / 2
+        self.conflicts.values().sum::<usize>() / 2
     }
 
     /// CIDRs outside all pools, or not parsable.

@@ -10,6 +10,8 @@ use super::owner::{Owner, Uid};
 
 /// Reason of the notices on two Nodes that overlap.
 pub(super) const CONFLICT: &str = "PodCIDRConflict";
+const ONE_OF_TWO: &str = "pod CIDRs cannot be changed: delete and re-create one of the two";
+const ALL_BUT_ONE: &str = "pod CIDRs cannot be changed: delete and re-create all but one of them";
 
 /// A Warning event on one Node, also logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,40 +90,47 @@ pub(super) fn in_services(node: &Node, mine: &IpNet, range: &IpNet) -> Notice {
     }
 }
 
-/// One notice for each of the two Nodes.
-pub(super) fn conflict(
+/// The Node overlaps another one, whose name is `other`, and so many more.
+pub(super) fn conflict_of_new(
+    node: &Node,
+    other: &str,
+    conflict: &Conflict<Owner>,
+    more: usize,
+) -> Notice {
+    let (rest, cure) = match more {
+        0 => (String::new(), ONE_OF_TWO),
+        1 => (" and one of another Node".to_owned(), ALL_BUT_ONE),
+        more => (format!(" and those of {more} other Nodes"), ALL_BUT_ONE),
+    };
+    let (mine, theirs) = (cidr::canonical(&conflict.mine), cidr::canonical(&conflict.theirs));
+    Notice {
+        name: node.name.clone(),
+        uid: node.uid.clone(),
+        reason: CONFLICT,
+        message: format!(
+            "Pod CIDR {mine} of Node {} overlaps {theirs} of Node {other}{rest}; {cure}",
+            node.name
+        ),
+    }
+}
+
+/// The same, told on the other Node.
+pub(super) fn conflict_of_other(
     node: &Node,
     other: &Uid,
     other_name: &Arc<str>,
     conflict: &Conflict<Owner>,
-) -> [Notice; 2] {
-    let mine = cidr::canonical(&conflict.mine);
-    let theirs = cidr::canonical(&conflict.theirs);
-    let notice = |name: &Arc<str>, uid: &Uid, message: String| Notice {
-        name: name.clone(),
-        uid: uid.clone(),
+) -> Notice {
+    let (mine, theirs) = (cidr::canonical(&conflict.mine), cidr::canonical(&conflict.theirs));
+    Notice {
+        name: other_name.clone(),
+        uid: other.clone(),
         reason: CONFLICT,
-        message,
-    };
-    let cure = "pod CIDRs cannot be changed: delete and re-create one of the two";
-    [
-        notice(
-            &node.name,
-            &node.uid,
-            format!(
-                "Pod CIDR {mine} of Node {} overlaps {theirs} of Node {other_name}; {cure}",
-                node.name
-            ),
+        message: format!(
+            "Pod CIDR {theirs} of Node {other_name} overlaps {mine} of Node {}; {ONE_OF_TWO}",
+            node.name
         ),
-        notice(
-            other_name,
-            other,
-            format!(
-                "Pod CIDR {theirs} of Node {other_name} overlaps {mine} of Node {}; {cure}",
-                node.name
-            ),
-        ),
-    ]
+    }
 }
 
 pub(super) fn nearly_full(name: &Arc<str>, uid: &Uid, pool: &Pool, line: u8) -> Notice {

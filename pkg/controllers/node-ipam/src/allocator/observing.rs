@@ -1,11 +1,16 @@
 //! What the cluster shows: claims are taken over, replaced and ended.
 
+use std::collections::HashSet;
+
 use cidr::{Conflict, IpNet};
 use model::Node;
 use tokio::time::Instant;
 
 use super::unassigned::Unassigned;
 use super::{Allocator, Effects, Owner, Phase, Uid, notice};
+
+/// Of those that a Node overlaps and that overlapped somebody before, so many are told of it.
+const TOLD_AGAIN: usize = 16;
 
 impl Allocator {
     /// A list begins or ends to be delivered. Between the two nothing is sent
@@ -58,10 +63,12 @@ impl Allocator {
         let mut effects = Effects::default();
         let (cidrs, garbage) = parse_cidrs(node);
         let owner = Owner::Node(node.uid.clone());
+        let unsent_and_taken = self.can_still_move(&node.uid) && self.ledger.is_contested(&owner);
         let waited = self.close(&node.uid);
         let claim = self.ledger.claim(&owner);
         let seen_before = self.assigned.contains_key(&node.uid);
-        if (seen_before || claim.is_some()) && same_set(claim.unwrap_or_default(), &cidrs) {
+        let is_known = (seen_before || claim.is_some()) && !unsent_and_taken;
+        if is_known && same_set(claim.unwrap_or_default(), &cidrs) {
             self.assigned.insert(node.uid.clone(), node.name.clone());
             effects.assigned = waited.map(|open| now.saturating_duration_since(open.since));
             return effects;
@@ -69,7 +76,7 @@ impl Allocator {
         if waited.is_some() || claim.is_some() {
             self.counters.foreign += 1;
         }
-        self.findings.clear(&node.uid);
+        self.clear_findings(&node.uid);
         self.assigned.insert(node.uid.clone(), node.name.clone());
         let taken = self.ledger.occupy(&owner, &cidrs);
         self.counters.count(&taken.change);
@@ -90,6 +97,8 @@ impl Allocator {
         conflicts: &[Conflict<Owner>],
         effects: &mut Effects,
     ) {
+        let mut others = HashSet::new();
+        let mut pairs = Vec::new();
         for conflict in conflicts {
             match &conflict.other {
                 Owner::Service(range) => {
@@ -97,13 +106,47 @@ impl Allocator {
                     effects.notices.push(notice::in_services(node, &conflict.mine, range));
                 }
                 Owner::Node(other) if self.can_still_move(other) => {}
-                Owner::Node(other) => {
-                    self.findings.add_conflict(&node.uid, other);
-                    let other_name = self.name_of(other);
-                    effects.notices.extend(notice::conflict(node, other, &other_name, conflict));
-                }
+                // Two Nodes with CIDRs of both families may overlap twice.
+                Owner::Node(other) if others.insert(other) => pairs.push((other, conflict)),
+                Owner::Node(_) => {}
             }
         }
+        self.tell_conflicts(node, &pairs, effects);
+    }
+
+    /// Of thousands with one CIDR each is told when it comes, and not again with all that follow.
+    fn tell_conflicts(
+        &mut self,
+        node: &Node,
+        pairs: &[(&Uid, &Conflict<Owner>)],
+        effects: &mut Effects,
+    ) {
+        let Some((first, conflict)) = pairs.first() else { return };
+        let name = self.name_of(first);
+        effects.notices.push(notice::conflict_of_new(node, &name, conflict, pairs.len() - 1));
+        let mut again = 0;
+        for (other, conflict) in pairs {
+            let is_new = self.findings.add_conflict(&node.uid, other);
+            again += usize::from(!is_new);
+            if is_new || again <= TOLD_AGAIN {
+                let name = self.name_of(other);
+                effects.notices.push(notice::conflict_of_other(node, other, &name, conflict));
+            }
+        }
+    }
+
+    /// What was found about the CIDRs that a Node has so far ends with its claim on them.
+    pub(super) fn clear_findings(&mut self, uid: &Uid) {
+        let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
+        let counted = claim.iter().filter(|_| self.findings.has_conflict(uid));
+        let owners = counted.flat_map(|cidr| self.ledger.overlapping(cidr));
+        let others: HashSet<Uid> = owners
+            .filter_map(|(owner, _)| match owner {
+                Owner::Node(other) if other != *uid => Some(other),
+                _ => None,
+            })
+            .collect();
+        self.findings.clear(uid, others.iter());
     }
 
     /// A block that never left this process is no conflict: another one will be taken
@@ -117,9 +160,11 @@ impl Allocator {
     pub(crate) fn gone(&mut self, uid: &str) -> Effects {
         let mut effects = Effects::default();
         self.close(uid);
-        self.findings.remove(uid);
-        self.assigned.remove(uid);
-        self.release(&uid.into());
+        let uid = Uid::from(uid);
+        self.clear_findings(&uid);
+        self.findings.remove(&uid);
+        self.assigned.remove(&uid);
+        self.release(&uid);
         self.serve_starved(&mut effects);
         effects
     }

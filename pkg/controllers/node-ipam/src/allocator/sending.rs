@@ -180,7 +180,7 @@ impl Allocator {
 
     /// Gives a reserved block back; the Node is pending again.
     fn give_up(&mut self, uid: &Uid, effects: &mut Effects) {
-        self.findings.clear(uid);
+        self.clear_findings(uid);
         self.release(uid);
         if let Some(node) = self.unassigned.get_mut(uid) {
             node.phase = Phase::Pending;

@@ -9,10 +9,11 @@
 //! Between here and the wire lies a wait that nobody bounds tightly: a connection may take ten
 //! seconds to open, and a stopped process wakes up anywhere. So the fence is asked twice: when the
 //! request arrives here, and again when the connection takes the body. A body that is refused
-//! leaves the server with a truncated request, which it rejects. A write without a body is asked for one
-//! too, and then ends it: nothing of it leaves unasked (`rule:bodiless-writes-are-asked-too`). The same spot tells a caller for
-//! certain that a write never left: its body was never taken, and is refused from the moment on at
-//! which the caller is told so.
+//! leaves the server with a truncated request, which it rejects. A write without a body is asked
+//! for one too, and then ends it: nothing of it leaves unasked
+//! (`rule:bodiless-writes-are-asked-too`). The same spot tells a caller for certain that a write
+//! never left: its body was never taken, and is refused from the moment on at which the caller is
+//! told so.
 
 use std::pin::Pin;
 use std::sync::Arc;

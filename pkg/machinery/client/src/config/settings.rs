@@ -93,6 +93,14 @@ impl fmt::Debug for PluginSpec {
 #[error("it must be host:port, http://host:port or https://host:port, without user and password")]
 pub struct AddressError;
 
+/// Whether an address can be that of a server.
+///
+/// # Errors
+/// It cannot; the error does not quote it.
+pub fn check_address(address: &str) -> Result<(), AddressError> {
+    server(address, false).map(drop)
+}
+
 /// The address of a server. One without a scheme gets it as client-go gives it: https once TLS is
 /// configured in any way, `insecure-skip-tls-verify` included. One with a user is refused: no API
 /// server takes it, and addresses appear in logs and metrics.

@@ -6,7 +6,9 @@
 //! - one request to the server at a time, however many callers wait; it goes on when they give up;
 //! - a token is renewed at 80 % of its life while requests go on with the old one, which is kept if
 //!   renewal fails;
-//! - after a failure the server is left alone for a second, and callers get the same error.
+//! - after a failure the server is left alone for a second, and callers get the same error;
+//! - a token that is refused at once, such as all of a server that lost its key, is followed by
+//!   another one a second after it came.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt as _, Shared};
 use http::HeaderValue;
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
 use crate::identity::token::{Token, TokenError};
@@ -22,7 +24,7 @@ use crate::identity::token_request::TokenRequester;
 
 /// A renewal that failed is tried again after this long.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(30);
-/// Callers that fail do not make the next request at once.
+/// Callers that fail, or whose tokens are all refused, do not make the next request at once.
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 
 type Request = Shared<BoxFuture<'static, Result<Token, TokenError>>>;
@@ -36,6 +38,8 @@ pub(crate) struct ServiceAccount {
 #[derive(Default)]
 struct State {
     token: Option<Token>,
+    /// When the last token came, which may have been refused since.
+    obtained: Option<Instant>,
     /// The server that all of this is of, by the number of changes of its address.
     server: u64,
     /// When the token should be renewed: 80 % of its life, or later after a failed renewal.
@@ -96,7 +100,11 @@ impl ServiceAccount {
         }
         let requester = Arc::clone(&self.requester);
         let under_way = UnderWay { state: Arc::clone(&self.state), server: state.server };
+        let not_before = state.obtained.map(|obtained| obtained + FAILURE_PAUSE);
         let task = tokio::spawn(async move {
+            if let Some(not_before) = not_before {
+                sleep_until(not_before).await;
+            }
             let outcome = requester.request().await;
             under_way.finish(&outcome);
             outcome
@@ -147,6 +155,7 @@ impl State {
         match outcome {
             Ok(token) => {
                 self.renew_at = Some(token.obtained + token.life.mul_f64(0.8));
+                self.obtained = Some(token.obtained);
                 self.token = Some(token.clone());
                 self.failed = None;
             }

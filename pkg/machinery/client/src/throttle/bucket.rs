@@ -3,7 +3,7 @@
 //! served first. The gate layer asks it.
 //!
 //! Guarantees:
-//! - a waiter that gives up spends no token and holds nobody up;
+//! - a waiter that gives up holds nobody up, and spends no token unless one was just handed to it;
 //! - a pause stops the whole bucket, the callers already in line included;
 //! - time is tokio's, so a paused test sees exactly what production does.
 

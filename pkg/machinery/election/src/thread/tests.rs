@@ -6,7 +6,7 @@ use api_server_double::{ApiServer, Asked, Reply};
 use client::{ClientOptions, RequestMetrics};
 use prometheus::Registry;
 use serde_json::Value;
-use tokio::net::TcpSocket;
+use tokio::net::TcpListener;
 
 use super::*;
 
@@ -98,12 +98,13 @@ async fn an_elector_leads_renews_and_releases_with_get_post_and_put_only() {
 
 #[tokio::test]
 async fn a_server_that_is_down_leaves_a_healthy_standby() {
-    // Taken, so that nobody else listens there.
-    let taken = TcpSocket::new_v4().unwrap();
-    taken.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let closed = taken.local_addr().unwrap();
-    let (elector, fence) = start(config(), format!("http://{closed}")).await;
+    let dead = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (elector, fence) = start(config(), format!("http://{}", dead.local_addr().unwrap())).await;
     let elector = elector.unwrap();
+    // Whoever asks again has failed before.
+    for _ in 0..3 {
+        drop(tokio::time::timeout(PATIENCE, dead.accept()).await.unwrap().unwrap());
+    }
     assert_eq!(elector.health_check()(), Ok(()));
     assert!(fence.check().is_err());
     assert_eq!(*elector.leadership().borrow(), Leadership::Standby { holder: None });

@@ -63,6 +63,22 @@ async fn any_answer_of_a_server_that_knows_us_will_do() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_balancer_without_servers_is_no_server_and_a_server_that_is_busy_is_one() {
+    for code in [502, 503, 504] {
+        let (up, reachability) = asked(code);
+        up.store(true, Ordering::Relaxed);
+        sleep(EVERY + secs(1)).await;
+        assert_eq!(reachability.check(), Err("no answer yet".into()), "{code}");
+    }
+    let status = json!({"kind": "Status", "code": 503, "message": "etcd has no leader"});
+    let server = client(move |_| Reply::Json(503, status.clone()));
+    let reachability = Reachability::default();
+    tokio::spawn(reachability.clone().run(server, "/lease".into(), CancellationToken::new()));
+    sleep(secs(1)).await;
+    assert_eq!(reachability.check(), Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_process_that_the_server_refuses_is_not_ready_and_says_what_to_do() {
     for (code, advice) in [(401, "renew the credentials"), (403, "RBAC")] {
         let (up, reachability) = asked(code);

@@ -28,8 +28,11 @@ const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 64 * 1024 * 1024;
 /// Before the server tells how many it takes; a stream above its limit would be refused.
 const STREAMS_AT_FIRST: usize = 1;
-/// Answers of the API server have some 500 bytes of headers.
-const MAX_HEADERS: u32 = 16 * 1024;
+/// Answers of the API server have some 500 bytes of headers; gateways add cookies and policies.
+const MAX_HEADERS: u32 = 64 * 1024;
+/// Requests that were given up and whose last frames may still be on their way: more than all
+/// workers of a process give up together.
+const FORGOTTEN_STREAMS: usize = 1024;
 /// Bytes of one request's body that wait for the server to take them.
 const SEND_BUFFER: usize = 1024 * 1024;
 
@@ -58,6 +61,7 @@ impl Channel {
             .initial_max_send_streams(STREAMS_AT_FIRST)
             .max_header_list_size(MAX_HEADERS)
             .max_send_buffer_size(SEND_BUFFER)
+            .max_concurrent_reset_streams(FORGOTTEN_STREAMS)
             .enable_push(false);
         let (requests, mut connection) = builder.handshake(io).await?;
         let heard = Arc::new(Heard::now());

@@ -1,5 +1,6 @@
 //! What users and operators are told, and how often; and the audit.
 
+use super::super::notice::CONFLICT;
 use super::*;
 
 #[test]
@@ -76,6 +77,74 @@ fn a_conflict_that_ended_and_begins_again_is_told_at_once() {
         assert_eq!(effects.notices.len(), 2);
         drop(allocator.gone("rival"));
     }
+}
+
+/// `rule:bad-node-stops-nobody`
+#[test]
+fn of_hundreds_of_nodes_with_one_cidr_each_is_told_a_few_times_and_every_pair_counts() {
+    const CLONES: usize = 300;
+    let mut allocator = small();
+    let mut told: HashMap<Uid, usize> = HashMap::new();
+    for i in 0..CLONES {
+        let name = format!("clone-{i}");
+        let effects = allocator.observe(&node(&name, &name).cidrs(&["10.0.0.0/30"]), now());
+        assert!(effects.notices.len() <= 18, "{i}: {} notices", effects.notices.len());
+        for notice in effects.notices {
+            *told.entry(notice.uid).or_default() += 1;
+        }
+    }
+    assert_eq!(told.len(), CLONES, "everybody is told");
+    assert_eq!(allocator.snapshot().conflicts, CLONES * (CLONES - 1) / 2);
+    for i in (1..CLONES).rev() {
+        drop(allocator.gone(&format!("clone-{i}")));
+        assert_eq!(allocator.snapshot().conflicts, i * (i - 1) / 2);
+    }
+}
+
+#[test]
+fn a_node_that_overlaps_several_names_one_and_counts_the_others() {
+    let mut allocator = small();
+    for (name, cidr) in [("a", "10.0.0.0/30"), ("b", "10.0.0.4/30"), ("c", "10.0.0.8/30")] {
+        drop(allocator.observe(&node(name, name).cidrs(&[cidr]), now()));
+    }
+    for (name, cidr, tail) in [
+        ("two", "10.0.0.0/29", "10.0.0.0/30 of Node a and one of another Node; "),
+        ("all", "10.0.0.0/28", "10.0.0.0/29 of Node two and those of 3 other Nodes; "),
+    ] {
+        let effects = allocator.observe(&node(name, name).cidrs(&[cidr]), now());
+        let told = &effects.notices[0];
+        assert_eq!(&*told.name, name);
+        assert!(told.message.contains(tail), "{}", told.message);
+        assert!(told.message.ends_with("all but one of them"), "{}", told.message);
+    }
+    assert_eq!(allocator.snapshot().conflicts, 6);
+}
+
+#[test]
+fn two_nodes_that_overlap_in_both_families_are_one_pair() {
+    let mut allocator = small();
+    let both = ["10.0.0.0/30", "fd00::/64"];
+    drop(allocator.observe(&node("a", "a").cidrs(&both), now()));
+    let effects = allocator.observe(&node("b", "b").cidrs(&both), now());
+    let told: Vec<_> = effects.notices.iter().filter(|told| told.reason == CONFLICT).collect();
+    assert_eq!((told.len(), allocator.snapshot().conflicts), (2, 1));
+    drop(allocator.observe(&node("b", "b").cidrs(&["10.0.0.0/30"]), now()));
+    assert_eq!(allocator.snapshot().conflicts, 1, "still in one");
+    drop(allocator.gone("a"));
+    assert_eq!(allocator.snapshot().conflicts, 0);
+}
+
+#[test]
+fn a_node_that_is_given_the_cidr_of_another_before_ours_was_sent_is_a_conflict() {
+    let mut allocator = small();
+    drop(add(&mut allocator, "ours"));
+    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
+    let ours = node("ours", "ours").cidrs(&["10.0.0.0/30"]);
+    let effects = allocator.observe(&ours, now());
+    assert_eq!(reasons(&effects), [CONFLICT, CONFLICT]);
+    let state = allocator.snapshot();
+    assert_eq!((state.conflicts, state.foreign_total), (1, 1));
+    assert_eq!(reasons(&allocator.observe(&ours, now())), [""; 0], "told once");
 }
 
 #[test]

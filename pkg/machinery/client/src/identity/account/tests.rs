@@ -223,3 +223,18 @@ async fn a_life_under_10_minutes_is_taken_for_a_difference_of_clocks() {
     assert_eq!(header(&account).await, "Bearer token-1");
     assert_eq!(calls.lock().len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn tokens_that_are_all_refused_are_asked_for_once_a_second() {
+    let (account, calls) = account(found);
+    let started = Instant::now();
+    let mut used = 0;
+    while started.elapsed() < Duration::from_secs(10) {
+        header(&account).await;
+        account.refused(Instant::now());
+        used += 1;
+    }
+    let asked = calls.lock().iter().filter(|call| *call == "POST sa/token").count();
+    assert_eq!(asked, used);
+    assert!((9..=11).contains(&asked), "{asked} in ten seconds");
+}

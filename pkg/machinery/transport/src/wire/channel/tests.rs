@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use super::*;
 
+mod closing;
 mod liveness;
 mod refusals;
 mod script;
@@ -229,7 +230,7 @@ async fn a_connection_that_has_ended_takes_no_request() {
     let (_, mut respond) = server.accept().await.unwrap().unwrap();
     server.graceful_shutdown();
     respond.send_response(Response::new(()), true).unwrap();
-    tokio::spawn(async move { while server.accept().await.is_some() {} });
+    tokio::spawn(async move { while let Some(Ok(_)) = server.accept().await {} });
     under_way.await.unwrap().unwrap();
     timeout(Duration::from_secs(60), async {
         while channel.turn().await.is_ok() {
@@ -255,7 +256,7 @@ async fn the_connection_ends_with_its_channel_and_not_before_the_last_answer() {
     let (mut stream, body) = (accepted, answer.unwrap().into_body());
     assert!(timeout(Duration::from_millis(50), server.accept()).await.is_err(), "ended early");
     stream.send_data(Bytes::from_static(b"late"), true).unwrap();
-    let ends = tokio::spawn(async move { while server.accept().await.is_some() {} });
+    let ends = tokio::spawn(async move { while let Some(Ok(_)) = server.accept().await {} });
     assert_eq!(&body.collect().await.unwrap().to_bytes()[..], b"late");
     timeout(Duration::from_secs(60), ends).await.unwrap().unwrap();
 }
