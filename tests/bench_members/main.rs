@@ -11,6 +11,7 @@ mod measure;
 mod options;
 mod probers;
 mod report;
+mod rolling;
 mod sharing;
 
 use std::io::Write as _;
@@ -38,7 +39,10 @@ async fn run() -> anyhow::Result<bool> {
         return Ok(true);
     };
     let (line, faults) = if options.shards > 1 {
-        let report = sharing::measure(&options).await?;
+        let report = match options.rolls {
+            0 => sharing::measure(&options).await?,
+            _ => rolling::measure(&options).await?,
+        };
         (report.json(), report.faults())
     } else {
         let report = measure::measure(&options).await?;

@@ -40,11 +40,15 @@ impl Management {
     pub(crate) async fn start() -> anyhow::Result<Self> {
         let plane = ControlPlane::start(ControlPlaneOptions::default()).await?;
         kubectl(&plane, &["apply", "-f", "config/crd"])?;
-        kubectl(&plane, &["apply", "-f", "config/rbac/cluster-health-shards.yaml"])?;
         let established = ["wait", "--for=condition=established", "--timeout=60s", "crd", "--all"];
         kubectl(&plane, &established)?;
         let client = plane.client().await;
         Ok(Self { plane, client, told: Arc::default(), turns: Arc::default() })
+    }
+
+    /// From now on replicas have a place for their leases.
+    pub(crate) fn make_room_for_leases(&self) -> anyhow::Result<()> {
+        kubectl(&self.plane, &["apply", "-f", "config/rbac/cluster-health-shards.yaml"])
     }
 
     /// Makes one Secret, and an object for each member.

@@ -16,6 +16,8 @@ One JSON line on standard output, progress on standard error.
   --length S     seconds of measuring, at least 180, with --shards 10 (600)
   --shards N     so many replicas of the product share the members and are frozen, stopped and killed in
                  turn meanwhile; --silent and --outage do not go with it (1)
+  --rolls N      with --shards, instead: replicas of which the leader probes all are replaced one by one
+                 by replicas that share, and those by such ones again, N times; --length is not used (0)
   -h, --help     this text
 
 The product is built from this checkout, with --release when this program was, or taken from
@@ -29,12 +31,13 @@ pub(crate) struct Options {
     pub(crate) outage_per_cent: u32,
     pub(crate) length: Duration,
     pub(crate) shards: u32,
+    pub(crate) rolls: u32,
 }
 
 impl Options {
     /// `None` when help is asked for.
     pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Option<Self>> {
-        let (mut members, mut length, mut shards) = (10_000, 600, 1);
+        let (mut members, mut length, mut shards, mut rolls) = (10_000, 600, 1, 0);
         let (mut silent, mut outage) = (None, None);
         let mut arguments = arguments.flat_map(|argument| match argument.split_once('=') {
             Some((flag, value)) => vec![flag.to_owned(), value.to_owned()],
@@ -48,6 +51,7 @@ impl Options {
                 "--outage" => outage.insert(0),
                 "--length" => &mut length,
                 "--shards" => &mut shards,
+                "--rolls" => &mut rolls,
                 other => bail!("unknown argument {other:?}"),
             };
             let value = arguments.next().with_context(|| format!("{flag} needs a number"))?;
@@ -60,12 +64,13 @@ impl Options {
             && silent_per_cent + outage_per_cent <= 100
             && length >= if shared { 10 } else { 180 }
             && (1..=8).contains(&shards)
+            && (rolls == 0 || shared)
             && !(shared && (silent.is_some() || outage.is_some()));
         if !sensible {
             bail!("a number is out of its range");
         }
         let length = Duration::from_secs(u64::from(length));
-        Ok(Some(Self { members, silent_per_cent, outage_per_cent, length, shards }))
+        Ok(Some(Self { members, silent_per_cent, outage_per_cent, length, shards, rolls }))
     }
 
     /// Members that never answer: those of the highest numbers.

@@ -53,7 +53,8 @@ pub(crate) struct Report {
     length: Duration,
 }
 
-pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
+/// The members and their objects, which nobody probes yet.
+pub(crate) async fn prepare(options: &Options) -> anyhow::Result<(Arc<Fleet>, Management)> {
     programs::product();
     let fleet = Fleet::start(options).await?;
     let management = Management::start().await?;
@@ -62,10 +63,14 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     management.watch();
     let probed = Arc::clone(&fleet);
     tokio::spawn(async move { probed.probers.follow().await });
-    let mut replicas = Vec::new();
-    for _ in 0..options.shards {
-        replicas.push(launch(&management, &fleet, options));
-    }
+    Ok((fleet, management))
+}
+
+pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
+    let (fleet, management) = prepare(options).await?;
+    management.make_room_for_leases()?;
+    let anew = || launch(&management, &fleet, options.shards);
+    let mut replicas: Vec<_> = (0..options.shards).map(|_| anew()).collect();
     settle(&fleet, &management, options).await?;
     eprintln!("measuring for {:?}", options.length);
     fleet.ledger.begin();
@@ -77,29 +82,22 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
         let struck = blows % replicas.len();
         eprintln!("{:.0?}: {blow:?} of replica {struck}", begin.elapsed());
         let next = (Instant::now() + watched).min(end);
-        strike(&mut replicas[struck], blow, || launch(&management, &fleet, options)).await;
+        strike(&mut replicas[struck], blow, anew).await;
         blows += 1;
         while Instant::now() < next {
             sleep(TICK).await;
         }
     }
-    let (moves, moves_max) = fleet.ledger.moves();
-    Ok(Report {
-        members: options.members,
-        shards: options.shards,
-        blows: u32::try_from(blows)?,
-        overlaps: fleet.ledger.overlaps(),
-        unprobed_max: fleet.ledger.waits(0..options.members).pop().unwrap_or_default(),
-        moves,
-        moves_max,
-        turns: management.turns() - turns,
-        ready: management.ready(),
-        length: begin.elapsed(),
-    })
+    let turns = management.turns() - turns;
+    Ok(Report::of(options, &fleet, &management, (u32::try_from(blows)?, turns, begin.elapsed())))
 }
 
 /// Until every member was probed and is said to be ready.
-async fn settle(fleet: &Fleet, management: &Management, options: &Options) -> anyhow::Result<()> {
+pub(crate) async fn settle(
+    fleet: &Fleet,
+    management: &Management,
+    options: &Options,
+) -> anyhow::Result<()> {
     let (begin, all) = (Instant::now(), options.members as usize);
     while fleet.ledger.reached(options.members) < all || management.ready() < all {
         if begin.elapsed() > SETTLES_WITHIN {
@@ -130,16 +128,39 @@ async fn strike(replica: &mut Process, blow: Blow, anew: impl FnOnce() -> Proces
     }
 }
 
-fn launch(management: &Management, fleet: &Fleet, options: &Options) -> Process {
+/// A replica of the product; with one shard the leader probes all.
+pub(crate) fn launch(management: &Management, fleet: &Fleet, shards: u32) -> Process {
     let replica = Process::with_kubeconfig(&management.plane.admin_kubeconfig())
         .args(["--controllers=cluster-health".to_owned()])
-        .args([format!("--cluster-health-shards={}", options.shards)])
+        .args([format!("--cluster-health-shards={shards}")])
         .start();
     fleet.probers.add(replica.pid());
     replica
 }
 
 impl Report {
+    /// After so many blows, with so many turns since they began, which took so long.
+    pub(crate) fn of(
+        options: &Options,
+        fleet: &Fleet,
+        management: &Management,
+        (blows, turns, length): (u32, u64, Duration),
+    ) -> Self {
+        let (moves, moves_max) = fleet.ledger.moves();
+        Self {
+            members: options.members,
+            shards: options.shards,
+            blows,
+            overlaps: fleet.ledger.overlaps(),
+            unprobed_max: fleet.ledger.waits(0..options.members).pop().unwrap_or_default(),
+            moves,
+            moves_max,
+            turns,
+            ready: management.ready(),
+            length,
+        }
+    }
+
     pub(crate) fn json(&self) -> String {
         let seconds = |time: Duration| (time.as_secs_f64() * 1000.0).round() / 1000.0;
         json!({

@@ -140,6 +140,12 @@ fn is_for_shards(right: &Right) -> bool {
     ["kubefedclusters", "clusters"].contains(&&*right.resource) && right.verb == "get"
 }
 
+/// A leader whose replicas do not share looks whether it may have a lease that others see, and goes on
+/// without.
+fn is_asked_in_vain(right: &Right) -> bool {
+    right.resource == "leases" && right.verb == "list"
+}
+
 fn covers(all: &[Right], right: &Right) -> bool {
     all.iter().any(|own| own.covers(right))
 }
@@ -163,7 +169,10 @@ async fn cluster_health_runs_with_the_rights_of_config_rbac_and_needs_every_one_
     let (by_role, by_account) = (granted(&["config/rbac/role.yaml"]), granted(&[ACCOUNT]));
     let all: Vec<_> = [by_role, granted(&OWN), by_account.clone()].concat();
     let lacking: Vec<_> = own.iter().chain(&account).filter(|right| !covers(&all, right)).collect();
-    assert!(lacking.is_empty(), "used through other roles: {lacking:?}");
+    assert!(
+        lacking.iter().all(|right| is_asked_in_vain(right)),
+        "through other roles: {lacking:?}"
+    );
     let used = |right: &&Right| elsewhere(right) || own.iter().any(|other| right.covers(other));
     let unused: Vec<_> = granted(&OWN).iter().filter(|right| !used(right)).cloned().collect();
     assert!(

@@ -82,7 +82,7 @@ pub use policy::Policy;
 pub use published::{Change, Condition, Published};
 pub use report::{Endpoints, Report};
 pub use schedule::{Cadence, Cause};
-pub use shards::{Claim, SHARD_INHERITED, SHARD_MARGIN, SHARD_TERM, Shards, View, owner};
+pub use shards::{Claim, LEADER, SHARD_INHERITED, SHARD_MARGIN, SHARD_TERM, Shards, View, owner};
 pub use spread::{first_probe, hash};
 pub use standing::{Standing, Status};
 pub use thresholds::{Decision, Tally, Thresholds};

@@ -19,13 +19,17 @@
 //!
 //! A replica that has just begun cannot miss a lease that somebody deleted before. It is *settled*, and
 //! may probe, once it surely knows of everybody (`rule:a-newcomer-is-told-or-waits`).
+//!
+//! Where replicas do not share, their leader takes part all the same (`leader.rs`).
 
 mod claim;
+mod leader;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 pub use claim::{Claim, View, owner};
+pub use leader::LEADER;
 
 /// How long a claim outlives the last renewal that the others have seen.
 pub const SHARD_TERM: Duration = Duration::from_secs(30);
@@ -54,6 +58,12 @@ pub struct Shards {
     /// Since when nobody can be probing of whom we do not know.
     settled: Option<Instant>,
     peers: BTreeMap<Box<str>, Peer>,
+    /// It is a leader that takes part for replicas that do not share.
+    leads: bool,
+    /// Since when it has gone on without a lease.
+    alone: Option<Instant>,
+    /// It has ever seen another one.
+    met: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -79,6 +89,9 @@ impl Shards {
             begun: None,
             settled: None,
             peers: BTreeMap::new(),
+            leads: false,
+            alone: None,
+            met: false,
         }
     }
 
@@ -86,6 +99,7 @@ impl Shards {
     /// and has ended by `now`. Of who is not among them somebody has deleted the lease: what it claimed
     /// it may go on to probe for a term. If that is us, our lease protects nothing any more.
     pub fn observe(&mut self, claims: Vec<Claim>, began: Instant, now: Instant) {
+        let left = self.left_by_a_leader(&claims);
         let mut known = std::mem::take(&mut self.peers);
         let listed: BTreeSet<_> = claims.iter().map(|claim| claim.replica.clone()).collect();
         for claim in claims.into_iter().filter(|claim| claim.replica != self.me) {
@@ -113,19 +127,33 @@ impl Shards {
         let missed = !listed.contains(&self.me);
         self.published.take_if(|(_, since)| missed && *since <= began);
         self.read = Some(began);
-        if self.settled.is_none() && self.knows_all(&listed, began, now) {
+        if self.settled.is_none() && self.knows_all(&listed, left.as_ref(), began, now) {
             self.settled = Some(now);
         }
+        self.meet(now);
     }
 
     /// Whether nobody can be probing whose lease was gone before we began to look
-    /// (`rule:a-newcomer-is-told-or-waits`). `listed` have a lease, held or released.
-    fn knows_all(&mut self, listed: &BTreeSet<Box<str>>, began: Instant, now: Instant) -> bool {
+    /// (`rule:a-newcomer-is-told-or-waits`). `listed` have a lease, held or released; `left` is what the
+    /// leader before this one knew.
+    fn knows_all(
+        &mut self,
+        listed: &BTreeSet<Box<str>>,
+        left: Option<&View>,
+        began: Instant,
+        now: Instant,
+    ) -> bool {
         let begun = *self.begun.get_or_insert(now);
-        let held = || self.peers.values().filter(|peer| !peer.missing && !peer.lapsed);
-        let told = held().any(|peer| peer.claim.settled && peer.claim.view.contains(&self.me));
-        let all = held().flat_map(|peer| &peer.claim.view).all(|name| listed.contains(name));
+        let told = |peer: &Peer| peer.claim.settled && peer.claim.view.contains(&self.me);
+        let told = left.is_some() || self.held().any(told);
+        let named = self.held().map(|peer| &peer.claim.view).chain(left);
+        let all = named.flatten().all(|name| listed.contains(name));
         (told && all) || began.saturating_duration_since(begun) >= SHARD_TERM
+    }
+
+    /// Those whose lease is there and runs.
+    fn held(&self) -> impl Iterator<Item = &Peer> {
+        self.peers.values().filter(|peer| !peer.missing && !peer.lapsed)
     }
 
     /// Whether we surely know of everybody who may be probing.
@@ -157,11 +185,16 @@ impl Shards {
 
     /// The view to publish now: ourselves and everybody alive.
     pub fn desired(&self) -> View {
-        let alive = self.peers.iter().filter(|(_, peer)| !peer.lapsed);
-        let mut view: View = alive.map(|(name, _)| name.clone()).collect();
+        let mut view = self.alive();
         view.push(self.me.clone());
         view.sort();
         view
+    }
+
+    /// The others that are alive.
+    pub fn alive(&self) -> View {
+        let alive = self.peers.iter().filter(|(_, peer)| !peer.lapsed);
+        alive.map(|(name, _)| name.clone()).collect()
     }
 
     /// The replicas whose claims have ended without a release. Whoever sees that releases their leases,
@@ -215,12 +248,18 @@ impl Shards {
     /// Since when the cluster with this hash has been ours without a gap in which another replica can
     /// have had it, or a little later; `None` when it is not ours at `now`.
     pub fn ours_since(&self, cluster: u64, now: Instant) -> Option<Instant> {
+        if self.alone.is_some() {
+            return self.alone;
+        }
         let since = self.published.as_ref().map(|(_, since)| *since)?.max(self.settled?);
         self.may_probe(cluster, now).then_some(since)
     }
 
     /// Whether the cluster with this hash is ours to probe at `now`.
     pub fn may_probe(&self, cluster: u64, now: Instant) -> bool {
+        if self.alone.is_some() {
+            return true;
+        }
         let Some((view, _)) = &self.published else { return false };
         let ours = |view: &View| owner(cluster, view).is_some_and(|owner| *owner == *self.me);
         self.is_entitled(now)

@@ -16,6 +16,7 @@
 //! | `patrol.rs` | the stale, the stuck, and the cap |
 //! | `ownership.rs` | which clusters are ours to probe and to write |
 //! | `share_out.rs`, `lease_thread.rs` | sharing them with other replicas; the thread that does |
+//! | `word.rs` | what a replica says to the others in its lease |
 //! | `telling.rs` | events |
 //! | `metrics.rs`, `counters.rs`, `gauges.rs` | metrics counted along the way, and read at scrape time |
 //! | `family.rs` | one metric family, made of a single reading |
@@ -50,6 +51,7 @@ mod source;
 mod target;
 mod telling;
 mod watched;
+mod word;
 mod writer;
 
 use std::sync::Arc;
@@ -111,7 +113,8 @@ pub async fn run(
     let clients = if limits.audit { Clients::new() } else { clients(&context, flavours)? };
     // Another one for each run: what a failed one claimed runs out.
     let identity = format!("{}_{:08x}", context.identity, rand::random::<u32>());
-    let share = (limits.shards > 1).then(|| {
+    // An audit writes no leases either, and is no rival of whoever writes.
+    let share = (!limits.audit).then(|| {
         let fence = context.fence.clone();
         Arc::new(Share::new(&identity, limits, flavours.len(), fence))
     });
@@ -131,8 +134,10 @@ pub async fn run(
     ));
     metrics.attach(&shared);
     show(&context, &shared);
-    let lease = share.map(|share| LeaseThread::start(&context, identity, &share, &shared));
-    let mut lease = lease.transpose()?;
+    let mut lease = match share {
+        Some(share) => Some(LeaseThread::start(&context, &share, &shared).await?),
+        None => None,
+    };
     let ended = tokio::select! {
         ended = follow(&context, flavours, &shared) => ended,
         lost = lease_lost(lease.as_mut()) => Err(lost),

@@ -142,14 +142,14 @@ pub(crate) const SHARDS: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-shards",
     "1",
-    "Replicas of the process that share the member clusters, each probing a part of them; 1 has the leader probe all. However many are there then share them; fewer than this are told in the log and in a metric. The first of all begins after 30s, in which it would hear of others. Give all replicas the same flags, and stop all of them before you change between 1 and more: until then a leader that probes all and replicas that share write over each other.",
+    "Replicas of the process that share the member clusters, each probing a part of them; 1 has the leader probe all. However many are there then share them; fewer than this are told in the log and in a metric. The first of all begins after 30s, in which it would hear of others. Give all replicas the same flags. A rolling change between 1 and more is safe where the leader may use Leases in the namespace below before it begins (config/rbac/cluster-health-shards.yaml).",
 );
 
 pub(crate) const SHARDS_NAMESPACE: Flag<String> = Flag::string(
     GROUP,
     "cluster-health-shards-namespace",
     "infra-controller-manager",
-    "Namespace of the Leases of the replicas that share the member clusters; those whose Leases are in one namespace share them with each other, so give a second installation another one. It is not made by the program.",
+    "Namespace of the Leases of the replicas that share the member clusters, and of that of a leader that probes all; those whose Leases are in one namespace share them with each other, so give a second installation another one. It is not made by the program.",
 );
 
 pub(crate) const PER_CLUSTER_METRICS: Flag<bool> = Flag::bool(

@@ -134,13 +134,7 @@ fn warnings(values: &Values, policy: &Policy) -> Vec<String> {
     let unused = unused.into_iter().filter(|name| values.is_set(name)).map(|name| {
         format!("--{name} is without effect: --cluster-health-jitter spreads the probes")
     });
-    let shared = (values.get(&SHARDS) > 1).then(|| {
-        "--cluster-health-shards is more than 1: a replica that runs with 1 would probe and write \
-         the same clusters; stop all of those first"
-            .to_owned()
-    });
-    let warnings = unused.chain(long.then_some(text)).chain(short.then_some(raised));
-    warnings.chain(shared).collect()
+    unused.chain(long.then_some(text)).chain(short.then_some(raised)).collect()
 }
 
 /// Reads values and gathers what is wrong with them.

@@ -11,6 +11,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams, Preconditions};
+use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::record::LeaseRecord;
@@ -39,7 +40,7 @@ pub struct ReplicaLeases {
     api: Api<Lease>,
     own: KubeLease,
     /// Our Lease after our last write, while its version is not in doubt.
-    written: Option<Lease>,
+    written: Mutex<Option<Lease>>,
 }
 
 /// The lease of one replica.
@@ -60,7 +61,7 @@ impl ReplicaLeases {
     pub fn new(client: kube::Client, group: ReplicaGroup, identity: String, name: String) -> Self {
         let api: Api<Lease> = Api::namespaced(client, &group.namespace);
         let own = KubeLease::of(api.clone(), &name);
-        Self { group, identity, name, api, own, written: None }
+        Self { group, identity, name, api, own, written: Mutex::default() }
     }
 
     /// All of them, by a consistent read; released ones too.
@@ -74,16 +75,13 @@ impl ReplicaLeases {
         Ok(listed.items.into_iter().map(|lease| self.read(lease)).collect())
     }
 
-    /// Renews our lease, or makes it, with this word to the others. A write whose outcome is unknown is
+    /// Renews our lease, or makes it, one call at a time, with this word to the others. A write whose outcome is unknown is
     /// not carried out after the next one that succeeds.
     ///
     /// # Errors
     /// It may have been written nevertheless, unless it is a conflict.
-    pub async fn renew(&mut self, says: &str) -> Result<(), StoreError> {
-        let current = match self.written.take() {
-            Some(written) => Some(written),
-            None => self.bounded(self.own.get()).await?,
-        };
+    pub async fn renew(&self, says: &str) -> Result<(), StoreError> {
+        let current = self.current().await?;
         let previous = current.as_ref().map(LeaseRecord::of);
         let seconds = i32::try_from(self.group.term.as_secs()).unwrap_or(i32::MAX);
         let now = Timestamp::now();
@@ -99,8 +97,18 @@ impl ReplicaLeases {
         let write = async {
             if exists { self.own.replace(lease).await } else { self.own.create(lease).await }
         };
-        self.written = Some(self.bounded(write).await?);
+        let written = self.bounded(write).await?;
+        *self.written.lock() = Some(written);
         Ok(())
+    }
+
+    /// Our lease as we wrote it last, or as it is read when that is in doubt.
+    async fn current(&self) -> Result<Option<Lease>, StoreError> {
+        let written = self.written.lock().take();
+        match written {
+            Some(written) => Ok(Some(written)),
+            None => self.bounded(self.own.get()).await,
+        }
     }
 
     /// Gives our lease back with a last word to the others: for a replica that has ended its work.
@@ -109,12 +117,8 @@ impl ReplicaLeases {
     ///
     /// # Errors
     /// It may have been released nevertheless, else it is left to run out.
-    pub async fn release(&mut self, says: &str) -> Result<(), StoreError> {
-        let current = match self.written.take() {
-            Some(written) => Some(written),
-            None => self.bounded(self.own.get()).await?,
-        };
-        let Some(lease) = current else { return Ok(()) };
+    pub async fn release(&self, says: &str) -> Result<(), StoreError> {
+        let Some(lease) = self.current().await? else { return Ok(()) };
         self.bounded(self.own.replace(self.released(lease, says))).await.map(drop)
     }
 

@@ -24,6 +24,9 @@ pub enum StoreError {
     /// There is no such Lease; nothing was written.
     #[error("{0}")]
     Missing(String),
+    /// There is no right to it; nothing was read or written.
+    #[error("{0}")]
+    Denied(String),
     /// Refused by the server, or failed on the way; a write may have happened.
     #[error("{0}")]
     Failed(String),
@@ -84,6 +87,7 @@ pub(crate) fn classify(error: kube::Error) -> StoreError {
     match error {
         kube::Error::Api(status) if status.code == 409 => StoreError::Conflict,
         kube::Error::Api(status) if status.code == 404 => StoreError::Missing(status.to_string()),
+        kube::Error::Api(status) if status.code == 403 => StoreError::Denied(status.to_string()),
         kube::Error::Api(status) => StoreError::Failed(status.to_string()),
         other => StoreError::Failed(ErrorChain(&other).to_string()),
     }

@@ -1,3 +1,5 @@
+mod leader;
+
 use super::*;
 use crate::spread::hash;
 

@@ -3,13 +3,13 @@
 use crate::management::Mode;
 use crate::member_cluster::{BEHAVIOURS, Behaviour};
 use crate::replica::Replica;
-use crate::world::{POLICIES, REPLICAS, World};
+use crate::world::{LEADING, POLICIES, REPLICAS, World};
 
 /// One fault, or the end of one.
 pub(crate) fn strike(world: &mut World) {
     let uid = *world.random.pick(&world.truths.keys().collect::<Vec<_>>());
     let replica = usize::try_from(world.random.below(REPLICAS as u64)).unwrap();
-    match world.random.below(28) {
+    match world.random.below(30) {
         0..=7 => {
             let behaviour = world.random.pick(&BEHAVIOURS);
             behave(world, uid, behaviour);
@@ -36,6 +36,8 @@ pub(crate) fn strike(world: &mut World) {
         23 => tune(world, uid),
         24 => stand_still(world, replica),
         25 => delete_lease(world, replica),
+        26 => end(world, replica),
+        27 => restart(world, LEADING),
         _ => allow(world),
     }
 }
@@ -51,7 +53,8 @@ fn behave(world: &mut World, uid: u64, behaviour: Behaviour) {
     truth.behaviour = behaviour;
 }
 
-fn kill(world: &mut World, replica: usize) {
+/// It is killed.
+pub(crate) fn kill(world: &mut World, replica: usize) {
     world.disturbed_at = world.now;
     let this = &mut world.replicas[replica];
     this.alive = false;
@@ -59,14 +62,26 @@ fn kill(world: &mut World, replica: usize) {
     this.held.clear();
 }
 
-/// A new process in the place of one that was killed. One that still runs goes on.
+/// It ends in order and gives its lease back, if no write of it is under way.
+fn end(world: &mut World, replica: usize) {
+    let this = &world.replicas[replica];
+    let (key, life) = (this.lease(replica), this.life);
+    let is_calm = this.alive && this.still_until <= world.now && !world.is_writing(replica, life);
+    if is_calm && world.management.mode == Mode::Well {
+        kill(world, replica);
+        world.management.release(key);
+    }
+}
+
+/// A new process in the place of one that has ended. One that still runs goes on.
 pub(crate) fn restart(world: &mut World, replica: usize) {
-    if world.replicas[replica].alive {
+    if !world.has_ended(replica) {
         return;
     }
     let life = world.replicas[replica].life + 1;
-    world.replicas[replica] = Replica::new(replica, life, world.now);
-    world.replicas[replica].blind = world.faults && world.random.one_in(2);
+    world.replicas[replica] = Replica::new(replica, life, world.now, world.instant());
+    let is_blind = world.faults && world.random.one_in(2);
+    world.replicas[replica].blind = is_blind && replica != LEADING;
     world.boot(replica);
 }
 

@@ -67,6 +67,13 @@ impl Management {
         self.leases.retain(|_, (_, renewed)| now < *renewed + 120_000);
     }
 
+    /// Its replica has said its last word.
+    pub(crate) fn release(&mut self, replica: (usize, u64)) {
+        if let Some((claim, _)) = self.leases.get_mut(&replica) {
+            (claim.view, claim.renewal) = (Vec::new(), claim.renewal + 1);
+        }
+    }
+
     pub(crate) fn fate(&self, random: &mut Random) -> Fate {
         match self.mode {
             Mode::Well | Mode::Throttled => Fate::Done,

@@ -1,9 +1,14 @@
 //! One process: its members, its queue, its shards.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use health::{Finding, Member, Pace, Shards, Status, WriteQueue};
+use health::{Finding, LEADER, Member, Pace, Shards, Status, WriteQueue};
+
+use crate::world::LEADING;
+
+/// After so long without an answer of the API server a leader leads no more.
+const LEADS_FOR: Duration = Duration::from_secs(15);
 
 /// A cluster in the hands of a replica.
 pub(crate) struct Held {
@@ -44,13 +49,18 @@ pub(crate) struct Replica {
     pub(crate) renewals: u64,
     /// It has made its lease.
     pub(crate) leased: bool,
+    /// When the last request for a lease that was answered well was sent.
+    pub(crate) answered: Instant,
 }
 
 impl Replica {
-    pub(crate) fn new(index: usize, life: u64, now: u64) -> Self {
-        let name: Box<str> = format!("replica-{index}-{life}").into();
+    pub(crate) fn new(index: usize, life: u64, now: u64, at: Instant) -> Self {
+        let leads = index == LEADING;
+        let name: Box<str> =
+            if leads { LEADER.into() } else { format!("replica-{index}-{life}").into() };
+        let shards = if leads { Shards::of_leader() } else { Shards::new(name.clone()) };
         Self {
-            shards: Shards::new(name.clone()),
+            shards,
             name,
             held: BTreeMap::new(),
             queue: WriteQueue::default(),
@@ -62,10 +72,27 @@ impl Replica {
             up_since: now,
             renewals: 0,
             leased: false,
+            answered: at,
         }
     }
 
+    /// Whether it leads, for those that do not share.
+    fn leads(&self) -> bool {
+        *self.name == *LEADER
+    }
+
+    /// Its lease among the others: of leaders there is one, that each goes on with.
+    pub(crate) fn lease(&self, index: usize) -> (usize, u64) {
+        (index, if self.leads() { 0 } else { self.life })
+    }
+
+    /// Whether it leads no more, as nothing is known of the API server.
+    pub(crate) fn is_deposed(&self, now: Instant) -> bool {
+        self.leads() && now > self.answered + LEADS_FOR
+    }
+
     pub(crate) fn may_probe(&self, uid: u64, now: Instant) -> bool {
-        self.alive && self.shards.may_probe(health::hash(&uid.to_string()), now)
+        let may = self.alive && !self.is_deposed(now);
+        may && self.shards.may_probe(health::hash(&uid.to_string()), now)
     }
 }

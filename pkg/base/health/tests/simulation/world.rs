@@ -18,7 +18,9 @@ use crate::member_cluster::Behaviour;
 use crate::random::Random;
 use crate::replica::Replica;
 
-pub(crate) const REPLICAS: usize = 3;
+pub(crate) const REPLICAS: usize = 4;
+/// The last of them leads replicas that do not share.
+pub(crate) const LEADING: usize = REPLICAS - 1;
 const CLUSTERS: u64 = 24;
 /// All that differ.
 pub(crate) const POLICIES: u64 = 30;
@@ -129,7 +131,7 @@ impl World {
             world.create();
         }
         for index in 0..REPLICAS {
-            world.replicas.push(Replica::new(index, 0, 0));
+            world.replicas.push(Replica::new(index, 0, 0, world.start));
             world.boot(index);
         }
         world.at(FAULT, Event::Fault);
@@ -138,6 +140,20 @@ impl World {
 
     pub(crate) fn policy(&self, uid: u64) -> Policy {
         policy(*self.tuned.get(&uid).unwrap_or(&uid))
+    }
+
+    /// Whether a write of this process is under way.
+    pub(crate) fn is_writing(&self, replica: usize, life: u64) -> bool {
+        let leases = self.leases.contains_key(&(replica, life));
+        leases || self.written.keys().any(|(who, when, _)| (*who, *when) == (replica, life))
+    }
+
+    /// Whether a new process may be in the place of this one, which has ended. The next leader leads
+    /// when nothing of the one before it can be carried out any more.
+    pub(crate) fn has_ended(&self, replica: usize) -> bool {
+        let is_its = |who: usize| who == replica && replica == LEADING;
+        let writes = self.written.keys().any(|(who, ..)| is_its(*who));
+        !self.replicas[replica].alive && !writes
     }
 
     /// Whether this process is stopped, as by SIGSTOP or with its machine.
@@ -240,7 +256,10 @@ impl World {
         self.management.well_since = self.now;
         self.management.allow(self.now, |_| true);
         for replica in 0..REPLICAS {
-            if !self.replicas[replica].alive {
+            while !self.replicas[replica].alive {
+                if !self.has_ended(replica) {
+                    self.step();
+                }
                 faults::restart(self, replica);
             }
             faults::see(self, replica);

@@ -1,12 +1,12 @@
 //! [`LeaseThread`]: the thread on which a replica renews its lease, with a runtime and a connection
 //! that it shares with nobody (`rule:a-share-is-renewed-beside-the-work`).
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::{io, thread};
 
 use client::{Clients, Profile};
 use election::{ReplicaGroup, ReplicaLeases};
-use health::hash;
+use health::{LEADER, hash};
 use manager::{Context, Failure};
 use panics::contain_call;
 use tokio::runtime;
@@ -27,27 +27,26 @@ pub(crate) struct LeaseThread {
 }
 
 impl LeaseThread {
-    /// Starts to renew the lease of the replica `identity`, and to share the clusters out.
+    /// Starts to renew the lease of this replica, and to share the clusters out.
     ///
     /// # Errors
     /// There is no thread to be had, or the client cannot be built.
-    pub(crate) fn start(
+    pub(crate) async fn start(
         context: &Context,
-        identity: String,
         share: &Arc<Share>,
         shared: &Arc<Shared>,
     ) -> Result<Self, Failure> {
         let (stop, (release, released)) = (CancellationToken::new(), oneshot::channel());
-        let ((running, ended), (began, outcome)) = (oneshot::channel(), mpsc::sync_channel(1));
+        let ((running, ended), (began, outcome)) = (oneshot::channel(), oneshot::channel());
         let (clients, until) = (context.clients.factory().clone(), stop.clone());
-        let group = group(&share.namespace);
+        let (group, name) = (group(&share.namespace), share.name.clone());
         let (share, shared, span) = (Arc::clone(share), Arc::clone(shared), Span::current());
         thread::Builder::new()
             .name("shard-lease".to_owned())
             .spawn(move || {
                 // Dropped with the thread.
                 let _running: oneshot::Sender<()> = running;
-                let renew = || match prepare(&clients, group, identity) {
+                let renew = || match prepare(&clients, group, name) {
                     Ok((runtime, leases)) => {
                         began.send(Ok(())).ok();
                         let mut share_out = ShareOut::new(leases, share, shared);
@@ -68,7 +67,7 @@ impl LeaseThread {
             .map_err(Failure::new)?;
         let ended_at_once =
             || Failure::new(io::Error::other("the thread of the lease ended at once"));
-        outcome.recv().map_err(|_| ended_at_once())??;
+        outcome.await.map_err(|_| ended_at_once())??;
         Ok(Self { stop: stop.drop_guard(), release, ended })
     }
 
@@ -103,7 +102,11 @@ fn prepare(
         let _inside = runtime.enter();
         let profile = Profile { own_connection: true, ..Profile::root("cluster-health-shard") };
         let client = clients.build(profile).map_err(Failure::new)?;
-        let name = format!("cluster-health-{:016x}", hash(&identity));
+        let name = match &*identity {
+            // It is that of the leader before this one, too.
+            LEADER => format!("cluster-health-{LEADER}"),
+            _ => format!("cluster-health-{:016x}", hash(&identity)),
+        };
         ReplicaLeases::new(client, group, identity, name)
     };
     Ok((runtime, leases))

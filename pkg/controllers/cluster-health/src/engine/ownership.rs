@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fence::Fence;
-use health::{SHARD_TERM, Shards, hash};
-use parking_lot::RwLock;
+use health::{LEADER, SHARD_TERM, Shards, hash};
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 
 use super::limits::Limits;
 use super::prober::now;
+use super::word::Kinds;
 
 /// Asked before each probe and each write. Clones are the same.
 #[derive(Clone, Default)]
@@ -24,13 +25,18 @@ pub(crate) struct Share {
     pub(crate) expected: usize,
     /// Where the leases are.
     pub(crate) namespace: Box<str>,
-    /// Opened by each renewal of this replica's lease.
+    /// It is the leader of replicas that do not share, and takes part all the same
+    /// (`rule:a-leader-takes-part`).
+    pub(crate) leads: bool,
+    /// Opened by each renewal of this replica's lease; that of the leadership where it leads.
     pub(crate) fence: Fence,
     pub(crate) shards: RwLock<Shards>,
     began: Instant,
     flavours: u32,
     /// A permit for each flavour that can look at clusters.
     filled: Semaphore,
+    /// The flavours whose kind is served to this replica.
+    kinds: Mutex<Kinds>,
 }
 
 impl Ownership {
@@ -46,9 +52,26 @@ impl Ownership {
         }
     }
 
-    /// Whether there are other replicas that may own a cluster.
+    /// The kind of this flavour is served to this replica.
+    pub(crate) fn serves(&self, flavour: &str) {
+        if let Some(share) = &self.0 {
+            share.kinds.lock().insert(flavour.to_owned());
+        }
+    }
+
+    /// Whether nothing is asked of anybody: all clusters are ours, always.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether there are, or were, other replicas that may own a cluster.
     pub(crate) fn is_shared(&self) -> bool {
-        self.0.is_some()
+        self.0.as_ref().is_some_and(|share| share.shards.read().has_met_others())
+    }
+
+    /// Whether another replica was ever seen.
+    pub(crate) fn has_met(&self) -> bool {
+        self.0.as_ref().is_some_and(|share| share.shards.read().has_met())
     }
 
     /// Whether the cluster with this UID is ours at this moment (`rule:a-share-ends-by-time`).
@@ -66,6 +89,9 @@ impl Ownership {
     /// The replica that has a cluster, as far as is known; `None` when one process has them all.
     pub(crate) fn owner(&self, uid: &str) -> Option<String> {
         let shards = self.0.as_ref()?.shards.read();
+        if !shards.has_met_others() {
+            return None;
+        }
         shards.owner(hash(uid)).map(str::to_owned)
     }
 
@@ -73,23 +99,38 @@ impl Ownership {
     /// clusters.
     pub(crate) fn replicas(&self) -> Option<(usize, usize)> {
         let share = self.0.as_ref()?;
-        Some((share.shards.read().desired().len(), share.expected))
+        let shards = share.shards.read();
+        shards.has_met_others().then(|| (shards.desired().len(), share.expected))
     }
 }
 
 impl Share {
-    /// That of the replica `name`, for which nothing is ours yet.
+    /// That of the replica `name`, for which nothing is ours yet; with one shard, that of the leader.
     pub(crate) fn new(name: &str, limits: &Limits, flavours: usize, fence: Fence) -> Self {
+        let leads = limits.shards <= 1;
+        let name = if leads { LEADER } else { name };
         Self {
             name: name.to_owned(),
             expected: limits.shards,
             namespace: limits.shards_namespace.as_str().into(),
+            leads,
             fence,
-            shards: RwLock::new(Shards::new(name)),
+            shards: RwLock::new(if leads { Shards::of_leader() } else { Shards::new(name) }),
             began: now().monotonic,
             flavours: u32::try_from(flavours).unwrap_or(u32::MAX),
             filled: Semaphore::new(0),
+            kinds: Mutex::default(),
         }
+    }
+
+    /// The flavours whose kind is served to this replica.
+    pub(crate) fn kinds(&self) -> Kinds {
+        self.kinds.lock().clone()
+    }
+
+    /// Whether every flavour can look at clusters.
+    pub(crate) fn is_filled(&self) -> bool {
+        usize::try_from(self.flavours).is_ok_and(|all| self.filled.available_permits() >= all)
     }
 
     /// Waits until every flavour can look at clusters (`rule:no-share-before-the-first-list`).
@@ -100,8 +141,9 @@ impl Share {
 
     /// The check of readiness (`rule:a-replica-without-a-share-is-not-ready`).
     pub(crate) fn check(&self) -> Result<(), String> {
-        let in_touch = self.shards.read().in_touch().unwrap_or(self.began);
-        if now().monotonic < in_touch + SHARD_TERM {
+        let shards = self.shards.read();
+        let in_touch = shards.in_touch().unwrap_or(self.began);
+        if shards.is_alone() || now().monotonic < in_touch + SHARD_TERM {
             return Ok(());
         }
         let namespace = &self.namespace;

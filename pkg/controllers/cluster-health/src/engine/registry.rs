@@ -54,7 +54,7 @@ impl Registry {
         key: &Arc<str>,
     ) -> Result<Look<T>, Error> {
         let Some(object) = cache.get(key) else { return Ok(Look::Gone) };
-        if !self.shared.ownership.is_shared() {
+        if self.shared.ownership.is_whole() {
             return Ok(Look::At(object));
         }
         let cluster = Cluster { uid: object.uid().into(), key: Arc::clone(key) };
@@ -62,7 +62,8 @@ impl Registry {
             self.shared.leave(&*self.flavour, &cluster);
             return Ok(Look::Elsewhere);
         };
-        if self.find(&cluster).is_some() {
+        // Where nobody else was ever seen nobody else has written.
+        if self.find(&cluster).is_some() || !self.shared.ownership.is_shared() {
             return Ok(Look::At(object));
         }
         // rule:own-writes-end-before-a-takeover
@@ -82,6 +83,12 @@ impl Registry {
     /// (`rule:no-share-before-the-first-list`).
     pub fn filled(&self) {
         self.filled.call_once(|| self.shared.ownership.filled());
+    }
+
+    /// The kind of this flavour is served, and for us: who lacks it leaves all clusters to this replica
+    /// (`rule:a-share-needs-all-kinds`).
+    pub fn serves(&self) {
+        self.shared.ownership.serves(self.flavour.name());
     }
 
     /// Calls `add` with the key of each cluster that comes to this replica from another one.

@@ -10,37 +10,38 @@ use std::time::{Duration, Instant};
 use backoff::KeyedLogGate;
 use election::{ReplicaGroup, ReplicaLease, ReplicaLeases, StoreError};
 use fence::BootInstant;
-use futures::future::join_all;
-use health::{Claim, SHARD_MARGIN, SHARD_TERM, View};
-use tokio::time::{sleep, sleep_until};
+use futures::future::{join_all, join3};
+use health::{SHARD_MARGIN, SHARD_TERM, View};
+use tokio::time::{sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::ownership::Share;
 use super::prober::now;
 use super::shared::Shared;
 use super::watched::Watched;
+use super::word::{self, Kinds, Word};
 
-/// Between renewals of an unchanged view.
+/// Between renewals of an unchanged view, and between looks of one that has no lease.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
-/// Between reads of the leases of all replicas, and after a renewal that failed.
+/// Between reads of the leases of all replicas, and after a renewal that failed; the limit of what
+/// is done for replicas that ended.
 const READ_EVERY: Duration = Duration::from_secs(2);
 /// Between looks at whether what was given up has come to its end.
 const LET_GO_EVERY: Duration = Duration::from_millis(20);
 /// Between lines about requests that fail.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
-/// Before the view of a replica that may not know of all others yet.
-const NEW: &str = "new:";
-
-/// The leases of all replicas that share the clusters, in the namespace of these.
+/// The leases of all replicas that share the clusters, in the namespace of these. A request may take
+/// so long that one renewal that is sent when it is due ends before the claims do
+/// (`rule:a-slow-server-ends-no-share`).
 pub(crate) fn group(namespace: &str) -> ReplicaGroup {
     ReplicaGroup {
         namespace: namespace.to_owned(),
         label: ("infra-controller-manager/replica-of", "cluster-health"),
         annotation: "infra-controller-manager/shares-with",
         term: SHARD_TERM,
-        request_timeout: Duration::from_secs(5),
+        request_timeout: Duration::from_secs(10),
     }
 }
 
@@ -49,19 +50,31 @@ pub(crate) struct ShareOut {
     leases: ReplicaLeases,
     share: Arc<Share>,
     shared: Arc<Shared>,
-    /// When the lease was last renewed.
-    renewed: Option<Instant>,
+    /// When the lease was last renewed, and with which word.
+    renewed: Option<(Instant, Word)>,
     /// Given up, and perhaps with a probe that has not ended.
     letting_go: Vec<Arc<Watched>>,
     /// Who has released its lease, and when that was first seen.
     released: BTreeMap<String, Instant>,
     /// Leases that nobody needs any more.
     ended: Vec<ReplicaLease>,
-    /// Whether our lease says that we know of everybody.
-    settled: bool,
+    /// Since when another replica watches over kinds that are not served to this one.
+    lacking: Option<Instant>,
     /// With whom the clusters were last shared, for the log.
     told: View,
+    told_alone: bool,
     log: KeyedLogGate<&'static str>,
+}
+
+/// All leases, and when the read was begun.
+type Read = (Instant, Result<Vec<ReplicaLease>, StoreError>);
+
+/// A write of our lease that has ended.
+struct Said {
+    word: Word,
+    sent: Instant,
+    boot: BootInstant,
+    result: Result<(), StoreError>,
 }
 
 impl ShareOut {
@@ -74,16 +87,22 @@ impl ShareOut {
             letting_go: Vec::new(),
             released: BTreeMap::new(),
             ended: Vec::new(),
-            settled: false,
+            lacking: None,
             told: View::new(),
+            told_alone: false,
             log: KeyedLogGate::new(LINE_EVERY),
         }
     }
 
-    /// Until `stop`; the lease runs on. It begins when all flavours can look at clusters.
+    /// Until `stop`; the lease runs on. Who shares begins when all flavours can look at clusters.
     pub(crate) async fn run(&mut self, stop: &CancellationToken) {
         let share = Arc::clone(&self.share);
-        if stop.run_until_cancelled(share.all_filled()).await.is_none() {
+        let begins = async {
+            if !share.leads {
+                share.all_filled().await;
+            }
+        };
+        if stop.run_until_cancelled(begins).await.is_none() {
             return;
         }
         while stop.run_until_cancelled(self.turn()).await.is_some() {
@@ -95,8 +114,12 @@ impl ShareOut {
     }
 
     /// For a replica that neither probes nor writes any more: others take over at once.
-    pub(crate) async fn release(mut self) {
-        self.share.fence.close();
+    pub(crate) async fn release(self) {
+        if !self.share.leads {
+            self.share.fence.close();
+        } else if self.renewed.is_none() {
+            return;
+        }
         // The last word of a replica is its own name.
         match self.leases.release(&self.share.name).await {
             Ok(()) => info!("Released the lease of this replica's share of the clusters"),
@@ -104,33 +127,61 @@ impl ShareOut {
         }
     }
 
+    /// Our lease is renewed while the others are read, so that a slow server does not add up the two
+    /// (`rule:a-slow-server-ends-no-share`).
     async fn turn(&mut self) {
-        self.read().await;
-        self.share_out();
-        if self.must_renew() {
-            self.renew().await;
+        let due = self.renewed.as_ref().is_some_and(|(at, _)| now().monotonic >= *at + RENEW_EVERY);
+        let word = due.then(|| self.unchanged()).flatten();
+        let ended = std::mem::take(&mut self.ended);
+        let (read, said, swept) =
+            Box::pin(join3(self.list(), self.say_again(word), self.sweep(&ended))).await;
+        if let Some(said) = said {
+            self.take_in_own(said);
         }
-        // Nothing waits for it.
-        self.sweep().await;
+        self.take_in(read);
+        for error in swept {
+            self.complain("end the lease of a replica that ended", &error);
+        }
+        self.share_out();
+        if self.must_publish() {
+            Box::pin(self.publish()).await;
+        }
+        self.tell();
     }
 
     /// No later than the moment at which another replica's claims end.
     fn next_turn(&self) -> Instant {
-        let (now, lapse) = (now().monotonic, self.share.shards.read().next_lapse());
-        let regular = now + READ_EVERY;
-        lapse.filter(|lapse| *lapse > now).map_or(regular, |lapse| lapse.min(regular))
+        let (now, shards) = (now().monotonic, self.share.shards.read());
+        let regular = now + if shards.is_alone() { RENEW_EVERY } else { READ_EVERY };
+        let lapse = shards.next_lapse().filter(|lapse| *lapse > now);
+        lapse.map_or(regular, |lapse| lapse.min(regular))
     }
 
-    async fn read(&mut self) {
-        let began = now().monotonic;
-        let listed = match self.leases.list().await {
+    async fn list(&self) -> Read {
+        (now().monotonic, self.leases.list().await)
+    }
+
+    fn take_in(&mut self, (began, listed): Read) {
+        let listed = match listed {
             Ok(listed) => listed,
-            Err(error) => return self.complain("read the leases of the replicas", &error),
+            Err(error) => return self.failed("read the leases of the replicas", &error),
         };
-        let claims = listed.iter().map(claim).collect();
+        let (claims, kinds): (Vec<_>, Vec<_>) = listed.iter().map(word::read).unzip();
+        let kinds = claims.iter().map(|claim| claim.replica.clone()).zip(kinds).collect();
         self.share.shards.write().observe(claims, began, now().monotonic);
+        self.note_lack(&kinds);
         self.note_ended(listed);
-        self.tell();
+    }
+
+    /// Notes whether another replica that is alive watches over everything that this one does, and
+    /// more (`rule:a-share-needs-all-kinds`).
+    fn note_lack(&mut self, kinds: &BTreeMap<Box<str>, Kinds>) {
+        let own = self.share.kinds();
+        let alive = self.share.shards.read().alive();
+        let mut others = alive.iter().filter_map(|name| kinds.get(name));
+        let lacks = others.any(|other| *other != own && other.is_superset(&own));
+        let since = self.lacking.unwrap_or(now().monotonic);
+        self.lacking = lacks.then_some(since);
     }
 
     /// Notes the leases that have run out, and those that were released so long ago that every other
@@ -152,16 +203,12 @@ impl ShareOut {
     }
 
     /// Releases the leases that have run out, and deletes those that were released: who comes later need
-    /// not wait them out.
-    async fn sweep(&mut self) {
-        let ended = std::mem::take(&mut self.ended);
-        let removed = join_all(ended.iter().map(|lease| self.end(lease))).await;
-        // Another replica may be quicker, and a right to do it may be missing.
-        for error in removed.into_iter().filter_map(Result::err) {
-            if error != StoreError::Conflict {
-                self.complain("end the lease of a replica that ended", &error);
-            }
-        }
+    /// not wait them out. Another replica may be quicker, and nothing waits for it.
+    async fn sweep(&self, ended: &[ReplicaLease]) -> Vec<StoreError> {
+        let ends = join_all(ended.iter().map(|lease| self.end(lease)));
+        let ended = timeout(READ_EVERY, ends).await.unwrap_or_default();
+        let errors = ended.into_iter().filter_map(Result::err);
+        errors.filter(|error| *error != StoreError::Conflict).collect()
     }
 
     async fn end(&self, lease: &ReplicaLease) -> Result<(), StoreError> {
@@ -172,47 +219,94 @@ impl ShareOut {
         }
     }
 
-    /// `rule:no-claim-before-a-read`
-    fn must_renew(&self) -> bool {
+    /// What there is to say.
+    fn word(&self) -> Word {
         let shards = self.share.shards.read();
-        if !shards.has_read() {
+        // Who has a share already keeps it for a while: a kind may be about to come.
+        let withdraws = self.lacking.is_some_and(|since| {
+            shards.view().is_none_or(View::is_empty) || now().monotonic >= since + SHARD_TERM
+        });
+        let view = if withdraws { View::new() } else { shards.desired() };
+        Word { settled: shards.is_settled(), view, kinds: self.share.kinds() }
+    }
+
+    /// `rule:no-claim-before-a-read`, `rule:no-share-before-the-first-list`
+    fn must_publish(&self) -> bool {
+        let (word, shards) = (self.word(), self.share.shards.read());
+        if !shards.has_read() || shards.has_met() && !self.share.is_filled() {
             return false;
         }
-        let due = self.renewed.is_none_or(|at| now().monotonic >= at + RENEW_EVERY);
-        due || self.settled != shards.is_settled()
-            || shards.pending().is_some()
-            || shards.view() != Some(&shards.desired())
+        let said =
+            |(at, said): &(Instant, Word)| *said == word && now().monotonic < *at + RENEW_EVERY;
+        shards.pending().is_some()
+            || shards.view() != Some(&word.view)
+            || !self.renewed.as_ref().is_some_and(said)
     }
 
     /// Lets go of what the view takes from us, says so, and takes what it gives us.
-    async fn renew(&mut self) {
-        let view = {
-            let mut shards = self.share.shards.write();
-            let view = shards.desired();
-            shards.publishing(view.clone());
-            view
-        };
+    async fn publish(&mut self) {
+        let word = self.word();
+        // Letting go takes time, which is not to be that of the claims that stay.
+        let old = self.unchanged().filter(|unchanged| unchanged.view != word.view);
+        let old = old.filter(|_| self.is_stale());
+        if let Some(said) = self.say_again(old).await {
+            self.take_in_own(said);
+        }
+        self.share.shards.write().publishing(word.view.clone());
         self.share_out();
         self.let_go().await;
         // The machine may have slept, which the monotonic clock need not show.
-        if self.share.fence.check().is_err() {
+        if !self.share.leads && self.share.fence.check().is_err() {
             self.share.shards.write().begin_anew();
         }
         let settled = self.share.shards.read().is_settled();
-        let says = format!("{}{}", if settled { "" } else { NEW }, view.join(","));
+        let said = self.say(Word { settled, ..word }).await;
+        if self.take_in_own(said) {
+            // What a new view gives us we may take after the others were read once more.
+            let read = self.list().await;
+            self.take_in(read);
+        }
+        self.share_out();
+    }
+
+    /// What was said last, while it surely stands in our lease and our claims have not ended.
+    fn unchanged(&self) -> Option<Word> {
+        let (_, word) = self.renewed.as_ref()?;
+        let shards = self.share.shards.read();
+        let stands = shards.view() == Some(&word.view) && shards.pending().is_none();
+        (stands && self.share.fence.check().is_ok()).then(|| word.clone())
+    }
+
+    fn is_stale(&self) -> bool {
+        self.renewed.as_ref().is_some_and(|(at, _)| now().monotonic >= *at + READ_EVERY)
+    }
+
+    async fn say_again(&self, word: Option<Word>) -> Option<Said> {
+        let word = word?;
+        self.share.shards.write().publishing(word.view.clone());
+        Some(self.say(word).await)
+    }
+
+    async fn say(&self, word: Word) -> Said {
         let (sent, boot) = (now().monotonic, BootInstant::now());
-        if let Err(error) = self.leases.renew(&says).await {
+        let result = self.leases.renew(&word.to_string()).await;
+        Said { word, sent, boot, result }
+    }
+
+    fn take_in_own(&mut self, Said { word, sent, boot, result }: Said) -> bool {
+        if let Err(error) = result {
             if matches!(error, StoreError::Missing(_)) {
                 self.share.shards.write().lost();
             }
-            return self.complain("renew the lease of this replica", &error);
+            self.failed("renew the lease of this replica", &error);
+            return false;
         }
         self.share.shards.write().published(sent, now().monotonic);
-        self.share.fence.open_for(boot, SHARD_TERM.saturating_sub(SHARD_MARGIN));
-        (self.renewed, self.settled) = (Some(sent), settled);
-        // What a new view gives us we may take after the others were read once more.
-        self.read().await;
-        self.share_out();
+        if !self.share.leads {
+            self.share.fence.open_for(boot, SHARD_TERM.saturating_sub(SHARD_MARGIN));
+        }
+        self.renewed = Some((sent, word));
+        true
     }
 
     /// Gives up what is not ours any more, and has the flavours look at what has become ours.
@@ -234,29 +328,47 @@ impl ShareOut {
         }
     }
 
+    fn failed(&mut self, what: &'static str, error: &StoreError) {
+        let refused = matches!(error, StoreError::Missing(_) | StoreError::Denied(_));
+        self.share.shards.write().failed(refused, now().monotonic);
+        self.complain(what, error);
+    }
+
+    /// Of a leader alone nobody expects leases.
+    fn complain(&mut self, what: &'static str, error: &StoreError) {
+        if self.share.shards.read().is_alone() {
+            debug!(%error, "Cannot {what}; it is tried again");
+        } else if let Some(suppressed) = self.log.pass(what, now().monotonic) {
+            warn!(%error, suppressed, "Cannot {what}; it is tried again");
+        }
+    }
+
     fn tell(&mut self) {
-        let desired = self.share.shards.read().desired();
-        if desired != self.told {
+        let shards = self.share.shards.read();
+        let (desired, is_alone) = (shards.desired(), shards.is_alone());
+        let is_shared = shards.has_met_others();
+        drop(shards);
+        if is_alone && !std::mem::replace(&mut self.told_alone, true) {
+            let namespace = &*self.share.namespace;
+            info!(
+                namespace,
+                "This leader watches over all member clusters and shows it by no Lease, as there is no \
+                 such namespace or no right to it; apply config/rbac/cluster-health-shards.yaml before \
+                 you start replicas that share them"
+            );
+        }
+        if is_shared && desired != self.told {
             let (replicas, expected) = (desired.len(), self.share.expected);
             info!(replicas, expected, with = ?desired, "Sharing the clusters");
             self.told = desired;
         }
-    }
-
-    fn complain(&self, what: &'static str, error: &StoreError) {
-        if let Some(suppressed) = self.log.pass(what, now().monotonic) {
-            warn!(%error, suppressed, "Cannot {what}; it is tried again");
+        if self.lacking.is_some() && self.log.pass("lack", now().monotonic).is_some() {
+            let own = self.share.kinds();
+            warn!(
+                served = ?own,
+                "Another replica watches over kinds of clusters that are not served to this one, or not \
+                 for it: it takes no share until they are; give all replicas the same --controllers"
+            );
         }
     }
-}
-
-fn claim(lease: &ReplicaLease) -> Claim {
-    let (replica, says) = match lease.identity.as_str() {
-        "" => (lease.says.as_str(), ""),
-        holder => (holder, lease.says.as_str()),
-    };
-    let (view, settled) = says.strip_prefix(NEW).map_or((says, true), |view| (view, false));
-    let names = view.split(',').filter(|name| !name.is_empty());
-    let view = names.map(Into::into).collect();
-    Claim { replica: replica.into(), renewal: lease.renewal, view, settled }
 }

@@ -180,16 +180,19 @@ impl Shared {
         others
     }
 
-    /// Has the flavours look at what has become ours.
+    /// Has the flavours look at what has become ours. What nobody had before is no move.
     pub(crate) fn take_over(&self) {
         let ours = |uid: &Arc<str>| self.ownership.is_ours(uid);
+        let moves = self.ownership.has_met();
         let taken: Vec<_> =
             self.elsewhere.lock().extract_if(|_, uid| ours(uid)).map(|(place, _)| place).collect();
         let look_again = self.look_again.read();
         for (flavour, key) in taken {
             if let Some(add) = look_again.get(flavour) {
                 add(&key);
-                self.counters.moved("taken");
+                if moves {
+                    self.counters.moved("taken");
+                }
             }
         }
     }

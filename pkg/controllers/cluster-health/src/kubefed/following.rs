@@ -87,6 +87,7 @@ async fn follow(
     let (known, told) = (secrets.clone(), registry.clone());
     let filled = async move {
         known.synced_or_dormant().await;
+        told.serves();
         told.filled();
     };
     let refused = config.iter().map(denied).chain([denied(&secrets)]).collect();

@@ -84,8 +84,17 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
     let filled = async move {
         all.0.synced_or_dormant().await;
         all.1.synced_or_dormant().await;
+        if all.0.is_synced() {
+            told.serves();
+        }
         told.filled();
     };
+    let (awaited, told, stop) = (clusters.clone(), registry.clone(), context.stop.clone());
+    context.spawn(async move {
+        if stop.run_until_cancelled(awaited.synced()).await.is_some() {
+            told.serves();
+        }
+    });
     let watching = Watching {
         fetch: Fetch::new(context.clients.for_purpose("cluster-health-credentials", (-1.0, 1))?),
         secrets: Secrets::new(&context, &flavour, &queue),

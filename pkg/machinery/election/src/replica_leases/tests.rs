@@ -38,7 +38,7 @@ fn replica(server: &ApiServer, identity: &str) -> ReplicaLeases {
 #[tokio::test]
 async fn each_replica_reads_what_the_others_say_and_sees_each_renewal() {
     let server = server();
-    let (mut a, mut b) = (replica(&server, "a"), replica(&server, "b"));
+    let (a, b) = (replica(&server, "a"), replica(&server, "b"));
     a.renew("me").await.unwrap();
     b.renew("both").await.unwrap();
     let seen = b.list().await.unwrap();
@@ -59,7 +59,7 @@ async fn each_replica_reads_what_the_others_say_and_sees_each_renewal() {
 #[tokio::test]
 async fn a_lease_that_is_released_tells_so_and_one_that_ran_out_is_removed_unless_it_was_renewed() {
     let server = server();
-    let (mut a, mut b) = (replica(&server, "a"), replica(&server, "b"));
+    let (a, b) = (replica(&server, "a"), replica(&server, "b"));
     a.renew("me").await.unwrap();
     let ran_out = b.list().await.unwrap().remove(0);
     a.renew("me").await.unwrap();
@@ -87,21 +87,21 @@ async fn a_lease_that_is_released_tells_so_and_one_that_ran_out_is_removed_unles
 #[tokio::test]
 async fn a_lease_that_lost_its_label_has_it_again_after_a_renewal() {
     let server = server();
-    let mut a = replica(&server, "a");
+    let a = replica(&server, "a");
     a.renew("me").await.unwrap();
     let labels = |lease: &Lease| lease.metadata.labels.clone().unwrap_or_default();
     let expected = [("example/replica-of".to_owned(), "work".to_owned())].into();
-    assert_eq!(labels(a.written.as_ref().unwrap()), expected);
+    assert_eq!(labels(a.written.lock().as_ref().unwrap()), expected);
     // Somebody takes it off; the next renewal rests on what is there now.
-    a.written.as_mut().unwrap().metadata.labels = None;
+    a.written.lock().as_mut().unwrap().metadata.labels = None;
     a.renew("me").await.unwrap();
-    assert_eq!(labels(a.written.as_ref().unwrap()), expected);
+    assert_eq!(labels(a.written.lock().as_ref().unwrap()), expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_renewal_without_an_answer_ends_and_the_next_one_reads_the_lease_first() {
     let server = server_that(true);
-    let mut a = replica(&server, "a");
+    let a = replica(&server, "a");
     a.renew("me").await.unwrap();
     assert_eq!(a.renew("both").await, Err(StoreError::Timeout));
     a.renew("both").await.unwrap();

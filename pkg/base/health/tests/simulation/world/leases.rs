@@ -13,8 +13,12 @@ impl World {
         let fate = self.management.fate(&mut self.random);
         let claims = self.management.claims();
         let this = &mut self.replicas[replica];
-        if fate == Fate::Done && !this.blind {
-            this.shards.observe(claims, now, now);
+        match fate {
+            Fate::Done if !this.blind => {
+                this.answered = now;
+                this.shards.observe(claims, now, now);
+            }
+            _ => this.shards.failed(false, now),
         }
         self.at(LEASE, Event::Lease { replica, life });
         let this = &mut self.replicas[replica];
@@ -50,7 +54,8 @@ impl World {
         if this.life != life || !matches!(fate, Fate::Done | Fate::Lost) {
             return;
         }
-        if this.leased && !self.management.leases.contains_key(&(replica, life)) {
+        let key = this.lease(replica);
+        if this.leased && !self.management.leases.contains_key(&key) {
             // The server knows no lease of the version that the write rests on.
             self.leases.insert((replica, life), (Fate::Missing, self.now));
             return;
@@ -59,7 +64,7 @@ impl World {
             (this.renewals, this.leased) = (this.renewals + 1, true);
             let (replica_name, settled) = (this.name.clone(), this.shards.is_settled());
             let claim = Claim { replica: replica_name, renewal: this.renewals, view, settled };
-            self.management.renew((replica, life), claim, self.now);
+            self.management.renew(key, claim, self.now);
         }
     }
 
@@ -69,14 +74,19 @@ impl World {
         if fate == Fate::Missing {
             self.replicas[replica].leased = false;
             self.replicas[replica].shards.lost();
-            self.share_out(replica);
         }
         if fate == Fate::Done {
             let (now, sent) = (self.instant(), self.start + Duration::from_millis(sent));
-            self.replicas[replica].shards.published(sent, now);
+            let this = &mut self.replicas[replica];
+            this.answered = sent;
+            this.shards.published(sent, now);
             self.share_out(replica);
             let latency = self.management.latency(&mut self.random);
             self.at(latency, Event::LeasesRead { replica, life, began: self.now });
+        } else {
+            let now = self.instant();
+            self.replicas[replica].shards.failed(false, now);
+            self.share_out(replica);
         }
     }
 
@@ -86,6 +96,7 @@ impl World {
         if reads && !self.replicas[replica].blind {
             let claims = self.management.claims();
             let (now, began) = (self.instant(), self.start + Duration::from_millis(began));
+            self.replicas[replica].answered = began;
             self.replicas[replica].shards.observe(claims, began, now);
             self.share_out(replica);
         }

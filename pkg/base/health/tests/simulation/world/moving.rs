@@ -4,6 +4,7 @@ use health::{Arrival, Member};
 
 use super::writing::fingerprint;
 use super::{Event, PATROL, World};
+use crate::faults;
 use crate::replica::Held;
 
 impl World {
@@ -63,6 +64,9 @@ impl World {
     }
 
     pub(super) fn patrol(&mut self, replica: usize) {
+        if self.replicas[replica].is_deposed(self.instant()) {
+            return faults::kill(self, replica);
+        }
         let (now, moment) = (self.instant(), self.moment());
         self.share_out(replica);
         let held: Vec<u64> = self.replicas[replica].held.keys().copied().collect();

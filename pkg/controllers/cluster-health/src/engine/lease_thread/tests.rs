@@ -1,5 +1,6 @@
 //! The end of the thread, by itself and by order.
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use super::*;

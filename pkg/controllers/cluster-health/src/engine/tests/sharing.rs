@@ -1,10 +1,12 @@
 //! Two replicas that share the clusters, with members and a management API in common, on tokio's paused
 //! clock.
 
+mod kinds;
+mod leading;
 mod leases;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use api_server_double::{ApiServer, Reply, Store};
@@ -40,6 +42,10 @@ struct World {
     leases: Arc<Store>,
     /// No answer to whoever deletes a lease, or writes to that of another replica.
     sweeps_hang: Arc<AtomicBool>,
+    /// There is no right to leases.
+    refused: Arc<AtomicBool>,
+    /// Seconds that an answer takes.
+    slow: Arc<AtomicU64>,
 }
 
 struct Replica {
@@ -62,6 +68,7 @@ impl World {
     /// their objects say by then.
     fn start(&self, name: &str) -> Replica {
         let replica = self.begin(name);
+        replica.scene.registry.serves();
         replica.scene.registry.filled();
         replica
     }
@@ -84,9 +91,23 @@ impl World {
         replicas
     }
 
+    /// The leader of replicas that do not share.
+    fn leader(&self) -> Replica {
+        let replica = self.launch("", 1);
+        replica.scene.registry.serves();
+        replica.scene.registry.filled();
+        replica
+    }
+
     /// The same before its flavour can look at clusters.
     fn begin(&self, name: &str) -> Replica {
-        let share = Arc::new(Share::new(name, &limits(2), 1, Fence::closed()));
+        self.launch(name, 2)
+    }
+
+    fn launch(&self, name: &str, shards: usize) -> Replica {
+        let fence = if shards == 1 { Fence::always_open() } else { Fence::closed() };
+        let share = Arc::new(Share::new(name, &limits(shards), 1, fence));
+        let name = &*share.name;
         let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
         let scene = Scene::of(members, api, Ownership::of(&share));
         let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
@@ -111,7 +132,17 @@ impl World {
         let (cut, denied, store) =
             (Arc::clone(&cut_off), Arc::clone(&blind), Arc::clone(&self.leases));
         let (hang, own) = (Arc::clone(&self.sweeps_hang), format!("/{name}"));
+        let (refused, slow) = (Arc::clone(&self.refused), Arc::clone(&self.slow));
         let server = ApiServer::new(move |asked| match *asked.method() {
+            _ if refused.load(Ordering::Relaxed) => Reply::failure(403, "Forbidden"),
+            _ if slow.load(Ordering::Relaxed) > 0 => {
+                let (asked, store) = (asked.clone(), Arc::clone(&store));
+                let takes = S(slow.load(Ordering::Relaxed));
+                Reply::Later(Box::pin(async move {
+                    sleep(takes).await;
+                    store.answer(&asked)
+                }))
+            }
             _ if cut.load(Ordering::Relaxed) => Reply::Silence,
             Method::DELETE if hang.load(Ordering::Relaxed) => Reply::Silence,
             Method::PUT if hang.load(Ordering::Relaxed) && !asked.path().ends_with(&own) => {

@@ -31,6 +31,7 @@ async fn a_replica_takes_no_share_before_its_flavours_can_look_at_clusters() {
     let second = world.begin("b");
     sleep(S(60)).await;
     assert_eq!((first.owns(), second.owns()), (CLUSTERS, 0));
+    second.scene.registry.serves();
     // Twice from one flavour counts once.
     second.scene.registry.clone().filled();
     second.scene.registry.filled();
@@ -96,4 +97,25 @@ async fn a_replica_that_comes_after_somebody_deleted_a_lease_does_not_probe_besi
         assert_eq!(first.owns() + witnessed + newcomer.owns(), CLUSTERS);
         world.assert_well(INHERITED);
     }
+}
+
+/// rule:a-slow-server-ends-no-share
+#[tokio::test(start_paused = true)]
+async fn a_server_that_takes_eight_seconds_for_each_answer_ends_no_share() {
+    let world = World::default();
+    let (first, second) = world.two().await;
+    world.slow.store(8, Ordering::Relaxed);
+    for _ in 0..180 {
+        sleep(S(1)).await;
+        assert_eq!(first.owns() + second.owns(), CLUSTERS);
+    }
+    let share = first.owns();
+    let third = world.start("c");
+    for _ in 0..90 {
+        sleep(S(1)).await;
+        assert!(first.owns() >= share / 3, "what stays with it is never given up");
+    }
+    assert!(third.owns() > 5, "{}", third.owns());
+    assert_eq!(first.owns() + second.owns() + third.owns(), CLUSTERS);
+    world.assert_well(INHERITED);
 }

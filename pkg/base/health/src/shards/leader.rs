@@ -1,0 +1,70 @@
+//! The leader of replicas that do not share the clusters, as one among those that do: it claims them
+//! under a name that all such leaders have in common (`rule:a-leader-takes-part`), and goes on alone where
+//! there are no leases to be had (`rule:a-leader-may-be-alone`).
+
+use std::time::Instant;
+
+use super::{Claim, Shards, View};
+
+/// The name of every leader of replicas that do not share: there is one at a time, and the next one
+/// goes on with the lease of the one before it.
+pub const LEADER: &str = "leader";
+
+impl Shards {
+    /// A leader that takes part for replicas that do not share. It claims nothing yet.
+    pub fn of_leader() -> Self {
+        Self { leads: true, ..Self::new(LEADER) }
+    }
+
+    /// A request for a lease has failed; `refused` is whether it was for want of a right or of the
+    /// namespace. A leader that knows of nobody goes on with everything as long as it leads.
+    pub fn failed(&mut self, refused: bool, now: Instant) {
+        if self.leads && self.knows_nobody() && (refused || self.is_settled()) {
+            self.alone.get_or_insert(now);
+        }
+    }
+
+    /// Whether it goes on with all clusters although it has no lease that others would see.
+    pub fn is_alone(&self) -> bool {
+        self.alone.is_some()
+    }
+
+    /// Whether another replica was ever seen.
+    pub fn has_met(&self) -> bool {
+        self.met
+    }
+
+    /// Whether the clusters are, or were, shared with others: never for a leader that saw nobody else.
+    pub fn has_met_others(&self) -> bool {
+        self.met || !self.leads
+    }
+
+    /// The view that the leader before this one has left, when there are leases at all. That leader
+    /// has ended, and it had waited for those whom it could not know.
+    pub(super) fn left_by_a_leader(&self, claims: &[Claim]) -> Option<View> {
+        let is_first = self.begun.is_none() && self.renewed.is_none();
+        (self.leads && is_first && !claims.is_empty()).then(|| {
+            let own = claims.iter().find(|claim| claim.replica == self.me);
+            own.map(|claim| claim.view.clone()).unwrap_or_default()
+        })
+    }
+
+    /// The others were read. Who has probed everything so far need not wait for those that are new
+    /// as well; it ends to be alone when it has a lease like everybody, or company.
+    pub(super) fn meet(&mut self, now: Instant) {
+        self.met |= !self.knows_nobody();
+        if self.alone.is_none() {
+            return;
+        }
+        if !self.held().any(|peer| peer.claim.settled) {
+            self.settled.get_or_insert(now);
+        }
+        if !self.knows_nobody() || self.is_entitled(now) {
+            self.alone = None;
+        }
+    }
+
+    fn knows_nobody(&self) -> bool {
+        self.peers.values().all(|peer| peer.lapsed)
+    }
+}

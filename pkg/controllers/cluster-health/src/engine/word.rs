@@ -1,0 +1,78 @@
+//! [`Word`]: what a replica says to the others in its lease. Written and read by `share_out.rs`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use election::ReplicaLease;
+use health::{Claim, View};
+
+/// Before the view of a replica that may not know of all others yet.
+const NEW: &str = "new:";
+
+/// The names of the flavours whose kind is served to a replica.
+pub(crate) type Kinds = BTreeSet<String>;
+
+/// What stands in the lease of a replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// It surely knows of everybody who may be probing.
+    pub(crate) settled: bool,
+    /// Among whom it shares the clusters out; empty when it takes no share.
+    pub(crate) view: View,
+    pub(crate) kinds: Kinds,
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds: Vec<_> = self.kinds.iter().map(String::as_str).collect();
+        let new = if self.settled { "" } else { NEW };
+        write!(f, "{new}{};{}", self.view.join(","), kinds.join(","))
+    }
+}
+
+impl Word {
+    fn parse(text: &str) -> Self {
+        let (text, settled) = text.strip_prefix(NEW).map_or((text, true), |rest| (rest, false));
+        let (view, kinds) = text.split_once(';').unwrap_or((text, ""));
+        let names = |list: &str| -> Vec<String> {
+            list.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        };
+        let view = names(view).into_iter().map(Into::into).collect();
+        Self { settled, view, kinds: names(kinds).into_iter().collect() }
+    }
+}
+
+/// What a lease claims, and which kinds are served to its replica. One that was released says only
+/// whose it was.
+pub(crate) fn read(lease: &ReplicaLease) -> (Claim, Kinds) {
+    let (replica, says) = match lease.identity.as_str() {
+        "" => (lease.says.as_str(), ""),
+        holder => (holder, lease.says.as_str()),
+    };
+    let Word { settled, view, kinds } = Word::parse(says);
+    (Claim { replica: replica.into(), renewal: lease.renewal, view, settled }, kinds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_read_again() {
+        let kinds = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let word = |settled, view: &[&str], names: &[&str]| {
+            let view = view.iter().map(|&name| name.into()).collect();
+            Word { settled, view, kinds: kinds(names) }
+        };
+        let rows = [
+            (word(true, &["a", "b"], &["kubefed", "tke"]), "a,b;kubefed,tke"),
+            (word(false, &["a"], &["tke"]), "new:a;tke"),
+            (word(true, &[], &[]), ";"),
+        ];
+        for (word, text) in rows {
+            assert_eq!(word.to_string(), text);
+            assert_eq!(Word::parse(text), word);
+        }
+        assert_eq!(Word::parse("a"), word(true, &["a"], &[]));
+    }
+}
