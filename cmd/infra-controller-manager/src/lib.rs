@@ -18,6 +18,7 @@ pub mod crds;
 pub mod exit;
 pub mod flags;
 mod leading;
+mod manifests;
 pub mod probe_command;
 pub mod process;
 mod process_events;
@@ -25,6 +26,8 @@ mod process_limits;
 mod serve;
 pub mod settings;
 mod signals;
+mod streams;
+pub mod validate_command;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -39,12 +42,16 @@ use crate::flags::table::observing::{LOGGING_FORMAT, VERBOSITY, VMODULE};
 use crate::settings::ProcessSettings;
 
 /// Runs the product: 0 after help, version or a requested stop, else 1. With `probe` as its first
-/// argument it looks once at an API server: see [`probe_command`].
+/// argument it looks once at an API server, and with `validate` it judges manifests: see
+/// [`probe_command`] and [`validate_command`].
 pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
     let program = args.next();
     if args.next_if(|first| first == probe_command::NAME).is_some() {
         return probe_command::start(args);
+    }
+    if args.next_if(|first| first == validate_command::NAME).is_some() {
+        return validate_command::start(args);
     }
     start_hosting(program.into_iter().chain(args), controllers::ALL)
 }

@@ -14,7 +14,6 @@ mod printed;
 mod target;
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +23,8 @@ use prometheus::Registry;
 
 use arguments::{Arguments, Parsed};
 use object::Found;
+
+use crate::streams::told;
 
 /// The word after the program's name.
 pub const NAME: &str = "probe";
@@ -82,14 +83,4 @@ async fn look(arguments: &Arguments) -> anyhow::Result<Probed> {
         newest: &|| None,
     };
     Ok(prober.probe(&client, &order).await)
-}
-
-/// Nothing can be done about a closed stream.
-fn told(text: &str, is_error: bool) -> ExitCode {
-    if is_error {
-        let _closed = std::io::stderr().write_all(text.as_bytes());
-        return ExitCode::FAILURE;
-    }
-    let _closed = std::io::stdout().write_all(text.as_bytes());
-    ExitCode::SUCCESS
 }

@@ -12,3 +12,4 @@ mod installing;
 mod objects;
 mod printing;
 mod schemas;
+mod validate_command;

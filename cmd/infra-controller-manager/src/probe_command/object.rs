@@ -1,20 +1,17 @@
 //! Whom to ask by an object that stands for the cluster, out of a manifest or from the management
 //! API.
 
-use std::fs;
-use std::io::Read as _;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use cluster_health::{StoredObjects, Subject};
 use kube::config::KubeConfigOptions;
 use probe::{Inputs, Problem};
-use serde_json::Value;
 use tokio::time::timeout;
 
 use super::arguments::Arguments;
 use super::target::{adjusted, kubeconfig};
+use crate::manifests;
 
 /// For all reads of the management API together.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -30,7 +27,7 @@ pub(super) struct Found {
 /// # Errors
 /// One of them could not be read, or none is meant.
 pub(super) async fn find(arguments: &Arguments) -> anyhow::Result<Found> {
-    let documents = arguments.file.as_deref().map(documents).transpose()?;
+    let documents = arguments.file.as_deref().map(manifests::objects).transpose()?;
     // A manifest may be all there is; who names a management API wants it asked.
     let asked = arguments.kubeconfig.is_some() || arguments.context.is_some();
     let api = if documents.is_none() || asked { Some(management(arguments).await?) } else { None };
@@ -63,27 +60,4 @@ async fn management(arguments: &Arguments) -> anyhow::Result<kube::Client> {
     let config = kube::Config::from_custom_kubeconfig(kubeconfig(arguments)?, &options).await;
     let config = config.context("cannot use the kubeconfig of the management API")?;
     kube::Client::try_from(config).context("cannot make a client of the management API")
-}
-
-/// YAML with any number of documents, or JSON; `-` is standard input.
-fn documents(path: &Path) -> anyhow::Result<Vec<Value>> {
-    let text = if path == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        fs::read_to_string(path)
-    };
-    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-    let documents: Result<Vec<Value>, _> = serde_saphyr::from_multiple(&text);
-    // The cause may quote what is secret.
-    let documents =
-        documents.ok().with_context(|| format!("{} is neither YAML nor JSON", path.display()))?;
-    let items = |document: Value| match document {
-        Value::Object(mut list) if list.contains_key("items") => {
-            let items = list.remove("items").unwrap_or_default();
-            items.as_array().cloned().unwrap_or_default()
-        }
-        document => vec![document],
-    };
-    Ok(documents.into_iter().flat_map(items).collect())
 }

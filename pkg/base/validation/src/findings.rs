@@ -16,7 +16,7 @@ pub struct Findings {
     pub unchecked: Vec<Unchecked>,
 }
 
-/// A check that could not be made, since the environment says nothing about it.
+/// A check that was not made, for instance since the environment says nothing about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unchecked {
     /// What it is about.
@@ -24,13 +24,14 @@ pub struct Unchecked {
     /// What is not known, such as `whether SSH answers at 10.0.0.1:22`.
     pub question: String,
     /// The part of the environment that would tell.
-    pub told_by: &'static str,
+    pub told_by: Option<&'static str>,
 }
 
 impl fmt::Display for Unchecked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { field, question, told_by } = self;
-        write!(f, "{field}: not checked: {question} ({told_by} of the environment would tell)")
+        write!(f, "{field}: not checked: {question}")?;
+        told_by.map_or(Ok(()), |part| write!(f, " ({part} of the environment would tell)"))
     }
 }
 
@@ -82,7 +83,11 @@ impl Findings {
 
     pub(crate) fn unchecked(&mut self, at: &Place<'_>, question: &str, told_by: &'static str) {
         let question = question.to_owned();
-        self.unchecked.push(Unchecked { field: at.path().to_owned(), question, told_by });
+        self.unchecked.push(Unchecked {
+            field: at.path().to_owned(),
+            question,
+            told_by: Some(told_by),
+        });
     }
 
     /// Nothing more is said of a field that is missing or of another type, nor of what is in it.

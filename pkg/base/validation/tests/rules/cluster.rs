@@ -154,7 +154,7 @@ fn masters() -> Vec<Row> {
         login("port", json!(-1)).says(&[&port("-1")]),
         login("username", json!("")).says(&["spec.machines[1].username: Required: Required value: the user of SSH"]),
         login("password", json!(null)).says(&[no_key]),
-        login("password", json!("")).says(&[no_key]),
+        login("password", json!("")).says(&["spec.machines[1].password: TypeInvalid: Invalid value: \"string\": spec.machines[1].password in body must be of type byte: \"string\""]),
         login("password", json!("not base64")).says(&["spec.machines[1].password: TypeInvalid: Invalid value: \"string\": spec.machines[1].password in body must be of type byte: \"string\""]),
         different("10.0.0.3"),
         different("10.0.0.1").says(&["spec.machines[1].ip: Duplicate: Duplicate value: \"10.0.0.1\""]),

@@ -87,7 +87,7 @@ fn credentials() -> Vec<Row> {
         at(json!({})),
         at(json!({"clientCert": null, "clientKey": null, "token": "planted"})),
         at(json!({"clientKey": null})).says(&["clientKey: Required: Required value: clientCert and clientKey go together"]),
-        at(json!({"clientCert": ""})).says(&["clientCert: Required: Required value: clientCert and clientKey go together"]),
+        at(json!({"clientCert": null})).says(&["clientCert: Required: Required value: clientCert and clientKey go together"]),
         at(json!({"clusterName": null})).says(&["clusterName: Required: Required value"]),
         accepted("ok"),
         accepted("unauthorized").says(&["spec.clusterCredentialRef: Invalid: Invalid value: \"object\": the API server does not take the ClusterCredential cc-1: unauthorized"]),

@@ -81,7 +81,7 @@ fn tls() -> Vec<Row> {
         waived(json!(["SubjectName", "All"])).says(&[&unknown(1, "All")]),
         waived(json!(["*", "SubjectName"])).says(&["spec.disabledTLSValidations: Invalid: Invalid value: \"array\": * waives every check and stands alone"]),
         bundle(PEM),
-        bundle("").says(&[]),
+        bundle("").says(&["spec.caBundle: TypeInvalid: Invalid value: \"string\": spec.caBundle in body must be of type byte: \"string\""]),
         bundle("Y2VydA==").says(&["warning: spec.caBundle: holds no certificate in PEM"]),
         bundle("not base64").says(&["spec.caBundle: TypeInvalid: Invalid value: \"string\": spec.caBundle in body must be of type byte: \"string\""]),
     ];

@@ -18,3 +18,4 @@ mod machine;
 mod objects;
 mod requests;
 mod row;
+mod samples;

@@ -1,0 +1,71 @@
+//! `infra-controller-manager validate`: judges the objects of manifests as the API server would be
+//! asked to store them, one after the other. Exit code 0 when all may be stored, else 1. It asks
+//! nobody: what it must know of other objects and of the network it reads from a file.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `arguments.rs` | its command line |
+//! | `identity.rs` | what an object is called, and which one it replaces |
+//! | `environment.rs` | what is known beside the objects |
+//! | `judged.rs` | what is said of each object |
+//! | `printed.rs` | that, for people and for programs |
+
+mod arguments;
+mod environment;
+mod identity;
+mod judged;
+mod printed;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use serde_json::Value;
+
+use crate::manifests;
+use crate::streams::{to_stderr, to_stdout, told};
+use arguments::{Arguments, Parsed};
+use judged::Judged;
+
+/// The word after the program's name.
+pub const NAME: &str = "validate";
+
+/// Runs it with the arguments after [`NAME`].
+pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::parse(args) {
+        Parsed::Run(arguments) => arguments,
+        Parsed::Print { text, is_error } => return told(&text, is_error),
+    };
+    match run(&arguments) {
+        Ok(judged) => {
+            if arguments.json {
+                to_stdout(&printed::json(&judged));
+            } else {
+                to_stdout(&printed::errors(&judged));
+                to_stderr(&printed::remarks(&judged));
+            }
+            let is_valid = judged.iter().all(Judged::is_valid);
+            if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => told(&format!("error: {error:#}\n"), true),
+    }
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<Vec<Judged>> {
+    let objects = all(&arguments.files)?;
+    if objects.is_empty() {
+        bail!("there is no object in what -f names");
+    }
+    let old = all(&arguments.old)?;
+    let environment = arguments.environment.as_deref().map(environment::read).transpose()?;
+    Ok(judged::all(&objects, &old, arguments.operation, environment.unwrap_or_default()))
+}
+
+fn all(files: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
+    let mut objects = Vec::new();
+    for file in files {
+        objects.extend(manifests::objects(file)?);
+    }
+    Ok(objects)
+}

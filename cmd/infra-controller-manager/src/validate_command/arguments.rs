@@ -1,0 +1,178 @@
+//! The command line of `validate`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::builder::PossibleValuesParser;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+/// What is to be judged, and how the judgement is printed.
+#[derive(Debug)]
+pub(super) struct Arguments {
+    /// At least one.
+    pub(super) files: Vec<PathBuf>,
+    /// What is stored.
+    pub(super) old: Vec<PathBuf>,
+    /// `None` leaves it to what is stored.
+    pub(super) operation: Option<Wanted>,
+    pub(super) environment: Option<PathBuf>,
+    pub(super) json: bool,
+}
+
+/// What is to happen to all objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Create,
+    Update,
+}
+
+/// What the command line asks for.
+pub(super) enum Parsed {
+    Run(Arguments),
+    Print { text: String, is_error: bool },
+}
+
+impl Arguments {
+    pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed {
+        let mut command = command();
+        let parsed = command.try_get_matches_from_mut(args).and_then(|matches| {
+            let arguments = Self::read(&matches);
+            let stdin = Path::new("-");
+            let files = arguments.files.iter().chain(&arguments.old).chain(&arguments.environment);
+            if files.filter(|file| *file == stdin).count() > 1 {
+                let why = "standard input can be read once\n";
+                return Err(command.error(ErrorKind::ArgumentConflict, why));
+            }
+            Ok(arguments)
+        });
+        match parsed {
+            Ok(arguments) => Parsed::Run(arguments),
+            Err(error) => {
+                let is_error = error.kind() != ErrorKind::DisplayHelp;
+                Parsed::Print { text: error.to_string(), is_error }
+            }
+        }
+    }
+
+    fn read(matches: &ArgMatches) -> Self {
+        let texts = |name: &str| matches.get_many::<String>(name).into_iter().flatten();
+        let text = |name: &str| matches.get_one::<String>(name);
+        Self {
+            files: texts("filename").map(PathBuf::from).collect(),
+            old: texts("old").map(PathBuf::from).collect(),
+            operation: text("operation").map(|operation| match operation.as_str() {
+                "create" => Wanted::Create,
+                _ => Wanted::Update,
+            }),
+            environment: text("environment").map(PathBuf::from),
+            json: text("output").is_some_and(|format| format == "json"),
+        }
+    }
+}
+
+const ABOUT: &str = "Judges objects before they are stored: Cluster, ClusterCredential and Machine of \
+    platform.tkestack.io, KubeFedCluster and KubeFedConfig of core.kubefed.io, and ClusterCIDR of \
+    networking.x-k8s.io. Prints one line for each error and exits with 1, or exits with 0. It asks no \
+    server; what it could not check without one it names.";
+const HELP: &str = "The environment is a file in YAML with what is known beside the objects; all of it may be left out:
+  clusters, machines, clusterCredentials, kubeFedClusters
+                     lists of the objects that are stored; an empty list says that there are none
+  licence            maxClusters, maxNodes, maxCPUs; 0 is without limit
+  clusterTypes, machineTypes
+                     values that spec.type may have
+  supportedVersions  versions that a new Cluster of type Baremetal may have
+  networkChecks      results, each ok or a code such as connect-refused:
+                     ssh and tcp by host:port, credentials by the name of the ClusterCredential,
+                     imports by the name of the Cluster; and kubeSystemUIDs by namespace/name
+config/samples/validate/environment.yaml is an example.
+
+Examples:
+  # Objects that are new.
+  infra-controller-manager validate -f config/samples/tke.yaml
+  # A change of what is stored.
+  kubectl get cls cls-1 -o yaml > old.yaml
+  infra-controller-manager validate -f new.yaml --old old.yaml
+  # With the other objects of the management cluster, and no network.
+  infra-controller-manager validate -f new.yaml --environment environment.yaml -o json";
+
+fn command() -> Command {
+    let option = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).help(help)
+    };
+    let files = |name, help| option(name, "FILE", help).num_args(1..).action(ArgAction::Append);
+    Command::new("infra-controller-manager validate")
+        .no_binary_name(true)
+        .about(ABOUT)
+        .after_help(HELP)
+        .args([
+            files("filename", "Manifests with the objects, in YAML or JSON; - for standard input. The objects count as stored one after the other")
+                .short('f')
+                .required(true),
+            files("old", "Manifests with the objects as they are stored"),
+            option("operation", "NAME", "What is to happen to all objects. Default: update for those that are in --old, create for the others")
+                .value_parser(PossibleValuesParser::new(["create", "update"]))
+                .requires_if("update", "old"),
+            option("environment", "FILE", "What is known beside the objects"),
+            option("output", "FORMAT", "How the judgement is printed")
+                .short('o')
+                .default_value("text")
+                .value_parser(PossibleValuesParser::new(["text", "json"])),
+        ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Parsed {
+        Arguments::parse(args.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn arguments_are_read() {
+        let args = [
+            "-f",
+            "a",
+            "b",
+            "-fc",
+            "--old=d",
+            "--operation=update",
+            "-ojson",
+            "--environment",
+            "-",
+        ];
+        let Parsed::Run(arguments) = parse(&args) else { panic!("they are refused") };
+        assert_eq!(arguments.files, ["a", "b", "c"].map(PathBuf::from));
+        assert_eq!(arguments.old, [PathBuf::from("d")]);
+        assert_eq!(arguments.operation, Some(Wanted::Update));
+        assert_eq!(arguments.environment, Some(PathBuf::from("-")));
+        assert!(arguments.json);
+    }
+
+    #[test]
+    fn arguments_that_make_no_sense_are_refused() {
+        let rows: [&[&str]; 7] = [
+            &[],
+            &["stray"],
+            &["-f"],
+            &["-f", "a", "--operation=update"],
+            &["-f", "a", "--operation=delete"],
+            &["-f", "-", "--old=-"],
+            &["-f", "a", "-oyaml"],
+        ];
+        for args in rows {
+            assert!(matches!(parse(args), Parsed::Print { is_error: true, .. }), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn help_is_no_error_and_tells_what_the_environment_is() {
+        let Parsed::Print { text, is_error: false } = parse(&["--help"]) else {
+            panic!("an error")
+        };
+        for word in ["kubeFedClusters", "maxCPUs", "networkChecks", "kubeSystemUIDs"] {
+            assert!(text.contains(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What is said of each object.
+
+use serde_json::Value;
+use validation::{
+    Environment, ErrorType, FieldError, Findings, Kind, Operation, Unchecked, validate,
+};
+
+use super::arguments::Wanted;
+use super::identity::Identity;
+
+/// Kinds that stand beside those with rules in a manifest: group or version, and kind.
+const WITHOUT_RULES: [(&str, &str); 5] = [
+    ("v1", "Namespace"),
+    ("v1", "Secret"),
+    ("cluster.x-k8s.io", "Cluster"),
+    ("cluster.x-k8s.io", "Machine"),
+    ("infrastructure.cluster.x-k8s.io", "AWSCluster"),
+];
+
+/// An object, and what is said of it.
+pub(super) struct Judged {
+    pub(super) identity: Identity,
+    pub(super) findings: Findings,
+}
+
+impl Judged {
+    pub(super) fn is_valid(&self) -> bool {
+        self.findings.errors.is_empty()
+    }
+}
+
+/// Judges one object after the other; each counts as stored for those after it.
+pub(super) fn all(
+    objects: &[Value],
+    old: &[Value],
+    wanted: Option<Wanted>,
+    mut environment: Environment,
+) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    for object in objects {
+        let identity = Identity::of(object);
+        let findings = match Kind::of(object) {
+            Some(kind) => {
+                let stored = identity.find(old).filter(|_| wanted != Some(Wanted::Create));
+                let findings = one(kind, object, stored, wanted, &environment);
+                if findings.errors.is_empty() {
+                    store(kind, object, &mut environment);
+                }
+                findings
+            }
+            None => of_no_kind(&identity),
+        };
+        judged.push(Judged { identity, findings });
+    }
+    judged
+}
+
+fn one(
+    kind: Kind,
+    object: &Value,
+    stored: Option<&Value>,
+    wanted: Option<Wanted>,
+    environment: &Environment,
+) -> Findings {
+    match (stored, wanted) {
+        (Some(old), _) => validate(kind, object, Operation::Update { old }, environment),
+        (None, Some(Wanted::Update)) => {
+            let why = "Not found: it is not among the objects of --old";
+            error("metadata.name", ErrorType::Invalid, why.to_owned())
+        }
+        (None, _) => validate(kind, object, Operation::Create, environment),
+    }
+}
+
+fn of_no_kind(identity: &Identity) -> Findings {
+    let Identity { api_version, kind, .. } = identity;
+    let group = api_version.split_once('/').map_or(&**api_version, |(group, _)| group);
+    if WITHOUT_RULES.contains(&(group, kind)) {
+        let question = format!("there are no rules for {kind} of {api_version}");
+        let unchecked = Unchecked { field: "kind".to_owned(), question, told_by: None };
+        return Findings { unchecked: vec![unchecked], ..Findings::default() };
+    }
+    let known = Kind::ALL.map(|kind| format!("\"{} of {}\"", kind.name(), kind.api_version()));
+    let detail = format!(
+        "Unsupported value: \"{kind} of {api_version}\": supported values: {}",
+        known.join(", ")
+    );
+    error("kind", ErrorType::NotSupported, detail)
+}
+
+fn error(field: &str, error_type: ErrorType, detail: String) -> Findings {
+    let error = FieldError { field: field.to_owned(), error_type, detail };
+    Findings { errors: vec![error], ..Findings::default() }
+}
+
+/// Into a list that is known; in one that is not known it would stand alone.
+fn store(kind: Kind, object: &Value, environment: &mut Environment) {
+    let list = match kind {
+        Kind::Cluster => &mut environment.clusters,
+        Kind::Machine => &mut environment.machines,
+        Kind::ClusterCredential => &mut environment.cluster_credentials,
+        Kind::KubeFedCluster => &mut environment.kube_fed_clusters,
+        Kind::KubeFedConfig | Kind::ClusterCidr => return,
+    };
+    if let Some(list) = list {
+        let identity = Identity::of(object);
+        list.retain(|stored| identity.name.is_empty() || Identity::of(stored) != identity);
+        list.push(object.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests;
