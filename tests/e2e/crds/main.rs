@@ -8,8 +8,11 @@
 )]
 
 mod admission;
+mod dynamic;
 mod installing;
 mod objects;
 mod printing;
 mod schemas;
+mod static_rules;
+mod stored_before;
 mod validate_command;

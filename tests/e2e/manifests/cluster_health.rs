@@ -50,7 +50,7 @@ async fn hub(manifests: &[&str]) -> Kubectl {
     hub.create(&json!({
         "apiVersion": "platform.tkestack.io/v1", "kind": "Machine", "metadata": {"name": "mc-one"},
         "spec": {"tenantID": "t", "type": "Baremetal", "clusterName": "cls-one", "ip": "10.0.0.1",
-            "port": 22, "username": "root"},
+            "port": 22, "username": "root", "password": "c2VjcmV0"},
     }));
     hub.patch_status("mc mc-one", &json!({"phase": "Running"}));
     hub
