@@ -90,7 +90,7 @@ async fn machines_follow_the_nodes_of_their_cluster_and_are_unknown_while_it_fai
     assert_eq!(status["machineInfo"]["osImage"], "osImage of b");
     let status = until(&scene, "mc-gone", ["Failed", "False", "HealthCheckFail"]).await;
     assert_eq!(status["reason"], "HealthCheckFail");
-    until(&scene, "mc-lost", ["Running", "Unknown", "ClusterUnhealthy"]).await;
+    until(&scene, "mc-lost", ["Running", "Unknown", "ClusterNotFound"]).await;
     let header = ["NAME", "TYPE", "IP", "STATUS", "AGE", "CLUSTER", "HEALTHY", "REASON"];
     let idle =
         ["mc-idle", "Baremetal", "10.0.0.2", "Failed", "AGE", "cls-one", "False", "NodeNotReady"];

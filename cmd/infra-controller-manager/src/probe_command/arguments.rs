@@ -107,7 +107,7 @@ fn command() -> Command {
             option("filename", "FILE", "Manifest with the object and its credential; - for standard input. What is not in it is asked of the management API when --kubeconfig or --context is given")
                 .short('f')
                 .conflicts_with("server"),
-            option("namespace", "NAME", "Namespace of a KubeFedCluster and its Secret")
+            option("namespace", "NAME", "Namespace of a KubeFedCluster and of Secrets, as --cluster-health-kubefed-namespace of the controller; \"\" takes the Secret of a Cluster from anywhere")
                 .short('n')
                 .default_value("kube-federation-system"),
             option("kubeconfig", "FILE", "Kubeconfig of the cluster, or with OBJECT of the management API. Default: $KUBECONFIG"),

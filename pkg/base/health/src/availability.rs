@@ -52,6 +52,11 @@ impl Availability {
         }
     }
 
+    /// Since when it has been counted; before that nothing is known.
+    pub(crate) fn since(&self) -> Instant {
+        self.epoch
+    }
+
     pub(crate) fn ratios(&self, now: Instant) -> Ratios {
         let at = now.saturating_duration_since(self.epoch);
         Ratios { hour: self.hour.ratio(at), day: self.day.ratio(at), month: self.month.ratio(at) }

@@ -351,6 +351,11 @@ impl Member {
     pub fn availability(&self, now: Instant) -> Ratios {
         self.availability.ratios(now)
     }
+
+    /// Since when that has been counted: since the cluster came to this process.
+    pub fn observed_since(&self) -> Instant {
+        self.availability.since()
+    }
 }
 
 #[cfg(test)]

@@ -66,6 +66,7 @@ use model::Resource;
 use objects::Dynamic;
 use panics::contain;
 use serving::{Access, Endpoints, Page};
+use tracing::info;
 
 use lease_thread::LeaseThread;
 use ownership::{Ownership, Share};
@@ -85,7 +86,7 @@ pub(crate) use prober::now;
 pub use prober::{Misconfigured, Prober};
 pub use registry::{Look, Overview, Registry};
 pub use source::Source;
-pub use target::Target;
+pub use target::{EndsTold, Target};
 pub(crate) use target::is_another;
 
 /// Until a cluster is looked at again whose last write has not ended.
@@ -106,6 +107,10 @@ pub async fn run(
 ) -> Result<Stopped, Failure> {
     let mut context = context;
     if limits.audit {
+        info!(
+            "Auditing: member clusters are probed and nothing is written; the debug page, a metric and \
+             this log tell where their objects lastingly say another thing"
+        );
         // `rule:an-audit-writes-nothing`: flavours have events of their own.
         context.recorder = Recorder::mute();
     }

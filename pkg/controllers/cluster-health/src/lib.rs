@@ -14,6 +14,7 @@ mod kubefed;
 mod member;
 mod missing_rights;
 mod options;
+mod paging;
 mod reading;
 #[cfg(test)]
 mod scripted_cache;

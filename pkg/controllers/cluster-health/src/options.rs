@@ -9,7 +9,9 @@ use health::{Cadence, Damping, Policy, SHARD_INHERITED, Thresholds};
 use pflag::{Flag, GoDuration, Problem, Values};
 
 use crate::engine::Limits;
-use crate::flags::tke::{RANDOM_PERIOD_MAX, RANDOM_PERIOD_MIN};
+use crate::flags::tke::{
+    HEALTHCHECK_PERIOD, RANDOM_PERIOD_MAX, RANDOM_PERIOD_MIN, TKE_TIMEOUT,
+};
 use crate::flags::{
     ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, FAILURE_THRESHOLD,
     FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS, HEARTBEAT_INTERVAL, IDLE_TIMEOUT,
@@ -111,30 +113,44 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         tke: flavours.contains("tke").then_some(tke),
     };
     if judge.problems.is_empty() {
-        Ok((options, warnings(values, &policy)))
+        let warnings = warnings(values, &options);
+        Ok((options, warnings))
     } else {
         Err(judge.problems)
     }
 }
 
-fn warnings(values: &Values, policy: &Policy) -> Vec<String> {
-    let Cadence { period, timeout, .. } = policy.cadence;
-    let long = timeout > period;
-    let (stale_after, least) = (policy.stale_after, policy.stale_after_min());
-    let short = !stale_after.is_zero() && stale_after < least;
-    let raised = format!(
-        "--cluster-health-stale-after={stale_after:?} is shorter than a silent cluster takes from \
-         one probe to the next: {least:?} is used"
-    );
-    let text = format!(
-        "--cluster-health-timeout={timeout:?} is longer than --cluster-health-period={period:?}: \
-         silent clusters are probed every {timeout:?}"
-    );
+/// Of the flavours in use, and of flags without effect.
+fn warnings(values: &Values, options: &Options) -> Vec<String> {
     let unused = [&RANDOM_PERIOD_MIN, &RANDOM_PERIOD_MAX].map(|flag| flag.spec().name);
     let unused = unused.into_iter().filter(|name| values.is_set(name)).map(|name| {
         format!("--{name} is without effect: --cluster-health-jitter spreads the probes")
     });
-    unused.chain(long.then_some(text)).chain(short.then_some(raised)).collect()
+    let kubefed = options.kubefed.as_ref().map(|it| (it.policy, &TIMEOUT, &PERIOD));
+    let tke = options.tke.as_ref().map(|it| (it.policy, &TKE_TIMEOUT, &HEALTHCHECK_PERIOD));
+    let odd = kubefed.into_iter().chain(tke).flat_map(|(policy, timeout, period)| {
+        odd(&policy, timeout.spec().name, period.spec().name)
+    });
+    unused.chain(odd).collect()
+}
+
+/// What is allowed and hardly meant, by the names of the flags that say so.
+fn odd(policy: &Policy, timeout_flag: &str, period_flag: &str) -> Vec<String> {
+    let Cadence { period, timeout, .. } = policy.cadence;
+    let (stale_after, least) = (policy.stale_after, policy.stale_after_min());
+    let long = (timeout > period).then(|| {
+        format!(
+            "--{timeout_flag}={timeout:?} is longer than --{period_flag}={period:?}: silent clusters \
+             are probed every {timeout:?}"
+        )
+    });
+    let short = (!stale_after.is_zero() && stale_after < least).then(|| {
+        format!(
+            "--cluster-health-stale-after={stale_after:?} is shorter than a silent cluster takes from \
+             one probe to the next, with --{period_flag}={period:?}: {least:?} is used"
+        )
+    });
+    long.into_iter().chain(short).collect()
 }
 
 /// Reads values and gathers what is wrong with them.

@@ -75,7 +75,7 @@ impl Subject {
     }
 
     /// What a client of the cluster is made of, by its object and its credential. `namespace` is that
-    /// of a KubeFedCluster and its Secret.
+    /// of a KubeFedCluster, and of all Secrets; where it is empty those of Clusters may be anywhere.
     ///
     /// # Errors
     /// An object could not be read; or, inside, it was, and cannot be used.
@@ -86,7 +86,10 @@ impl Subject {
     ) -> Result<Result<Inputs, Problem>, StoredError> {
         match self.kind {
             Kind::KubeFedCluster => kubefed::inputs_of(objects, namespace, &self.name).await,
-            Kind::Cluster => tke::inputs_of(objects, &self.name).await,
+            Kind::Cluster => {
+                let only = Some(namespace).filter(|namespace| !namespace.is_empty());
+                tke::inputs_of(objects, &self.name, only).await
+            }
         }
     }
 }
@@ -156,6 +159,14 @@ mod tests {
             let inputs = subject.inputs(&objects(&documents), "").await.unwrap().unwrap();
             assert_eq!(inputs.token.unwrap().expose_secret(), token);
         }
+        let mut elsewhere = credential("cc-3", "");
+        elsewhere["token"] = Value::Null;
+        elsewhere["secretRef"] = json!({"namespace": "other", "name": "s"});
+        let documents = objects(&[cluster(json!({})), elsewhere]);
+        let problem = subject.inputs(&documents, "fed").await.unwrap().unwrap_err().to_string();
+        assert!(problem.contains("has to be in namespace fed, not other"), "{problem}");
+        let problem = subject.inputs(&documents, "").await.unwrap().unwrap_err().to_string();
+        assert!(!problem.contains("has to be in namespace"), "{problem}");
         let alone = objects(&[cluster(json!({}))]);
         let problem = subject.inputs(&alone, "").await.unwrap().unwrap_err();
         assert_eq!(problem.code(), Code::SecretMissing);

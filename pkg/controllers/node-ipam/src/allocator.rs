@@ -84,6 +84,8 @@ pub(crate) struct Allocator {
     counters: Counters,
     /// A list is being delivered.
     in_list: bool,
+    /// A whole list was delivered before.
+    has_listed: bool,
 }
 
 impl Allocator {
@@ -98,6 +100,7 @@ impl Allocator {
             assigned: HashMap::new(),
             findings: Findings::default(),
             in_list: false,
+            has_listed: false,
         };
         for range in service_ranges {
             let taken = allocator.ledger.occupy(&Owner::Service(*range), &[*range]);
@@ -150,7 +153,9 @@ impl Allocator {
 
     fn warn_of_pressure(&mut self, name: &Arc<str>, uid: &Uid, effects: &mut Effects) {
         let pools = self.ledger.pools();
-        for (pool, line) in self.counters.crossed(pools) {
+        // What the first list shows is no news: the process before has told it.
+        let is_news = self.has_listed || !self.in_list;
+        for (pool, line) in self.counters.crossed(pools).into_iter().filter(|_| is_news) {
             effects.notices.push(notice::nearly_full(name, uid, pool, line));
         }
     }

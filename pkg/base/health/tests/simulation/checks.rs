@@ -76,10 +76,13 @@ impl World {
     pub(crate) fn check_sweep(&mut self, replica: usize, uid: u64, change: Change) {
         let (now, policy) = (self.now, self.policy(uid));
         let held = self.replicas[replica].held.get_mut(&uid).expect("it is held");
-        held.ready = Some(Status::Unknown);
+        let is_known = held.ready.replace(Status::Unknown).is_some();
         held.changed_at = now;
         let quiet = now - held.last_end.unwrap_or(held.since);
-        let least = millis(policy.stale_after()).min(millis(policy.first_grace()));
+        // A cluster that was never published has the time of a first probe.
+        let cadence = policy.cadence;
+        let four = 4 * cadence.period.max(cadence.timeout);
+        let least = if is_known { millis(four).max(40_000) } else { 60_000 };
         assert!(quiet >= least, "{uid} became unknown after {quiet} ms");
         assert!(matches!(change, Change::Ready { to: Status::Unknown, .. }));
     }

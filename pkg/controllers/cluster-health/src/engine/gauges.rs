@@ -5,6 +5,7 @@ mod each;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use health::Standing;
 use parking_lot::Mutex;
@@ -32,6 +33,7 @@ pub(crate) struct Gauges {
     insufficient: Family,
     queue_age: Family,
     clusters: Family,
+    stale_after: Family,
     /// `None` outside of an audit.
     differences: Option<Family>,
     shard_clusters: Family,
@@ -70,6 +72,11 @@ impl Gauges {
                 "Clusters by what is published about them.",
                 &["flavour", "state"],
             )?,
+            stale_after: Family::gauge(
+                "clusterhealth_stale_after_seconds",
+                "Time without a completed probe after which a cluster is published as unknown; the longest.",
+                &["flavour"],
+            )?,
             shard_clusters: Family::gauge(
                 "clusterhealth_shard_clusters",
                 "Clusters by who has them, with several shards: this replica, or another one.",
@@ -100,6 +107,20 @@ impl Gauges {
             series(clusters, [("self", own), ("others", others)]),
             series(replicas, [("alive", alive), ("expected", expected)]),
         ]
+    }
+
+    /// For alerts: periods differ by flavour.
+    fn stale(&self, clusters: &[Arc<Watched>]) -> MetricFamily {
+        let mut longest = BTreeMap::<_, Duration>::new();
+        for watched in clusters {
+            let stale_after = watched.glance(|it| it.policy.stale_after());
+            let known = longest.entry(watched.flavour.name()).or_default();
+            *known = stale_after.max(*known);
+        }
+        let series = longest
+            .into_iter()
+            .map(|(flavour, limit)| self.stale_after.series(&[flavour], limit.as_secs_f64()));
+        self.stale_after.of(series.collect())
     }
 
     fn count(&self, clusters: &[Arc<Watched>]) -> MetricFamily {
@@ -138,7 +159,7 @@ fn differences(family: &Family, clusters: &[Arc<Watched>]) -> MetricFamily {
 impl Collector for Gauges {
     fn desc(&self) -> Vec<&Desc> {
         let all = [&self.in_flight, &self.insufficient, &self.queue_age, &self.clusters];
-        let all = all.into_iter().chain([&self.shard_clusters, &self.shard_replicas]);
+        let all = all.into_iter().chain([&self.stale_after, &self.shard_clusters, &self.shard_replicas]);
         let all = all.chain(&self.differences).map(Family::desc);
         all.chain(self.each.iter().flat_map(Each::descs)).collect()
     }
@@ -152,6 +173,7 @@ impl Collector for Gauges {
             self.insufficient.single(insufficient),
             self.queue_age.single(shared.writer.oldest(now).as_secs_f64()),
             self.count(&clusters),
+            self.stale(&clusters),
         ];
         if let Some((alive, expected)) = shared.ownership.replicas() {
             families.extend(self.shards(clusters.len(), shared.elsewhere().len(), alive, expected));

@@ -8,14 +8,17 @@ use health::{Endpoints, ExpiryNotice, ExpiryStage, Lifetime};
 use jiff::Timestamp;
 
 use super::contact::Contact;
+use super::target::EndsTold;
 
 /// What was told about one cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notices {
     credential: ExpiryNotice,
     certificate: ExpiryNotice,
-    /// What the object said when the cluster came to this process.
-    expiry_told: Option<Box<str>>,
+    /// What was told before the cluster came to this process.
+    told: EndsTold,
+    /// Whether a credential, and a certificate, was seen since.
+    seen: [bool; 2],
     /// Told of, and seen by the probe before.
     endpoints_down: u8,
     seen_down: u8,
@@ -30,10 +33,10 @@ pub(crate) struct Notice {
 }
 
 impl Notices {
-    /// Goes on after a process that told of `expiry_told`: a restart, or a move to another replica, is
+    /// Goes on after a process that told of this: a restart, or a move to another replica, is
     /// no reason to tell it of thousands of clusters again (`rule:a-restart-changes-nothing`).
-    pub(crate) fn after(expiry_told: Option<Box<str>>) -> Self {
-        Self { expiry_told, ..Self::default() }
+    pub(crate) fn after(told: EndsTold) -> Self {
+        Self { told, ..Self::default() }
     }
 
     /// Takes in what is known at `now`; what of it is to be told (`rule:ends-are-told-in-time`).
@@ -45,10 +48,19 @@ impl Notices {
             (of_credential, credential, "the credential", "CredentialExpiring"),
             (of_certificate, certificate, "the serving certificate", "ServingCertificateExpiring"),
         ];
-        let ends = ends.into_iter().filter_map(|(stage, lifetime, what, reason)| {
-            let text = ends_soon(what, (*lifetime)?, stage?)?;
-            let is_news = self.expiry_told.as_deref() != Some(&*text);
-            is_news.then_some(Notice { kind: EventType::Warning, reason, text })
+        let (told, seen) = (&self.told, &mut self.seen);
+        let ends = ends.into_iter().zip(seen);
+        let ends = ends.filter_map(|((stage, lifetime, what, reason), seen)| {
+            let lifetime = (*lifetime)?;
+            let is_first = !mem::replace(seen, true);
+            let text = ends_soon(what, lifetime, stage?)?;
+            let is_old = match told {
+                EndsTold::Nothing => false,
+                // It has room for one of the two.
+                EndsTold::Shown(shown) => **shown == *text || is_first && !shown.starts_with(what),
+                EndsTold::Unknown => is_first,
+            };
+            (!is_old).then_some(Notice { kind: EventType::Warning, reason, text })
         });
         let ends: Vec<_> = ends.collect();
         ends.into_iter().chain(self.addresses(*endpoints)).collect()
@@ -126,13 +138,21 @@ mod tests {
         let certificate = Some(Lifetime { from: None, to: at("2026-11-27T00:00:00Z") });
         let contact = Contact { certificate, ..Contact::default() };
         let text = "the serving certificate ends within 7 days: 2026-11-27T00:00:00Z; renew it";
-        let mut notices = Notices::after(Some(text.into()));
+        let mut notices = Notices::after(EndsTold::Shown(text.into()));
         assert_eq!(notices.note(&contact, at("2026-11-21T12:00:00Z")), []);
         let told = notices.note(&contact, at("2026-11-26T12:00:00Z"));
         assert_eq!(reasons(&told), ["ServingCertificateExpiring"]);
-        let mut another = Notices::after(Some("the credential ends within 7 days".into()));
+        let mut another = Notices::after(EndsTold::Nothing);
         let told = another.note(&contact, at("2026-11-21T12:00:00Z"));
         assert_eq!((told.len(), &*told[0].text), (1, text));
+        // The object has room for one end, or for none.
+        let one = EndsTold::Shown("the credential ends within 7 days".into());
+        for unknown in [one, EndsTold::Unknown] {
+            let mut notices = Notices::after(unknown);
+            assert_eq!(notices.note(&contact, at("2026-11-21T12:00:00Z")), []);
+            let told = notices.note(&contact, at("2026-11-26T12:00:00Z"));
+            assert_eq!(reasons(&told), ["ServingCertificateExpiring"]);
+        }
     }
 
     #[test]

@@ -28,11 +28,23 @@ pub struct Target {
     pub published: Option<Published>,
     /// The fingerprint of the same, if it is known.
     pub written: Option<u64>,
-    /// The warning of an end that comes near, of a credential or a certificate, that its object shows
-    /// already; of use only when the cluster is new to this process.
-    pub expiry_told: Option<Box<str>>,
+    /// What was told already of ends that come near; of use only when the cluster is new to this
+    /// process.
+    pub ends_told: EndsTold,
     /// How many clusters came in the same first list; 0 for one that was created later.
     pub together: usize,
+}
+
+/// What was told, before a cluster came to this process, of the ends of its credential and certificate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EndsTold {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// This, as its object shows.
+    Shown(Box<str>),
+    /// Nobody knows: something may have been.
+    Unknown,
 }
 
 /// `rule:another-target-has-no-address-in-common`

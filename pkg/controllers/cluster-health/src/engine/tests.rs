@@ -2,7 +2,7 @@
 
 mod audit;
 mod exposition;
-mod pages;
+mod paging;
 mod panics;
 pub(crate) mod scene;
 mod sharing;

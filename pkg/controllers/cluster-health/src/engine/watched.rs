@@ -121,7 +121,7 @@ impl Watched {
             task,
             transitions: [0; 3],
             queued: false,
-            notices: Notices::after(target.expiry_told),
+            notices: Notices::after(target.ends_told),
             overlooked: None,
             difference: None,
         };

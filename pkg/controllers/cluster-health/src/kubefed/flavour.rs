@@ -37,7 +37,8 @@ pub(crate) struct KubeFed {
     pub(super) prober: Arc<probe::Prober>,
     /// Filled when the run begins.
     clusters: OnceLock<Informer<Object<KubeFedCluster>>>,
-    policy: Mutex<Policy>,
+    /// By the namespace of the KubeFedConfig that says so; elsewhere the flags hold.
+    policies: Mutex<HashMap<Box<str>, Policy>>,
     /// By UID.
     members: Mutex<HashMap<Arc<str>, LastTold>>,
     /// By UID.
@@ -75,7 +76,6 @@ impl KubeFed {
         prober: Arc<probe::Prober>,
         upstream_metrics: Option<UpstreamMetrics>,
     ) -> Self {
-        let policy = Mutex::new(options.policy);
         let (members, surveys) = (Mutex::default(), Mutex::default());
         let clusters = OnceLock::new();
         Self {
@@ -83,7 +83,7 @@ impl KubeFed {
             allow_plaintext,
             prober,
             clusters,
-            policy,
+            policies: Mutex::default(),
             members,
             surveys,
             upstream_metrics,
@@ -95,16 +95,28 @@ impl KubeFed {
         self.clusters.get_or_init(|| clusters.clone());
     }
 
-    /// Takes in what the KubeFedConfig says; returns what of it is wrong.
-    pub(super) fn configure(&self, config: Option<&ClusterHealthCheck>) -> Vec<String> {
-        let (policy, wrong) = settings::policy(&self.options.policy, config);
-        *self.policy.lock() = policy;
+    /// Takes in what the KubeFedConfig of a namespace says, which holds there and nowhere else; returns
+    /// what of it is wrong, and what is hardly meant.
+    pub(super) fn configure(
+        &self,
+        namespace: &str,
+        config: Option<&ClusterHealthCheck>,
+    ) -> Vec<String> {
+        let (policy, mut wrong) = settings::policy(&self.options.policy, config);
+        let mut policies = self.policies.lock();
+        match config {
+            Some(_) => {
+                policies.insert(namespace.into(), policy);
+                wrong.extend(settings::odd(&policy));
+            }
+            None => drop(policies.remove(namespace)),
+        }
         wrong
     }
 
-    /// How members are watched over now.
-    pub(super) fn policy(&self) -> Policy {
-        *self.policy.lock()
+    /// How the members in this namespace are watched over now.
+    pub(super) fn policy(&self, namespace: &str) -> Policy {
+        self.policies.lock().get(namespace).copied().unwrap_or(self.options.policy)
     }
 
     pub(super) fn known(&self, uid: &str) -> Option<LastTold> {

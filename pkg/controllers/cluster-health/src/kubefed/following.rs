@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use events::{EventType, ObjectRef, Recorder};
 use futures::future::BoxFuture;
 use informer::{Delta, Informer, Subscription};
 use jiff::Timestamp;
@@ -17,7 +18,7 @@ use workqueue::{Backoff, Jitter, WorkQueue};
 use super::flavour::KubeFed;
 use super::reconcile::{Caches, Reconciler};
 use super::references::References;
-use super::{settings, status, survey};
+use super::{status, survey};
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
 use crate::engine::{Cluster, Registry, Source};
 use crate::missing_rights::{denied, tell};
@@ -75,7 +76,9 @@ async fn follow(
     let config = config_of(&flavour, &context);
     let _of_clusters = on_clusters(&clusters, &queue, &references, &registry);
     let _of_secrets = on_secrets(&secrets, &queue, &references);
-    let _of_config = config.as_ref().map(|config| on_config(config, &queue, &clusters, &flavour));
+    let _of_config = config.as_ref().map(|config| {
+        on_config(config, &queue, &clusters, &flavour, &context.recorder)
+    });
     let client = context.clients.for_purpose("cluster-health-secrets", (-1.0, 1))?;
     let first: HashSet<_> =
         clusters.frozen(|all| all.values().map(|it| Arc::clone(&it.metadata.uid)).collect());
@@ -157,29 +160,82 @@ fn on_secrets(
     manager::feed(secrets, queue, move |secret: &Metadata| references.of(&secret.key))
 }
 
+fn namespace_of(config: &Object<KubeFedConfig>) -> &str {
+    config.metadata.namespace().unwrap_or_default()
+}
+
+fn reference(config: &Object<KubeFedConfig>) -> ObjectRef {
+    let (kind, metadata) = (KUBEFED_CONFIGS, &config.metadata);
+    let (namespace, name) = (namespace_of(config), metadata.name());
+    ObjectRef::new(&kind.api_version(), &kind.kind, namespace, name, &metadata.uid)
+}
+
 /// `rule:kubefed-config-wins`
-fn on_config(
+pub(super) fn on_config(
     config: &Informer<Object<KubeFedConfig>>,
     queue: &WorkQueue<Arc<str>>,
     clusters: &Clusters,
     flavour: &Arc<KubeFed>,
+    recorder: &Recorder,
 ) -> Subscription<Object<KubeFedConfig>> {
     let (clusters, queue) = (clusters.clone(), queue.clone());
-    let flavour = Arc::clone(flavour);
+    let (flavour, recorder) = (Arc::clone(flavour), recorder.clone());
     config.subscribe(move |delta| {
-        let wrong = match delta {
+        let (object, said) = match delta {
             Delta::Added(new) | Delta::Updated { new, .. } => {
-                flavour.configure(new.body.spec.cluster_health_check.as_ref())
+                (new, new.body.spec.cluster_health_check.as_ref())
             }
-            Delta::Deleted(_) => flavour.configure(None),
+            Delta::Deleted(old) => (old, None),
             Delta::ListStarts | Delta::ListEnds => return,
         };
-        for problem in wrong {
-            warn!(%problem, "A field of the KubeFedConfig is left to the flags");
-        }
-        if let Some(problem) = settings::odd(&flavour.policy()) {
-            warn!(%problem, "The KubeFedConfig is odd");
+        for problem in flavour.configure(namespace_of(object), said) {
+            warn!(%problem, config = %object.metadata.key, "The KubeFedConfig has a mistake");
+            recorder.event(reference(object), EventType::Warning, "InvalidHealthCheck", problem);
         }
         clusters.frozen(|all| all.keys().for_each(|key| queue.add(Arc::clone(key))));
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use probe::{ConnectionLimits, Meters, Names};
+    use prometheus::Registry as Metrics;
+    use serde_json::json;
+    use tokio::sync::mpsc::unbounded_channel;
+    use tokio::time::sleep;
+    use workqueue::QueueMetrics;
+
+    use super::*;
+    use crate::engine::tests::scene::Scene;
+    use crate::kubefed::testing::policy;
+    use crate::options::KubeFedOptions;
+    use crate::scripted_cache::informer;
+
+    /// rule:kubefed-config-wins
+    #[tokio::test(start_paused = true)]
+    async fn a_mistake_in_the_config_is_told_by_an_event_about_it() {
+        let engine = Scene::new(0);
+        let meters = Meters::new(&Metrics::new()).unwrap();
+        let members = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
+        let options =
+            KubeFedOptions { namespace: None, config: None, policy: policy(), zones: false };
+        let flavour = Arc::new(KubeFed::new(options, false, Arc::new(members), None));
+        let config = json!({
+            "apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedConfig",
+            "metadata": {"namespace": "fed", "name": "kubefed", "uid": "c", "resourceVersion": "1"},
+            "spec": {"clusterHealthCheck": {"period": "1ms", "failureThreshold": 5}},
+        });
+        let ((_one, of_configs), (_other, of_clusters)) = (unbounded_channel(), unbounded_channel());
+        let configs = informer(&KUBEFED_CONFIGS, vec![config], of_configs).await;
+        let clusters = informer(&KUBEFED_CLUSTERS, vec![], of_clusters).await;
+        let queue = WorkQueue::new("t", BACKOFF, &QueueMetrics::new(&Metrics::new()).unwrap());
+        let recorder = &engine.shared.recorder;
+        let _heard = on_config(&configs, &queue, &clusters, &flavour, recorder);
+        sleep(Duration::from_secs(5)).await;
+        assert_eq!(engine.api.events(), ["InvalidHealthCheck"]);
+        let told = flavour.policy("fed");
+        assert_eq!((told.cadence.period.as_secs(), told.thresholds.failure), (10, 5));
+    }
 }

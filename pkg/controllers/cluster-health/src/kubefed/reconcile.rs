@@ -15,7 +15,7 @@ use super::flavour::{KubeFed, LastTold};
 use super::references::References;
 use super::{access, status};
 use crate::api::kubefed::KubeFedCluster;
-use crate::engine::{Cluster, LATER, Look, Misconfigured, Prober, Registry, Target};
+use crate::engine::{Cluster, EndsTold, LATER, Look, Misconfigured, Prober, Registry, Target};
 use crate::member::{ClientProber, Newest};
 use crate::secret_data::{ReadError, SecretData};
 
@@ -114,7 +114,9 @@ impl Reconciler {
         };
         let newest = before.as_ref().map(|before| before.newest.clone()).unwrap_or_default();
         let kept = before.filter(|before| before.inputs == hash).map(|before| before.prober);
-        let prober = kept.unwrap_or_else(|| prober(&self.flavour, inputs, newest.clone()));
+        let namespace = object.metadata.namespace().unwrap_or_default();
+        let anew = || prober(&self.flavour, namespace, inputs, newest.clone());
+        let prober = kept.unwrap_or_else(anew);
         LastTold { object, secret, inputs: hash, prober, newest }
     }
 
@@ -131,11 +133,12 @@ impl Reconciler {
             addresses: vec![access::endpoint(&object).into()],
             inputs: known.inputs,
             prober: Box::new(move || prober),
-            policy: self.flavour.policy(),
+            policy: self.flavour.policy(object.metadata.namespace().unwrap_or_default()),
             paused: false,
+            // Its conditions have no room for it.
+            ends_told: if published.is_some() { EndsTold::Unknown } else { EndsTold::Nothing },
             published,
             written,
-            expiry_told: None,
             together: if first.contains(uid) { first.len() } else { 0 },
         };
         self.flavour.remember(uid, known);
@@ -153,6 +156,7 @@ impl Reconciler {
 /// `newest` has the client of the member from now on, or none (`rule:a-lost-credential-ends-its-client`).
 fn prober(
     flavour: &Arc<KubeFed>,
+    namespace: &str,
     inputs: Result<Inputs, Problem>,
     newest: Newest,
 ) -> Arc<dyn Prober> {
@@ -165,8 +169,9 @@ fn prober(
                 }
             };
             let (prober, flavour) = (Arc::clone(&flavour.prober), Arc::downgrade(flavour));
+            let namespace: Box<str> = namespace.into();
             let period = move || {
-                let policy = flavour.upgrade().map(|flavour| flavour.policy());
+                let policy = flavour.upgrade().map(|flavour| flavour.policy(&namespace));
                 policy.map(|policy| policy.cadence.period).unwrap_or_default()
             };
             Arc::new(ClientProber::new(prober, client, newest, false, period, tried))
@@ -263,10 +268,10 @@ mod tests {
             ..Inputs::default()
         };
         let newest = Newest::default();
-        drop(prober(&flavour, Ok(inputs), newest.clone()));
+        drop(prober(&flavour, "fed", Ok(inputs), newest.clone()));
         assert!(newest.client().is_some());
         let gone = Problem::new(Code::SecretMissing, "there is no Secret");
-        drop(prober(&flavour, Err(gone), newest.clone()));
+        drop(prober(&flavour, "fed", Err(gone), newest.clone()));
         assert!(newest.client().is_none());
     }
 }

@@ -1,11 +1,9 @@
 //! Reads the zones and the region of members that are published as ready, apart from all probing.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use events::{EventType, ObjectRef, Recorder};
-use http::StatusCode;
 use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
@@ -14,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::flavour::KubeFed;
 use super::places::{Census, Places};
 use crate::engine::{Cluster, Flavour as _, Registry};
+use crate::paging::{MemberReader, list};
 
 /// Between looks at who is due.
 const ROUND: Duration = Duration::from_secs(1);
@@ -21,11 +20,7 @@ const ROUND: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 16;
 /// For one member.
 const LIMIT: Duration = Duration::from_secs(60);
-const PAGE_LIMIT: Duration = Duration::from_secs(30);
-const PAGE_NODES: u32 = 500;
-const PAGE_BYTES: usize = 16 * 1024 * 1024;
-/// 500,000 Nodes; a server that gives more pages than that gives them for ever.
-const PAGES: usize = 1000;
+const PAGE_NODES: &str = "500";
 
 /// Goes its rounds until `stop`.
 pub(super) async fn run(
@@ -68,26 +63,9 @@ async fn read(
     prober: &probe::Prober,
     client: &Arc<probe::Client>,
 ) -> Result<Option<Places>, String> {
-    let mut reader = prober.reader(client);
-    let (mut census, mut token) = (Census::default(), String::new());
-    let mut used = HashSet::new();
-    for _ in 0..PAGES {
-        let path = format!("/api/v1/nodes?limit={PAGE_NODES}&continue={token}");
-        let page = reader.get(&path, PAGE_BYTES, PAGE_LIMIT).await;
-        let page = page.map_err(|error| error.to_string())?;
-        if page.status != StatusCode::OK {
-            return Err(format!("the list of Nodes was answered with status {}", page.status));
-        }
-        let next = census.take(&page.body).ok_or("the list of Nodes cannot be read")?;
-        if next.is_empty() {
-            return Ok(census.places());
-        }
-        if !used.insert(next.clone()) {
-            return Err("the list of Nodes goes in a circle".to_owned());
-        }
-        token = next;
-    }
-    Err("the list of Nodes does not end".to_owned())
+    let mut member = MemberReader::new(prober, client);
+    let census = list::<Census>(&mut member, "/api/v1/nodes", &[("limit", PAGE_NODES)]).await;
+    census.map(Census::places).map_err(|why| why.to_string())
 }
 
 /// Events tell of the first of a run of failures, and of regions that became several.

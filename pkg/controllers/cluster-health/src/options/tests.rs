@@ -75,8 +75,10 @@ fn zeros_with_a_meaning_and_empty_names_are_taken() {
 
 #[test]
 fn a_timeout_longer_than_the_period_is_warned_about() {
-    let (_, warnings) = verdict("--cluster-health-timeout=15s").expect("it is allowed");
-    assert_eq!(warnings.len(), 1);
+    for flag in ["--cluster-health-timeout=15s", "--cluster-health-tke-timeout=10m"] {
+        let (_, warnings) = verdict(flag).expect("it is allowed");
+        assert_eq!(warnings.len(), 1, "{flag}: {warnings:?}");
+    }
 }
 
 #[test]
@@ -100,7 +102,11 @@ fn a_time_to_unknown_shorter_than_a_round_is_raised_and_warned_about() {
     let (options, warnings) = verdict("--cluster-health-stale-after=5s").expect("it is allowed");
     assert!(warnings[0].contains("stale-after=5s") && warnings[0].contains("15s"), "{warnings:?}");
     assert_eq!(options.kubefed.expect("auto takes in kubefed").policy.stale_after().as_secs(), 15);
-    let (_, warnings) = verdict("--cluster-health-stale-after=90s").expect("it is right");
+    // TKEStack's Clusters are probed every five minutes.
+    let (_, warnings) = verdict("--cluster-health-stale-after=90s").expect("it is allowed");
+    assert!(warnings[0].contains("--healthcheck-period=300s"), "{warnings:?}");
+    let kubefed = "--cluster-health-stale-after=90s --cluster-health-flavours=kubefed";
+    let (_, warnings) = verdict(kubefed).expect("it is right");
     assert!(warnings.is_empty());
 }
 

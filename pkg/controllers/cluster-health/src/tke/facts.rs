@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::summary::{Abort, Gathered};
+use super::summary::Gathered;
 use crate::api::tke::{NodeCounts, ResourceSummary};
 use crate::api::{Condition, ConditionStatus};
+use crate::paging::Abort;
 
 pub(crate) const SYNC_VERSION: &str = "SyncVersion";
 pub(crate) const NODES_READY: &str = "NodesReady";

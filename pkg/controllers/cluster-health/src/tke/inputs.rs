@@ -85,6 +85,24 @@ fn impersonation(
     })
 }
 
+/// Whether the Secret of a ClusterCredential is ours to read; `namespace` is the only one in which they
+/// are, if there is one.
+///
+/// # Errors
+/// It is in another one.
+pub(crate) fn readable(of: &SecretRef, namespace: Option<&str>) -> Result<(), Problem> {
+    match namespace.filter(|namespace| **namespace != *of.namespace) {
+        None => Ok(()),
+        Some(namespace) => {
+            let text = format!(
+                "the Secret of a ClusterCredential has to be in namespace {namespace}, not {}",
+                of.namespace
+            );
+            Err(Problem::new(Code::SecretMissing, text))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};

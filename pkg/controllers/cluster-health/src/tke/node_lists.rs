@@ -11,9 +11,10 @@ use tokio::time::{Instant, timeout};
 use super::book::{Book, LatestNodes};
 use super::machines::Ward;
 use super::options::TkeOptions;
-use super::summary::{Abort, MemberReader, NodeList, NodeTotals, nodes};
+use super::summary::{NodeList, NodeTotals, nodes};
 use crate::api::tke::NodeCounts;
 use crate::engine::{Cluster, Registry, now};
+use crate::paging::{Abort, MemberReader};
 
 /// A whole list.
 const LIMIT: Duration = Duration::from_secs(30);

@@ -7,17 +7,19 @@ use probe::{Inputs, Problem};
 use super::access::addresses;
 use super::choice::choose;
 use super::fetch::Fetch;
-use super::inputs::inputs;
+use super::inputs::{inputs, readable};
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};
 use crate::stored_objects::{StoredError, StoredObjects};
 
-/// What a client of the Cluster of this name is made of.
+/// What a client of the Cluster of this name is made of. Secrets are read in `namespace` alone, if there
+/// is one, as the controller does.
 ///
 /// # Errors
 /// An object could not be read; or, inside, it was, and cannot be used.
 pub(crate) async fn inputs_of(
     objects: &StoredObjects,
     name: &str,
+    namespace: Option<&str>,
 ) -> Result<Result<Inputs, Problem>, StoredError> {
     let whole = objects.whole(&CLUSTERS, name).await?;
     let cluster = Object::<Cluster>::read(whole).map_err(|error| StoredError::Form {
@@ -36,6 +38,9 @@ pub(crate) async fn inputs_of(
         let text = format!("there is no ClusterCredential {}", reference.unwrap_or(&whose));
         return Ok(Err(Problem::new(Code::SecretMissing, text)));
     };
+    if let Some(Err(problem)) = credential.secret_ref.as_ref().map(|of| readable(of, namespace)) {
+        return Ok(Err(problem));
+    }
     let secret = match &credential.secret_ref {
         Some(of) => objects.secret(&format!("{}/{}", of.namespace, of.name)).await?,
         None => None,

@@ -16,10 +16,11 @@ use workqueue::{Next, Reconcile, Retry};
 use super::book::{Book, Entry, LatestNodes};
 use super::node_lists::NodeLists;
 use super::options::TkeOptions;
-use super::summary::{Abort, Gathered, MemberReader, NodeTotals, pods};
+use super::summary::{Gathered, NodeTotals, pods};
 use super::summary_metrics::SummaryMetrics;
 use super::version;
 use crate::engine::{Cluster, Registry};
+use crate::paging::{Abort, MemberReader};
 
 /// A version is asked for at most this often.
 const VERSION_EVERY: Duration = Duration::from_secs(300);

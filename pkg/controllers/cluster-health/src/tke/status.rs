@@ -175,9 +175,10 @@ pub(crate) fn lacks_nodes(published: Option<&Published>) -> bool {
 }
 
 /// What the object says of an end that comes near, as it was told when it was written.
-pub(crate) fn expiry_told(cluster: &Object<Cluster>) -> Option<Box<str>> {
-    let condition = cached(&cluster.status, CREDENTIAL_VALID)?;
-    (condition.reason == EXPIRING_SOON).then(|| condition.message.as_str().into())
+pub(crate) fn ends_told(cluster: &Object<Cluster>) -> EndsTold {
+    let condition = cached(&cluster.status, CREDENTIAL_VALID);
+    let told = condition.filter(|condition| condition.reason == EXPIRING_SOON);
+    told.map_or(EndsTold::Nothing, |told| EndsTold::Shown(told.message.as_str().into()))
 }
 
 fn cached<'a>(status: &'a ClusterStatus, kind: &str) -> Option<&'a Condition> {

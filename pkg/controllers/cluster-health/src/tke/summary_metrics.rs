@@ -9,9 +9,9 @@ use prometheus::proto::{Metric, MetricFamily};
 use prometheus::{Histogram, HistogramOpts, IntCounterVec, Opts, Registry};
 
 use super::book::Book;
-use super::summary::Abort;
 use crate::api::tke::{NodeCounts, ResourceSummary};
 use crate::engine::Family;
+use crate::paging::Abort;
 
 /// From a cluster of a few Nodes to one that has to be cut off.
 const SECONDS: [f64; 9] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0];

@@ -15,12 +15,12 @@ use workqueue::{Next, Retry};
 use super::access::addresses;
 use super::book::{Basis, Seen, Way, identity};
 use super::fetch::FetchError;
-use super::inputs::inputs;
+use super::inputs::{inputs, readable};
 use super::prober::MemberProber;
-use super::status::{expiry_told, fingerprint_of, lacks_nodes, seed};
+use super::status::{ends_told, fingerprint_of, lacks_nodes, seed};
 use super::supervision::{Supervision, is_imported};
 use super::watching::{Watching, Work};
-use crate::api::tke::{CLUSTERS, Cluster, ClusterCredential, Phase, SecretRef};
+use crate::api::tke::{CLUSTERS, Cluster, ClusterCredential, Phase};
 use crate::engine::{self, Misconfigured, Prober, Target};
 
 /// How long an imported cluster may wait for its credential before it is called malformed: who makes
@@ -112,7 +112,7 @@ impl Watching {
             paused,
             published: seed(cluster, Timestamp::now()),
             written: Some(fingerprint_of(cluster, None)),
-            expiry_told: expiry_told(cluster),
+            ends_told: ends_told(cluster),
             together,
             prober: self.prober(id.clone(), way.client),
             cluster: id,
@@ -291,28 +291,18 @@ impl Watching {
     ) -> Result<Result<Arc<probe::Client>, Problem>, FetchError> {
         let secret = match credential.secret_ref.clone() {
             None => None,
-            Some(of) if self.may_read(&of) => {
+            Some(of) => {
+                if let Err(problem) = readable(&of, self.secrets.namespace.as_deref()) {
+                    return Ok(Err(problem));
+                }
                 let key = Arc::from(format!("{}/{}", of.namespace, of.name));
                 basis.secret = Some(self.seen_secret(key).await?);
                 self.fetch.secret(&of).await?
-            }
-            Some(of) => {
-                let text = format!(
-                    "the Secret of a ClusterCredential has to be in namespace {}, not {}",
-                    self.secrets.namespace.as_deref().unwrap_or_default(),
-                    of.namespace
-                );
-                return Ok(Err(Problem::new(Code::SecretMissing, text)));
             }
         };
         let insecure = self.flavour.options.insecure_without_ca;
         let made = inputs(addresses, credential, secret, insecure);
         Ok(made.and_then(|inputs| self.flavour.prober.client(&inputs)).map(Arc::new))
-    }
-
-    /// Whether Secrets of this namespace are ours to read.
-    fn may_read(&self, of: &SecretRef) -> bool {
-        self.secrets.namespace.as_deref().is_none_or(|namespace| *namespace == *of.namespace)
     }
 
     fn warn(&self, cluster: &Object<Cluster>, reason: &'static str, text: String) {

@@ -1,14 +1,14 @@
 //! Follows Clusters, their ClusterCredentials and their Secrets, and tells the engine of each Cluster
 //! by a [`Target`]. What changes in the caches becomes work on one queue.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use events::Recorder;
 use futures::future::BoxFuture;
 use informer::{Delta, Informer, Subscription};
-use jiff::Timestamp;
 use manager::{Context, Failure};
 use model::{Kind, Metadata};
 use objects::Object;
@@ -22,6 +22,7 @@ use super::book::identity;
 use super::clusters::Clusters;
 use super::fetch::{Fetch, FetchError};
 use super::sides::Side;
+use super::supervision::Supervision;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster};
 use crate::engine::{LATER, Look, Registry, Source};
 use crate::missing_rights::{denied, tell};
@@ -102,7 +103,7 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
         clusters: clusters.clone(),
         credentials: credentials.clone(),
         queue: queue.clone(),
-        since: Timestamp::now(),
+        first: OnceLock::new(),
         registry,
         flavour,
     };
@@ -149,8 +150,8 @@ pub(super) struct Watching {
     pub(super) clusters: Informer<Object<Cluster>>,
     pub(super) credentials: Informer<Metadata>,
     pub(super) queue: WorkQueue<Work>,
-    /// When this run began.
-    pub(super) since: Timestamp,
+    /// UIDs in the first list.
+    pub(super) first: OnceLock<HashSet<Arc<str>>>,
 }
 
 impl Reconcile for Watching {
@@ -194,11 +195,17 @@ impl Watching {
         }
     }
 
-    /// How many came at once: all that were there before this run.
-    fn together(&self, cluster: &Object<Cluster>) -> usize {
-        let created = cluster.metadata.creation_timestamp.as_deref();
-        let created = created.and_then(|created| created.parse::<Timestamp>().ok());
-        if created.is_some_and(|created| created < self.since) { self.clusters.len() } else { 0 }
+    /// How many came with it in the first list. One that is live only later comes by itself.
+    pub(super) fn together(&self, cluster: &Object<Cluster>) -> usize {
+        let is_live = |it: &Object<Cluster>| Supervision::of(it) != Supervision::LeftAlone;
+        let first = self.first.get_or_init(|| {
+            let live = |all: &HashMap<_, Arc<Object<Cluster>>>| {
+                let live = all.values().filter(|it| is_live(it));
+                live.map(|it| Arc::clone(&it.metadata.uid)).collect()
+            };
+            self.clusters.frozen(live)
+        });
+        if first.contains(&cluster.metadata.uid) { first.len() } else { 0 }
     }
 }
 

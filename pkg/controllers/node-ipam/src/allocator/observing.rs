@@ -16,6 +16,7 @@ impl Allocator {
     /// A list begins or ends to be delivered. Between the two nothing is sent
     /// (`rule:nothing-sent-during-a-list`).
     pub(crate) fn set_in_list(&mut self, in_list: bool) {
+        self.has_listed |= self.in_list && !in_list;
         self.in_list = in_list;
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use health::{Code, ProbePath};
 use tokio::time::{sleep, timeout};
 
@@ -24,7 +25,9 @@ pub(super) async fn look_around(shared: &Shared, client: &Client, limit: Duratio
             session.learnt.path.path(tokio::time::Instant::now().into_std()),
         )
     };
-    for endpoint in (0..client.address_count()).filter(|&endpoint| endpoint != used) {
+    // All at the same time: those that are silent take their time, and others come after them.
+    let others = (0..client.address_count()).filter(|&endpoint| endpoint != used);
+    join_all(others.map(|endpoint| async move {
         let ask = || is_there(endpoint, path, shared, client, limit);
         let mut answered = ask().await;
         if answered == Some(false) {
@@ -34,7 +37,8 @@ pub(super) async fn look_around(shared: &Shared, client: &Client, limit: Duratio
         if let Some(answered) = answered {
             client.session.lock().learnt.silent.note(endpoint, answered);
         }
-    }
+    }))
+    .await;
 }
 
 /// Whether an address answers; `None` when that could not be asked.

@@ -33,6 +33,8 @@ pub(super) struct Row {
     available_1h: Option<f64>,
     pub(super) available_24h: Option<f64>,
     available_30d: Option<f64>,
+    /// From when on these count: when the cluster came to this process.
+    available_since: String,
     endpoints: u8,
     endpoints_down: u8,
     credential_ends: Option<String>,
@@ -90,6 +92,7 @@ impl Row {
                 available_1h: ratios.hour,
                 available_24h: ratios.day,
                 available_30d: ratios.month,
+                available_since: wall(member.observed_since(), now),
                 endpoints: total,
                 endpoints_down: down,
                 credential_ends: it.contact.credential.map(end),
@@ -115,6 +118,12 @@ fn doing(it: &Glance<'_>) -> &'static str {
 
 fn end(lifetime: Lifetime) -> String {
     lifetime.to.strftime("%FT%TZ").to_string()
+}
+
+fn wall(at: Instant, now: &Moment) -> String {
+    let ago = now.monotonic.saturating_duration_since(at);
+    let wall = now.wall.checked_sub(ago).unwrap_or(now.wall);
+    wall.strftime("%FT%TZ").to_string()
 }
 
 fn seconds(time: Duration) -> f64 {

@@ -27,6 +27,7 @@ async fn what_is_known_of_the_way_to_a_cluster_is_exposed_until_it_goes() {
     });
     scene.add("ns/a", 1);
     sleep(S(15)).await;
+    assert_eq!(scene.metric("clusterhealth_stale_after_seconds{flavour=\"fake\"} "), 40);
     let rows = [
         ("clusterhealth_credential_expiry_timestamp_seconds", "", 4_000_000_000),
         ("clusterhealth_serving_certificate_expiry_timestamp_seconds", "", 4_100_000_000),

@@ -1,5 +1,6 @@
 //! The debug page.
 
+use jiff::Timestamp;
 use tokio::time::sleep;
 
 use super::S;
@@ -25,6 +26,8 @@ async fn the_debug_page_is_a_table_for_people_and_json_for_programs() {
     assert!(message.contains("http-500; failed 2 times in a row, next probe after "), "{message}");
     let next = rows[0]["nextProbeInSeconds"].as_f64().expect("it is a number");
     assert!((0.0..=11.0).contains(&next), "{next}");
+    let since: Timestamp = rows[0]["availableSince"].as_str().unwrap().parse().unwrap();
+    assert!(Timestamp::now().duration_since(since).as_secs() >= 15, "{since}");
     assert_eq!((page["total"].as_u64(), &rows[0]["stored"]), (Some(2), &serde_json::Value::Null));
     assert_eq!(scene.page("/debug", Some("application/json")).await.as_bytes()[0], b'{');
 }

@@ -41,6 +41,22 @@ fn remember(flavour: &KubeFed, endpoint: &str) -> Arc<Object<KubeFedCluster>> {
     object
 }
 
+/// rule:kubefed-config-wins
+#[test]
+fn a_config_holds_in_its_namespace_and_nowhere_else() {
+    let flavour = flavour();
+    let said = |value: serde_json::Value| serde_json::from_value(value).unwrap();
+    let period = |namespace: &str| flavour.policy(namespace).cadence.period.as_secs();
+    let (slow, odd): (ClusterHealthCheck, _) =
+        (said(json!({"period": "30s"})), said(json!({"period": "20s", "timeout": "40s"})));
+    assert_eq!(flavour.configure("fed", Some(&slow)), [""; 0]);
+    let wrong = flavour.configure("other", Some(&odd));
+    assert!(wrong[0].contains("the timeout of 40s"), "{wrong:?}");
+    assert_eq!((period("fed"), period("other"), period("third")), (30, 20, 10));
+    flavour.configure("other", None);
+    assert_eq!((period("fed"), period("other")), (30, 10));
+}
+
 /// rule:another-target-has-no-address-in-common, rule:a-lost-credential-ends-its-client
 #[tokio::test(start_paused = true)]
 async fn where_a_member_is_holds_for_the_client_that_read_it_and_for_its_address() {

@@ -3,6 +3,7 @@
 use health::Status;
 use objects::Object;
 
+use super::standing::Cause;
 use crate::api::tke::Cluster;
 use crate::tke::supervision::Supervision;
 
@@ -13,8 +14,8 @@ pub(crate) enum Host {
     Healthy,
     /// Nobody can say how its Machines are; with the reason for people.
     Unhealthy(String),
-    /// The same, and no process probes it: whoever sees that says so, once.
-    Unwatched(String),
+    /// The same, and no process probes it, or it is not there: whoever sees that says so, once.
+    Unwatched(Cause, String),
     /// It is not probed by this process, or nothing is published of it yet: others speak, or it is
     /// too early to.
     Silent,
@@ -30,12 +31,13 @@ impl Host {
         readiness: Option<Status>,
     ) -> Self {
         let Some(cluster) = cluster else {
-            return Self::Unwatched(format!("there is no cluster {name}"));
+            return Self::Unwatched(Cause::ClusterNotFound, format!("there is no cluster {name}"));
         };
         match (Supervision::of(cluster), readiness) {
             (Supervision::LeftAlone, _) => {
                 let phase = &cluster.status.phase;
-                Self::Unwatched(format!("cluster {name} is not watched, its phase is {phase}"))
+                let why = format!("cluster {name} is not watched, its phase is {phase}");
+                Self::Unwatched(Cause::ClusterUnhealthy, why)
             }
             (Supervision::Locked, _) if known => {
                 Self::Unhealthy(format!("cluster {name} is locked"))
@@ -78,12 +80,13 @@ mod tests {
             let word = match Host::of("cls-1", Some(&cluster), known, readiness) {
                 Host::Healthy => "healthy",
                 Host::Unhealthy(_) => "unhealthy",
-                Host::Unwatched(_) => "unwatched",
+                Host::Unwatched(..) => "unwatched",
                 Host::Silent => "silent",
             };
             assert_eq!(word, expected, "{phase} {locked} {known} {readiness:?}");
         }
         let gone = Host::of("cls-1", None, false, None);
-        assert_eq!(gone, Host::Unwatched("there is no cluster cls-1".to_owned()));
+        let why = "there is no cluster cls-1".to_owned();
+        assert_eq!(gone, Host::Unwatched(Cause::ClusterNotFound, why));
     }
 }

@@ -10,6 +10,7 @@ use workqueue::{Next, Reconcile, Retry};
 
 use super::host::Host;
 use super::record::Want;
+use super::standing::Cause;
 use super::ward::Ward;
 use crate::api::tke;
 use crate::engine::{Registry, now};
@@ -51,11 +52,13 @@ impl Reconcile for Rounds {
             (Host::Healthy | Host::Silent, _) => self.ward.release(name),
             (Host::Unhealthy(why), _) => {
                 let heartbeat = self.options.policy.heartbeat;
-                self.ward.unknown(name, &why, heartbeat, now());
+                self.ward.unknown(name, (Cause::ClusterUnhealthy, &why), heartbeat, now());
             }
             // rule:machines-without-a-cluster-have-one-replica
-            (Host::Unwatched(_), _) if !self.registry.is_ours(name) => self.ward.release(name),
-            (Host::Unwatched(why), _) => self.ward.unknown(name, &why, ONCE, now()),
+            (Host::Unwatched(..), _) if !self.registry.is_ours(name) => self.ward.release(name),
+            (Host::Unwatched(cause, why), _) => {
+                self.ward.unknown(name, (cause, &why), ONCE, now());
+            }
         }
         Ok(self.next(name))
     }

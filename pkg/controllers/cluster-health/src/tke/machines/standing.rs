@@ -21,8 +21,10 @@ pub(crate) enum Standing {
 /// Why nobody can say how a Machine is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// Its Cluster is not healthy, or not there.
+    /// Its Cluster is not healthy, or nobody watches over it.
     ClusterUnhealthy,
+    /// There is no such Cluster.
+    ClusterNotFound,
     /// Its Cluster does not let us see its Nodes.
     NodesNotListed,
     /// It is not to be touched.
@@ -81,11 +83,13 @@ impl Standing {
 }
 
 impl Cause {
-    const ALL: [Self; 3] = [Self::ClusterUnhealthy, Self::NodesNotListed, Self::Locked];
+    const ALL: [Self; 4] =
+        [Self::ClusterUnhealthy, Self::ClusterNotFound, Self::NodesNotListed, Self::Locked];
 
     fn reason(self) -> &'static str {
         match self {
             Self::ClusterUnhealthy => "ClusterUnhealthy",
+            Self::ClusterNotFound => "ClusterNotFound",
             Self::NodesNotListed => "NodesNotListed",
             Self::Locked => "MachineLocked",
         }

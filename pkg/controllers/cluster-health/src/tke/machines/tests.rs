@@ -23,6 +23,7 @@ use crate::tke::options::TkeOptions;
 use crate::tke::summary::{Roster, list_of};
 use crate::tke::testing::{machine, options};
 
+const UNHEALTHY: (Cause, &str) = (Cause::ClusterUnhealthy, "cluster cls-1 is not healthy");
 const HEARTBEAT: Duration = Duration::from_secs(300);
 
 /// Machines as the cache shows them.
@@ -162,7 +163,7 @@ async fn the_machines_of_an_unhealthy_cluster_keep_their_phase_and_are_told_of_b
         object["spec"]["ip"] = "10.0.0.2".into();
         object["status"]["phase"] = "Failed".into();
     });
-    machines.ward.unknown("cls-1", "cluster cls-1 is not healthy", HEARTBEAT, now());
+    machines.ward.unknown("cls-1", UNHEALTHY, HEARTBEAT, now());
     assert_eq!(machines.told("mc-1").await, words("Running", "Unknown", "ClusterUnhealthy"));
     assert_eq!(machines.told("mc-2").await, words("Failed", "Unknown", "ClusterUnhealthy"));
     assert!(machines.engine.api.events().is_empty());
@@ -177,7 +178,7 @@ async fn refused_writes_are_tried_again_and_the_newest_state_is_written() {
     let machines = Machines::new();
     machines.show("mc-1", |_| {});
     machines.engine.api.refuse(true);
-    machines.ward.unknown("cls-1", "cluster cls-1 is not healthy", HEARTBEAT, now());
+    machines.ward.unknown("cls-1", UNHEALTHY, HEARTBEAT, now());
     assert_eq!(machines.told("mc-1").await, "");
     machines.observe(&[("10.0.0.1", "True")]);
     machines.engine.api.refuse(false);
@@ -248,7 +249,7 @@ async fn a_machine_that_is_set_up_or_locked_is_not_judged() {
 #[tokio::test(start_paused = true)]
 async fn of_several_replicas_only_the_one_that_has_the_name_tells_that_a_cluster_is_gone() {
     for (engine, told) in [
-        (Scene::new(0), words("Running", "Unknown", "ClusterUnhealthy")),
+        (Scene::new(0), words("Running", "Unknown", "ClusterNotFound")),
         (Scene::of_others(), String::new()),
     ] {
         let machines = Machines::with(engine, &[]);

@@ -78,13 +78,11 @@ impl Ward {
     pub(crate) fn unknown(
         self: &Arc<Self>,
         cluster: &str,
-        message: &str,
+        (cause, message): (Cause, &str),
         heartbeat: Duration,
         now: Moment,
     ) {
-        self.each(cluster, heartbeat, now, |record, _| {
-            record.unknown(Cause::ClusterUnhealthy, message, now)
-        });
+        self.each(cluster, heartbeat, now, |record, _| record.unknown(cause, message, now));
     }
 
     /// Others speak for the Machines of `cluster`: nothing is remembered of them or written.

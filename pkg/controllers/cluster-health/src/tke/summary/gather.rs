@@ -3,12 +3,11 @@
 use jiff::Timestamp;
 use quantity::Resources;
 
-use super::listing::{Member, list};
 use super::node::NodeTotals;
 use super::node_list::NodeList;
-use super::pager::Abort;
 use super::pod::PodTotals;
 use crate::api::tke::ResourceSummary;
+use crate::paging::{Abort, Member, list};
 
 /// The resources that are published.
 const PUBLISHED: [&str; 2] = ["cpu", "memory"];

@@ -1,8 +1,8 @@
 //! [`NodeList`]: what one list of Nodes says.
 
-use super::listing::Collect;
 use super::node::{Node, NodeTotals};
 use super::roster::Roster;
+use crate::paging::Collect;
 
 /// What one list of Nodes says: what they add up to, and which machine each is on.
 #[derive(Debug, Default)]

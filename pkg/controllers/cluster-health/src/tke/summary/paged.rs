@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::gather::nodes;
-use super::listing::{Answer, Member};
 use super::node_list::NodeList;
+use crate::paging::{Answer, Member};
 
 /// Pages by path.
 type Lists = BTreeMap<&'static str, Vec<Vec<Value>>>;

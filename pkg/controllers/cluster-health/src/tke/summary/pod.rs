@@ -3,7 +3,7 @@
 use quantity::{PodRequests, Resources};
 use serde::Deserialize;
 
-use super::listing::Collect;
+use crate::paging::Collect;
 
 /// What all Pods request that have not ended.
 #[derive(Debug, Default, PartialEq)]

@@ -37,6 +37,24 @@ async fn a_cluster_that_is_deleted_while_its_credential_is_read_leaves_nothing()
     assert_eq!(gone.knows(&new), (false, false), "it waited for its credential");
 }
 
+#[tokio::test(start_paused = true)]
+async fn those_of_the_first_list_are_spread_and_one_that_is_live_later_is_not() {
+    let named = |name: &str, phase: &str| {
+        sent(&[("10.0.0.1", 6443)], |it| {
+            it["metadata"]["name"] = name.into();
+            it["metadata"]["uid"] = name.into();
+            it["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z".into();
+            it["status"]["phase"] = phase.into();
+        })
+    };
+    let [one, two, idle] =
+        [("one", "Running"), ("two", "Failed"), ("idle", "Idling")].map(|it| named(it.0, it.1));
+    let bench = Bench::start(&[&one, &two, &idle]).await;
+    let together = |object: &Value| bench.watching.together(&read(object));
+    assert_eq!([&one, &two].map(together), [2, 2]);
+    assert_eq!(together(&named("idle", "Running")), 0, "it has waited long enough");
+}
+
 /// rule:foreign-status-is-written-over
 #[tokio::test(start_paused = true)]
 async fn a_status_that_somebody_else_changed_is_written_over_and_our_own_is_not() {

@@ -164,6 +164,27 @@ fn crossing_a_warning_line_is_told_on_the_node_that_crossed_it() {
     }
 }
 
+/// rule:pool-warns-before-it-is-full
+#[test]
+fn a_pool_that_the_first_list_shows_to_be_full_is_no_news() {
+    let mut allocator = Allocator::new(vec![pool("10.0.0.0/29", 32)], &[]);
+    let mut list = |ids: std::ops::Range<u8>| {
+        allocator.set_in_list(true);
+        let seen = ids.map(|id| {
+            let name = format!("n{id}");
+            allocator.observe(&node(&name, &name).cidrs(&[&format!("10.0.0.{id}/32")]), now())
+        });
+        let told: Vec<_> = seen.flat_map(|effects| effects.notices).collect();
+        allocator.set_in_list(false);
+        (
+            told.iter().map(|it| it.reason).collect::<Vec<_>>(),
+            allocator.snapshot().pools[0].pressure,
+        )
+    };
+    assert_eq!(list(0..7), (vec![], 80), "the metric says so");
+    assert_eq!(list(0..8), (vec!["PodCIDRPoolNearlyFull"], 95), "it was filled meanwhile");
+}
+
 #[test]
 fn the_audit_finds_nothing_in_a_healthy_state_and_mends_a_damaged_one() {
     let mut allocator = small();

@@ -168,7 +168,7 @@ pub(crate) fn target(members: &Arc<Members>, key: &str, uid: u64) -> Target {
         paused: false,
         published: None,
         written: None,
-        expiry_told: None,
+        ends_told: EndsTold::Nothing,
         together: 0,
     }
 }

@@ -138,6 +138,7 @@ fn what_was_written_is_read_back_after_a_restart_and_is_not_written_again() {
         Standing::NodeNotReady,
         Standing::Missing,
         Standing::Unknown(Cause::ClusterUnhealthy),
+        Standing::Unknown(Cause::ClusterNotFound),
         Standing::Unknown(Cause::NodesNotListed),
         Standing::Unknown(Cause::Locked),
     ] {

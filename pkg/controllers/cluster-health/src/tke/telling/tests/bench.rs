@@ -1,5 +1,6 @@
 //! [`Bench`]: looks at Clusters, with caches and an API server that are scripted.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use api_server_double::{ApiServer, Asked, Reply};
@@ -137,7 +138,7 @@ impl Bench {
             clusters,
             credentials: metadata,
             queue,
-            since: Timestamp::now(),
+            first: OnceLock::new(),
         };
         Self { engine, watching, changes, touched, credentials, management }
     }

@@ -1,13 +1,15 @@
+//! Lists that are read page by page, and what they add up to.
+
 use std::collections::BTreeMap;
 
 use futures::FutureExt as _;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::*;
-use crate::tke::summary::gather::{self, Gathered, nodes};
-use crate::tke::summary::paged::{Paged, node, pod};
-use crate::tke::summary::pod::PodTotals;
+use super::gather::{self, Gathered, nodes};
+use super::paged::{Paged, node, pod};
+use super::pod::PodTotals;
+use crate::paging::{Abort, Answer, Collect, Member, list};
 
 fn pods(member: &mut dyn Member) -> Result<PodTotals, Abort> {
     list(member, "/api/v1/pods", &[("limit", "2")])

@@ -89,6 +89,3 @@ fn read<T: DeserializeOwned>(page: &[u8]) -> Result<T, Abort> {
         Abort::Failed(format!("cannot decode a page: {field} is not of the expected form").into())
     })
 }
-
-#[cfg(test)]
-mod tests;

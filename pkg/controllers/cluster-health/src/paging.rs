@@ -1,0 +1,17 @@
+//! Lists of member clusters, read page by page (`rule:every-page-once`).
+//!
+//! | file | holds |
+//! |---|---|
+//! | `pager.rs` | [`Pager`](pager::Pager): what to ask for next, and when a list cannot be had |
+//! | `listing.rs` | [`list`]: a whole list through a pager |
+//! | `reader.rs` | [`MemberReader`]: the member that is read |
+
+mod listing;
+mod pager;
+mod reader;
+
+#[cfg(test)]
+pub(crate) use listing::Answer;
+pub(crate) use listing::{Collect, Member, list};
+pub(crate) use pager::Abort;
+pub(crate) use reader::MemberReader;
