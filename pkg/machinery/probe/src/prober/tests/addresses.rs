@@ -42,6 +42,23 @@ async fn an_address_that_is_down_is_not_forgotten_until_it_answers_again() {
     assert_eq!(bench.client.endpoints().down, 0);
 }
 
+#[tokio::test]
+async fn silent_addresses_are_asked_at_the_same_time() {
+    let well = Server::plain(|_| Reply::Status(200, "ok")).await;
+    let mut servers = Vec::new();
+    for _ in 0..20 {
+        servers.push(Server::plain(|_| Reply::Hang).await);
+    }
+    let urls: Vec<_> = std::iter::once(&well).chain(&servers).map(Server::url).collect();
+    let bench = Bench::new(&inputs(&urls));
+    bench.probe().await;
+    let (limit, began) = (std::time::Duration::from_secs(2), std::time::Instant::now());
+    bench.prober.look_around(&bench.client, limit).await;
+    // One after the other they take 90 s.
+    assert!(began.elapsed() < 15 * limit, "{:?}", began.elapsed());
+    assert_eq!(bench.client.endpoints().down, 20);
+}
+
 /// rule:addresses-are-known-by-their-last-answer
 #[tokio::test]
 async fn one_connection_that_is_lost_makes_no_dead_address() {
