@@ -6,6 +6,7 @@ use tests::control_plane::ADMIN_GROUP;
 use tests::fault_proxy::FaultProxy;
 use tests::kubectl::{FEDERATION, Kubectl, hub};
 use tests::member::{Account, member};
+use tests::planted::{Discreet, Planted};
 use tests::process::Process;
 
 use crate::kubefed::{secret, spec};
@@ -47,6 +48,10 @@ async fn an_audit_writes_nothing_and_tells_where_the_objects_say_another_thing()
         .args(["--cluster-health-period=1s", "--cluster-health-timeout=900ms"])
         .args(["--cluster-health-confirm-interval=1s"])
         .start();
+    let planted = Planted::default();
+    planted.plant(&account.token);
+    let manager = Discreet::new(manager, &planted, &hub);
+    manager.line("Auditing: member clusters are probed and nothing is written").await;
     for (ours, stored) in [("ready", "offline"), ("offline", "ready")] {
         let labels = [("flavour", "kubefed"), ("ours", ours), ("stored", stored)];
         manager.until_metric("clusterhealth_audit_differences", &labels, |it| it > 0.0).await;

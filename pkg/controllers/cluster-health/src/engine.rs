@@ -86,8 +86,8 @@ pub(crate) use prober::now;
 pub use prober::{Misconfigured, Prober};
 pub use registry::{Look, Overview, Registry};
 pub use source::Source;
-pub use target::{EndsTold, Target};
 pub(crate) use target::is_another;
+pub use target::{EndsTold, Target};
 
 /// Until a cluster is looked at again whose last write has not ended.
 pub(crate) const LATER: Duration = Duration::from_millis(100);

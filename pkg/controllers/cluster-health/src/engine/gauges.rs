@@ -159,7 +159,8 @@ fn differences(family: &Family, clusters: &[Arc<Watched>]) -> MetricFamily {
 impl Collector for Gauges {
     fn desc(&self) -> Vec<&Desc> {
         let all = [&self.in_flight, &self.insufficient, &self.queue_age, &self.clusters];
-        let all = all.into_iter().chain([&self.stale_after, &self.shard_clusters, &self.shard_replicas]);
+        let all =
+            all.into_iter().chain([&self.stale_after, &self.shard_clusters, &self.shard_replicas]);
         let all = all.chain(&self.differences).map(Family::desc);
         all.chain(self.each.iter().flat_map(Each::descs)).collect()
     }

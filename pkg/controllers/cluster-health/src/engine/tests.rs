@@ -2,7 +2,7 @@
 
 mod audit;
 mod exposition;
-mod paging;
+mod pages;
 mod panics;
 pub(crate) mod scene;
 mod sharing;

@@ -76,9 +76,9 @@ async fn follow(
     let config = config_of(&flavour, &context);
     let _of_clusters = on_clusters(&clusters, &queue, &references, &registry);
     let _of_secrets = on_secrets(&secrets, &queue, &references);
-    let _of_config = config.as_ref().map(|config| {
-        on_config(config, &queue, &clusters, &flavour, &context.recorder)
-    });
+    let _of_config = config
+        .as_ref()
+        .map(|config| on_config(config, &queue, &clusters, &flavour, &context.recorder));
     let client = context.clients.for_purpose("cluster-health-secrets", (-1.0, 1))?;
     let first: HashSet<_> =
         clusters.frozen(|all| all.values().map(|it| Arc::clone(&it.metadata.uid)).collect());
@@ -227,7 +227,8 @@ mod tests {
             "metadata": {"namespace": "fed", "name": "kubefed", "uid": "c", "resourceVersion": "1"},
             "spec": {"clusterHealthCheck": {"period": "1ms", "failureThreshold": 5}},
         });
-        let ((_one, of_configs), (_other, of_clusters)) = (unbounded_channel(), unbounded_channel());
+        let ((_one, of_configs), (_other, of_clusters)) =
+            (unbounded_channel(), unbounded_channel());
         let configs = informer(&KUBEFED_CONFIGS, vec![config], of_configs).await;
         let clusters = informer(&KUBEFED_CLUSTERS, vec![], of_clusters).await;
         let queue = WorkQueue::new("t", BACKOFF, &QueueMetrics::new(&Metrics::new()).unwrap());

@@ -98,8 +98,7 @@ mod tests {
                          "failure-domain.beta.kubernetes.io/region": "r1"});
         let both = json!({"topology.kubernetes.io/zone": "a",
                           "failure-domain.beta.kubernetes.io/zone": "old"});
-        let census =
-            census(&[at("b", "r2"), at("a", "r2"), at("b", "r1"), old, both, Value::Null]);
+        let census = census(&[at("b", "r2"), at("a", "r2"), at("b", "r1"), old, both, Value::Null]);
         let places = census.places().unwrap();
         assert_eq!(places.zones, ["a", "b", "c"]);
         assert_eq!((places.region.as_deref(), places.spread), (Some("r1"), true));

@@ -6,7 +6,7 @@ use health::Code;
 use probe::{Address, ClientPair, Fields, Impersonation, Inputs, Problem, TlsOptions};
 use secrecy::ExposeSecret as _;
 
-use crate::api::tke::ClusterCredential;
+use crate::api::tke::{ClusterCredential, SecretRef};
 use crate::member::USER_AGENT;
 use crate::secret_data::SecretData;
 

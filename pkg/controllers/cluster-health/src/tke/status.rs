@@ -17,7 +17,7 @@ use super::facts::{
 use super::supervision::owns_phase;
 use crate::api::tke::{Cluster, ClusterAddress, ClusterStatus, Phase, ResourceSummary};
 use crate::api::{Condition, ConditionStatus};
-use crate::engine::Statement;
+use crate::engine::{EndsTold, Statement};
 
 /// The condition about health.
 const HEALTH_CHECK: &str = "HealthCheck";

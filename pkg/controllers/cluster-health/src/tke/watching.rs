@@ -1,7 +1,7 @@
 //! Follows Clusters, their ClusterCredentials and their Secrets, and tells the engine of each Cluster
 //! by a [`Target`]. What changes in the caches becomes work on one queue.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -199,11 +199,10 @@ impl Watching {
     pub(super) fn together(&self, cluster: &Object<Cluster>) -> usize {
         let is_live = |it: &Object<Cluster>| Supervision::of(it) != Supervision::LeftAlone;
         let first = self.first.get_or_init(|| {
-            let live = |all: &HashMap<_, Arc<Object<Cluster>>>| {
+            self.clusters.frozen(|all| {
                 let live = all.values().filter(|it| is_live(it));
                 live.map(|it| Arc::clone(&it.metadata.uid)).collect()
-            };
-            self.clusters.frozen(live)
+            })
         });
         if first.contains(&cluster.metadata.uid) { first.len() } else { 0 }
     }

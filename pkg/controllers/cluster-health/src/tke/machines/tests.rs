@@ -13,6 +13,7 @@ use workqueue::Reconcile as _;
 
 use super::record::Want;
 use super::rounds::Rounds;
+use super::standing::Cause;
 use super::ward::Ward;
 use crate::api::tke::Machine;
 use crate::engine::now;
@@ -23,7 +24,8 @@ use crate::tke::options::TkeOptions;
 use crate::tke::summary::{Roster, list_of};
 use crate::tke::testing::{machine, options};
 
-const UNHEALTHY: (Cause, &str) = (Cause::ClusterUnhealthy, "cluster cls-1 is not healthy");
+pub(crate) const UNHEALTHY: (Cause, &str) =
+    (Cause::ClusterUnhealthy, "cluster cls-1 is not healthy");
 const HEARTBEAT: Duration = Duration::from_secs(300);
 
 /// Machines as the cache shows them.

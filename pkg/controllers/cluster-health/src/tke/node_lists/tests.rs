@@ -5,7 +5,7 @@ use tokio::time::sleep;
 use super::*;
 use crate::engine::tests::scene::{Answer, Scene, cluster};
 use crate::tke::machines::Want;
-use crate::tke::machines::tests::Machines;
+use crate::tke::machines::tests::{Machines, UNHEALTHY};
 use crate::tke::summary::list_of;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
@@ -40,7 +40,8 @@ async fn a_list_judges_the_machines_of_its_own_cluster_and_only_while_that_is_re
 
     machines.engine.members.set("cls-1", Answer::Failing);
     sleep(S(60)).await;
-    ward.unknown("cls-1", "cluster cls-1 is not healthy", S(300), now());
+
+    ward.unknown("cls-1", UNHEALTHY, S(300), now());
     lists.learn(&own, Ok(list(0, 0))).unwrap();
     lists.learn(&own, failed()).unwrap_err();
     assert_eq!(ward.want("cls-1"), Some(Want::Anything), "nobody knows");

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::StatusCode;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::gather::{self, Gathered, nodes};
 use super::paged::{Paged, node, pod};
 use super::pod::PodTotals;
-use crate::paging::{Abort, Answer, Collect, Member, list};
+use crate::paging::{Abort, Answer, Member, list};
 
 fn pods(member: &mut dyn Member) -> Result<PodTotals, Abort> {
     list(member, "/api/v1/pods", &[("limit", "2")])

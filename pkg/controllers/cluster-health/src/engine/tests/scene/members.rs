@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::cluster;
 use crate::engine::contact::Contact;
 use crate::engine::prober::{Prober, now};
-use crate::engine::target::Target;
+use crate::engine::target::{EndsTold, Target};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
