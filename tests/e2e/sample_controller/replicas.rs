@@ -56,6 +56,11 @@ impl<'a> Replicas<'a> {
         self.leader_among(|_| true).await
     }
 
+    /// The process at this place.
+    pub(crate) fn manager(&self, place: usize) -> &Process {
+        &self.running[place].manager
+    }
+
     /// The processes that run.
     pub(crate) fn managers(&self) -> impl Iterator<Item = &Process> {
         self.running.iter().map(|replica| &replica.manager).filter(|manager| manager.is_running())
