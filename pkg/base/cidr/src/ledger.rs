@@ -6,14 +6,15 @@
 //!   order claims come and go. An allocation therefore never overlaps a live claim
 //!   (`rule:block-is-used-while-claimed`).
 //! - An owner has at most one claim, and retries get the same one (`rule:owner-has-one-claim`).
-//! - An allocation takes a block from every pool or changes nothing
+//! - An allocation takes a block from every pool it is to serve from, or changes nothing
 //!   (`rule:allocation-is-all-or-nothing`).
+//! - Pools come and go, the claims stay (`rule:claims-outlive-pools`).
 //! - Any CIDR can be claimed, outside the pools or in conflict with others; the caller is told
 //!   (`rule:any-cidr-can-be-claimed`).
 //! - CIDRs meet pools by family and address (`rule:families-meet-by-address`).
 
 use std::collections::BTreeMap;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use ipnet::IpNet;
 
@@ -98,18 +99,54 @@ impl<O: Clone + Ord> Ledger<O> {
     /// Claims one free block of every pool for an owner. An owner that already has a claim keeps
     /// it, and gets it back unchanged. On error nothing changed, cursors included.
     pub fn allocate(&mut self, owner: &O) -> Result<Allocated, Exhausted> {
+        self.allocate_from(owner, 0..self.pools.len())
+    }
+
+    /// As [`Ledger::allocate`], of these pools only, by their places in [`Ledger::pools`]; what
+    /// lies behind the last pool is ignored.
+    pub fn allocate_from(
+        &mut self,
+        owner: &O,
+        pools: Range<usize>,
+    ) -> Result<Allocated, Exhausted> {
         let mut change = self.no_change();
         if let Some(cidrs) = self.claim(owner) {
             return Ok(Allocated { cidrs: cidrs.to_vec(), skipped: Vec::new(), change });
         }
-        let chosen = self.choose(&mut change)?;
+        let first = pools.start;
+        let chosen = self.choose(pools, &mut change)?;
         let cidrs: Vec<IpNet> = chosen.iter().map(|candidate| candidate.block).collect();
         let skipped = chosen.iter().map(|candidate| candidate.skipped).collect();
-        for (pool, candidate) in self.pools.iter_mut().zip(&chosen) {
+        for (pool, candidate) in self.pools.iter_mut().skip(first).zip(&chosen) {
             pool.advance(candidate.index);
         }
         self.replace(owner, cidrs.clone(), &mut change);
         Ok(Allocated { cidrs, skipped, change })
+    }
+
+    /// Adds pools behind the others; their blocks that claims overlap are used from the start.
+    /// Returns their places.
+    pub fn add_pools(&mut self, pools: Vec<Pool>) -> Range<usize> {
+        let first = self.pools.len();
+        for mut pool in pools {
+            pool.release(&pool.cidr());
+            for claimed in self.claims_overlapping(&pool.cidr()) {
+                pool.occupy(&claimed.net);
+            }
+            self.pools.push(pool);
+        }
+        first..self.pools.len()
+    }
+
+    /// Takes the pools at these places away; those behind them move up. No claim ends by it.
+    pub fn remove_pools(&mut self, places: Range<usize>) {
+        let end = places.end.min(self.pools.len());
+        self.pools.drain(places.start.min(end)..end);
+    }
+
+    /// Whether an owner of whom this is true has a claim that overlaps `cidr`.
+    pub fn is_held(&self, cidr: &IpNet, by: impl Fn(&O) -> bool) -> bool {
+        self.claims_overlapping(cidr).any(|claimed| claimed.owners.iter().any(&by))
     }
 
     /// Ends the claim of an owner. Blocks that other claims overlap stay used.
@@ -124,13 +161,18 @@ impl<O: Clone + Ord> Ledger<O> {
         self.claims.around(prefix).chain(self.claims.within(prefix))
     }
 
-    /// Marks one free block of every pool, or of none.
+    /// Marks one free block of each of these pools, or of none.
     ///
     /// One after the other, each marked in every pool, so that the blocks are disjoint even when
     /// the pools are not.
-    fn choose(&mut self, change: &mut Change) -> Result<Vec<Candidate>, Exhausted> {
-        let mut chosen: Vec<Candidate> = Vec::with_capacity(self.pools.len());
-        for index in 0..self.pools.len() {
+    fn choose(
+        &mut self,
+        pools: Range<usize>,
+        change: &mut Change,
+    ) -> Result<Vec<Candidate>, Exhausted> {
+        let pools = pools.start..pools.end.min(self.pools.len());
+        let mut chosen: Vec<Candidate> = Vec::with_capacity(pools.len());
+        for index in pools {
             let Some(candidate) = self.pools[index].peek() else {
                 let full = self.pools[index].exhausted();
                 for candidate in &chosen {

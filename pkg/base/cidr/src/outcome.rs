@@ -23,7 +23,7 @@ impl Change {
 /// The result of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocated {
-    /// One block per pool, in pool order; or the claim the owner already had.
+    /// One block per pool that served, in pool order; or the claim the owner already had.
     pub cidrs: Vec<IpNet>,
     /// Used blocks skipped on the way to each block, in pool order. Empty when the owner already
     /// had a claim, since nothing was searched.

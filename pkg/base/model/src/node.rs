@@ -1,5 +1,6 @@
 //! The Node of core/v1 as the controllers see it.
 
+mod labelled;
 mod pod_cidrs;
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use crate::cached::share;
 use crate::protobuf::{Fields, Malformed, Meta};
 use crate::read::{presence, resource_version, shared_text};
 use crate::{Cached, Decoding, FromProtobuf, Kind, Resource, StaticKind};
+pub use labelled::{LabelledNode, NodeMarks};
 pub use pod_cidrs::PodCidrs;
 
 /// One Node: in an informer's store some 250 bytes with its name and UID.
@@ -26,6 +28,12 @@ pub struct Node {
     pub deleting: bool,
     /// `spec.podCIDRs`; `[spec.podCIDR]` when the list is missing or empty.
     pub pod_cidrs: PodCidrs,
+}
+
+impl AsRef<Node> for Node {
+    fn as_ref(&self) -> &Node {
+        self
+    }
 }
 
 impl Cached for Node {

@@ -18,7 +18,8 @@ pub(crate) fn matches_the_model(data: &[u8]) {
         pair.perform(operation);
         pair.agree(&script::cidr(&pools, bytes));
     }
-    pair.agree_on_every_block();
+    pair.agree_on_every_block(&pair.ledger);
+    pair.agree_on_every_block(&pair.with_late_pools());
 }
 
 struct Pair {
@@ -116,9 +117,18 @@ impl Pair {
         }
     }
 
+    /// The same claims, and pools that came after them (`rule:claims-outlive-pools`).
+    fn with_late_pools(&self) -> Ledger<Owner> {
+        let mut ledger = self.ledger.clone();
+        let pools = ledger.pools().to_vec();
+        ledger.remove_pools(0..pools.len());
+        ledger.add_pools(pools);
+        ledger
+    }
+
     /// Asks every block of every pool whether it was used, by using it in a copy.
-    fn agree_on_every_block(&self) {
-        for (index, pool) in self.ledger.pools().iter().enumerate() {
+    fn agree_on_every_block(&self, ledger: &Ledger<Owner>) {
+        for (index, pool) in ledger.pools().iter().enumerate() {
             let mut probe = pool.clone();
             let used = self.model.used(index);
             for (bit, block) in self.model.pools[index].blocks.iter().enumerate() {

@@ -222,3 +222,63 @@ fn a_claim_is_contested_while_a_claim_of_somebody_else_overlaps_it() {
         assert!(!ledger.is_contested(&"a"), "{beside}");
     }
 }
+
+/// `rule:claims-outlive-pools`
+#[test]
+fn a_pool_that_is_added_finds_the_blocks_of_all_claims_used() {
+    let mut ledger = ledger(&[]);
+    for (owner, cidr) in
+        [("around", "10.0.0.0/15"), ("inside", "10.2.1.64/26"), ("far", "10.3.0.0/24")]
+    {
+        ledger.occupy(&owner, &nets(&[cidr]));
+    }
+    let pool = |cidr: &str, mask| Pool::new(net(cidr), mask, 16).unwrap();
+    assert_eq!(ledger.add_pools(vec![pool("10.1.0.0/16", 24), pool("10.2.0.0/22", 24)]), 0..2);
+    assert_eq!(ledger.pools().iter().map(Pool::used).collect::<Vec<_>>(), [256, 1]);
+    assert_eq!(ledger.add_pools(vec![pool("10.2.0.0/16", 26)]), 2..3);
+    assert_eq!(ledger.pools()[2].used(), 1, "pools may lie in one another, with other blocks");
+    assert_eq!(ledger.release(&"inside"), change(&[0, 0, 0], &[0, 1, 1]));
+}
+
+/// `rule:claims-outlive-pools`
+#[test]
+fn claims_stay_when_their_pool_is_taken_away() {
+    let pools = [("10.0.0.0/22", 24), ("fd00::/62", 64), ("10.0.0.0/23", 25)];
+    let mut ledger = ledger(&pools);
+    assert_eq!(
+        ledger.allocate_from(&"a", 0..2).unwrap().cidrs,
+        nets(&["10.0.0.0/24", "fd00::/64"])
+    );
+    ledger.remove_pools(0..2);
+    assert_eq!(ledger.claim(&"a"), Some(&*nets(&["10.0.0.0/24", "fd00::/64"])));
+    assert_eq!(ledger.pools()[0].cidr(), net("10.0.0.0/23"), "those behind move up");
+    assert_eq!(ledger.allocate_from(&"b", 0..1).unwrap().cidrs, nets(&["10.0.1.0/25"]));
+    ledger.remove_pools(5..9);
+    assert_eq!(ledger.pools().len(), 1, "places behind the last pool mean nothing");
+}
+
+#[test]
+fn blocks_are_taken_of_the_pools_asked_for_and_of_no_other() {
+    let mut ledger = ledger(&[("10.0.0.0/22", 25), ("10.0.0.0/22", 23)]);
+    let blocks =
+        [0..1, 1..2, 0..1, 1..2].into_iter().zip(["a", "b", "c", "d"]).map(|(pools, owner)| {
+            ledger.allocate_from(&owner, pools).map(|allocated| allocated.cidrs[0])
+        });
+    let blocks: Vec<_> = blocks.map(Result::ok).collect();
+    let given = ["10.0.0.0/25", "10.0.2.0/23", "10.0.0.128/25"].map(|cidr| Some(net(cidr)));
+    assert_eq!(blocks, [given[0], given[1], given[2], None], "none of the large blocks is whole");
+    let full = ledger.allocate_from(&"e", 1..2).unwrap_err();
+    assert_eq!((full.mask, full.used), (23, 2));
+}
+
+#[test]
+fn a_cidr_is_held_by_whoever_has_a_claim_around_or_inside_it() {
+    let mut ledger = four_blocks();
+    ledger.occupy(&"inside", &nets(&["10.0.1.64/26"]));
+    ledger.occupy(&"around", &nets(&["10.0.0.0/8"]));
+    for owner in ["inside", "around"] {
+        assert!(ledger.is_held(&net("10.0.1.0/24"), |holder| *holder == owner), "{owner}");
+    }
+    assert!(!ledger.is_held(&net("10.0.2.0/24"), |holder| *holder == "inside"));
+    assert!(!ledger.is_held(&net("11.0.0.0/8"), |_| true));
+}
