@@ -24,6 +24,7 @@ pub const MANIFESTS: &[&str] = &[
     include_str!("../../../config/crd/core.kubefed.io_kubefedclusters.yaml"),
     include_str!("../../../config/crd/core.kubefed.io_kubefedconfigs.yaml"),
     include_str!("../../../config/crd/infrastructure.cluster.x-k8s.io_awsclusters.yaml"),
+    include_str!("../../../config/crd/networking.x-k8s.io_clustercidrs.yaml"),
     include_str!("../../../config/crd/platform.tkestack.io_clustercredentials.yaml"),
     include_str!("../../../config/crd/platform.tkestack.io_clusters.yaml"),
     include_str!("../../../config/crd/platform.tkestack.io_machines.yaml"),

@@ -9,8 +9,9 @@ use tests::kubectl::Kubectl;
 /// The service account of the bindings, as a token of it would be read.
 const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
 /// As kubectl lists them.
-const CRDS: [&str; 8] = [
+const CRDS: [&str; 9] = [
     "awsclusters.infrastructure.cluster.x-k8s.io",
+    "clustercidrs.networking.x-k8s.io",
     "clustercredentials.platform.tkestack.io",
     "clusters.cluster.x-k8s.io",
     "clusters.platform.tkestack.io",

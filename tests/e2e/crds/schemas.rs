@@ -9,7 +9,7 @@ fn crds() -> Vec<Value> {
     let folder = fs::read_dir(workspace().join("config/crd")).unwrap();
     let texts = folder.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
     let crds: Vec<Value> = texts.map(|text| serde_saphyr::from_str(&text).unwrap()).collect();
-    assert!(crds.len() >= 8, "{} CRDs", crds.len());
+    assert!(crds.len() >= 9, "{} CRDs", crds.len());
     crds
 }
 

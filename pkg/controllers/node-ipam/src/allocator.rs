@@ -14,14 +14,18 @@
 //!   (`rule:first-starved-first-served`).
 
 mod audit;
+mod catalogue;
+mod cluster_cidrs;
 mod counters;
 mod findings;
+mod lines;
 mod notice;
 mod observing;
 mod outcome;
 mod owner;
 mod pressure;
 mod sending;
+mod shortage;
 mod snapshot;
 mod starving;
 #[cfg(test)]
@@ -29,19 +33,24 @@ mod tests;
 mod told;
 mod unassigned;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cidr::{Exhausted, IpNet, Ledger, Pool};
+use cidr::{IpNet, Ledger, Pool};
 use tokio::time::Instant;
 
+use catalogue::Catalogue;
+pub(crate) use catalogue::Standing;
+pub(crate) use cluster_cidrs::{Holding, RangeUse, SeenClusterCidr};
 use counters::Counters;
 use findings::Findings;
-pub(crate) use notice::{Effects, Notice};
+use lines::Lines;
+pub(crate) use notice::{Effects, Notice, Skipped};
 use owner::Owner;
 pub(crate) use owner::Uid;
 pub(crate) use sending::{AfterRead, OpenOutcome};
+pub(crate) use shortage::Shortage;
 pub(crate) use snapshot::Snapshot;
 use unassigned::{Phase, Unassigned};
 
@@ -63,7 +72,7 @@ pub(crate) enum Assignment {
         since: Instant,
     },
     /// A pool is full, so the Node gets no block of any (`rule:all-families-or-none`).
-    Starved(Exhausted),
+    Starved(Shortage),
     /// Nothing to do: assigned, being deleted, or gone.
     Settled,
 }
@@ -72,12 +81,13 @@ pub(crate) enum Assignment {
 #[derive(Debug)]
 pub(crate) struct Allocator {
     ledger: Ledger<Owner>,
+    /// Where the pools come from, when that is not the flags.
+    catalogue: Option<Box<Catalogue>>,
     /// Boxed: all Nodes of a new cluster are in here once, and what they take is to be freed one by
     /// one.
     unassigned: HashMap<Uid, Box<Unassigned>>,
     /// Starved Nodes in the order in which they came.
-    starved: BTreeMap<u64, Uid>,
-    next_ticket: u64,
+    starved: Lines,
     /// Names of the Nodes that have CIDRs, ours or not.
     assigned: HashMap<Uid, Arc<str>>,
     findings: Findings,
@@ -94,9 +104,9 @@ impl Allocator {
         let mut allocator = Self {
             counters: Counters::new(pools.len()),
             ledger: Ledger::new(pools),
+            catalogue: None,
             unassigned: HashMap::new(),
-            starved: BTreeMap::new(),
-            next_ticket: 0,
+            starved: Lines::default(),
             assigned: HashMap::new(),
             findings: Findings::default(),
             in_list: false,
@@ -134,7 +144,7 @@ impl Allocator {
             self.unassigned.shrink_to(2 * self.unassigned.len());
         }
         if let Phase::Starved { ticket } = node.phase {
-            self.starved.remove(&ticket);
+            self.starved.leave(&node.line, ticket);
         }
         Some(node)
     }

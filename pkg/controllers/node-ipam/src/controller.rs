@@ -1,45 +1,30 @@
-//! Registers node-ipam with the manager and runs it: cache, claims, workers, audit.
+//! Registers node-ipam with the manager, and runs the allocator that the flags name.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use cidr::Pool;
 use futures::future::BoxFuture;
-use informer::{Delta, Informer, Subscription};
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
 use model::Node;
 use parking_lot::Mutex;
 use pflag::{Problem, Spec, Values};
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tracing::{error, info};
-use workqueue::{Backoff, Jitter};
+use tracing::info;
 
 use crate::LOGGER;
 use crate::allocator::Allocator;
-use crate::api::NodeApi;
+use crate::cluster_cidr;
 use crate::flags::FLAGS;
-use crate::metrics::IpamMetrics;
-use crate::options::{Judged, Options, judge};
+use crate::metrics::{IpamMetrics, PoolsOf};
+use crate::node_work;
+use crate::options::{ClusterCidrOptions, Judged, Options, judge};
 use crate::predecessor;
-use crate::reconciler::Reconciler;
 
-/// Per Node, for ever (`rule:served-without-another-event`).
-const BACKOFF: Backoff =
-    Backoff::doubling(Duration::from_millis(50), Duration::from_secs(30), Jitter::Around(0.5));
-/// How often all claims are compared with the cache (`rule:claims-are-audited`).
-const AUDIT: Duration = Duration::from_secs(600);
+/// Stock's own account; its ClusterRole, which lets it read and write Nodes, exists in every cluster.
+const ACCOUNT: &str = "node-controller";
 
-/// The first list is given up after this time, and tried from anew.
-const FIRST_LIST: Duration = Duration::from_secs(600);
-
-/// One handling of a Node, waits for the throttle included. The server may stop the client for 60 s.
-const ITEM_LIMIT: Duration = Duration::from_secs(180);
-
-/// Besides the time of a PATCH, for settling the last outcomes after a stop: one second in which a
-/// PATCH travels to the server, and two for reads. With 5 s of the PATCH it fits into stock's default
-/// for `--controller-shutdown-timeout`, 10 s.
-const LAST_READS: Duration = Duration::from_secs(3);
+/// What both allocators do with Nodes.
+const NODES: [Permission; 2] =
+    [Permission::new("get", "", "nodes"), Permission::new("patch", "", "nodes")];
 
 /// The controller as the manager sees it.
 pub struct NodeIpam;
@@ -60,26 +45,27 @@ impl Controller for NodeIpam {
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {
         Ok(match judge(values)? {
             Judged::Off => Configured::idle("--allocate-node-cidrs is false"),
-            Judged::On { options, warnings } => {
-                Configured::run(Allocation { options }).with_warnings(warnings)
+            Judged::On { options, cluster_cidrs: None, warnings } => {
+                Configured::run(RangeAllocator { options }).with_warnings(warnings)
+            }
+            Judged::On { options, cluster_cidrs: Some(of), warnings } => {
+                Configured::run(MultiCidrRangeAllocator { options, of }).with_warnings(warnings)
             }
         })
     }
 }
 
-struct Allocation {
+/// Pools from `--cluster-cidr`.
+struct RangeAllocator {
     options: Options,
 }
 
-impl Runner for Allocation {
+impl Runner for RangeAllocator {
     fn service_account(&self) -> &'static str {
-        // Stock's own account; its ClusterRole exists in every cluster.
-        "node-controller"
+        ACCOUNT
     }
 
     fn permissions(&self) -> &'static [Permission] {
-        const NODES: [Permission; 2] =
-            [Permission::new("get", "", "nodes"), Permission::new("patch", "", "nodes")];
         &NODES
     }
 
@@ -99,53 +85,65 @@ impl Runner for Allocation {
     }
 }
 
-impl Allocation {
+impl RangeAllocator {
     async fn allocate(&self, context: Context) -> Result<Stopped, Failure> {
-        let metrics = context.metrics(IpamMetrics::new)?;
-        let allocator = Allocator::new(self.options.pools.clone(), &self.options.service_ranges);
-        let allocator = Arc::new(Mutex::new(allocator));
+        let Options { pools, service_ranges, concurrency } = &self.options;
+        let metrics = context.metrics(|registry| IpamMetrics::new(registry, PoolsOf::Flags))?;
+        let allocator = Arc::new(Mutex::new(Allocator::new(pools.clone(), service_ranges)));
         metrics.attach(&allocator);
         let nodes = context.informers.get::<Node>();
-        let queue = context.queue("cidrallocator_node", BACKOFF);
-        let reconciler = Arc::new(Reconciler {
-            allocator: allocator.clone(),
-            nodes: nodes.clone(),
-            queue: queue.clone(),
-            api: NodeApi::new(context.caller.clone(), context.settings.write_timeout),
-            recorder: context.recorder.clone(),
-            metrics,
-            stop: context.stop.clone(),
-        });
-        let _watching = watch(&nodes, &reconciler);
-        info!(pools = pools_in_words(&self.options.pools), "Cutting pod CIDRs out of these pools");
-        if self.options.service_ranges.is_empty() {
+        let queue = "cidrallocator_node";
+        let reconciler = node_work::reconciler(&context, queue, &nodes, &allocator, metrics, None);
+        let _watching = node_work::watch(&nodes, &reconciler);
+        info!(pools = pools_in_words(pools), "Cutting pod CIDRs out of these pools");
+        if service_ranges.is_empty() {
             info!("No --service-cluster-ip-range is given: nothing is kept out of the pools");
         }
-        // Every Node of the first list is a claim before a worker starts (`rule:list-before-allocate`).
-        let auditor = reconciler.clone();
-        let work = context
-            .run(&queue, reconciler.clone())
-            .workers(self.options.concurrency)
-            .item_limit(self.item_limit(&context))
-            .start_filled(&nodes)
-            .start_within(FIRST_LIST)
-            .audit(AUDIT, move || {
-                audit(&nodes, &auditor);
-                std::future::ready(())
-            })
-            .until_stopped();
-        let ((), stopped) = tokio::try_join!(work, moment_of(context.stop))?;
-        let deadline = stopped + context.settings.write_timeout + LAST_READS;
-        Ok(Stopped { unknown_writes: reconciler.settle_outcomes(deadline).await })
+        node_work::work(&context, reconciler, *concurrency, std::future::ready(())).await
+    }
+}
+
+/// Pools from ClusterCIDRs.
+struct MultiCidrRangeAllocator {
+    options: Options,
+    of: ClusterCidrOptions,
+}
+
+impl Runner for MultiCidrRangeAllocator {
+    fn service_account(&self) -> &'static str {
+        ACCOUNT
     }
 
-    /// Long enough for a worker to wait for its turn while all others hold a token of the throttle,
-    /// or while the server's `Retry-After` stops the client.
-    fn item_limit(&self, context: &Context) -> Duration {
-        let (qps, _) = context.settings.work_rate;
-        let workers = u32::try_from(self.options.concurrency).unwrap_or(u32::MAX);
-        let turn = Duration::try_from_secs_f64(2.0 * f64::from(workers) / qps).unwrap_or_default();
-        ITEM_LIMIT.max(turn)
+    fn permissions(&self) -> &'static [Permission] {
+        const GROUP: &str = "networking.x-k8s.io";
+        const NEEDED: [Permission; 6] = [
+            NODES[0],
+            NODES[1],
+            Permission::new("get", GROUP, "clustercidrs"),
+            Permission::new("create", GROUP, "clustercidrs"),
+            Permission::new("patch", GROUP, "clustercidrs"),
+            Permission::new("patch", GROUP, "clustercidrs").subresource("status"),
+        ];
+        &NEEDED
+    }
+
+    fn manifest(&self) -> Option<&'static str> {
+        Some("config/rbac/cluster-cidrs.yaml")
+    }
+
+    fn event_component(&self) -> &'static str {
+        "multiCIDRRangeAllocator"
+    }
+
+    fn may_have_predecessor(
+        &self,
+        client: kube::Client,
+    ) -> BoxFuture<'static, Result<bool, Failure>> {
+        Box::pin(predecessor::has_assigned(client))
+    }
+
+    fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
+        Box::pin(async move { cluster_cidr::run::run(&context, &self.options, &self.of).await })
     }
 }
 
@@ -155,52 +153,6 @@ fn pools_in_words(pools: &[Pool]) -> String {
         .iter()
         .map(|pool| format!("{} in {} blocks of /{}", pool.cidr(), pool.blocks(), pool.mask()));
     words.collect::<Vec<_>>().join(", ")
-}
-
-async fn moment_of(stop: CancellationToken) -> Result<Instant, Failure> {
-    stop.cancelled().await;
-    Ok(Instant::now())
-}
-
-/// Feeds the allocator from the watch, in the order of the watch. What the cluster says is taken in
-/// here and not by the workers, so no worker acts on a claim that an event has already ended.
-pub(crate) fn watch(nodes: &Informer<Node>, reconciler: &Arc<Reconciler>) -> Subscription<Node> {
-    let reconciler = Arc::downgrade(reconciler);
-    nodes.subscribe(move |delta| {
-        let Some(reconciler) = reconciler.upgrade() else { return };
-        let effects = match delta {
-            Delta::Updated { old, new }
-                if old.pod_cidrs == new.pod_cidrs && old.deleting == new.deleting =>
-            {
-                return;
-            }
-            Delta::Added(node) | Delta::Updated { new: node, .. } => {
-                reconciler.allocator.lock().observe(node, Instant::now())
-            }
-            Delta::Deleted(node) => reconciler.allocator.lock().gone(&node.uid),
-            Delta::ListStarts => {
-                reconciler.allocator.lock().set_in_list(true);
-                return;
-            }
-            Delta::ListEnds => {
-                reconciler.allocator.lock().set_in_list(false);
-                return;
-            }
-        };
-        reconciler.carry_out(effects);
-    })
-}
-
-/// Compares claims and cache (`rule:claims-are-audited`).
-pub(crate) fn audit(nodes: &Informer<Node>, reconciler: &Reconciler) {
-    let (mended, effects) = nodes.frozen(|store| {
-        let live = store.values().map(AsRef::as_ref);
-        reconciler.allocator.lock().audit(live, Instant::now())
-    });
-    if mended > 0 {
-        error!(mended, "Claims differed from the cache and were mended; please report this");
-    }
-    reconciler.carry_out(effects);
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The flags that node-ipam owns.
 
-use pflag::{Flag, Spec, Verdict};
+use pflag::{Flag, GoDuration, Spec, Verdict};
 
 const GROUP: &str = "node-ipam-controller";
 
@@ -25,7 +25,7 @@ pub(crate) const CLUSTER_CIDR: Flag<String> = Flag::cidr_list(
     GROUP,
     "cluster-cidr",
     "",
-    "CIDR that pod CIDRs are cut from, or two of different IP families separated by a comma.",
+    "CIDR that pod CIDRs are cut from, or two of different IP families separated by a comma. With MultiCIDRRangeAllocator it may be left out, and becomes the ClusterCIDR default-cluster-cidr unless there is one.",
 );
 
 pub(crate) const SERVICE_CLUSTER_IP_RANGE: Flag<String> = Flag::cidr_list(
@@ -39,7 +39,7 @@ pub(crate) const CIDR_ALLOCATOR_TYPE: Flag<String> = Flag::string(
     GROUP,
     "cidr-allocator-type",
     "RangeAllocator",
-    "Where pod CIDRs come from. Built: RangeAllocator. Refused until built: CloudAllocator, IPAMFromCluster, IPAMFromCloud, MultiCIDRRangeAllocator.",
+    "Where pod CIDRs come from: RangeAllocator for --cluster-cidr, MultiCIDRRangeAllocator for ClusterCIDR objects. Refused until built: CloudAllocator, IPAMFromCluster, IPAMFromCloud.",
 );
 
 pub(crate) const NODE_CIDR_MASK_SIZE: Flag<i64> = Flag::int32(
@@ -77,6 +77,20 @@ pub(crate) const CONCURRENT_NODE_CIDR_PATCHES: Flag<i64> = Flag::int32(
     "How many Node PATCHes may be in flight at once.",
 );
 
+pub(crate) const CLUSTER_CIDR_SELECTOR_TERMS: Flag<String> = Flag::string(
+    GROUP,
+    "cluster-cidr-selector-terms",
+    "or",
+    "How the nodeSelectorTerms of a ClusterCIDR go together: or, as everywhere in Kubernetes; and, with matchFields looked up as labels, as sigs.k8s.io/node-ipam-controller has it. For MultiCIDRRangeAllocator.",
+);
+
+pub(crate) const CLUSTER_CIDR_LABEL_WAIT: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "cluster-cidr-label-wait",
+    "60s",
+    "How long a Node with the taint node.cloudprovider.kubernetes.io/uninitialized is waited for, whose labels no ClusterCIDR selects yet, before it gets a block of one without nodeSelector; 0 for not at all. For MultiCIDRRangeAllocator.",
+);
+
 pub(crate) const FLAGS: &[Spec] = &[
     CLOUD_PROVIDER.spec(),
     ALLOCATE_NODE_CIDRS.spec(),
@@ -88,4 +102,6 @@ pub(crate) const FLAGS: &[Spec] = &[
     NODE_CIDR_MASK_SIZE_IPV6.spec(),
     NODE_CIDR_MAX_IPV6_BITS.spec(),
     CONCURRENT_NODE_CIDR_PATCHES.spec(),
+    CLUSTER_CIDR_SELECTOR_TERMS.spec(),
+    CLUSTER_CIDR_LABEL_WAIT.spec(),
 ];

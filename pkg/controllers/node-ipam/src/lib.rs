@@ -1,15 +1,19 @@
 //! node-ipam: every Node gets its pod CIDR, never the same twice.
 //!
 //! [`NodeIpam`] is what the manager registers. Inside, from pure to I/O: `options` turns flags into
-//! pools, `allocator` decides who gets which block, `patch` knows the body and the meaning of
-//! answers, `api` sends, `reconciler` works on one Node, `controller` runs it all. The rules that
-//! code and tests cite stand in `RULES.md`.
+//! pools, `cluster_cidr` does so with objects, `allocator` decides who gets which block, `patch`
+//! knows the body and the meaning of answers, `api` sends, `reconciler` works on one Node,
+//! `node_work` on all of them, `controller` runs it all. The rules that code and tests cite stand in
+//! `RULES.md`; which allocator is for whom in `ALLOCATORS.md`.
 
 mod allocator;
 mod api;
+mod cached_node;
+mod cluster_cidr;
 mod controller;
 mod flags;
 mod metrics;
+mod node_work;
 mod options;
 mod patch;
 mod predecessor;

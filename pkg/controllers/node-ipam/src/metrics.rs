@@ -14,7 +14,40 @@ use prometheus::{
     Opts, Registry,
 };
 
-use crate::allocator::{Allocator, Snapshot};
+use crate::allocator::{Allocator, Skipped, Snapshot};
+
+/// Where the pools come from, which names their series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PoolsOf {
+    /// The flags.
+    Flags,
+    /// ClusterCIDRs: the series have the name of theirs, and end with it.
+    ClusterCidrs,
+}
+
+impl PoolsOf {
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Flags => "node_ipam_controller_cidrset",
+            Self::ClusterCidrs => "node_ipam_controller_multicidrset",
+        }
+    }
+
+    /// Spelled so in kube-controller-manager, for the one and not for the other.
+    fn max_name(self) -> &'static str {
+        match self {
+            Self::Flags => "node_ipam_controller_cirdset_max_cidrs",
+            Self::ClusterCidrs => "node_ipam_controller_multicidrset_max_cidrs",
+        }
+    }
+
+    fn labels(self) -> &'static [&'static str] {
+        match self {
+            Self::Flags => &["clusterCIDR"],
+            Self::ClusterCidrs => &["clusterCIDR", "clusterCIDRName"],
+        }
+    }
+}
 
 /// Registered once per process; a restarted controller attaches its new allocator.
 #[derive(Clone)]
@@ -31,7 +64,7 @@ impl IpamMetrics {
     ///
     /// # Errors
     /// A name is registered already.
-    pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub(crate) fn new(registry: &Registry, of: PoolsOf) -> Result<Self, prometheus::Error> {
         let assignment = Histogram::with_opts(
             HistogramOpts::new(
                 "node_ipam_assignment_duration_seconds",
@@ -58,32 +91,42 @@ impl IpamMetrics {
         )?;
         let tries = HistogramVec::new(
             HistogramOpts::new(
-                "node_ipam_controller_cidrset_allocation_tries_per_request",
+                format!("{}_allocation_tries_per_request", of.prefix()),
                 "Used blocks stepped over before the free one, per allocation.",
             )
             .buckets(vec![1.0, 5.0, 25.0, 125.0, 625.0]),
-            &["clusterCIDR"],
+            of.labels(),
         )?;
         registry.register(Box::new(assignment.clone()))?;
         registry.register(Box::new(first_patch.clone()))?;
         registry.register(Box::new(patches.clone()))?;
         registry.register(Box::new(tries.clone()))?;
         let allocator = Arc::new(Mutex::new(Weak::new()));
-        registry.register(Box::new(StateCollector::new(allocator.clone())?))?;
+        registry.register(Box::new(StateCollector::new(allocator.clone(), of)?))?;
         Ok(Self { allocator, assignment, first_patch, patches, tries })
     }
 
     /// Shows this allocator from now on.
     pub(crate) fn attach(&self, allocator: &Arc<Mutex<Allocator>>) {
         for pool in allocator.lock().snapshot().pools {
-            self.tries.with_label_values(&[&cidr::canonical(&pool.cidr)]);
+            let cidr = cidr::canonical(&pool.cidr);
+            self.tries.with_label_values(&series(&cidr, pool.object.as_deref()));
         }
         *self.allocator.lock() = Arc::downgrade(allocator);
     }
 
-    /// An allocation stepped over this many used blocks of a pool.
-    pub(crate) fn skipped(&self, pool: &IpNet, blocks: u128) {
-        self.tries.with_label_values(&[&cidr::canonical(pool)]).observe(float(blocks));
+    /// A block was allocated, and how it was found.
+    pub(crate) fn skipped(&self, search: &Skipped) {
+        let cidr = cidr::canonical(&search.pool);
+        let series = self.tries.with_label_values(&series(&cidr, search.object.as_deref()));
+        series.observe(float(search.blocks));
+    }
+
+    /// A range is no pool any more.
+    pub(crate) fn ended(&self, range: &IpNet, object: &str) {
+        let removed = self.tries.remove_label_values(&[&cidr::canonical(range), object]);
+        // Without an allocation it had no series.
+        drop(removed);
     }
 
     /// The first PATCH of a Node left, this long after its event was received.
@@ -106,6 +149,8 @@ impl IpamMetrics {
 /// scrape, hence gauges here; two are re-typed as counters when shown.
 struct StateCollector {
     allocator: Arc<Mutex<Weak<Mutex<Allocator>>>>,
+    /// One scrape at a time: they share the gauges.
+    scrape: Mutex<()>,
     allocations: GaugeVec,
     releases: GaugeVec,
     usage: GaugeVec,
@@ -119,23 +164,25 @@ struct StateCollector {
 }
 
 impl StateCollector {
-    fn new(allocator: Arc<Mutex<Weak<Mutex<Allocator>>>>) -> Result<Self, prometheus::Error> {
-        let pool = |name: &str, help: &str| GaugeVec::new(Opts::new(name, help), &["clusterCIDR"]);
+    fn new(
+        allocator: Arc<Mutex<Weak<Mutex<Allocator>>>>,
+        of: PoolsOf,
+    ) -> Result<Self, prometheus::Error> {
+        let pool = |name: &str, help: &str| GaugeVec::new(Opts::new(name, help), of.labels());
+        let prefix = of.prefix();
         Ok(Self {
             allocator,
+            scrape: Mutex::new(()),
             allocations: pool(
-                "node_ipam_controller_cidrset_cidrs_allocations_total",
+                &format!("{prefix}_cidrs_allocations_total"),
                 "Blocks that became used.",
             )?,
-            releases: pool(
-                "node_ipam_controller_cidrset_cidrs_releases_total",
-                "Blocks that became free.",
-            )?,
+            releases: pool(&format!("{prefix}_cidrs_releases_total"), "Blocks that became free.")?,
             usage: pool(
-                "node_ipam_controller_cidrset_usage_cidrs",
+                &format!("{prefix}_usage_cidrs"),
                 "Used blocks as a share of all, 0 to 1; blocks of service ranges count as used.",
             )?,
-            max: pool("node_ipam_controller_cirdset_max_cidrs", "Blocks of the cluster CIDR.")?,
+            max: pool(of.max_name(), "Blocks of the cluster CIDR.")?,
             pressure: pool(
                 "node_ipam_pool_pressure_percent",
                 "Highest warning line that the use of the cluster CIDR stands at: 0, 80 or 95.",
@@ -168,9 +215,14 @@ impl StateCollector {
     }
 
     fn fill(&self, state: &Snapshot) {
+        for of_pools in [&self.allocations, &self.releases, &self.usage, &self.max, &self.pressure]
+        {
+            // Pools may have gone since the last scrape.
+            of_pools.reset();
+        }
         for pool in &state.pools {
             let cidr = cidr::canonical(&pool.cidr);
-            let label = &[cidr.as_str()];
+            let label = &series(&cidr, pool.object.as_deref());
             self.allocations.with_label_values(label).set(float(pool.occupied_total));
             self.releases.with_label_values(label).set(float(pool.freed_total));
             self.usage.with_label_values(label).set(float(pool.used) / float(pool.blocks));
@@ -213,11 +265,17 @@ impl Collector for StateCollector {
     fn collect(&self) -> Vec<MetricFamily> {
         let Some(allocator) = self.allocator.lock().upgrade() else { return Vec::new() };
         let state = allocator.lock().snapshot();
+        let _alone = self.scrape.lock();
         self.fill(&state);
         let mut families: Vec<_> = self.gauges().into_iter().flat_map(Collector::collect).collect();
         families.extend(self.counters().into_iter().flat_map(Collector::collect).map(into_counter));
         families
     }
+}
+
+/// The values of the labels of a pool's series.
+fn series<'a>(cidr: &'a str, object: Option<&'a str>) -> Vec<&'a str> {
+    std::iter::once(cidr).chain(object).collect()
 }
 
 /// Shows a family of gauges as counters.

@@ -2,6 +2,8 @@
 //!
 //! All problems are found in one pass, so that a user mends the command line once.
 
+mod cluster_cidrs;
+
 use cidr::{Family, IpNet, Pool, PoolError};
 use pflag::{Flag, Problem, Values};
 
@@ -11,19 +13,20 @@ use crate::flags::{
     NODE_CIDR_MASK_SIZE_IPV6, NODE_CIDR_MAX_IPV6_BITS, SERVICE_CLUSTER_IP_RANGE,
 };
 
-/// The allocator types that exist; only the first is built (`rule:unbuilt-types-are-refused`).
-const ALLOCATOR_TYPES: [&str; 5] = [
-    "RangeAllocator",
-    "CloudAllocator",
-    "IPAMFromCluster",
-    "IPAMFromCloud",
-    "MultiCIDRRangeAllocator",
-];
+pub(crate) use cluster_cidrs::ClusterCidrOptions;
+
+/// The allocator types that exist; the first and the last are built (`rule:unbuilt-types-are-refused`).
+const ALLOCATOR_TYPES: [&str; 5] =
+    ["RangeAllocator", "CloudAllocator", "IPAMFromCluster", "IPAMFromCloud", MULTI_CIDR];
+
+/// Pools from ClusterCIDRs.
+const MULTI_CIDR: &str = "MultiCIDRRangeAllocator";
 
 /// What the controller runs with.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// Pools in the order of `--cluster-cidr`: one, or two of different families.
+    /// Pools in the order of `--cluster-cidr`: one, or two of different families; none where they come
+    /// from ClusterCIDRs.
     pub(crate) pools: Vec<Pool>,
     /// Service ranges that no Node may get.
     pub(crate) service_ranges: Vec<IpNet>,
@@ -40,6 +43,8 @@ pub(crate) enum Judged {
     On {
         /// What to run with.
         options: Options,
+        /// For pools that come from ClusterCIDRs.
+        cluster_cidrs: Option<ClusterCidrOptions>,
         /// One sentence each, naming its flag.
         warnings: Vec<String>,
     },
@@ -57,8 +62,12 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
         return if problems.is_empty() { Ok(Judged::Off) } else { Err(problems) };
     }
     let mut warnings = Vec::new();
-    check_allocator_type(&values.get(&CIDR_ALLOCATOR_TYPE), &mut problems);
-    let clusters = cluster_cidrs(&values.get(&CLUSTER_CIDR), &mut problems);
+    let kind = values.get(&CIDR_ALLOCATOR_TYPE);
+    check_allocator_type(&kind, &mut problems);
+    let multi = kind == MULTI_CIDR;
+    let given = values.get(&CLUSTER_CIDR);
+    let unneeded = multi && given.trim().is_empty();
+    let clusters = if unneeded { None } else { cluster_cidrs(&given, &mut problems) };
     let service_ranges =
         service_ranges(&values.get(&SERVICE_CLUSTER_IP_RANGE), &mut problems, &mut warnings);
     let limit = ipv6_limit(values, &mut problems);
@@ -68,8 +77,15 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
         None => Vec::new(),
     };
     warnings.extend(pools.iter().filter_map(|pool| swallowed(pool, &service_ranges)));
+    let of_objects = ClusterCidrOptions::judge(values, &pools, limit, &mut problems);
+    if multi {
+        of_objects.check_default(&mut problems);
+    }
+    warnings.extend(cluster_cidrs::unused(values, multi));
+    let (pools, cluster_cidrs) = if multi { (Vec::new(), Some(of_objects)) } else { (pools, None) };
     if problems.is_empty() {
-        Ok(Judged::On { options: Options { pools, service_ranges, concurrency }, warnings })
+        let options = Options { pools, service_ranges, concurrency };
+        Ok(Judged::On { options, cluster_cidrs, warnings })
     } else {
         Err(problems)
     }
@@ -100,10 +116,11 @@ fn check_cloud_provider(name: &str, allocates: bool, problems: &mut Vec<Problem>
 
 fn check_allocator_type(kind: &str, problems: &mut Vec<Problem>) {
     match kind {
-        "" | "RangeAllocator" => {}
-        known if ALLOCATOR_TYPES.contains(&known) => problems.push(CIDR_ALLOCATOR_TYPE.problem(
-            format!("{known} is not built yet; use RangeAllocator or leave the flag out"),
-        )),
+        "" | "RangeAllocator" | MULTI_CIDR => {}
+        known if ALLOCATOR_TYPES.contains(&known) => problems.push(
+            CIDR_ALLOCATOR_TYPE
+                .problem(format!("{known} is not built yet; use RangeAllocator or {MULTI_CIDR}")),
+        ),
         other => problems.push(
             CIDR_ALLOCATOR_TYPE
                 .problem(format!("{other:?} is not one of {}", ALLOCATOR_TYPES.join(", "))),

@@ -23,6 +23,7 @@ use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
 use crate::allocator::{AfterRead, Allocator, Assignment};
 use crate::api::NodeApi;
+use crate::cached_node::CachedNode;
 use crate::metrics::IpamMetrics;
 use crate::patch::{self, Class};
 use read_result::ReadBack;
@@ -31,13 +32,15 @@ use read_result::ReadBack;
 const REMIND: Duration = Duration::from_secs(300);
 
 /// Works on Nodes by name. The allocator is shared with the watch handler.
-pub(crate) struct Reconciler {
+pub(crate) struct Reconciler<N: CachedNode> {
     /// All claims; locked for microseconds, never across a call.
     pub(crate) allocator: Arc<Mutex<Allocator>>,
     /// The cache of Nodes.
-    pub(crate) nodes: Informer<Node>,
+    pub(crate) nodes: Informer<N>,
     /// Where woken Nodes go.
     pub(crate) queue: WorkQueue<Arc<str>>,
+    /// Where ClusterCIDRs go that nobody has addresses of any more, if pools come from such.
+    pub(crate) cluster_cidrs: Option<WorkQueue<Arc<str>>>,
     /// The API calls.
     pub(crate) api: NodeApi,
     /// For events on Nodes.
@@ -56,22 +59,27 @@ struct Work<'a> {
     since: Instant,
 }
 
-impl Reconcile for Reconciler {
+impl<N: CachedNode> Reconcile for Reconciler<N> {
     type Key = Arc<str>;
 
     async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
         // A Node that is gone has been released by the watch handler.
-        let Some(node) = self.nodes.get(name) else { return Ok(Next::Done) };
+        let Some(cached) = self.nodes.get(name) else { return Ok(Next::Done) };
+        let node = cached.as_ref().as_ref();
+        let now = Instant::now();
+        if let Some(until) = self.allocator.lock().awaits_labels(&node.uid, now) {
+            return Ok(Next::After(until.saturating_duration_since(now)));
+        }
         let (assignment, effects) = self.allocator.lock().assign(&node.uid);
         self.carry_out(effects);
         match assignment {
             Assignment::Settled => Ok(Next::Done),
-            Assignment::Starved(exhausted) => {
-                self.tell(&node, "CIDRNotAvailable", &exhausted.to_string());
+            Assignment::Starved(shortage) => {
+                self.tell(node, "CIDRNotAvailable", &shortage.to_string());
                 Ok(Next::After(REMIND))
             }
             Assignment::Send { cidrs, unresolved, since } => {
-                let work = Work { node: &node, cidrs: &cidrs, since };
+                let work = Work { node, cidrs: &cidrs, since };
                 if unresolved {
                     match self.read_back(&work).await {
                         ReadBack::Empty(AfterRead::Send) => {}
@@ -84,7 +92,7 @@ impl Reconcile for Reconciler {
     }
 }
 
-impl Reconciler {
+impl<N: CachedNode> Reconciler<N> {
     /// Sends the PATCH and acts on its answer.
     async fn write(&self, work: &Work<'_>) -> Result<Next, Retry> {
         match self.attempt(work).await {

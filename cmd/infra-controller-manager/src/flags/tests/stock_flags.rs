@@ -155,10 +155,12 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 53] = [
+pub(super) const OURS: [&str; 55] = [
     "allow-plaintext-endpoints",
     "allow-stock-lease-name",
     "capi-mode",
+    "cluster-cidr-label-wait",
+    "cluster-cidr-selector-terms",
     "cluster-concurrency",
     "cluster-health-audit",
     "cluster-health-confirm-interval",

@@ -3,27 +3,28 @@
 use std::collections::{BTreeSet, HashSet};
 
 use cidr::IpNet;
-use model::Node;
 use tokio::time::Instant;
 
 use super::{Allocator, Effects, Owner, Uid};
+use crate::cached_node::CachedNode;
 
 impl Allocator {
     /// Compares all state with a consistent picture of the live Nodes (the informer's store,
     /// held still) and mends what differs. Finding anything is a defect; it is mended anyway.
-    pub(crate) fn audit<'a>(
+    pub(crate) fn audit<'a, N: CachedNode>(
         &mut self,
-        live: impl Iterator<Item = &'a Node>,
+        live: impl Iterator<Item = &'a N>,
         now: Instant,
     ) -> (usize, Effects) {
         let mut effects = Effects::default();
         let mut mended = 0;
         let mut uids = HashSet::new();
         for node in live {
-            uids.insert(node.uid.clone());
-            let before = self.kept_of(&node.uid);
+            let uid = &node.as_ref().uid;
+            uids.insert(uid.clone());
+            let before = self.kept_of(uid);
             effects.merge(self.observe(node, now));
-            mended += usize::from(self.kept_of(&node.uid) != before);
+            mended += usize::from(self.kept_of(uid) != before);
         }
         // A key that was lost would leave its Node waiting for ever; an idle one costs nothing.
         effects.wake.extend(self.unassigned.values().map(|node| node.name.clone()));

@@ -1,5 +1,7 @@
 //! What is counted since the start, and how full each pool is.
 
+use std::ops::Range;
+
 use cidr::{Change, Pool};
 
 use super::pressure::Pressure;
@@ -23,6 +25,19 @@ pub(super) struct Counters {
 impl Counters {
     pub(super) fn new(pools: usize) -> Self {
         Self { pools: vec![PoolCounters::default(); pools], foreign: 0 }
+    }
+
+    /// Pools were added at these places; what is used of them already counts.
+    pub(super) fn add_pools(&mut self, pools: &[Pool], places: Range<usize>) {
+        let added = pools.iter().skip(places.start);
+        self.pools.extend(
+            added.map(|pool| PoolCounters { occupied: pool.used(), ..PoolCounters::default() }),
+        );
+    }
+
+    /// The pools at these places were taken away.
+    pub(super) fn remove_pools(&mut self, places: Range<usize>) {
+        self.pools.drain(places);
     }
 
     pub(super) fn count(&mut self, change: &Change) {

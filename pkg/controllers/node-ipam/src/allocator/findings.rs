@@ -13,8 +13,10 @@ use super::told::Told;
 /// Findings by Node; a Node without any takes no room.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// How many CIDRs of a Node lie outside all pools or cannot be parsed.
+    /// How many CIDRs of a Node lie outside all pools.
     external: HashMap<Uid, usize>,
+    /// How many texts of a Node cannot be parsed.
+    garbage: HashMap<Uid, usize>,
     /// How many CIDRs of a Node overlap a service range.
     in_services: HashMap<Uid, usize>,
     /// How many others each Node overlaps; every pair counts twice. Which ones they are the ledger
@@ -25,7 +27,20 @@ pub(super) struct Findings {
 
 impl Findings {
     pub(super) fn set_external(&mut self, uid: &Uid, cidrs: usize) {
-        self.external.insert(uid.clone(), cidrs);
+        if cidrs == 0 {
+            self.external.remove(uid);
+        } else {
+            self.external.insert(uid.clone(), cidrs);
+        }
+    }
+
+    pub(super) fn set_garbage(&mut self, uid: &Uid, texts: usize) {
+        self.garbage.insert(uid.clone(), texts);
+    }
+
+    /// The Nodes that have CIDRs outside all pools.
+    pub(super) fn external_nodes(&self) -> Vec<Uid> {
+        self.external.keys().cloned().collect()
     }
 
     pub(super) fn add_in_services(&mut self, uid: &Uid) {
@@ -53,6 +68,7 @@ impl Findings {
     /// those that it overlaps.
     pub(super) fn clear<'a>(&mut self, uid: &str, overlapped: impl Iterator<Item = &'a Uid>) {
         self.external.remove(uid);
+        self.garbage.remove(uid);
         self.in_services.remove(uid);
         for other in overlapped {
             let Some(count) = self.conflicts.get_mut(other) else { continue };
@@ -78,7 +94,7 @@ impl Findings {
 
     /// CIDRs outside all pools, or not parsable.
     pub(super) fn external(&self) -> usize {
-        self.external.values().sum()
+        self.external.values().sum::<usize>() + self.garbage.values().sum::<usize>()
     }
 
     /// CIDRs that overlap a service range.

@@ -36,8 +36,23 @@ pub(crate) struct Effects {
     pub(crate) wake: Vec<Arc<str>>,
     /// A Node of ours was seen assigned before its PATCH was answered, after this time.
     pub(crate) assigned: Option<Duration>,
-    /// For each block that was allocated: its pool, and the used blocks stepped over to find it.
-    pub(crate) skipped: Vec<(IpNet, u128)>,
+    /// For each block that was allocated, how it was found.
+    pub(crate) skipped: Vec<Skipped>,
+    /// Names of ClusterCIDRs that are to go and of which nobody has addresses any more.
+    pub(crate) released: Vec<Arc<str>>,
+    /// Ranges that are no pools any more, with the names of their ClusterCIDRs.
+    pub(crate) ended: Vec<(IpNet, Arc<str>)>,
+}
+
+/// A search for a free block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Skipped {
+    /// The pool.
+    pub(crate) pool: IpNet,
+    /// The name of the ClusterCIDR that the pool is of, if it is of one.
+    pub(crate) object: Option<Arc<str>>,
+    /// Used blocks that were stepped over.
+    pub(crate) blocks: u128,
 }
 
 impl Effects {
@@ -45,6 +60,8 @@ impl Effects {
         self.notices.extend(other.notices);
         self.wake.extend(other.wake);
         self.skipped.extend(other.skipped);
+        self.released.extend(other.released);
+        self.ended.extend(other.ended);
         self.assigned = self.assigned.or(other.assigned);
     }
 }
@@ -61,15 +78,18 @@ pub(super) fn out_of_range(
         .chain(garbage.iter().map(|text| format!("{text:?} (not a CIDR)")))
         .collect();
     let pools: Vec<String> = pools.iter().map(|pool| cidr::canonical(&pool.cidr())).collect();
+    let outside = match &pools[..] {
+        [] => String::new(),
+        pools => format!(", outside the cluster CIDR {}", pools.join(", ")),
+    };
     Notice {
         name: node.name.clone(),
         uid: node.uid.clone(),
         reason: "PodCIDROutOfRange",
         message: format!(
-            "Node {} has pod CIDR {}, outside the cluster CIDR {}; it is left as it is",
+            "Node {} has pod CIDR {}{outside}; it is left as it is",
             node.name,
             strange.join(", "),
-            pools.join(", ")
         ),
     }
 }

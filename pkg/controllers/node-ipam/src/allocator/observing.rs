@@ -1,13 +1,15 @@
 //! What the cluster shows: claims are taken over, replaced and ended.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use cidr::{Conflict, IpNet};
-use model::Node;
+use model::{Node, NodeMarks};
 use tokio::time::Instant;
 
 use super::unassigned::Unassigned;
 use super::{Allocator, Effects, Owner, Phase, Uid, notice};
+use crate::cached_node::CachedNode;
 
 /// Of those that a Node overlaps and that overlapped somebody before, so many are told of it.
 const TOLD_AGAIN: usize = 16;
@@ -22,9 +24,10 @@ impl Allocator {
 
     /// Takes in what the cluster says of a live Node. Called for every add and update, and with
     /// the result of a consistent read.
-    pub(crate) fn observe(&mut self, node: &Node, now: Instant) -> Effects {
+    pub(crate) fn observe(&mut self, cached: &impl CachedNode, now: Instant) -> Effects {
+        let node = cached.as_ref();
         if node.pod_cidrs.is_empty() {
-            self.see_empty(node, now)
+            self.see_empty(node, cached.marks(), now)
         } else {
             self.see_assigned(node, now)
         }
@@ -40,21 +43,24 @@ impl Allocator {
         }
     }
 
-    fn see_empty(&mut self, node: &Node, now: Instant) -> Effects {
+    fn see_empty(&mut self, node: &Node, marks: Option<&Arc<NodeMarks>>, now: Instant) -> Effects {
         let mut effects = Effects::default();
         if let Some(known) = self.unassigned.get_mut(&node.uid) {
             known.deleting = node.deleting;
             // A reserved block may have been sent; only the end of the object frees it.
             if node.deleting && known.phase != Phase::Reserved {
                 self.close(&node.uid);
+            } else if marks.is_some() && known.marks.as_ref() != marks {
+                known.marks = marks.cloned();
+                self.reselect(&node.uid, &mut effects);
             }
             return effects;
         }
         // Not unassigned and yet with a claim is bound: this copy is older than our own write.
         let bound = self.ledger.claim(&Owner::Node(node.uid.clone())).is_some();
         if !bound && !node.deleting {
-            let unassigned = Box::new(Unassigned::new(node.name.clone(), now));
-            self.unassigned.insert(node.uid.clone(), unassigned);
+            let unassigned = Unassigned::new(node.name.clone(), marks.cloned(), now);
+            self.unassigned.insert(node.uid.clone(), Box::new(unassigned));
             effects.wake.push(node.name.clone());
         }
         effects
@@ -81,15 +87,35 @@ impl Allocator {
         self.assigned.insert(node.uid.clone(), node.name.clone());
         let taken = self.ledger.occupy(&owner, &cidrs);
         self.counters.count(&taken.change);
-        if !taken.external.is_empty() || !garbage.is_empty() {
-            self.findings.set_external(&node.uid, taken.external.len() + garbage.len());
-            let pools = self.ledger.pools();
-            effects.notices.push(notice::out_of_range(node, &taken.external, &garbage, pools));
-        }
+        self.find_strange(node, &taken.external, &garbage, &mut effects);
         self.find_conflicts(node, &taken.conflicts, &mut effects);
         self.warn_of_pressure(&node.name, &node.uid, &mut effects);
-        self.serve_starved(&mut effects);
+        self.after_release(&mut effects);
         effects
+    }
+
+    /// CIDRs in no pool, and texts that are none. Where ranges come and go with ClusterCIDRs, a CIDR in
+    /// none of them is no news to its Node.
+    fn find_strange(
+        &mut self,
+        node: &Node,
+        external: &[IpNet],
+        garbage: &[String],
+        effects: &mut Effects,
+    ) {
+        if !external.is_empty() {
+            self.findings.set_external(&node.uid, external.len());
+        }
+        if !garbage.is_empty() {
+            self.findings.set_garbage(&node.uid, garbage.len());
+        }
+        let (external, pools) = match self.catalogue {
+            None => (external, self.ledger.pools()),
+            Some(_) => (&[][..], &[][..]),
+        };
+        if !external.is_empty() || !garbage.is_empty() {
+            effects.notices.push(notice::out_of_range(node, external, garbage, pools));
+        }
     }
 
     fn find_conflicts(
@@ -166,7 +192,7 @@ impl Allocator {
         self.findings.remove(&uid);
         self.assigned.remove(&uid);
         self.release(&uid);
-        self.serve_starved(&mut effects);
+        self.after_release(&mut effects);
         effects
     }
 }

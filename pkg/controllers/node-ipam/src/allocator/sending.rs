@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cidr::{Exhausted, IpNet, Pool};
+use cidr::IpNet;
 use tokio::time::Instant;
 
-use super::{Allocator, Assignment, Effects, Owner, Phase, Uid};
+use super::notice::Skipped;
+use super::{Allocator, Assignment, Effects, Owner, Phase, Shortage, Uid};
 
 /// What follows when a consistent read shows a Node still without CIDRs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +61,9 @@ impl Allocator {
         }
         match self.reserve(uid, &mut effects) {
             Ok(()) => (self.send(uid, unresolved, since), effects),
-            Err(exhausted) => {
+            Err(shortage) => {
                 self.starve(uid);
-                (Assignment::Starved(exhausted), effects)
+                (Assignment::Starved(shortage), effects)
             }
         }
     }
@@ -163,14 +164,18 @@ impl Allocator {
         Assignment::Send { cidrs, unresolved, since }
     }
 
-    pub(super) fn reserve(&mut self, uid: &Uid, effects: &mut Effects) -> Result<(), Exhausted> {
-        let allocated = self.ledger.allocate(&Owner::Node(uid.clone()))?;
+    pub(super) fn reserve(&mut self, uid: &Uid, effects: &mut Effects) -> Result<(), Shortage> {
+        let pools = self.serving(uid)?;
+        let first = pools.start;
+        let allocated = self.ledger.allocate_from(&Owner::Node(uid.clone()), pools)?;
         self.counters.count(&allocated.change);
-        let pools = self.ledger.pools().iter().map(Pool::cidr);
-        effects.skipped.extend(pools.zip(allocated.skipped));
+        let object = self.catalogue.as_ref().and_then(|it| it.name_of_pool(first)).cloned();
+        for (pool, blocks) in self.ledger.pools().iter().skip(first).zip(allocated.skipped) {
+            effects.skipped.push(Skipped { pool: pool.cidr(), object: object.clone(), blocks });
+        }
         let Some(node) = self.unassigned.get_mut(uid) else { return Ok(()) };
         if let Phase::Starved { ticket } = node.phase {
-            self.starved.remove(&ticket);
+            self.starved.leave(&node.line, ticket);
         }
         node.phase = Phase::Reserved;
         let name = node.name.clone();
@@ -185,7 +190,7 @@ impl Allocator {
         if let Some(node) = self.unassigned.get_mut(uid) {
             node.phase = Phase::Pending;
         }
-        self.serve_starved(effects);
+        self.after_release(effects);
     }
 
     /// Whether another owner's claim overlaps a block of this Node.

@@ -1,5 +1,7 @@
 //! The allocator as metrics see it.
 
+use std::sync::Arc;
+
 use cidr::IpNet;
 
 use super::{Allocator, Phase};
@@ -9,6 +11,8 @@ use super::{Allocator, Phase};
 pub(crate) struct PoolState {
     /// The cluster CIDR.
     pub(crate) cidr: IpNet,
+    /// The name of the ClusterCIDR that it is of, if it is of one.
+    pub(crate) object: Option<Arc<str>>,
     /// How many blocks the pool has.
     pub(crate) blocks: u128,
     /// Blocks that some claim overlaps.
@@ -47,11 +51,13 @@ pub(crate) struct Snapshot {
 impl Allocator {
     /// Counts everything.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let pools = self.ledger.pools().iter().zip(&self.counters.pools);
+        let names = self.names_of_pools();
+        let pools = self.ledger.pools().iter().zip(&self.counters.pools).zip(names);
         let mut snapshot = Snapshot {
             pools: pools
-                .map(|(pool, counters)| PoolState {
+                .map(|((pool, counters), object)| PoolState {
                     cidr: pool.cidr(),
+                    object,
                     blocks: pool.blocks(),
                     used: pool.used(),
                     occupied_total: counters.occupied,
@@ -74,5 +80,14 @@ impl Allocator {
             snapshot.unresolved += usize::from(node.outcome.is_open());
         }
         snapshot
+    }
+
+    /// By the places of the pools.
+    fn names_of_pools(&self) -> Vec<Option<Arc<str>>> {
+        let mut names = vec![None; self.ledger.pools().len()];
+        for entry in self.catalogue.iter().flat_map(|it| it.entries()) {
+            names[entry.pools.clone()].fill(Some(entry.name.clone()));
+        }
+        names
     }
 }

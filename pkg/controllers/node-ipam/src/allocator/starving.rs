@@ -4,26 +4,45 @@
 use super::{Allocator, Effects, Phase, Uid};
 
 impl Allocator {
-    /// Puts a Node at the end of the line, unless it stands in it.
+    /// Puts a Node at the end of its line, unless it stands in one.
     pub(super) fn starve(&mut self, uid: &Uid) {
+        let line = self.choice(uid).candidates;
         if let Some(node) = self.unassigned.get_mut(uid)
             && !matches!(node.phase, Phase::Starved { .. })
         {
-            node.phase = Phase::Starved { ticket: self.next_ticket };
+            let ticket = self.starved.take_ticket();
+            node.phase = Phase::Starved { ticket };
             node.undelayed = false;
-            self.starved.insert(self.next_ticket, uid.clone());
-            self.next_ticket += 1;
+            self.starved.join(&line, ticket, uid.clone());
+            node.line = line;
         }
     }
 
-    /// Hands free blocks to those who wait, first come first served.
+    /// Puts a starved Node into the line of what may serve it now; its ticket stays.
+    pub(super) fn change_line(&mut self, uid: &Uid) {
+        let line = self.choice(uid).candidates;
+        let Some(node) = self.unassigned.get_mut(uid) else { return };
+        if let Phase::Starved { ticket } = node.phase
+            && node.line != line
+        {
+            self.starved.leave(&node.line, ticket);
+            self.starved.join(&line, ticket, uid.clone());
+            node.line = line;
+        }
+    }
+
+    /// Hands free blocks to those who wait, first come first served. Who cannot be served holds up
+    /// nobody whose line differs.
     pub(super) fn serve_starved(&mut self, effects: &mut Effects) {
-        while let Some((_, uid)) = self.starved.first_key_value() {
-            let uid = uid.clone();
+        let mut heads = self.starved.heads();
+        while let Some((_, (uid, line))) = heads.pop_first() {
             if self.reserve(&uid, effects).is_err() {
-                return;
+                continue;
             }
             effects.wake.extend(self.unassigned.get(&uid).map(|node| node.name.clone()));
+            if let Some((ticket, next)) = self.starved.first(&line) {
+                heads.insert(ticket, (next, line));
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The allocator's rules.
 
+mod cluster_cidrs;
 mod outcomes;
 mod telling;
 
@@ -235,7 +236,9 @@ fn a_node_gets_all_families_or_none() {
     assert_eq!(settle(&mut allocator, "node1"), ["10.0.0.0/24", "fd00::/64"]);
     assert_eq!(settle(&mut allocator, "node2"), ["10.0.1.0/24", "fd00:0:0:1::/64"]);
     let starved = add(&mut allocator, "node3");
-    assert!(matches!(&starved, Assignment::Starved(e) if e.pool.to_string() == "fd00::/63"));
+    assert!(
+        matches!(&starved, Assignment::Starved(Shortage::Pool(e)) if e.pool.to_string() == "fd00::/63")
+    );
     assert_eq!(allocator.snapshot().pools[0].used, 2, "no IPv4 block is lost");
     let effects = allocator.gone("node1");
     assert_eq!(effects.wake, ["node3".into()]);

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use model::NodeMarks;
 use tokio::time::Instant;
 
+use super::catalogue::Candidates;
 use super::outcome::Outcome;
 use super::told::Told;
 
@@ -24,6 +26,10 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Unassigned {
     pub(super) name: Arc<str>,
+    /// What it is selected by, where that matters.
+    pub(super) marks: Option<Arc<NodeMarks>>,
+    /// The line that it stands in when it starves.
+    pub(super) line: Candidates,
     pub(super) phase: Phase,
     pub(super) deleting: bool,
     pub(super) outcome: Outcome,
@@ -35,9 +41,11 @@ pub(super) struct Unassigned {
 }
 
 impl Unassigned {
-    pub(super) fn new(name: Arc<str>, since: Instant) -> Self {
+    pub(super) fn new(name: Arc<str>, marks: Option<Arc<NodeMarks>>, since: Instant) -> Self {
         Self {
             name,
+            marks,
+            line: Candidates::default(),
             phase: Phase::Pending,
             deleting: false,
             outcome: Outcome::default(),

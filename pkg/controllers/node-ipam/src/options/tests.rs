@@ -1,8 +1,11 @@
-//! Every rule of the start that concerns the RangeAllocator.
+//! Every rule of the start that concerns the RangeAllocator and ClusterCIDRs.
+
+use std::time::Duration;
 
 use pflag::Values;
 
 use super::*;
+use crate::cluster_cidr::selector::Terms;
 use crate::flags::FLAGS;
 
 fn verdict(line: &str) -> Result<Judged, Vec<Problem>> {
@@ -15,7 +18,7 @@ fn verdict(line: &str) -> Result<Judged, Vec<Problem>> {
 
 fn on(line: &str) -> (Options, Vec<String>) {
     match verdict(&format!("--allocate-node-cidrs=true {line}")) {
-        Ok(Judged::On { options, warnings }) => (options, warnings),
+        Ok(Judged::On { options, warnings, .. }) => (options, warnings),
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -165,9 +168,9 @@ fn service_ranges_are_checked_but_garbage_only_warns() {
 }
 
 #[test]
-fn only_the_range_allocator_is_built_and_the_refusal_says_so() {
+fn the_clouds_allocators_are_not_built_and_the_refusal_says_so() {
     let cluster = "--cluster-cidr=10.0.0.0/16";
-    for kind in ["CloudAllocator", "IPAMFromCluster", "IPAMFromCloud", "MultiCIDRRangeAllocator"] {
+    for kind in ["CloudAllocator", "IPAMFromCluster", "IPAMFromCloud"] {
         let found = refused(&format!("{cluster} --cidr-allocator-type={kind}"));
         assert!(found[0].contains("not built yet") && found[0].contains(kind), "{found:?}");
     }
@@ -217,4 +220,58 @@ fn a_pool_that_the_service_range_fills_is_legal() {
     assert!(warnings[0].starts_with("--cluster-cidr: 10.0.0.0/23"), "{warnings:?}");
     let (_, warnings) = on("--cluster-cidr=10.0.0.0/20 --service-cluster-ip-range=10.0.0.0/21");
     assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+fn of_objects(line: &str) -> (ClusterCidrOptions, Vec<String>) {
+    let line =
+        format!("--allocate-node-cidrs=true --cidr-allocator-type=MultiCIDRRangeAllocator {line}");
+    match verdict(&line) {
+        Ok(Judged::On { cluster_cidrs: Some(of), warnings, options }) => {
+            assert!(options.pools.is_empty(), "{line}");
+            (of, warnings)
+        }
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn refused_of_objects(line: &str) -> String {
+    refused(&format!("--cidr-allocator-type=MultiCIDRRangeAllocator {line}")).join("\n")
+}
+
+/// `rule:flags-become-an-object`
+#[test]
+fn with_objects_the_cluster_cidr_may_be_left_out_and_else_becomes_one() {
+    assert_eq!(of_objects("").0.default, None);
+    let bits = |line: &str| of_objects(line).0.default.map(|spec| spec.per_node_host_bits);
+    assert_eq!(bits("--cluster-cidr=10.0.0.0/16"), Some(8));
+    assert_eq!(bits("--cluster-cidr=10.0.0.0/16 --node-cidr-mask-size=26"), Some(6));
+    let refused = refused_of_objects("--cluster-cidr=10.0.0.0/16,fd00::/56");
+    for part in ["--cluster-cidr: ", "default-cluster-cidr with perNodeHostBits 8", "2^64"] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    let wide = "--cluster-cidr=10.0.0.0/16,fd00::/56 --node-cidr-max-ipv6-bits=64";
+    assert_eq!(bits(wide), Some(8));
+    let small = refused_of_objects("--cluster-cidr=10.0.0.0/30 --node-cidr-mask-size=30");
+    assert!(small.contains("10.0.0.0/30 is too small"), "{small}");
+    assert!(refused_of_objects("--cluster-cidr=junk").contains("junk"));
+}
+
+#[test]
+fn the_flags_of_objects_are_judged_and_told_where_they_have_no_effect() {
+    let (of, warnings) =
+        of_objects("--cluster-cidr-selector-terms=and --cluster-cidr-label-wait=0s");
+    assert_eq!((of.rules.terms, of.label_wait), (Terms::And, Duration::ZERO));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert!(refused_of_objects("--cluster-cidr-selector-terms=xor").contains("\"xor\""));
+    assert!(refused_of_objects("--cluster-cidr-label-wait=2m").contains("more than 60s"));
+    let (_, warnings) = of_objects("--node-cidr-mask-size=26");
+    assert!(warnings[0].starts_with("--node-cidr-mask-size: "), "{warnings:?}");
+    let range = "--cluster-cidr=10.0.0.0/16 --cluster-cidr-selector-terms=and \
+                 --cluster-cidr-label-wait=5s";
+    let (_, warnings) = on(range);
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    let both = ["--cluster-cidr-selector-terms: ", "--cluster-cidr-label-wait: "];
+    for (flag, warning) in both.into_iter().zip(warnings) {
+        assert!(warning.starts_with(flag), "{warning}");
+    }
 }

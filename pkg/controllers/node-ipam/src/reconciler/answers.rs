@@ -12,9 +12,10 @@ use workqueue::{Next, Retry};
 use super::read_result::throttled;
 use super::{Reconciler, Work};
 use crate::LOGGER;
+use crate::cached_node::CachedNode;
 use crate::patch::Class;
 
-impl Reconciler {
+impl<N: CachedNode> Reconciler<N> {
     pub(super) async fn act_on(
         &self,
         work: &Work<'_>,

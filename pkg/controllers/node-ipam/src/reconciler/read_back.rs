@@ -12,13 +12,14 @@ use super::read_result::{ReadBack, throttled};
 use super::{Reconciler, Work};
 use crate::allocator::OpenOutcome;
 use crate::api::{Read, ReadError};
+use crate::cached_node::CachedNode;
 
 /// Reads side by side at the stop.
 const READS: usize = 64;
 /// Between two reads of one Node at the stop, when the first failed.
 const READ_AGAIN: Duration = Duration::from_millis(250);
 
-impl Reconciler {
+impl<N: CachedNode> Reconciler<N> {
     /// A consistent read after an answer that leaves the truth open.
     pub(super) async fn read_back(&self, work: &Work<'_>) -> ReadBack {
         let begun = Instant::now();

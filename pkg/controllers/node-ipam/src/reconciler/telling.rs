@@ -8,8 +8,9 @@ use tracing::warn;
 use super::{REMIND, Reconciler};
 use crate::LOGGER;
 use crate::allocator::Effects;
+use crate::cached_node::CachedNode;
 
-impl Reconciler {
+impl<N: CachedNode> Reconciler<N> {
     /// Passes on what the allocator wants told and done.
     pub(crate) fn carry_out(&self, effects: Effects) {
         if let Some(took) = effects.assigned {
@@ -23,8 +24,14 @@ impl Reconciler {
             let node = ObjectRef::node(&notice.name, &notice.uid);
             self.recorder.event(node, EventType::Warning, notice.reason, notice.message);
         }
-        for (pool, blocks) in effects.skipped {
-            self.metrics.skipped(&pool, blocks);
+        for search in effects.skipped {
+            self.metrics.skipped(&search);
+        }
+        for (range, object) in effects.ended {
+            self.metrics.ended(&range, &object);
+        }
+        if let Some(cluster_cidrs) = &self.cluster_cidrs {
+            effects.released.into_iter().for_each(|name| cluster_cidrs.add(name));
         }
         for name in effects.wake {
             self.queue.add(name);

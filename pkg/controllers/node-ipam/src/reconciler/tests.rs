@@ -14,6 +14,7 @@ use workqueue::{
 };
 
 use super::*;
+use crate::metrics::PoolsOf;
 
 mod outcomes;
 mod stop;
@@ -26,7 +27,7 @@ const fn ms(n: u64) -> Duration {
 
 /// A reconciler whose cache is filled with `nodes`, and what has to live as long.
 struct Bench {
-    reconciler: Arc<Reconciler>,
+    reconciler: Arc<Reconciler<Node>>,
     registry: Registry,
     _broadcaster: Broadcaster,
     _watching: Subscription<Node>,
@@ -47,12 +48,13 @@ impl Bench {
             allocator: Arc::new(Mutex::new(Allocator::new(vec![pool], &[]))),
             nodes: cache.clone(),
             queue: WorkQueue::new("nodes", backoff, &queue),
+            cluster_cidrs: None,
             api,
             recorder,
-            metrics: IpamMetrics::new(&registry).unwrap(),
+            metrics: IpamMetrics::new(&registry, PoolsOf::Flags).unwrap(),
             stop: CancellationToken::new(),
         });
-        let watching = crate::controller::watch(&cache, &reconciler);
+        let watching = crate::node_work::watch(&cache, &reconciler);
         let running = cache.clone();
         tokio::spawn(async move { running.run(CancellationToken::new()).await });
         cache.synced().await;

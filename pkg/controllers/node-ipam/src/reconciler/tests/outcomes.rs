@@ -219,7 +219,7 @@ async fn the_audit_mends_what_differs_from_the_cache_and_wakes_who_has_no_cidr()
         let state = allocator.snapshot();
         assert_eq!((state.pending, state.pools[0].used), (1, 1));
     }
-    crate::controller::audit(&reconciler.nodes, reconciler);
+    crate::node_work::audit(&reconciler.nodes, reconciler);
     let state = reconciler.allocator.lock().snapshot();
     assert_eq!((state.pending, state.pools[0].used), (2, 0));
     assert_eq!(reconciler.queue.len(), 2);

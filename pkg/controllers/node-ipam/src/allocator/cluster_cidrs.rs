@@ -1,0 +1,289 @@
+//! Pools that come and go with ClusterCIDRs, and what a Node is served from.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cidr::{IpNet, Pool};
+use tokio::time::Instant;
+
+use super::catalogue::{Catalogue, Choice, Entry, Standing};
+use super::{Allocator, Effects, Owner, Phase, Shortage, Uid};
+use crate::cluster_cidr::rank::Rank;
+use crate::cluster_cidr::{ClusterCidrSpec, Plan};
+
+/// On a Node whose labels its cloud has not set yet.
+const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+
+/// How many ClusterCIDRs a message names.
+const NAMED: usize = 5;
+
+/// A ClusterCIDR that is in order, as the watch shows it.
+#[derive(Debug)]
+pub(crate) struct SeenClusterCidr {
+    /// Its name.
+    pub(crate) name: Arc<str>,
+    /// Its UID.
+    pub(crate) uid: Uid,
+    /// Whether it gives out blocks.
+    pub(crate) standing: Standing,
+    /// What it says.
+    pub(crate) spec: ClusterCidrSpec,
+    /// What that comes to.
+    pub(crate) plan: Plan,
+}
+
+/// Who has addresses of a ClusterCIDR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holding {
+    /// A list of Nodes is being taken in.
+    Unknown,
+    /// No Node.
+    Nobody,
+    /// So many Nodes.
+    By(usize),
+}
+
+/// How full a range of a ClusterCIDR is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RangeUse {
+    /// The range.
+    pub(crate) cidr: IpNet,
+    /// How many blocks it has.
+    pub(crate) blocks: u128,
+    /// How many of them are used.
+    pub(crate) used: u128,
+}
+
+impl Allocator {
+    /// An allocator whose pools come from ClusterCIDRs, none of which is known yet. A Node that its
+    /// cloud is still to label waits for that for `label_wait`.
+    pub(crate) fn of_cluster_cidrs(service_ranges: &[IpNet], label_wait: Duration) -> Self {
+        let catalogue = Some(Box::new(Catalogue::new(label_wait)));
+        Self { catalogue, ..Self::new(Vec::new(), service_ranges) }
+    }
+
+    /// Takes in a ClusterCIDR that is new or has changed.
+    pub(crate) fn see_cluster_cidr(&mut self, seen: SeenClusterCidr) -> Effects {
+        let mut effects = Effects::default();
+        let Some(catalogue) = &mut self.catalogue else { return effects };
+        match catalogue.by_uid_mut(&seen.uid) {
+            Some(known) if known.spec == seen.spec => known.standing = seen.standing,
+            Some(_) => {
+                // Its fields do not change, unless somebody has loosened the CRD.
+                effects.merge(self.cluster_cidr_gone(&seen.uid));
+                self.add_cluster_cidr(seen, &mut effects);
+            }
+            None => self.add_cluster_cidr(seen, &mut effects),
+        }
+        self.after_release(&mut effects);
+        effects
+    }
+
+    /// A ClusterCIDR gives out nothing more.
+    pub(crate) fn terminate(&mut self, uid: &str) {
+        if let Some(entry) = self.catalogue.as_mut().and_then(|it| it.by_uid_mut(uid)) {
+            entry.standing = Standing::Terminating;
+        }
+    }
+
+    /// A ClusterCIDR is gone, or is not in order any more. What Nodes have of it stays theirs.
+    pub(crate) fn cluster_cidr_gone(&mut self, uid: &str) -> Effects {
+        let Some(entry) = self.catalogue.as_mut().and_then(|it| it.remove(uid)) else {
+            return Effects::default();
+        };
+        let ranges: Vec<IpNet> =
+            self.ledger.pools()[entry.pools.clone()].iter().map(Pool::cidr).collect();
+        self.ledger.remove_pools(entry.pools.clone());
+        self.counters.remove_pools(entry.pools);
+        for uid in ranges.iter().flat_map(|range| self.holders(range)).collect::<Vec<_>>() {
+            self.find_external(&uid);
+        }
+        Effects {
+            ended: ranges.into_iter().map(|range| (range, entry.name.clone())).collect(),
+            ..Effects::default()
+        }
+    }
+
+    /// Who has addresses of a ClusterCIDR (`rule:cluster-cidr-outlives-its-claims`).
+    pub(crate) fn holding(&self, uid: &str) -> Holding {
+        if self.in_list {
+            return Holding::Unknown;
+        }
+        let entry = self.catalogue.as_ref().and_then(|it| it.by_uid(uid));
+        let ranges = entry.into_iter().flat_map(|entry| &self.ledger.pools()[entry.pools.clone()]);
+        let nodes: std::collections::BTreeSet<Uid> =
+            ranges.flat_map(|pool| self.holders(&pool.cidr())).collect();
+        if nodes.is_empty() { Holding::Nobody } else { Holding::By(nodes.len()) }
+    }
+
+    /// How full a ClusterCIDR is; `None` for one that is not known.
+    pub(crate) fn use_of(&self, uid: &str) -> Option<Vec<RangeUse>> {
+        let entry = self.catalogue.as_ref()?.by_uid(uid)?;
+        let pools = self.ledger.pools()[entry.pools.clone()].iter();
+        Some(
+            pools
+                .map(|pool| RangeUse {
+                    cidr: pool.cidr(),
+                    blocks: pool.blocks(),
+                    used: pool.used(),
+                })
+                .collect(),
+        )
+    }
+
+    /// Whether a ClusterCIDR waits to be held against deletion.
+    pub(crate) fn has_unheld(&self) -> bool {
+        let mut entries = self.catalogue.iter().flat_map(|it| it.entries());
+        entries.any(|entry| entry.standing == Standing::Unheld)
+    }
+
+    /// Until when a Node is to wait for its labels (`rule:unlabelled-nodes-wait`).
+    pub(crate) fn awaits_labels(&mut self, uid: &Uid, now: Instant) -> Option<Instant> {
+        let wait = self.catalogue.as_ref()?.label_wait;
+        let node = self.unassigned.get(uid)?;
+        let until = node.since + wait;
+        let marks = node.marks.as_ref()?;
+        let unlabelled = marks.taints.iter().any(|taint| **taint == *UNINITIALIZED);
+        if node.phase != Phase::Pending || until <= now || !unlabelled {
+            return None;
+        }
+        let choice = self.choice(uid);
+        if choice.selected || choice.candidates.is_empty() {
+            return None;
+        }
+        if let Some(node) = self.unassigned.get_mut(uid) {
+            node.undelayed = false;
+        }
+        Some(until)
+    }
+
+    /// The pools that a Node is to be served from.
+    pub(super) fn serving(&self, uid: &Uid) -> Result<Range<usize>, Shortage> {
+        let Some(catalogue) = &self.catalogue else { return Ok(0..self.ledger.pools().len()) };
+        let starved =
+            self.unassigned.get(uid).filter(|it| matches!(it.phase, Phase::Starved { .. }));
+        let chosen;
+        let candidates = match starved {
+            Some(node) => &node.line,
+            None => {
+                chosen = self.choice(uid).candidates;
+                &chosen
+            }
+        };
+        let known = || candidates.iter().filter_map(|id| catalogue.by_id(*id));
+        let serves = |entry: &&Entry| {
+            let mut pools = self.ledger.pools()[entry.pools.clone()].iter();
+            entry.standing == Standing::Serving && pools.all(|pool| pool.free() > 0)
+        };
+        match known().find(serves) {
+            Some(entry) => Ok(entry.pools.clone()),
+            None if known().next().is_none() => Err(Shortage::NotSelected),
+            None => Err(Shortage::AllFull(in_words(&known().collect::<Vec<_>>()))),
+        }
+    }
+
+    /// Which ClusterCIDRs may serve a Node; empty where there are none.
+    pub(super) fn choice(&self, uid: &Uid) -> Choice {
+        let Some(catalogue) = &self.catalogue else { return Choice::default() };
+        let Some(node) = self.unassigned.get(uid) else { return Choice::default() };
+        catalogue.choice(&node.name, node.marks.as_deref().unwrap_or(&model::NodeMarks::default()))
+    }
+
+    /// What a Node is selected by has changed.
+    pub(super) fn reselect(&mut self, uid: &Uid, effects: &mut Effects) {
+        match self.unassigned.get(uid).map(|node| node.phase) {
+            // It may have waited for this.
+            Some(Phase::Pending) => effects.wake.push(self.name_of(uid)),
+            Some(Phase::Starved { .. }) => {
+                self.change_line(uid);
+                self.serve_starved(effects);
+            }
+            Some(Phase::Reserved) | None => {}
+        }
+    }
+
+    /// Blocks may have become free: they go to those who wait, and ClusterCIDRs that are to go may.
+    pub(super) fn after_release(&mut self, effects: &mut Effects) {
+        self.serve_starved(effects);
+        let Some(catalogue) = &self.catalogue else { return };
+        let terminating =
+            catalogue.entries().iter().filter(|it| it.standing == Standing::Terminating);
+        for entry in terminating {
+            let pools = &self.ledger.pools()[entry.pools.clone()];
+            let is_node = |owner: &Owner| matches!(owner, Owner::Node(_));
+            if !pools.iter().any(|pool| self.ledger.is_held(&pool.cidr(), is_node)) {
+                effects.released.push(entry.name.clone());
+            }
+        }
+    }
+
+    fn add_cluster_cidr(&mut self, seen: SeenClusterCidr, effects: &mut Effects) {
+        let SeenClusterCidr { name, uid, standing, spec, plan } = seen;
+        let Some(catalogue) = &mut self.catalogue else { return };
+        let rank = Rank::of(&name, &plan);
+        let pools = self.ledger.add_pools(plan.pools);
+        self.counters.add_pools(self.ledger.pools(), pools.clone());
+        let (id, selector) = (catalogue.take_id(), plan.selector);
+        catalogue.insert(Entry {
+            id,
+            uid: uid.clone(),
+            name,
+            standing,
+            spec,
+            selector,
+            rank,
+            pools,
+        });
+        for external in self.findings.external_nodes() {
+            self.find_external(&external);
+        }
+        self.offer(&uid, effects);
+    }
+
+    /// Tells those who wait of a new ClusterCIDR that is for them.
+    fn offer(&mut self, uid: &str, effects: &mut Effects) {
+        let Some(entry) = self.catalogue.as_ref().and_then(|it| it.by_uid(uid)) else { return };
+        let unmarked = model::NodeMarks::default();
+        let mut starved = Vec::new();
+        for (node_uid, node) in &self.unassigned {
+            let marks = node.marks.as_deref().unwrap_or(&unmarked);
+            if entry.fits(&node.name, marks).is_none() {
+                continue;
+            }
+            match node.phase {
+                Phase::Starved { .. } => starved.push(node_uid.clone()),
+                Phase::Pending => effects.wake.push(node.name.clone()),
+                Phase::Reserved => {}
+            }
+        }
+        for uid in starved {
+            self.change_line(&uid);
+        }
+    }
+
+    /// The Nodes whose claims overlap a range.
+    fn holders(&self, range: &IpNet) -> Vec<Uid> {
+        let claims = self.ledger.overlapping(range).into_iter();
+        let node = |(owner, _)| if let Owner::Node(uid) = owner { Some(uid) } else { None };
+        claims.filter_map(node).collect()
+    }
+
+    /// Counts anew which CIDRs of a Node lie in no pool.
+    fn find_external(&mut self, uid: &Uid) {
+        let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
+        let inside =
+            |cidr: &&IpNet| self.ledger.pools().iter().any(|it| it.indices(cidr).is_some());
+        let outside = claim.iter().filter(|cidr| !inside(cidr)).count();
+        self.findings.set_external(uid, outside);
+    }
+}
+
+fn in_words(entries: &[&Entry]) -> String {
+    let mut words: Vec<&str> = entries.iter().take(NAMED).map(|entry| &*entry.name).collect();
+    let more = format!("{} more", entries.len().saturating_sub(NAMED));
+    if entries.len() > NAMED {
+        words.push(&more);
+    }
+    words.join(", ")
+}

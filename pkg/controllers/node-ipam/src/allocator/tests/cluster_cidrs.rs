@@ -1,0 +1,349 @@
+//! Pools that come from ClusterCIDRs.
+
+use std::collections::BTreeMap;
+
+use model::{LabelledNode, NodeMarks};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::super::{Holding, SeenClusterCidr, Shortage, Standing};
+use super::*;
+use crate::cluster_cidr::plan::Rules;
+use crate::cluster_cidr::selector::Terms;
+use crate::cluster_cidr::{ClusterCidrSpec, Plan};
+
+const WAIT: Duration = Duration::from_secs(60);
+const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+
+fn empty() -> Allocator {
+    Allocator::of_cluster_cidrs(&[], WAIT)
+}
+
+fn seen(name: &str, standing: Standing, spec: &Value) -> SeenClusterCidr {
+    let spec: ClusterCidrSpec = serde_json::from_value(spec.clone()).unwrap();
+    let plan = Plan::of(&spec, Rules { terms: Terms::Or, ipv6_bits: 16 }).unwrap();
+    SeenClusterCidr { name: name.into(), uid: name.into(), standing, spec, plan }
+}
+
+fn serve(allocator: &mut Allocator, name: &str, spec: &Value) -> Effects {
+    allocator.see_cluster_cidr(seen(name, Standing::Serving, spec))
+}
+
+fn everybody(ipv4: &str, bits: i64) -> Value {
+    json!({"ipv4": ipv4, "perNodeHostBits": bits})
+}
+
+fn labelled(ipv4: &str, bits: i64, key: &str) -> Value {
+    let wanted = json!([{"matchExpressions": [{"key": key, "operator": "Exists"}]}]);
+    json!({"ipv4": ipv4, "perNodeHostBits": bits, "nodeSelector": {"nodeSelectorTerms": wanted}})
+}
+
+fn marked(name: &str, labels: &[&str], taints: &[&str]) -> LabelledNode {
+    let labels = labels.iter().map(|key| ((*key).into(), "".into())).collect();
+    let taints = taints.iter().map(|key| (*key).into()).collect();
+    let marks = Some(Arc::new(NodeMarks { labels, taints }));
+    LabelledNode { node: node(name, name), marks }
+}
+
+fn join(allocator: &mut Allocator, name: &str, labels: &[&str]) -> Assignment {
+    drop(allocator.observe(&marked(name, labels, &[]), now()));
+    allocator.assign(&name.into()).0
+}
+
+fn shortage(assignment: Assignment) -> Shortage {
+    match assignment {
+        Assignment::Starved(shortage) => shortage,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nodes_of_two_sizes_share_a_range() {
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "small", &labelled("10.244.0.0/16", 7, "small")));
+    drop(serve(&mut allocator, "large", &labelled("10.244.0.0/16", 9, "large")));
+    for (name, label, block) in [
+        ("a", "small", "10.244.0.0/25"),
+        ("b", "large", "10.244.2.0/23"),
+        ("c", "small", "10.244.0.128/25"),
+        ("d", "large", "10.244.4.0/23"),
+    ] {
+        assert_eq!(sent(join(&mut allocator, name, &[label])), [block]);
+    }
+}
+
+/// `rule:all-families-or-none`
+#[test]
+fn the_next_one_serves_when_the_first_lacks_a_family() {
+    let mut allocator = empty();
+    let dual = json!({"ipv4": "10.0.0.0/16", "ipv6": "ace:cab:deca::/120", "perNodeHostBits": 8});
+    drop(serve(&mut allocator, "dual", &dual));
+    drop(serve(&mut allocator, "single", &everybody("127.123.234.0/23", 8)));
+    let first = sent(join(&mut allocator, "a", &[]));
+    assert_eq!(
+        first,
+        ["10.0.0.0/24", "ace:cab:deca::/120"],
+        "one block of IPv6 makes it the scarcer"
+    );
+    assert_eq!(sent(join(&mut allocator, "b", &[])), ["127.123.234.0/24"]);
+    assert_eq!(sent(join(&mut allocator, "c", &[])), ["127.123.235.0/24"]);
+    let full = shortage(join(&mut allocator, "d", &[]));
+    assert_eq!(full, Shortage::AllFull("dual, single".into()));
+    assert_eq!(allocator.gone("a").wake, ["d".into()]);
+    assert_eq!(sent(allocator.assign(&"d".into()).0), ["10.0.1.0/24", "ace:cab:deca::/120"]);
+}
+
+/// `rule:finalizer-before-use`
+#[test]
+fn nothing_is_given_of_one_that_is_not_held() {
+    let mut allocator = empty();
+    drop(allocator.see_cluster_cidr(seen("a", Standing::Unheld, &everybody("10.0.0.0/24", 8))));
+    assert!(allocator.has_unheld());
+    assert!(matches!(shortage(join(&mut allocator, "n", &[])), Shortage::AllFull(_)));
+    let effects = serve(&mut allocator, "a", &everybody("10.0.0.0/24", 8));
+    assert_eq!(effects.wake, ["n".into()]);
+    assert_eq!(sent(allocator.assign(&"n".into()).0), ["10.0.0.0/24"]);
+    assert!(!allocator.has_unheld());
+}
+
+/// `rule:first-starved-first-served`
+#[test]
+fn a_new_one_serves_those_who_starve_in_order() {
+    let mut allocator = empty();
+    for name in ["first", "second", "third"] {
+        let labels: &[&str] = if name == "second" { &["other"] } else { &["foo"] };
+        assert_eq!(shortage(join(&mut allocator, name, labels)), Shortage::NotSelected);
+    }
+    let effects = serve(&mut allocator, "one-block", &labelled("10.0.0.0/24", 8, "foo"));
+    assert_eq!(effects.wake, ["first".into()]);
+    let effects = serve(&mut allocator, "for-all", &everybody("10.1.0.0/16", 8));
+    assert_eq!(effects.wake, ["second".into(), "third".into()]);
+    assert_eq!(sent(allocator.assign(&"third".into()).0), ["10.1.1.0/24"]);
+}
+
+/// `rule:first-starved-first-served`
+#[test]
+fn who_cannot_be_served_holds_up_nobody_with_another_choice() {
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "foo", &labelled("10.0.0.0/24", 8, "foo")));
+    drop(serve(&mut allocator, "bar", &labelled("10.1.0.0/24", 8, "bar")));
+    for (name, label) in [("f1", "foo"), ("b1", "bar")] {
+        drop(sent(join(&mut allocator, name, &[label])));
+    }
+    for (name, label) in [("f2", "foo"), ("b2", "bar"), ("b3", "bar")] {
+        drop(shortage(join(&mut allocator, name, &[label])));
+    }
+    assert_eq!(allocator.gone("b1").wake, ["b2".into()]);
+    assert_eq!(allocator.gone("b2").wake, ["b3".into()]);
+    assert_eq!(allocator.gone("f1").wake, ["f2".into()]);
+}
+
+#[test]
+fn a_starved_node_whose_labels_change_is_looked_at_again() {
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "foo", &labelled("10.0.0.0/24", 8, "foo")));
+    assert_eq!(shortage(join(&mut allocator, "n", &["bar"])), Shortage::NotSelected);
+    let effects = allocator.observe(&marked("n", &["foo"], &[]), now());
+    assert_eq!(effects.wake, ["n".into()]);
+    assert_eq!(sent(allocator.assign(&"n".into()).0), ["10.0.0.0/24"]);
+    drop(allocator.observe(&marked("n", &["bar"], &[]), now()));
+    assert_eq!(sent(allocator.assign(&"n".into()).0), ["10.0.0.0/24"], "it is not moved");
+}
+
+/// `rule:unlabelled-nodes-wait`
+#[test]
+fn a_node_without_the_labels_of_its_cloud_waits_for_them() {
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "all", &everybody("10.0.0.0/16", 8)));
+    drop(serve(&mut allocator, "foo", &labelled("10.1.0.0/16", 8, "foo")));
+    let begun = now();
+    let uid: Uid = "n".into();
+    drop(allocator.observe(&marked("n", &[], &[UNINITIALIZED]), begun));
+    assert_eq!(allocator.awaits_labels(&uid, begun), Some(begun + WAIT));
+    assert_eq!(allocator.awaits_labels(&uid, begun + WAIT), None, "not for ever");
+    // Neither its labels nor a ClusterCIDR are to be waited for any longer.
+    for (labels, taints) in [(&["foo"][..], &[UNINITIALIZED][..]), (&[], &[])] {
+        let effects = allocator.observe(&marked("n", labels, taints), begun);
+        assert_eq!(effects.wake, ["n".into()]);
+        assert_eq!(allocator.awaits_labels(&uid, begun), None);
+    }
+    let mut none = Allocator::of_cluster_cidrs(&[], Duration::ZERO);
+    drop(serve(&mut none, "all", &everybody("10.0.0.0/16", 8)));
+    drop(none.observe(&marked("n", &[], &[UNINITIALIZED]), begun));
+    assert_eq!(none.awaits_labels(&uid, begun), None, "0 turns it off");
+}
+
+#[test]
+fn a_node_that_nothing_selects_starves_at_once_with_or_without_its_labels() {
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "foo", &labelled("10.1.0.0/16", 8, "foo")));
+    drop(allocator.observe(&marked("n", &[], &[UNINITIALIZED]), now()));
+    assert_eq!(allocator.awaits_labels(&"n".into(), now()), None);
+}
+
+/// `rule:cluster-cidr-outlives-its-claims`
+#[test]
+fn one_that_is_deleted_gives_nothing_and_goes_with_the_last_node_that_has_addresses_of_it() {
+    let mut allocator = Allocator::of_cluster_cidrs(&[cidr::parse("10.0.0.0/28").unwrap()], WAIT);
+    drop(serve(&mut allocator, "old", &labelled("10.0.0.0/22", 8, "foo")));
+    drop(serve(&mut allocator, "new", &everybody("10.9.0.0/16", 8)));
+    assert_eq!(
+        sent(join(&mut allocator, "a", &["foo"])),
+        ["10.0.1.0/24"],
+        "the Services have the first"
+    );
+    drop(allocator.observe(&node("foreign", "foreign").cidrs(&["10.0.2.0/26"]), now()));
+    allocator.terminate("old");
+    assert_eq!(sent(join(&mut allocator, "b", &["foo"])), ["10.9.0.0/24"]);
+    assert_eq!(allocator.holding("old"), Holding::By(2));
+    assert_eq!(allocator.gone("a").released, [] as [Arc<str>; 0]);
+    assert_eq!(allocator.gone("foreign").released, ["old".into()]);
+    allocator.set_in_list(true);
+    assert_eq!(
+        allocator.holding("old"),
+        Holding::Unknown,
+        "a block may be about to turn up elsewhere"
+    );
+    allocator.set_in_list(false);
+    assert_eq!(allocator.holding("old"), Holding::Nobody);
+    let ended = allocator.cluster_cidr_gone("old").ended;
+    assert_eq!(ended, [(cidr::parse("10.0.0.0/22").unwrap(), "old".into())]);
+    assert_eq!(allocator.use_of("old"), None);
+    assert_eq!(sent(join(&mut allocator, "c", &["foo"])), ["10.9.1.0/24"], "its pools moved up");
+}
+
+/// `rule:claims-outlive-pools`
+#[test]
+fn what_nodes_have_is_known_to_objects_that_come_later() {
+    let mut allocator = empty();
+    drop(allocator.observe(&node("old", "old").cidrs(&["10.0.0.0/24"]), now()));
+    assert_eq!(allocator.snapshot().external, 1);
+    drop(serve(&mut allocator, "late", &everybody("10.0.0.0/16", 8)));
+    assert_eq!(allocator.snapshot().external, 0);
+    assert_eq!(allocator.use_of("late").unwrap()[0].used, 1);
+    assert_eq!(sent(join(&mut allocator, "n", &[])), ["10.0.1.0/24"]);
+    drop(allocator.cluster_cidr_gone("late"));
+    assert_eq!(allocator.snapshot().external, 2, "somebody let go of it by force");
+}
+
+#[test]
+fn service_ranges_are_kept_out_of_objects_that_come_later() {
+    let mut allocator = Allocator::of_cluster_cidrs(&[cidr::parse("10.0.0.0/23").unwrap()], WAIT);
+    drop(serve(&mut allocator, "late", &everybody("10.0.0.0/22", 8)));
+    assert_eq!(sent(join(&mut allocator, "n", &[])), ["10.0.2.0/24"]);
+}
+
+#[test]
+fn cidrs_in_no_range_are_no_news_to_their_nodes_and_texts_that_are_none_are() {
+    let mut allocator = empty();
+    let effects = allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/24"]), now());
+    assert_eq!(reasons(&effects), [""; 0]);
+    let effects = allocator.observe(&node("b", "b").cidrs(&["garbage"]), now());
+    assert_eq!(reasons(&effects), ["PodCIDROutOfRange"]);
+    assert!(effects.notices[0].message.contains("\"garbage\" (not a CIDR); it is left"));
+}
+
+/// What a naive model knows of an object.
+#[derive(Clone, Debug)]
+struct Naive {
+    label: Option<&'static str>,
+    /// First address, addresses, addresses of a block.
+    range: (u32, u32, u32),
+    cursor: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Join(u8, Option<&'static str>),
+    Leave(u8),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let label = prop::option::of(prop::sample::select(vec!["a", "b"]));
+    let step = prop_oneof![
+        3 => (0..12_u8, label).prop_map(|(node, label)| Step::Join(node, label)),
+        1 => (0..12_u8).prop_map(Step::Leave),
+    ];
+    prop::collection::vec(step, 1..40)
+}
+
+fn objects() -> impl Strategy<Value = Vec<Naive>> {
+    let label = prop::option::of(prop::sample::select(vec!["a", "b"]));
+    // Ranges of 64 to 256 addresses inside of 10.0.0.0/24, blocks of 16 to 64: they overlap.
+    let object = (label, 6..9_u32, 0..4_u32, 4..7_u32).prop_map(|(label, size, place, bits)| {
+        let size = 1 << size;
+        Naive { label, range: ((place * 64) & !(size - 1), size, 1 << bits), cursor: 0 }
+    });
+    prop::collection::vec(object, 0..5)
+}
+
+impl Naive {
+    fn spec(&self) -> Value {
+        let (first, size, block) = self.range;
+        let range = format!("10.0.0.{first}/{}", 32 - size.ilog2());
+        let bits = i64::from(block.ilog2());
+        self.label.map_or_else(|| everybody(&range, bits), |label| labelled(&range, bits, label))
+    }
+
+    /// The free block at or after the cursor, by looking at all.
+    fn next(&self, claims: &BTreeMap<u8, (u32, u32)>) -> Option<(u32, u32)> {
+        let (first, size, block) = self.range;
+        let blocks = size / block;
+        let is_free = |index: &u32| {
+            let (start, end) = (first + index * block, first + (index + 1) * block);
+            claims.values().all(|(from, to)| *to <= start || end <= *from)
+        };
+        let index = (0..blocks).map(|step| (self.cursor + step) % blocks).find(is_free)?;
+        Some((index, first + index * block))
+    }
+}
+
+proptest! {
+    /// `rule:block-has-one-holder`, `rule:closest-cluster-cidr-first`
+    #[test]
+    fn nodes_get_what_the_naive_model_gives_them(objects in objects(), steps in steps()) {
+        let mut allocator = empty();
+        for (number, object) in objects.iter().enumerate() {
+            drop(serve(&mut allocator, &format!("o{number}"), &object.spec()));
+        }
+        let mut naive = objects;
+        // Number of the Node to first address and the one behind the last.
+        let mut claims: BTreeMap<u8, (u32, u32)> = BTreeMap::new();
+        for step in steps {
+            match step {
+                Step::Join(number, label) if !claims.contains_key(&number) => {
+                    let labels: Vec<&str> = label.into_iter().collect();
+                    let given = join(&mut allocator, &number.to_string(), &labels);
+                    let mut order: Vec<usize> = (0..naive.len())
+                        .filter(|it| naive[*it].label.is_none_or(|wanted| label == Some(wanted)))
+                        .collect();
+                    order.sort_by_key(|it| {
+                        let Naive { label, range: (first, size, block), .. } = naive[*it];
+                        let text = format!("10.0.0.{first}/{}", 32 - size.ilog2());
+                        (label.is_none(), size / block, block, text, *it)
+                    });
+                    let wanted = order.iter().find_map(|it| Some((*it, naive[*it].next(&claims)?)));
+                    match wanted {
+                        Some((object, (index, first))) => {
+                            let (_, size, block) = naive[object].range;
+                            naive[object].cursor = (index + 1) % (size / block);
+                            claims.insert(number, (first, first + block));
+                            let text = format!("10.0.0.{first}/{}", 32 - block.ilog2());
+                            prop_assert_eq!(sent(given), [text]);
+                        }
+                        None => {
+                            prop_assert!(matches!(given, Assignment::Starved(_)), "{:?}", given);
+                            // Who waits would be served by what others leave: not in this model.
+                            drop(allocator.gone(&number.to_string()));
+                        }
+                    }
+                }
+                Step::Join(..) => {}
+                Step::Leave(number) => {
+                    claims.remove(&number);
+                    drop(allocator.gone(&number.to_string()));
+                }
+            }
+        }
+    }
+}

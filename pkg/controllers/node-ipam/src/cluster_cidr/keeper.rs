@@ -1,0 +1,168 @@
+//! [`Keeper`]: one pass over one ClusterCIDR: hold it, say how full it is, let it go.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use events::{EventType, ObjectRef, Recorder};
+use informer::Informer;
+use jiff::Timestamp;
+use objects::{Error, Object, ObjectClient, Why};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use workqueue::{Next, Reconcile, Retry};
+
+use super::plan::{Plan, Rules, SpecError};
+use super::shown::Facts;
+use super::spec::{CLUSTER_CIDRS, ClusterCidr, FINALIZER};
+use crate::allocator::{Allocator, Holding};
+
+/// The least time between two statuses of one object (`rule:cluster-cidr-status-is-paced`).
+pub(super) const STATUS_EVERY: Duration = Duration::from_secs(5);
+
+/// While a list of Nodes is being taken in nobody can tell who has what.
+const LIST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Works on ClusterCIDRs by name. The allocator hears of them from the watch, not from here.
+pub(super) struct Keeper {
+    pub(super) cache: Informer<Object<ClusterCidr>>,
+    pub(super) client: ObjectClient<ClusterCidr>,
+    pub(super) allocator: Arc<Mutex<Allocator>>,
+    pub(super) recorder: Recorder,
+    pub(super) rules: Rules,
+    /// By name: when its status was last written, and of what error users were told.
+    pub(super) said: Mutex<HashMap<Arc<str>, Said>>,
+}
+
+/// What was said of one object.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    status_at: Option<Instant>,
+    /// With the UID of the object that had it.
+    error: Option<(Arc<str>, SpecError)>,
+}
+
+impl Reconcile for Keeper {
+    type Key = Arc<str>;
+
+    async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
+        let Some(object) = self.cache.get(name) else {
+            self.said.lock().remove(name);
+            return Ok(Next::Done);
+        };
+        let error = Plan::of(&object.body.spec, self.rules).err();
+        if object.metadata.deleting() {
+            return self.end(&object, error).await;
+        }
+        match &error {
+            Some(error) => self.tell(&object, error),
+            None if !object.metadata.has_finalizer(FINALIZER) => {
+                let held = self.client.add_finalizer(&object, FINALIZER).await;
+                // The watch brings it back (`rule:finalizer-before-use`).
+                return held.map(|_| Next::Done).map_err(manager::retry);
+            }
+            None => {}
+        }
+        self.show(&object, error, None).await
+    }
+}
+
+impl Keeper {
+    /// Whether the status of an object says anything else than would be said now.
+    pub(super) fn is_outdated(&self, object: &Object<ClusterCidr>) -> bool {
+        let metadata = &object.metadata;
+        if metadata.deleting() || !metadata.has_finalizer(FINALIZER) {
+            return false;
+        }
+        let mut status = object.status.clone();
+        let error = Plan::of(&object.body.spec, self.rules).err();
+        self.facts(object, error, None).publish(&mut status, Timestamp::now());
+        status != object.status
+    }
+
+    /// Lets go of it when no Node has addresses of it (`rule:cluster-cidr-outlives-its-claims`).
+    async fn end(
+        &self,
+        object: &Arc<Object<ClusterCidr>>,
+        error: Option<SpecError>,
+    ) -> Result<Next, Retry> {
+        if !object.metadata.has_finalizer(FINALIZER) {
+            return Ok(Next::Done);
+        }
+        let holding = {
+            let mut allocator = self.allocator.lock();
+            // The cache may be ahead of the watch's handlers.
+            allocator.terminate(&object.metadata.uid);
+            allocator.holding(&object.metadata.uid)
+        };
+        match holding {
+            Holding::Unknown => Ok(Next::After(LIST_PAUSE)),
+            Holding::Nobody => {
+                let released = self.client.remove_finalizer(object, FINALIZER).await;
+                released.map(|_| Next::Done).map_err(manager::retry)
+            }
+            Holding::By(_) => self.show(object, error, Some(holding)).await,
+        }
+    }
+
+    /// An event, once for each error.
+    fn tell(&self, object: &Object<ClusterCidr>, error: &SpecError) {
+        let metadata = &object.metadata;
+        let told = Some((Arc::clone(&metadata.uid), error.clone()));
+        let mut said = self.said.lock();
+        let said = said.entry(Arc::clone(&metadata.key)).or_default();
+        if said.error == told {
+            return;
+        }
+        said.error = told;
+        let (group, kind) = (CLUSTER_CIDRS.api_version(), &CLUSTER_CIDRS.kind);
+        let about = ObjectRef::new(&group, kind, "", metadata.name(), &metadata.uid);
+        let message = format!("cannot use ClusterCIDR {}: {error}", metadata.name());
+        self.recorder.event(about, EventType::Warning, "InvalidClusterCIDR", message);
+    }
+
+    async fn show(
+        &self,
+        object: &Arc<Object<ClusterCidr>>,
+        error: Option<SpecError>,
+        terminating: Option<Holding>,
+    ) -> Result<Next, Retry> {
+        let facts = self.facts(object, error, terminating);
+        let mut status = object.status.clone();
+        facts.publish(&mut status, Timestamp::now());
+        if status == object.status {
+            return Ok(Next::Done);
+        }
+        if let Some(pause) = self.pause(&object.metadata.key) {
+            return Ok(Next::After(pause));
+        }
+        let now = Timestamp::now();
+        let written = self.client.change_status(object, |_, status| facts.publish(status, now));
+        match written.await {
+            Ok(_) | Err(Error { why: Why::Gone, .. }) => Ok(Next::Done),
+            Err(error) => Err(manager::retry(error)),
+        }
+    }
+
+    /// How long the status is not to be written yet; from now on counts when there is no such time.
+    fn pause(&self, name: &Arc<str>) -> Option<Duration> {
+        let now = Instant::now();
+        let mut said = self.said.lock();
+        let said = said.entry(Arc::clone(name)).or_default();
+        let due = said.status_at.map(|at| at + STATUS_EVERY).filter(|due| *due > now);
+        if due.is_none() {
+            said.status_at = Some(now);
+        }
+        due.map(|due| due.saturating_duration_since(now))
+    }
+
+    fn facts(
+        &self,
+        object: &Object<ClusterCidr>,
+        error: Option<SpecError>,
+        terminating: Option<Holding>,
+    ) -> Facts {
+        let ranges = self.allocator.lock().use_of(&object.metadata.uid).unwrap_or_default();
+        Facts { error, terminating, ranges, generation: object.metadata.generation }
+    }
+}

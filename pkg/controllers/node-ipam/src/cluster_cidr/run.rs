@@ -1,0 +1,194 @@
+//! One run of the MultiCIDRRangeAllocator: its caches, its queues, the object of the flags.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer::Informer;
+use manager::{Context, Failure, Stopped};
+use model::{Kind, LabelledNode};
+use objects::{Created, Draft, Object, ObjectClient};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+use workqueue::{Backoff, Jitter, WorkQueue};
+
+use super::from_flags;
+use super::keeper::{Keeper, STATUS_EVERY};
+use super::spec::{CLUSTER_CIDRS, ClusterCidr, ClusterCidrBody, ClusterCidrSpec, FINALIZER};
+use super::watch::watch as watch_cluster_cidrs;
+use crate::LOGGER;
+use crate::allocator::Allocator;
+use crate::metrics::{IpamMetrics, PoolsOf};
+use crate::node_work;
+use crate::options::{ClusterCidrOptions, Options};
+
+/// Of one ClusterCIDR, for ever.
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(100), Duration::from_secs(30), Jitter::Around(0.3));
+/// ClusterCIDRs worked on at once.
+const WORKERS: usize = 4;
+/// Between two attempts to make the object of the flags.
+const MAKE_AGAIN: Duration = Duration::from_secs(5);
+/// How long Nodes wait at the start for ClusterCIDRs that are not in use yet.
+const SETTLING: Duration = Duration::from_secs(10);
+
+/// Runs until it is asked to stop.
+///
+/// # Errors
+/// What ends a run.
+pub(crate) async fn run(
+    context: &Context,
+    options: &Options,
+    of: &ClusterCidrOptions,
+) -> Result<Stopped, Failure> {
+    let metrics = context.metrics(|registry| IpamMetrics::new(registry, PoolsOf::ClusterCidrs))?;
+    let allocator = Allocator::of_cluster_cidrs(&options.service_ranges, of.label_wait);
+    let allocator = Arc::new(Mutex::new(allocator));
+    metrics.attach(&allocator);
+    // Whose CRD it is does not matter: the flag has named what it is for.
+    let informers = context.informers.of_any_owner();
+    let source = informers.source(Kind::Custom(CLUSTER_CIDRS));
+    let cache = informers.get_from::<Object<ClusterCidr>>(source);
+    let nodes = context.informers.get::<LabelledNode>();
+    let queue = context.queue::<Arc<str>>("multi_cidr_range_allocator_cidr", BACKOFF);
+    let (name, objects) = ("multi_cidr_range_allocator_node", Some(queue.clone()));
+    let reconciler = node_work::reconciler(context, name, &nodes, &allocator, metrics, objects);
+    let changed = Arc::new(Notify::new());
+    let _cluster_cidrs = watch_cluster_cidrs(&cache, &reconciler, &queue, of.rules, &changed);
+    // What Nodes hold is judged by all ranges there are.
+    let known = cache.synced_or_dormant();
+    if context.stop.run_until_cancelled(known).await.is_none() {
+        return Ok(Stopped::default());
+    }
+    let _nodes = node_work::watch(&nodes, &reconciler);
+    let client = context.objects::<ClusterCidr>(CLUSTER_CIDRS);
+    if cache.is_dormant() {
+        let what =
+            "ClusterCIDRs are not served: apply their CRD of config/crd, or give --install-crds";
+        warn!(logger = LOGGER, "{what}");
+    }
+    let first = make_default(context, of.default.clone(), &cache, client.clone());
+    let keeper = Arc::new(Keeper {
+        cache,
+        client,
+        allocator: Arc::clone(&allocator),
+        recorder: context.recorder.clone(),
+        rules: of.rules,
+        said: Mutex::default(),
+    });
+    let keeping = keep(context, keeper, &queue, &nodes);
+    let begin = settled(allocator, first, changed);
+    let working = node_work::work(context, reconciler, options.concurrency, begin);
+    let ((), stopped) = tokio::try_join!(keeping, working)?;
+    Ok(stopped)
+}
+
+/// Works on ClusterCIDRs until the stop, once it is known what Nodes have.
+async fn keep(
+    context: &Context,
+    keeper: Arc<Keeper>,
+    queue: &WorkQueue<Arc<str>>,
+    nodes: &Informer<LabelledNode>,
+) -> Result<(), Failure> {
+    let (cache, own_writes) = (keeper.cache.clone(), keeper.client.own_writes().clone());
+    let (all, again, looking) = (cache.clone(), queue.clone(), Arc::clone(&keeper));
+    context
+        .run(queue, keeper)
+        .workers(WORKERS)
+        .start_filled(nodes)
+        .reads_own_writes(&cache, &own_writes)
+        .audit(STATUS_EVERY, move || {
+            let outdated = all.frozen(|store| {
+                let outdated = store.values().filter(|object| looking.is_outdated(object));
+                outdated.map(|object| Arc::clone(&object.metadata.key)).collect::<Vec<_>>()
+            });
+            for name in outdated {
+                again.add(name);
+            }
+            std::future::ready(())
+        })
+        .until_stopped()
+        .await
+}
+
+/// The first attempt to make the object of the flags is over.
+#[derive(Clone, Debug)]
+struct Tried {
+    /// Of the object, if it was made by this.
+    made: Option<Arc<str>>,
+}
+
+/// Begins to make the object of the flags unless there is one of its name
+/// (`rule:flags-become-an-object`).
+fn make_default(
+    context: &Context,
+    spec: Option<ClusterCidrSpec>,
+    cache: &Informer<Object<ClusterCidr>>,
+    client: ObjectClient<ClusterCidr>,
+) -> watch::Receiver<Option<Tried>> {
+    // Where the kind is not served, Nodes need not wait.
+    let (tried, first) = watch::channel(cache.is_dormant().then_some(Tried { made: None }));
+    let (cache, stop) = (cache.clone(), context.stop.clone());
+    context.spawn(async move {
+        let Some(spec) = spec else { return };
+        let making = async {
+            cache.synced().await;
+            loop {
+                let there = cache.get(from_flags::NAME).is_some();
+                let made = if there { Some(None) } else { make(&client, &spec).await };
+                tried.send_replace(Some(Tried { made: made.clone().unwrap_or_default() }));
+                match made {
+                    Some(_) => return,
+                    None => sleep(MAKE_AGAIN).await,
+                }
+            }
+        };
+        // Cut off by the stop, it is made by the next leader.
+        stop.run_until_cancelled(making).await;
+    });
+    first
+}
+
+/// `None`: it could not be made. Otherwise there is one, with its UID if it was made by this.
+async fn make(
+    client: &ObjectClient<ClusterCidr>,
+    spec: &ClusterCidrSpec,
+) -> Option<Option<Arc<str>>> {
+    let mut draft = Draft::new(ClusterCidrBody { spec: spec.clone() });
+    draft.metadata.finalizers.push(FINALIZER.to_owned());
+    match client.create_if_absent(from_flags::NAME, &draft).await {
+        Ok(Created::New(object)) => {
+            info!(logger = LOGGER, name = from_flags::NAME, "Made a ClusterCIDR of --cluster-cidr");
+            Some(Some(Arc::clone(&object.metadata.uid)))
+        }
+        Ok(Created::Existing(_)) => Some(None),
+        Err(error) => {
+            warn!(logger = LOGGER, err = %error, "Cannot make a ClusterCIDR of --cluster-cidr yet");
+            None
+        }
+    }
+}
+
+/// Over when the ClusterCIDRs of the start are in use, so that no Node is told that there is nothing
+/// for it, or given a block of a lesser one, while a better one is about to be used.
+async fn settled(
+    allocator: Arc<Mutex<Allocator>>,
+    mut first: watch::Receiver<Option<Tried>>,
+    changed: Arc<Notify>,
+) {
+    let settling = async {
+        // Nobody tries where the flags say nothing.
+        let tried = first.wait_for(Option::is_some).await.ok().and_then(|tried| tried.clone());
+        let made = tried.and_then(|tried| tried.made);
+        loop {
+            let unknown = |uid: &Arc<str>| allocator.lock().use_of(uid).is_none();
+            if !made.as_ref().is_some_and(unknown) && !allocator.lock().has_unheld() {
+                return;
+            }
+            changed.notified().await;
+        }
+    };
+    // Those that are not in use by then are left out until they are.
+    drop(timeout(SETTLING, settling).await);
+}

@@ -1,0 +1,214 @@
+//! [`Selector`]: which Nodes a ClusterCIDR is for, and how closely it fits them.
+
+use model::NodeMarks;
+use thiserror::Error;
+
+use super::spec::{NodeSelector, NodeSelectorRequirement};
+
+/// The only field that a Node can be selected by.
+const NAME: &str = "metadata.name";
+
+/// How the terms of a selector go together (`rule:selector-terms-are-alternatives`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Terms {
+    /// One is enough, as everywhere in Kubernetes.
+    #[default]
+    Or,
+    /// All of them are needed, and fields are looked up as labels, as
+    /// sigs.k8s.io/node-ipam-controller does.
+    And,
+}
+
+/// A node selector that was found to be in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Selector {
+    /// Under [`Terms::And`] one with all requirements.
+    terms: Vec<Vec<Requirement>>,
+    text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Requirement {
+    of: Subject,
+    test: Test,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Subject {
+    Label(Box<str>),
+    Name,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Test {
+    In(Vec<Box<str>>),
+    NotIn(Vec<Box<str>>),
+    Exists,
+    DoesNotExist,
+    Greater(i64),
+    Less(i64),
+}
+
+/// A selector that the API's rules do not allow.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum SelectorError {
+    /// It would select nothing.
+    #[error("nodeSelector has no terms; leave nodeSelector out to select every Node")]
+    NoTerms,
+    /// There is no such operator.
+    #[error(
+        "nodeSelector: {key:?} has the operator {operator:?}; use In, NotIn, Exists, DoesNotExist, \
+         Gt or Lt"
+    )]
+    Operator {
+        /// Of the requirement.
+        key: String,
+        /// What was given.
+        operator: String,
+    },
+    /// As many values as the operator does not take.
+    #[error("nodeSelector: {operator} of {key:?} takes {takes}, and has {given}")]
+    Values {
+        /// Of the requirement.
+        key: String,
+        /// Of the requirement.
+        operator: String,
+        /// What it takes.
+        takes: &'static str,
+        /// How many there are.
+        given: usize,
+    },
+    /// A field that Nodes are not selected by, or in a way they are not.
+    #[error(
+        "nodeSelector: matchFields takes metadata.name with In or NotIn and one value, not {0}"
+    )]
+    Field(String),
+}
+
+impl Selector {
+    /// Reads a selector.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub(crate) fn read(selector: &NodeSelector, combined: Terms) -> Result<Self, SelectorError> {
+        if selector.node_selector_terms.is_empty() {
+            return Err(SelectorError::NoTerms);
+        }
+        let mut terms = Vec::new();
+        let mut texts = Vec::new();
+        for term in &selector.node_selector_terms {
+            let mut requirements = Vec::new();
+            for wanted in &term.match_expressions {
+                let of = Subject::Label(wanted.key.as_str().into());
+                requirements.push(Requirement { of, test: Test::read(wanted)? });
+            }
+            for wanted in &term.match_fields {
+                requirements
+                    .push(Requirement { of: field(wanted, combined)?, test: Test::read(wanted)? });
+            }
+            texts.extend(term.match_expressions.iter().chain(&term.match_fields).map(text));
+            terms.push(requirements);
+        }
+        if combined == Terms::And {
+            terms = vec![terms.concat()];
+        }
+        texts.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let texts: Vec<String> = texts.into_iter().map(|(_, text)| text).collect();
+        Ok(Self { terms, text: texts.join(",") })
+    }
+
+    /// How many requirements the terms have that this Node fulfils; `None` when there is no such term.
+    pub(crate) fn fits(&self, name: &str, marks: &NodeMarks) -> Option<usize> {
+        let fulfilled = |term: &&Vec<Requirement>| {
+            // A term that asks for nothing selects nothing.
+            !term.is_empty() && term.iter().all(|wanted| wanted.is_met(name, marks))
+        };
+        let mut fulfilled = self.terms.iter().filter(fulfilled).map(Vec::len).peekable();
+        fulfilled.peek()?;
+        Some(fulfilled.sum())
+    }
+
+    /// All requirements, sorted by key, in the syntax of label selectors.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+fn field(wanted: &NodeSelectorRequirement, combined: Terms) -> Result<Subject, SelectorError> {
+    let takes = ["In", "NotIn"].contains(&&*wanted.operator) && wanted.values.len() == 1;
+    if wanted.key != NAME || !takes {
+        let (_, text) = text(wanted);
+        return Err(SelectorError::Field(format!("{text:?}")));
+    }
+    Ok(match combined {
+        Terms::Or => Subject::Name,
+        Terms::And => Subject::Label(NAME.into()),
+    })
+}
+
+impl Requirement {
+    fn is_met(&self, name: &str, marks: &NodeMarks) -> bool {
+        let value = match &self.of {
+            Subject::Name => Some(name),
+            Subject::Label(key) => marks.labels.get(key).map(AsRef::as_ref),
+        };
+        let number = || value.and_then(|value| value.parse::<i64>().ok());
+        match &self.test {
+            Test::In(values) => value.is_some_and(|value| values.iter().any(|one| **one == *value)),
+            Test::NotIn(values) => {
+                !value.is_some_and(|value| values.iter().any(|one| **one == *value))
+            }
+            Test::Exists => value.is_some(),
+            Test::DoesNotExist => value.is_none(),
+            Test::Greater(than) => number().is_some_and(|number| number > *than),
+            Test::Less(than) => number().is_some_and(|number| number < *than),
+        }
+    }
+}
+
+impl Test {
+    fn read(wanted: &NodeSelectorRequirement) -> Result<Self, SelectorError> {
+        let NodeSelectorRequirement { key, operator, values } = wanted;
+        let list = || values.iter().map(|value| value.as_str().into()).collect();
+        let refused = |takes| {
+            let (key, operator, given) = (key.clone(), operator.clone(), values.len());
+            SelectorError::Values { key, operator, takes, given }
+        };
+        let number = || match &values[..] {
+            [one] => one.parse().map_err(|_| refused("one whole number")),
+            _ => Err(refused("one whole number")),
+        };
+        match operator.as_str() {
+            "In" | "NotIn" if values.is_empty() => Err(refused("values")),
+            "In" => Ok(Self::In(list())),
+            "NotIn" => Ok(Self::NotIn(list())),
+            "Exists" | "DoesNotExist" if !values.is_empty() => Err(refused("no values")),
+            "Exists" => Ok(Self::Exists),
+            "DoesNotExist" => Ok(Self::DoesNotExist),
+            "Gt" => Ok(Self::Greater(number()?)),
+            "Lt" => Ok(Self::Less(number()?)),
+            _ => Err(SelectorError::Operator { key: key.clone(), operator: operator.clone() }),
+        }
+    }
+}
+
+/// The requirement's key and the whole of it, as apimachinery's label selectors are written.
+fn text(wanted: &NodeSelectorRequirement) -> (String, String) {
+    let NodeSelectorRequirement { key, operator, values } = wanted;
+    let mut sorted = values.clone();
+    sorted.sort_unstable();
+    let values = sorted.join(",");
+    let text = match operator.as_str() {
+        "In" => format!("{key} in ({values})"),
+        "NotIn" => format!("{key} notin ({values})"),
+        "Exists" => key.clone(),
+        "DoesNotExist" => format!("!{key}"),
+        "Gt" => format!("{key}>{values}"),
+        "Lt" => format!("{key}<{values}"),
+        other => format!("{key} {other} ({values})"),
+    };
+    (key.clone(), text)
+}
+
+#[cfg(test)]
+mod tests;

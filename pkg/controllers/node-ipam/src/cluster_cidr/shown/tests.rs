@@ -1,0 +1,83 @@
+//! What a status says.
+
+use super::*;
+
+fn facts() -> Facts {
+    let range = |cidr: &str, blocks, used| RangeUse { cidr: cidr.parse().unwrap(), blocks, used };
+    let ranges = vec![range("10.0.0.0/22", 4, 1), range("fd00::/56", 1 << 64, 1)];
+    Facts { error: None, terminating: None, ranges, generation: 3 }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// Type, status, reason, message.
+fn said(status: &ClusterCidrStatus) -> Vec<(&str, &str, &str, &str)> {
+    let conditions = status.conditions.iter();
+    conditions.map(|it| (&*it.kind, &*it.status, &*it.reason, &*it.message)).collect()
+}
+
+#[test]
+fn one_in_use_is_ready_and_shows_its_ranges() {
+    let mut status = ClusterCidrStatus::default();
+    facts().publish(&mut status, at(10));
+    assert_eq!(
+        said(&status),
+        [
+            ("Ready", "True", "Ready", ""),
+            ("Exhausted", "False", "BlocksLeft", ""),
+            ("Terminating", "False", "NotDeleted", ""),
+            ("Invalid", "False", "Valid", ""),
+        ]
+    );
+    assert!(status.conditions.iter().all(|it| it.observed_generation == 3));
+    let numbers: Vec<_> = status.families.iter().map(|it| (&*it.cidr, it.total, it.used)).collect();
+    assert_eq!(numbers, [("10.0.0.0/22", 4, 1), ("fd00::/56", i64::MAX, 1)]);
+}
+
+#[test]
+fn what_is_full_wrong_or_on_its_way_out_is_said_with_the_reason() {
+    let mut full = facts();
+    full.ranges[0].used = 4;
+    let mut status = ClusterCidrStatus::default();
+    full.publish(&mut status, at(10));
+    assert_eq!(
+        said(&status)[1],
+        ("Exhausted", "True", "NoFreeBlock", "10.0.0.0/22 has no free block")
+    );
+
+    let wrong = Facts { error: Some(SpecError::NoRange), ranges: Vec::new(), ..facts() };
+    wrong.publish(&mut status, at(20));
+    let why = "it has neither ipv4 nor ipv6; set one of them";
+    assert_eq!(said(&status)[0], ("Ready", "False", "Invalid", why));
+    assert_eq!(said(&status)[3], ("Invalid", "True", "InvalidClusterCIDR", why));
+    assert_eq!(status.families, []);
+
+    for (nodes, message) in [
+        (1, "1 Node has addresses of it; it goes with that Node"),
+        (3, "3 Nodes have addresses of it; it goes with the last of them"),
+    ] {
+        let leaving = Facts { terminating: Some(Holding::By(nodes)), ..facts() };
+        leaving.publish(&mut status, at(30));
+        assert_eq!(
+            said(&status)[0],
+            ("Ready", "False", "Terminating", "it gives out nothing more")
+        );
+        assert_eq!(said(&status)[2], ("Terminating", "True", "Deleted", message));
+    }
+}
+
+#[test]
+fn saying_the_same_again_changes_nothing_and_a_time_is_that_of_the_change() {
+    let mut status = ClusterCidrStatus::default();
+    facts().publish(&mut status, at(10));
+    let before = status.clone();
+    facts().publish(&mut status, at(20));
+    assert_eq!(status, before);
+    let mut full = facts();
+    full.ranges[0].used = 4;
+    full.publish(&mut status, at(30));
+    let since = |index: usize| &*status.conditions[index].last_transition_time;
+    assert_eq!((since(0), since(1)), ("1970-01-01T00:00:10Z", "1970-01-01T00:00:30Z"));
+}

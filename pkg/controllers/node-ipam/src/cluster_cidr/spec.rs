@@ -1,0 +1,83 @@
+//! The kind ClusterCIDR, as objects have it.
+
+use model::Resource;
+use objects::Schema;
+use serde::{Deserialize, Serialize};
+
+use super::status::ClusterCidrStatus;
+
+/// ClusterCIDRs.
+pub(crate) const CLUSTER_CIDRS: Resource =
+    Resource::cluster("networking.x-k8s.io", "v1", "ClusterCIDR", "clustercidrs");
+
+/// Holds a ClusterCIDR while Nodes have addresses of it.
+pub(crate) const FINALIZER: &str = "networking.x-k8s.io/cluster-cidr-finalizer";
+
+/// The kind of [`CLUSTER_CIDRS`].
+#[derive(Debug)]
+pub(crate) enum ClusterCidr {}
+
+impl Schema for ClusterCidr {
+    type Body = ClusterCidrBody;
+    type Status = ClusterCidrStatus;
+}
+
+/// What a ClusterCIDR has beside metadata and status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ClusterCidrBody {
+    /// What is wanted.
+    pub(crate) spec: ClusterCidrSpec,
+}
+
+/// Ranges, the size of a block in them, and who gets one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ClusterCidrSpec {
+    /// Address bits inside a block, of either family.
+    #[serde(default)]
+    pub(crate) per_node_host_bits: i64,
+    /// The IPv4 range; there is at least one range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ipv4: Option<String>,
+    /// The IPv6 range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ipv6: Option<String>,
+    /// `None` for all Nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node_selector: Option<NodeSelector>,
+}
+
+/// `NodeSelector` of core/v1.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NodeSelector {
+    /// One of them selects.
+    #[serde(default)]
+    pub(crate) node_selector_terms: Vec<NodeSelectorTerm>,
+}
+
+/// All requirements of a term together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NodeSelectorTerm {
+    /// About labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) match_expressions: Vec<NodeSelectorRequirement>,
+    /// About the Node's name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) match_fields: Vec<NodeSelectorRequirement>,
+}
+
+/// One requirement.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NodeSelectorRequirement {
+    /// Of the label, or of the field.
+    #[serde(default)]
+    pub(crate) key: String,
+    /// `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt` or `Lt`.
+    #[serde(default)]
+    pub(crate) operator: String,
+    /// As many as the operator takes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) values: Vec<String>,
+}

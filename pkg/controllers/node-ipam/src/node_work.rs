@@ -1,0 +1,150 @@
+//! The work on Nodes, which is the same wherever their pools come from: the claims follow the cache,
+//! workers send PATCHes, and a stop settles what was sent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer::{Delta, Informer, Subscription};
+use manager::{Context, Failure, Stopped};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::error;
+use workqueue::{Backoff, Jitter, WorkQueue};
+
+use crate::allocator::Allocator;
+use crate::api::NodeApi;
+use crate::cached_node::CachedNode;
+use crate::metrics::IpamMetrics;
+use crate::reconciler::Reconciler;
+
+/// Per Node, for ever (`rule:served-without-another-event`).
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(50), Duration::from_secs(30), Jitter::Around(0.5));
+/// How often all claims are compared with the cache (`rule:claims-are-audited`).
+const AUDIT: Duration = Duration::from_secs(600);
+
+/// The first list is given up after this time, and tried from anew.
+const FIRST_LIST: Duration = Duration::from_secs(600);
+
+/// One handling of a Node, waits for the throttle included. The server may stop the client for 60 s.
+const ITEM_LIMIT: Duration = Duration::from_secs(180);
+
+/// Besides the time of a PATCH, for settling the last outcomes after a stop: one second in which a
+/// PATCH travels to the server, and two for reads. With 5 s of the PATCH it fits into stock's default
+/// for `--controller-shutdown-timeout`, 10 s.
+const LAST_READS: Duration = Duration::from_secs(3);
+
+/// What works on the Nodes of one run, with a queue of this name.
+pub(crate) fn reconciler<N: CachedNode>(
+    context: &Context,
+    queue: &str,
+    nodes: &Informer<N>,
+    allocator: &Arc<Mutex<Allocator>>,
+    metrics: IpamMetrics,
+    cluster_cidrs: Option<WorkQueue<Arc<str>>>,
+) -> Arc<Reconciler<N>> {
+    Arc::new(Reconciler {
+        allocator: Arc::clone(allocator),
+        nodes: nodes.clone(),
+        queue: context.queue(queue, BACKOFF),
+        cluster_cidrs,
+        api: NodeApi::new(context.caller.clone(), context.settings.write_timeout),
+        recorder: context.recorder.clone(),
+        metrics,
+        stop: context.stop.clone(),
+    })
+}
+
+/// Works on Nodes until the stop, so many at once, once all of them are known and `begin` is over.
+///
+/// # Errors
+/// What ends a run.
+pub(crate) async fn work<N: CachedNode>(
+    context: &Context,
+    reconciler: Arc<Reconciler<N>>,
+    concurrency: usize,
+    begin: impl Future<Output = ()> + Send + 'static,
+) -> Result<Stopped, Failure> {
+    let (nodes, auditor) = (reconciler.nodes.clone(), reconciler.clone());
+    // Every Node of the first list is a claim before a worker starts (`rule:list-before-allocate`).
+    let work = context
+        .run(&reconciler.queue, reconciler.clone())
+        .workers(concurrency)
+        .item_limit(item_limit(context, concurrency))
+        .start_filled(&nodes)
+        .start_after(begin)
+        .start_within(FIRST_LIST)
+        .audit(AUDIT, move || {
+            audit(&nodes, &auditor);
+            std::future::ready(())
+        })
+        .until_stopped();
+    let ((), stopped) = tokio::try_join!(work, moment_of(context.stop.clone()))?;
+    let deadline = stopped + context.settings.write_timeout + LAST_READS;
+    Ok(Stopped { unknown_writes: reconciler.settle_outcomes(deadline).await })
+}
+
+/// Long enough for a worker to wait for its turn while all others hold a token of the throttle,
+/// or while the server's `Retry-After` stops the client.
+fn item_limit(context: &Context, concurrency: usize) -> Duration {
+    let (qps, _) = context.settings.work_rate;
+    let workers = u32::try_from(concurrency).unwrap_or(u32::MAX);
+    let turn = Duration::try_from_secs_f64(2.0 * f64::from(workers) / qps).unwrap_or_default();
+    ITEM_LIMIT.max(turn)
+}
+
+async fn moment_of(stop: CancellationToken) -> Result<Instant, Failure> {
+    stop.cancelled().await;
+    Ok(Instant::now())
+}
+
+/// Feeds the allocator from the watch, in the order of the watch. What the cluster says is taken in
+/// here and not by the workers, so no worker acts on a claim that an event has already ended.
+pub(crate) fn watch<N: CachedNode>(
+    nodes: &Informer<N>,
+    reconciler: &Arc<Reconciler<N>>,
+) -> Subscription<N> {
+    let reconciler = Arc::downgrade(reconciler);
+    nodes.subscribe(move |delta| {
+        let Some(reconciler) = reconciler.upgrade() else { return };
+        let effects = match delta {
+            Delta::Updated { old, new } if is_no_news(&**old, &**new) => return,
+            Delta::Added(node) | Delta::Updated { new: node, .. } => {
+                reconciler.allocator.lock().observe(&**node, Instant::now())
+            }
+            Delta::Deleted(node) => {
+                let node = node.as_ref().as_ref();
+                reconciler.allocator.lock().gone(&node.uid)
+            }
+            Delta::ListStarts => {
+                reconciler.allocator.lock().set_in_list(true);
+                return;
+            }
+            Delta::ListEnds => {
+                reconciler.allocator.lock().set_in_list(false);
+                return;
+            }
+        };
+        reconciler.carry_out(effects);
+    })
+}
+
+fn is_no_news<N: CachedNode>(old: &N, new: &N) -> bool {
+    let (before, after) = (old.as_ref(), new.as_ref());
+    before.pod_cidrs == after.pod_cidrs
+        && before.deleting == after.deleting
+        && old.marks() == new.marks()
+}
+
+/// Compares claims and cache (`rule:claims-are-audited`).
+pub(crate) fn audit<N: CachedNode>(nodes: &Informer<N>, reconciler: &Reconciler<N>) {
+    let (mended, effects) = nodes.frozen(|store| {
+        let live = store.values().map(AsRef::as_ref);
+        reconciler.allocator.lock().audit(live, Instant::now())
+    });
+    if mended > 0 {
+        error!(mended, "Claims differed from the cache and were mended; please report this");
+    }
+    reconciler.carry_out(effects);
+}

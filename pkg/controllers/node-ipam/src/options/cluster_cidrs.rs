@@ -1,0 +1,91 @@
+//! What the flags say about ClusterCIDRs.
+
+use std::time::Duration;
+
+use cidr::Pool;
+use pflag::{Problem, Values};
+
+use crate::cluster_cidr::plan::Rules;
+use crate::cluster_cidr::selector::Terms;
+use crate::cluster_cidr::{ClusterCidrSpec, Plan, from_flags};
+use crate::flags::{
+    CLUSTER_CIDR, CLUSTER_CIDR_LABEL_WAIT, CLUSTER_CIDR_SELECTOR_TERMS, NODE_CIDR_MASK_SIZE,
+    NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6,
+};
+
+/// The longest that a Node is waited for.
+const LABEL_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// What the MultiCIDRRangeAllocator runs with besides.
+#[derive(Clone, Debug)]
+pub(crate) struct ClusterCidrOptions {
+    /// The ClusterCIDR of the flags.
+    pub(crate) default: Option<ClusterCidrSpec>,
+    /// For all ClusterCIDRs.
+    pub(crate) rules: Rules,
+    /// For Nodes without the labels of their cloud.
+    pub(crate) label_wait: Duration,
+}
+
+impl ClusterCidrOptions {
+    /// Judges the values; `pools` are those of `--cluster-cidr`.
+    pub(super) fn judge(
+        values: &Values,
+        pools: &[Pool],
+        ipv6_bits: u8,
+        problems: &mut Vec<Problem>,
+    ) -> Self {
+        let terms = match &*values.get(&CLUSTER_CIDR_SELECTOR_TERMS) {
+            "or" => Terms::Or,
+            "and" => Terms::And,
+            other => {
+                let problem = format!("{other:?} is not one of or, and");
+                problems.push(CLUSTER_CIDR_SELECTOR_TERMS.problem(problem));
+                Terms::Or
+            }
+        };
+        let label_wait = values.get(&CLUSTER_CIDR_LABEL_WAIT).to_std();
+        if label_wait > LABEL_WAIT_MAX {
+            let problem = format!("{label_wait:?} is more than {LABEL_WAIT_MAX:?}");
+            problems.push(CLUSTER_CIDR_LABEL_WAIT.problem(problem));
+        }
+        let rules = Rules { terms, ipv6_bits };
+        Self { default: from_flags::spec(pools), rules, label_wait }
+    }
+
+    /// What is wrong with the ClusterCIDR of the flags.
+    pub(super) fn check_default(&self, problems: &mut Vec<Problem>) {
+        let Some(spec) = &self.default else { return };
+        if let Err(error) = Plan::of(spec, self.rules) {
+            let bits = spec.per_node_host_bits;
+            problems.push(CLUSTER_CIDR.problem(format!(
+                "cannot make the ClusterCIDR {} with perNodeHostBits {bits} of it: {error}; leave the \
+                 flag out and make ClusterCIDRs",
+                from_flags::NAME
+            )));
+        }
+    }
+}
+
+/// Flags that have no effect on the allocator that was asked for.
+pub(super) fn unused(values: &Values, multi: bool) -> Vec<String> {
+    let mut unused = Vec::new();
+    if multi {
+        let masks = [NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6];
+        let given = masks.iter().filter(|mask| values.get(mask) != 0);
+        if values.get(&CLUSTER_CIDR).trim().is_empty() {
+            unused.extend(given.map(|mask| {
+                format!("{mask}: without --cluster-cidr it has no effect on ClusterCIDRs")
+            }));
+        }
+        return unused;
+    }
+    let only = "has an effect with --cidr-allocator-type=MultiCIDRRangeAllocator only";
+    if values.get(&CLUSTER_CIDR_SELECTOR_TERMS) != "or" {
+        unused.push(format!("{CLUSTER_CIDR_SELECTOR_TERMS}: {only}"));
+    }
+    if values.get(&CLUSTER_CIDR_LABEL_WAIT).to_std() != LABEL_WAIT_MAX {
+        unused.push(format!("{CLUSTER_CIDR_LABEL_WAIT}: {only}"));
+    }
+    unused
+}

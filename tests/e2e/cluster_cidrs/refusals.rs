@@ -1,0 +1,93 @@
+//! ClusterCIDRs that cannot be: those that the API server refuses, and those that the product does.
+
+use serde_json::{Value, json};
+
+use crate::scene::{KIND, Scene, cluster_cidr, condition, everybody, hub, is_ready, labelled};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_api_server_refuses_what_is_of_no_family_too_small_or_changed() {
+    let hub = hub().await;
+    for (spec, said) in [
+        (json!({"perNodeHostBits": 8}), "one of ipv4 and ipv6 is needed"),
+        (json!({"ipv4": "10.0.0.0/16"}), "spec.perNodeHostBits"),
+        (json!({"ipv4": "garbage", "perNodeHostBits": 8}), "it must be an IPv4 CIDR"),
+        (json!({"ipv4": "fd00::/64", "perNodeHostBits": 8}), "it must be an IPv4 CIDR"),
+        (json!({"ipv6": "10.0.0.0/16", "perNodeHostBits": 8}), "it must be an IPv6 CIDR"),
+        (everybody(&["10.0.0.0/16"], 3), "greater than or equal to 4"),
+        (everybody(&["10.0.0.0/25"], 8), "leave at least one block in ipv4"),
+        (everybody(&["10.0.0.0/16", "fd00::/121"], 8), "leave at least one block in ipv6"),
+        (
+            json!({"ipv4": "10.0.0.0/16", "perNodeHostBits": 8, "nodeSelector": {"nodeSelectorTerms": []}}),
+            "should have at least 1 items",
+        ),
+    ] {
+        let refusal = hub.create_refused(&cluster_cidr("refused", &spec));
+        assert!(refusal.contains(said), "{spec}: {refusal}");
+    }
+    let dotted = hub.create_refused(&cluster_cidr("a.b", &everybody(&["10.0.0.0/16"], 8)));
+    assert!(dotted.contains("must be a DNS label"), "{dotted}");
+
+    hub.create(&cluster_cidr("kept", &labelled(&["10.0.0.0/16"], 8, &["foo"])));
+    for change in [
+        json!({"perNodeHostBits": 9}),
+        json!({"ipv4": "10.0.0.0/15"}),
+        json!({"ipv6": "fd00::/112"}),
+        json!({"nodeSelector": null}),
+    ] {
+        let patch = json!({"spec": change}).to_string();
+        let refusal = hub.refused(&format!("patch {KIND} kept --type=merge -p {patch}"));
+        assert!(refusal.contains("the spec does not change"), "{refusal}");
+    }
+    let printed = tests::kubectl::table(&hub.run("get ccidr"));
+    assert_eq!(printed[0], ["NAME", "PERNODEHOSTBITS", "IPV4", "IPV6", "READY", "AGE"]);
+    assert_eq!(printed[1], ["kept", "8", "10.0.0.0/16", "AGE"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_product_cannot_use_is_told_of_and_others_are_served() {
+    let wanted = |key: &str, requirement: Value| {
+        let mut spec = everybody(&["10.1.0.0/16"], 8);
+        spec["nodeSelector"] = json!({"nodeSelectorTerms": [{ key: [requirement] }]});
+        spec
+    };
+    let rows = [
+        (
+            "values",
+            wanted("matchExpressions", json!({"key": "a", "operator": "In"})),
+            "In of \"a\" takes values",
+        ),
+        (
+            "operator",
+            wanted("matchExpressions", json!({"key": "a", "operator": "Near"})),
+            "operator \"Near\"",
+        ),
+        (
+            "field",
+            wanted("matchFields", json!({"key": "spec.x", "operator": "In", "values": ["a"]})),
+            "metadata.name",
+        ),
+        ("blocks", everybody(&["fd00::/56"], 8), "2^64"),
+    ];
+    let objects: Vec<Value> = rows.iter().map(|(name, spec, _)| cluster_cidr(name, spec)).collect();
+    let scene = Scene::begin(&objects, "").await;
+    for (name, _, said) in rows {
+        let event = scene.event(name, "InvalidClusterCIDR").await;
+        assert_eq!(event["type"], "Warning");
+        assert_eq!(event["source"]["component"], "multiCIDRRangeAllocator");
+        let message = event["message"].as_str().unwrap();
+        assert!(message.contains(said), "{message}");
+        let object =
+            scene.until(name, "says so", |it| condition(it, "Invalid")["status"] == "True").await;
+        assert_eq!(condition(&object, "Ready")["status"], "False");
+        assert_eq!(object["metadata"]["finalizers"], Value::Null, "it is not held");
+    }
+    scene.hub.create(&cluster_cidr("good", &everybody(&["10.0.0.0/16"], 8)));
+    assert_eq!(scene.add("a", &[]).await, ["10.0.0.0/24"]);
+    scene.until("good", "is ready", is_ready).await;
+    for name in ["values", "operator", "field", "blocks"] {
+        assert_eq!(scene.events(name, "InvalidClusterCIDR").len(), 1, "{name}");
+        scene.delete(name);
+        scene.until_gone(name).await;
+    }
+    scene.end(&[]).await;
+}
