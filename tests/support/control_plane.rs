@@ -129,6 +129,11 @@ impl ControlPlane {
         self.ca.client_for(user, groups, life)
     }
 
+    /// The same of an authority that no cluster knows.
+    pub fn foreign_certificate(user: &str, groups: &[&str]) -> anyhow::Result<Identity> {
+        Ca::new("icm-test-foreign")?.client(user, groups)
+    }
+
     /// The path of a kubeconfig for this user, by client certificate. At most two groups.
     pub fn kubeconfig(&self, user: &str, groups: &[&str]) -> anyhow::Result<PathBuf> {
         let path = self.dir.join(kubeconfig_name(user));

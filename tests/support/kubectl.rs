@@ -68,13 +68,18 @@ impl Kubectl {
     /// With no CRD at all.
     pub async fn without_crds() -> Self {
         let plane = ControlPlane::start(Options::default()).await.expect("a control plane starts");
-        let kubeconfig = plane.admin_kubeconfig();
-        let program = control_plane_binaries(&["kubectl"]).unwrap().remove(0);
-        Self { plane, shell: Shell { kubeconfig, program } }
+        let shell = Shell::new(plane.admin_kubeconfig());
+        Self { plane, shell }
     }
 }
 
 impl Shell {
+    /// For the user of a kubeconfig.
+    pub fn new(kubeconfig: PathBuf) -> Self {
+        let program = control_plane_binaries(&["kubectl"]).unwrap().remove(0);
+        Self { kubeconfig, program }
+    }
+
     /// What it prints; the arguments have no spaces in them.
     pub fn run(&self, arguments: &str) -> String {
         let output = self.output(arguments);

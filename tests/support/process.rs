@@ -6,6 +6,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use kube::Client;
+use kube::config::AuthInfo;
 use rustix::process::Signal;
 use tokio::time::{sleep, timeout};
 
@@ -22,6 +23,8 @@ pub struct Launch {
     args: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     port: Option<u16>,
+    /// Nobody needs a right to read its pages.
+    is_open: bool,
 }
 
 /// A program, most often the product, running or ended. Killed on drop; on a test's failure its log is printed.
@@ -34,16 +37,23 @@ pub struct Process {
 impl Process {
     /// No flags but those the test gives: for tests of the command line.
     pub fn bare() -> Launch {
-        Launch { program: None, args: Vec::new(), environment: Vec::new(), port: None }
+        Launch {
+            program: None,
+            args: Vec::new(),
+            environment: Vec::new(),
+            port: None,
+            is_open: false,
+        }
     }
 
-    /// Flags that every run needs: the kubeconfig, and serving on a free loopback port.
+    /// Flags that every run needs: the kubeconfig, and serving everybody on a free loopback port.
     pub fn with_kubeconfig(kubeconfig: &Path) -> Launch {
         let port = ports::free_port();
         let mut launch = Self::bare()
             .args(["--bind-address=127.0.0.1".to_owned(), format!("--secure-port={port}")])
             .args([OsString::from("--kubeconfig"), kubeconfig.into()]);
         launch.port = Some(port);
+        launch.is_open = true;
         launch
     }
 
@@ -177,6 +187,13 @@ impl Launch {
         self
     }
 
+    /// Who may read its pages is asked with this kubeconfig.
+    pub fn guarded_by(mut self, kubeconfig: &Path) -> Self {
+        self.is_open = false;
+        let flags = ["--authentication-kubeconfig", "--authorization-kubeconfig"];
+        self.args(flags.map(|flag| format!("{flag}={}", kubeconfig.display())))
+    }
+
     /// Sets an environment variable.
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.into(), value.into()));
@@ -188,8 +205,14 @@ impl Launch {
         let (output, write_end) = std::io::pipe().expect("a pipe can be made");
         let errors = write_end.try_clone().expect("a pipe end can be cloned");
         let program = self.program.unwrap_or_else(|| programs::product().to_owned());
+        let open = self.is_open.then_some("--authorization-always-allow-paths=/*");
         let child = Child::spawn(&program, |command| {
-            command.args(self.args).envs(self.environment).stdout(write_end).stderr(errors);
+            command
+                .args(open)
+                .args(self.args)
+                .envs(self.environment)
+                .stdout(write_end)
+                .stderr(errors);
         });
         let child = child.expect("the product starts");
         Process { child, log: LogLines::follow(output), port: self.port }
@@ -199,11 +222,21 @@ impl Launch {
 /// GET from a loopback port that serves TLS with a certificate of its own making: status and body.
 /// An error while nothing listens there.
 pub async fn get(port: u16, path: &str) -> anyhow::Result<(u16, String)> {
+    let request = http::Request::get(path).body(kube::client::Body::empty())?;
+    ask(port, AuthInfo::default(), request).await
+}
+
+/// As [`get`], with any request and with credentials.
+pub async fn ask(
+    port: u16,
+    credentials: AuthInfo,
+    request: http::Request<kube::client::Body>,
+) -> anyhow::Result<(u16, String)> {
     control_plane::install_crypto_provider();
     let mut config = kube::Config::new(format!("https://127.0.0.1:{port}").parse()?);
     config.accept_invalid_certs = true;
+    config.auth_info = credentials;
     config.default_retry = false; // a 503 of /readyz is an answer
-    let request = http::Request::get(path).body(kube::client::Body::empty())?;
     let response = Client::try_from(config)?.send(request).await?;
     let status = response.status().as_u16();
     let body = response.into_body().collect_bytes().await?;

@@ -14,7 +14,7 @@
 pub mod build;
 pub mod controllers;
 pub mod crds;
-
+mod delegated;
 pub mod exit;
 pub mod flags;
 mod leading;

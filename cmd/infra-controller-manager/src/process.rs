@@ -7,19 +7,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use client::{Clients, Profile, RequestMetrics};
+use client::{Clients, Profile, RequestMetrics, ThrottleMetrics};
 use election::{ElectionConfig, Elector};
 use fence::Fence;
 use manager::{Ended, Host, HostOptions, Hosted, Placement};
 use prometheus::Registry;
 use serving::{Endpoints, Health, Pages};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::crds::Installing;
+use crate::delegated::{self, Common};
 use crate::exit::{Fatal, is_lost_leadership};
 use crate::process_events::Events;
-use crate::serve::Serving;
+use crate::serve::{Bound, Serving};
 use crate::settings::{ProcessSettings, is_for_leaders};
 use crate::{build, crds, leading, signals};
 
@@ -37,13 +39,34 @@ pub async fn run(settings: ProcessSettings) -> Result<()> {
     let build = build::info(&settings.version);
     serving::register_process_metrics(&registry, &build)?;
     let pages = Pages::standard(&health, &registry, &build);
-    let serving = Serving::start(settings.serving.as_ref(), &pages, &registry).await?;
-    let clients = Clients::load(&settings.client, &RequestMetrics::new(&registry)?).await?;
+    let bound = match &settings.serving {
+        Some(serving) => Some(Bound::new(&serving.listener, &registry).await?),
+        None => None,
+    };
+    let requests = RequestMetrics::new(&registry)?;
+    let clients = Clients::load(&settings.client, &requests).await?;
+    let throttles = ThrottleMetrics::new(&registry)?;
+    let (serving, refused) = match (bound, &settings.serving) {
+        (Some(bound), Some(of)) => {
+            let common = Common {
+                options: &settings.client,
+                clients: &clients,
+                requests: &requests,
+                throttles: &throttles,
+            };
+            let guard = delegated::guard(of, &common, &registry).await?;
+            let end = shutdown.clone();
+            let following = delegated::follow(guard.clone(), move || end.cancel());
+            let following = AbortOnDropHandle::new(tokio::spawn(following));
+            (bound.serve(&pages, guard), Some(following))
+        }
+        _ => (Serving::default(), None),
+    };
     info!(server = clients.server(), "Using API server");
     let _probing = probe(&clients, settings.election.as_ref(), &health)?;
     let fence = if settings.election.is_some() { Fence::closed() } else { Fence::always_open() };
     let identity = settings.election.as_ref().map_or_else(build::identity, |e| e.identity.clone());
-    let events = Events::start(&clients, &registry, settings.event_rate, &identity)?;
+    let events = Events::start(&clients, &registry, &throttles, settings.event_rate, &identity)?;
     let options = HostOptions {
         clients: clients.clone(),
         registry: registry.clone(),
@@ -55,7 +78,7 @@ pub async fn run(settings: ProcessSettings) -> Result<()> {
         format: settings.format,
         service_accounts: settings.service_accounts,
         work_rate: settings.work_rate,
-        throttle_metrics: events.throttle_metrics.clone(),
+        throttle_metrics: throttles,
         event_client: events.client.clone(),
         event_metrics: events.metrics.clone(),
         start_interval: settings.start_interval,
@@ -94,7 +117,10 @@ pub async fn run(settings: ProcessSettings) -> Result<()> {
         events.flush().await;
         serving.stop().await;
     }
-    outcome
+    match refused.filter(AbortOnDropHandle::is_finished) {
+        Some(refused) if outcome.is_ok() => Err(refused.await?.into()),
+        _ => outcome,
+    }
 }
 
 /// Asks the API server now and then for what this process needs, until the guard is dropped.

@@ -16,7 +16,6 @@ const FLUSH: Duration = Duration::from_secs(2);
 pub(crate) struct Events {
     pub(crate) client: kube::Client,
     pub(crate) metrics: EventMetrics,
-    pub(crate) throttle_metrics: ThrottleMetrics,
     pub(crate) recorder: Recorder,
     broadcaster: Broadcaster,
 }
@@ -29,17 +28,17 @@ impl Events {
     pub(crate) fn start(
         clients: &Clients,
         registry: &Registry,
+        throttle_metrics: &ThrottleMetrics,
         rate: (f64, u32),
         identity: &str,
     ) -> Result<Self> {
-        let throttle_metrics = ThrottleMetrics::new(registry)?;
         let metrics = EventMetrics::new(registry)?;
         let (qps, burst) = rate;
-        let throttle = Throttle::new("events", qps, burst, &throttle_metrics)?;
+        let throttle = Throttle::new("events", qps, burst, throttle_metrics)?;
         let client = clients.build(Profile { throttle, ..Profile::root("events") })?;
         let (recorder, broadcaster) =
             events::start(client.clone(), build::PRODUCT, identity, metrics.clone());
-        Ok(Self { client, metrics, throttle_metrics, recorder, broadcaster })
+        Ok(Self { client, metrics, recorder, broadcaster })
     }
 
     /// Sends what is still on its way.

@@ -1,37 +1,48 @@
-//! The HTTPS server of the process: started before anything touches the network, stopped last.
+//! The HTTPS server of the process: bound before anything touches the network, stopped last.
+
+use std::sync::Arc;
 
 use anyhow::Result;
 use prometheus::Registry;
-use serving::{ListenerOptions, Pages, Server, ServingMetrics};
+use serving::{Guard, ListenerOptions, Pages, Server, ServingMetrics};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
+/// A bound socket, whose peers wait in the kernel.
+pub(crate) struct Bound {
+    server: Server,
+    metrics: ServingMetrics,
+}
+
 /// The server and its task; no task with `--secure-port=0`.
+#[derive(Default)]
 pub(crate) struct Serving {
     stop: CancellationToken,
     task: Option<JoinHandle<()>>,
 }
 
-impl Serving {
-    /// Binds and serves these pages, those that controllers add later included.
+impl Bound {
+    /// Takes the port and loads the certificate.
     ///
     /// # Errors
     /// The port is taken, or the certificate cannot be used.
-    pub(crate) async fn start(
-        options: Option<&ListenerOptions>,
-        pages: &Pages,
-        registry: &Registry,
-    ) -> Result<Self> {
-        let stop = CancellationToken::new();
-        let Some(options) = options else { return Ok(Self { stop, task: None }) };
+    pub(crate) async fn new(options: &ListenerOptions, registry: &Registry) -> Result<Self> {
         let server = Server::bind(options).await?;
-        let (metrics, pages) = (ServingMetrics::new(registry)?, pages.clone());
-        let stopped = stop.clone();
-        let task = tokio::spawn(async move { server.serve(pages, &metrics, stopped).await });
-        Ok(Self { stop, task: Some(task) })
+        Ok(Self { server, metrics: ServingMetrics::new(registry)? })
     }
 
+    /// Serves these pages, those that controllers add later included.
+    pub(crate) fn serve(self, pages: &Pages, guard: Arc<dyn Guard>) -> Serving {
+        let Self { server, metrics } = self;
+        let (stop, pages) = (CancellationToken::new(), pages.clone());
+        let stopped = stop.clone();
+        let task = tokio::spawn(async move { server.serve(pages, guard, &metrics, stopped).await });
+        Serving { stop, task: Some(task) }
+    }
+}
+
+impl Serving {
     /// Lets open requests end, for a moment.
     pub(crate) async fn stop(self) {
         self.stop.cancel();

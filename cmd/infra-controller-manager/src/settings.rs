@@ -1,6 +1,8 @@
 //! From flag values to what is to run: the one place that the rest of the command reads. No I/O;
 //! every problem is found before anything starts.
 
+mod serving;
+
 use std::time::Duration;
 
 use client::ClientOptions;
@@ -9,7 +11,8 @@ use informer::Format;
 use manager::{Activity, Hosted, Placement};
 use pflag::controllers::{self, Known, Selection};
 use pflag::{Flag, Problem, Spec, Values};
-use serving::{CertificateSource, ListenerOptions};
+
+pub use serving::ServingSettings;
 
 use crate::build;
 use crate::controllers::{BY_NAME_ONLY, Controllers};
@@ -19,13 +22,7 @@ use crate::flags::table::generic::{
 };
 use crate::flags::table::leader::LEADER_ELECT;
 use crate::flags::table::program::{KUBECONFIG, MASTER};
-use crate::flags::table::serving::{
-    BIND_ADDRESS, CERT_DIR, DISABLE_HTTP2_SERVING, HTTP2_MAX_STREAMS_PER_CONNECTION,
-    PERMIT_PORT_SHARING, SECURE_PORT, TLS_CERT_FILE, TLS_PRIVATE_KEY_FILE,
-};
-use crate::flags::{
-    election_config, event_rate, release_on_exit, reported_version, tls_choice, work_rate,
-};
+use crate::flags::{election_config, event_rate, release_on_exit, reported_version, work_rate};
 
 /// Longest wait for the answer of a controller's write; the fence shortens it as the lease runs
 /// out (rule:writes-end-with-their-timeout).
@@ -48,7 +45,7 @@ pub struct ProcessSettings {
     /// Where the API server is.
     pub client: ClientOptions,
     /// What to serve, and where; `None` with `--secure-port=0`.
-    pub serving: Option<ListenerOptions>,
+    pub serving: Option<ServingSettings>,
     /// `--kube-api-content-type`.
     pub format: Format,
     /// `--install-crds`.
@@ -123,7 +120,7 @@ impl ProcessSettings {
             release_on_exit: release_on_exit(values),
             client: client_options(values, &version),
             version,
-            serving: serving_options(values),
+            serving: ServingSettings::new(values),
             format: match values.get(&KUBE_API_CONTENT_TYPE).as_str() {
                 "application/json" => Format::Json,
                 _ => Format::Protobuf,
@@ -190,33 +187,6 @@ fn client_options(values: &Values, version: &str) -> ClientOptions {
         product: build::PRODUCT.into(),
         version: version.into(),
         commit: build::INFO.commit.into(),
-    }
-}
-
-fn serving_options(values: &Values) -> Option<ListenerOptions> {
-    let port = u16::try_from(values.get(&SECURE_PORT)).ok().filter(|port| *port != 0)?;
-    Some(ListenerOptions {
-        name: "secure",
-        port_flag: "--secure-port",
-        bind_address: values.get(&BIND_ADDRESS),
-        port,
-        certificate: certificate(values),
-        client_ca_file: None,
-        tls: tls_choice(values).options,
-        disable_http2: values.get(&DISABLE_HTTP2_SERVING),
-        http2_max_streams: u32::try_from(values.get(&HTTP2_MAX_STREAMS_PER_CONNECTION))
-            .unwrap_or_default(),
-        permit_port_sharing: values.get(&PERMIT_PORT_SHARING),
-    })
-}
-
-/// Files win over the directory; that both files are given is checked before.
-fn certificate(values: &Values) -> CertificateSource {
-    let path = |flag| given(values, flag).map(Into::into);
-    match (path(&TLS_CERT_FILE), path(&TLS_PRIVATE_KEY_FILE), path(&CERT_DIR)) {
-        (Some(certificate), Some(key), _) => CertificateSource::Files { certificate, key },
-        (_, _, Some(folder)) => CertificateSource::Directory { folder, name: build::PRODUCT },
-        _ => CertificateSource::Memory,
     }
 }
 

@@ -101,6 +101,9 @@ fn kubeadm_files(scene: &Scene) -> TempDir {
     for name in PKI {
         fs::write(pki.join(name), "not for the eyes of this program").unwrap();
     }
+    for name in ["ca.crt", "front-proxy-ca.crt"] {
+        fs::copy(scene.cluster.dir().join(name), pki.join(name)).unwrap();
+    }
     let conf = kubernetes.join("controller-manager.conf");
     fs::copy(scene.cluster.manager_kubeconfig(), conf).unwrap();
     kubernetes

@@ -10,6 +10,7 @@
 )]
 
 mod absent_lease;
+mod access;
 mod command_line;
 mod events;
 mod identity;

@@ -11,7 +11,13 @@ use crate::files::{dry_run, manifest};
 
 const FILE: &str = "deploy/static-pod/infra-controller-manager.yaml";
 /// What a test decides by itself: where the files of this machine and a free port are.
-const OF_THE_TEST: [&str; 3] = ["kubeconfig", "bind-address", "secure-port"];
+const OF_THE_TEST: [&str; 5] = [
+    "kubeconfig",
+    "authentication-kubeconfig",
+    "authorization-kubeconfig",
+    "bind-address",
+    "secure-port",
+];
 
 fn pod() -> Pod {
     let [object] = &manifest(FILE)[..] else { panic!("{FILE} holds one object") };
@@ -62,7 +68,9 @@ async fn the_product_runs_with_the_arguments_of_the_static_pod_and_its_probes_pa
     let arguments = arguments().into_iter().filter(|argument| {
         !OF_THE_TEST.iter().any(|name| argument.starts_with(&format!("--{name}=")))
     });
-    let manager = Process::with_kubeconfig(&cluster.manager_kubeconfig()).args(arguments).start();
+    let kubeconfig = cluster.manager_kubeconfig();
+    let manager =
+        Process::with_kubeconfig(&kubeconfig).guarded_by(&kubeconfig).args(arguments).start();
     for probe in probes() {
         let path = probe.path.unwrap();
         poll(&format!("{path} is 200"), async || {
@@ -70,9 +78,10 @@ async fn the_product_runs_with_the_arguments_of_the_static_pod_and_its_probes_pa
         })
         .await;
     }
+    assert_eq!(manager.get("/metrics").await.unwrap().0, 403, "who has no right");
     manager.line("Controller starting...").await;
     for line in manager.lines() {
-        assert!(!line.contains("without effect") && !line.contains("not enforced"), "{line}");
+        assert!(!line.starts_with('W') || !line.contains("--"), "{line}");
     }
     manager.terminate();
     assert!(manager.exit(tests::PATIENCE).await.success());
@@ -97,6 +106,9 @@ fn the_kubeconfig_lies_in_a_read_only_mount_and_nothing_else_is_mounted() {
     let [mount] = &container().volume_mounts.unwrap()[..] else { panic!("one mount") };
     assert_eq!(mount.read_only, Some(true));
     let kubeconfig = flag("kubeconfig");
+    for other in ["authentication-kubeconfig", "authorization-kubeconfig"] {
+        assert_eq!(flag(other), kubeconfig);
+    }
     assert_eq!(Path::new(&kubeconfig).parent(), Some(Path::new(&mount.mount_path)));
     let [volume] = &pod().spec.unwrap().volumes.unwrap()[..] else { panic!("one volume") };
     assert_eq!(volume.name, mount.name);

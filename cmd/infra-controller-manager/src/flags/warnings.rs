@@ -1,8 +1,10 @@
 //! What deserves a warning although the program starts.
 
-use pflag::{Spec, Values, Verdict, controllers};
+use delegation::OpenPaths;
+use pflag::{Flag, Spec, Values, Verdict, controllers};
 
 use super::gates;
+use super::table::delegation::AUTHORIZATION_ALWAYS_ALLOW_PATHS;
 use super::table::generic::CONTROLLERS;
 use super::tls::tls_choice;
 
@@ -18,6 +20,7 @@ pub fn warnings(values: &Values) -> Vec<String> {
     }
     let tls = tls_choice(values).warned;
     lines.extend(tls.into_iter().map(|found| format!("--{}: {}", found.flag, found.message)));
+    lines.extend(closed_health(values));
     lines.extend(feature_gates(values));
     if gates::setting(values, gates::COORDINATED_ELECTION) == Some(true) {
         lines.push(format!(
@@ -47,6 +50,19 @@ fn without_effect(values: &Values) -> Option<String> {
         .map(|(what, names)| format!("{what}: {names}"))
         .collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// The list replaces the default, and the kubelet's probes bring no credentials.
+fn closed_health(values: &Values) -> Option<String> {
+    const FLAG: Flag<Vec<String>> = AUTHORIZATION_ALWAYS_ALLOW_PATHS;
+    let open = OpenPaths::new(&values.get(&FLAG));
+    let closed = ["/livez", "/readyz", "/healthz"].into_iter().filter(|path| !open.cover(path));
+    let closed: Vec<&str> = closed.collect();
+    let line = format!(
+        "{FLAG} leaves out {}: probes of the kubelet, which bring no credentials, are refused there",
+        closed.join(", ")
+    );
+    (!closed.is_empty()).then_some(line)
 }
 
 fn dashed(spec: &Spec) -> String {

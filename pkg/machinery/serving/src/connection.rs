@@ -23,9 +23,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, trace};
 
 use crate::activity::Activity;
-use crate::client_ca::ClientCa;
+use crate::client_ca::Clients;
+use crate::guard::SharedGuard;
 use crate::metrics::ListenerMetrics;
-use crate::{Pages, Peer, PeerCertificate, Reply, dispatch};
+use crate::{Pages, Peer, Reply, dispatch};
 
 /// From the accepted connection to agreed TLS.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -47,7 +48,8 @@ const STREAMS: u32 = 100;
 pub(crate) struct Connections {
     pub(crate) pages: Pages,
     pub(crate) acceptor: TlsAcceptor,
-    pub(crate) client_ca: Option<Arc<ClientCa>>,
+    pub(crate) guard: SharedGuard,
+    pub(crate) clients: Clients,
     /// 0 means [`STREAMS`].
     pub(crate) max_streams: u32,
     pub(crate) metrics: ListenerMetrics,
@@ -86,9 +88,7 @@ impl Connections {
 
     fn peer(&self, address: IpAddr, stream: &TlsStream<TcpStream>) -> Peer {
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-        let certificate =
-            self.client_ca.as_ref().map_or(PeerCertificate::Absent, |ca| ca.judge(chain));
-        Peer::new(address, certificate)
+        Peer::new(address, self.clients.judge(chain))
     }
 
     async fn serve_http(&self, stream: TlsStream<TcpStream>, address: IpAddr) {
@@ -96,9 +96,10 @@ impl Connections {
         let peer = self.peer(address, &stream);
         let activity = Activity::new();
         let service = service_fn(|request: Request<Incoming>| {
-            let (pages, peer, running) = (self.pages.clone(), peer.clone(), activity.begin());
+            let (pages, guard) = (self.pages.clone(), self.guard.clone());
+            let (peer, running) = (peer.clone(), activity.begin());
             async move {
-                let reply = dispatch::answer(&pages, peer, request).await;
+                let reply = dispatch::answer(&pages, guard.get(), peer, request).await;
                 drop(running);
                 Ok::<Reply, Infallible>(reply)
             }

@@ -11,25 +11,31 @@ use hyper::body::Body;
 use tokio::time::timeout;
 use tracing::{debug, error};
 
+use crate::guard::{Guard, Visit};
 use crate::page::{Page, PageRequest};
 use crate::reply::{self, Reply};
-use crate::{Access, Pages, Peer};
+use crate::{Access, Pages, Peer, PeerCertificate};
 
 /// From the end of the head to the reply, kube-apiserver's limit for requests.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Answers one request, whatever its page does. Connections ask so; a test of a page needs none.
-pub async fn answer<B>(pages: &Pages, peer: Peer, request: Request<B>) -> Reply
+pub async fn answer<B>(pages: &Pages, guard: &dyn Guard, peer: Peer, request: Request<B>) -> Reply
 where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (head, body) = request.into_parts();
     let (path, headers_only) = (head.uri.path().to_owned(), head.method == Method::HEAD);
-    let mut reply = timeout(LIMIT, reply_to(pages, peer, head, body)).await.unwrap_or_else(|_| {
-        error!(logger = "serving", path, "Page did not answer in time");
-        reply::failure(StatusCode::GATEWAY_TIMEOUT, "Timeout", "the page did not answer in time")
-    });
+    let mut reply =
+        timeout(LIMIT, reply_to(pages, guard, peer, head, body)).await.unwrap_or_else(|_| {
+            error!(logger = "serving", path, "Page did not answer in time");
+            reply::failure(
+                StatusCode::GATEWAY_TIMEOUT,
+                "Timeout",
+                "the page did not answer in time",
+            )
+        });
     let never_stored = HeaderValue::from_static("no-cache, private");
     reply.headers_mut().entry(CACHE_CONTROL).or_insert(never_stored);
     if headers_only { without_body(reply) } else { reply }
@@ -42,22 +48,34 @@ fn without_body(mut reply: Reply) -> Reply {
     reply.map(|_| Full::default())
 }
 
-async fn reply_to<B>(pages: &Pages, peer: Peer, head: Parts, body: B) -> Reply
+async fn reply_to<B>(pages: &Pages, guard: &dyn Guard, peer: Peer, head: Parts, body: B) -> Reply
 where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let path = head.uri.path();
     let page = pages.find(path);
-    // Which paths exist is no stranger's business.
+    // rule:the-guard-decides
     let access = page.as_ref().map_or(Access::Authorized, |page| page.access());
-    if let Some(refusal) = access.refusal(&peer, &head.method, path) {
+    if let Err(refusal) = admit(access, guard, &peer, &head).await {
         return refusal;
     }
     let Some(page) = page else { return reply::not_found() };
     match read(body, &head.headers, page.body_limit()).await {
         Ok(body) => ask(&page, peer, head, body).await,
         Err(refusal) => refusal,
+    }
+}
+
+/// What the page's rule says of the peer.
+async fn admit(access: Access, guard: &dyn Guard, peer: &Peer, head: &Parts) -> Result<(), Reply> {
+    let Parts { method, headers, uri, .. } = head;
+    match access {
+        Access::Authorized => guard.judge(Visit { peer, method, path: uri.path(), headers }).await,
+        Access::TrustedCertificate => match peer.certificate {
+            PeerCertificate::Trusted(_) => Ok(()),
+            _ => Err(reply::unauthorized()),
+        },
     }
 }
 

@@ -5,6 +5,8 @@
 //! [`Health`] registry come while the server runs. A second [`Server`], with a port, certificate and
 //! pages of its own, serves admission webhooks.
 //!
+//! Who may ask for a page is decided by the [`Guard`] of the listener, which delegates it elsewhere.
+//!
 //! A page is a path, an access rule and an async handler:
 //! ```
 //! use serving::{Access, Page, Pages, reply};
@@ -24,6 +26,7 @@ mod client_ca;
 mod connection;
 mod dispatch;
 mod error;
+mod guard;
 mod health;
 mod listener;
 mod metrics;
@@ -39,11 +42,13 @@ mod tls;
 
 pub use access::Access;
 pub use build_info::BuildInfo;
+pub use client_ca::ClientRoots;
 pub use dispatch::answer;
 pub use error::ServeError;
+pub use guard::{Everyone, Guard, Judgement, Visit};
 pub use health::{Endpoints, Health};
 pub use metrics::ServingMetrics;
-pub use options::{CertificateSource, ListenerOptions};
+pub use options::{CertificateSource, ClientCertificates, ListenerOptions};
 pub use page::{Page, PageRequest};
 pub use pages::Pages;
 pub use peer::{Peer, PeerCertificate};

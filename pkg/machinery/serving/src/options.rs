@@ -19,8 +19,8 @@ pub struct ListenerOptions {
     pub port: u16,
     /// What clients are shown.
     pub certificate: CertificateSource,
-    /// PEM file with the CAs of clients' certificates; without it no certificate is asked for.
-    pub client_ca_file: Option<PathBuf>,
+    /// Whether clients are asked for theirs.
+    pub client_certificates: ClientCertificates,
     /// Versions, suites and groups.
     pub tls: TlsOptions,
     /// Serve HTTP/1.1 only.
@@ -29,6 +29,18 @@ pub struct ListenerOptions {
     pub http2_max_streams: u32,
     /// `SO_REUSEPORT`.
     pub permit_port_sharing: bool,
+}
+
+/// What a listener wants of its clients' certificates. A client without one is served in any case.
+#[derive(Clone, Debug, Default)]
+pub enum ClientCertificates {
+    /// Not asked for.
+    #[default]
+    Ignored,
+    /// Asked for, and judged by whoever guards the listener.
+    Asked,
+    /// Asked for, and judged by the CAs in this PEM file.
+    Of(PathBuf),
 }
 
 /// Where the certificate of a listener comes from.
@@ -61,7 +73,7 @@ impl Default for ListenerOptions {
             bind_address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             port: STOCK_PORT,
             certificate: CertificateSource::default(),
-            client_ca_file: None,
+            client_certificates: ClientCertificates::default(),
             tls: TlsOptions::default(),
             disable_http2: false,
             http2_max_streams: 0,

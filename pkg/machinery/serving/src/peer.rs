@@ -13,11 +13,13 @@ pub struct Peer {
     pub certificate: PeerCertificate,
 }
 
-/// A client's certificate, judged by the client CA of the listener.
+/// A client's certificate, judged by the client CA of the listener where it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerCertificate {
-    /// The peer showed none, or the listener has no client CA and asked for none.
+    /// The peer showed none, or the listener asked for none.
     Absent,
+    /// The chain, leaf first, whose key the peer has: nobody has judged yet who signed it.
+    Shown(Vec<CertificateDer<'static>>),
     /// The chain, leaf first: it leads to the client CA, is valid now, and is for clients.
     Trusted(Vec<CertificateDer<'static>>),
     /// The peer showed one that the client CA does not vouch for. Its contents mean nothing.

@@ -3,9 +3,9 @@
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
-use http::{Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use http_body_util::Full;
-use serde_json::json;
+use serde::Serialize;
 
 /// A complete answer; nothing is streamed.
 pub type Reply = Response<Full<Bytes>>;
@@ -25,17 +25,59 @@ pub fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
 /// A Kubernetes `Status` of failure, so that clients show the message. `reason` is one CamelCase
 /// word.
 pub fn failure(status: StatusCode, reason: &str, message: &str) -> Reply {
-    let document = json!({
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": message,
-        "reason": reason,
-        "details": {},
-        "code": status.as_u16(),
-    });
-    json(status, document.to_string())
+    status_document(status, reason, message, Some(Empty {}))
+}
+
+/// The answer to credentials that are not good; it says no more than that.
+pub fn unauthorized() -> Reply {
+    status_document(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized", None)
+}
+
+/// The answer to a known `user` without a right to the path.
+pub fn forbidden(user: &str, method: &Method, path: &str) -> Reply {
+    let verb = method.as_str().to_lowercase();
+    let message = format!("forbidden: User {user:?} cannot {verb} path {path:?}");
+    failure(StatusCode::FORBIDDEN, "Forbidden", &message)
+}
+
+/// The fields in the order in which Kubernetes' own components write them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: Empty,
+    status: &'static str,
+    message: &'a str,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Empty>,
+    code: u16,
+}
+
+#[derive(Serialize)]
+struct Empty {}
+
+fn status_document(
+    status: StatusCode,
+    reason: &str,
+    message: &str,
+    details: Option<Empty>,
+) -> Reply {
+    let (kind, api_version, code) = ("Status", "v1", status.as_u16());
+    let failed = "Failure";
+    let document = Document {
+        kind,
+        api_version,
+        metadata: Empty {},
+        status: failed,
+        message,
+        reason,
+        details,
+        code,
+    };
+    // Texts and numbers can always be written.
+    json(status, serde_json::to_vec(&document).unwrap_or_default())
 }
 
 /// The body that Go's router gives.

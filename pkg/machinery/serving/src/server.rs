@@ -13,9 +13,10 @@ use tracing::{info, warn};
 
 use crate::acceptor::Acceptor;
 use crate::certificate::Reloader;
-use crate::client_ca::ClientCa;
+use crate::client_ca::Clients;
 use crate::connection::Connections;
-use crate::{ListenerOptions, Pages, ServeError, ServingMetrics, listener};
+use crate::guard::SharedGuard;
+use crate::{Guard, ListenerOptions, Pages, ServeError, ServingMetrics, listener};
 
 /// How long open requests may take after the stop.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -26,7 +27,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     tls: rustls::ServerConfig,
-    client_ca: Option<Arc<ClientCa>>,
+    clients: Clients,
     reloader: Reloader,
     http2_max_streams: u32,
 }
@@ -39,16 +40,13 @@ impl Server {
     /// The port is taken, or a file cannot be used.
     pub async fn bind(options: &ListenerOptions) -> Result<Self, ServeError> {
         let (listener, address) = listener::listen(options)?;
-        let client_ca = match &options.client_ca_file {
-            Some(path) => Some(ClientCa::load(path).await?),
-            None => None,
-        };
+        let clients = Clients::of(&options.client_certificates).await?;
         let reloader =
-            Reloader::load(&options.certificate, options.bind_address, client_ca.clone()).await?;
+            Reloader::load(&options.certificate, options.bind_address, clients.ca()).await?;
         let http2 = !options.disable_http2;
-        let tls = options.tls.server_config(reloader.current(), client_ca.clone(), http2)?;
+        let tls = options.tls.server_config(reloader.current(), clients.are_asked(), http2)?;
         let (name, http2_max_streams) = (options.name, options.http2_max_streams);
-        Ok(Self { name, listener, address, tls, client_ca, reloader, http2_max_streams })
+        Ok(Self { name, listener, address, tls, clients, reloader, http2_max_streams })
     }
 
     /// Where it listens, with the real port.
@@ -56,8 +54,15 @@ impl Server {
         self.address
     }
 
-    /// Serves `pages` until `stop`, then lets open requests finish for at most 2 seconds.
-    pub async fn serve(self, pages: Pages, metrics: &ServingMetrics, stop: CancellationToken) {
+    /// Serves `pages` to whom `guard` lets pass, until `stop`; then lets open requests finish for at
+    /// most 2 seconds.
+    pub async fn serve(
+        self,
+        pages: Pages,
+        guard: Arc<dyn Guard>,
+        metrics: &ServingMetrics,
+        stop: CancellationToken,
+    ) {
         let metrics = metrics.of(self.name);
         // Cancelled when this future ends or is dropped: no connection outlives its server.
         let end = CancellationToken::new();
@@ -67,7 +72,8 @@ impl Server {
         let connections = Arc::new(Connections {
             pages,
             acceptor: Arc::new(self.tls).into(),
-            client_ca: self.client_ca,
+            guard: SharedGuard::new(guard),
+            clients: self.clients,
             max_streams: self.http2_max_streams,
             metrics,
             stop: stop.clone(),

@@ -29,7 +29,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::{BuildInfo, Health, ListenerOptions, Pages, Server, ServingMetrics};
+use crate::{BuildInfo, Everyone, Health, ListenerOptions, Pages, Server, ServingMetrics};
 
 /// A running server on a free loopback port.
 struct Running {
@@ -67,7 +67,7 @@ fn spawn(
     stop: &CancellationToken,
 ) -> JoinHandle<()> {
     let (metrics, stop) = (metrics.clone(), stop.clone());
-    tokio::spawn(async move { server.serve(pages, &metrics, stop).await })
+    tokio::spawn(async move { server.serve(pages, Arc::new(Everyone), &metrics, stop).await })
 }
 
 impl Running {

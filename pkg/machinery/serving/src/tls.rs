@@ -12,7 +12,7 @@ use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion, versi
 pub use choice::{TlsChoice, TlsFinding};
 
 use crate::ServeError;
-use crate::client_ca::ClientCa;
+use crate::client_ca::AnyClient;
 
 /// The TLS of a listener; by default everything that the library can do. [`TlsChoice`] makes one
 /// from flags.
@@ -33,12 +33,12 @@ impl Default for TlsOptions {
 }
 
 impl TlsOptions {
-    /// The configuration of a listener that shows the pair of `certificates`, and asks clients for
-    /// theirs when it has a client CA.
+    /// The configuration of a listener that shows the pair of `certificates`, and may ask clients
+    /// for theirs.
     pub(crate) fn server_config(
         &self,
         certificates: Arc<dyn ResolvesServerCert>,
-        client_ca: Option<Arc<ClientCa>>,
+        ask_clients: bool,
         http2: bool,
     ) -> Result<ServerConfig, ServeError> {
         let provider = CryptoProvider {
@@ -48,9 +48,10 @@ impl TlsOptions {
         };
         let builder = ServerConfig::builder_with_provider(Arc::new(provider))
             .with_protocol_versions(&self.versions)?;
-        let builder = match client_ca {
-            Some(ca) => builder.with_client_cert_verifier(ca),
-            None => builder.with_no_client_auth(),
+        let builder = if ask_clients {
+            builder.with_client_cert_verifier(Arc::new(AnyClient::default()))
+        } else {
+            builder.with_no_client_auth()
         };
         let mut config = builder.with_cert_resolver(certificates);
         config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -38,9 +38,7 @@ fn the_manifest_of_kubeadm_starts() {
 fn the_manifest_of_kubeadm_makes_exactly_one_warning() {
     let expected = "flags accepted without effect: --cluster-name, --cluster-signing-cert-file, \
                     --cluster-signing-key-file, --root-ca-file, \
-                    --service-account-private-key-file; flags not enforced yet: \
-                    --authentication-kubeconfig, --authorization-kubeconfig, --client-ca-file, \
-                    --requestheader-client-ca-file; controllers not hosted by this program: \
+                    --service-account-private-key-file; controllers not hosted by this program: \
                     bootstrapsigner, tokencleaner";
     assert_eq!(warnings(&values(&ARGS)), [expected]);
 }

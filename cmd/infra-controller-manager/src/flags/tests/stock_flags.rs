@@ -158,6 +158,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 pub(super) const OURS: [&str; 55] = [
     "allow-plaintext-endpoints",
     "allow-stock-lease-name",
+    "authz-outage-grace",
     "capi-mode",
     "cluster-cidr-label-wait",
     "cluster-cidr-selector-terms",
@@ -203,6 +204,7 @@ pub(super) const OURS: [&str; 55] = [
     "leader-elect-release-on-exit",
     "lower-limit-random-healthcheck-period",
     "machine-require-node-ready",
+    "metrics-allowed-users",
     "namespace",
     "node-cidr-max-ipv6-bits",
     "ready-requires-nodes",

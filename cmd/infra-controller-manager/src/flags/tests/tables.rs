@@ -102,11 +102,11 @@ fn help_texts_are_sentences_without_defaults() {
 }
 
 #[test]
-fn authentication_and_authorization_are_not_enforced_yet() {
+fn authentication_and_authorization_are_enforced() {
     let delegated = |spec: &&Spec| ["authentication", "authorization"].contains(&spec.group);
     let found: Vec<&Spec> = specs().into_iter().filter(delegated).collect();
-    assert_eq!(found.len(), 15);
-    assert!(found.iter().all(|spec| spec.verdict == Verdict::NotEnforced));
+    assert_eq!(found.len(), 17);
+    assert!(found.iter().all(|spec| spec.verdict == Verdict::Honoured));
 }
 
 #[test]

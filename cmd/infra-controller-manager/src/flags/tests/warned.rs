@@ -37,6 +37,15 @@ fn tls_settings_that_cannot_be_had_warn_and_the_others_do_not() {
 }
 
 #[test]
+fn health_paths_that_probes_cannot_reach_are_named() {
+    let lines = warned(&["--authorization-always-allow-paths=/metrics,livez"]);
+    let expected = "--authorization-always-allow-paths leaves out /readyz, /healthz: probes of the \
+                    kubelet, which bring no credentials, are refused there";
+    assert_eq!(lines, [expected]);
+    assert_eq!(warned(&["--authorization-always-allow-paths=/*"]), [""; 0]);
+}
+
+#[test]
 fn feature_gates_without_effect_share_one_line() {
     let lines = warned(&["--feature-gates=Foo=true,other:LoggingBetaOptions=true,AllBeta=true"]);
     let expected = "feature gates without effect in this program: Foo=true, \

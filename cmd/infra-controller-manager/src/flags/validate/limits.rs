@@ -4,7 +4,7 @@ use pflag::{Flag, Problem, Values};
 
 use crate::flags::table::delegation::{
     AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL, AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL,
-    AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL,
+    AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL, AUTHZ_OUTAGE_GRACE,
 };
 use crate::flags::table::generic::{
     CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, EVENT_BURST, EVENT_QPS, KUBE_API_BURST,
@@ -54,6 +54,7 @@ pub(super) fn durations(values: &Values, problems: &mut Vec<Problem>) {
         AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL,
         AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL,
         AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL,
+        AUTHZ_OUTAGE_GRACE,
     ];
     for flag in not_negative {
         let given = values.get(&flag);

@@ -7,7 +7,7 @@ use fence::Fence;
 use futures::future::pending;
 use log_capture::Capture;
 use prometheus::Registry;
-use serving::{Access, Page, Peer, PeerCertificate};
+use serving::{Access, Everyone, Page, Peer, PeerCertificate};
 use tokio::time::{Instant, sleep};
 
 use super::*;
@@ -169,7 +169,7 @@ async fn a_controller_adds_pages_to_the_secure_port() {
     let registry = Registry::new();
     let options = options(&registry).await;
     let runner = Fake::runner(|_, context: Context| {
-        context.pages.add(Page::new("/debug/controllers/first", Access::Anyone, async |_| {
+        context.pages.add(Page::new("/debug/controllers/first", Access::Authorized, async |_| {
             serving::reply::text(http::StatusCode::OK, "nothing waits\n")
         }));
         until_stopped(context)
@@ -181,7 +181,7 @@ async fn a_controller_adds_pages_to_the_secure_port() {
     sleep(secs(1)).await;
     let peer = Peer::new("10.1.2.3".parse().unwrap(), PeerCertificate::Absent);
     let request = http::Request::get("/debug/controllers/first").body(String::new()).unwrap();
-    assert_eq!(serving::answer(&options.pages, peer, request).await.status(), 200);
+    assert_eq!(serving::answer(&options.pages, &Everyone, peer, request).await.status(), 200);
     host.unwrap().stop().await;
 }
 

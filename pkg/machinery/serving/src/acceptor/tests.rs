@@ -28,13 +28,14 @@ impl Entrance {
         let source = crate::CertificateSource::Memory;
         let reloader =
             crate::certificate::Reloader::load(&source, bind_address, None).await.unwrap();
-        let tls = TlsOptions::default().server_config(reloader.current(), None, true).unwrap();
+        let tls = TlsOptions::default().server_config(reloader.current(), false, true).unwrap();
         let metrics = ServingMetrics::new(&Registry::new()).unwrap().of("secure");
         let stop = CancellationToken::new();
         let connections = Arc::new(Connections {
             pages: Pages::new(),
             acceptor: Arc::new(tls).into(),
-            client_ca: None,
+            guard: crate::guard::SharedGuard::new(Arc::new(crate::Everyone)),
+            clients: crate::client_ca::Clients::Ignored,
             max_streams: 0,
             metrics: metrics.clone(),
             stop: stop.clone(),

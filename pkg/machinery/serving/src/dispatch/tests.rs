@@ -8,7 +8,7 @@ use hyper::body::Frame;
 use tokio::time::Instant;
 
 use super::*;
-use crate::{PageRequest, PeerCertificate};
+use crate::{Everyone, PageRequest, PeerCertificate};
 
 fn peer(address: &str, certificate: PeerCertificate) -> Peer {
     Peer::new(address.parse().unwrap(), certificate)
@@ -46,10 +46,10 @@ async fn body_of(reply: Reply) -> String {
 
 #[tokio::test]
 async fn a_body_up_to_the_limit_reaches_the_handler_and_a_longer_one_is_413() {
-    let pages = pages(Access::Anyone, 5, echo);
-    let reply = answer(&pages, stranger(), post("12345")).await;
+    let pages = pages(Access::Authorized, 5, echo);
+    let reply = answer(&pages, &Everyone, stranger(), post("12345")).await;
     assert_eq!((reply.status().as_u16(), &*body_of(reply).await), (200, "12345"));
-    let reply = answer(&pages, stranger(), post("123456")).await;
+    let reply = answer(&pages, &Everyone, stranger(), post("123456")).await;
     assert_eq!(reply.status(), 413);
     let status = body_of(reply).await;
     assert!(status.contains("\"reason\":\"RequestEntityTooLarge\""), "{status}");
@@ -57,54 +57,57 @@ async fn a_body_up_to_the_limit_reaches_the_handler_and_a_longer_one_is_413() {
 
 #[tokio::test]
 async fn an_announced_length_over_the_limit_is_413_before_a_byte_is_read() {
-    let pages = pages(Access::Anyone, 5, echo);
+    let pages = pages(Access::Authorized, 5, echo);
     let never = StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, Infallible>>());
     let request = Request::post("/page").header(CONTENT_LENGTH, 6).body(never).unwrap();
-    assert_eq!(answer(&pages, stranger(), request).await.status(), 413);
+    assert_eq!(answer(&pages, &Everyone, stranger(), request).await.status(), 413);
 }
 
 #[tokio::test]
 async fn a_page_without_a_limit_reads_no_body() {
-    let pages = pages(Access::Anyone, 0, echo);
+    let pages = pages(Access::Authorized, 0, echo);
     let never = StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, Infallible>>());
-    let reply = answer(&pages, stranger(), Request::post("/page").body(never).unwrap()).await;
+    let reply =
+        answer(&pages, &Everyone, stranger(), Request::post("/page").body(never).unwrap()).await;
     assert_eq!((reply.status().as_u16(), &*body_of(reply).await), (200, ""));
 }
 
 #[tokio::test]
 async fn a_body_that_breaks_off_is_400() {
-    let pages = pages(Access::Anyone, 5, echo);
+    let pages = pages(Access::Authorized, 5, echo);
     let broken = [Ok(Frame::data(Bytes::from("1"))), Err(std::io::Error::other("reset"))];
     let body = StreamBody::new(futures::stream::iter(broken));
     let request = Request::post("/page").body(body).unwrap();
-    assert_eq!(answer(&pages, stranger(), request).await.status(), 400);
+    assert_eq!(answer(&pages, &Everyone, stranger(), request).await.status(), 400);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_does_not_answer_is_504_after_a_minute() {
-    let pages = pages(Access::Anyone, 0, |_| std::future::pending());
+    let pages = pages(Access::Authorized, 0, |_| std::future::pending());
     let start = Instant::now();
-    let reply = answer(&pages, stranger(), post("")).await;
+    let reply = answer(&pages, &Everyone, stranger(), post("")).await;
     assert_eq!((reply.status().as_u16(), start.elapsed().as_secs()), (504, 60));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_does_not_end_is_504_after_a_minute() {
-    let pages = pages(Access::Anyone, 5, echo);
+    let pages = pages(Access::Authorized, 5, echo);
     let never = StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, Infallible>>());
-    let reply = answer(&pages, stranger(), Request::post("/page").body(never).unwrap()).await;
+    let reply =
+        answer(&pages, &Everyone, stranger(), Request::post("/page").body(never).unwrap()).await;
     assert_eq!(reply.status(), 504);
 }
 
 #[tokio::test]
 async fn a_handler_that_panics_is_500_before_and_after_its_first_wait() {
-    let first = pages(Access::Anyone, 0, |_| -> std::future::Ready<Reply> { panic!("at once") });
-    let later = pages(Access::Anyone, 0, |_| async {
+    let first =
+        pages(Access::Authorized, 0, |_| -> std::future::Ready<Reply> { panic!("at once") });
+    let later = pages(Access::Authorized, 0, |_| async {
         tokio::task::yield_now().await;
         panic!("later")
     });
     for pages in [first, later] {
-        let reply = answer(&pages, stranger(), post("")).await;
+        let reply = answer(&pages, &Everyone, stranger(), post("")).await;
         assert_eq!(reply.status(), 500);
         assert!(!body_of(reply).await.contains("later"), "the text is for the log");
     }
@@ -112,51 +115,56 @@ async fn a_handler_that_panics_is_500_before_and_after_its_first_wait() {
 
 #[tokio::test]
 async fn handlers_see_headers_but_no_credentials() {
-    let pages = pages(Access::Anyone, 0, async |request: PageRequest| {
+    let pages = pages(Access::Authorized, 0, async |request: PageRequest| {
         let seen: Vec<_> = request.headers.keys().map(|name| name.as_str().to_owned()).collect();
         reply::text(StatusCode::OK, seen.join(","))
     });
     let request = Request::get("/page").header(AUTHORIZATION, "Bearer t").header("x-a", "1");
-    let reply = answer(&pages, stranger(), request.body(Full::<Bytes>::default()).unwrap()).await;
+    let reply =
+        answer(&pages, &Everyone, stranger(), request.body(Full::<Bytes>::default()).unwrap())
+            .await;
     assert_eq!(body_of(reply).await, "x-a");
 }
 
 #[tokio::test]
 async fn every_reply_forbids_caches_unless_the_handler_says_otherwise() {
-    let refused = answer(&pages(Access::Authorized, 0, echo), stranger(), post("")).await;
-    let missing = answer(&Pages::new(), peer("::1", PeerCertificate::Absent), post("")).await;
-    let plain = answer(&pages(Access::Anyone, 0, echo), stranger(), post("")).await;
+    let refused = pages(Access::TrustedCertificate, 0, echo);
+    let refused = answer(&refused, &Everyone, stranger(), post("")).await;
+    let missing = answer(&Pages::new(), &Everyone, stranger(), post("")).await;
+    let plain = answer(&pages(Access::Authorized, 0, echo), &Everyone, stranger(), post("")).await;
     let codes = [&refused, &missing, &plain].map(|reply| reply.status().as_u16());
-    assert_eq!(codes, [403, 404, 200]);
+    assert_eq!(codes, [401, 404, 200]);
     for reply in [refused, missing, plain] {
         assert_eq!(reply.headers()[CACHE_CONTROL], "no-cache, private");
     }
-    let own = pages(Access::Anyone, 0, async |_| {
+    let own = pages(Access::Authorized, 0, async |_| {
         let mut reply = reply::text(StatusCode::OK, "");
         reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         reply
     });
-    assert_eq!(answer(&own, stranger(), post("")).await.headers()[CACHE_CONTROL], "no-store");
+    assert_eq!(
+        answer(&own, &Everyone, stranger(), post("")).await.headers()[CACHE_CONTROL],
+        "no-store"
+    );
 }
 
 #[tokio::test]
-async fn access_is_a_table_of_the_rule_and_the_peer() {
-    use Access::{Anyone, Authorized, TrustedCertificate};
-    use PeerCertificate::{Absent, Trusted, Untrusted};
-    for (access, certificate, from_home, from_away) in [
-        (Anyone, Absent, 200, 200),
-        (Anyone, Trusted(Vec::new()), 200, 200),
-        (Anyone, Untrusted, 401, 401),
-        (Authorized, Absent, 200, 403),
-        (Authorized, Trusted(Vec::new()), 200, 403),
-        (Authorized, Untrusted, 401, 401),
-        (TrustedCertificate, Absent, 401, 401),
-        (TrustedCertificate, Trusted(Vec::new()), 200, 200),
-        (TrustedCertificate, Untrusted, 401, 401),
+async fn access_is_a_table_of_the_rule_and_the_certificate() {
+    use Access::{Authorized, TrustedCertificate};
+    use PeerCertificate::{Absent, Shown, Trusted, Untrusted};
+    for (access, certificate, expected) in [
+        (Authorized, Absent, 200),
+        (Authorized, Shown(Vec::new()), 200),
+        (Authorized, Trusted(Vec::new()), 200),
+        (Authorized, Untrusted, 401),
+        (TrustedCertificate, Absent, 401),
+        (TrustedCertificate, Shown(Vec::new()), 401),
+        (TrustedCertificate, Trusted(Vec::new()), 200),
+        (TrustedCertificate, Untrusted, 401),
     ] {
-        for (address, expected) in [("127.0.0.1", from_home), ("10.1.2.3", from_away)] {
+        for address in ["127.0.0.1", "10.1.2.3"] {
             let peer = peer(address, certificate.clone());
-            let reply = answer(&pages(access, 0, echo), peer, post("")).await;
+            let reply = answer(&pages(access, 0, echo), &Everyone, peer, post("")).await;
             assert_eq!(reply.status(), expected, "{access:?} {certificate:?} from {address}");
         }
     }

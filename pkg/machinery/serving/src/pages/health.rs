@@ -8,15 +8,15 @@ use http::{StatusCode, Uri};
 use crate::health::Endpoint;
 use crate::{Access, Health, Page, Reply, reply};
 
-/// Two pages for each endpoint: its checks together for everyone, and each by itself for those who
-/// may ask (rule:reasons-are-withheld).
+/// Two pages for each endpoint: its checks together, which guards let everyone see, and each by
+/// itself for those who may ask (rule:reasons-are-withheld).
 pub(super) fn pages(health: &Health) -> impl Iterator<Item = Page> {
     Endpoint::EVERY.into_iter().flat_map(|endpoint| {
         let path = format!("/{}", endpoint.name());
         let below = format!("{path}/");
         let (all, one, prefix) = (health.clone(), health.clone(), below.clone());
         [
-            Page::new(path, Access::Anyone, move |request| {
+            Page::new(path, Access::Authorized, move |request| {
                 ready(summary(&all, endpoint, &request.uri))
             }),
             Page::new(below, Access::Authorized, move |request| {

@@ -46,7 +46,7 @@ async fn http2_is_preferred_and_can_be_switched_off() {
 }
 
 #[tokio::test]
-async fn an_unspecified_address_serves_both_families_and_knows_loopback_in_each() {
+async fn an_unspecified_address_serves_both_families() {
     let unspecified: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     for bind_address in unspecified {
         let mut server = start(&ListenerOptions { bind_address, ..loopback() }).await;

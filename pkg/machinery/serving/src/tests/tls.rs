@@ -68,7 +68,7 @@ async fn only_the_named_groups_are_agreed_on() {
 #[tokio::test]
 async fn a_listener_without_a_client_ca_asks_for_no_certificate() {
     let server = start(&loopback()).await;
-    server.pages.add(Page::new("/who", Access::Anyone, async |request| {
+    server.pages.add(Page::new("/who", Access::Authorized, async |request| {
         reply::text(StatusCode::OK, format!("{:?}", request.peer.certificate))
     }));
     assert_eq!(server.get(&["h2"], "/who").await.body, "Absent");

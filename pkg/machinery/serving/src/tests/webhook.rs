@@ -9,7 +9,9 @@ use rustls::RootCertStore;
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject};
 
 use super::*;
-use crate::{Access, CertificateSource, Page, PageRequest, PeerCertificate, Reply, reply};
+use crate::{
+    Access, CertificateSource, ClientCertificates, Page, PageRequest, PeerCertificate, Reply, reply,
+};
 
 /// A CA that signs for servers and clients.
 struct Authority {
@@ -71,7 +73,7 @@ impl Files {
                 certificate: self.write("tls.crt", &certificate),
                 key: self.write("tls.key", &key),
             },
-            client_ca_file: Some(self.write("clients.crt", &clients.pem)),
+            client_certificates: ClientCertificates::Of(self.write("clients.crt", &clients.pem)),
             ..loopback()
         }
     }
@@ -153,7 +155,7 @@ async fn clients_without_a_certificate_of_the_client_ca_get_401_from_http() {
     let server = webhook(&files.options(&ours, &ours)).await;
     server
         .pages
-        .add(Page::new("/open", Access::Anyone, async |_| reply::text(StatusCode::OK, "open")));
+        .add(Page::new("/open", Access::Authorized, async |_| reply::text(StatusCode::OK, "open")));
     let status = async |config: ClientConfig, path: &str| {
         let request = Request::get(format!("https://{}{path}", server.address));
         let request = request.header("host", "x").body(Full::default()).unwrap();
@@ -166,6 +168,25 @@ async fn clients_without_a_certificate_of_the_client_ca_get_401_from_http() {
     assert_eq!(status(for_servers(), "/validate").await, 401, "not for clients");
     assert_eq!(status(client_config(&[]), "/open").await, 200);
     assert_eq!(status(foreign(), "/open").await, 401, "rule:bad-credentials-are-refused");
+}
+
+#[tokio::test]
+async fn a_listener_that_only_asks_leaves_the_judgement_to_its_guard() {
+    let client_certificates = ClientCertificates::Asked;
+    let server = start(&ListenerOptions { client_certificates, ..loopback() }).await;
+    server.pages.add(Page::new("/who", Access::Authorized, async |request: PageRequest| {
+        let length = match request.peer.certificate {
+            PeerCertificate::Shown(chain) => chain.len(),
+            _ => 0,
+        };
+        reply::text(StatusCode::OK, length.to_string())
+    }));
+    let client = Authority::new().client(ExtendedKeyUsagePurpose::ServerAuth);
+    for (config, shown) in [(client, "1"), (client_config(&[]), "0")] {
+        let request = Request::get("/who").header("host", "x").body(Full::default()).unwrap();
+        let stream = server.connect_as(config).await.unwrap();
+        assert_eq!(send(stream, request).await.body, shown);
+    }
 }
 
 #[tokio::test]
@@ -192,14 +213,16 @@ async fn a_client_ca_that_changes_on_disk_is_taken_over_and_a_bad_one_is_not() {
     assert!(ca.reload().await.unwrap());
     assert!(matches!(judge(&new), PeerCertificate::Trusted(_)));
     assert_eq!(judge(&old), PeerCertificate::Untrusted);
-    assert_eq!(ca.judge(&[]), PeerCertificate::Absent);
+    let clients = crate::client_ca::Clients::Judged(ca.clone());
+    assert_eq!(clients.judge(&[]), PeerCertificate::Absent);
 }
 
 #[tokio::test]
 async fn a_client_ca_file_that_cannot_be_used_ends_the_start() {
     let files = Files::new("start");
     for path in [files.write("empty.crt", ""), Path::new("/nowhere/ca.crt").to_owned()] {
-        let options = ListenerOptions { client_ca_file: Some(path.clone()), ..loopback() };
+        let client_certificates = ClientCertificates::Of(path.clone());
+        let options = ListenerOptions { client_certificates, ..loopback() };
         let message = Server::bind(&options).await.err().unwrap().to_string();
         assert!(message.contains(path.to_str().unwrap()), "{message}");
     }
@@ -213,7 +236,9 @@ async fn two_listeners_of_a_process_have_pages_and_metrics_of_their_own() {
     let server = Server::bind(&files.options(&authority, &authority)).await.unwrap();
     let (secure, webhook) = (running.address, server.local_addr());
     let pages = Pages::new();
-    pages.add(Page::new("/validate", Access::Anyone, async |_| reply::text(StatusCode::OK, "yes")));
+    pages.add(Page::new("/validate", Access::Authorized, async |_| {
+        reply::text(StatusCode::OK, "yes")
+    }));
     let _second = spawn(server, pages, &running.metrics, &running.stop);
     assert_eq!(running.get(&["h2"], "/validate").await.status, 404);
     running.address = webhook;

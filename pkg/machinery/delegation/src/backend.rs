@@ -1,0 +1,133 @@
+//! One review: the request, how it is repeated, and what the log says of failures.
+
+use std::time::Duration;
+
+use backoff::{Backoff, Jitter, LogGate};
+use client::{CallError, Caller};
+use http::header::CONTENT_TYPE;
+use http::{Request, StatusCode};
+use kube::client::Body;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+use transport::Status;
+
+use crate::metrics::BackendMetrics;
+
+/// Limit of one attempt.
+const TIMEOUT: Duration = Duration::from_secs(10);
+const ATTEMPTS: u32 = 5;
+/// How often a failure is told while it lasts.
+const REMINDER: Duration = Duration::from_secs(60);
+
+/// A kind of reviews, for requests and messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) path: &'static str,
+    /// What is done, for the log.
+    pub(crate) task: &'static str,
+    pub(crate) resource: &'static str,
+    /// The flag with the identity that asks.
+    pub(crate) flag: &'static str,
+}
+
+/// Creates reviews of one kind.
+pub(crate) struct Backend {
+    kind: Kind,
+    caller: Caller,
+    metrics: BackendMetrics,
+    reminder: LogGate,
+}
+
+/// Why there is no review.
+#[derive(Debug, thiserror::Error)]
+enum ReviewError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("{status}: {message}")]
+    Refused { status: StatusCode, message: String },
+    #[error("cannot decode the review: {0}")]
+    Decode(#[from] serde_json::Error),
+    #[error(transparent)]
+    Request(#[from] http::Error),
+}
+
+impl ReviewError {
+    /// Whether asking again may help.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Call(_) => true,
+            Self::Refused { status, .. } => {
+                status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
+            }
+            Self::Decode(_) | Self::Request(_) => false,
+        }
+    }
+}
+
+impl Backend {
+    pub(crate) fn new(kind: Kind, caller: Caller, metrics: BackendMetrics) -> Self {
+        Self { kind, caller, metrics, reminder: LogGate::new(REMINDER) }
+    }
+
+    /// What the server says of `review`; `None` without an answer, which the log tells.
+    pub(crate) async fn review<R: DeserializeOwned>(&self, review: &Value) -> Option<R> {
+        // As the components of Kubernetes do it.
+        let first = Duration::from_millis(500);
+        let waits = Backoff { first, factor: 1.5, cap: TIMEOUT, jitter: Jitter::Above(0.2) };
+        for earlier in 0..ATTEMPTS {
+            match self.attempt(review).await {
+                Ok(answer) => {
+                    if self.reminder.reset() {
+                        info!(logger = "delegation", "Can {} again", self.kind.task);
+                    }
+                    return Some(answer);
+                }
+                Err(error) => {
+                    self.report(&error);
+                    if earlier + 1 == ATTEMPTS || !error.may_pass() {
+                        return None;
+                    }
+                }
+            }
+            sleep(waits.delay(earlier)).await;
+        }
+        None
+    }
+
+    async fn attempt<R: DeserializeOwned>(&self, review: &Value) -> Result<R, ReviewError> {
+        let request = Request::post(self.kind.path)
+            .header(CONTENT_TYPE, "application/json")
+            .body(Body::from(review.to_string().into_bytes()))?;
+        let begun = Instant::now();
+        let answer = self.caller.answer(request, TIMEOUT).await;
+        let status = answer.as_ref().ok().map(|answer| answer.status);
+        self.metrics.count(status, begun.elapsed());
+        let answer = answer?;
+        if !answer.status.is_success() {
+            let message = Status::read(&answer.body).map(|status| status.message);
+            let (status, message) = (answer.status, message.unwrap_or_default());
+            return Err(ReviewError::Refused { status, message });
+        }
+        Ok(serde_json::from_slice(&answer.body)?)
+    }
+
+    fn report(&self, error: &ReviewError) {
+        let Some(repeated) = self.reminder.pass(Instant::now()) else { return };
+        let Kind { task, resource, flag, .. } = self.kind;
+        let advice = match error {
+            ReviewError::Refused { status: StatusCode::FORBIDDEN, .. } => format!(
+                "the identity of {flag} may not create {resource}: bind it to the ClusterRole system:auth-delegator"
+            ),
+            ReviewError::Refused { status: StatusCode::UNAUTHORIZED, .. } => {
+                format!("renew the credentials of {flag}")
+            }
+            _ => "readers that were allowed before are served for a while".to_owned(),
+        };
+        warn!(logger = "delegation", err = %error, repeated, "Cannot {task}; {advice}");
+    }
+}
+
+#[cfg(test)]
+mod tests;

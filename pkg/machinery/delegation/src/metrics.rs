@@ -1,0 +1,123 @@
+//! What is counted; the names without `icm_` are those of Kubernetes' components.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+
+/// Metrics of one kind of reviews.
+#[derive(Clone)]
+pub(crate) struct BackendMetrics {
+    requests: IntCounterVec,
+    durations: HistogramVec,
+}
+
+/// Metrics of the guard.
+#[derive(Clone)]
+pub(crate) struct GuardMetrics {
+    authentications: IntCounterVec,
+    authorizations: IntCounterVec,
+    stale: IntCounterVec,
+    certificate_lives: Histogram,
+}
+
+impl BackendMetrics {
+    /// `short` is `authn` or `authz`, `long` says what that is.
+    pub(crate) fn new(
+        registry: &Registry,
+        short: &str,
+        long: &str,
+    ) -> Result<Self, prometheus::Error> {
+        let name = |rest: &str| format!("apiserver_delegated_{short}_request_{rest}");
+        let requests = IntCounterVec::new(
+            Opts::new(
+                name("total"),
+                format!("[ALPHA] Requests for delegated {long}, by status code."),
+            ),
+            &["code"],
+        )?;
+        let durations = HistogramVec::new(
+            HistogramOpts::new(
+                name("duration_seconds"),
+                format!("[ALPHA] Duration of requests for delegated {long}, by status code."),
+            )
+            .buckets(vec![0.25, 0.5, 0.7, 1.0, 1.5, 3.0, 5.0, 10.0]),
+            &["code"],
+        )?;
+        registry.register(Box::new(requests.clone()))?;
+        registry.register(Box::new(durations.clone()))?;
+        Ok(Self { requests, durations })
+    }
+
+    pub(crate) fn count(&self, status: Option<StatusCode>, took: Duration) {
+        let code =
+            status.map_or_else(|| "<error>".to_owned(), |status| status.as_u16().to_string());
+        self.requests.with_label_values(&[&code]).inc();
+        self.durations.with_label_values(&[&code]).observe(took.as_secs_f64());
+    }
+}
+
+impl GuardMetrics {
+    pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let authentications = IntCounterVec::new(
+            Opts::new(
+                "authentication_attempts",
+                "[ALPHA] Requests by whether their credentials were good: success, failure or error.",
+            ),
+            &["result"],
+        )?;
+        let authorizations = IntCounterVec::new(
+            Opts::new(
+                "authorization_attempts_total",
+                "[ALPHA] Requests by whether they were allowed: allowed, denied or error.",
+            ),
+            &["result"],
+        )?;
+        let stale = IntCounterVec::new(
+            Opts::new(
+                "icm_delegated_auth_stale_total",
+                "Requests served by an earlier answer, since the API server gave none: about tokens \
+                 (authn) or rights (authz).",
+            ),
+            &["review"],
+        )?;
+        let certificate_lives = Histogram::with_opts(
+            HistogramOpts::new(
+                "apiserver_client_certificate_expiration_seconds",
+                "[ALPHA] What the certificates of clients have left to live, when they are used.",
+            )
+            .buckets(days_and_hours()),
+        )?;
+        registry.register(Box::new(authentications.clone()))?;
+        registry.register(Box::new(authorizations.clone()))?;
+        registry.register(Box::new(stale.clone()))?;
+        registry.register(Box::new(certificate_lives.clone()))?;
+        for review in ["authn", "authz"] {
+            stale.with_label_values(&[review]);
+        }
+        Ok(Self { authentications, authorizations, stale, certificate_lives })
+    }
+
+    pub(crate) fn authentication(&self, result: &str) {
+        self.authentications.with_label_values(&[result]).inc();
+    }
+
+    pub(crate) fn authorization(&self, result: &str) {
+        self.authorizations.with_label_values(&[result]).inc();
+    }
+
+    pub(crate) fn stale(&self, review: &str) {
+        self.stale.with_label_values(&[review]).inc();
+    }
+
+    pub(crate) fn certificate_life(&self, seconds: f64) {
+        self.certificate_lives.observe(seconds);
+    }
+}
+
+fn days_and_hours() -> Vec<f64> {
+    let hours = [0.0, 0.5, 1.0, 2.0, 6.0, 12.0];
+    let days = [1.0, 2.0, 4.0, 7.0, 30.0, 90.0, 180.0, 360.0];
+    let hours = hours.iter().map(|hours| hours * 3600.0);
+    hours.chain(days.iter().map(|days| days * 86400.0)).collect()
+}

@@ -1,0 +1,214 @@
+//! Questions that the API server answers: whose token, which right. Answers are reused, a question is
+//! asked once at a time, strangers take turns, and what was answered well is not lost at once when
+//! there is no answer (rule:reviews-are-bounded, rule:readers-outlive-an-outage).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::memory::{Key, Memory};
+
+/// The longest that a review takes, its repetitions included.
+pub(crate) const LONGEST: Duration = Duration::from_secs(10);
+/// How long somebody waits for an answer before an older one will do.
+const BEFORE_STALE: Duration = Duration::from_millis(600);
+/// How long somebody waits while the last review has failed, or for what does not depend on it.
+pub(crate) const BRIEF: Duration = Duration::from_secs(1);
+/// Reviews under way for those of whom nothing good is known.
+const STRANGERS: usize = 32;
+
+/// What the API server says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict<V> {
+    Granted(V),
+    Refused,
+}
+
+/// What is known when somebody has waited long enough.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer<V> {
+    Known(Verdict<V>),
+    /// There is no answer now; this is the last one.
+    Stale(V),
+    Unknown,
+}
+
+/// How long answers count.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lives {
+    pub(crate) granted: Duration,
+    pub(crate) refused: Duration,
+    /// Of what was granted, while there is no answer.
+    pub(crate) stale: Duration,
+}
+
+/// How much an asker can do with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asking {
+    /// When the request came in.
+    pub(crate) since: Instant,
+    /// The longest wait.
+    pub(crate) patience: Duration,
+    /// An answer of before will do.
+    pub(crate) stale_will_do: bool,
+}
+
+/// One kind of questions. Clones share everything.
+#[derive(Clone)]
+pub(crate) struct Reviews<V>(Arc<Inner<V>>);
+
+struct Inner<V> {
+    lives: Lives,
+    state: Mutex<State<V>>,
+    strangers: Arc<Semaphore>,
+    /// Whether the last review had no answer.
+    failing: AtomicBool,
+}
+
+struct State<V> {
+    granted: Memory<V>,
+    refused: Memory<()>,
+    under_way: HashMap<Key, UnderWay<V>>,
+}
+
+/// The outer option is empty until the review has ended, the inner one when it had no answer.
+type UnderWay<V> = watch::Receiver<Option<Option<Verdict<V>>>>;
+
+impl<V: Clone + Send + Sync + 'static> Reviews<V> {
+    /// Remembers at most `capacity` answers of each kind.
+    pub(crate) fn new(lives: Lives, capacity: usize) -> Self {
+        Self(Arc::new(Inner {
+            lives,
+            state: Mutex::new(State {
+                granted: Memory::new(capacity),
+                refused: Memory::new(capacity),
+                under_way: HashMap::new(),
+            }),
+            strangers: Arc::new(Semaphore::new(STRANGERS)),
+            failing: AtomicBool::new(false),
+        }))
+    }
+
+    /// The answer to the question `key`. `review` asks the API server, when that has to be, and says
+    /// nothing when there is no answer; it goes on when nobody waits for it any more.
+    pub(crate) async fn ask<F>(
+        &self,
+        key: Key,
+        asking: Asking,
+        review: impl FnOnce() -> F,
+    ) -> Answer<V>
+    where
+        F: Future<Output = Option<Verdict<V>>> + Send + 'static,
+    {
+        let last = {
+            let mut state = self.0.state.lock();
+            if let Some(verdict) = state.fresh(&key, self.0.lives) {
+                return Answer::Known(verdict);
+            }
+            state.granted.get(&key, self.0.lives.stale)
+        };
+        let limit = asking.since + self.patience(asking, last.is_some());
+        let answer = timeout_at(limit, self.asked(key, last.is_none(), review)).await;
+        match (answer.ok().flatten(), last) {
+            (Some(verdict), _) => Answer::Known(verdict),
+            (None, Some(last)) if asking.stale_will_do => Answer::Stale(last),
+            (None, _) => Answer::Unknown,
+        }
+    }
+
+    fn patience(&self, asking: Asking, known: bool) -> Duration {
+        let failing = self.0.failing.load(Ordering::Relaxed);
+        let longest = match (failing, known && asking.stale_will_do) {
+            (true, true) => Duration::ZERO,
+            (true, false) => BRIEF,
+            (false, true) => BEFORE_STALE,
+            (false, false) => LONGEST,
+        };
+        longest.min(asking.patience)
+    }
+
+    /// Waits for the review of `key` that is under way, or begins it.
+    async fn asked<F>(
+        &self,
+        key: Key,
+        is_stranger: bool,
+        review: impl FnOnce() -> F,
+    ) -> Option<Verdict<V>>
+    where
+        F: Future<Output = Option<Verdict<V>>> + Send + 'static,
+    {
+        let turn = if is_stranger {
+            Some(Arc::clone(&self.0.strangers).acquire_owned().await.ok()?)
+        } else {
+            None
+        };
+        let mut under_way = {
+            let mut state = self.0.state.lock();
+            // Somebody else may have asked the same while this one waited for its turn.
+            if let Some(verdict) = state.fresh(&key, self.0.lives) {
+                return Some(verdict);
+            }
+            match state.under_way.get(&key).filter(|review| review.has_changed().is_ok()) {
+                Some(review) => review.clone(),
+                None => {
+                    let begun = self.begin(key, turn, review());
+                    state.under_way.insert(key, begun.clone());
+                    begun
+                }
+            }
+        };
+        let ended = under_way.wait_for(Option::is_some).await.ok()?;
+        ended.clone().flatten()
+    }
+
+    fn begin<F>(&self, key: Key, turn: Option<OwnedSemaphorePermit>, review: F) -> UnderWay<V>
+    where
+        F: Future<Output = Option<Verdict<V>>> + Send + 'static,
+    {
+        let (ended, under_way) = watch::channel(None);
+        let inner = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            let verdict = timeout(LONGEST, review).await.ok().flatten();
+            inner.settle(key, verdict.as_ref());
+            ended.send_replace(Some(verdict));
+            drop(turn);
+        });
+        under_way
+    }
+}
+
+impl<V: Clone> Inner<V> {
+    fn settle(&self, key: Key, verdict: Option<&Verdict<V>>) {
+        self.failing.store(verdict.is_none(), Ordering::Relaxed);
+        let mut state = self.state.lock();
+        state.under_way.remove(&key);
+        match verdict {
+            Some(Verdict::Granted(value)) => {
+                state.refused.remove(&key);
+                state.granted.insert(key, value.clone());
+            }
+            Some(Verdict::Refused) => {
+                state.granted.remove(&key);
+                state.refused.insert(key, ());
+            }
+            None => {}
+        }
+    }
+}
+
+impl<V: Clone> State<V> {
+    fn fresh(&mut self, key: &Key, lives: Lives) -> Option<Verdict<V>> {
+        if let Some(value) = self.granted.get(key, lives.granted) {
+            return Some(Verdict::Granted(value));
+        }
+        self.refused.get(key, lives.refused).map(|()| Verdict::Refused)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! Whose certificates count: CAs from files or from the cluster, looked at again every minute. What
+//! cannot be used is told, and the old is kept.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use backoff::LogGate;
+use client::Caller;
+use http::HeaderMap;
+use parking_lot::RwLock;
+use rustls::pki_types::CertificateDer;
+use serving::ClientRoots;
+use tokio::time::{Instant, sleep};
+use tracing::{debug, warn};
+
+use crate::certificate::Subject;
+use crate::lookup::{LookupError, look_up};
+use crate::user::User;
+use crate::{DelegationOptions, RequestHeaders};
+
+const EVERY: Duration = Duration::from_secs(60);
+/// Until the first answer of the API server.
+const SOON: Duration = Duration::from_secs(5);
+
+/// A file of CAs that cannot be used at start.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot use the CAs in {path:?}: {reason}; give PEM certificates")]
+pub struct TrustError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// What a certificate comes to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// It is this user's.
+    Of(User),
+    /// Nobody vouches for it.
+    Bad,
+    /// It is good, or there is no CA to judge it by, and it names nobody.
+    Nobody,
+}
+
+/// The CAs of this moment.
+#[derive(Clone, Default)]
+struct Roots {
+    clients: Option<ClientRoots>,
+    proxies: Option<(ClientRoots, RequestHeaders)>,
+}
+
+/// The CAs, kept fresh.
+pub(crate) struct Trust {
+    client_file: Option<PathBuf>,
+    proxy_file: Option<(PathBuf, RequestHeaders)>,
+    /// Asked for what no file gives.
+    cluster: Option<Caller>,
+    tolerate_lookup_failure: bool,
+    roots: RwLock<Roots>,
+}
+
+impl Trust {
+    /// Reads the files.
+    pub(crate) async fn load(
+        options: &DelegationOptions,
+        cluster: Option<Caller>,
+    ) -> Result<Self, TrustError> {
+        let all_from_files = options.client_ca_file.is_some() && options.proxy_ca_file.is_some();
+        let headers = || options.proxy_headers.clone();
+        let trust = Self {
+            client_file: options.client_ca_file.clone(),
+            proxy_file: options.proxy_ca_file.clone().map(|path| (path, headers())),
+            cluster: cluster.filter(|_| !options.skip_lookup && !all_from_files),
+            tolerate_lookup_failure: options.tolerate_lookup_failure,
+            roots: RwLock::default(),
+        };
+        trust.read_files().await?;
+        Ok(trust)
+    }
+
+    async fn read_files(&self) -> Result<(), TrustError> {
+        if let Some(path) = &self.client_file {
+            self.roots.write().clients = Some(read(path).await?);
+        }
+        if let Some((path, headers)) = &self.proxy_file {
+            let roots = read(path).await?;
+            self.roots.write().proxies = Some((roots, headers.clone()));
+        }
+        Ok(())
+    }
+
+    /// Looks again and again. Ends when the first look into the cluster is refused, unless that is to
+    /// be tolerated; an API server that is away is waited for.
+    pub(crate) async fn follow(&self) -> LookupError {
+        let mut known = self.cluster.is_none();
+        let reminder = LogGate::new(EVERY);
+        loop {
+            if let Some(cluster) = &self.cluster {
+                match self.take_in(cluster).await {
+                    Ok(()) => known = true,
+                    Err(error) if known || error.may_pass() || self.tolerate_lookup_failure => {
+                        if reminder.pass(Instant::now()).is_some() {
+                            warn!(logger = "delegation", "{error}");
+                        }
+                    }
+                    Err(error) => return error,
+                }
+            }
+            sleep(if known { EVERY } else { SOON }).await;
+            if let Err(error) = self.read_files().await {
+                warn!(logger = "delegation", "{error}; the old ones are kept");
+            }
+        }
+    }
+
+    async fn take_in(&self, cluster: &Caller) -> Result<(), LookupError> {
+        let published = look_up(cluster).await?;
+        let mut roots = self.roots.write();
+        if self.client_file.is_none() {
+            roots.clients = published.clients;
+        }
+        if self.proxy_file.is_none() {
+            roots.proxies = published.proxies;
+        }
+        Ok(())
+    }
+
+    /// Whose `chain` is: of whom a proxy speaks, or of its owner.
+    pub(crate) fn user(&self, chain: &[CertificateDer<'_>], headers: &HeaderMap) -> Finding {
+        let Roots { clients, proxies } = self.roots.read().clone();
+        let mut bad = false;
+        if let Some((roots, proxy)) = proxies {
+            match roots.vouch_for(chain) {
+                Ok(()) if !proxy.allow(&common_name(chain)) => bad = true,
+                Ok(()) => {
+                    if let Some(user) = proxy.user(headers) {
+                        return Finding::Of(user);
+                    }
+                }
+                Err(_) => bad = true,
+            }
+        }
+        if let Some(roots) = clients {
+            match roots.vouch_for(chain) {
+                Ok(()) => match subject(chain).and_then(Subject::into_user) {
+                    Some(user) => return Finding::Of(user),
+                    None => return Finding::Nobody,
+                },
+                Err(err) => {
+                    debug!(v = 3, logger = "delegation", %err, "Client certificate is not trusted");
+                    bad = true;
+                }
+            }
+        }
+        if bad { Finding::Bad } else { Finding::Nobody }
+    }
+}
+
+fn subject(chain: &[CertificateDer<'_>]) -> Option<Subject> {
+    Subject::of(chain.first()?)
+}
+
+fn common_name(chain: &[CertificateDer<'_>]) -> String {
+    subject(chain).map(|subject| subject.common_name).unwrap_or_default()
+}
+
+async fn read(path: &Path) -> Result<ClientRoots, TrustError> {
+    let bad = |reason: String| TrustError { path: path.to_owned(), reason };
+    let pem = tokio::fs::read(path).await.map_err(|error| bad(error.to_string()))?;
+    ClientRoots::from_pem(&pem).map_err(bad)
+}
+
+#[cfg(test)]
+mod tests;
