@@ -11,8 +11,8 @@
 //! - An [`Action`] is one call. The SDK repeats it after a lost answer or a failure of AWS only if
 //!   [`Action::is_repeatable`]; the client token is [`Action::token`].
 //! - [`Outcome::Refused`] has AWS's code, through all wrapping; [`Outcome::Unknown`] is everything that may have been
-//!   carried out; [`Outcome::NotSent`] is what the fence held back, or what would have left more than [`SEND_WITHIN`]
-//!   seconds after its step.
+//!   carried out; [`Outcome::NotSent`] is what the fence held back, or a create that rests on an intent and would have
+//!   left more than [`SEND_WITHIN`] seconds after its step.
 //! - The [`Answer`] of a classic load balancer has its name as id, one of the second generation its ARN; an allocated
 //!   address comes with its [`Answer::address`].
 //! - [`Step::Persist`] is durable before the next step, or is reported as failed.
@@ -101,7 +101,7 @@ pub use pass::{DEEP_CHECK_PERIOD, Goal, Pass, Rest, Step};
 pub use plan::{Plan, Planned, Problem, Situation, Wait};
 pub use planner::plan;
 pub use query::{Lookup, Query, Reply, Scope};
-pub use refusal::{Refusal, classify};
+pub use refusal::{Refusal, classify, classify_read};
 pub use resources::{
     Address, Association, DEFAULT_ROUTE, Instance, InstanceState, InternetGateway, NatGateway,
     NatState, NetworkInterface, Route, RouteTable, SecurityGroup, Subnet, Target, Vpc,

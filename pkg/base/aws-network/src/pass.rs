@@ -14,7 +14,7 @@ use crate::part::Part;
 use crate::plan::{Plan, Planned, Problem, Situation};
 use crate::planner::plan;
 use crate::query::{Query, Reply};
-use crate::refusal::{Refusal, classify};
+use crate::refusal::{Refusal, classify, classify_read};
 use crate::timestamp::Timestamp;
 
 use leg::{Leg, MaySend, Trouble, lengthened, rests_on_memory};
@@ -255,9 +255,7 @@ impl Pass {
             Goal::Present(_) => Part::Vpc,
             Goal::Absent(_) => Part::Deletion,
         };
-        // A read names nothing that we have made, so any action will do to tell what its code means.
-        let refusal =
-            classify(code, &Action::DeleteTags { resources: Vec::new(), keys: Vec::new() });
+        let refusal = classify_read(code);
         self.note(part, refusal, format!("cannot read {query:?}: {code}"));
         self.leg.asked.insert(query);
     }

@@ -119,6 +119,12 @@ pub fn classify(code: &str, action: &Action) -> Refusal {
     }
 }
 
+/// What the refusal of a describe call with this code means.
+pub fn classify_read(code: &str) -> Refusal {
+    // A read names nothing that we have made, so any action will do that makes nothing either.
+    classify(code, &Action::DeleteTags { resources: Vec::new(), keys: Vec::new() })
+}
+
 fn is_not_found(code: &str) -> bool {
     NOT_FOUND.contains(&code) || code.ends_with(".NotFound")
 }

@@ -1,0 +1,84 @@
+//! [`Account`]: the credentials of one AWS account and what is shared by all clusters in it: connections, rates, metrics.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_config::environment::EnvironmentVariableRegionProvider;
+use aws_config::meta::region::RegionProviderChain;
+use aws_config::{AppName, BehaviorVersion, SdkConfig};
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
+use parking_lot::Mutex;
+
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::region::Region;
+
+/// Until a connection is there.
+const CONNECT: Duration = Duration::from_secs(3);
+/// For one request, credentials and connection included.
+const REQUEST: Duration = Duration::from_secs(10);
+/// Where credentials are asked for when the environment names no region.
+const HOME_REGION: &str = "us-east-1";
+
+/// One account. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Account(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    options: Options,
+    config: SdkConfig,
+    http: SharedHttpClient,
+    metrics: Metrics,
+    regions: Mutex<HashMap<String, Region>>,
+}
+
+impl Account {
+    /// Reads environment and profile. Nothing is called yet: credentials are found when they are first needed.
+    pub async fn load(options: Options, metrics: Metrics) -> Self {
+        let http = aws_smithy_http_client::Builder::new()
+            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .build_https();
+        let home = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
+            .or_else(HOME_REGION);
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(CONNECT)
+            .operation_attempt_timeout(REQUEST)
+            .operation_timeout(REQUEST)
+            .build();
+        let mut loader = aws_config::defaults(BehaviorVersion::latest())
+            .http_client(http.clone())
+            .region(home)
+            .timeout_config(timeouts)
+            // One attempt is one request (`rule:one-attempt-is-one-request`).
+            .retry_config(RetryConfig::disabled());
+        if let Ok(name) = AppName::new("infra-controller-manager") {
+            loader = loader.app_name(name);
+        }
+        if let Some(endpoint) = &options.endpoint {
+            loader = loader.endpoint_url(endpoint);
+        }
+        if let Some(credentials) = &options.credentials {
+            loader =
+                loader.credentials_provider(SharedCredentialsProvider::new(credentials.clone()));
+        }
+        let config = loader.load().await;
+        Self(Arc::new(Inner { options, config, http, metrics, regions: Mutex::default() }))
+    }
+
+    /// The APIs of a region. All who ask for one region share its rates.
+    pub fn region(&self, name: &str) -> Region {
+        let inner = &self.0;
+        let mut regions = inner.regions.lock();
+        let make = || {
+            let options = &inner.options;
+            Region::new(name, &inner.config, inner.http.clone(), options, inner.metrics.clone())
+        };
+        regions.entry(name.to_owned()).or_insert_with(make).clone()
+    }
+}

@@ -1,0 +1,81 @@
+//! The attempts of a call (`rule:one-attempt-is-one-request`): each waits for its turn and is counted, and there is
+//! another one only where that cannot make a second resource.
+
+use std::time::Duration;
+
+use rand::RngExt as _;
+use tokio::time::{Instant, sleep};
+
+use crate::call::Call;
+use crate::call_error::CallError;
+use crate::region::Region;
+
+/// A call is tried so often.
+const ATTEMPTS: u32 = 3;
+/// The second attempt comes within this time, the third within twice as much.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Sends a call until it is answered for good, or was tried often enough. `send` makes one request.
+///
+/// The error of a call whose first attempt may have been carried out says so, even when a later one was throttled or
+/// held back.
+pub(crate) async fn send<T, F>(
+    region: &Region,
+    call: Call,
+    mut send: impl FnMut() -> F,
+) -> Result<T, CallError>
+where
+    F: Future<Output = Result<T, CallError>>,
+{
+    let (mut retries, mut doubt) = (0, None);
+    let ended = loop {
+        match attempt(region, call, &mut send).await {
+            Err(error) if retries + 1 < ATTEMPTS && may_follow(&error, call) => {
+                if error.leaves_doubt() {
+                    doubt = Some(error);
+                }
+                retries += 1;
+                let share = rand::rng().random_range(0.0..1.0);
+                sleep(PAUSE.mul_f64(share * f64::from(retries))).await;
+            }
+            Err(error) if !was_looked_at(&error) => break Err(doubt.unwrap_or(error)),
+            ended => break ended,
+        }
+    };
+    region.metrics().call_ended(region.labels(call), retries);
+    ended
+}
+
+/// AWS has looked at the call, or may have: a later answer then tells what became of an earlier attempt, too.
+fn was_looked_at(error: &CallError) -> bool {
+    !error.is_throttle() && !matches!(error, CallError::NotSent { .. })
+}
+
+/// Whether another attempt may follow this one (`rule:no-blind-repeat-of-a-create`).
+fn may_follow(error: &CallError, call: Call) -> bool {
+    error.is_throttle() || (call.is_repeatable && error.leaves_doubt())
+}
+
+async fn attempt<T, F>(
+    region: &Region,
+    call: Call,
+    send: &mut impl FnMut() -> F,
+) -> Result<T, CallError>
+where
+    F: Future<Output = Result<T, CallError>>,
+{
+    let asked = Instant::now();
+    region.limits().wait(call.service, call.class).await;
+    region.metrics().waited(call, asked.elapsed());
+    let sent = Instant::now();
+    let ended = send().await;
+    match &ended {
+        Err(CallError::NotSent { .. }) => {}
+        Err(error) => region.metrics().request(region.labels(call), sent.elapsed(), Err(error)),
+        Ok(_) => region.metrics().request(region.labels(call), sent.elapsed(), Ok(())),
+    }
+    if ended.as_ref().is_err_and(CallError::is_throttle) {
+        region.limits().throttled(call.service, call.class);
+    }
+    ended
+}

@@ -1,0 +1,67 @@
+use aws_sdk_ec2::operation::create_vpc::CreateVpcError;
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::http::StatusCode;
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::error::ErrorMetadata;
+
+use super::*;
+
+fn answered(code: Option<&str>, status: u16) -> CallError {
+    let empty = ErrorMetadata::builder();
+    let metadata = match code {
+        Some(code) => empty.code(code),
+        None => empty,
+    };
+    let error = CreateVpcError::generic(metadata.build());
+    let raw = HttpResponse::new(StatusCode::try_from(status).unwrap(), SdkBody::empty());
+    CallError::from(SdkError::service_error(error, raw))
+}
+
+fn undispatched(source: impl Error + Send + Sync + 'static) -> CallError {
+    let failed = ConnectorError::other(Box::new(source), None);
+    CallError::from(SdkError::<CreateVpcError, _>::dispatch_failure(failed))
+}
+
+#[test]
+fn a_code_comes_through_and_tells_whether_the_call_may_have_been_carried_out() {
+    for (code, status, is_throttle, leaves_doubt) in [
+        (Some("VpcLimitExceeded"), 400, false, false),
+        (Some("RequestLimitExceeded"), 503, true, false),
+        (Some("Throttling"), 400, true, false),
+        (Some("InternalError"), 500, false, true),
+        (Some("Unavailable"), 503, false, true),
+        (None, 502, false, true),
+    ] {
+        let error = answered(code, status);
+        assert_eq!((error.code(), error.status()), (code.unwrap_or_default(), status));
+        assert_eq!(
+            (error.is_throttle(), error.leaves_doubt()),
+            (is_throttle, leaves_doubt),
+            "{code:?}"
+        );
+    }
+}
+
+#[test]
+fn a_connection_that_fails_leaves_doubt() {
+    let error = undispatched(std::io::Error::other("reset"));
+    assert!(error.leaves_doubt(), "{error:?}");
+    assert!(error.to_string().ends_with("reset"), "{error}");
+}
+
+#[test]
+fn without_credentials_nothing_was_sent() {
+    let error = undispatched(CredentialsError::not_loaded("there are none"));
+    assert!(
+        matches!(&error, CallError::NotSent { reason } if reason.contains("credentials")),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn what_is_not_found_is_known_in_both_spellings() {
+    for code in ["InvalidVpcID.NotFound", "LoadBalancerNotFound", "TargetGroupNotFoundException"] {
+        assert!(answered(Some(code), 400).is_not_found(), "{code}");
+    }
+    assert!(!answered(Some("AccessDenied"), 403).is_not_found());
+}

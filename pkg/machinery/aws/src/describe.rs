@@ -1,0 +1,99 @@
+//! [`Describe`]: queries answered by describe calls, all pages of them. Filters that AWS applies are applied again on
+//! our side (`rule:filters-are-applied-twice`).
+
+use aws_network::{Query, Reply, Scope, Tags};
+use aws_sdk_ec2::types::Filter;
+
+use crate::call_error::CallError;
+use crate::region::Region;
+
+mod classic;
+mod gateways;
+mod groups;
+mod instances;
+mod network_balancers;
+mod pages;
+mod routes;
+mod tags;
+mod target_groups;
+mod vpcs;
+
+/// As many results in one page as every describe call of EC2 allows.
+const PAGE: i32 = 100;
+
+/// The describe calls for one cluster.
+#[derive(Clone, Copy)]
+pub(crate) struct Describe<'a> {
+    pub(crate) region: &'a Region,
+    pub(crate) cluster_tag: &'a str,
+}
+
+impl Describe<'_> {
+    /// Answers a query.
+    pub(crate) async fn answer(self, query: &Query) -> Result<Reply, CallError> {
+        Ok(match query {
+            Query::TaggedVpcs => Reply::Vpcs(self.tagged_vpcs().await?),
+            Query::Vpc(id) => Reply::Vpcs(self.vpc(id).await?),
+            Query::VpcAttributes(id) => self.vpc_attributes(id).await?,
+            Query::Subnets(scope) => Reply::Subnets(self.subnets(scope).await?),
+            Query::InternetGateways(scope) => {
+                Reply::InternetGateways(self.internet_gateways(scope).await?)
+            }
+            Query::Addresses => Reply::Addresses(self.addresses().await?),
+            Query::NatGateways(scope) => Reply::NatGateways(self.nat_gateways(scope).await?),
+            Query::RouteTables(scope) => Reply::RouteTables(self.route_tables(scope).await?),
+            Query::SecurityGroups(scope) => {
+                Reply::SecurityGroups(self.security_groups(scope).await?)
+            }
+            Query::Bastions => Reply::Bastions(self.bastions().await?),
+            Query::BastionImage => Reply::BastionImage(self.bastion_image().await?),
+            Query::ClassicLoadBalancers(lookup) => {
+                Reply::ClassicLoadBalancers(self.classic(lookup).await?)
+            }
+            Query::ClassicAttributes(name) => self.classic_attributes(name).await?,
+            Query::ClassicTags(names) => Reply::ClassicTags(self.classic_tags(names).await?),
+            Query::NetworkLoadBalancers(lookup) => self.network_balancers(lookup).await?,
+            Query::NetworkAttributes { load_balancer, target_group } => {
+                self.network_attributes(load_balancer, target_group).await?
+            }
+            Query::NetworkInterfaces(vpc) => Reply::NetworkInterfaces(self.interfaces(vpc).await?),
+        })
+    }
+
+    /// A filter of EC2 for what lies in a scope.
+    fn filter(self, scope: &Scope) -> Filter {
+        match scope {
+            Scope::Tagged => self.tag_filter(),
+            Scope::Vpc(id) => filter("vpc-id", id),
+        }
+    }
+
+    fn tag_filter(self) -> Filter {
+        filter(&format!("tag:{}", self.cluster_tag), "owned")
+    }
+
+    fn is_tagged(self, tags: &Tags) -> bool {
+        tags.get(self.cluster_tag).is_some_and(|value| value == "owned")
+    }
+
+    fn is_in(self, scope: &Scope, vpc: &str, tags: &Tags) -> bool {
+        match scope {
+            Scope::Tagged => self.is_tagged(tags),
+            Scope::Vpc(id) => id == vpc,
+        }
+    }
+}
+
+fn filter(name: &str, value: &str) -> Filter {
+    Filter::builder().name(name).values(value).build()
+}
+
+/// What an answer must have (`rule:an-unreadable-answer-is-no-answer`).
+fn required<T>(value: Option<T>, what: &'static str) -> Result<T, CallError> {
+    value.ok_or_else(|| CallError::without(what))
+}
+
+/// A text of an answer in its own form.
+fn parsed<T: std::str::FromStr>(text: Option<&str>, what: &'static str) -> Result<T, CallError> {
+    text.and_then(|text| text.parse().ok()).ok_or_else(|| CallError::without(what))
+}

@@ -1,0 +1,192 @@
+//! Classic load balancers.
+
+use aws_network::{
+    ClassicAttributes, ClassicListener, ClassicLoadBalancer, HealthCheck, Lookup, Reply, Scheme,
+    Tags,
+};
+use aws_sdk_elasticloadbalancing::types::{self, ListenerDescription, LoadBalancerDescription};
+
+use crate::call::Call;
+use crate::call_error::CallError;
+
+use super::pages::{one, pages};
+use super::{Describe, required, tags};
+
+/// So many names fit in one DescribeTags.
+const NAMES: usize = 20;
+/// As many results in one page as the call allows.
+const PAGE: i32 = 400;
+
+/// The health check of a load balancer that has none, which is no check that anybody wants. AWS gives every one a check,
+/// imitations of it do not.
+const UNCHECKED: HealthCheck = HealthCheck {
+    protocol: String::new(),
+    port: 0,
+    path: None,
+    interval: 0,
+    timeout: 0,
+    healthy: 0,
+    unhealthy: 0,
+};
+
+impl Describe<'_> {
+    /// One name is asked for by name. Of several, one that does not exist would spoil the call.
+    pub(super) async fn classic(
+        self,
+        lookup: &Lookup,
+    ) -> Result<Vec<ClassicLoadBalancer>, CallError> {
+        let request = self.region.elb().describe_load_balancers();
+        let request = match (&lookup.names[..], &lookup.vpc) {
+            ([name], None) => request.load_balancer_names(name),
+            _ => request.page_size(PAGE),
+        };
+        let found = pages(
+            self.region,
+            Call::balancer_read("DescribeLoadBalancers"),
+            |token| request.clone().set_marker(token).send(),
+            |page| (page.load_balancer_descriptions, page.next_marker),
+        );
+        let found = match found.await {
+            Err(error) if error.is_not_found() => Vec::new(),
+            found => found?,
+        };
+        let mut found = found.into_iter().map(balancer).collect::<Result<Vec<_>, _>>()?;
+        found.retain(|one| {
+            lookup.names.contains(&one.name) || lookup.vpc.as_ref() == Some(&one.vpc)
+        });
+        Ok(found)
+    }
+
+    pub(super) async fn classic_attributes(self, name: &str) -> Result<Reply, CallError> {
+        let request =
+            self.region.elb().describe_load_balancer_attributes().load_balancer_name(name);
+        let call = Call::balancer_read("DescribeLoadBalancerAttributes");
+        let attributes = match one(self.region, call, || request.clone().send()).await {
+            Err(error) if error.is_not_found() => None,
+            answer => {
+                let found = answer?.load_balancer_attributes;
+                Some(attributes(required(found, "attributes of a load balancer")?)?)
+            }
+        };
+        Ok(Reply::ClassicAttributes { name: name.to_owned(), attributes })
+    }
+
+    pub(super) async fn classic_tags(
+        self,
+        names: &[String],
+    ) -> Result<Vec<(String, Tags)>, CallError> {
+        let mut found = Vec::new();
+        for names in names.chunks(NAMES) {
+            match self.tags_of(names).await {
+                // One of them is gone: each is asked for by itself.
+                Err(error) if error.is_not_found() && names.len() > 1 => {
+                    for name in names {
+                        found.extend(self.tags_if_there(name).await?);
+                    }
+                }
+                Err(error) if error.is_not_found() => {}
+                tags => found.extend(tags?),
+            }
+        }
+        Ok(found)
+    }
+
+    async fn tags_if_there(self, name: &String) -> Result<Vec<(String, Tags)>, CallError> {
+        match self.tags_of(std::slice::from_ref(name)).await {
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            tags => tags,
+        }
+    }
+
+    async fn tags_of(self, names: &[String]) -> Result<Vec<(String, Tags)>, CallError> {
+        let names = Some(names.to_vec());
+        let request = self.region.elb().describe_tags().set_load_balancer_names(names);
+        let call = Call::balancer_read("DescribeTags");
+        let answer = one(self.region, call, || request.clone().send()).await?;
+        let described = answer.tag_descriptions.unwrap_or_default().into_iter();
+        let pair =
+            |one: types::TagDescription| Some((one.load_balancer_name?, tags::of_elb(one.tags)));
+        Ok(described.filter_map(pair).collect())
+    }
+}
+
+fn balancer(found: LoadBalancerDescription) -> Result<ClassicLoadBalancer, CallError> {
+    let listeners = found.listener_descriptions.unwrap_or_default().into_iter();
+    Ok(ClassicLoadBalancer {
+        name: required(found.load_balancer_name, "name of a load balancer")?,
+        vpc: found.vpc_id.unwrap_or_default(),
+        scheme: match found.scheme.as_deref() {
+            Some("internal") => Scheme::Internal,
+            _ => Scheme::InternetFacing,
+        },
+        dns_name: found.dns_name.unwrap_or_default(),
+        listeners: listeners.filter_map(listener).collect(),
+        health_check: found.health_check.as_ref().map_or(Ok(UNCHECKED), health_check)?,
+        subnets: found.subnets.unwrap_or_default(),
+        groups: found.security_groups.unwrap_or_default(),
+        attributes: None,
+        tags: None,
+    })
+}
+
+fn listener(described: ListenerDescription) -> Option<ClassicListener> {
+    let listener = described.listener?;
+    let is_tcp = |protocol: &str| protocol.eq_ignore_ascii_case("tcp");
+    let instance_protocol = listener.instance_protocol.as_deref();
+    Some(ClassicListener {
+        port: u16::try_from(listener.load_balancer_port).ok()?,
+        instance_port: u16::try_from(listener.instance_port).ok()?,
+        tcp: is_tcp(&listener.protocol) && instance_protocol.is_none_or(is_tcp),
+    })
+}
+
+fn attributes(found: types::LoadBalancerAttributes) -> Result<ClassicAttributes, CallError> {
+    let connections = required(found.connection_settings, "idle timeout")?;
+    Ok(ClassicAttributes {
+        idle_timeout: u32::try_from(connections.idle_timeout)
+            .map_err(|_| CallError::without("idle timeout"))?,
+        cross_zone: found.cross_zone_load_balancing.is_some_and(|cross| cross.enabled),
+    })
+}
+
+fn health_check(found: &types::HealthCheck) -> Result<HealthCheck, CallError> {
+    let (protocol, port, path) =
+        read_target(&found.target).ok_or_else(|| CallError::without("target of a health check"))?;
+    let number = |value: i32| {
+        u32::try_from(value).map_err(|_| CallError::without("number of a health check"))
+    };
+    Ok(HealthCheck {
+        protocol,
+        port,
+        path,
+        interval: number(found.interval)?,
+        timeout: number(found.timeout)?,
+        healthy: number(found.healthy_threshold)?,
+        unhealthy: number(found.unhealthy_threshold)?,
+    })
+}
+
+/// Such as `TCP:6443` or `HTTPS:6443/readyz`.
+fn read_target(text: &str) -> Option<(String, u16, Option<String>)> {
+    let (protocol, rest) = text.split_once(':')?;
+    let (port, path) = match rest.find('/') {
+        Some(place) => rest.split_at(place),
+        None => (rest, ""),
+    };
+    let path = Some(path.to_owned()).filter(|path| !path.is_empty());
+    Some((protocol.to_owned(), port.parse().ok()?, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_of_health_checks_are_read_with_and_without_a_path() {
+        let read = |text| read_target(text);
+        assert_eq!(read("SSL:6443"), Some(("SSL".to_owned(), 6443, None)));
+        let path = Some("/readyz".to_owned());
+        assert_eq!(read("HTTPS:6443/readyz"), Some(("HTTPS".to_owned(), 6443, path)));
+        assert_eq!((read("TCP"), read("TCP:http")), (None, None));
+    }
+}

@@ -1,0 +1,118 @@
+//! Bastions, the image for them, and network interfaces.
+
+use aws_network::{Instance, InstanceState, NetworkInterface, ROLE_TAG, Role};
+use aws_sdk_ec2::types::{self, InstanceStateName, NetworkInterfaceStatus};
+
+use crate::call::Call;
+use crate::call_error::CallError;
+
+use super::pages::pages;
+use super::{Describe, PAGE, filter, required, tags};
+
+/// Canonical, by the beginning of the region's name.
+const IMAGE_OWNERS: [(&str, &str); 3] =
+    [("us-gov-", "513442679011"), ("cn-", "837727238323"), ("", "099720109477")];
+
+impl Describe<'_> {
+    pub(super) async fn bastions(self) -> Result<Vec<Instance>, CallError> {
+        let bastion = Role::Bastion.as_str();
+        let request = self
+            .region
+            .ec2()
+            .describe_instances()
+            .filters(self.tag_filter())
+            .filters(filter(&format!("tag:{ROLE_TAG}"), bastion))
+            .max_results(PAGE);
+        let reservations = pages(
+            self.region,
+            Call::ec2_read("DescribeInstances"),
+            |token| request.clone().set_next_token(token).send(),
+            |page| (page.reservations, page.next_token),
+        );
+        let instances = reservations.await?.into_iter().filter_map(|one| one.instances);
+        let mut found = instances.flatten().map(instance).collect::<Result<Vec<_>, _>>()?;
+        found.retain(|instance| {
+            self.is_tagged(&instance.tags)
+                && instance.tags.get(ROLE_TAG).is_some_and(|role| role == bastion)
+        });
+        Ok(found)
+    }
+
+    /// The newest of Canonical's Ubuntu 24.04.
+    pub(super) async fn bastion_image(self) -> Result<Option<String>, CallError> {
+        let region = self.region.name();
+        let owner = IMAGE_OWNERS.iter().find(|(start, _)| region.starts_with(start));
+        let request = self
+            .region
+            .ec2()
+            .describe_images()
+            .set_owners(owner.map(|(_, id)| vec![(*id).to_owned()]))
+            .filters(filter("description", "Canonical, Ubuntu, 24.04*amd64*"))
+            .filters(filter("architecture", "x86_64"))
+            .filters(filter("virtualization-type", "hvm"))
+            .filters(filter("state", "available"))
+            .max_results(PAGE);
+        let found = pages(
+            self.region,
+            Call::ec2_read("DescribeImages"),
+            |token| request.clone().set_next_token(token).send(),
+            |page| (page.images, page.next_token),
+        );
+        let newest = found.await?.into_iter().max_by_key(|image| image.creation_date.clone());
+        Ok(newest.and_then(|image| image.image_id))
+    }
+
+    pub(super) async fn interfaces(self, vpc: &str) -> Result<Vec<NetworkInterface>, CallError> {
+        let request = self
+            .region
+            .ec2()
+            .describe_network_interfaces()
+            .filters(filter("vpc-id", vpc))
+            .max_results(PAGE);
+        let found = pages(
+            self.region,
+            Call::ec2_read("DescribeNetworkInterfaces"),
+            |token| request.clone().set_next_token(token).send(),
+            |page| (page.network_interfaces, page.next_token),
+        );
+        let found = found.await?.into_iter();
+        found.filter(|one| one.vpc_id.as_deref() == Some(vpc)).map(interface).collect()
+    }
+}
+
+fn instance(instance: types::Instance) -> Result<Instance, CallError> {
+    let state = instance.state.and_then(|state| state.name);
+    let launched = instance.launch_time.map(|time| time.secs()).unwrap_or_default();
+    Ok(Instance {
+        id: required(instance.instance_id, "id of an instance")?,
+        vpc: instance.vpc_id.unwrap_or_default(),
+        state: instance_state(state.as_ref())?,
+        launched: u64::try_from(launched).unwrap_or_default(),
+        public_ip: instance.public_ip_address.and_then(|text| text.parse().ok()),
+        tags: tags::of_ec2(instance.tags),
+    })
+}
+
+fn instance_state(state: Option<&InstanceStateName>) -> Result<InstanceState, CallError> {
+    match state {
+        Some(InstanceStateName::Pending) => Ok(InstanceState::Pending),
+        Some(InstanceStateName::Running) => Ok(InstanceState::Running),
+        Some(InstanceStateName::Stopping | InstanceStateName::Stopped) => {
+            Ok(InstanceState::Stopped)
+        }
+        Some(InstanceStateName::ShuttingDown) => Ok(InstanceState::ShuttingDown),
+        Some(InstanceStateName::Terminated) => Ok(InstanceState::Terminated),
+        _ => Err(CallError::without("known state of an instance")),
+    }
+}
+
+fn interface(interface: types::NetworkInterface) -> Result<NetworkInterface, CallError> {
+    let groups = interface.groups.unwrap_or_default().into_iter();
+    Ok(NetworkInterface {
+        id: required(interface.network_interface_id, "id of an interface")?,
+        available: interface.status == Some(NetworkInterfaceStatus::Available),
+        description: interface.description.unwrap_or_default(),
+        requester: interface.requester_id.unwrap_or_default(),
+        groups: groups.filter_map(|group| group.group_id).collect(),
+    })
+}

@@ -1,0 +1,167 @@
+//! Load balancers of the second generation, with listeners and tags.
+
+use std::collections::BTreeMap;
+
+use aws_network::{Lookup, NetworkListener, NetworkLoadBalancer, Reply, Scheme, Tags};
+use aws_sdk_elasticloadbalancingv2::types::{self, LoadBalancerSchemeEnum, LoadBalancerStateEnum};
+
+use crate::call::Call;
+use crate::call_error::CallError;
+
+use super::pages::{one, pages};
+use super::{Describe, required, tags};
+
+/// So many ARNs fit in one DescribeTags.
+const ARNS: usize = 20;
+/// As many results in one page as the calls allow.
+pub(super) const PAGE: i32 = 400;
+
+impl Describe<'_> {
+    /// Load balancers and target groups of a lookup, with what describes them.
+    pub(super) async fn network_balancers(self, lookup: &Lookup) -> Result<Reply, CallError> {
+        let mut balancers = Vec::new();
+        for found in self.second_generation(lookup).await? {
+            let mut balancer = balancer(found)?;
+            balancer.listeners = self.listeners(&balancer.arn).await?;
+            balancers.push(balancer);
+        }
+        let listeners = balancers.iter().flat_map(|balancer| &balancer.listeners);
+        let used = listeners.map(|listener| listener.target_group.clone()).collect();
+        let mut groups = self.target_groups(lookup, used).await?;
+        let arns = balancers.iter().map(|balancer| &balancer.arn);
+        let arns = arns.chain(groups.iter().map(|group| &group.arn)).cloned().collect();
+        let mut tags = self.tags_of_arns(arns).await?;
+        for balancer in &mut balancers {
+            balancer.tags = tags.remove(&balancer.arn).unwrap_or_default();
+        }
+        for group in &mut groups {
+            group.tags = tags.remove(&group.arn).unwrap_or_default();
+        }
+        Ok(Reply::NetworkLoadBalancers(balancers, groups))
+    }
+
+    /// One name is asked for by name. Of several, one that does not exist would spoil the call.
+    async fn second_generation(
+        self,
+        lookup: &Lookup,
+    ) -> Result<Vec<types::LoadBalancer>, CallError> {
+        let request = self.region.elbv2().describe_load_balancers();
+        let request = match (&lookup.names[..], &lookup.vpc) {
+            ([name], None) => request.names(name),
+            _ => request.page_size(PAGE),
+        };
+        let found = pages(
+            self.region,
+            Call::balancer_read("DescribeLoadBalancers"),
+            |token| request.clone().set_marker(token).send(),
+            |page| (page.load_balancers, page.next_marker),
+        );
+        let mut found = match found.await {
+            Err(error) if error.is_not_found() => Vec::new(),
+            found => found?,
+        };
+        found.retain(|one| {
+            let is_named = |name: &String| lookup.names.contains(name);
+            one.load_balancer_name.as_ref().is_some_and(is_named)
+                || (lookup.vpc.is_some() && lookup.vpc == one.vpc_id)
+        });
+        Ok(found)
+    }
+
+    /// None when the load balancer is gone by now.
+    async fn listeners(self, arn: &str) -> Result<Vec<NetworkListener>, CallError> {
+        let request =
+            self.region.elbv2().describe_listeners().load_balancer_arn(arn).page_size(PAGE);
+        let found = pages(
+            self.region,
+            Call::balancer_read("DescribeListeners"),
+            |token| request.clone().set_marker(token).send(),
+            |page| (page.listeners, page.next_marker),
+        );
+        match found.await {
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            found => found?.into_iter().map(listener).collect(),
+        }
+    }
+
+    async fn tags_of_arns(self, arns: Vec<String>) -> Result<BTreeMap<String, Tags>, CallError> {
+        let mut found = BTreeMap::new();
+        for arns in arns.chunks(ARNS) {
+            let request =
+                self.region.elbv2().describe_tags().set_resource_arns(Some(arns.to_vec()));
+            let call = Call::balancer_read("DescribeTags");
+            let answer = one(self.region, call, || request.clone().send()).await?;
+            for described in answer.tag_descriptions.unwrap_or_default() {
+                if let Some(arn) = described.resource_arn {
+                    found.insert(arn, tags::of_elbv2(described.tags));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    pub(super) async fn network_attributes(
+        self,
+        load_balancer: &str,
+        target_group: &str,
+    ) -> Result<Reply, CallError> {
+        let (elbv2, region) = (self.region.elbv2(), self.region);
+        let request = elbv2.describe_load_balancer_attributes().load_balancer_arn(load_balancer);
+        let call = Call::balancer_read("DescribeLoadBalancerAttributes");
+        let answer = one(region, call, || request.clone().send()).await?;
+        let cross_zone = answer
+            .attributes
+            .unwrap_or_default()
+            .into_iter()
+            .any(|one| is_set(one.key, one.value, "load_balancing.cross_zone.enabled"));
+        let request = elbv2.describe_target_group_attributes().target_group_arn(target_group);
+        let call = Call::balancer_read("DescribeTargetGroupAttributes");
+        let answer = one(region, call, || request.clone().send()).await?;
+        let preserve_client_ip = answer
+            .attributes
+            .unwrap_or_default()
+            .into_iter()
+            .any(|one| is_set(one.key, one.value, "preserve_client_ip.enabled"));
+        Ok(Reply::NetworkAttributes {
+            load_balancer: load_balancer.to_owned(),
+            cross_zone,
+            target_group: target_group.to_owned(),
+            preserve_client_ip,
+        })
+    }
+}
+
+fn is_set(key: Option<String>, value: Option<String>, wanted: &str) -> bool {
+    key.as_deref() == Some(wanted) && value.as_deref() == Some("true")
+}
+
+fn balancer(found: types::LoadBalancer) -> Result<NetworkLoadBalancer, CallError> {
+    let zones = found.availability_zones.unwrap_or_default().into_iter();
+    let state = found.state.and_then(|state| state.code);
+    Ok(NetworkLoadBalancer {
+        arn: required(found.load_balancer_arn, "ARN of a load balancer")?,
+        name: required(found.load_balancer_name, "name of a load balancer")?,
+        vpc: found.vpc_id.unwrap_or_default(),
+        scheme: match found.scheme {
+            Some(LoadBalancerSchemeEnum::Internal) => Scheme::Internal,
+            _ => Scheme::InternetFacing,
+        },
+        dns_name: found.dns_name.unwrap_or_default(),
+        active: state == Some(LoadBalancerStateEnum::Active),
+        subnets: zones.filter_map(|zone| zone.subnet_id).collect(),
+        groups: found.security_groups.unwrap_or_default(),
+        cross_zone: None,
+        listeners: Vec::new(),
+        tags: Tags::new(),
+    })
+}
+
+fn listener(found: types::Listener) -> Result<NetworkListener, CallError> {
+    let port = found.port.and_then(|port| u16::try_from(port).ok());
+    let mut actions = found.default_actions.unwrap_or_default().into_iter();
+    Ok(NetworkListener {
+        arn: required(found.listener_arn, "ARN of a listener")?,
+        port: required(port, "port of a listener")?,
+        target_group: actions.find_map(|action| action.target_group_arn).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,107 @@
+//! VPCs, their attributes, subnets, and the zones of the region.
+
+use aws_network::{Reply, Scope, Subnet, Vpc};
+use aws_sdk_ec2::types::{self, Filter, SubnetState, VpcAttributeName};
+
+use crate::call::Call;
+use crate::call_error::CallError;
+
+use super::pages::{one, pages};
+use super::{Describe, PAGE, filter, parsed, required, tags};
+
+impl Describe<'_> {
+    pub(super) async fn tagged_vpcs(self) -> Result<Vec<Vpc>, CallError> {
+        let mut found = self.vpcs(self.tag_filter()).await?;
+        found.retain(|vpc| self.is_tagged(&vpc.tags));
+        Ok(found)
+    }
+
+    /// By filter and not by id, for an id that does not exist would be an error.
+    pub(super) async fn vpc(self, id: &str) -> Result<Vec<Vpc>, CallError> {
+        let mut found = self.vpcs(filter("vpc-id", id)).await?;
+        found.retain(|vpc| vpc.id == id);
+        Ok(found)
+    }
+
+    async fn vpcs(self, filter: Filter) -> Result<Vec<Vpc>, CallError> {
+        let request = self.region.ec2().describe_vpcs().filters(filter).max_results(PAGE);
+        let found = pages(
+            self.region,
+            Call::ec2_read("DescribeVpcs"),
+            |token| request.clone().set_next_token(token).send(),
+            |page| (page.vpcs, page.next_token),
+        );
+        found.await?.into_iter().map(vpc).collect()
+    }
+
+    pub(super) async fn vpc_attributes(self, id: &str) -> Result<Reply, CallError> {
+        Ok(Reply::VpcAttributes {
+            vpc: id.to_owned(),
+            dns_support: self.vpc_attribute(id, VpcAttributeName::EnableDnsSupport).await?,
+            dns_hostnames: self.vpc_attribute(id, VpcAttributeName::EnableDnsHostnames).await?,
+        })
+    }
+
+    async fn vpc_attribute(self, id: &str, name: VpcAttributeName) -> Result<bool, CallError> {
+        let request = self.region.ec2().describe_vpc_attribute().vpc_id(id).attribute(name.clone());
+        let call = Call::ec2_read("DescribeVpcAttribute");
+        let answer = one(self.region, call, || request.clone().send()).await?;
+        let value = match name {
+            VpcAttributeName::EnableDnsSupport => answer.enable_dns_support,
+            _ => answer.enable_dns_hostnames,
+        };
+        required(value.and_then(|value| value.value), "value of the attribute")
+    }
+
+    pub(super) async fn subnets(self, scope: &Scope) -> Result<Vec<Subnet>, CallError> {
+        let request =
+            self.region.ec2().describe_subnets().filters(self.filter(scope)).max_results(PAGE);
+        let found = pages(
+            self.region,
+            Call::ec2_read("DescribeSubnets"),
+            |token| request.clone().set_next_token(token).send(),
+            |page| (page.subnets, page.next_token),
+        );
+        let mut found = found.await?.into_iter().map(subnet).collect::<Result<Vec<_>, _>>()?;
+        found.retain(|subnet| self.is_in(scope, &subnet.vpc, &subnet.tags));
+        Ok(found)
+    }
+
+    /// Zones that are no local or wavelength zones, and in which we may work.
+    pub(crate) async fn zones(self) -> Result<Vec<String>, CallError> {
+        let request = self
+            .region
+            .ec2()
+            .describe_availability_zones()
+            .filters(filter("zone-type", "availability-zone"))
+            .filters(filter("state", "available"));
+        let call = Call::ec2_read("DescribeAvailabilityZones");
+        let answer = one(self.region, call, || request.clone().send()).await?;
+        let zones = answer.availability_zones.unwrap_or_default().into_iter();
+        let mut names: Vec<_> = zones.filter_map(|zone| zone.zone_name).collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+fn vpc(vpc: types::Vpc) -> Result<Vpc, CallError> {
+    Ok(Vpc {
+        id: required(vpc.vpc_id, "id of a VPC")?,
+        cidr: parsed(vpc.cidr_block.as_deref(), "CIDR of a VPC")?,
+        dns_support: None,
+        dns_hostnames: None,
+        tags: tags::of_ec2(vpc.tags),
+    })
+}
+
+fn subnet(subnet: types::Subnet) -> Result<Subnet, CallError> {
+    Ok(Subnet {
+        id: required(subnet.subnet_id, "id of a subnet")?,
+        vpc: required(subnet.vpc_id, "VPC of a subnet")?,
+        cidr: parsed(subnet.cidr_block.as_deref(), "CIDR of a subnet")?,
+        zone: required(subnet.availability_zone, "zone of a subnet")?,
+        map_public_ip: subnet.map_public_ip_on_launch.unwrap_or_default(),
+        available: subnet.state == Some(SubnetState::Available),
+        tags: tags::of_ec2(subnet.tags),
+    })
+}

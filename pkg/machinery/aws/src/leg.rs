@@ -1,0 +1,94 @@
+//! One leg of a pass: asks it what to do and does that, until it rests. The reconciler calls it.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aws_network::{Memory, Pass, Planned, Query, Rest, SEND_WITHIN, Step, Timestamp};
+use futures::{StreamExt as _, stream};
+use tokio::time::Instant;
+
+use crate::executor::Executor;
+
+/// So many calls of one cluster are under way at once.
+const IN_FLIGHT: usize = 6;
+
+/// For so long a plan holds. Creates that rest on an intent leave within [`SEND_WITHIN`].
+const PLAN_HOLDS: Duration = Duration::from_secs(60);
+
+/// What a leg needs of its surroundings.
+pub trait Surroundings: Sync {
+    /// The time, as the memory counts it.
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(since.as_secs())
+    }
+
+    /// Stores the memory of the cluster durably. False when it could not be stored.
+    fn store(&self, memory: &Memory) -> impl Future<Output = bool> + Send;
+}
+
+/// Carries out what a pass asks for until it rests.
+pub async fn run_leg(
+    pass: &mut Pass,
+    executor: &Executor,
+    surroundings: &impl Surroundings,
+) -> Rest {
+    loop {
+        match pass.next(surroundings.now()) {
+            Step::Read(queries) => read(pass, executor, surroundings, queries).await,
+            Step::Persist(memory) => {
+                let is_stored = surroundings.store(&memory).await;
+                pass.persisted(is_stored);
+            }
+            Step::Write(writes) => write(pass, executor, surroundings, writes).await,
+            Step::Rest(rest) => return rest,
+        }
+    }
+}
+
+async fn read(
+    pass: &mut Pass,
+    executor: &Executor,
+    surroundings: &impl Surroundings,
+    queries: Vec<Query>,
+) {
+    let mut answers = stream::iter(queries.into_iter().map(|query| async move {
+        let began = surroundings.now();
+        let answer = Box::pin(executor.read(&query)).await;
+        (query, answer, began)
+    }))
+    .buffer_unordered(IN_FLIGHT);
+    while let Some((query, answer, began)) = answers.next().await {
+        match answer {
+            Ok(reply) => pass.answer(query, reply, began),
+            Err(error) => {
+                tracing::debug!(?query, %error, "A read of AWS has failed");
+                pass.unanswered(query, error.code());
+            }
+        }
+    }
+}
+
+async fn write(
+    pass: &mut Pass,
+    executor: &Executor,
+    surroundings: &impl Surroundings,
+    writes: Vec<Planned>,
+) {
+    let planned_at = Instant::now();
+    let mut outcomes = stream::iter(writes.into_iter().map(|planned| async move {
+        let leaves_by = planned_at + holds(&planned);
+        let outcome = Box::pin(executor.write(&planned.action, leaves_by)).await;
+        (planned, outcome)
+    }))
+    .buffer_unordered(IN_FLIGHT);
+    while let Some((planned, outcome)) = outcomes.next().await {
+        pass.written(&planned, outcome, surroundings.now());
+    }
+}
+
+fn holds(planned: &Planned) -> Duration {
+    match planned.action.creates() {
+        Some((logical, _)) if !logical.is_protected() => Duration::from_secs(SEND_WITHIN),
+        _ => PLAN_HOLDS,
+    }
+}

@@ -1,0 +1,44 @@
+//! AWS, called: carries out what `aws-network` plans, on the SDKs of EC2 and of both generations of load balancers.
+//!
+//! An [`Account`] has credentials, and for each [`Region`] the connections, rates and metrics that all clusters in it
+//! share. An [`Executor`] answers the queries and carries out the writes of one cluster; [`run_leg`] leads a pass
+//! from step to step until it rests. The rules stand in `RULES.md`.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `options.rs`, `account.rs`, `region.rs` | credentials, connections, clients |
+//! | `executor.rs`, `leg.rs` | one read, one write; one leg of a pass |
+//! | `attempts.rs`, `call.rs`, `call_error.rs` | one call: its turn, its attempts, how it fails |
+//! | `limits.rs`, `bucket.rs` | how often AWS is called |
+//! | `gate.rs` | the fence, asked last |
+//! | `describe.rs` | queries, answered |
+//! | `perform.rs`, `operation.rs` | writes, sent, and their names |
+//! | `metrics.rs` | what is counted |
+
+mod account;
+mod attempts;
+mod bucket;
+mod call;
+mod call_error;
+mod describe;
+mod executor;
+mod gate;
+mod leg;
+mod limits;
+mod metrics;
+mod operation;
+mod options;
+mod perform;
+mod region;
+
+pub use account::Account;
+pub use aws_credential_types::Credentials;
+pub use bucket::Rate;
+pub use call_error::CallError;
+pub use executor::Executor;
+pub use leg::{Surroundings, run_leg};
+pub use limits::Rates;
+pub use metrics::Metrics;
+pub use operation::operation;
+pub use options::Options;
+pub use region::Region;

@@ -1,0 +1,22 @@
+//! What a write comes to.
+
+use aws_network::Answer;
+
+use crate::call_error::CallError;
+
+/// An answer, or why there is none.
+pub(super) type Performed = Result<Answer, CallError>;
+
+/// A write with nothing to tell.
+pub(super) const DONE: Performed = Ok(Answer { id: String::new(), address: None, dns_name: None });
+
+/// The answer to a create. One without an id may have made something.
+pub(super) fn made(id: Option<String>, what: &'static str) -> Performed {
+    let id = id.ok_or_else(|| CallError::without(what))?;
+    Ok(Answer { id, ..Answer::default() })
+}
+
+/// What could not be put into a request was not sent.
+pub(super) fn unbuildable(error: impl std::fmt::Display) -> CallError {
+    CallError::NotSent { reason: error.to_string() }
+}

@@ -1,0 +1,99 @@
+//! [`Region`]: the APIs of one region, and what all calls to them share.
+
+use std::sync::Arc;
+
+use aws_config::SdkConfig;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+
+use crate::call::Call;
+use crate::gate::Gate;
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::options::Options;
+
+/// The APIs of one region with the credentials of one account. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Region(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    name: String,
+    controller: &'static str,
+    http: SharedHttpClient,
+    ec2: aws_sdk_ec2::Client,
+    elb: aws_sdk_elasticloadbalancing::Client,
+    elbv2: aws_sdk_elasticloadbalancingv2::Client,
+    limits: Limits,
+    metrics: Metrics,
+}
+
+impl Region {
+    pub(crate) fn new(
+        name: &str,
+        config: &SdkConfig,
+        http: SharedHttpClient,
+        options: &Options,
+        metrics: Metrics,
+    ) -> Self {
+        let region = aws_config::Region::new(name.to_owned());
+        let config = config.to_builder().region(region).build();
+        Self(Arc::new(Inner {
+            name: name.to_owned(),
+            controller: options.controller,
+            http,
+            ec2: aws_sdk_ec2::Client::new(&config),
+            elb: aws_sdk_elasticloadbalancing::Client::new(&config),
+            elbv2: aws_sdk_elasticloadbalancingv2::Client::new(&config),
+            limits: Limits::new(options.rates),
+            metrics,
+        }))
+    }
+
+    /// Its name, such as `us-east-2`.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    pub(crate) fn ec2(&self) -> &aws_sdk_ec2::Client {
+        &self.0.ec2
+    }
+
+    pub(crate) fn elb(&self) -> &aws_sdk_elasticloadbalancing::Client {
+        &self.0.elb
+    }
+
+    pub(crate) fn elbv2(&self) -> &aws_sdk_elasticloadbalancingv2::Client {
+        &self.0.elbv2
+    }
+
+    /// EC2 behind a gate.
+    pub(crate) fn gated_ec2(&self, gate: &Gate) -> aws_sdk_ec2::Client {
+        let config = self.0.ec2.config().to_builder().http_client(gate.before(self.0.http.clone()));
+        aws_sdk_ec2::Client::from_conf(config.build())
+    }
+
+    /// The API of classic load balancers behind a gate.
+    pub(crate) fn gated_elb(&self, gate: &Gate) -> aws_sdk_elasticloadbalancing::Client {
+        let config = self.0.elb.config().to_builder().http_client(gate.before(self.0.http.clone()));
+        aws_sdk_elasticloadbalancing::Client::from_conf(config.build())
+    }
+
+    /// The API of the second generation of load balancers behind a gate.
+    pub(crate) fn gated_elbv2(&self, gate: &Gate) -> aws_sdk_elasticloadbalancingv2::Client {
+        let config =
+            self.0.elbv2.config().to_builder().http_client(gate.before(self.0.http.clone()));
+        aws_sdk_elasticloadbalancingv2::Client::from_conf(config.build())
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn labels(&self, call: Call) -> [&str; 4] {
+        [self.0.controller, call.service.as_str(), &self.0.name, call.operation]
+    }
+}
