@@ -35,6 +35,7 @@
 //! | [`stalls`] | what a busy machine adds to a time that is promised |
 //! | [`usage`] | what a process costs |
 //! | [`churn`], [`soak`] | Nodes that come and go; two replicas under all faults at once |
+//! | [`moto`], [`aws_proxy`] | an imitation of AWS, and what makes it as strict and as unreliable as AWS |
 //! | [`child`], [`watchdog`] | child processes that never outlive us, not even after SIGKILL |
 //!
 //! Failing is done by panicking with a message that says what was awaited and what was there
@@ -47,6 +48,7 @@
     reason = "a test fails by panicking"
 )]
 
+pub mod aws_proxy;
 pub mod child;
 pub mod churn;
 pub mod cluster;
@@ -58,6 +60,7 @@ pub mod kubectl;
 mod log_lines;
 pub mod member;
 pub mod metrics;
+pub mod moto;
 pub mod nodes;
 pub mod observer;
 mod pki;

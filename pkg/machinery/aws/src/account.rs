@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use aws_config::environment::EnvironmentVariableRegionProvider;
 use aws_config::meta::region::RegionProviderChain;
@@ -18,10 +17,6 @@ use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::region::Region;
 
-/// Until a connection is there.
-const CONNECT: Duration = Duration::from_secs(3);
-/// For one request, credentials and connection included.
-const REQUEST: Duration = Duration::from_secs(10);
 /// Where credentials are asked for when the environment names no region.
 const HOME_REGION: &str = "us-east-1";
 
@@ -47,9 +42,9 @@ impl Account {
         let home = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
             .or_else(HOME_REGION);
         let timeouts = TimeoutConfig::builder()
-            .connect_timeout(CONNECT)
-            .operation_attempt_timeout(REQUEST)
-            .operation_timeout(REQUEST)
+            .connect_timeout(options.request_timeout / 3)
+            .operation_attempt_timeout(options.request_timeout)
+            .operation_timeout(options.request_timeout)
             .build();
         let mut loader = aws_config::defaults(BehaviorVersion::latest())
             .http_client(http.clone())

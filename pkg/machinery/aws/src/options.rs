@@ -1,5 +1,7 @@
 //! [`Options`]: how AWS is called.
 
+use std::time::Duration;
+
 use aws_credential_types::Credentials;
 
 use crate::limits::Rates;
@@ -13,6 +15,13 @@ pub struct Options {
     pub endpoint: Option<String>,
     /// Who calls; the usual places are searched when none: environment, profile, web identity, container, instance.
     pub credentials: Option<Credentials>,
+    /// For one request, with its credentials and its connection.
+    pub request_timeout: Duration,
     /// How often, in each region and for each API.
     pub rates: Rates,
+}
+
+impl Options {
+    /// What a request gets unless a flag says otherwise.
+    pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 }

@@ -1,0 +1,129 @@
+//! How many calls the cluster takes that everybody starts with, and what it leads to.
+
+use aws_network::{NatMode, Rest};
+
+use crate::fixtures::{absent, present, seed};
+use crate::inventory::inventory;
+use crate::totals::totals;
+use crate::world::World;
+
+fn count(lines: &[String], start: &str) -> usize {
+    lines.iter().filter(|line| line.starts_with(start)).count()
+}
+
+async fn made_kept_and_deleted(mode: NatMode, nats: usize) {
+    let Some(world) = World::new().await else { return };
+    let spec = seed(mode);
+    let before = totals(&world).await;
+
+    let (pass, rest) = world.run(&present(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let (made, writes) = (world.actions(), world.writes());
+    assert!(made.len() <= 58, "{mode:?}: {} calls to create: {made:#?}", made.len());
+    let lines = inventory(&world).await;
+    for (kind, number) in [
+        ("vpc", 1),
+        ("subnet", 6),
+        ("igw", 1),
+        ("eip", nats),
+        ("nat", nats),
+        ("table", 6),
+        ("group", 5),
+        ("instance", 1),
+        ("elb", 1),
+    ] {
+        assert_eq!(count(&lines, kind), number, "{mode:?} {kind} of {lines:#?}");
+    }
+
+    world.run_later(&present(&spec)).await;
+    let kept = world.actions();
+    assert_eq!(world.writes(), Vec::<String>::new(), "{mode:?}");
+    assert!(kept.len() <= 9, "{mode:?}: {} calls to keep: {kept:?}", kept.len());
+    world.run_later(&present(&spec)).await;
+    world.run_later(&present(&spec)).await;
+    let deep = world.actions().len();
+    assert_eq!(world.writes(), Vec::<String>::new(), "{mode:?}");
+    assert!(deep <= 13, "{mode:?}: {deep} calls of a deep check");
+
+    let (pass, rest) = world.run_later(&absent(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let deleted = world.actions();
+    assert!(deleted.len() <= 50, "{mode:?}: {} calls to delete: {deleted:#?}", deleted.len());
+    assert_eq!(inventory(&world).await, Vec::<String>::new());
+    assert_eq!(totals(&world).await, before, "{mode:?}: nothing is left, tagged or not");
+    println!(
+        "{mode:?}: create {} calls ({} writes), no-op {}, deep check {deep}, delete {} ({} writes)",
+        made.len(),
+        writes.len(),
+        kept.len(),
+        deleted.len(),
+        world.writes().len()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_nat_gateway_in_each_zone_it_takes_58_calls_9_to_keep_and_50_to_delete() {
+    made_kept_and_deleted(NatMode::PerZone, 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_one_nat_gateway_it_takes_no_more_calls() {
+    made_kept_and_deleted(NatMode::Single, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_nat_gateways_it_takes_no_more_calls() {
+    made_kept_and_deleted(NatMode::None, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cluster_of_the_first_article_is_exactly_this() {
+    let Some(world) = World::new().await else { return };
+    let (_, rest) = world.run(&present(&seed(NatMode::PerZone))).await;
+    assert_eq!(rest, Rest::Reached);
+    let lines = inventory(&world).await;
+    let owner = "aws.cluster.x-k8s.io/owner-id=5d9f0c8e-owner";
+    let cluster = "sigs.k8s.io/cluster-api-provider-aws/cluster/testnetwork3=owned";
+    let role = |role: &str| format!("sigs.k8s.io/cluster-api-provider-aws/role={role}");
+    let has = |parts: &[&str]| {
+        let found = lines.iter().filter(|line| parts.iter().all(|part| line.contains(part)));
+        assert_eq!(found.count(), 1, "{parts:?} of {lines:#?}");
+    };
+    let common = role("common");
+    has(&["vpc 10.66.0.0/24 support true hostnames true", owner, cluster, &common]);
+    for (zone, public, private) in [("a", 0, 32), ("b", 64, 96), ("c", 128, 160)] {
+        let zone = format!("us-east-2{zone}");
+        has(&[
+            &format!("subnet 10.66.0.{public}/27 {zone}"),
+            "maps true",
+            "kubernetes.io/role/elb=1",
+            "kubernetes.io/cluster/testnetwork3=shared",
+            owner,
+        ]);
+        has(&[
+            &format!("subnet 10.66.0.{private}/27 {zone}"),
+            "maps false",
+            "kubernetes.io/role/internal-elb=1",
+            owner,
+        ]);
+        has(&[&format!("nat Available in 10.66.0.{public}/27 with [\"eip {zone}\"]"), owner]);
+        has(&[&format!("table of [Some(\"10.66.0.{public}/27\")]"), "\"0.0.0.0/0 to igw\""]);
+        let route = format!("\"0.0.0.0/0 to nat {zone}\"");
+        has(&[&format!("table of [Some(\"10.66.0.{private}/27\")]"), &route]);
+    }
+    has(&["igw at Some(\"vpc 10.66.0.0/24\")", cluster]);
+    let api = "\"tcp 6443-6443 from 0.0.0.0/0 (Kubernetes API)\"";
+    has(&["group testnetwork3-apiserver-lb", api, owner]);
+    has(&["group testnetwork3-lb []", "kubernetes.io/cluster/testnetwork3=owned"]);
+    has(&["instance Running in vpc 10.66.0.0/24", &role("bastion"), owner]);
+    has(&[
+        "elb testnetwork3-apiserver InternetFacing",
+        "ClassicListener { port: 6443, instance_port: 6443, tcp: true }",
+        "protocol: \"SSL\", port: 6443",
+        "idle_timeout: 600",
+        "in [\"10.66.0.0/27\", \"10.66.0.128/27\", \"10.66.0.64/27\"]",
+        "with [\"testnetwork3-apiserver-lb\"]",
+        &role("apiserver"),
+        owner,
+    ]);
+}

@@ -1,0 +1,250 @@
+//! What a cluster has, in words that do not depend on ids: two inventories that are equal differ in nothing that counts.
+
+use std::collections::BTreeMap;
+
+use aws_network::{
+    ATTEMPT_TAG, ClassicLoadBalancer, Lookup, NAT_ZONE_TAG, Query, ROUTE_TABLE_TAG, Reply, Scope,
+    Source, Tags, Target, load_balancer_name,
+};
+
+use crate::fixtures::CLUSTER;
+use crate::world::World;
+
+type Names = BTreeMap<String, String>;
+
+/// Lines, sorted, and the names of what they are about.
+#[derive(Default)]
+struct Inventory {
+    lines: Vec<String>,
+    names: Names,
+}
+
+/// One line for each resource with the cluster's tag that is not gone.
+pub(crate) async fn inventory(world: &World) -> Vec<String> {
+    let mut inventory = Inventory::default();
+    inventory.vpcs(world).await;
+    inventory.subnets(world).await;
+    inventory.gateways(world).await;
+    inventory.groups(world).await;
+    inventory.tables(world).await;
+    inventory.bastions(world).await;
+    inventory.balancers(world).await;
+    inventory.lines.sort();
+    inventory.lines
+}
+
+async fn read(world: &World, query: Query) -> Reply {
+    world.executor().read(&query).await.unwrap()
+}
+
+/// The load balancer that is named after this.
+fn named(text: &str) -> Lookup {
+    Lookup { names: vec![load_balancer_name(text)], vpc: None }
+}
+
+fn words(tags: &Tags) -> String {
+    let known = tags.iter().filter(|(key, _)| *key != ATTEMPT_TAG);
+    known.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+}
+
+impl Inventory {
+    fn name(&self, id: &str) -> String {
+        self.names.get(id).cloned().unwrap_or_else(|| format!("unknown {id}"))
+    }
+
+    fn all(&self, ids: &[String]) -> Vec<String> {
+        let mut all: Vec<_> = ids.iter().map(|id| self.name(id)).collect();
+        all.sort();
+        all
+    }
+
+    fn note(&mut self, id: &str, name: String, line: String) {
+        self.names.insert(id.to_owned(), name);
+        self.lines.push(line);
+    }
+
+    async fn vpcs(&mut self, world: &World) {
+        let Reply::Vpcs(vpcs) = read(world, Query::TaggedVpcs).await else { panic!("no VPCs") };
+        for vpc in vpcs {
+            let query = Query::VpcAttributes(vpc.id.clone());
+            let Reply::VpcAttributes { dns_support, dns_hostnames, .. } = read(world, query).await
+            else {
+                panic!("no attributes")
+            };
+            let line = format!(
+                "vpc {} support {dns_support} hostnames {dns_hostnames} {}",
+                vpc.cidr,
+                words(&vpc.tags)
+            );
+            self.note(&vpc.id, format!("vpc {}", vpc.cidr), line);
+        }
+    }
+
+    async fn subnets(&mut self, world: &World) {
+        let Reply::Subnets(subnets) = read(world, Query::Subnets(Scope::Tagged)).await else {
+            panic!("no subnets")
+        };
+        for subnet in subnets {
+            let line = format!(
+                "subnet {} {} in {} maps {} {}",
+                subnet.cidr,
+                subnet.zone,
+                self.name(&subnet.vpc),
+                subnet.map_public_ip,
+                words(&subnet.tags)
+            );
+            self.note(&subnet.id, subnet.cidr.to_string(), line);
+        }
+    }
+
+    async fn gateways(&mut self, world: &World) {
+        let query = Query::InternetGateways(Scope::Tagged);
+        let Reply::InternetGateways(found) = read(world, query).await else {
+            panic!("no gateways")
+        };
+        for gateway in found {
+            let vpc = gateway.attached_to.map(|vpc| self.name(&vpc));
+            self.note(
+                &gateway.id,
+                "igw".to_owned(),
+                format!("igw at {vpc:?} {}", words(&gateway.tags)),
+            );
+        }
+        let Reply::Addresses(found) = read(world, Query::Addresses).await else {
+            panic!("no addresses")
+        };
+        for address in found {
+            let zone = address.tags.get(NAT_ZONE_TAG).cloned().unwrap_or_default();
+            let line =
+                format!("eip used {} {}", address.association.is_some(), words(&address.tags));
+            self.note(&address.id, format!("eip {zone}"), line);
+        }
+        let Reply::NatGateways(found) = read(world, Query::NatGateways(Scope::Tagged)).await else {
+            panic!("no NAT gateways")
+        };
+        for nat in found.iter().filter(|nat| !nat.is_gone()) {
+            let zone = nat.tags.get(NAT_ZONE_TAG).cloned().unwrap_or_default();
+            let eips = self.all(&nat.allocations);
+            let (state, subnet) = (nat.state, self.name(&nat.subnet));
+            let line = format!("nat {state:?} in {subnet} with {eips:?} {}", words(&nat.tags));
+            self.note(&nat.id, format!("nat {zone}"), line);
+        }
+    }
+
+    async fn tables(&mut self, world: &World) {
+        let Reply::RouteTables(found) = read(world, Query::RouteTables(Scope::Tagged)).await else {
+            panic!("no route tables")
+        };
+        for table in found {
+            let users: Vec<_> = table
+                .associations
+                .iter()
+                .map(|one| one.subnet.as_ref().map(|id| self.name(id)))
+                .collect();
+            let route = |route: &aws_network::Route| {
+                let target = match &route.target {
+                    Target::InternetGateway(id) | Target::NatGateway(id) => self.name(id),
+                    Target::Other(id) => id.clone(),
+                };
+                format!("{} to {target}", route.destination)
+            };
+            let mut routes: Vec<_> = table.routes.iter().map(route).collect();
+            routes.sort();
+            let subnet = table.tags.get(ROUTE_TABLE_TAG).cloned().unwrap_or_default();
+            let line = format!("table of {users:?} routes {routes:?} {}", words(&table.tags));
+            self.note(&table.id, format!("table {subnet}"), line);
+        }
+    }
+
+    async fn groups(&mut self, world: &World) {
+        let query = Query::SecurityGroups(Scope::Tagged);
+        let Reply::SecurityGroups(found) = read(world, query).await else { panic!("no groups") };
+        for group in &found {
+            self.names.insert(group.id.clone(), group.name.clone());
+        }
+        for group in found {
+            let rule = |rule: &aws_network::Rule| {
+                let source = match &rule.key.source {
+                    Source::Cidr(cidr) => cidr.to_string(),
+                    Source::Group(id) | Source::PrefixList(id) => self.name(id),
+                };
+                let (from, to) = (rule.key.from_port, rule.key.to_port);
+                format!("{} {from}-{to} from {source} ({})", rule.key.protocol, rule.description)
+            };
+            let mut rules: Vec<_> = group.rules.iter().map(rule).collect();
+            rules.sort();
+            self.lines.push(format!("group {} {rules:?} {}", group.name, words(&group.tags)));
+        }
+    }
+
+    async fn bastions(&mut self, world: &World) {
+        let Reply::Bastions(found) = read(world, Query::Bastions).await else {
+            panic!("no bastions")
+        };
+        for instance in found.iter().filter(|instance| instance.is_live()) {
+            let (vpc, state) = (self.name(&instance.vpc), instance.state);
+            self.lines.push(format!("instance {state:?} in {vpc} {}", words(&instance.tags)));
+        }
+    }
+
+    async fn balancers(&mut self, world: &World) {
+        let query = Query::ClassicLoadBalancers(named(CLUSTER));
+        let Reply::ClassicLoadBalancers(found) = read(world, query).await else {
+            panic!("no load balancers")
+        };
+        for balancer in found {
+            self.classic(world, balancer).await;
+        }
+        let query = Query::NetworkLoadBalancers(named(&format!("default-{CLUSTER}")));
+        let Reply::NetworkLoadBalancers(found, groups) = read(world, query).await else {
+            panic!("no load balancers")
+        };
+        for group in &groups {
+            let check = &group.health_check;
+            let line = format!("target group {} {check:?} {}", group.name, words(&group.tags));
+            self.note(&group.arn, group.name.clone(), line);
+        }
+        for one in found {
+            let listener = |listener: &aws_network::NetworkListener| {
+                format!("{} to {}", listener.port, self.name(&listener.target_group))
+            };
+            let listeners: Vec<_> = one.listeners.iter().map(listener).collect();
+            let (subnets, groups) = (self.all(&one.subnets), self.all(&one.groups));
+            self.lines.push(format!(
+                "nlb {} {:?} {listeners:?} in {subnets:?} with {groups:?} {}",
+                one.name,
+                one.scheme,
+                words(&one.tags)
+            ));
+        }
+    }
+
+    async fn classic(&mut self, world: &World, balancer: ClassicLoadBalancer) {
+        let name = balancer.name.clone();
+        let query = Query::ClassicTags(vec![name.clone()]);
+        let Reply::ClassicTags(tags) = read(world, query).await else { panic!("no tags") };
+        let query = Query::ClassicAttributes(name.clone());
+        let Reply::ClassicAttributes { attributes, .. } = read(world, query).await else {
+            panic!("no attributes")
+        };
+        let (subnets, groups) = (self.all(&balancer.subnets), self.all(&balancer.groups));
+        let tags = tags.first().map(|(_, tags)| words(tags)).unwrap_or_default();
+        self.lines.push(format!(
+            "elb {name} {:?} {:?} {:?} {:?} in {subnets:?} with {groups:?} {tags}",
+            balancer.scheme, balancer.listeners, balancer.health_check, attributes
+        ));
+    }
+}
+
+/// Lines that only one of two inventories has: nothing, when they are the same.
+pub(crate) fn differences(found: &[String], wanted: &[String]) -> Vec<String> {
+    let only = |left: &[String], right: &[String], mark: &str| -> Vec<String> {
+        let missing = left.iter().filter(|line| !right.contains(line));
+        missing.map(|line| format!("{mark} {line}")).collect()
+    };
+    let mut lines = [only(found, wanted, "surplus"), only(wanted, found, "missing")].concat();
+    if lines.is_empty() && found.len() != wanted.len() {
+        lines.push(format!("{} lines instead of {}", found.len(), wanted.len()));
+    }
+    lines
+}

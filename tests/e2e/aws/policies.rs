@@ -1,0 +1,72 @@
+//! A live change of the NAT policy, slow NAT gateways, and a load balancer of the second generation.
+
+use aws_network::{LoadBalancerKind, NatMode, Rest};
+
+use crate::fixtures::{absent, load_balancer, present, seed};
+use crate::inventory::inventory;
+use crate::totals::totals;
+use crate::world::World;
+
+fn count(lines: &[String], start: &str) -> usize {
+    lines.iter().filter(|line| line.starts_with(start)).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_nat_policy_changes_live_and_no_route_leads_nowhere() {
+    let Some(world) = World::new().await else { return };
+    let before = totals(&world).await;
+    let mut spec = seed(NatMode::PerZone);
+    for (mode, nats) in
+        [(NatMode::PerZone, 3), (NatMode::Single, 1), (NatMode::PerZone, 3), (NatMode::None, 0)]
+    {
+        spec.nat_mode = mode;
+        let (pass, rest) = world.run_later(&present(&spec)).await;
+        assert_eq!(rest, Rest::Reached, "{mode:?}: {:#?}", pass.problems());
+        let lines = inventory(&world).await;
+        assert_eq!((count(&lines, "nat"), count(&lines, "eip")), (nats, nats), "{mode:?}");
+        let routes = lines.iter().filter(|line| line.contains("to nat ")).count();
+        assert_eq!(routes, if nats == 0 { 0 } else { 3 }, "{mode:?}: {lines:#?}");
+        assert!(!lines.iter().any(|line| line.contains("unknown")), "{mode:?}: {lines:#?}");
+        let writes = world.writes();
+        let place = |name: &str| writes.iter().rposition(|write| write == name);
+        let first_delete = writes.iter().position(|write| write == "DeleteNatGateway");
+        if let (Some(routes), Some(delete)) = (place("ReplaceRoute"), first_delete) {
+            assert!(routes < delete, "{mode:?}: routes move before a NAT gateway ends: {writes:?}");
+        }
+    }
+    world.run_later(&absent(&spec)).await;
+    assert_eq!(totals(&world).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_but_their_routes_waits_for_slow_nat_gateways() {
+    let Some(world) = World::new().await else { return };
+    world.proxy.nats_pending_for(4);
+    let (_, rest) = world.run(&present(&seed(NatMode::PerZone))).await;
+    assert_eq!(rest, Rest::Reached);
+    let actions = world.actions();
+    let polls = actions.iter().filter(|name| *name == "DescribeNatGateways").count();
+    assert!(polls <= 8, "{polls} polls");
+    assert!(actions.len() <= 58 + 8, "{} calls", actions.len());
+    let place = |name: &str| actions.iter().rposition(|action| action == name).unwrap();
+    assert!(place("CreateLoadBalancer") < place("CreateRoute"), "{actions:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_load_balancer_is_made_kept_and_deleted() {
+    let Some(world) = World::new().await else { return };
+    let before = totals(&world).await;
+    let mut spec = seed(NatMode::PerZone);
+    spec.load_balancer = Some(load_balancer(LoadBalancerKind::Network));
+    let (pass, rest) = world.run(&present(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    let lines = inventory(&world).await;
+    assert_eq!((count(&lines, "nlb"), count(&lines, "target group")), (1, 1), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("nlb") && line.contains("6443 to ")));
+
+    world.run_later(&present(&spec)).await;
+    assert_eq!(world.writes(), Vec::<String>::new());
+    let (pass, rest) = world.run_later(&absent(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    assert_eq!(totals(&world).await, before);
+}

@@ -1,0 +1,236 @@
+//! A proxy before [`moto`](crate::moto): counts calls by name, loses answers, refuses, and is as strict as AWS where
+//! moto is not.
+//!
+//! | file | part |
+//! |---|---|
+//! | `call.rs` | what is known of a call |
+//! | `fate.rs` | what becomes of it |
+//! | `upstream.rs` | asks moto |
+//! | `strict.rs` | refuses what AWS refuses |
+//! | `idempotence.rs` | client tokens, which moto does not know |
+//! | `answer.rs` | error answers, NAT gateways that take their time |
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::moto::Moto;
+
+mod answer;
+mod call;
+mod fate;
+mod idempotence;
+mod strict;
+mod upstream;
+
+pub use call::Call;
+pub use fate::Fate;
+pub use upstream::Upstream;
+
+/// What decides about a call, given its number among all calls since the last [`AwsProxy::forget`], from 0.
+type Decide = Box<dyn FnMut(usize, &Call) -> Fate + Send>;
+
+/// A running proxy. Dropping it closes its connections.
+pub struct AwsProxy {
+    port: u16,
+    state: Arc<State>,
+    _stop: DropGuard,
+}
+
+struct State {
+    upstream: Upstream,
+    calls: Mutex<Vec<Call>>,
+    decide: Mutex<Decide>,
+    tokens: idempotence::Tokens,
+    /// The one who calls is dead: nothing it sends arrives, nothing it gets is read.
+    is_dead: watch::Sender<bool>,
+    under_way: watch::Sender<usize>,
+    nats: Mutex<answer::SlowNats>,
+    nat_polls: AtomicU32,
+}
+
+/// The connection is closed without an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer is lost")]
+struct Lost;
+
+impl AwsProxy {
+    /// Starts one before a server.
+    pub async fn start(moto: &Moto) -> Self {
+        let state = Arc::new(State {
+            upstream: Upstream::new(moto.port()),
+            calls: Mutex::default(),
+            decide: Mutex::new(Box::new(|_, _| Fate::Pass)),
+            tokens: idempotence::Tokens::default(),
+            is_dead: watch::Sender::new(false),
+            under_way: watch::Sender::new(0),
+            nats: Mutex::default(),
+            nat_polls: AtomicU32::new(0),
+        });
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let stop = CancellationToken::new();
+        let (served, cut) = (Arc::clone(&state), stop.clone());
+        tokio::spawn(async move {
+            while let Some(Ok((stream, _))) = cut.run_until_cancelled(listener.accept()).await {
+                tokio::spawn(serve(Arc::clone(&served), stream, cut.child_token()));
+            }
+        });
+        Self { port, state, _stop: stop.drop_guard() }
+    }
+
+    /// What to give the SDK as its endpoint.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The server behind it, asked without counting.
+    pub fn upstream(&self) -> &Upstream {
+        &self.state.upstream
+    }
+
+    /// The calls since the last [`forget`](Self::forget), in the order of their arrival.
+    pub fn calls(&self) -> Vec<Call> {
+        self.state.calls.lock().clone()
+    }
+
+    /// Forgets the calls and decides about none any more.
+    pub fn forget(&self) {
+        self.state.calls.lock().clear();
+        self.decide(|_, _| Fate::Pass);
+    }
+
+    /// Has this decide about each call from now on.
+    pub fn decide(&self, decide: impl FnMut(usize, &Call) -> Fate + Send + 'static) {
+        *self.state.decide.lock() = Box::new(decide);
+    }
+
+    /// Waits until a call has killed the one who sent it.
+    pub async fn died(&self) {
+        let mut dead = self.state.is_dead.subscribe();
+        dead.wait_for(|is_dead| *is_dead).await.expect("the proxy lives");
+    }
+
+    /// Kills whoever calls.
+    pub fn kill(&self) {
+        self.state.is_dead.send_replace(true);
+    }
+
+    /// Lets whoever calls from now on live, once all that the dead one has sent has come to its end.
+    pub async fn revive(&self) {
+        let mut under_way = self.state.under_way.subscribe();
+        under_way.wait_for(|calls| *calls == 0).await.expect("the proxy lives");
+        self.state.is_dead.send_replace(false);
+    }
+
+    /// NAT gateways are shown as pending in so many answers after they were made.
+    pub fn nats_pending_for(&self, polls: u32) {
+        self.state.nat_polls.store(polls, Ordering::Release);
+    }
+
+    /// Empties the server.
+    pub async fn reset(&self) {
+        self.state.upstream.reset().await;
+        self.state.tokens.forget();
+        *self.state.nats.lock() = answer::SlowNats::default();
+        self.forget();
+    }
+}
+
+async fn serve(state: Arc<State>, stream: TcpStream, cut: CancellationToken) {
+    let service = service_fn(|request| exchange(Arc::clone(&state), request));
+    let mut server = hyper::server::conn::http1::Builder::new();
+    let connection =
+        server.timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
+    // The client is free to hang up, and we hang up on it, so an error here tells nothing.
+    let _hung_up = cut.run_until_cancelled(connection).await;
+}
+
+/// A call goes on when its sender has hung up, as it would at AWS.
+async fn exchange(
+    state: Arc<State>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Lost> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map_err(|_| Lost)?.to_bytes();
+    state.under_way.send_modify(|calls| *calls += 1);
+    let work = Arc::clone(&state);
+    let carried_out = tokio::spawn(async move {
+        let answer = carry_out(&work, head, body).await;
+        work.under_way.send_modify(|calls| *calls -= 1);
+        answer
+    });
+    carried_out.await.map_err(|_| Lost)?
+}
+
+async fn carry_out(
+    state: &State,
+    head: http::request::Parts,
+    body: Bytes,
+) -> Result<Response<Full<Bytes>>, Lost> {
+    if *state.is_dead.borrow() {
+        return Err(Lost);
+    }
+    let call = Call::read(&head, &body);
+    let fate = {
+        let mut calls = state.calls.lock();
+        let number = calls.len();
+        calls.push(call.clone());
+        (state.decide.lock())(number, &call)
+    };
+    match &fate {
+        Fate::CrashBefore => {
+            state.is_dead.send_replace(true);
+            return Err(Lost);
+        }
+        Fate::CallLost => return Err(Lost),
+        Fate::Refuse(code) => return Ok(answer::refusal(&call, code, 400)),
+        Fate::RefuseWith(status, code) => return Ok(answer::refusal(&call, code, *status)),
+        Fate::Delay(time) => tokio::time::sleep(*time).await,
+        Fate::Pass | Fate::CrashAfter | Fate::AnswerLost => {}
+    }
+    let answer = answer_to(state, &call, &head, body).await;
+    match fate {
+        Fate::CrashAfter => {
+            state.is_dead.send_replace(true);
+            Err(Lost)
+        }
+        Fate::AnswerLost => Err(Lost),
+        _ if *state.is_dead.borrow() => Err(Lost),
+        _ => Ok(answer),
+    }
+}
+
+async fn answer_to(
+    state: &State,
+    call: &Call,
+    head: &http::request::Parts,
+    body: Bytes,
+) -> Response<Full<Bytes>> {
+    if let Some(known) = state.tokens.answer(call) {
+        return known;
+    }
+    if let Some(code) = strict::refuses(&state.upstream, call).await {
+        return answer::refusal(call, code, 400);
+    }
+    let (status, text) = state.upstream.forward(head, body).await;
+    let polls = state.nat_polls.load(Ordering::Acquire);
+    let text = state.nats.lock().slow_down(call, text, polls);
+    if status.is_success() {
+        state.tokens.note(call, &text);
+    }
+    let mut answer = Response::new(Full::new(Bytes::from(text)));
+    *answer.status_mut() = status;
+    answer
+}

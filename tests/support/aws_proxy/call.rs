@@ -1,0 +1,48 @@
+//! [`Call`]: a request in the query protocol, which all of our AWS APIs speak.
+
+use std::collections::BTreeMap;
+
+use http::request::Parts;
+
+/// What is known of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// `ec2` or `elasticloadbalancing`.
+    pub service: String,
+    /// The region it is signed for.
+    pub region: String,
+    /// Such as `CreateVpc`.
+    pub action: String,
+    /// All parameters.
+    pub parameters: BTreeMap<String, String>,
+}
+
+impl Call {
+    pub(super) fn read(head: &Parts, body: &[u8]) -> Self {
+        let parameters: BTreeMap<_, _> = form_urlencoded::parse(body).into_owned().collect();
+        let authorization = head.headers.get("authorization").and_then(|text| text.to_str().ok());
+        // Credential=KEY/DATE/REGION/SERVICE/aws4_request
+        let mut scope = authorization.unwrap_or_default().split('/').skip(2);
+        Self {
+            region: scope.next().unwrap_or_default().to_owned(),
+            service: scope.next().unwrap_or_default().to_owned(),
+            action: parameters.get("Action").cloned().unwrap_or_default(),
+            parameters,
+        }
+    }
+
+    /// It changes something.
+    pub fn is_write(&self) -> bool {
+        !self.action.starts_with("Describe")
+    }
+
+    /// It is one of the API of classic load balancers, of the two that share a name.
+    pub fn is_classic(&self) -> bool {
+        self.parameter("Version") == "2012-06-01"
+    }
+
+    /// A parameter; empty when it is not there.
+    pub fn parameter(&self, name: &str) -> &str {
+        self.parameters.get(name).map_or("", String::as_str)
+    }
+}

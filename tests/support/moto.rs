@@ -1,0 +1,84 @@
+//! moto, an imitation of AWS, as a child process on a port of its own choice. It has one account and all regions.
+//!
+//! It refuses less than AWS does; [`crate::aws_proxy`] refuses the rest.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use anyhow::{Context as _, bail};
+
+use crate::child::Child;
+use crate::poll::poll;
+use crate::programs::workspace;
+use crate::temp_dir::TempDir;
+
+/// A running server. Dropping it stops it.
+pub struct Moto {
+    // Before the directory that its log lies in.
+    _process: Child,
+    port: u16,
+    _dir: TempDir,
+}
+
+impl Moto {
+    /// Starts one, empty but for the default VPC of each region, and waits until it answers.
+    pub async fn start() -> Self {
+        let server = server().expect("moto is installed");
+        let dir = TempDir::new("moto").expect("a directory");
+        let log = dir.join("moto.log");
+        let output = File::create(&log).expect("a log");
+        let process = Child::spawn(server, |command| {
+            command.args(["-H", "127.0.0.1", "-p", "0"]);
+            // Instead of its own thousand images, among which there is none for a bastion.
+            command.env("MOTO_AMIS_PATH", workspace().join("tests/moto/images.json"));
+            command.stdout(output.try_clone().expect("a second handle")).stderr(output);
+        })
+        .expect("moto starts");
+        let port = poll("moto says on which port it listens", async || {
+            assert!(process.exit_status().is_none(), "{}", fs::read_to_string(&log).unwrap());
+            port_in(&fs::read_to_string(&log).unwrap_or_default())
+        })
+        .await;
+        Self { _process: process, port, _dir: dir }
+    }
+
+    /// Where it listens, on the loopback address.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+/// `Running on http://127.0.0.1:PORT`, as the server's log has it once it listens.
+fn port_in(log: &str) -> Option<u16> {
+    let (_, rest) = log.split_once("http://127.0.0.1:")?;
+    let end = rest.find(|letter: char| !letter.is_ascii_digit())?;
+    rest[..end].parse().ok()
+}
+
+/// Why tests that need moto cannot run here; none on a machine with Python. `scripts/test --complete` fails without it.
+pub fn missing() -> Option<&'static str> {
+    const LOOK: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
+    let looked = Command::new("python3").args(["-c", LOOK]).stderr(Stdio::null()).status();
+    let is_there = looked.is_ok_and(|status| status.success());
+    (!is_there).then_some("skipped: it needs moto, and that Python 3.10 or newer with venv")
+}
+
+fn server() -> anyhow::Result<&'static PathBuf> {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(path) = PATH.get() {
+        return Ok(path);
+    }
+    let script = workspace().join("scripts/moto-server");
+    let output = Command::new(&script)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run {}", script.display()))?;
+    if !output.status.success() {
+        bail!("cannot get moto: see the message of {} above", script.display());
+    }
+    let path = PathBuf::from(String::from_utf8(output.stdout)?.trim());
+    Ok(PATH.get_or_init(|| path))
+}
