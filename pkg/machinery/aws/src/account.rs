@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aws_config::environment::EnvironmentVariableRegionProvider;
 use aws_config::meta::region::RegionProviderChain;
+use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::{AppName, BehaviorVersion, SdkConfig};
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
@@ -50,6 +51,8 @@ impl Account {
             .http_client(http.clone())
             .region(home)
             .timeout_config(timeouts)
+            // The timeouts cover an answer as a whole, and a second opinion about slow ones is one too many.
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             // One attempt is one request (`rule:one-attempt-is-one-request`).
             .retry_config(RetryConfig::disabled());
         if let Ok(name) = AppName::new("infra-controller-manager") {

@@ -72,9 +72,7 @@ impl CallError {
     /// Whether nothing of this name, or of this id, exists.
     pub(crate) fn is_not_found(&self) -> bool {
         let code = self.code();
-        code.ends_with(".NotFound")
-            || code.ends_with("NotFound")
-            || code.ends_with("NotFoundException")
+        code.ends_with("NotFound") || code.ends_with("NotFoundException")
     }
 }
 
