@@ -39,6 +39,8 @@ pub enum Goal {
 pub enum Step {
     /// Read all of these, in any order or at once.
     Read(Vec<Query>),
+    /// Look again at what takes its time. The read may be a few seconds old, when it began after the last write.
+    Poll(Vec<Query>),
     /// Store this, durably, before the next step.
     Persist(Memory),
     /// Carry out all of these, in any order or at once.
@@ -132,7 +134,7 @@ impl Pass {
             return step;
         }
         if !self.leg.due.is_empty() {
-            return Step::Read(std::mem::take(&mut self.leg.due));
+            return Step::Poll(std::mem::take(&mut self.leg.due));
         }
         self.begin_deletion(now);
         self.plan = self.make_plan(now);

@@ -76,7 +76,7 @@ impl Describe<'_> {
         tags.get(self.cluster_tag).is_some_and(|value| value == "owned")
     }
 
-    fn is_in(self, scope: &Scope, vpc: &str, tags: &Tags) -> bool {
+    pub(crate) fn is_in(self, scope: &Scope, vpc: &str, tags: &Tags) -> bool {
         match scope {
             Scope::Tagged => self.is_tagged(tags),
             Scope::Vpc(id) => id == vpc,

@@ -1,6 +1,6 @@
 //! [`Executor`]: carries out what a pass of one cluster asks for.
 
-use aws_network::{Action, Identity, Outcome, Query, Reply};
+use aws_network::{Action, Identity, Outcome, Query, Reply, Scope, Timestamp};
 use fence::Fence;
 use tokio::time::Instant;
 
@@ -12,6 +12,7 @@ use crate::gate::Gate;
 use crate::limits::{Class, Service};
 use crate::operation::operation;
 use crate::perform::perform;
+use crate::polls::Asker;
 use crate::region::Region;
 
 /// Reads and writes for one cluster.
@@ -34,6 +35,38 @@ impl Executor {
     /// AWS has refused one of the calls, or not answered it.
     pub async fn read(&self, query: &Query) -> Result<Reply, CallError> {
         self.describe().answer(query).await
+    }
+
+    /// Answers a query about what takes its time, and tells when the read began. NAT gateways, which take minutes, are
+    /// read for all clusters of the region at once (`rule:clusters-wait-together`).
+    ///
+    /// # Errors
+    /// AWS has refused one of the calls, or not answered it.
+    pub(crate) async fn poll(
+        &self,
+        query: &Query,
+        clock: impl Fn() -> Timestamp,
+    ) -> Result<(Reply, Timestamp), CallError> {
+        let (describe, tag) = (self.describe(), &self.cluster_tag);
+        let Query::NatGateways(scope) = query else {
+            let began = clock();
+            return Ok((self.read(query).await?, began));
+        };
+        let (polls, filter, value) = match scope {
+            Scope::Vpc(id) => (self.region.nats_by_vpc(), "vpc-id", id),
+            Scope::Tagged => (self.region.nats_by_tag(), "tag-key", tag),
+        };
+        let asker = Asker { cluster_tag: tag.clone(), value: value.clone() };
+        let fetch = |values| describe.nat_gateways_of(filter, values);
+        let (mut found, began) = polls.ask(asker, clock, fetch).await?;
+        found.retain(|nat| describe.is_in(scope, &nat.vpc, &nat.tags));
+        Ok((Reply::NatGateways(found), began))
+    }
+
+    /// Has what was read for others before now not serve this cluster.
+    pub(crate) fn has_written(&self, now: Timestamp) {
+        self.region.nats_by_vpc().wrote(&self.cluster_tag, now);
+        self.region.nats_by_tag().wrote(&self.cluster_tag, now);
     }
 
     /// The zones of the region that may be used, in order.

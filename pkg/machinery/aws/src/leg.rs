@@ -2,10 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use aws_network::{Memory, Pass, Planned, Query, Rest, SEND_WITHIN, Step, Timestamp};
+use aws_network::{Memory, Pass, Planned, Query, Reply, Rest, SEND_WITHIN, Step, Timestamp};
 use futures::{StreamExt as _, stream};
 use tokio::time::Instant;
 
+use crate::call_error::CallError;
 use crate::executor::Executor;
 
 /// So many calls of one cluster are under way at once.
@@ -34,7 +35,10 @@ pub async fn run_leg(
 ) -> Rest {
     loop {
         match pass.next(surroundings.now()) {
-            Step::Read(queries) => read(pass, executor, surroundings, queries).await,
+            Step::Read(queries) => ask(pass, executor, surroundings, queries, Source::Aws).await,
+            Step::Poll(queries) => {
+                ask(pass, executor, surroundings, queries, Source::AnyRound).await;
+            }
             Step::Persist(memory) => {
                 let is_stored = surroundings.store(&memory).await;
                 pass.persisted(is_stored);
@@ -45,25 +49,50 @@ pub async fn run_leg(
     }
 }
 
-async fn read(
+/// Where an answer may come from.
+#[derive(Clone, Copy)]
+enum Source {
+    /// A read of our own.
+    Aws,
+    /// That, or a read for many clusters.
+    AnyRound,
+}
+
+async fn ask(
     pass: &mut Pass,
     executor: &Executor,
     surroundings: &impl Surroundings,
     queries: Vec<Query>,
+    source: Source,
 ) {
     let mut answers = stream::iter(queries.into_iter().map(|query| async move {
-        let began = surroundings.now();
-        let answer = Box::pin(executor.read(&query)).await;
-        (query, answer, began)
+        let answer = Box::pin(answer(executor, surroundings, &query, source)).await;
+        (query, answer)
     }))
     .buffer_unordered(IN_FLIGHT);
-    while let Some((query, answer, began)) = answers.next().await {
+    while let Some((query, answer)) = answers.next().await {
         match answer {
-            Ok(reply) => pass.answer(query, reply, began),
+            Ok((reply, began)) => pass.answer(query, reply, began),
             Err(error) => {
                 tracing::debug!(?query, %error, "A read of AWS has failed");
                 pass.unanswered(query, error.code());
             }
+        }
+    }
+}
+
+/// The answer to a query, and when its read began.
+async fn answer(
+    executor: &Executor,
+    surroundings: &impl Surroundings,
+    query: &Query,
+    source: Source,
+) -> Result<(Reply, Timestamp), CallError> {
+    match source {
+        Source::AnyRound => executor.poll(query, || surroundings.now()).await,
+        Source::Aws => {
+            let began = surroundings.now();
+            Ok((executor.read(query).await?, began))
         }
     }
 }
@@ -84,6 +113,7 @@ async fn write(
     while let Some((planned, outcome)) = outcomes.next().await {
         pass.written(&planned, outcome, surroundings.now());
     }
+    executor.has_written(surroundings.now());
 }
 
 fn holds(planned: &Planned) -> Duration {

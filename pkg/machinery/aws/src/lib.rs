@@ -11,7 +11,7 @@
 //! | `attempts.rs`, `call.rs`, `call_error.rs` | one call: its turn, its attempts, how it fails |
 //! | `limits.rs`, `bucket.rs` | how often AWS is called |
 //! | `gate.rs` | the fence, asked last |
-//! | `describe.rs` | queries, answered |
+//! | `describe.rs`, `polls.rs` | queries, answered; those about what takes minutes, for many clusters at once |
 //! | `perform.rs`, `operation.rs` | writes, sent, and their names |
 //! | `metrics.rs` | what is counted |
 
@@ -29,6 +29,7 @@ mod metrics;
 mod operation;
 mod options;
 mod perform;
+mod polls;
 mod region;
 
 pub use account::Account;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use aws_config::SdkConfig;
+use aws_network::NatGateway;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 
 use crate::call::Call;
@@ -10,6 +11,7 @@ use crate::gate::Gate;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::options::Options;
+use crate::polls::Polls;
 
 /// The APIs of one region with the credentials of one account. Clones are the same.
 #[derive(Clone, Debug)]
@@ -25,6 +27,8 @@ struct Inner {
     elbv2: aws_sdk_elasticloadbalancingv2::Client,
     limits: Limits,
     metrics: Metrics,
+    nats_by_vpc: Polls<NatGateway>,
+    nats_by_tag: Polls<NatGateway>,
 }
 
 impl Region {
@@ -46,6 +50,8 @@ impl Region {
             elbv2: aws_sdk_elasticloadbalancingv2::Client::new(&config),
             limits: Limits::new(options.rates),
             metrics,
+            nats_by_vpc: Polls::default(),
+            nats_by_tag: Polls::default(),
         }))
     }
 
@@ -83,6 +89,16 @@ impl Region {
         let config =
             self.0.elbv2.config().to_builder().http_client(gate.before(self.0.http.clone()));
         aws_sdk_elasticloadbalancingv2::Client::from_conf(config.build())
+    }
+
+    /// NAT gateways that clusters wait for, by their VPC.
+    pub(crate) fn nats_by_vpc(&self) -> &Polls<NatGateway> {
+        &self.0.nats_by_vpc
+    }
+
+    /// NAT gateways that clusters wait for, by the key of their cluster's tag.
+    pub(crate) fn nats_by_tag(&self) -> &Polls<NatGateway> {
+        &self.0.nats_by_tag
     }
 
     pub(crate) fn limits(&self) -> &Limits {

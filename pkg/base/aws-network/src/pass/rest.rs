@@ -22,7 +22,7 @@ impl Pass {
         let awaited = self.awaited();
         if self.leg.is_unpolled && !awaited.is_empty() {
             self.leg.is_unpolled = false;
-            return Step::Read(awaited);
+            return Step::Poll(awaited);
         }
         self.learn(now);
         if self.memory != self.stored && self.leg.may_send != MaySend::WhatNeedsNoMemory {

@@ -86,7 +86,7 @@ impl World {
         let mut pass = Pass::new(goal.clone(), self.memory.clone());
         loop {
             match pass.next(self.now()) {
-                Step::Read(queries) => self.read(&mut pass, queries),
+                Step::Read(queries) | Step::Poll(queries) => self.read(&mut pass, queries),
                 Step::Persist(memory) => self.store(&mut pass, memory),
                 Step::Write(writes) => {
                     assert!(self.write(&mut pass, writes, &mut 0, &mut |_| None));
@@ -117,7 +117,7 @@ impl World {
         let mut sent = 0;
         for _ in 0..5000 {
             match pass.next(self.now()) {
-                Step::Read(queries) => self.read(&mut pass, queries),
+                Step::Read(queries) | Step::Poll(queries) => self.read(&mut pass, queries),
                 Step::Persist(memory) => self.store(&mut pass, memory),
                 Step::Write(writes) => {
                     if !self.write(&mut pass, writes, &mut sent, faults) {

@@ -119,7 +119,7 @@ fn a_closed_fence_ends_the_leg_without_a_trace() {
     let now = Timestamp(world.cloud.now);
     let rest = loop {
         match pass.next(now) {
-            Step::Read(queries) => {
+            Step::Read(queries) | Step::Poll(queries) => {
                 for query in queries {
                     let reply = world.cloud.read(&query);
                     pass.answer(query, reply, now);
@@ -204,7 +204,7 @@ fn a_leg_ends_although_reads_show_nothing_of_what_was_done() {
     let mut sent = Vec::new();
     for _ in 0..100 {
         match pass.next(now) {
-            Step::Read(queries) => {
+            Step::Read(queries) | Step::Poll(queries) => {
                 for query in queries {
                     let reply = past.clone().read(&query);
                     pass.answer(query, reply, now);

@@ -1,7 +1,7 @@
 //! Internet gateways, elastic IPs and NAT gateways.
 
 use aws_network::{Address, InternetGateway, NatGateway, NatState, Scope};
-use aws_sdk_ec2::types::{self, NatGatewayState};
+use aws_sdk_ec2::types::{self, Filter, NatGatewayState};
 
 use crate::call::Call;
 use crate::call_error::CallError;
@@ -46,17 +46,29 @@ impl Describe<'_> {
     }
 
     pub(super) async fn nat_gateways(self, scope: &Scope) -> Result<Vec<NatGateway>, CallError> {
-        let request =
-            self.region.ec2().describe_nat_gateways().filter(self.filter(scope)).max_results(PAGE);
+        let mut found = self.nat_gateways_where(self.filter(scope)).await?;
+        found.retain(|nat| self.is_in(scope, &nat.vpc, &nat.tags));
+        Ok(found)
+    }
+
+    /// Those of several clusters, which each of them has to filter again.
+    pub(crate) async fn nat_gateways_of(
+        self,
+        name: &str,
+        values: Vec<String>,
+    ) -> Result<Vec<NatGateway>, CallError> {
+        self.nat_gateways_where(Filter::builder().name(name).set_values(Some(values)).build()).await
+    }
+
+    async fn nat_gateways_where(self, filter: Filter) -> Result<Vec<NatGateway>, CallError> {
+        let request = self.region.ec2().describe_nat_gateways().filter(filter).max_results(PAGE);
         let found = pages(
             self.region,
             Call::ec2_read("DescribeNatGateways"),
             |token| request.clone().set_next_token(token).send(),
             |page| (page.nat_gateways, page.next_token),
         );
-        let mut found = found.await?.into_iter().map(nat_gateway).collect::<Result<Vec<_>, _>>()?;
-        found.retain(|nat| self.is_in(scope, &nat.vpc, &nat.tags));
-        Ok(found)
+        found.await?.into_iter().map(nat_gateway).collect()
     }
 }
 

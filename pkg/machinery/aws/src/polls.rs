@@ -1,0 +1,123 @@
+//! [`Polls`]: what clusters of a region wait for, read for all of them at once (`rule:clusters-wait-together`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_network::Timestamp;
+use parking_lot::Mutex as SyncMutex;
+use tokio::sync::Mutex;
+
+use crate::call_error::CallError;
+
+/// For so many seconds a round serves everybody: for less than anybody waits between two looks.
+const SERVES_FOR: u64 = 8;
+
+/// Who has not asked for so many seconds waits no more.
+const WAITS_FOR: u64 = 60;
+
+/// So many values fit in a filter.
+const VALUES: usize = 200;
+
+/// One who waits for something.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Asker {
+    /// The tag of its cluster.
+    pub(crate) cluster_tag: String,
+    /// What it asks about: a value of the filter.
+    pub(crate) value: String,
+}
+
+/// One kind of resource that is waited for. `T` is what AWS describes.
+#[derive(Debug)]
+pub(crate) struct Polls<T> {
+    /// Who has asked, and when last.
+    askers: SyncMutex<BTreeMap<Asker, Timestamp>>,
+    /// When clusters last wrote, by tag.
+    written: SyncMutex<BTreeMap<String, Timestamp>>,
+    /// One round at a time: who comes meanwhile is served by the next.
+    last: Mutex<Option<Round<T>>>,
+}
+
+/// One read for all who wait.
+#[derive(Clone, Debug)]
+struct Round<T> {
+    began: Timestamp,
+    values: BTreeSet<String>,
+    outcome: Result<Vec<T>, CallError>,
+}
+
+impl<T> Default for Polls<T> {
+    fn default() -> Self {
+        Self { askers: SyncMutex::default(), written: SyncMutex::default(), last: Mutex::default() }
+    }
+}
+
+impl<T: Clone> Polls<T> {
+    /// A cluster has written something: it is not served by what was read before.
+    pub(crate) fn wrote(&self, cluster_tag: &str, now: Timestamp) {
+        let mut written = self.written.lock();
+        written.retain(|_, at| at.age(now) <= WAITS_FOR);
+        written.insert(cluster_tag.to_owned(), now);
+    }
+
+    /// What is there for a value and for those of others, and when the read began. `fetch` reads for some values.
+    ///
+    /// # Errors
+    /// The read has failed, for all who waited for it.
+    pub(crate) async fn ask<F>(
+        &self,
+        asker: Asker,
+        clock: impl Fn() -> Timestamp,
+        fetch: impl Fn(Vec<String>) -> F,
+    ) -> Result<(Vec<T>, Timestamp), CallError>
+    where
+        F: Future<Output = Result<Vec<T>, CallError>>,
+    {
+        let asked = clock();
+        self.askers.lock().insert(asker.clone(), asked);
+        let mut last = self.last.lock().await;
+        if let Some(round) =
+            last.as_ref().filter(|round| self.serves(round, &asker, asked, clock()))
+        {
+            return round.outcome.clone().map(|found| (found, round.began));
+        }
+        let round = self.round(clock(), fetch).await;
+        let answer = round.outcome.clone().map(|found| (found, round.began));
+        *last = Some(round);
+        answer
+    }
+
+    /// A failure serves those who have waited for that very round, who would only wait for the same failure one by one.
+    fn serves(&self, round: &Round<T>, asker: &Asker, asked: Timestamp, now: Timestamp) -> bool {
+        let wrote = self.written.lock().get(&asker.cluster_tag).copied();
+        let is_known = round.values.contains(&asker.value);
+        let is_recent = match round.outcome {
+            Ok(_) => round.began.age(now) <= SERVES_FOR && wrote.is_none_or(|at| at < round.began),
+            Err(_) => asked <= round.began,
+        };
+        is_known && is_recent
+    }
+
+    async fn round<F>(&self, began: Timestamp, fetch: impl Fn(Vec<String>) -> F) -> Round<T>
+    where
+        F: Future<Output = Result<Vec<T>, CallError>>,
+    {
+        let values: BTreeSet<String> = {
+            let mut askers = self.askers.lock();
+            askers.retain(|_, asked| asked.age(began) <= WAITS_FOR);
+            askers.keys().map(|asker| asker.value.clone()).collect()
+        };
+        let all: Vec<_> = values.iter().cloned().collect();
+        let mut outcome = Ok(Vec::new());
+        for some in all.chunks(VALUES) {
+            match (fetch(some.to_vec()).await, &mut outcome) {
+                (Ok(found), Ok(before)) => before.extend(found),
+                (Err(error), _) => outcome = Err(error),
+                (Ok(_), Err(_)) => {}
+            }
+        }
+        Round { began, values, outcome }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! Many clusters that wait at once.
+
+use std::collections::BTreeMap;
+
+use aws_network::{Identity, NatMode, Rest};
+use futures::future::join_all;
+
+use crate::fixtures::{identity, present, seed};
+use crate::world::World;
+
+/// Clusters that are made at once.
+const CLUSTERS: usize = 6;
+
+fn cluster(number: usize) -> Identity {
+    let cluster = format!("net{number}");
+    Identity { owner_id: format!("{cluster}-owner"), cluster, ..identity() }
+}
+
+/// A minute of waiting for NAT gateways costs the region as much for many clusters as for one.
+#[tokio::test(flavor = "multi_thread")]
+async fn clusters_that_wait_for_nat_gateways_are_polled_together() {
+    // rule:clusters-wait-together
+    let Some(world) = World::new().await else { return };
+    world.proxy.nats_pending_for(u32::MAX);
+    let mut passes = Vec::new();
+    for number in 0..CLUSTERS {
+        let mut spec = seed(NatMode::Single);
+        spec.identity = cluster(number);
+        world.turn_to(&spec.identity);
+        let (pass, rest) = world.leg(&present(&spec)).await;
+        assert_eq!(rest, Rest::For(10), "{:#?}", pass.problems());
+        passes.push((world.executor(), pass));
+    }
+    world.proxy.forget();
+    for _ in 0..6 {
+        world.advance(10);
+        join_all(passes.iter_mut().map(async |(executor, pass)| {
+            pass.resume();
+            assert_eq!(aws::run_leg(pass, executor, &world).await, Rest::For(10));
+        }))
+        .await;
+    }
+    let mut calls = BTreeMap::<_, usize>::new();
+    for action in world.actions() {
+        *calls.entry(action).or_default() += 1;
+    }
+    println!("{CLUSTERS} clusters waiting for a minute: {calls:?}");
+    let nats = calls.remove("DescribeNatGateways").unwrap_or_default();
+    assert!((6..=12).contains(&nats), "{nats} reads of NAT gateways in six rounds");
+    assert!(calls.is_empty(), "nothing else is read: {calls:?}");
+}
