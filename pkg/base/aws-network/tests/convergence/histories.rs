@@ -35,7 +35,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn natures()(slow in prop_oneof![Just(0_u64), 1_u64..90], drain in prop_oneof![Just(0_u64), 1_u64..60],
+    pub(crate) fn natures()(slow in prop_oneof![Just(0_u64), 1_u64..90], drain in prop_oneof![Just(0_u64), 1_u64..60],
         lag in prop_oneof![Just(0_u64), 1_u64..=20], failing_nats in 0_u32..3) -> Nature {
         Nature { slow, drain, lag, failing_nats }
     }
@@ -60,7 +60,7 @@ fn of(faults: &[(usize, Fault)]) -> impl FnMut(usize) -> Option<Fault> {
 
 /// The same histories on every machine, so that none fails by chance. PROPTEST_RNG_SEED, and with it PROPTEST_CASES,
 /// look for others.
-fn config() -> ProptestConfig {
+pub(crate) fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
     if std::env::var_os("PROPTEST_RNG_SEED").is_some() {
         default

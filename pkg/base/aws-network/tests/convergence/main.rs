@@ -9,6 +9,7 @@
 //! | `budgets` | how many calls it takes, and what it leads to |
 //! | `crash_points` | each write of a create and a delete, with each fault |
 //! | `histories` | random specs, faults, stale reads and refusals |
+//! | `states` | any state that calls of others can lead to, and a cluster of the same name beside it |
 //! | `policies`, `drift`, `adoption`, `foreign`, `refused` | what else must hold |
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a table of results is shown with --nocapture")]
@@ -25,4 +26,5 @@ mod histories;
 mod inventory;
 mod policies;
 mod refused;
+mod states;
 mod store;
