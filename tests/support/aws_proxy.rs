@@ -1,18 +1,19 @@
 //! A proxy before [`moto`](crate::moto): counts calls by name, loses answers, refuses, and is as strict as AWS where
-//! moto is not.
+//! moto is not. Calls have the rights of the policy that the project ships, and no others.
 //!
 //! | file | part |
 //! |---|---|
 //! | `call.rs` | what is known of a call |
 //! | `fate.rs` | what becomes of it |
 //! | `upstream.rs` | asks moto |
+//! | `permissions.rs` | refuses what the policy does not allow |
 //! | `strict.rs` | refuses what AWS refuses |
 //! | `idempotence.rs` | client tokens, which moto does not know |
-//! | `answer.rs` | error answers, NAT gateways that take their time |
+//! | `answer.rs` | error answers |
+//! | `nat_states.rs` | NAT gateways that take their time, or fail |
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -31,6 +32,8 @@ mod answer;
 mod call;
 mod fate;
 mod idempotence;
+mod nat_states;
+mod permissions;
 mod strict;
 mod upstream;
 
@@ -56,8 +59,8 @@ struct State {
     /// The one who calls is dead: nothing it sends arrives, nothing it gets is read.
     is_dead: watch::Sender<bool>,
     under_way: watch::Sender<usize>,
-    nats: Mutex<answer::SlowNats>,
-    nat_polls: AtomicU32,
+    nats: Mutex<nat_states::NatStates>,
+    permissions: Mutex<permissions::Permissions>,
 }
 
 /// The connection is closed without an answer.
@@ -76,7 +79,7 @@ impl AwsProxy {
             is_dead: watch::Sender::new(false),
             under_way: watch::Sender::new(0),
             nats: Mutex::default(),
-            nat_polls: AtomicU32::new(0),
+            permissions: Mutex::new(permissions::Permissions::shipped()),
         });
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
@@ -136,14 +139,29 @@ impl AwsProxy {
 
     /// NAT gateways are shown as pending in so many answers after they were made.
     pub fn nats_pending_for(&self, polls: u32) {
-        self.state.nat_polls.store(polls, Ordering::Release);
+        self.state.nats.lock().pending_for(polls);
+    }
+
+    /// So many NAT gateways, the next ones that are seen, are shown as failed until they are deleted.
+    pub fn nats_fail(&self, number: u32) {
+        self.state.nats.lock().fail(number);
+    }
+
+    /// Takes a right away, such as `ec2:CreateVpc`.
+    pub fn forbid(&self, action: &str) {
+        self.state.permissions.lock().take_away(action);
+    }
+
+    /// Gives it back.
+    pub fn permit(&self, action: &str) {
+        self.state.permissions.lock().give(action);
     }
 
     /// Empties the server.
     pub async fn reset(&self) {
         self.state.upstream.reset().await;
         self.state.tokens.forget();
-        *self.state.nats.lock() = answer::SlowNats::default();
+        *self.state.nats.lock() = nat_states::NatStates::default();
         self.forget();
     }
 }
@@ -198,7 +216,7 @@ async fn carry_out(
         Fate::Refuse(code) => return Ok(answer::refusal(&call, code, 400)),
         Fate::RefuseWith(status, code) => return Ok(answer::refusal(&call, code, *status)),
         Fate::Delay(time) => tokio::time::sleep(*time).await,
-        Fate::Pass | Fate::CrashAfter | Fate::AnswerLost => {}
+        Fate::Pass | Fate::CrashAfter | Fate::AnswerLost | Fate::DoneAndRefused(_) => {}
     }
     let answer = answer_to(state, &call, &head, body).await;
     match fate {
@@ -207,6 +225,7 @@ async fn carry_out(
             Err(Lost)
         }
         Fate::AnswerLost => Err(Lost),
+        Fate::DoneAndRefused(code) => Ok(answer::refusal(&call, code, 400)),
         _ if *state.is_dead.borrow() => Err(Lost),
         _ => Ok(answer),
     }
@@ -218,6 +237,9 @@ async fn answer_to(
     head: &http::request::Parts,
     body: Bytes,
 ) -> Response<Full<Bytes>> {
+    if let Some(code) = state.permissions.lock().refuses(call) {
+        return answer::refusal(call, code, 403);
+    }
     if let Some(known) = state.tokens.answer(call) {
         return known;
     }
@@ -225,10 +247,10 @@ async fn answer_to(
         return answer::refusal(call, code, 400);
     }
     let (status, text) = state.upstream.forward(head, body).await;
-    let polls = state.nat_polls.load(Ordering::Acquire);
-    let text = state.nats.lock().slow_down(call, text, polls);
+    let text = state.nats.lock().shown_as(call, text);
     if status.is_success() {
         state.tokens.note(call, &text);
+        strict::carry_on(&state.upstream, call).await;
     }
     let mut answer = Response::new(Full::new(Bytes::from(text)));
     *answer.status_mut() = status;

@@ -3,23 +3,56 @@
 //! It refuses less than AWS does; [`crate::aws_proxy`] refuses the rest.
 
 use std::fs::{self, File};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, bail};
+use parking_lot::Mutex;
 
 use crate::child::Child;
 use crate::poll::poll;
 use crate::programs::workspace;
 use crate::temp_dir::TempDir;
 
+/// Servers that tests have given back: to start one takes seconds.
+static IDLE: Mutex<Vec<Moto>> = Mutex::new(Vec::new());
+
+/// A server that is given back when this is dropped, unless the test has failed.
+pub struct Lent(Option<Moto>);
+
+impl Lent {
+    /// One that nobody uses, with whatever its last user has left in it.
+    pub async fn take() -> Self {
+        let idle = IDLE.lock().pop();
+        Self(Some(match idle {
+            Some(moto) => moto,
+            None => Moto::start().await,
+        }))
+    }
+}
+
+impl Deref for Lent {
+    type Target = Moto;
+
+    fn deref(&self) -> &Moto {
+        self.0.as_ref().expect("it is given back when it is dropped")
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            IDLE.lock().extend(self.0.take());
+        }
+    }
+}
+
 /// A running server. Dropping it stops it.
 pub struct Moto {
-    // Before the directory that its log lies in.
     _process: Child,
     port: u16,
-    _dir: TempDir,
 }
 
 impl Moto {
@@ -41,7 +74,8 @@ impl Moto {
             port_in(&fs::read_to_string(&log).unwrap_or_default())
         })
         .await;
-        Self { _process: process, port, _dir: dir }
+        // Its log goes with the directory: all that was wanted of it is known.
+        Self { _process: process, port }
     }
 
     /// Where it listens, on the loopback address.

@@ -19,6 +19,8 @@ pub enum Fate {
     Refuse(&'static str),
     /// It is refused with this HTTP status and code.
     RefuseWith(u16, &'static str),
+    /// It is carried out, and refused with this code, as its repetition would be.
+    DoneAndRefused(&'static str),
     /// It is carried out after so long.
     Delay(Duration),
 }

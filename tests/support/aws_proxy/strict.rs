@@ -1,4 +1,4 @@
-//! What AWS refuses and moto does not: removing what is in use, and using what is taken.
+//! What AWS refuses and moto does not: removing what is in use, and using what is taken. And what AWS does besides.
 
 use roxmltree::{Document, Node};
 
@@ -37,6 +37,23 @@ pub(super) async fn refuses(upstream: &Upstream, call: &Call) -> Option<&'static
     is_refused.then_some(code)
 }
 
+/// Does what follows from a call that was carried out: the addresses of a NAT gateway that is deleted become free.
+pub(super) async fn carry_on(upstream: &Upstream, call: &Call) {
+    if call.action != "DeleteNatGateway" {
+        return;
+    }
+    let look = Look { upstream, region: &call.region };
+    let nat = ("nat-gateway-id", call.parameter("NatGatewayId"));
+    let answer = look.describe("DescribeNatGateways", &[nat]).await;
+    for allocation in texts(&answer, "allocationId") {
+        let answer = look.describe("DescribeAddresses", &[("allocation-id", &allocation)]).await;
+        for association in texts(&answer, "associationId") {
+            let end = [("Action", "DisassociateAddress"), ("AssociationId", &association)];
+            upstream.ec2(&call.region, &end).await;
+        }
+    }
+}
+
 struct Look<'a> {
     upstream: &'a Upstream,
     region: &'a str,
@@ -49,6 +66,13 @@ fn has(answer: &str, name: &str, text: Option<&str>) -> bool {
         node.tag_name().name() == name && text.is_none_or(|text| node.text() == Some(text))
     };
     document.descendants().any(is_it)
+}
+
+/// The texts of all elements of a name.
+fn texts(answer: &str, name: &str) -> Vec<String> {
+    let document = Document::parse(answer).expect("moto answers XML");
+    let named = document.descendants().filter(|node| node.tag_name().name() == name);
+    named.filter_map(|node| node.text().map(str::to_owned)).collect()
 }
 
 fn child<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
