@@ -9,10 +9,15 @@
 )]
 
 mod budgets;
+mod complaints;
 mod crash_points;
+mod error_classes;
+mod faults;
 mod fixtures;
 mod inventory;
 mod policies;
+mod polls;
 mod refusals;
+mod rights;
 mod totals;
 mod world;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use roxmltree::Document;
+use roxmltree::{Document, Node};
 
 use crate::world::{REGION, World};
 
@@ -45,8 +45,8 @@ pub(crate) async fn totals(world: &World) -> Totals {
 fn items(answer: &str, set: &str) -> usize {
     let document = Document::parse(answer).unwrap();
     let sets = document.descendants().filter(|node| node.tag_name().name() == set);
-    let items = sets.flat_map(|set| set.children().filter(|node| node.is_element()));
-    let has_ended = |item: &roxmltree::Node<'_, '_>| {
+    let items = sets.flat_map(|set| set.children().filter(Node::is_element));
+    let has_ended = |item: &Node<'_, '_>| {
         let own = item
             .children()
             .filter(|child| ["state", "instanceState"].contains(&child.tag_name().name()));

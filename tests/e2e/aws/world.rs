@@ -1,15 +1,18 @@
 //! [`World`]: moto, the proxy before it, and the process that works on one cluster, which may die and come back.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use aws::{Account, Credentials, Executor, Metrics, Options, Rate, Rates, Surroundings, run_leg};
-use aws_network::{Goal, Memory, Pass, Rest, Timestamp};
-use fence::Fence;
+use aws_network::{Goal, Identity, Memory, Pass, Rest, Timestamp};
+use fence::{BootInstant, Fence};
 use parking_lot::Mutex;
 use prometheus::Registry;
 use tests::PATIENCE;
-use tests::aws_proxy::AwsProxy;
-use tests::moto::Moto;
+use tests::aws_proxy::{AwsProxy, Call, Fate};
+use tests::moto::Lent;
 
 use crate::fixtures::identity;
 
@@ -24,12 +27,14 @@ pub(crate) struct World {
     pub(crate) fence: Fence,
     account: Account,
     pub(crate) registry: Registry,
-    /// The status of the object.
-    memory: Mutex<Memory>,
+    /// Whose cluster is worked on.
+    identity: Mutex<Identity>,
+    /// The status of the object, by the owner's id.
+    memories: Mutex<BTreeMap<String, Memory>>,
     clock: AtomicU64,
     /// How many patches of the status end well before the process dies in one.
     stores_left: AtomicUsize,
-    _moto: Moto,
+    _moto: Lent,
 }
 
 impl World {
@@ -43,8 +48,9 @@ impl World {
             println!("{reason}");
             return None;
         }
-        let moto = Moto::start().await;
+        let moto = Lent::take().await;
         let proxy = AwsProxy::start(&moto).await;
+        proxy.reset().await;
         let registry = Registry::new();
         let options = Options {
             controller: "awscluster",
@@ -60,7 +66,8 @@ impl World {
             fence: Fence::always_open(),
             account,
             registry,
-            memory: Mutex::default(),
+            identity: Mutex::new(identity()),
+            memories: Mutex::default(),
             clock: AtomicU64::new(1_800_000_000),
             stores_left: AtomicUsize::new(usize::MAX),
             _moto: moto,
@@ -68,15 +75,25 @@ impl World {
     }
 
     pub(crate) fn executor(&self) -> Executor {
-        Executor::new(self.account.region(REGION), &identity(), self.fence.clone())
+        self.executor_of(&self.identity.lock())
+    }
+
+    pub(crate) fn executor_of(&self, identity: &Identity) -> Executor {
+        Executor::new(self.account.region(REGION), identity, self.fence.clone())
+    }
+
+    /// Works on the cluster of this identity from now on.
+    pub(crate) fn turn_to(&self, identity: &Identity) {
+        *self.identity.lock() = identity.clone();
     }
 
     pub(crate) fn memory(&self) -> Memory {
-        self.memory.lock().clone()
+        let owner = self.identity.lock().owner_id.clone();
+        self.memories.lock().get(&owner).cloned().unwrap_or_default()
     }
 
     pub(crate) fn lose_status(&self) {
-        *self.memory.lock() = Memory::default();
+        self.memories.lock().remove(&self.identity.lock().owner_id);
     }
 
     /// Lets time pass.
@@ -89,7 +106,7 @@ impl World {
         self.stores_left.store(number, Ordering::Relaxed);
     }
 
-    /// Runs to the end of the way; a process that dies comes back.
+    /// Runs to the end of the way; a process that dies comes back, and another one follows who has lost the lease.
     pub(crate) async fn run(&self, goal: &Goal) -> (Pass, Rest) {
         for _ in 0..4 {
             if let Some(end) = self.live(goal).await {
@@ -100,10 +117,10 @@ impl World {
         panic!("the process dies again and again");
     }
 
-    /// Runs until the process dies; none when it has.
+    /// Runs until the process dies or has lost the lease; none when it has.
     pub(crate) async fn live(&self, goal: &Goal) -> Option<(Pass, Rest)> {
         tokio::select! {
-            ended = self.work(goal) => Some(ended),
+            ended = self.work(goal) => ended,
             () = self.proxy.died() => None,
         }
     }
@@ -111,23 +128,67 @@ impl World {
     /// Waits until nothing of a dead process is on its way any more, and lets another one live.
     pub(crate) async fn come_back(&self) {
         self.proxy.revive().await;
+        self.fence.open_for(BootInstant::now(), Duration::from_secs(3600));
         self.stores_left.store(usize::MAX, Ordering::Relaxed);
         self.advance(1);
     }
 
-    async fn work(&self, goal: &Goal) -> (Pass, Rest) {
+    async fn work(&self, goal: &Goal) -> Option<(Pass, Rest)> {
         let executor = self.executor();
         let mut pass = Pass::new(goal.clone(), self.memory());
         for _ in 0..200 {
-            match run_leg(&mut pass, &executor, self).await {
+            let rest = run_leg(&mut pass, &executor, self).await;
+            self.fence.check().ok()?;
+            match rest {
                 Rest::For(seconds) => {
                     self.advance(seconds);
                     pass.resume();
                 }
-                rest => return (pass, rest),
+                rest => return Some((pass, rest)),
             }
         }
         panic!("no end: {:#?}\n{:#?}", pass.plan(), pass.problems());
+    }
+
+    /// Runs until the first rest.
+    pub(crate) async fn leg(&self, goal: &Goal) -> (Pass, Rest) {
+        self.legs(goal, 1).await
+    }
+
+    /// Runs so many legs, each after its rest.
+    pub(crate) async fn legs(&self, goal: &Goal, number: usize) -> (Pass, Rest) {
+        let executor = self.executor();
+        let mut pass = Pass::new(goal.clone(), self.memory());
+        let mut rest = run_leg(&mut pass, &executor, self).await;
+        for _ in 1..number {
+            let Rest::For(seconds) = rest else { break };
+            self.advance(seconds);
+            pass.resume();
+            rest = run_leg(&mut pass, &executor, self).await;
+        }
+        (pass, rest)
+    }
+
+    /// The first call of each of these names meets its fate, all others pass. What is left of the names has not come.
+    pub(crate) fn hit_first(
+        &self,
+        fates: &[(&'static str, Fate)],
+    ) -> Arc<Mutex<BTreeMap<String, Fate>>> {
+        let fates = fates.iter().map(|(action, fate)| ((*action).to_owned(), fate.clone()));
+        let left = Arc::new(Mutex::new(fates.collect::<BTreeMap<_, _>>()));
+        let deciding = Arc::clone(&left);
+        self.proxy
+            .decide(move |_, call| deciding.lock().remove(&call.action).unwrap_or(Fate::Pass));
+        left
+    }
+
+    /// Calls of these names meet this fate, all others pass.
+    pub(crate) fn hit_all(&self, fates: &[(&'static str, Fate)]) {
+        let fates = fates.to_vec();
+        self.proxy.decide(move |_, call| {
+            let fate = fates.iter().find(|(action, _)| *action == call.action);
+            fate.map_or(Fate::Pass, |(_, fate)| fate.clone())
+        });
     }
 
     /// Forgets the calls, lets half an hour pass, and runs.
@@ -152,7 +213,7 @@ impl World {
     /// The names of the writes among them.
     pub(crate) fn writes(&self) -> Vec<String> {
         let calls = self.proxy.calls().into_iter();
-        calls.filter(|call| call.is_write()).map(|call| call.action).collect()
+        calls.filter(Call::is_write).map(|call| call.action).collect()
     }
 }
 
@@ -166,7 +227,8 @@ impl Surroundings for World {
             self.proxy.kill();
             std::future::pending::<()>().await;
         }
-        *self.memory.lock() = memory.clone();
+        let owner = self.identity.lock().owner_id.clone();
+        self.memories.lock().insert(owner, memory.clone());
         true
     }
 }

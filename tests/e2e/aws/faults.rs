@@ -1,0 +1,213 @@
+//! Faults at one call of a create or of a delete, and what has to be true in the end.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use aws_network::{Goal, NatMode, Rest, Spec};
+use parking_lot::Mutex;
+use tests::aws_proxy::{Call, Fate};
+
+use crate::fixtures::{absent, present, seed};
+use crate::inventory::{differences, inventory};
+use crate::totals::{Totals, totals};
+use crate::world::World;
+
+/// Calls that are under way at once: so many may have left before the lease was lost.
+const UNDER_WAY: usize = 6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fault {
+    CrashBefore,
+    CrashAfter,
+    AnswerLost,
+    /// Another replica leads from now on.
+    LeaseLost,
+    /// The process dies after the call, and the object is deleted before it is back.
+    Deleted,
+}
+
+impl Fault {
+    /// Those that the cluster, or its end, gets over.
+    pub(crate) const TRANSIENT: [Self; 4] =
+        [Self::CrashBefore, Self::CrashAfter, Self::AnswerLost, Self::LeaseLost];
+    const COLUMNS: [(Self, &str); 5] = [
+        (Self::CrashBefore, "crash before"),
+        (Self::CrashAfter, "crash after"),
+        (Self::AnswerLost, "answer lost"),
+        (Self::LeaseLost, "lease lost"),
+        (Self::Deleted, "deleted meanwhile"),
+    ];
+
+    fn fate(self) -> Fate {
+        match self {
+            Self::CrashBefore => Fate::CrashBefore,
+            Self::CrashAfter | Self::Deleted => Fate::CrashAfter,
+            Self::AnswerLost => Fate::AnswerLost,
+            Self::LeaseLost => Fate::Pass,
+        }
+    }
+}
+
+/// Which call is hit.
+#[derive(Clone, Debug)]
+pub(crate) enum Point {
+    /// The first of this name.
+    First(String),
+    /// This one, from 0.
+    Number(usize),
+}
+
+impl Point {
+    fn is_it(&self, number: usize, call: &Call) -> bool {
+        match self {
+            Self::First(name) => call.action == *name,
+            Self::Number(wanted) => number == *wanted,
+        }
+    }
+}
+
+/// Calls that were hit, by name: how often each fault went well.
+#[derive(Default)]
+pub(crate) struct Table(BTreeMap<String, BTreeMap<Fault, usize>>);
+
+impl Table {
+    pub(crate) fn note(&mut self, call: String, fault: Fault) {
+        *self.0.entry(call).or_default().entry(fault).or_default() += 1;
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:34}", "call")?;
+        for (_, title) in Fault::COLUMNS {
+            write!(formatter, " {title:>17}")?;
+        }
+        writeln!(formatter)?;
+        for (call, faults) in &self.0 {
+            write!(formatter, "{call:34}")?;
+            for (fault, _) in Fault::COLUMNS {
+                write!(formatter, " {:>17}", faults.get(&fault).copied().unwrap_or_default())?;
+            }
+            writeln!(formatter)?;
+        }
+        let all: usize = self.0.values().flat_map(BTreeMap::values).sum();
+        write!(formatter, "{all} points, all right")
+    }
+}
+
+/// What a run without faults leads to.
+pub(crate) struct Reference {
+    pub(crate) spec: Spec,
+    pub(crate) inventory: Vec<String>,
+    pub(crate) before: Totals,
+    pub(crate) after: Totals,
+    pub(crate) create: Vec<Call>,
+    pub(crate) delete: Vec<Call>,
+}
+
+impl Reference {
+    pub(crate) async fn new(world: &World, mode: NatMode) -> Self {
+        let spec = seed(mode);
+        world.reset().await;
+        let before = totals(world).await;
+        world.run(&present(&spec)).await;
+        let create = world.proxy.calls();
+        let (inventory, after) = (inventory(world).await, totals(world).await);
+        world.run_later(&absent(&spec)).await;
+        let delete = world.proxy.calls();
+        Self { spec, inventory, before, after, create, delete }
+    }
+}
+
+/// Hits one call, once, and says which it was.
+fn hit(world: &World, point: Point, fault: Fault) -> Arc<Mutex<Option<(usize, String)>>> {
+    let hit = Arc::new(Mutex::new(None));
+    let (noted, fence) = (Arc::clone(&hit), world.fence.clone());
+    world.proxy.decide(move |number, call| {
+        let mut noted = noted.lock();
+        if noted.is_some() || !point.is_it(number, call) {
+            return Fate::Pass;
+        }
+        *noted = Some((number, call.action.clone()));
+        if fault == Fault::LeaseLost {
+            fence.close();
+        }
+        fault.fate()
+    });
+    hit
+}
+
+/// Leads to a goal with one fault. Whether the call came at all, and which it was.
+async fn run_with(world: &World, goal: &Goal, point: &Point, fault: Fault) -> Option<String> {
+    let hit = hit(world, point.clone(), fault);
+    if fault == Fault::LeaseLost && world.live(goal).await.is_none() {
+        let (number, call) = hit.lock().clone().unwrap();
+        let late = world.proxy.calls().split_off(number + 1);
+        let late = late.iter().filter(|call| call.is_write()).count();
+        assert!(late < UNDER_WAY, "{late} writes after the lease was lost in {call}");
+        world.come_back().await;
+    }
+    let (pass, rest) = world.run(goal).await;
+    let call = hit.lock().clone().map(|(_, call)| call);
+    assert_eq!(rest, Rest::Reached, "{point:?} {fault:?} {call:?}: {:#?}", pass.problems());
+    call
+}
+
+/// A create with one fault. Whether the call came at all, and which it was.
+pub(crate) async fn create(
+    world: &World,
+    reference: &Reference,
+    point: Point,
+    fault: Fault,
+) -> Option<String> {
+    let goal = present(&reference.spec);
+    world.reset().await;
+    let call = run_with(world, &goal, &point, fault).await;
+    let what = format!("{point:?} {fault:?} {call:?}");
+    world.proxy.forget();
+    let wrong = differences(&inventory(world).await, &reference.inventory);
+    assert_eq!(wrong, Vec::<String>::new(), "{what}");
+    assert_eq!(totals(world).await, reference.after, "{what}: made twice");
+    world.run_later(&goal).await;
+    assert_eq!(world.writes(), Vec::<String>::new(), "{what}");
+    call
+}
+
+/// A delete with one fault, of what is there.
+pub(crate) async fn delete(
+    world: &World,
+    reference: &Reference,
+    point: Point,
+    fault: Fault,
+) -> Option<String> {
+    world.proxy.forget();
+    world.advance(1800);
+    let call = run_with(world, &absent(&reference.spec), &point, fault).await;
+    let what = format!("{point:?} {fault:?} {call:?}");
+    assert_eq!(totals(world).await, reference.before, "{what}: something is left");
+    call
+}
+
+/// The process dies in a create, and the object is deleted before it is back, perhaps without its status.
+pub(crate) async fn deleted_meanwhile(
+    world: &World,
+    reference: &Reference,
+    point: Point,
+    loses_status: bool,
+) -> Option<String> {
+    world.reset().await;
+    let hit = hit(world, point.clone(), Fault::Deleted);
+    if world.live(&present(&reference.spec)).await.is_some() {
+        return None;
+    }
+    let (_, call) = hit.lock().clone().unwrap();
+    world.come_back().await;
+    if loses_status {
+        world.lose_status();
+    }
+    let (pass, rest) = world.run(&absent(&reference.spec)).await;
+    assert_eq!(rest, Rest::Reached, "{point:?} {call}: {:#?}", pass.problems());
+    assert_eq!(totals(world).await, reference.before, "{point:?} {call}: something is left");
+    Some(call)
+}
