@@ -36,6 +36,7 @@
 //! | [`usage`] | what a process costs |
 //! | [`churn`], [`soak`] | Nodes that come and go; two replicas under all faults at once |
 //! | [`moto`], [`aws_proxy`] | an imitation of AWS, and what makes it as strict and as unreliable as AWS |
+//! | [`aws_totals`] | how much there is of everything in a region |
 //! | [`child`], [`watchdog`] | child processes that never outlive us, not even after SIGKILL |
 //!
 //! Failing is done by panicking with a message that says what was awaited and what was there
@@ -49,6 +50,7 @@
 )]
 
 pub mod aws_proxy;
+pub mod aws_totals;
 pub mod child;
 pub mod churn;
 pub mod cluster;

@@ -64,6 +64,10 @@ fn build_product() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--package", NAME, "--bin", NAME]);
+    if cfg!(debug_assertions) {
+        // With the features of this package's dependencies, so that the SDKs of AWS are compiled once for both.
+        command.args(["--package", "tests"]);
+    }
     command.arg("--message-format=json-render-diagnostics").current_dir(workspace());
     // A release build takes minutes, which are not to pass in silence.
     command.arg(if cfg!(debug_assertions) { "--quiet" } else { "--release" });

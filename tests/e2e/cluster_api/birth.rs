@@ -40,9 +40,11 @@ fn data(kubeconfig: &str, field: &str) -> String {
 async fn the_sample_gets_owner_endpoint_certificates_and_kubeconfig_as_its_infrastructure_is_made()
 {
     let scene = Scene::set().await;
-    let manager = scene.start("");
     scene.run("apply -f config/samples/cluster-api.yaml");
     let name = "testnetwork3";
+    // The test makes it.
+    scene.run(&format!("annotate {AWS_CLUSTERS} {name} cluster.x-k8s.io/managed-by=test"));
+    let manager = scene.start("");
     let made = scene
         .until(CLUSTERS, name, "is provisioning", |it| it["status"]["phase"] == "provisioning")
         .await;

@@ -3,9 +3,15 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by panicking"
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and tells on stdout what it has counted"
 )]
 
+mod aws_crashes;
+mod aws_life;
+mod aws_obstacles;
+mod aws_replicas;
+mod aws_stage;
 mod birth;
 mod death;
 mod dialects;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tests::kubectl::{IDENTITY, Kubectl};
 use tests::poll::poll;
 use tests::pool::{Lent, Pool};
+use tests::process::Launch;
 use tests::{PATIENCE, Process};
 
 /// Full names: other groups have Clusters and Machines, too.
@@ -58,11 +59,13 @@ async fn rights_are_known(hub: &Kubectl) {
     .await;
 }
 
-/// An AWSCluster of this version and with this spec.
+/// An AWSCluster of this version and with this spec, which the test makes, and not the product.
 pub(crate) fn aws_cluster(version: &str, name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": format!("infrastructure.cluster.x-k8s.io/{version}"), "kind": "AWSCluster",
-        "metadata": {"name": name, "namespace": "default"}, "spec": spec,
+        "metadata": {"name": name, "namespace": "default",
+            "annotations": {"cluster.x-k8s.io/managed-by": "the test"}},
+        "spec": spec,
     })
 }
 
@@ -105,11 +108,7 @@ impl Scene {
 
     /// The same by another way.
     pub(crate) fn start_by(kubeconfig: &Path, args: &str) -> Process {
-        Process::with_kubeconfig(kubeconfig)
-            .args(["--controllers=cluster-api-infrastructure-controller", "--leader-elect=false"])
-            .args(["--v=4"])
-            .args(args.split_whitespace())
-            .start()
+        launch(kubeconfig, args).args(["--leader-elect=false"]).start()
     }
 
     /// Ends the product, which must not have lacked a right or failed at anything.
@@ -214,6 +213,20 @@ impl Scene {
         let none = json!({"metadata": {"finalizers": null}});
         self.patch(&format!("{kind} {name}"), "merge", &none);
     }
+}
+
+/// The product, which knows no account of AWS, whatever this machine knows.
+pub(crate) fn launch(kubeconfig: &Path, args: &str) -> Launch {
+    Process::with_kubeconfig(kubeconfig)
+        .args(["--controllers=cluster-api-infrastructure-controller", "--v=4"])
+        .args(args.split_whitespace())
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("AWS_CONFIG_FILE", "/dev/null")
+        .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+        .env("AWS_ACCESS_KEY_ID", "")
+        .env("AWS_SECRET_ACCESS_KEY", "")
+        // Nobody listens there.
+        .env("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
 }
 
 /// The condition of this type.

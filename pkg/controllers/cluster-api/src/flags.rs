@@ -1,5 +1,8 @@
 //! The flags that this crate owns; their values are judged in `options.rs`.
 
+#[cfg(feature = "aws")]
+pub(crate) mod aws;
+
 use pflag::{Flag, GoDuration, Spec};
 
 const GROUP: &str = "cluster-api-infrastructure-controller";
@@ -22,21 +25,21 @@ pub(crate) const SYNC_PERIOD: Flag<GoDuration> = Flag::duration(
     GROUP,
     "sync-period",
     "10m",
-    "How often every Cluster is looked at though nothing tells of a change; at least 10s.",
+    "How often every Cluster and every AWSCluster is looked at though nothing tells of a change; at least 10s.",
 );
 
 pub(crate) const NAMESPACE: Flag<String> = Flag::string(
     GROUP,
     "namespace",
     "",
-    "The one namespace whose Clusters are kept; empty for all.",
+    "The one namespace whose Clusters and AWSClusters are kept; empty for all.",
 );
 
 pub(crate) const WATCH_FILTER: Flag<String> = Flag::string(
     GROUP,
     "watch-filter",
     "",
-    "Only Clusters are kept whose label cluster.x-k8s.io/watch-filter has this value; empty for all.",
+    "Only Clusters and AWSClusters are kept whose label cluster.x-k8s.io/watch-filter has this value; empty for all.",
 );
 
 pub(crate) const GENERATE_CLUSTER_CA: Flag<bool> = Flag::bool(
@@ -46,7 +49,7 @@ pub(crate) const GENERATE_CLUSTER_CA: Flag<bool> = Flag::bool(
     "Make the authorities and keys of a Cluster that has an endpoint and none of its own; false where a bootstrap provider makes them.",
 );
 
-pub(crate) const FLAGS: &[Spec] = &[
+const OF_EVERY_BUILD: [Spec; 6] = [
     CAPI_MODE.spec(),
     CLUSTER_CONCURRENCY.spec(),
     SYNC_PERIOD.spec(),
@@ -54,3 +57,18 @@ pub(crate) const FLAGS: &[Spec] = &[
     WATCH_FILTER.spec(),
     GENERATE_CLUSTER_CA.spec(),
 ];
+
+#[cfg(not(feature = "aws"))]
+pub(crate) const FLAGS: &[Spec] = &OF_EVERY_BUILD;
+
+#[cfg(feature = "aws")]
+pub(crate) const FLAGS: &[Spec] = &{
+    let mut all = [OF_EVERY_BUILD[0]; OF_EVERY_BUILD.len() + aws::FLAGS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        let ours = at < OF_EVERY_BUILD.len();
+        all[at] = if ours { OF_EVERY_BUILD[at] } else { aws::FLAGS[at - OF_EVERY_BUILD.len()] };
+        at += 1;
+    }
+    all
+};

@@ -1,8 +1,8 @@
-//! Cluster API: Clusters as their users declare them. The rules stand in `RULES.md`.
+//! Cluster API: Clusters as their users declare them, and what they need on AWS. The rules stand in `RULES.md`.
 //!
 //! In standalone mode this crate takes the place of Cluster API's core as far as clusters need it: it adopts the
 //! object that makes the infrastructure, passes on what that says, makes certificates and kubeconfig, and takes
-//! everything apart in order. In provider mode Clusters are left to the core.
+//! everything apart in order. In provider mode Clusters are left to the core, and AWSClusters are kept for it.
 //!
 //! | file | holds |
 //! |---|---|
@@ -12,9 +12,12 @@
 //! | `aws_spec.rs` | an AWSCluster as the network planner takes it; pure |
 //! | `kind_caches.rs` | caches of kinds that are learnt at run time |
 //! | `cluster.rs` | the Cluster controller |
+//! | `aws_cluster.rs` | the AWSCluster controller; in builds with the feature `aws` |
 //! | `controller.rs`, `options.rs`, `flags.rs` | the group as the manager sees it |
 
 pub mod api;
+#[cfg(feature = "aws")]
+mod aws_cluster;
 pub mod aws_spec;
 pub mod certificates;
 mod cluster;

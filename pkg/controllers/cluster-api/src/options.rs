@@ -1,5 +1,8 @@
 //! From flag values to [`Options`]: every rule of the start, without I/O.
 
+#[cfg(feature = "aws")]
+mod aws;
+
 use std::time::Duration;
 
 use pflag::{Problem, Values};
@@ -10,6 +13,9 @@ use crate::flags::{
 
 const SYNC_PERIOD_MIN: Duration = Duration::from_secs(10);
 const CONCURRENCY_MAX: i64 = 1000;
+
+#[cfg(feature = "aws")]
+pub(crate) use aws::AwsOptions;
 
 /// Who keeps Clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +29,7 @@ pub(crate) enum Mode {
 }
 
 /// What the controllers run with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     /// Who keeps Clusters.
     pub(crate) mode: Mode,
@@ -37,6 +43,9 @@ pub(crate) struct Options {
     pub(crate) watch_filter: Option<String>,
     /// Whether authorities are made.
     pub(crate) generate_ca: bool,
+    /// How AWSClusters are kept.
+    #[cfg(feature = "aws")]
+    pub(crate) aws: AwsOptions,
 }
 
 /// Judges the values.
@@ -73,6 +82,8 @@ pub(crate) fn judge(values: &Values) -> Result<Options, Vec<Problem>> {
         let problem = format!("{watch_filter:?} is not the value of a label");
         problems.push(WATCH_FILTER.problem(problem));
     }
+    #[cfg(feature = "aws")]
+    let aws = aws::judge(values, &mut problems);
     if !problems.is_empty() {
         return Err(problems);
     }
@@ -83,6 +94,8 @@ pub(crate) fn judge(values: &Values) -> Result<Options, Vec<Problem>> {
         namespace: Some(namespace).filter(|it| !it.is_empty()),
         watch_filter: Some(watch_filter).filter(|it| !it.is_empty()),
         generate_ca: values.get(&GENERATE_CLUSTER_CA),
+        #[cfg(feature = "aws")]
+        aws,
     })
 }
 

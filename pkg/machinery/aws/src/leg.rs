@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use aws_network::{Memory, Pass, Planned, Query, Reply, Rest, SEND_WITHIN, Step, Timestamp};
+use aws_network::{
+    Memory, Outcome, Pass, Planned, Query, Reply, Rest, SEND_WITHIN, Step, Timestamp,
+};
 use futures::{StreamExt as _, stream};
 use tokio::time::Instant;
 
@@ -25,15 +27,26 @@ pub trait Surroundings: Sync {
 
     /// Stores the memory of the cluster durably. False when it could not be stored.
     fn store(&self, memory: &Memory) -> impl Future<Output = bool> + Send;
+
+    /// Whether the process is asked to stop: no step is begun any more.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// Hears of a read that has failed.
+    fn unread(&self, _error: &CallError) {}
+
+    /// Hears what became of a write.
+    fn wrote(&self, _planned: &Planned, _outcome: &Outcome) {}
 }
 
-/// Carries out what a pass asks for until it rests.
+/// Carries out what a pass asks for until it rests, or until its surroundings are over.
 pub async fn run_leg(
     pass: &mut Pass,
     executor: &Executor,
     surroundings: &impl Surroundings,
 ) -> Rest {
-    loop {
+    while !surroundings.is_over() {
         match pass.next(surroundings.now()) {
             Step::Read(queries) => ask(pass, executor, surroundings, queries, Source::Aws).await,
             Step::Poll(queries) => {
@@ -47,6 +60,7 @@ pub async fn run_leg(
             Step::Rest(rest) => return rest,
         }
     }
+    Rest::For(0)
 }
 
 /// Where an answer may come from.
@@ -75,6 +89,7 @@ async fn ask(
             Ok((reply, began)) => pass.answer(query, reply, began),
             Err(error) => {
                 tracing::debug!(?query, %error, "A read of AWS has failed");
+                surroundings.unread(&error);
                 pass.unanswered(query, error.code());
             }
         }
@@ -111,6 +126,7 @@ async fn write(
     }))
     .buffer_unordered(IN_FLIGHT);
     while let Some((planned, outcome)) = outcomes.next().await {
+        surroundings.wrote(&planned, &outcome);
         pass.written(&planned, outcome, surroundings.now());
     }
     executor.has_written(surroundings.now());

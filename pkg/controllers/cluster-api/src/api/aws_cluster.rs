@@ -1,4 +1,4 @@
-//! [`AwsCluster`]: the union of its dialects. `aws_network_spec.rs` reads it into what both mean.
+//! [`AwsCluster`]: the union of its dialects. `aws_spec.rs` reads it into what both mean.
 
 mod status;
 
@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use super::endpoint::Endpoint;
 
-pub use status::{AwsClusterStatus, BastionStatus, NetworkStatus, ProvisionedOnce};
+pub use status::{
+    AwsClusterStatus, BastionStatus, Created, NetworkStatus, ProvisionedOnce, Resources, VpcStatus,
+};
 
 /// The kind of [`super::AWS_CLUSTERS`].
 #[derive(Debug)]

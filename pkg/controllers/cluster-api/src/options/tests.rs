@@ -17,6 +17,17 @@ fn by_default_all_clusters_are_kept_where_their_crd_is_ours() {
         namespace: None,
         watch_filter: None,
         generate_ca: true,
+        #[cfg(feature = "aws")]
+        aws: AwsOptions {
+            concurrency: 5,
+            deep_check_period: Duration::from_secs(3600),
+            default_nat_mode: aws_network::NatMode::PerZone,
+            checks_dns: true,
+            owner_tag_key: "aws.cluster.x-k8s.io/owner-id".to_owned(),
+            keep_foreign_rules: false,
+            prune_subnets: false,
+            rates: ::aws::Rates::default(),
+        },
     };
     assert_eq!(verdict("").unwrap(), wanted);
     let narrow =
@@ -41,4 +52,29 @@ fn every_value_that_cannot_be_is_refused_with_its_flag() {
         assert!(line.starts_with(&format!("--{}=", problems[0].flag)), "{line}: {problems:?}");
     }
     assert_eq!(verdict(&rows.join(" ")).expect_err("all are wrong").len(), rows.len());
+}
+
+#[cfg(feature = "aws")]
+#[test]
+fn every_value_about_aws_that_cannot_be_is_refused_with_its_flag() {
+    let rows = [
+        "--awscluster-concurrency=1001",
+        "--deep-check-period=1s",
+        "--default-nat-mode=Many",
+        "--dns-resolution-check=Disabled",
+        "--owner-tag-key=aws:owner",
+        "--aws-read-qps=0",
+        "--aws-read-burst=0",
+        "--aws-write-qps=-1",
+        "--aws-write-burst=10001",
+    ];
+    for line in rows {
+        let problems = verdict(line).expect_err(line);
+        assert_eq!(problems.len(), 1, "{line}: {problems:?}");
+        assert!(line.starts_with(&format!("--{}=", problems[0].flag)), "{line}: {problems:?}");
+    }
+    assert_eq!(verdict(&rows.join(" ")).expect_err("all are wrong").len(), rows.len());
+    let single = verdict("--default-nat-mode=Single --dns-resolution-check=None").unwrap().aws;
+    assert_eq!(single.default_nat_mode, aws_network::NatMode::Single);
+    assert!(!single.checks_dns);
 }

@@ -51,15 +51,23 @@ pub struct AwsClusterStatus {
     /// The later word for [`AwsClusterStatus::error_message`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_message: Option<String>,
-    /// Ids of what was found, for audits.
+    /// What was found and created.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resources: Option<Value>,
+    pub resources: Option<Resources>,
     /// Creations of unknown outcome, by what they make.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pending_creates: BTreeMap<String, String>,
     /// When attributes were last compared that plain reads do not show, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_deep_check_time: Option<String>,
+}
+
+impl AwsClusterStatus {
+    /// Everything was there once, in either dialect.
+    pub fn was_ready(&self) -> bool {
+        let newer = self.initialization.as_ref().and_then(|it| it.provisioned);
+        self.ready == Some(true) || newer == Some(true)
+    }
 }
 
 /// What has happened once and stays so.
@@ -69,6 +77,51 @@ pub struct ProvisionedOnce {
     /// Everything was there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provisioned: Option<bool>,
+}
+
+/// What was found and created, for audits and for whoever goes on after a crash. All of it may be lost: resources are
+/// found by their tags.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Resources {
+    /// The VPC that was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vpc: Option<VpcStatus>,
+    /// Creations that were answered, by what they have made.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub created: BTreeMap<String, Created>,
+    /// How many resources of a place have ended, by what they were, where there were any.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub attempts: BTreeMap<String, u32>,
+    /// Zones of the region when subnets were chosen for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<String>,
+    /// Since when everything is being deleted, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deleting_since: Option<String>,
+    /// Since when AWS refuses a deletion of what is in use, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_since: Option<String>,
+}
+
+/// The VPC.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VpcStatus {
+    /// Its id.
+    pub id: String,
+    /// It was made for the cluster.
+    pub managed: bool,
+}
+
+/// A creation that was answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Created {
+    /// The id that AWS gave, or the name or ARN of a load balancer.
+    pub id: String,
+    /// When, in RFC 3339.
+    pub since: String,
 }
 
 /// What upstream's other controllers read of the network.

@@ -1,0 +1,32 @@
+//! The AWSCluster controller: makes, keeps and removes what a cluster needs on AWS. What to do is decided by
+//! `aws-network` and carried out by `aws`; here it meets the object.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `run.rs` | caches, queue, workers and AWS account of one run |
+//! | `reconcile.rs` | one look at one AWSCluster |
+//! | `owner.rs` | whose it is, and whether that is known |
+//! | `goal.rs` | what AWS shall have, of the object and its Cluster; pure |
+//! | `build.rs`, `removal.rs` | the way there, and the way back |
+//! | `leg.rs` | one leg of a pass, and what it has met |
+//! | `passes.rs` | passes that rest, and until when |
+//! | `stored_memory.rs` | what survives a crash, in the words of the status; pure |
+//! | `report.rs`, `findings.rs` | what a leg found out, and how that is published; pure |
+//! | `write_events.rs` | the words for writes in events; pure |
+//! | `metrics.rs` | what is counted |
+
+mod build;
+mod findings;
+mod goal;
+mod leg;
+mod metrics;
+mod owner;
+mod passes;
+mod reconcile;
+mod removal;
+mod report;
+mod run;
+mod stored_memory;
+mod write_events;
+
+pub(crate) use run::run;

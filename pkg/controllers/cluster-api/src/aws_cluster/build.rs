@@ -1,0 +1,230 @@
+//! The way of an AWSCluster to what its spec says.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_network::{Goal, Rest, SpecError};
+use events::EventType;
+use objects::{Error, Object};
+use tokio::net::lookup_host;
+use tokio::time::timeout;
+use workqueue::{Next, Retry};
+
+use super::findings::Findings;
+use super::goal::{self, Wanted};
+use super::leg::{Leg, denial};
+use super::owner::Owner;
+use super::passes::Turn;
+use super::reconcile::AwsClusters;
+use super::report::Report;
+use super::stored_memory;
+use crate::api::APPLIED_TAGS_ANNOTATION;
+use crate::api::aws_cluster::AwsCluster;
+use crate::api::cluster::Cluster;
+use crate::api::endpoint::Endpoint;
+
+const BALANCER: &str = "LoadBalancerReady";
+/// Until a name may resolve that did not.
+const NAME_AGAIN: Duration = Duration::from_secs(15);
+/// For one look at a name.
+const NAME_LIMIT: Duration = Duration::from_secs(5);
+
+/// What is known of the endpoint.
+enum Publication {
+    Done(Endpoint),
+    Awaits { reason: &'static str, message: String, again: Option<Duration> },
+}
+
+impl AwsClusters {
+    pub(super) async fn build(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        owner: &Owner,
+        cluster: &Object<Cluster>,
+    ) -> Result<Next, Retry> {
+        let (key, uid) = (&object.metadata.key, &object.metadata.uid);
+        let zones = self.zones(object, owner).await?;
+        let wanted = match goal::present(object, owner, cluster, &zones, &self.options) {
+            Ok(wanted) => wanted,
+            Err(errors) => return self.refuse(object, &errors).await,
+        };
+        let noted = self.note_tags(object, true).await.map_err(manager::retry)?;
+        let goal = Goal::Present(Box::new(wanted.desired.clone()));
+        let is_news = noted.status.observed_generation != Some(noted.metadata.generation);
+        let stored = || stored_memory::read(&object.status);
+        let pass = match self.passes.turn(key, uid, &goal, is_news, stored) {
+            Turn::Rest(left) => return Ok(Next::After(left)),
+            Turn::Go(pass) => pass.with_deep_check_period(self.options.deep_check_period.as_secs()),
+        };
+        let leg = self.lead(&noted, &wanted.desired.identity, pass).await;
+        if leg.is_broken_off {
+            return Ok(Next::Done);
+        }
+        let told = self.tell_of_leg(&noted, &wanted, &leg).await;
+        let rest = match told {
+            // What could not be told is told by the next leg, at once.
+            Err(_) => Duration::ZERO,
+            Ok(again) => self.length(leg.rest).min(again.unwrap_or(Duration::MAX)),
+        };
+        self.passes.keep(key, uid, goal, leg.pass, rest);
+        told.map_err(manager::retry)?;
+        if leg.rest == Rest::Reached {
+            self.note_tags(&noted, false).await.map_err(manager::retry)?;
+        }
+        Ok(Next::After(rest))
+    }
+
+    /// Publishes what a leg has come to. When to look again for something that is not of the network.
+    async fn tell_of_leg(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        wanted: &Wanted,
+        leg: &Leg,
+    ) -> Result<Option<Duration>, Error> {
+        let problems = leg.pass.problems();
+        let mut report = Report::of_a_leg(leg.denied.as_ref());
+        report.unsupported(&wanted.unsupported);
+        let is_complete = report.judge(&wanted.desired, &leg.pass, &problems);
+        report.findings = Findings::of(&wanted.desired, leg.pass.observed(), leg.pass.memory());
+        let mut again = None;
+        if is_complete {
+            let host = report.findings.host.clone();
+            match self.publication(object, wanted, host).await? {
+                Publication::Done(endpoint) => {
+                    report.is_ready = true;
+                    report.endpoint = Some(endpoint);
+                }
+                Publication::Awaits { reason, message, again: after } => {
+                    again = after;
+                    report.conditions.retain(|it| it.kind != BALANCER);
+                    report.fact(BALANCER, false, reason, message);
+                }
+            }
+        }
+        report.sum_up();
+        self.publish(object, &report, Some(leg.pass.memory())).await?;
+        self.tell_problems(object, &problems);
+        Ok(again)
+    }
+
+    /// Writes the endpoint into the spec, once, before anybody hears of ready (`rule:endpoint-before-ready`).
+    async fn publication(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        wanted: &Wanted,
+        host: Option<String>,
+    ) -> Result<Publication, Error> {
+        let there = object.body.spec.control_plane_endpoint.clone().filter(Endpoint::is_set);
+        if let Some(endpoint) = there {
+            return Ok(Publication::Done(endpoint));
+        }
+        if wanted.desired.load_balancer.is_none() {
+            let message = "set spec.controlPlaneEndpoint: there is no load balancer".to_owned();
+            let reason = "WaitForExternalControlPlaneEndpoint";
+            return Ok(Publication::Awaits { reason, message, again: None });
+        }
+        let Some(host) = host else {
+            let message = "it has no DNS name yet".to_owned();
+            let again = Some(NAME_AGAIN);
+            return Ok(Publication::Awaits { reason: "WaitForDNSName", message, again });
+        };
+        let endpoint = Endpoint { host, port: i32::from(wanted.api_port) };
+        if goal::checks_dns(object, &self.options) && !resolves(&endpoint).await {
+            let message = format!("{} does not resolve yet", endpoint.host);
+            let (reason, again) = ("WaitForDNSNameResolve", Some(NAME_AGAIN));
+            return Ok(Publication::Awaits { reason, message, again });
+        }
+        let written = self.client.change(object, |_, draft| {
+            let place = &mut draft.body.spec.control_plane_endpoint;
+            if !place.as_ref().is_some_and(Endpoint::is_set) {
+                *place = Some(endpoint.clone());
+            }
+        });
+        let written = written.await?.object;
+        let published = written.body.spec.control_plane_endpoint.clone();
+        Ok(Publication::Done(published.unwrap_or(endpoint)))
+    }
+
+    /// The zones of its region, which stay what they were when its subnets were chosen.
+    async fn zones(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        owner: &Owner,
+    ) -> Result<Vec<String>, Retry> {
+        if !goal::needs_zones(object) {
+            return Ok(Vec::new());
+        }
+        let stored =
+            object.status.resources.as_ref().map(|it| it.zones.clone()).unwrap_or_default();
+        if !stored.is_empty() {
+            return Ok(stored);
+        }
+        let identity = goal::identity(object, &owner.name, &self.options);
+        let zones = match self.executor(object, &identity).zones().await {
+            Ok(zones) => zones,
+            Err(error) => {
+                if let Some(denial) = denial(&error) {
+                    let mut report = Report::of_a_leg(Some(&denial));
+                    report.sum_up();
+                    self.publish(object, &report, None).await.map_err(manager::retry)?;
+                }
+                return Err(Retry::new(error));
+            }
+        };
+        let noted = self.client.change_status(object, |_, status| {
+            status.resources.get_or_insert_default().zones.clone_from(&zones);
+        });
+        noted.await.map_err(manager::retry)?;
+        Ok(zones)
+    }
+
+    /// Nothing is done until the spec is another one.
+    async fn refuse(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        errors: &[SpecError],
+    ) -> Result<Next, Retry> {
+        let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        let message = told.join("; ");
+        self.passes.forget(&object.metadata.key);
+        if object.status.error_message.as_ref() != Some(&message) {
+            self.tell(object, EventType::Warning, "InvalidConfiguration", &message);
+        }
+        let mut report = Report::default();
+        report.fact("Paused", false, "NotPaused", "");
+        report.invalid(&message);
+        self.publish(object, &report, None).await.map_err(manager::retry)?;
+        Ok(Next::Done)
+    }
+
+    /// Notes which additional tags may be on AWS: before they are set those that were and those that shall be, and
+    /// `before` no longer, those that are.
+    async fn note_tags(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        before: bool,
+    ) -> Result<Arc<Object<AwsCluster>>, Error> {
+        let noted = self.client.change(object, |now_there, draft| {
+            let wanted = draft.body.spec.additional_tags.keys().cloned();
+            let mut keys: BTreeSet<_> = wanted.collect();
+            if before {
+                keys.extend(goal::applied_tags(&now_there.metadata));
+            }
+            if keys.is_empty() {
+                draft.metadata.annotations.remove(APPLIED_TAGS_ANNOTATION);
+            } else {
+                let keys: Vec<_> = keys.into_iter().collect();
+                let keys = keys.join("\n");
+                draft.metadata.annotations.insert(APPLIED_TAGS_ANNOTATION.to_owned(), keys);
+            }
+        });
+        Ok(noted.await?.object)
+    }
+}
+
+async fn resolves(endpoint: &Endpoint) -> bool {
+    let port = u16::try_from(endpoint.port).unwrap_or_default();
+    let looked = timeout(NAME_LIMIT, lookup_host((&*endpoint.host, port))).await;
+    looked.is_ok_and(|found| found.is_ok_and(|mut addresses| addresses.next().is_some()))
+}

@@ -1,0 +1,139 @@
+//! What AWS shall have of an AWSCluster: read from the object, its Cluster and the flags. Pure.
+
+use std::collections::BTreeSet;
+
+use aws_network::{Desired, Identity, Removal, SpecError, load_balancer_name};
+use objects::{Object, ObjectMeta};
+
+use super::owner::Owner;
+use crate::api::aws_cluster::AwsCluster;
+use crate::api::cluster::Cluster;
+use crate::api::{
+    ADOPT_ANNOTATION, APPLIED_TAGS_ANNOTATION, CNI_ANNOTATION, EXTERNAL_RESOURCES_ANNOTATION,
+    FREE_INTERFACES_ANNOTATION, OWNER_ID_ANNOTATION, RECREATE_ANNOTATION,
+};
+use crate::aws_spec::{self, Circumstances};
+use crate::options::AwsOptions;
+
+/// Where the Cluster names no port.
+const API_PORT: u16 = 6443;
+
+/// What is wanted of AWS, and by whom.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) desired: Desired,
+    /// Port of the API server as clients see it.
+    pub(super) api_port: u16,
+    /// Fields that are set and not acted upon, by path.
+    pub(super) unsupported: Vec<String>,
+}
+
+/// Who an AWSCluster is on AWS.
+pub(super) fn identity(
+    object: &Object<AwsCluster>,
+    cluster: &str,
+    options: &AwsOptions,
+) -> Identity {
+    let metadata = &object.metadata;
+    let owner_id = metadata.annotations.get(OWNER_ID_ANNOTATION).map_or(&*metadata.uid, |id| id);
+    Identity {
+        cluster: cluster.to_owned(),
+        owner_id: owner_id.to_owned(),
+        owner_tag: options.owner_tag_key.clone(),
+        adopt: says(metadata, ADOPT_ANNOTATION, "true"),
+    }
+}
+
+/// Reads what shall be there.
+///
+/// # Errors
+/// Everything that is wrong with the spec.
+pub(super) fn present(
+    object: &Object<AwsCluster>,
+    owner: &Owner,
+    cluster: &Object<Cluster>,
+    zones: &[String],
+    options: &AwsOptions,
+) -> Result<Wanted, Vec<SpecError>> {
+    let metadata = &object.metadata;
+    let api_port = api_port(cluster)?;
+    let given = Circumstances {
+        identity: identity(object, &owner.name, options),
+        namespace: metadata.namespace().unwrap_or_default().to_owned(),
+        owner: owner.dialect,
+        zones: zones.to_vec(),
+        api_port,
+        pods_in_vpc: says(&cluster.metadata, CNI_ANNOTATION, "AmazonVPC"),
+        applied_tags: applied_tags(metadata),
+        default_nat_mode: options.default_nat_mode,
+        keep_foreign_rules: options.keep_foreign_rules,
+        prune_subnets: options.prune_subnets,
+        allow_load_balancer_recreate: says(metadata, RECREATE_ANNOTATION, "true"),
+    };
+    let read = aws_spec::read(&object.body.spec, &given)?;
+    let desired = Desired::from_spec(&read.spec)?;
+    Ok(Wanted { desired, api_port, unsupported: read.unsupported })
+}
+
+/// What shall go. Nothing of it rests on the shape of the spec, which may be invalid by now.
+pub(super) fn absent(object: &Object<AwsCluster>, cluster: &str, options: &AwsOptions) -> Removal {
+    let (metadata, spec) = (&object.metadata, &object.body.spec);
+    let namespace = metadata.namespace().unwrap_or_default();
+    let named = spec.control_plane_load_balancer.as_ref().and_then(|it| it.name.clone());
+    let mut names: Vec<_> = named.into_iter().filter(|name| !name.is_empty()).collect();
+    // Upstream's names of a classic one, and of a network load balancer.
+    names.push(load_balancer_name(cluster));
+    names.push(load_balancer_name(&format!("{namespace}-{cluster}")));
+    names.dedup();
+    Removal {
+        identity: identity(object, cluster, options),
+        vpc_id: spec
+            .network()
+            .and_then(|it| it.vpc.as_ref()?.id.clone())
+            .filter(|id| !id.is_empty()),
+        load_balancer_names: names,
+        collects_external: !says(metadata, EXTERNAL_RESOURCES_ANNOTATION, "false"),
+        deletes_free_interfaces: says(metadata, FREE_INTERFACES_ANNOTATION, "true"),
+    }
+}
+
+/// Whether subnets have to be chosen, for which the zones of the region count.
+pub(super) fn needs_zones(object: &Object<AwsCluster>) -> bool {
+    let Some(network) = object.body.spec.network() else { return true };
+    let has_vpc =
+        network.vpc.as_ref().and_then(|vpc| vpc.id.as_ref()).is_some_and(|id| !id.is_empty());
+    network.subnets.is_empty() && !has_vpc
+}
+
+/// Whether the name of the load balancer has to resolve before it is published.
+pub(super) fn checks_dns(object: &Object<AwsCluster>, options: &AwsOptions) -> bool {
+    let said = object.body.spec.control_plane_load_balancer.as_ref();
+    match said.and_then(|it| it.dns_resolution_check.as_deref()) {
+        Some(word) => word != "None",
+        None => options.checks_dns,
+    }
+}
+
+/// Keys of additional tags that may have been set on AWS.
+pub(super) fn applied_tags(metadata: &ObjectMeta) -> BTreeSet<String> {
+    let noted = metadata.annotations.get(APPLIED_TAGS_ANNOTATION);
+    noted.into_iter().flat_map(|keys| keys.lines()).map(str::to_owned).collect()
+}
+
+fn says(metadata: &ObjectMeta, annotation: &str, value: &str) -> bool {
+    metadata.annotations.get(annotation).is_some_and(|said| said == value)
+}
+
+fn api_port(cluster: &Object<Cluster>) -> Result<u16, Vec<SpecError>> {
+    let network = cluster.body.spec.cluster_network.as_ref();
+    let Some(port) = network.and_then(|it| it.api_server_port).filter(|port| *port != 0) else {
+        return Ok(API_PORT);
+    };
+    u16::try_from(port).map_err(|_| {
+        let path = "spec.clusterNetwork.apiServerPort of the Cluster".to_owned();
+        vec![SpecError { path, problem: format!("{port} is not a port") }]
+    })
+}
+
+#[cfg(test)]
+mod tests;

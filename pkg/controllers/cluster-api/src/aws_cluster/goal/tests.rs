@@ -1,0 +1,125 @@
+use aws_network::{NatMode, NatPolicy};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::reference::Dialect;
+
+fn options() -> AwsOptions {
+    AwsOptions {
+        concurrency: 1,
+        deep_check_period: std::time::Duration::from_secs(3600),
+        default_nat_mode: NatMode::Single,
+        checks_dns: true,
+        owner_tag_key: "owner".to_owned(),
+        keep_foreign_rules: false,
+        prune_subnets: false,
+        rates: aws::Rates::default(),
+    }
+}
+
+fn object(annotations: &Value, spec: &Value) -> Object<AwsCluster> {
+    Object::read(json!({
+        "metadata": {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "1", "annotations": annotations},
+        "spec": spec,
+    }))
+    .unwrap()
+}
+
+fn cluster(annotations: &Value, network: &Value) -> Object<Cluster> {
+    Object::read(json!({
+        "metadata": {"name": "c", "namespace": "ns", "uid": "w", "resourceVersion": "1", "annotations": annotations},
+        "spec": {"clusterNetwork": network},
+    }))
+    .unwrap()
+}
+
+fn wanted(
+    object: &Object<AwsCluster>,
+    cluster: &Object<Cluster>,
+) -> Result<Wanted, Vec<SpecError>> {
+    let owner = Owner { name: "c".to_owned(), dialect: Dialect::V1Alpha2, cluster: None };
+    let zones = ["us-east-2a".to_owned()];
+    present(object, &owner, cluster, &zones, &options())
+}
+
+#[test]
+fn the_port_the_plug_in_and_the_default_nat_mode_come_from_cluster_and_flags() {
+    let plain = object(&json!({}), &json!({"region": "us-east-2"}));
+    let port = cluster(
+        &json!({"cluster.k8s.io/network-cni": "AmazonVPC"}),
+        &json!({"apiServerPort": 443}),
+    );
+    let read = wanted(&plain, &port).unwrap();
+    assert_eq!(read.api_port, 443);
+    assert_eq!(read.desired.load_balancer.as_ref().unwrap().port, 443);
+    assert_eq!(read.desired.nat, NatPolicy::Single(None));
+    let everything = |wanted: &Wanted| {
+        let rules = wanted.desired.groups.rules.values().flatten();
+        rules.filter(|rule| rule.protocol == "-1").flat_map(|rule| rule.sources.clone()).count()
+    };
+    assert!(everything(&read) > 0, "Pods of the VPC reach everything");
+    let calico = wanted(&plain, &cluster(&json!({}), &Value::Null)).unwrap();
+    assert_eq!((calico.api_port, everything(&calico)), (6443, 0));
+    let errors =
+        wanted(&plain, &cluster(&json!({}), &json!({"apiServerPort": 70000}))).unwrap_err();
+    assert!(errors[0].to_string().contains("70000 is not a port"), "{errors:?}");
+}
+
+#[test]
+fn the_identity_on_aws_is_that_of_the_annotation_and_before_there_is_one_the_uid() {
+    let plain = object(&json!({}), &json!({}));
+    let held = object(
+        &json!({"aws.cluster.x-k8s.io/owner-id": "first", "aws.cluster.x-k8s.io/adopt": "true"}),
+        &json!({}),
+    );
+    let who = |object| {
+        let identity = identity(object, "c", &options());
+        (identity.owner_id, identity.owner_tag, identity.adopt)
+    };
+    assert_eq!(who(&plain), ("u".to_owned(), "owner".to_owned(), false));
+    assert_eq!(who(&held), ("first".to_owned(), "owner".to_owned(), true));
+}
+
+#[test]
+fn a_removal_needs_nothing_of_a_spec_and_knows_every_name_that_a_load_balancer_may_have() {
+    let broken = json!({"network": {"vpc": {"id": ""}, "subnets": [{"cidrBlock": "no CIDR"}]}});
+    let removal = absent(&object(&json!({}), &broken), "c", &options());
+    assert_eq!(removal.load_balancer_names, ["c-apiserver", "ns-c-apiserver"]);
+    assert_eq!((removal.vpc_id, removal.collects_external), (None, true));
+    assert!(!removal.deletes_free_interfaces);
+    let told = object(
+        &json!({"aws.cluster.x-k8s.io/external-resource-gc": "false",
+            "aws.cluster.x-k8s.io/force-delete-enis": "true"}),
+        &json!({"networkSpec": {"vpc": {"id": "vpc-1"}}, "controlPlaneLoadBalancer": {"name": "own"}}),
+    );
+    let removal = absent(&told, "c", &options());
+    assert_eq!(removal.load_balancer_names[0], "own");
+    assert_eq!(removal.vpc_id.as_deref(), Some("vpc-1"));
+    assert!(!removal.collects_external && removal.deletes_free_interfaces);
+}
+
+#[test]
+fn tags_that_were_applied_are_retired_when_the_spec_does_not_name_them_any_more() {
+    let noted = json!({"aws.cluster.x-k8s.io/last-applied-tags": "a\nb"});
+    let object =
+        object(&noted, &json!({"region": "us-east-2", "additionalTags": {"b": "1", "c": "2"}}));
+    let read = wanted(&object, &cluster(&json!({}), &Value::Null)).unwrap();
+    assert_eq!(read.desired.retired_tags, BTreeSet::from(["a".to_owned()]));
+}
+
+#[test]
+fn zones_are_asked_for_only_where_subnets_have_to_be_chosen() {
+    let needs = |spec: Value| needs_zones(&object(&json!({}), &spec));
+    assert!(needs(json!({})));
+    assert!(needs(json!({"network": {"vpc": {"cidrBlock": "10.0.0.0/16"}}})));
+    assert!(!needs(json!({"network": {"vpc": {"id": "vpc-1"}}})));
+    assert!(!needs(json!({"networkSpec": {"subnets": [{"cidrBlock": "10.0.0.0/24"}]}})));
+}
+
+#[test]
+fn whether_a_name_has_to_resolve_is_said_by_the_spec_and_else_by_the_flag() {
+    let checks = |spec: Value| checks_dns(&object(&json!({}), &spec), &options());
+    assert!(checks(json!({})));
+    assert!(checks(json!({"controlPlaneLoadBalancer": {"dnsResolutionCheck": "Enabled"}})));
+    assert!(!checks(json!({"controlPlaneLoadBalancer": {"dnsResolutionCheck": "None"}})));
+}

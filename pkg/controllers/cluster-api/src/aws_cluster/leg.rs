@@ -1,0 +1,108 @@
+//! One leg of a pass of an AWSCluster, and what it has met.
+
+use std::sync::Arc;
+
+use aws::{CallError, Executor, Surroundings, run_leg};
+use aws_network::{Identity, Memory, Outcome, Pass, Planned, Refusal, Rest, classify_read};
+use events::EventType;
+use objects::Object;
+use parking_lot::Mutex;
+
+use super::reconcile::AwsClusters;
+use super::stored_memory;
+use super::write_events::{self, Told};
+use crate::api::aws_cluster::AwsCluster;
+
+/// A leg that has ended.
+#[derive(Debug)]
+pub(super) struct Leg {
+    pub(super) pass: Pass,
+    pub(super) rest: Rest,
+    /// Why nothing could be read with the credentials that there are, or could not.
+    pub(super) denied: Option<Denial>,
+    /// It was broken off, since the process is asked to stop: nothing follows from how it ended.
+    pub(super) is_broken_off: bool,
+}
+
+/// Why AWS is not accessible.
+#[derive(Clone, Debug)]
+pub(super) struct Denial {
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}
+
+struct Here<'a> {
+    clusters: &'a AwsClusters,
+    object: &'a Arc<Object<AwsCluster>>,
+    denied: Mutex<Option<Denial>>,
+}
+
+impl AwsClusters {
+    /// Leads a pass until it rests.
+    pub(super) async fn lead(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        identity: &Identity,
+        mut pass: Pass,
+    ) -> Leg {
+        let here = Here { clusters: self, object, denied: Mutex::default() };
+        let executor = self.executor(object, identity);
+        let rest = Box::pin(run_leg(&mut pass, &executor, &here)).await;
+        let is_broken_off = self.stop.is_cancelled();
+        Leg { pass, rest, denied: here.denied.into_inner(), is_broken_off }
+    }
+
+    /// What calls AWS for it.
+    pub(super) fn executor(&self, object: &Object<AwsCluster>, identity: &Identity) -> Executor {
+        let region = self.account.region(&object.body.spec.region);
+        Executor::new(region, identity, self.fence.clone())
+    }
+}
+
+impl Surroundings for Here<'_> {
+    async fn store(&self, memory: &Memory) -> bool {
+        let stored = self.clusters.client.change_status(self.object, |_, status| {
+            stored_memory::write(memory, status);
+        });
+        match stored.await {
+            Ok(_) => true,
+            Err(error) => {
+                tracing::info!(%error, "Creations that have to be known after a crash wait until the status can be written");
+                false
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.clusters.stop.is_cancelled()
+    }
+
+    fn unread(&self, error: &CallError) {
+        if let Some(denial) = denial(error) {
+            *self.denied.lock() = Some(denial);
+        }
+    }
+
+    fn wrote(&self, planned: &Planned, outcome: &Outcome) {
+        self.clusters.metrics.wrote(self.object, &planned.action, outcome);
+        let Some(Told { is_done, reason, message }) = write_events::told(&planned.action, outcome)
+        else {
+            return;
+        };
+        let severity = if is_done { EventType::Normal } else { EventType::Warning };
+        self.clusters.tell(self.object, severity, reason, &message);
+    }
+}
+
+/// Whether a failure of a read is about who asks.
+pub(super) fn denial(error: &CallError) -> Option<Denial> {
+    let reason = match error {
+        // No read is held back by anything but credentials that are not there.
+        CallError::NotSent { .. } => "CredentialsNotFound",
+        CallError::Refused { code, .. } if classify_read(code) == Refusal::Permission => {
+            "PermissionDenied"
+        }
+        _ => return None,
+    };
+    Some(Denial { reason, message: error.to_string() })
+}

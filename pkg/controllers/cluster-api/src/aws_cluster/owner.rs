@@ -1,0 +1,97 @@
+//! [`Owner`]: the Cluster that an AWSCluster belongs to.
+
+use std::sync::Arc;
+
+use objects::{Object, ObjectMeta};
+
+use super::reconcile::AwsClusters;
+use crate::api::aws_cluster::AwsCluster;
+use crate::api::cluster::Cluster;
+use crate::api::reference::Dialect;
+use crate::api::{CLUSTER_NAME_LABEL, GROUP};
+use crate::kind_caches::Known;
+use crate::ownership;
+
+/// The Cluster that an AWSCluster belongs to.
+#[derive(Clone, Debug)]
+pub(super) struct Owner {
+    /// Its name, by which AWS knows what belongs to it.
+    pub(super) name: String,
+    /// In which words it was written.
+    pub(super) dialect: Dialect,
+    /// It; `None` when it is gone.
+    pub(super) cluster: Option<Arc<Object<Cluster>>>,
+}
+
+/// What is known of the owner.
+#[derive(Clone, Debug)]
+pub(super) enum Found {
+    /// It has none yet.
+    None,
+    /// It has one.
+    Owner(Owner),
+    /// It has one of which nothing is known yet, for this reason.
+    Unknown(String),
+}
+
+impl AwsClusters {
+    /// Whom it belongs to.
+    pub(super) async fn owner(&self, object: &Object<AwsCluster>) -> Found {
+        let Some((name, dialect)) = named_owner(&object.metadata) else { return Found::None };
+        let (kind_cache, known) = self.clusters.known(GROUP, "Cluster").await;
+        let namespace = object.metadata.namespace().unwrap_or_default();
+        let cluster = match known {
+            Known::Listed => kind_cache.objects.get(&format!("{namespace}/{name}")),
+            Known::NotServed => None,
+            Known::Nothing(why) => return Found::Unknown(why),
+        };
+        Found::Owner(Owner { name, dialect, cluster })
+    }
+}
+
+/// Name and dialect of the owner. One that is being deleted still knows it by its label when its references were lost.
+fn named_owner(metadata: &ObjectMeta) -> Option<(String, Dialect)> {
+    let mut owners = metadata.owner_references.iter();
+    if let Some(owner) = owners.find(|owner| ownership::is_cluster(owner)) {
+        let older = owner.api_version.ends_with("/v1alpha2");
+        let dialect = if older { Dialect::V1Alpha2 } else { Dialect::V1Beta2 };
+        return Some((owner.name.clone(), dialect));
+    }
+    let label = metadata.labels.get(CLUSTER_NAME_LABEL).filter(|_| metadata.deleting());
+    label.map(|name| (name.clone(), Dialect::V1Beta2))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn owner_of(metadata: &Value) -> Option<(String, Dialect)> {
+        let mut whole = json!({"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "1"});
+        let fields = metadata.as_object().unwrap().clone();
+        whole.as_object_mut().unwrap().extend(fields);
+        named_owner(&serde_json::from_value(whole).unwrap())
+    }
+
+    #[test]
+    fn the_reference_to_a_cluster_of_any_version_tells_the_owner_and_its_dialect() {
+        let reference = |version: &str| {
+            json!({"ownerReferences": [{"apiVersion": "apps/v1", "kind": "Cluster", "name": "x", "uid": "1"},
+                {"apiVersion": format!("cluster.x-k8s.io/{version}"), "kind": "Cluster", "name": "c", "uid": "2"}]})
+        };
+        let owner = |dialect| Some(("c".to_owned(), dialect));
+        assert_eq!(owner_of(&reference("v1alpha2")), owner(Dialect::V1Alpha2));
+        assert_eq!(owner_of(&reference("v1beta1")), owner(Dialect::V1Beta2));
+        assert_eq!(owner_of(&reference("v1beta2")), owner(Dialect::V1Beta2));
+    }
+
+    #[test]
+    fn a_label_tells_the_owner_of_what_is_being_deleted_and_of_nothing_else() {
+        let labels = json!({"cluster.x-k8s.io/cluster-name": "c"});
+        assert_eq!(owner_of(&json!({"labels": labels})), None);
+        let deleted = json!({"labels": labels, "deletionTimestamp": "2026-01-01T00:00:00Z"});
+        assert_eq!(owner_of(&deleted), Some(("c".to_owned(), Dialect::V1Beta2)));
+        assert_eq!(owner_of(&json!({})), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! [`Passes`]: passes that rest, each with its goal and the time of its next leg. What AWS refuses is tried again later
+//! each time, so a pass outlives its legs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_network::{Goal, Memory, Pass};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// By AWSCluster.
+#[derive(Debug, Default)]
+pub(super) struct Passes(Mutex<HashMap<Arc<str>, Resting>>);
+
+#[derive(Debug)]
+struct Resting {
+    uid: Arc<str>,
+    goal: Goal,
+    pass: Pass,
+    due: Instant,
+}
+
+/// What is due for an AWSCluster.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// Nothing for so long.
+    Rest(Duration),
+    /// A leg of this pass.
+    Go(Box<Pass>),
+}
+
+impl Passes {
+    /// Whether a leg to this goal is due: the goal is another one than before, the rest is over, or `now_anyway`.
+    ///
+    /// `stored` is the memory of an AWSCluster of which nothing is known here.
+    pub(super) fn turn(
+        &self,
+        key: &Arc<str>,
+        uid: &Arc<str>,
+        goal: &Goal,
+        now_anyway: bool,
+        stored: impl FnOnce() -> Memory,
+    ) -> Turn {
+        let mut all = self.0.lock();
+        let resting = all.remove(key).filter(|resting| resting.uid == *uid);
+        let Some(mut resting) = resting else {
+            return Turn::Go(Box::new(Pass::new(goal.clone(), stored())));
+        };
+        let is_same = resting.goal == *goal;
+        if !is_same {
+            let memory = resting.pass.memory().clone();
+            resting.pass = Pass::new(goal.clone(), memory);
+        }
+        let left = resting.due.saturating_duration_since(Instant::now());
+        let is_content = is_same || differs_in_publication(&resting.goal, goal);
+        if is_content && !now_anyway && !left.is_zero() {
+            resting.goal = goal.clone();
+            all.insert(Arc::clone(key), resting);
+            return Turn::Rest(left);
+        }
+        if is_same {
+            resting.pass.resume();
+        }
+        Turn::Go(Box::new(resting.pass))
+    }
+
+    /// Keeps a pass that rests.
+    pub(super) fn keep(
+        &self,
+        key: &Arc<str>,
+        uid: &Arc<str>,
+        goal: Goal,
+        pass: Pass,
+        rest: Duration,
+    ) {
+        let resting = Resting { uid: Arc::clone(uid), goal, pass, due: Instant::now() + rest };
+        self.0.lock().insert(Arc::clone(key), resting);
+    }
+
+    /// Forgets what is known of an AWSCluster: what it is to be next begins with a look at everything.
+    pub(super) fn forget(&self, key: &str) {
+        self.0.lock().remove(key);
+    }
+}
+
+/// Whether nothing has happened but that the endpoint was published, after which no other load balancer is to be made.
+fn differs_in_publication(before: &Goal, after: &Goal) -> bool {
+    let (Goal::Present(before), Goal::Present(after)) = (before, after) else { return false };
+    let mut published = before.clone();
+    if let Some(balancer) = &mut published.load_balancer {
+        balancer.may_be_created = false;
+    }
+    published == *after
+}
+
+#[cfg(test)]
+mod tests;

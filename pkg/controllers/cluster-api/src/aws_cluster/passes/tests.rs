@@ -1,0 +1,85 @@
+use aws_network::{Identity, Removal, Timestamp};
+
+use super::*;
+
+fn goal(cluster: &str) -> Goal {
+    Goal::Absent(Removal {
+        identity: Identity {
+            cluster: cluster.to_owned(),
+            owner_id: "o".to_owned(),
+            owner_tag: "t".to_owned(),
+            adopt: false,
+        },
+        vpc_id: None,
+        load_balancer_names: Vec::new(),
+        collects_external: true,
+        deletes_free_interfaces: false,
+    })
+}
+
+fn memory(since: u64) -> Memory {
+    Memory { deleting_since: Some(Timestamp(since)), ..Memory::default() }
+}
+
+struct Bench {
+    passes: Passes,
+    key: Arc<str>,
+    uid: Arc<str>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { passes: Passes::default(), key: Arc::from("ns/a"), uid: Arc::from("u") }
+    }
+
+    fn turn(&self, goal: &Goal, now_anyway: bool) -> Turn {
+        self.passes.turn(&self.key, &self.uid, goal, now_anyway, || memory(1))
+    }
+
+    fn keep(&self, goal: &Goal, pass: Pass, seconds: u64) {
+        let rest = Duration::from_secs(seconds);
+        self.passes.keep(&self.key, &self.uid, goal.clone(), pass, rest);
+    }
+}
+
+fn gone(turn: Turn) -> Pass {
+    match turn {
+        Turn::Go(pass) => *pass,
+        Turn::Rest(left) => panic!("it rests for {left:?}"),
+    }
+}
+
+fn rests(turn: &Turn) -> Duration {
+    match turn {
+        Turn::Rest(left) => *left,
+        Turn::Go(_) => panic!("it does not rest"),
+    }
+}
+
+/// rule:a-rest-is-not-disturbed
+#[tokio::test(start_paused = true)]
+async fn a_pass_rests_until_its_time_has_come_and_remembers_what_it_knew() {
+    let (bench, wanted) = (Bench::new(), goal("c"));
+    assert_eq!(gone(bench.turn(&wanted, false)).memory(), &memory(1), "as it was stored");
+    bench.keep(&wanted, Pass::new(wanted.clone(), memory(2)), 10);
+    assert_eq!(rests(&bench.turn(&wanted, false)), Duration::from_secs(10));
+    tokio::time::advance(Duration::from_secs(4)).await;
+    assert_eq!(rests(&bench.turn(&wanted, false)), Duration::from_secs(6));
+    tokio::time::advance(Duration::from_secs(6)).await;
+    assert_eq!(gone(bench.turn(&wanted, false)).memory(), &memory(2), "as it was left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_goal_and_news_end_a_rest_and_another_object_of_the_name_begins_anew() {
+    let (bench, wanted) = (Bench::new(), goal("c"));
+    bench.keep(&wanted, Pass::new(wanted.clone(), memory(2)), 10);
+    assert_eq!(gone(bench.turn(&goal("d"), false)).memory(), &memory(2));
+    bench.keep(&wanted, Pass::new(wanted.clone(), memory(2)), 10);
+    assert_eq!(gone(bench.turn(&wanted, true)).memory(), &memory(2));
+    bench.keep(&wanted, Pass::new(wanted.clone(), memory(2)), 10);
+    let turn = bench.passes.turn(&bench.key, &Arc::from("v"), &wanted, false, || memory(3));
+    assert_eq!(gone(turn).memory(), &memory(3));
+    bench.keep(&wanted, Pass::new(wanted.clone(), memory(2)), 10);
+    bench.passes.forget(&bench.key);
+    assert_eq!(gone(bench.turn(&wanted, false)).memory(), &memory(1));
+}

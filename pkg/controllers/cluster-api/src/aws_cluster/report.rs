@@ -1,0 +1,184 @@
+//! [`Report`]: what a look at an AWSCluster found out, and how that is published in the words of all dialects. Pure.
+
+use aws_network::{Desired, NatPolicy, Part, Pass, Problem};
+use jiff::Timestamp;
+use objects::Object;
+
+use super::findings::Findings;
+use super::leg::Denial;
+use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus, ProvisionedOnce};
+use crate::api::condition::{self, Condition};
+use crate::api::endpoint::Endpoint;
+
+pub(super) const READY: &str = "Ready";
+const CREDENTIALS: &str = "PrincipalCredentialRetrieved";
+const SUPPORTED: &str = "SpecSupported";
+/// What upstream calls what only a change of the spec mends.
+const INVALID: &str = "InvalidConfiguration";
+
+/// What was found out. What was not looked at stays as it is published.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    /// Everything that the cluster needs is there, and its endpoint is published.
+    pub(super) is_ready: bool,
+    pub(super) endpoint: Option<Endpoint>,
+    pub(super) findings: Findings,
+    /// Why it cannot go on without help.
+    pub(super) failure: Failure,
+    /// Facts.
+    pub(super) conditions: Vec<Condition>,
+    /// Types of conditions that say nothing any more.
+    pub(super) gone: Vec<&'static str>,
+}
+
+/// Whether it can go on without help.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// It was not looked at.
+    #[default]
+    NotJudged,
+    /// It can.
+    None,
+    /// It cannot, for this reason.
+    Invalid(String),
+}
+
+impl Report {
+    pub(super) fn fact(
+        &mut self,
+        kind: &str,
+        holds: bool,
+        reason: &str,
+        message: impl Into<String>,
+    ) {
+        self.conditions.push(Condition::new(kind, holds, reason, message));
+    }
+
+    /// That it is not paused, and what is known of the credentials.
+    pub(super) fn of_a_leg(denied: Option<&Denial>) -> Self {
+        let mut report = Self::default();
+        report.fact("Paused", false, "NotPaused", "");
+        match denied {
+            Some(denial) => report.fact(CREDENTIALS, false, denial.reason, &*denial.message),
+            None => report.fact(CREDENTIALS, true, "CredentialsUsed", ""),
+        }
+        report
+    }
+
+    /// The conditions of all parts of the network. Whether everything that the cluster needs is there.
+    pub(super) fn judge(&mut self, desired: &Desired, pass: &Pass, problems: &[Problem]) -> bool {
+        let parts = aws_network::conditions(desired, pass.plan(), problems);
+        for part in Part::OF_A_CLUSTER {
+            if parts.iter().all(|condition| condition.part != part) {
+                self.gone.push(part.condition());
+            }
+        }
+        let has_no_nat = |part: Part| part == Part::NatGateways && desired.nat == NatPolicy::None;
+        for part in &parts {
+            let is_disabled = part.is_true && has_no_nat(part.part);
+            let reason = if is_disabled { "Disabled" } else { part.reason };
+            self.fact(part.part.condition(), part.is_true, reason, &*part.message);
+        }
+        let mut needed = parts.iter().filter(|part| part.part.is_mandatory());
+        let invalid = needed.find(|part| !part.is_true && part.reason == INVALID);
+        self.failure = invalid.map_or(Failure::None, |part| Failure::Invalid(part.message.clone()));
+        aws_network::is_ready(&parts)
+    }
+
+    /// Fields that are set and not acted upon.
+    pub(super) fn unsupported(&mut self, fields: &[String]) {
+        if fields.is_empty() {
+            self.gone.push(SUPPORTED);
+        } else {
+            let message = format!("not acted upon: {}", fields.join(", "));
+            self.fact(SUPPORTED, false, "Unsupported", message);
+        }
+    }
+
+    /// The spec cannot be followed.
+    pub(super) fn invalid(&mut self, message: &str) {
+        self.fact(READY, false, INVALID, message);
+        self.failure = Failure::Invalid(message.to_owned());
+    }
+
+    /// Says how it is as a whole: the first part that is not as it should be, or nothing.
+    pub(super) fn sum_up(&mut self) {
+        let mandatory = |it: &&Condition| {
+            let mut parts = Part::OF_A_CLUSTER.into_iter().filter(|part| part.is_mandatory());
+            parts.any(|part| part.condition() == it.kind)
+        };
+        let lacking = self.conditions.iter().filter(mandatory).find(|it| !it.holds());
+        let summary = match lacking {
+            Some(part) => {
+                let message = format!("{}: {}", part.kind, part.message);
+                Condition::new(READY, false, &part.reason, message)
+            }
+            None if self.is_ready => Condition::new(READY, true, "Ready", ""),
+            None => Condition::new(READY, false, "NotReady", "its endpoint is not published yet"),
+        };
+        self.conditions.push(summary);
+    }
+
+    /// Changes a status to say what was found out (`rule:all-dialects-are-published`).
+    pub(super) fn publish(
+        &self,
+        object: &Object<AwsCluster>,
+        status: &mut AwsClusterStatus,
+        now: Timestamp,
+    ) {
+        self.publish_milestones(status);
+        self.publish_findings(status);
+        self.publish_failure(status);
+        for kind in &self.gone {
+            condition::remove(&mut status.conditions, kind);
+        }
+        for fact in &self.conditions {
+            let mut fact = fact.clone();
+            fact.observed_generation = Some(object.metadata.generation);
+            condition::set(&mut status.conditions, fact, now);
+        }
+        status.observed_generation = Some(object.metadata.generation);
+    }
+
+    /// They stay once they have happened (`rule:milestones-stay`).
+    fn publish_milestones(&self, status: &mut AwsClusterStatus) {
+        let ready = self.is_ready || status.was_ready();
+        status.ready = Some(ready);
+        status.initialization = Some(ProvisionedOnce { provisioned: Some(ready) });
+        if let Some(endpoint) = &self.endpoint {
+            status.api_endpoints = vec![endpoint.clone()];
+        }
+    }
+
+    fn publish_failure(&self, status: &mut AwsClusterStatus) {
+        let message = match &self.failure {
+            Failure::NotJudged => return,
+            Failure::None => None,
+            Failure::Invalid(message) => Some(message.clone()),
+        };
+        status.error_reason = message.as_ref().map(|_| INVALID.to_owned());
+        status.error_message = message;
+        status.failure_reason.clone_from(&status.error_reason);
+        status.failure_message.clone_from(&status.error_message);
+    }
+
+    fn publish_findings(&self, status: &mut AwsClusterStatus) {
+        let found = &self.findings;
+        if let Some(vpc) = &found.vpc {
+            status.resources.get_or_insert_default().vpc = Some(vpc.clone());
+        }
+        if let Some(network) = &found.network {
+            status.network = Some(network.clone());
+            status.network_status = Some(network.clone());
+        }
+        if found.knows_bastions {
+            status.bastion.clone_from(&found.bastion);
+        }
+        if found.failure_domains.is_some() {
+            status.failure_domains.clone_from(&found.failure_domains);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+use aws_network::{Goal, Memory, Query, Reply, Spec, Step};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::aws_cluster::VpcStatus;
+use crate::aws_spec::{self, Circumstances};
+
+fn desired(spec: &Value) -> Desired {
+    let spec = serde_json::from_value(spec.clone()).unwrap();
+    let given = Circumstances {
+        identity: aws_network::Identity {
+            cluster: "c".to_owned(),
+            owner_id: "u".to_owned(),
+            owner_tag: "owner".to_owned(),
+            adopt: false,
+        },
+        namespace: "ns".to_owned(),
+        owner: crate::api::reference::Dialect::V1Beta2,
+        zones: vec!["us-east-2a".to_owned()],
+        api_port: 6443,
+        pods_in_vpc: false,
+        applied_tags: std::collections::BTreeSet::new(),
+        default_nat_mode: aws_network::NatMode::None,
+        keep_foreign_rules: false,
+        prune_subnets: false,
+        allow_load_balancer_recreate: false,
+    };
+    let spec: Spec = aws_spec::read(&spec, &given).unwrap().spec;
+    Desired::from_spec(&spec).unwrap()
+}
+
+fn object() -> Object<AwsCluster> {
+    Object::read(json!({"metadata": {"name": "a", "namespace": "ns", "uid": "u",
+        "resourceVersion": "1", "generation": 3}, "spec": {"region": "us-east-2"}}))
+    .unwrap()
+}
+
+fn published(report: &Report, status: &mut AwsClusterStatus) {
+    report.publish(&object(), status, Timestamp::from_second(10).unwrap());
+}
+
+fn condition<'a>(status: &'a AwsClusterStatus, kind: &str) -> &'a Condition {
+    status.conditions.iter().find(|it| it.kind == kind).unwrap()
+}
+
+/// A pass that has planned nothing has nothing to do.
+fn settled(desired: &Desired) -> Pass {
+    Pass::new(Goal::Present(Box::new(desired.clone())), Memory::default())
+}
+
+#[test]
+fn what_is_complete_and_published_is_ready_in_the_words_of_both_dialects_and_stays_so() {
+    let desired = desired(&json!({"region": "us-east-2"}));
+    let mut report = Report::of_a_leg(None);
+    assert!(report.judge(&desired, &settled(&desired), &[]));
+    let endpoint = Endpoint { host: "h".to_owned(), port: 6443 };
+    (report.is_ready, report.endpoint) = (true, Some(endpoint.clone()));
+    report.findings.vpc = Some(VpcStatus { id: "vpc-1".to_owned(), managed: true });
+    report.sum_up();
+    let mut status = AwsClusterStatus::default();
+    published(&report, &mut status);
+    assert!(status.ready == Some(true) && status.was_ready());
+    assert_eq!(status.initialization, Some(ProvisionedOnce { provisioned: Some(true) }));
+    assert_eq!(
+        (status.observed_generation, status.api_endpoints.clone()),
+        (Some(3), vec![endpoint])
+    );
+    assert_eq!(condition(&status, "Ready").reason, "Ready");
+    assert_eq!(condition(&status, "NatGatewaysReady").reason, "Disabled");
+    assert_eq!(condition(&status, "PrincipalCredentialRetrieved").status, "True");
+    assert_eq!(status.resources.as_ref().unwrap().vpc.as_ref().unwrap().id, "vpc-1");
+    assert!(status.conditions.iter().all(|it| it.kind != "BastionHostReady"), "there is none");
+
+    // rule:milestones-stay
+    let mut report = Report::default();
+    report.invalid("no good");
+    published(&report, &mut status);
+    assert!(status.was_ready());
+    assert_eq!(condition(&status, "Ready").reason, "InvalidConfiguration");
+    assert_eq!(status.error_reason.as_deref(), Some("InvalidConfiguration"));
+    assert_eq!(status.failure_message.as_deref(), Some("no good"));
+    assert_eq!(status.resources.as_ref().unwrap().vpc.as_ref().unwrap().id, "vpc-1");
+}
+
+#[test]
+fn the_first_part_that_lacks_something_says_why_it_is_not_ready_and_an_end_of_it_is_told() {
+    let desired = desired(&json!({"region": "us-east-2"}));
+    let mut pass = settled(&desired);
+    let Step::Read(queries) = pass.next(aws_network::Timestamp(0)) else { panic!("it reads") };
+    for query in queries {
+        match query {
+            Query::TaggedVpcs => pass.unanswered(query, "UnauthorizedOperation"),
+            query => pass.answer(
+                query,
+                Reply::ClassicLoadBalancers(Vec::new()),
+                aws_network::Timestamp(0),
+            ),
+        }
+    }
+    let mut report = Report::default();
+    assert!(!report.judge(&desired, &pass, &pass.problems()));
+    report.sum_up();
+    let mut status = AwsClusterStatus {
+        error_reason: Some("InvalidConfiguration".to_owned()),
+        ..AwsClusterStatus::default()
+    };
+    published(&report, &mut status);
+    let ready = condition(&status, "Ready");
+    assert_eq!((&*ready.status, &*ready.reason), ("False", "PermissionDenied"));
+    assert!(ready.message.starts_with("VpcReady: "), "{}", ready.message);
+    assert_eq!(status.error_reason, None, "that was mended");
+    assert_eq!(status.ready, Some(false));
+}
+
+#[test]
+fn fields_that_are_not_acted_upon_are_named_as_long_as_they_are_set() {
+    let mut status = AwsClusterStatus::default();
+    let mut report = Report::default();
+    report.unsupported(&["spec.identityRef".to_owned()]);
+    published(&report, &mut status);
+    assert_eq!(condition(&status, "SpecSupported").message, "not acted upon: spec.identityRef");
+    let mut report = Report::default();
+    report.unsupported(&[]);
+    published(&report, &mut status);
+    assert!(status.conditions.is_empty());
+}

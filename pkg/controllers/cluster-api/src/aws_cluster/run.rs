@@ -1,0 +1,94 @@
+//! One run of the AWSCluster controller: its caches, its queue, its workers, its AWS account.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws::Account;
+use informer::Informer;
+use manager::{Context, Failure};
+use model::Kind;
+use objects::Object;
+use workqueue::{Backoff, Jitter, WorkQueue};
+
+use super::metrics::AwsClusterMetrics;
+use super::passes::Passes;
+use super::reconcile::AwsClusters;
+use crate::api::aws_cluster::AwsCluster;
+use crate::api::cluster::Cluster;
+use crate::api::{AWS_CLUSTERS, GROUP, INFRASTRUCTURE_GROUP, WATCH_FILTER_LABEL};
+use crate::kind_caches::KindCaches;
+use crate::options::Options;
+
+/// Of one AWSCluster, for ever.
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_secs(1), Duration::from_secs(300), Jitter::Around(0.3));
+/// Of one leg: it waits for its turn behind all other clusters of its region.
+const LEG_LIMIT: Duration = Duration::from_secs(600);
+
+/// Runs until it is asked to stop.
+///
+/// # Errors
+/// What ends a run.
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Failure> {
+    let metrics = context.metrics(AwsClusterMetrics::new)?;
+    let calls = context.metrics(aws::Metrics::new)?;
+    let cache = aws_clusters(context, options);
+    let queue = context.queue::<Arc<str>>("awsclusters", BACKOFF);
+    let namespace = options.namespace.as_deref();
+    let reconcile = Arc::new(AwsClusters {
+        cache: cache.clone(),
+        client: context.objects(AWS_CLUSTERS),
+        clusters: clusters(context, namespace, &queue),
+        machines: KindCaches::new(context, namespace, |_, _, _| {}),
+        account: Account::load(options.aws.calls(), calls).await,
+        fence: context.fence.clone(),
+        passes: Passes::default(),
+        recorder: context.recorder.clone(),
+        metrics,
+        options: options.aws.clone(),
+        sync_period: options.sync_period,
+        stop: context.stop.clone(),
+    });
+    let own_writes = reconcile.client.own_writes().clone();
+    let (all, again) = (cache.clone(), queue.clone());
+    context
+        .run(&queue, reconcile)
+        .workers(options.aws.concurrency)
+        .item_limit(LEG_LIMIT)
+        .feed(&cache, |object| Some(Arc::clone(&object.metadata.key)))
+        .reads_own_writes(&cache, &own_writes)
+        .audit(options.sync_period, move || {
+            all.frozen(|objects| objects.keys().for_each(|key| again.add(Arc::clone(key))));
+            std::future::ready(())
+        })
+        .until_stopped()
+        .await
+}
+
+/// Those of our CRD only (`rule:awsclusters-are-of-our-crd`).
+fn aws_clusters(context: &Context, options: &Options) -> Informer<Object<AwsCluster>> {
+    let informers = context.informers.of_our_crds();
+    let mut source = informers.source(Kind::Custom(AWS_CLUSTERS));
+    source.namespace = options.namespace.as_deref().map(Arc::from);
+    let filter = options.watch_filter.as_ref();
+    source.labels = filter.map(|value| format!("{WATCH_FILTER_LABEL}={value}").into());
+    informers.get_from(source)
+}
+
+/// A Cluster wakes the AWSCluster that it refers to.
+fn clusters(
+    context: &Context,
+    namespace: Option<&str>,
+    queue: &WorkQueue<Arc<str>>,
+) -> KindCaches<Cluster> {
+    let queue = queue.clone();
+    let clusters = KindCaches::new(context, namespace, move |_, _, cluster: &Object<Cluster>| {
+        let Some(reference) = &cluster.body.spec.infrastructure_ref else { return };
+        if reference.group() == INFRASTRUCTURE_GROUP && reference.kind == AWS_CLUSTERS.kind {
+            let namespace = cluster.metadata.namespace().unwrap_or_default();
+            queue.add(Arc::from(format!("{namespace}/{}", reference.name)));
+        }
+    });
+    drop(clusters.get(GROUP, "Cluster"));
+    clusters
+}

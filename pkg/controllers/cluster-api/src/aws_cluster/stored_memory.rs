@@ -1,0 +1,111 @@
+//! The planner's memory in the words of a status (`rule:memory-is-in-the-status`). Pure.
+
+use aws_network::{Memory, Record, Timestamp};
+
+use crate::api::aws_cluster::{AwsClusterStatus, Created, Resources};
+
+/// What a status says was done. What cannot be read was not said: resources are found by their tags all the same.
+pub(super) fn read(status: &AwsClusterStatus) -> Memory {
+    let mut memory = Memory {
+        deep_checked: status.last_deep_check_time.as_deref().and_then(time),
+        ..Memory::default()
+    };
+    let none = Resources::default();
+    let resources = status.resources.as_ref().unwrap_or(&none);
+    memory.deleting_since = resources.deleting_since.as_deref().and_then(time);
+    memory.blocked_since = resources.blocked_since.as_deref().and_then(time);
+    let created = resources.created.iter();
+    let created = created.map(|(place, made)| (place, &made.since, Some(made.id.clone())));
+    let pending = status.pending_creates.iter().map(|(place, since)| (place, since, None));
+    // What is under way again counts, not what was there before.
+    for (place, since, id) in created.chain(pending) {
+        let attempt = resources.attempts.get(place).copied().unwrap_or_default();
+        if let (Ok(logical), Some(since)) = (place.parse(), time(since)) {
+            memory.records.insert(logical, Record { since, id, attempt });
+        }
+    }
+    memory
+}
+
+/// Has a status say it.
+pub(super) fn write(memory: &Memory, status: &mut AwsClusterStatus) {
+    let resources = status.resources.get_or_insert_default();
+    resources.created.clear();
+    resources.attempts.clear();
+    status.pending_creates.clear();
+    for (logical, record) in &memory.records {
+        let (place, since) = (logical.to_string(), text(record.since));
+        if record.attempt > 0 {
+            resources.attempts.insert(place.clone(), record.attempt);
+        }
+        match &record.id {
+            Some(id) => drop(resources.created.insert(place, Created { id: id.clone(), since })),
+            None => drop(status.pending_creates.insert(place, since)),
+        }
+    }
+    resources.deleting_since = memory.deleting_since.map(text);
+    resources.blocked_since = memory.blocked_since.map(text);
+    status.last_deep_check_time = memory.deep_checked.map(text);
+}
+
+fn time(text: &str) -> Option<Timestamp> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    u64::try_from(time.as_second()).ok().map(Timestamp)
+}
+
+/// In RFC 3339; a time that no clock shows is the last that one can.
+fn text(time: Timestamp) -> String {
+    let second = i64::try_from(time.0).unwrap_or(i64::MAX);
+    let time = jiff::Timestamp::from_second(second).unwrap_or(jiff::Timestamp::MAX);
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_network::LogicalId;
+
+    use super::*;
+
+    fn record(since: u64, id: Option<&str>, attempt: u32) -> Record {
+        Record { since: Timestamp(since), id: id.map(str::to_owned), attempt }
+    }
+
+    #[test]
+    fn a_memory_is_read_as_it_was_written() {
+        let mut memory = Memory {
+            deep_checked: Some(Timestamp(1_800_000_000)),
+            deleting_since: Some(Timestamp(5)),
+            blocked_since: Some(Timestamp(6)),
+            ..Memory::default()
+        };
+        memory.records.insert(LogicalId::Vpc, record(10, Some("vpc-1"), 0));
+        memory.records.insert(LogicalId::InternetGateway, record(11, None, 0));
+        memory.records.insert(LogicalId::NatGateway("a".into()), record(12, Some("nat-1"), 2));
+        memory.records.insert(LogicalId::Bastion, record(0, None, 3));
+        let mut status = AwsClusterStatus::default();
+        write(&memory, &mut status);
+        assert_eq!(read(&status), memory);
+        assert_eq!(status.pending_creates["internet-gateway"], "1970-01-01T00:00:11Z");
+        // And through JSON, as it is stored.
+        let stored = serde_json::to_value(&status).unwrap();
+        assert_eq!(read(&serde_json::from_value(stored).unwrap()), memory);
+        // What is forgotten leaves no trace.
+        write(&Memory::default(), &mut status);
+        assert_eq!(read(&status), Memory::default());
+    }
+
+    /// rule:memory-is-in-the-status
+    #[test]
+    fn what_cannot_be_read_was_not_said() {
+        let status: AwsClusterStatus = serde_json::from_value(serde_json::json!({
+            "pendingCreates": {"vpc": "yesterday", "castle": "2026-01-01T00:00:00Z",
+                "address/a": "2026-01-01T00:00:00Z"},
+            "lastDeepCheckTime": "never",
+        }))
+        .unwrap();
+        let memory = read(&status);
+        let known: Vec<_> = memory.records.keys().map(ToString::to_string).collect();
+        assert_eq!(known, ["address/a"]);
+        assert_eq!(memory.deep_checked, None);
+    }
+}

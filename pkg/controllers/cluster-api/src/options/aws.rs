@@ -1,0 +1,126 @@
+//! [`AwsOptions`]: how AWSClusters are kept, judged from flag values without I/O.
+
+use std::time::Duration;
+
+use aws::{Rate, Rates};
+use aws_network::NatMode;
+use pflag::{Flag, Problem, Values};
+
+use super::CONCURRENCY_MAX;
+use crate::flags::aws as flags;
+
+const DEEP_CHECK_MIN: Duration = Duration::from_secs(10);
+const TAG_KEY_MAX: usize = 128;
+const BURST_MAX: i64 = 10_000;
+
+/// How AWSClusters are kept.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AwsOptions {
+    /// AWSClusters worked on at once.
+    pub(crate) concurrency: usize,
+    /// From one comparison of everything to the next.
+    pub(crate) deep_check_period: Duration,
+    /// Where a spec names no mode.
+    pub(crate) default_nat_mode: NatMode,
+    /// A DNS name has to resolve before it is published, where a spec does not say.
+    pub(crate) checks_dns: bool,
+    /// Key of the tag that holds the identity of an AWSCluster.
+    pub(crate) owner_tag_key: String,
+    /// Rules of others stay in our security groups.
+    pub(crate) keep_foreign_rules: bool,
+    /// Owned subnets that no spec names are deleted.
+    pub(crate) prune_subnets: bool,
+    /// How often AWS is called.
+    pub(crate) rates: Rates,
+}
+
+impl AwsOptions {
+    /// How AWS is called: where, and by whom, is told by the environment.
+    pub(crate) fn calls(&self) -> aws::Options {
+        aws::Options {
+            controller: "awscluster",
+            endpoint: None,
+            credentials: None,
+            request_timeout: aws::Options::REQUEST_TIMEOUT,
+            rates: self.rates,
+        }
+    }
+}
+
+/// Judges the values; what cannot be is added to the problems, and stands for its default.
+pub(super) fn judge(values: &Values, problems: &mut Vec<Problem>) -> AwsOptions {
+    let concurrency = values.get(&flags::AWSCLUSTER_CONCURRENCY);
+    if !(1..=CONCURRENCY_MAX).contains(&concurrency) {
+        let problem = format!("{concurrency} is not between 1 and {CONCURRENCY_MAX}");
+        problems.push(flags::AWSCLUSTER_CONCURRENCY.problem(problem));
+    }
+    let deep_check_period = values.get(&flags::DEEP_CHECK_PERIOD).to_std();
+    if deep_check_period < DEEP_CHECK_MIN {
+        let problem = format!("{deep_check_period:?} is less than 10s");
+        problems.push(flags::DEEP_CHECK_PERIOD.problem(problem));
+    }
+    AwsOptions {
+        concurrency: usize::try_from(concurrency).unwrap_or(1),
+        deep_check_period,
+        default_nat_mode: nat_mode(values, problems),
+        checks_dns: checks_dns(values, problems),
+        owner_tag_key: owner_tag_key(values, problems),
+        keep_foreign_rules: values.get(&flags::KEEP_FOREIGN_SG_RULES),
+        prune_subnets: values.get(&flags::PRUNE_SUBNETS),
+        rates: Rates {
+            read: rate(values, &flags::AWS_READ_QPS, &flags::AWS_READ_BURST, problems),
+            write: rate(values, &flags::AWS_WRITE_QPS, &flags::AWS_WRITE_BURST, problems),
+        },
+    }
+}
+
+fn nat_mode(values: &Values, problems: &mut Vec<Problem>) -> NatMode {
+    match &*values.get(&flags::DEFAULT_NAT_MODE) {
+        "PerAZ" => NatMode::PerZone,
+        "Single" => NatMode::Single,
+        "None" => NatMode::None,
+        other => {
+            let problem = format!("{other:?} is not one of PerAZ, Single, None");
+            problems.push(flags::DEFAULT_NAT_MODE.problem(problem));
+            NatMode::default()
+        }
+    }
+}
+
+fn checks_dns(values: &Values, problems: &mut Vec<Problem>) -> bool {
+    match &*values.get(&flags::DNS_RESOLUTION_CHECK) {
+        "Enabled" => true,
+        "None" => false,
+        other => {
+            let problem = format!("{other:?} is not one of Enabled, None");
+            problems.push(flags::DNS_RESOLUTION_CHECK.problem(problem));
+            true
+        }
+    }
+}
+
+fn owner_tag_key(values: &Values, problems: &mut Vec<Problem>) -> String {
+    let key = values.get(&flags::OWNER_TAG_KEY);
+    let is_letter = |letter: char| letter.is_alphanumeric() || " _.:/=+-@".contains(letter);
+    let is_long = key.chars().count() > TAG_KEY_MAX;
+    if key.is_empty()
+        || is_long
+        || !key.chars().all(is_letter)
+        || key.to_lowercase().starts_with("aws:")
+    {
+        let problem = format!("{key:?} is not the key that a tag of AWS can have");
+        problems.push(flags::OWNER_TAG_KEY.problem(problem));
+    }
+    key
+}
+
+fn rate(values: &Values, qps: &Flag<f64>, burst: &Flag<i64>, problems: &mut Vec<Problem>) -> Rate {
+    let (per_second, at_once) = (values.get(qps), values.get(burst));
+    if !per_second.is_finite() || per_second <= 0.0 {
+        problems.push(qps.problem(format!("{per_second} is not more than 0")));
+    }
+    if !(1..=BURST_MAX).contains(&at_once) {
+        problems.push(burst.problem(format!("{at_once} is not between 1 and {BURST_MAX}")));
+    }
+    Rate { per_second, burst: u32::try_from(at_once).unwrap_or(1) }
+}

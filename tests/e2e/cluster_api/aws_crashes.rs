@@ -1,0 +1,71 @@
+//! The program is killed with calls of AWS under way, whose answers it never gets, and comes back.
+
+use serde_json::Value;
+use tests::{PATIENCE, Process};
+
+use crate::aws_stage::{NAME, Stage, is_ready, sample};
+use crate::scene::{AWS_CLUSTERS, CLUSTERS};
+
+/// Lets the program live until it dies of this call.
+async fn live_until(stage: &Stage, action: &'static str, number: usize) {
+    stage.die_after(action, number);
+    let manager = stage.start_with_aws("");
+    stage.died().await;
+    end(stage, manager).await;
+}
+
+/// The dead sends nothing any more.
+async fn end(stage: &Stage, manager: Process) {
+    manager.kill();
+    manager.exit(PATIENCE).await;
+    stage.proxy.revive().await;
+    stage.proxy.forget();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_killed_in_the_middle_of_making_and_removing_leaves_nothing_twice_and_nothing_behind()
+ {
+    let Some(stage) = Stage::set().await else { return };
+    let before = stage.totals().await;
+    stage.run("apply -f config/samples/cluster-api.yaml");
+    // The first two have no token and no name that AWS would refuse twice. Each is followed by the next.
+    let points =
+        [("CreateVpc", 0), ("AllocateAddress", 1), ("CreateNatGateway", 1), ("CreateRoute", 2)];
+    for (action, number) in points {
+        live_until(&stage, action, number).await;
+    }
+    let manager = stage.start_with_aws("");
+    stage.until(AWS_CLUSTERS, NAME, "is ready", is_ready).await;
+    assert_eq!(stage.added(&before).await, sample(3));
+
+    stage.die_after("DeleteNatGateway", 1);
+    stage.run(&format!("delete {CLUSTERS} {NAME} --wait=false"));
+    stage.died().await;
+    end(&stage, manager).await;
+    live_until(&stage, "DeleteVpc", 0).await;
+    let manager = stage.start_with_aws("");
+    stage.until_gone(AWS_CLUSTERS, NAME).await;
+    assert_eq!(stage.totals().await, before, "nothing is left");
+    stage.until_gone(CLUSTERS, NAME).await;
+    stage.end(manager).await;
+}
+
+/// rule:memory-is-in-the-status
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_deleted_while_nobody_lived_is_removed_all_the_same_without_its_status() {
+    let Some(stage) = Stage::set().await else { return };
+    let before = stage.totals().await;
+    stage.run("apply -f config/samples/cluster-api.yaml");
+    live_until(&stage, "CreateSubnet", 3).await;
+    let half = stage.added(&before).await;
+    assert!(half["Vpcs"] == 1 && half["Subnets"] >= 1, "{half:?}");
+    let none = serde_json::json!({"status": null});
+    stage.patch(&format!("{AWS_CLUSTERS} {NAME} --subresource=status"), "merge", &none);
+    assert_eq!(stage.find(AWS_CLUSTERS, NAME).await.unwrap()["status"], Value::Null);
+    stage.run(&format!("delete {CLUSTERS} {NAME} --wait=false"));
+    let manager = stage.start_with_aws("");
+    stage.until_gone(AWS_CLUSTERS, NAME).await;
+    assert_eq!(stage.totals().await, before, "nothing is left");
+    stage.until_gone(CLUSTERS, NAME).await;
+    stage.end(manager).await;
+}

@@ -1,0 +1,96 @@
+//! What keeps an AWSCluster from being made, and how that is told.
+
+use serde_json::{Value, json};
+
+use crate::aws_stage::{REGION, Stage, is_ready};
+use crate::scene::{AWS_CLUSTERS, aws_cluster, cluster, condition};
+
+/// One that the product makes.
+fn ours(name: &str, spec: &Value) -> Value {
+    let mut object = aws_cluster("v1beta2", name, spec);
+    object["metadata"].as_object_mut().unwrap().remove("annotations");
+    object
+}
+
+/// Two subnets in one zone.
+fn spec(private: &str) -> Value {
+    json!({"region": REGION, "network": {"vpc": {"cidrBlock": "10.1.0.0/16"},
+        "natGateways": {"mode": "None"}, "subnets": [
+        {"cidrBlock": "10.1.0.0/24", "availabilityZone": format!("{REGION}a"), "isPublic": true},
+        {"cidrBlock": private, "availabilityZone": format!("{REGION}a")}]}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spec_that_cannot_be_followed_is_told_once_and_mended_by_its_user() {
+    let Some(stage) = Stage::set().await else { return };
+    let manager = stage.start_with_aws("");
+    stage.create(&ours("wrong", &spec("192.168.0.0/24")));
+    stage.create(&cluster("wrong"));
+    // Nobody's and somebody else's are not touched.
+    stage.create(&ours("orphan", &spec("10.1.1.0/24")));
+    stage.create(&aws_cluster("v1beta2", "managed", &spec("10.1.1.0/24")));
+    stage.create(&cluster("managed"));
+    let wrong = stage
+        .until(AWS_CLUSTERS, "wrong", "is refused", |it| {
+            condition(it, "Ready")["reason"] == "InvalidConfiguration"
+        })
+        .await;
+    let message = condition(&wrong, "Ready")["message"].as_str().unwrap();
+    assert!(message.contains("spec.network.subnets[1]"), "{message}");
+    assert_eq!(wrong["status"]["errorReason"], "InvalidConfiguration");
+    assert_eq!(wrong["status"]["failureMessage"], message);
+    stage.tells("InvalidConfiguration").await;
+    let owned = |it: &Value| it["metadata"]["ownerReferences"].is_array();
+    stage.until(AWS_CLUSTERS, "managed", "has an owner", owned).await;
+    assert!(stage.proxy.calls().is_empty(), "{:?}", stage.proxy.calls());
+    let version = |it: &Value| it["metadata"]["resourceVersion"].clone();
+    assert_eq!(version(&stage.find(AWS_CLUSTERS, "wrong").await.unwrap()), version(&wrong));
+
+    let of = format!("{AWS_CLUSTERS} wrong");
+    stage.patch(&of, "merge", &json!({"spec": spec("10.1.1.0/24")}));
+    let right = stage.until(AWS_CLUSTERS, "wrong", "is ready", is_ready).await;
+    assert_eq!(right["status"]["errorReason"], Value::Null);
+    assert_eq!(condition(&right, "NatGatewaysReady")["reason"], "Disabled");
+    for name in ["orphan", "managed"] {
+        let object = stage.find(AWS_CLUSTERS, name).await.unwrap();
+        assert_eq!(object["metadata"]["finalizers"], Value::Null, "{name}");
+        assert_eq!(object["status"], Value::Null, "{name}");
+    }
+    stage.end(manager).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_without_credentials_says_so_and_one_with_them_goes_on() {
+    let Some(stage) = Stage::set().await else { return };
+    let manager = stage.start("");
+    stage.create(&ours("locked", &spec("10.1.1.0/24")));
+    stage.create(&cluster("locked"));
+    let credentials = |it: &Value| condition(it, "PrincipalCredentialRetrieved").clone();
+    let told = stage
+        .until(AWS_CLUSTERS, "locked", "says that there are no credentials", |it| {
+            credentials(it)["status"] == "False"
+        })
+        .await;
+    assert_eq!(credentials(&told)["reason"], "CredentialsNotFound", "{told:#}");
+    assert_eq!(condition(&told, "Ready")["status"], "False");
+    stage.end(manager).await;
+    let manager = stage.start_with_aws("");
+    let ready = stage.until(AWS_CLUSTERS, "locked", "is ready", is_ready).await;
+    assert_eq!(credentials(&ready)["status"], "True");
+
+    // rule:paused-is-left-alone
+    let of = format!("{AWS_CLUSTERS} locked");
+    stage.run(&format!("annotate {of} cluster.x-k8s.io/paused=yes"));
+    let paused = |it: &Value| condition(it, "Paused")["status"] == "True";
+    stage.until(AWS_CLUSTERS, "locked", "is paused", paused).await;
+    stage.proxy.forget();
+    stage.run(&format!("delete {of} --wait=false"));
+    stage
+        .until(AWS_CLUSTERS, "locked", "says why it does not go", |it| {
+            let said = condition(it, "Paused")["message"].as_str().unwrap_or_default();
+            said.ends_with("its deletion included")
+        })
+        .await;
+    assert!(stage.proxy.calls().is_empty(), "{:?}", stage.proxy.calls());
+    stage.end(manager).await;
+}

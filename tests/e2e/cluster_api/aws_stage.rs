@@ -1,0 +1,129 @@
+//! A management cluster, an imitation of AWS, and the product between them.
+
+use std::ops::Deref;
+
+use serde_json::Value;
+use tests::aws_proxy::{AwsProxy, Call, Fate};
+use tests::aws_totals::{Totals, totals};
+use tests::kubectl::IDENTITY;
+use tests::moto::Moto;
+use tests::poll::poll;
+use tests::process::Launch;
+use tests::{PATIENCE, Process};
+
+use crate::scene::{Scene, launch};
+
+/// The region and the name of the sample.
+pub(crate) const REGION: &str = "us-east-2";
+pub(crate) const NAME: &str = "testnetwork3";
+
+/// Nothing waits for its turn, and no name has to resolve.
+const ARGS: &str = "--dns-resolution-check=None --aws-read-qps=1000 --aws-write-qps=1000 \
+                    --aws-read-burst=1000 --aws-write-burst=1000";
+
+pub(crate) struct Stage {
+    scene: Scene,
+    pub(crate) proxy: AwsProxy,
+    _moto: Moto,
+}
+
+impl Deref for Stage {
+    type Target = Scene;
+
+    fn deref(&self) -> &Scene {
+        &self.scene
+    }
+}
+
+impl Stage {
+    /// None, and a word about it, where moto cannot run.
+    pub(crate) async fn set() -> Option<Self> {
+        if let Some(reason) = tests::moto::missing() {
+            println!("{reason}");
+            return None;
+        }
+        let moto = Moto::start().await;
+        let proxy = AwsProxy::start(&moto).await;
+        Some(Self { scene: Scene::set().await, proxy, _moto: moto })
+    }
+
+    /// The product with an account of this AWS.
+    pub(crate) fn launch(&self, args: &str) -> Launch {
+        let kubeconfig = self.plane.kubeconfig(IDENTITY, &[]).unwrap();
+        launch(&kubeconfig, ARGS)
+            .args(args.split_whitespace())
+            .env("AWS_ENDPOINT_URL", &self.proxy.url())
+            .env("AWS_ACCESS_KEY_ID", "AKIATEST")
+            .env("AWS_SECRET_ACCESS_KEY", "planted-secret")
+    }
+
+    /// It alone.
+    pub(crate) fn start_with_aws(&self, args: &str) -> Process {
+        self.launch(args).args(["--leader-elect=false"]).start()
+    }
+
+    /// What there is in the region beside `before`.
+    pub(crate) async fn added(&self, before: &Totals) -> Totals {
+        let mut now = totals(self.proxy.upstream(), REGION).await;
+        for (kind, count) in &mut now {
+            *count -= before[kind];
+        }
+        now.retain(|_, count| *count > 0);
+        now
+    }
+
+    pub(crate) async fn totals(&self) -> Totals {
+        totals(self.proxy.upstream(), REGION).await
+    }
+
+    /// Waits until there is this much beside `before`.
+    pub(crate) async fn until_added(&self, before: &Totals, wanted: &Totals) {
+        let what = format!("AWS has {wanted:?}");
+        poll(&what, async || (self.added(before).await == *wanted).then_some(())).await;
+    }
+
+    /// The names of the writes since they were last forgotten.
+    pub(crate) fn writes(&self) -> Vec<String> {
+        let calls = self.proxy.calls().into_iter();
+        calls.filter(Call::is_write).map(|call| call.action).collect()
+    }
+
+    /// Waits until a call has killed the one who made it.
+    pub(crate) async fn died(&self) {
+        let died = tokio::time::timeout(PATIENCE, self.proxy.died()).await;
+        died.unwrap_or_else(|_| panic!("nobody dies; there were {:?}", self.writes()));
+    }
+
+    /// Whoever makes the `number`th call of this name, from 0, dies before the answer arrives.
+    pub(crate) fn die_after(&self, action: &'static str, number: usize) {
+        let mut seen = 0;
+        self.proxy.decide(move |_, call| {
+            let hit = call.action == action && seen == number;
+            seen += usize::from(call.action == action);
+            if hit { Fate::CrashAfter } else { Fate::Pass }
+        });
+    }
+}
+
+/// What the sample comes to with so many NAT gateways: all that is made, and what a VPC has by itself.
+pub(crate) fn sample(nat_gateways: usize) -> Totals {
+    let counts = [
+        ("Vpcs", 1),
+        ("Subnets", 6),
+        ("InternetGateways", 1),
+        ("Addresses", nat_gateways),
+        ("NatGateways", nat_gateways),
+        ("RouteTables", 6 + 1),
+        ("SecurityGroups", 5 + 1),
+        ("Instances", 1),
+        ("ClassicLoadBalancers", 1),
+    ];
+    counts.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect()
+}
+
+/// It is ready, and then its endpoint is published (`rule:endpoint-before-ready`).
+pub(crate) fn is_ready(object: &Value) -> bool {
+    let ready = object["status"]["ready"] == true;
+    assert!(!ready || object["spec"]["controlPlaneEndpoint"]["port"] == 6443, "endpoint first");
+    ready
+}
