@@ -88,6 +88,12 @@ async fn what_is_gone_when_it_is_to_be_deleted_is_success() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_to_be_gone_and_is_seen_again_is_deleted_again() {
+    let fates = GONE.map(|(action, code)| (action, Fate::Refuse(code)));
+    deleted_all_the_same(seed(NatMode::PerZone), &fates).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_exists_already_is_found_and_used() {
     let fates = [
         ("AttachInternetGateway", "Resource.AlreadyAssociated"),

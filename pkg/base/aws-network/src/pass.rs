@@ -299,6 +299,7 @@ impl Pass {
         let refusal = classify(code, action);
         match refusal {
             Refusal::Gone => {
+                self.leg.was_told_gone = true;
                 self.observed.fold(action, &Answer::default(), now);
                 return;
             }

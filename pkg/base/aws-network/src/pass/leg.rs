@@ -71,5 +71,8 @@ pub(super) struct Leg {
     /// Something was written since what is awaited was last read.
     pub(super) is_unpolled: bool,
     pub(super) progressed: bool,
+    /// AWS said of something to be removed that it is not there, which it may say of what it does
+    /// not show everywhere yet.
+    pub(super) was_told_gone: bool,
     pub(super) may_send: MaySend,
 }

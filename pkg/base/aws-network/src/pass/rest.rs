@@ -83,6 +83,8 @@ impl Pass {
             None if self.plan.problems.iter().any(|problem| !problem.reason.is_advice()) => {
                 Rest::Stuck
             }
+            // All is read once more before it is believed.
+            None if self.leg.was_told_gone => Rest::For(LOOK_AGAIN),
             None => Rest::Reached,
         }
     }
