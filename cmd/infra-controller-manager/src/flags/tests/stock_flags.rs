@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 55] = [
+pub(super) const OURS: [&str; 57] = [
     "allow-plaintext-endpoints",
     "allow-stock-lease-name",
     "authz-outage-grace",
