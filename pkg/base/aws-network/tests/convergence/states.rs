@@ -65,15 +65,14 @@ fn belongings(cloud: &Cloud, owner: &str) -> Vec<String> {
     all
 }
 
-/// Puts a tag on some of what is ours.
+/// Puts a tag on some of what is ours. A route table is made anew with its subnet, so none of them.
 fn mark(cloud: &mut Cloud, picks: &[usize]) {
     let owner = identity().owner_id;
     let is_ours = |tags: &Tags| tags.get(DEFAULT_OWNER_TAG) == Some(&owner);
     let subnets = cloud.subnets.all().into_iter().filter(|found| is_ours(&found.tags));
-    let tables = cloud.tables.all().into_iter().filter(|found| is_ours(&found.tags));
     let vpcs = cloud.vpcs.all().into_iter().filter(|found| is_ours(&found.tags));
-    let ids = subnets.map(|found| found.id).chain(tables.map(|found| found.id));
-    let ids: Vec<_> = ids.chain(vpcs.map(|found| found.id)).collect();
+    let ids: Vec<_> =
+        subnets.map(|found| found.id).chain(vpcs.map(|found| found.id)).collect();
     let tags = Tags::from([(MARK.0.to_owned(), MARK.1.to_owned())]);
     for pick in picks {
         let resources = vec![ids[pick % ids.len()].clone()];
