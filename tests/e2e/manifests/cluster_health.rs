@@ -105,6 +105,11 @@ async fn life(hub: &Kubectl, wire: Wire, args: &str) -> Vec<Recorded> {
             .then_some(())
     })
     .await;
+    poll("the lease of a replica that has ended is gone", async || {
+        let leases = hub.run("-n infra-controller-manager get leases -o name");
+        (!leases.contains("cluster-health-before")).then_some(())
+    })
+    .await;
     assert_eq!(manager.metric("icm_missing_permissions", &[]).await, Some(0.0));
     manager.terminate();
     assert!(manager.exit(PATIENCE).await.success());

@@ -71,8 +71,7 @@ fn mark(cloud: &mut Cloud, picks: &[usize]) {
     let is_ours = |tags: &Tags| tags.get(DEFAULT_OWNER_TAG) == Some(&owner);
     let subnets = cloud.subnets.all().into_iter().filter(|found| is_ours(&found.tags));
     let vpcs = cloud.vpcs.all().into_iter().filter(|found| is_ours(&found.tags));
-    let ids: Vec<_> =
-        subnets.map(|found| found.id).chain(vpcs.map(|found| found.id)).collect();
+    let ids: Vec<_> = subnets.map(|found| found.id).chain(vpcs.map(|found| found.id)).collect();
     let tags = Tags::from([(MARK.0.to_owned(), MARK.1.to_owned())]);
     for pick in picks {
         let resources = vec![ids[pick % ids.len()].clone()];
