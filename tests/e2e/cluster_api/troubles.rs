@@ -126,9 +126,8 @@ async fn clusters_of_an_unlabelled_crd_are_left_alone_unless_the_mode_says_other
     scene.until(CLUSTERS, "explicit", "is kept", kept).await;
     scene.end(manager).await;
     let manager = scene.start("--capi-mode=provider");
-    manager.line("leaves Clusters to Cluster API's own core").await;
-    // Since then it heeds signals.
-    manager.line("Using API server").await;
+    manager.line("queue=\"awsclusters\"").await;
+    assert!(!manager.has_said("queue=\"clusters\""), "{:?}", manager.lines());
     scene.end(manager).await;
     scene.run(&format!("label {crd}=infra-controller-manager"));
     scene.run("delete clusters.cluster.x-k8s.io --all --wait=false");
