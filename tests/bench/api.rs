@@ -1,7 +1,9 @@
-//! The cheapest way to talk to the API server: one HTTP/2 connection, requests and replies as bytes.
+//! The cheapest way to talk to the API server: one HTTP/2 connection, requests and replies as
+//! bytes.
 //!
-//! Used by the clock, by whoever creates and deletes Nodes, and by the raw loop. It has no throttle,
-//! no retry and no buffer between caller and wire, so that what it measures is the server.
+//! Used by the clock, by whoever creates and deletes Nodes, and by the raw loop. It has no
+//! throttle, no retry and no buffer between caller and wire, so that what it measures is the
+//! server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -43,8 +45,8 @@ impl Api {
         Self::open(config(kubeconfig).await?, None).await
     }
 
-    /// Connects to the server of the kubeconfig by a bearer token alone: a client certificate on the
-    /// same connection would win over it.
+    /// Connects to the server of the kubeconfig by a bearer token alone: a client certificate on
+    /// the same connection would win over it.
     pub(crate) async fn connect_with_token(kubeconfig: &Path, token: &str) -> anyhow::Result<Self> {
         let mut config = config(kubeconfig).await?;
         config.auth_info = AuthInfo::default();

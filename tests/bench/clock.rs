@@ -169,7 +169,8 @@ async fn watch_from(api: &Api, version: &str) -> anyhow::Result<Incoming> {
     Ok(reply.into_body())
 }
 
-/// Takes the complete lines out of the buffer and into the ledger; `version` becomes the last one's.
+/// Takes the complete lines out of the buffer and into the ledger; `version` becomes the last
+/// one's.
 fn observe_lines(
     buffer: &mut BytesMut,
     ledger: &mut Ledger,

@@ -61,7 +61,8 @@ impl FromStr for Contender {
 /// authorization and fairness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// kubeadm's way: user `system:kube-controller-manager` with `--use-service-account-credentials`.
+    /// kubeadm's way: user `system:kube-controller-manager` with
+    /// `--use-service-account-credentials`.
     ControllerManager,
     /// A certificate in `system:masters`, exempt from RBAC and from Priority and Fairness.
     Admin,
@@ -113,7 +114,8 @@ impl Program {
     }
 
     /// Starts it with nothing but the allocation of pod CIDRs. The returned moment is the one right
-    /// before the start; 1 to 2 ms of it, alike for all, belong to the shell that executes the binary.
+    /// before the start; 1 to 2 ms of it, alike for all, belong to the shell that executes the
+    /// binary.
     pub(crate) fn start(
         &self,
         kubeconfig: &Path,

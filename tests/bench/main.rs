@@ -49,8 +49,8 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Measures, but leaves on the first SIGINT or SIGTERM in a way that runs the destructors which stop
-/// the control plane and the contender.
+/// Measures, but leaves on the first SIGINT or SIGTERM in a way that runs the destructors which
+/// stop the control plane and the contender.
 async fn measure_until_signal(options: &Options) -> anyhow::Result<bool> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     tokio::select! {

@@ -24,8 +24,8 @@ const SETTLE_LIMIT: Duration = Duration::from_secs(60);
 /// The control plane and the programs of one invocation.
 pub(crate) struct Stage {
     api: Api,
-    /// For the clock and for making Nodes: a certificate in `system:masters`, which neither RBAC nor
-    /// fairness slows down.
+    /// For the clock and for making Nodes: a certificate in `system:masters`, which neither RBAC
+    /// nor fairness slows down.
     admin: PathBuf,
     /// For the contenders.
     kubeconfig: PathBuf,

@@ -1,8 +1,8 @@
-//! `bench-cluster-health`: how the product watches over thousands of member clusters, a part of them
-//! silent. `scripts/bench-cluster-health` starts it. Standard output carries one JSON line and
+//! `bench-cluster-health`: how the product watches over thousands of member clusters, a part of
+//! them silent. `scripts/bench-cluster-health` starts it. Standard output carries one JSON line and
 //! nothing else; progress goes to standard error. The exit code is 1 when a member waited too long
-//! for a probe, or an outage was published too late; with --shards, when two replicas probed a member at
-//! once, or a move published something.
+//! for a probe, or an outage was published too late; with --shards, when two replicas probed a
+//! member at once, or a move published something.
 
 mod fleet;
 mod ledger;

@@ -1,5 +1,5 @@
-//! One run of several replicas that share the members: they are frozen, stopped and killed in turn, and
-//! come back.
+//! One run of several replicas that share the members: they are frozen, stopped and killed in turn,
+//! and come back.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ use crate::fleet::Fleet;
 use crate::management::Management;
 use crate::options::Options;
 
-/// How long a member may go without a probe: a period with its jitter, a lease, and the time to notice.
-/// It is the time after which the product calls a cluster unknown, when it has shards.
+/// How long a member may go without a probe: a period with its jitter, a lease, and the time to
+/// notice. It is the time after which the product calls a cluster unknown, when it has shards.
 const UNPROBED: Duration = Duration::from_secs(49);
 const SETTLES_WITHIN: Duration = Duration::from_secs(120);
 const TICK: Duration = Duration::from_millis(200);

@@ -1,5 +1,6 @@
-//! A proxy before [`moto`](crate::moto): counts calls by name, loses answers, refuses, and is as strict as AWS where
-//! moto is not. Calls have the rights of the policy that the project ships, and no others.
+//! A proxy before [`moto`](crate::moto): counts calls by name, loses answers, refuses, and is as
+//! strict as AWS where moto is not. Calls have the rights of the policy that the project ships, and
+//! no others.
 //!
 //! | file | part |
 //! |---|---|
@@ -41,7 +42,8 @@ pub use call::Call;
 pub use fate::Fate;
 pub use upstream::Upstream;
 
-/// What decides about a call, given its number among all calls since the last [`AwsProxy::forget`], from 0.
+/// What decides about a call, given its number among all calls since the last [`AwsProxy::forget`],
+/// from 0.
 type Decide = Box<dyn FnMut(usize, &Call) -> Fate + Send>;
 
 /// A running proxy. Dropping it closes its connections.
@@ -130,7 +132,8 @@ impl AwsProxy {
         self.state.is_dead.send_replace(true);
     }
 
-    /// Lets whoever calls from now on live, once all that the dead one has sent has come to its end.
+    /// Lets whoever calls from now on live, once all that the dead one has sent has come to its
+    /// end.
     pub async fn revive(&self) {
         let mut under_way = self.state.under_way.subscribe();
         under_way.wait_for(|calls| *calls == 0).await.expect("the proxy lives");
@@ -142,7 +145,8 @@ impl AwsProxy {
         self.state.nats.lock().pending_for(polls);
     }
 
-    /// So many NAT gateways, the next ones that are seen, are shown as failed until they are deleted.
+    /// So many NAT gateways, the next ones that are seen, are shown as failed until they are
+    /// deleted.
     pub fn nats_fail(&self, number: u32) {
         self.state.nats.lock().fail(number);
     }

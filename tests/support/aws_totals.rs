@@ -1,4 +1,5 @@
-//! How many resources of each kind there are in the region, whosever they are and whatever their tags.
+//! How many resources of each kind there are in the region, whosever they are and whatever their
+//! tags.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! A real control plane: etcd and kube-apiserver, TLS, RBAC on, in a temporary directory, gone
 //! without leftovers however this process ends.
 //!
-//! Called by [`crate::cluster`](mod@crate::cluster) for tests and by `tests/bin/control-plane.rs` for
-//! people, demo and benchmark. etcd listens on unix sockets in the directory, kube-apiserver on
+//! Called by [`crate::cluster`](mod@crate::cluster) for tests and by `tests/bin/control-plane.rs`
+//! for people, demo and benchmark. etcd listens on unix sockets in the directory, kube-apiserver on
 //! one free loopback port; a lost race for the port is retried. Ready means: `/readyz` is 200 (it
 //! covers the RBAC bootstrap roles) and the namespaces that controllers write to exist.
 
@@ -114,7 +114,8 @@ impl ControlPlane {
         [self.etcd.pid(), self.api_server.pid()]
     }
 
-    /// The authority of servers and clients with its key, to be given to the product as that of a cluster.
+    /// The authority of servers and clients with its key, to be given to the product as that of a
+    /// cluster.
     pub fn authority(&self) -> Identity {
         self.ca.identity()
     }

@@ -1,4 +1,5 @@
-//! moto, an imitation of AWS, as a child process on a port of its own choice. It has one account and all regions.
+//! moto, an imitation of AWS, as a child process on a port of its own choice. It has one account
+//! and all regions.
 //!
 //! It refuses less than AWS does; [`crate::aws_proxy`] refuses the rest.
 
@@ -91,7 +92,8 @@ fn port_in(log: &str) -> Option<u16> {
     rest[..end].parse().ok()
 }
 
-/// Why tests that need moto cannot run here; none on a machine with Python. `scripts/test --complete` fails without it.
+/// Why tests that need moto cannot run here; none on a machine with Python.
+/// `scripts/test --complete` fails without it.
 pub fn missing() -> Option<&'static str> {
     const LOOK: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
     let looked = Command::new("python3").args(["-c", LOOK]).stderr(Stdio::null()).status();

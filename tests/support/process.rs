@@ -27,7 +27,8 @@ pub struct Launch {
     is_open: bool,
 }
 
-/// A program, most often the product, running or ended. Killed on drop; on a test's failure its log is printed.
+/// A program, most often the product, running or ended. Killed on drop; on a test's failure its log
+/// is printed.
 pub struct Process {
     child: Child,
     log: LogLines,

@@ -52,8 +52,8 @@ pub fn product() -> &'static Path {
 }
 
 /// What cargo tells a test of its package. Build scripts that read the same names, as ring's does,
-/// would be run again in a cargo that inherits them, and all that needs ring compiled again: by this
-/// build, and by the next one outside.
+/// would be run again in a cargo that inherits them, and all that needs ring compiled again: by
+/// this build, and by the next one outside.
 fn is_of_this_package(variable: &OsStr) -> bool {
     let name = variable.to_string_lossy();
     ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_"].iter().any(|it| name.starts_with(it))
@@ -65,7 +65,8 @@ fn build_product() -> anyhow::Result<PathBuf> {
     let mut command = Command::new(cargo);
     command.args(["build", "--package", NAME, "--bin", NAME]);
     if cfg!(debug_assertions) {
-        // With the features of this package's dependencies, so that the SDKs of AWS are compiled once for both.
+        // With the features of this package's dependencies, so that the SDKs of AWS are compiled
+        // once for both.
         command.args(["--package", "tests"]);
     }
     command.arg("--message-format=json-render-diagnostics").current_dir(workspace());

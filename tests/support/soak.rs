@@ -2,9 +2,9 @@
 //! which nothing works reliably, the product's and, in the same scene with the same seed,
 //! kube-controller-manager's.
 //!
-//! For a while Nodes come and go, leaders are killed and asked to stop, and every proxy draws faults
-//! from its seed. Then it is calm, and what is left is counted. Called by `scripts/soak` and by a
-//! short test of the suite `failover`.
+//! For a while Nodes come and go, leaders are killed and asked to stop, and every proxy draws
+//! faults from its seed. Then it is calm, and what is left is counted. Called by `scripts/soak` and
+//! by a short test of the suite `failover`.
 //!
 //! | module | part |
 //! |---|---|
@@ -47,8 +47,8 @@ const LONG: Duration = Duration::from_secs(180);
 /// So often it is told how far a scene is.
 const PROGRESS: Duration = Duration::from_secs(10);
 
-/// Plays a scene on a control plane without Nodes, which it leaves without Nodes. Tells its progress
-/// on standard error.
+/// Plays a scene on a control plane without Nodes, which it leaves without Nodes. Tells its
+/// progress on standard error.
 pub async fn play(scene: &Scene, contender: &Contender, plane: &ControlPlane) -> Report {
     let tell = |text: String| eprintln!("seed {}, {}: {text}", scene.seed, contender.name());
     tell(format!("{ALIVE} Nodes and two replicas come"));

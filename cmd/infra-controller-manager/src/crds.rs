@@ -38,8 +38,8 @@ pub(crate) struct Installing {
     open: OpenWrites,
 }
 
-/// Begins to install every CRD, each tried until it is as it should be or is found not to be ours to
-/// change. Controllers need not wait: a kind that is not served leaves them dormant.
+/// Begins to install every CRD, each tried until it is as it should be or is found not to be ours
+/// to change. Controllers need not wait: a kind that is not served leaves them dormant.
 ///
 /// # Errors
 /// The client cannot be made.

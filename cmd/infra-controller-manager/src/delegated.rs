@@ -60,8 +60,8 @@ pub(crate) async fn guard(
 }
 
 impl Common<'_> {
-    /// Those of a kubeconfig, which may be the one of the process; without one those of the pod, and
-    /// none outside of a pod.
+    /// Those of a kubeconfig, which may be the one of the process; without one those of the pod,
+    /// and none outside of a pod.
     async fn clients_of(&self, path: Option<&Path>, flag: &str) -> Result<Option<Clients>> {
         let own = self.options.master.is_none() && path == self.options.kubeconfig.as_deref();
         if own {

@@ -1,5 +1,5 @@
-//! The command line: every flag the program knows, how argv becomes [`Values`], and what is
-//! refused or warned about before anything else happens (rule:command-line-as-kube-controller-manager).
+//! The command line: every flag the program knows, how argv becomes [`Values`], and what is refused
+//! or warned about before anything else happens (rule:command-line-as-kube-controller-manager).
 //!
 //! `main` calls [`parse`], prints or runs, then [`validate()`] and [`warnings`]. Nothing here does
 //! network or file I/O.

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde_json::{Map, Value};
 
-/// The objects of a file with any number of documents in YAML, or JSON; `-` is standard input. Lists
-/// are taken apart, and empty documents left out.
+/// The objects of a file with any number of documents in YAML, or JSON; `-` is standard input.
+/// Lists are taken apart, and empty documents left out.
 ///
 /// # Errors
 /// It cannot be read. What it holds is not quoted: it may be secret.

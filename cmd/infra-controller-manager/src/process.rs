@@ -169,8 +169,8 @@ async fn led(
         acquired = leading::acquired(&elector) => acquired?,
         () = shutdown.cancelled() => {
             draining.store(true, Ordering::Relaxed);
-            // The lease may be won at this very moment, and nothing was written under it: nobody has
-            // to wait for what runs on every replica.
+            // The lease may be won at this very moment, and nothing was written under it: nobody
+            // has to wait for what runs on every replica.
             let given_back = give_back(Ended::Clean, elector, settings.release_on_exit);
             return match tokio::join!(host.stop(), given_back) {
                 (Ended::TimedOut(names), _) => Err(Fatal::ShutdownTimedOut(names).into()),
@@ -205,8 +205,8 @@ fn install_crds(options: &HostOptions, settings: &ProcessSettings) -> Result<Opt
     settings.install_crds.then(install).transpose()
 }
 
-/// Stops all that writes. It waits for the installation too, unless a controller did not stop in time:
-/// the lease is not released then, and nobody begins early.
+/// Stops all that writes. It waits for the installation too, unless a controller did not stop in
+/// time: the lease is not released then, and nobody begins early.
 async fn stop_writing(host: Host, installing: Option<Installing>) -> Ended {
     let mut installation = pin!(async {
         if let Some(installing) = installing {

@@ -3,7 +3,8 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Prints it where it belongs; an error ends with code 1. Nothing can be done about a closed stream.
+/// Prints it where it belongs; an error ends with code 1. Nothing can be done about a closed
+/// stream.
 pub(crate) fn told(text: &str, is_error: bool) -> ExitCode {
     if is_error {
         to_stderr(text);

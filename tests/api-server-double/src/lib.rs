@@ -1,6 +1,6 @@
 //! An API server that is a function, for unit tests: it is given each request and says what becomes
-//! of it. Clients reach it in memory, where a test may pause the clock, or on a loopback port. Crates
-//! name it under `[dev-dependencies]` only.
+//! of it. Clients reach it in memory, where a test may pause the clock, or on a loopback port.
+//! Crates name it under `[dev-dependencies]` only.
 //!
 //! | file | holds |
 //! |---|---|

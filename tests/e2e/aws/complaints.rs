@@ -1,6 +1,7 @@
-//! What users of upstream's AWS provider have complained about, and what does not happen here. More of it is in other
-//! files: too many NAT gateways and slow ones in `policies.rs`, duplicates and leaks in `crash_points.rs`, throttling in
-//! `polls.rs` and `refusals.rs`, quotas and blocked deletions in `error_classes.rs`.
+//! What users of upstream's AWS provider have complained about, and what does not happen here. More
+//! of it is in other files: too many NAT gateways and slow ones in `policies.rs`, duplicates and
+//! leaks in `crash_points.rs`, throttling in `polls.rs` and `refusals.rs`, quotas and blocked
+//! deletions in `error_classes.rs`.
 
 use aws_network::{
     Action, Identity, NAT_ZONE_TAG, NatGateway, NatMode, Query, ROLE_TAG, Reply, Rest, Route,
@@ -44,7 +45,8 @@ async fn group(world: &World, end: &str) -> SecurityGroup {
     found.into_iter().find(|group| group.name.ends_with(end)).unwrap()
 }
 
-/// Half an hour after somebody has changed something, the cluster is as it was. The writes that it took.
+/// Half an hour after somebody has changed something, the cluster is as it was. The writes that it
+/// took.
 async fn mended(world: &World, spec: &Spec, wanted: &[String]) -> Vec<String> {
     let (pass, rest) = world.run_later(&present(spec)).await;
     assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
@@ -174,7 +176,8 @@ async fn in_a_vpc_of_others_groups_and_the_load_balancer_are_all_that_comes_and_
     assert_eq!(totals(&world).await, before);
 }
 
-/// cluster-api-provider-aws#1846, #3810: what the cloud provider has made for Services would hold subnets and groups.
+/// cluster-api-provider-aws#1846, #3810: what the cloud provider has made for Services would hold
+/// subnets and groups.
 #[tokio::test(flavor = "multi_thread")]
 async fn load_balancers_of_services_go_with_their_cluster() {
     let Some(world) = World::new().await else { return };

@@ -1,7 +1,9 @@
-//! Faults at each call of a create and of a delete: the end is the same as without, and nothing is left.
+//! Faults at each call of a create and of a delete: the end is the same as without, and nothing is
+//! left.
 //!
-//! Each kind of call with one of the faults is tried by the tests that always run, each single call with each fault by
-//! those that are asked for by name: `cargo test -p tests --test aws -- --ignored --nocapture every`.
+//! Each kind of call with one of the faults is tried by the tests that always run, each single call
+//! with each fault by those that are asked for by name:
+//! `cargo test -p tests --test aws -- --ignored --nocapture every`.
 
 use std::collections::BTreeSet;
 

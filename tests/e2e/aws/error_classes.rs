@@ -28,7 +28,8 @@ impl Smooth {
     }
 }
 
-/// The first call of each name meets its fate, and the cluster is as it would be without, and stays so.
+/// The first call of each name meets its fate, and the cluster is as it would be without, and stays
+/// so.
 async fn made_all_the_same(spec: Spec, fates: &[(&'static str, Fate)]) {
     let Some(world) = World::new().await else { return };
     let smooth = Smooth::new(&world, spec).await;

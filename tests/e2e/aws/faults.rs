@@ -189,7 +189,8 @@ pub(crate) async fn delete(
     call
 }
 
-/// The process dies in a create, and the object is deleted before it is back, perhaps without its status.
+/// The process dies in a create, and the object is deleted before it is back, perhaps without its
+/// status.
 pub(crate) async fn deleted_meanwhile(
     world: &World,
     reference: &Reference,

@@ -1,4 +1,5 @@
-//! The cluster that everybody starts with: six subnets in three zones, a bastion, a classic load balancer.
+//! The cluster that everybody starts with: six subnets in three zones, a bastion, a classic load
+//! balancer.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! What a cluster has, in words that do not depend on ids: two inventories that are equal differ in nothing that counts.
+//! What a cluster has, in words that do not depend on ids: two inventories that are equal differ in
+//! nothing that counts.
 
 use std::collections::BTreeMap;
 

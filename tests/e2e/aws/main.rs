@@ -1,5 +1,5 @@
-//! A cluster's network on moto: planned by `aws-network`, carried out by `aws`, watched by a proxy that is as strict as
-//! AWS is.
+//! A cluster's network on moto: planned by `aws-network`, carried out by `aws`, watched by a proxy
+//! that is as strict as AWS is.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,5 @@
-//! A live change of the NAT policy, slow NAT gateways, and a load balancer of the second generation.
+//! A live change of the NAT policy, slow NAT gateways, and a load balancer of the second
+//! generation.
 
 use aws_network::{LoadBalancerKind, NatMode, Rest};
 

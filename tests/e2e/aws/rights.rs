@@ -50,7 +50,8 @@ fn the_policy_allows_what_is_called_and_nothing_else() {
     let actions = statements.iter().flat_map(|statement| statement["Action"].as_array().unwrap());
     let mut allowed: BTreeSet<_> =
         actions.map(|action| action.as_str().unwrap().to_owned()).collect();
-    // AWS makes this role with the first load balancer of an account, in the name of who makes the load balancer.
+    // AWS makes this role with the first load balancer of an account, in the name of who makes the
+    // load balancer.
     assert!(allowed.remove("iam:CreateServiceLinkedRole"));
     let called = called();
     assert!(called.len() > 60, "{called:?}");

@@ -1,4 +1,5 @@
-//! [`World`]: moto, the proxy before it, and the process that works on one cluster, which may die and come back.
+//! [`World`]: moto, the proxy before it, and the process that works on one cluster, which may die
+//! and come back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -106,7 +107,8 @@ impl World {
         self.stores_left.store(number, Ordering::Relaxed);
     }
 
-    /// Runs to the end of the way; a process that dies comes back, and another one follows who has lost the lease.
+    /// Runs to the end of the way; a process that dies comes back, and another one follows who has
+    /// lost the lease.
     pub(crate) async fn run(&self, goal: &Goal) -> (Pass, Rest) {
         for _ in 0..4 {
             if let Some(end) = self.live(goal).await {
@@ -169,7 +171,8 @@ impl World {
         (pass, rest)
     }
 
-    /// The first call of each of these names meets its fate, all others pass. What is left of the names has not come.
+    /// The first call of each of these names meets its fate, all others pass. What is left of the
+    /// names has not come.
     pub(crate) fn hit_first(
         &self,
         fates: &[(&'static str, Fate)],

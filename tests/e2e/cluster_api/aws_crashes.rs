@@ -28,7 +28,8 @@ async fn a_program_killed_in_the_middle_of_making_and_removing_leaves_nothing_tw
     let Some(stage) = Stage::set().await else { return };
     let before = stage.totals().await;
     stage.run("apply -f config/samples/cluster-api.yaml");
-    // The first two have no token and no name that AWS would refuse twice. Each is followed by the next.
+    // The first two have no token and no name that AWS would refuse twice. Each is followed by the
+    // next.
     let points =
         [("CreateVpc", 0), ("AllocateAddress", 1), ("CreateNatGateway", 1), ("CreateRoute", 2)];
     for (action, number) in points {

@@ -105,7 +105,8 @@ impl Stage {
     }
 }
 
-/// What the sample comes to with so many NAT gateways: all that is made, and what a VPC has by itself.
+/// What the sample comes to with so many NAT gateways: all that is made, and what a VPC has by
+/// itself.
 pub(crate) fn sample(nat_gateways: usize) -> Totals {
     let counts = [
         ("Vpcs", 1),

@@ -1,5 +1,5 @@
-//! The program is killed after each of its writes, whose answer it never gets, from the making of a Cluster to its
-//! end: every life does one more step, and nothing is done twice.
+//! The program is killed after each of its writes, whose answer it never gets, from the making of a
+//! Cluster to its end: every life does one more step, and nothing is done twice.
 
 use std::time::Duration;
 
@@ -27,7 +27,8 @@ fn writes() -> Match {
     Match::any().and(changes)
 }
 
-/// What makes infrastructure and Machines, and the user: does what is due, and says whether all is over.
+/// What makes infrastructure and Machines, and the user: does what is due, and says whether all is
+/// over.
 async fn play(scene: &Scene, asked_to_end: &mut bool) -> bool {
     let Some(cluster) = scene.find(CLUSTERS, NAME).await else { return true };
     let deleting = |it: &Value| !it["metadata"]["deletionTimestamp"].is_null();

@@ -1,5 +1,6 @@
-//! The program is killed before and after each of its writes of a ClusterCIDR, from the making of the
-//! default one to its end: the next one goes on from there, and no Node loses or shares a block.
+//! The program is killed before and after each of its writes of a ClusterCIDR, from the making of
+//! the default one to its end: the next one goes on from there, and no Node loses or shares a
+//! block.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! Two replicas of the product that share the members, of which one is stopped and one killed: a short
-//! run of `scripts/bench-cluster-health --shards 2`, which sees every probe from the members' side; and
-//! such replicas in the place of a leader that probes all. How
-//! long a member waits is judged by the long run, on a machine that does nothing else.
+//! Two replicas of the product that share the members, of which one is stopped and one killed: a
+//! short run of `scripts/bench-cluster-health --shards 2`, which sees every probe from the members'
+//! side; and such replicas in the place of a leader that probes all. How long a member waits is
+//! judged by the long run, on a machine that does nothing else.
 
 use std::process::Command;
 

@@ -1,4 +1,5 @@
-//! No schema of `config/crd` stands in the way of an object that was stored before it had its rules.
+//! No schema of `config/crd` stands in the way of an object that was stored before it had its
+//! rules.
 
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};

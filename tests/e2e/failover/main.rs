@@ -30,8 +30,8 @@ const ARGS: &str = "--cluster-cidr=10.0.0.0/20 --node-cidr-mask-size=32 \
 const FOREIGN: [(&str, &str); 2] = [("foreign-64", "10.0.4.0/26"), ("foreign-8", "10.0.4.64/29")];
 const BASELINE: f64 = 1_024.0 / 4_096.0;
 
-/// How many leaders are ended, each wire in each way, and how long each is let to lead at least; none
-/// ends before it has assigned a block.
+/// How many leaders are ended, each wire in each way, and how long each is let to lead at least;
+/// none ends before it has assigned a block.
 const TERMS: usize = 6;
 const TERM: Duration = Duration::from_secs(3);
 /// For thousands of Nodes on a busy machine.

@@ -1,7 +1,8 @@
 //! The process around the controllers on a real API server: command line, identity, throttle,
 //! leadership, serving, events.
 //!
-//! What happens to the lease and to writes under way when the server fails, is in the tests `races`.
+//! What happens to the lease and to writes under way when the server fails, is in the tests
+//! `races`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -51,7 +51,8 @@ impl Scene {
         manager
     }
 
-    /// Creates a Node and waits for its CIDRs; how long they took, without what a busy machine adds.
+    /// Creates a Node and waits for its CIDRs; how long they took, without what a busy machine
+    /// adds.
     pub(crate) async fn serves(&self, name: &str) -> Duration {
         let created = Stopwatch::start();
         mk_node(name).create(&self.client).await;

@@ -11,7 +11,8 @@ use tokio::time::timeout;
 
 use crate::scene::{SHORT_LEASE, Scene, lease_writes};
 
-/// The threads of leader election (rule:lease-never-behind-work, rule:lease-watchdog). Everything else is the work's.
+/// The threads of leader election (rule:lease-never-behind-work, rule:lease-watchdog). Everything
+/// else is the work's.
 const OF_THE_LEASE: [&str; 2] = ["leader-election", "lease-watchdog"];
 const SLOW: &str = "--use-service-account-credentials=true --kube-api-qps=1 --kube-api-burst=1";
 const NODES: usize = 300;

@@ -1,5 +1,5 @@
-//! `config/rbac/cluster-health*.yaml`: the rights of cluster-health, as the identity of the process and
-//! with an account of its own.
+//! `config/rbac/cluster-health*.yaml`: the rights of cluster-health, as the identity of the process
+//! and with an account of its own.
 
 use std::collections::BTreeSet;
 
@@ -134,8 +134,9 @@ fn granted(files: &[&str]) -> Vec<Right> {
     roles.flat_map(|role| Right::granted(&role)).collect()
 }
 
-/// Used in other tests, or in the other one here: an Event is counted up after five minutes at the earliest, and replicas that
-/// share the clusters have leases and read what a cluster says when they take it over.
+/// Used in other tests, or in the other one here: an Event is counted up after five minutes at the
+/// earliest, and replicas that share the clusters have leases and read what a cluster says when
+/// they take it over.
 fn elsewhere(right: &Right) -> bool {
     let counted_up = right.resource == "events" && right.verb == "patch";
     is_for_shards(right) || counted_up || right.resource == "leases"
@@ -145,8 +146,8 @@ fn is_for_shards(right: &Right) -> bool {
     ["kubefedclusters", "clusters"].contains(&&*right.resource) && right.verb == "get"
 }
 
-/// A leader whose replicas do not share looks whether it may have a lease that others see, and goes on
-/// without.
+/// A leader whose replicas do not share looks whether it may have a lease that others see, and goes
+/// on without.
 fn is_asked_in_vain(right: &Right) -> bool {
     right.resource == "leases" && right.verb == "list"
 }

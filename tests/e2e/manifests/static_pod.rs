@@ -1,5 +1,5 @@
-//! `deploy/static-pod`: the API server takes it, the product takes its arguments, and its probes ask
-//! where the product answers.
+//! `deploy/static-pod`: the API server takes it, the product takes its arguments, and its probes
+//! ask where the product answers.
 
 use std::path::Path;
 

@@ -89,8 +89,8 @@ async fn outcomes_that_the_server_left_open_are_settled_before_the_lease_is_give
     scene.end();
 }
 
-/// The leader ends and gives its lease back, not before the server can no longer apply what was sent
-/// and a read has shown it.
+/// The leader ends and gives its lease back, not before the server can no longer apply what was
+/// sent and a read has shown it.
 async fn settled_and_released(scene: &Scene, leader: &Process, patch_timeout: Duration) {
     assert!(leader.exit(EXIT).await.success());
     assert_eq!(scene.holder().await, "");

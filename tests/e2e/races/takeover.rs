@@ -13,8 +13,8 @@ const LEASE: Duration = Duration::from_secs(7);
 /// For a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// From the write that made the process behind this proxy the leader to its first list, without what
-/// a busy machine adds.
+/// From the write that made the process behind this proxy the leader to its first list, without
+/// what a busy machine adds.
 fn lease_to_list(proxy: &FaultProxy) -> Duration {
     let lease = first_answered(proxy, &lease_renewals()).expect("it leads");
     let list = proxy.requests_like(&Match::node_lists()).into_iter().next().expect("it has listed");

@@ -49,7 +49,8 @@ fn draft(spec: Value) -> Draft<Dynamic> {
     Draft::new(json!({ "spec": spec }).as_object().unwrap().clone())
 }
 
-/// Two users add an item and an annotation to the first shipments, both at once and from the same copy.
+/// Two users add an item and an annotation to the first shipments, both at once and from the same
+/// copy.
 pub(crate) async fn change_all(client: &ObjectClient<Dynamic>, count: usize) {
     for name in shipments(0, count) {
         let shipment = client.read(&format!("default/{name}")).await.unwrap().unwrap();

@@ -22,7 +22,8 @@ pub(crate) enum End {
     Kill,
     /// SIGTERM: it gives the lease back.
     Terminate,
-    /// SIGSTOP until another one leads, then SIGCONT: it wakes up as an ex-leader with work in hand.
+    /// SIGSTOP until another one leads, then SIGCONT: it wakes up as an ex-leader with work in
+    /// hand.
     Suspend,
 }
 

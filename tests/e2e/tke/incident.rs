@@ -1,6 +1,6 @@
-//! The incident for which cluster-health was written, played again: a cluster stayed Failed for ever
-//! once its API server had been down at the wrong moment, while the manager's client waited in a
-//! queue of its own making.
+//! The incident for which cluster-health was written, played again: a cluster stayed Failed for
+//! ever once its API server had been down at the wrong moment, while the manager's client waited in
+//! a queue of its own making.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ const FLAGS: &str = "--kube-api-qps=1 --kube-api-burst=1 --healthcheck-period=5s
     --cluster-health-summary-page-size=300";
 /// Each of them is looked up, and none is answered in time.
 const IN_THE_QUEUE: usize = 300;
-/// After each refusal a write waits 6 s or more, until the server could no longer carry it out: four of
-/// them stand for the two minutes of the incident.
+/// After each refusal a write waits 6 s or more, until the server could no longer carry it out:
+/// four of them stand for the two minutes of the incident.
 const REFUSALS: usize = 4;
 /// One probe that is answered and one request, on a machine that is busy but does not stand still.
 const SLACK: Duration = Duration::from_secs(1);

@@ -1,4 +1,5 @@
-//! What a unit test's own thread logs, line by line. Crates name it under `[dev-dependencies]` only.
+//! What a unit test's own thread logs, line by line. Crates name it under `[dev-dependencies]`
+//! only.
 //!
 //! One subscriber serves the whole test process and writes to the log of the thread. With one per
 //! test, `tracing` takes a line that another thread reaches first, without a subscriber, for one

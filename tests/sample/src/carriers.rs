@@ -121,7 +121,8 @@ impl Carriers {
         let informers = self.0.context.informers.of_any_owner();
         let cache = informers.get_from::<Object<Dynamic>>(informers.source(kind));
         let (inner, carrier) = (Arc::downgrade(&self.0), carrier.clone());
-        // Not by `feed`: what was loaded onto a carrier is no news to the shipments that wait for it.
+        // Not by `feed`: what was loaded onto a carrier is no news to the shipments that wait for
+        // it.
         let told = cache.subscribe(move |delta| {
             let (Delta::Added(object) | Delta::Deleted(object)) = delta else { return };
             let Some(inner) = inner.upgrade() else { return };

@@ -1,5 +1,5 @@
-//! Client tokens: AWS answers a repeated create with the resource of the first one, and refuses a token with other
-//! parameters. moto creates again.
+//! Client tokens: AWS answers a repeated create with the resource of the first one, and refuses a
+//! token with other parameters. moto creates again.
 
 use std::collections::{BTreeMap, HashMap};
 

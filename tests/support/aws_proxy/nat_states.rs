@@ -1,4 +1,5 @@
-//! States of NAT gateways, which take minutes at AWS and may be a failure. moto's are available at once.
+//! States of NAT gateways, which take minutes at AWS and may be a failure. moto's are available at
+//! once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! What the one who calls may do: the policy document that the project ships, since moto asks for none.
+//! What the one who calls may do: the policy document that the project ships, since moto asks for
+//! none.
 
 use std::collections::BTreeSet;
 

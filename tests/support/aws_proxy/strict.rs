@@ -1,4 +1,5 @@
-//! What AWS refuses and moto does not: removing what is in use, and using what is taken. And what AWS does besides.
+//! What AWS refuses and moto does not: removing what is in use, and using what is taken. And what
+//! AWS does besides.
 
 use roxmltree::{Document, Node};
 
@@ -37,7 +38,8 @@ pub(super) async fn refuses(upstream: &Upstream, call: &Call) -> Option<&'static
     is_refused.then_some(code)
 }
 
-/// Does what follows from a call that was carried out: the addresses of a NAT gateway that is deleted become free.
+/// Does what follows from a call that was carried out: the addresses of a NAT gateway that is
+/// deleted become free.
 pub(super) async fn carry_on(upstream: &Upstream, call: &Call) {
     if call.action != "DeleteNatGateway" {
         return;

@@ -54,8 +54,8 @@ impl Installer {
         Self { crds, api_services }
     }
 
-    /// Tries until nothing is left to do for it, or it is asked to stop: it sends nothing more then,
-    /// and waits for the answer of what it sent.
+    /// Tries until nothing is left to do for it, or it is asked to stop: it sends nothing more
+    /// then, and waits for the answer of what it sent.
     pub(super) async fn settle(self: Arc<Self>, manifest: &'static str, stop: CancellationToken) {
         let mut failures = Series::new(RETRY);
         while let Err(error) = self.put(manifest, &stop).await {

@@ -1,4 +1,5 @@
-//! Elastic IPs of the NAT gateways. They cost money while nothing uses them, and others have them in allow-lists.
+//! Elastic IPs of the NAT gateways. They cost money while nothing uses them, and others have them
+//! in allow-lists.
 
 use crate::action::Action;
 use crate::identity::ROLE_TAG;
@@ -15,8 +16,8 @@ pub(crate) fn ours<'a>(situation: &Situation<'a>) -> impl Iterator<Item = &'a Ad
     situation.observed.addresses.all().iter().filter(move |found| identity.owns(&found.tags))
 }
 
-/// The NAT gateway that has an address or gives it back only now. A pending one has it before AWS associates it
-/// (`rule:a-pending-nat-holds-its-address`).
+/// The NAT gateway that has an address or gives it back only now. A pending one has it before AWS
+/// associates it (`rule:a-pending-nat-holds-its-address`).
 pub(crate) fn holder<'a>(
     nat_gateways: &'a [NatGateway],
     address: &Address,
@@ -37,7 +38,8 @@ fn free<'a>(situation: &Situation<'a>, zone: &str) -> Option<&'a Address> {
         .min_by_key(|address| &address.id)
 }
 
-/// The free address of a zone; one is allocated when there is none, and none is about to become free.
+/// The free address of a zone; one is allocated when there is none, and none is about to become
+/// free.
 pub(crate) fn for_zone<'a>(
     situation: &Situation<'a>,
     zone: &str,
@@ -54,7 +56,8 @@ pub(crate) fn for_zone<'a>(
     address
 }
 
-/// The address of the zone is in use, by a NAT gateway that was made a moment ago and is not visible yet.
+/// The address of the zone is in use, by a NAT gateway that was made a moment ago and is not
+/// visible yet.
 fn is_taken_unseen(situation: &Situation<'_>, zone: &str, plan: &mut Plan) -> bool {
     let logical = LogicalId::NatGateway(zone.to_owned());
     let record = situation.memory.records.get(&logical);
@@ -70,7 +73,8 @@ fn is_taken_unseen(situation: &Situation<'_>, zone: &str, plan: &mut Plan) -> bo
     taken.is_some()
 }
 
-/// Keeps the tags of addresses in use, and releases those that no NAT gateway has or is going to have.
+/// Keeps the tags of addresses in use, and releases those that no NAT gateway has or is going to
+/// have.
 pub(crate) fn settle(situation: &Situation<'_>, lacks: &dyn Fn(&str) -> bool, plan: &mut Plan) {
     let nat_gateways = situation.observed.nat_gateways.all();
     for address in ours(situation) {

@@ -24,7 +24,8 @@ pub fn default_subnets(
     }
 }
 
-/// A private and a public subnet in the first zone: the first two /24, or the halves of a VPC that has no two.
+/// A private and a public subnet in the first zone: the first two /24, or the halves of a VPC that
+/// has no two.
 fn one_zone(vpc: IpNet, zones: &[String]) -> Option<Vec<DesiredSubnet>> {
     let zone = zones.iter().min()?;
     let mask = (vpc.prefix_len() + 1).max(24);
@@ -32,7 +33,8 @@ fn one_zone(vpc: IpNet, zones: &[String]) -> Option<Vec<DesiredSubnet>> {
     Some(vec![private, subnet(block(vpc, mask, 1)?, zone, true)])
 }
 
-/// As many equal blocks as zones and one more, whose number is a power of two; the first is cut up for public subnets.
+/// As many equal blocks as zones and one more, whose number is a power of two; the first is cut up
+/// for public subnets.
 fn many_zones(vpc: IpNet, zones: &[String]) -> Option<Vec<DesiredSubnet>> {
     let zones = zones.get(..ZONES.min(zones.len())).filter(|zones| !zones.is_empty())?;
     let private_mask = vpc.prefix_len() + bits_for(zones.len() + 1);

@@ -84,8 +84,8 @@ fn terminate_bastions(ending: &Ending<'_>, plan: &mut Plan) {
     }
 }
 
-/// Nothing of ours is seen. It counts when the reads were late enough to show every create there was
-/// (`rule:gone-is-seen-late-enough`); otherwise so many seconds are left until such a read.
+/// Nothing of ours is seen. It counts when the reads were late enough to show every create there
+/// was (`rule:gone-is-seen-late-enough`); otherwise so many seconds are left until such a read.
 fn sweep(ending: &Ending<'_>) -> Option<u64> {
     let observed = ending.observed;
     let read_at = [

@@ -1,4 +1,5 @@
-//! [`Desired`]: what a cluster shall have on AWS. Its parts are read from texts once, in `from_spec.rs`.
+//! [`Desired`]: what a cluster shall have on AWS. Its parts are read from texts once, in
+//! `from_spec.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! What a write that was carried out makes of what is known, so that a pass goes on without reading everything again.
+//! What a write that was carried out makes of what is known, so that a pass goes on without reading
+//! everything again.
 
 use crate::action::{Action, BastionLaunch};
 use crate::identity::Tags;

@@ -1,4 +1,5 @@
-//! From the texts of a [`Spec`] to a [`Desired`]: everything that can be found wrong without AWS is found here.
+//! From the texts of a [`Spec`] to a [`Desired`]: everything that can be found wrong without AWS is
+//! found here.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! The internet gateway: found by its tags wherever it is, so that one that was never attached is not lost.
+//! The internet gateway: found by its tags wherever it is, so that one that was never attached is
+//! not lost.
 
 use crate::action::Action;
 use crate::logical_id::LogicalId;

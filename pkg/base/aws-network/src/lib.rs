@@ -1,20 +1,21 @@
-//! A cluster's network on AWS, decided: what there shall be, what there is, and what to do next. Pure: no AWS SDK, no
-//! Kubernetes, no I/O, no clock of its own. The rules stand in `RULES.md`.
+//! A cluster's network on AWS, decided: what there shall be, what there is, and what to do next.
+//! Pure: no AWS SDK, no Kubernetes, no I/O, no clock of its own. The rules stand in `RULES.md`.
 //!
-//! [`Desired::from_spec`] reads a spec. A [`Pass`] is one cluster's way to its [`Goal`]: the reconciler asks it for the
-//! next [`Step`], an executor carries that out, and both report back until it rests. Inside, [`plan`] and
-//! [`plan_removal`] compare what is wanted with what was [`Observed`] and answer with writes that are due, reads that
-//! are needed, waits, and problems.
+//! [`Desired::from_spec`] reads a spec. A [`Pass`] is one cluster's way to its [`Goal`]: the
+//! reconciler asks it for the next [`Step`], an executor carries that out, and both report back
+//! until it rests. Inside, [`plan`] and [`plan_removal`] compare what is wanted with what was
+//! [`Observed`] and answer with writes that are due, reads that are needed, waits, and problems.
 //!
 //! An executor owes a pass:
-//! - A [`Query`] is answered as a whole, all pages of it. What does not exist is missing from the [`Reply`], not an error.
+//! - A [`Query`] is answered as a whole, all pages of it. What does not exist is missing from the
+//!   [`Reply`], not an error.
 //! - An [`Action`] is one call. The SDK repeats it after a lost answer or a failure of AWS only if
 //!   [`Action::is_repeatable`]; the client token is [`Action::token`].
-//! - [`Outcome::Refused`] has AWS's code, through all wrapping; [`Outcome::Unknown`] is everything that may have been
-//!   carried out; [`Outcome::NotSent`] is what the fence held back, or a create that rests on an intent and would have
-//!   left more than [`SEND_WITHIN`] seconds after its step.
-//! - The [`Answer`] of a classic load balancer has its name as id, one of the second generation its ARN; an allocated
-//!   address comes with its [`Answer::address`].
+//! - [`Outcome::Refused`] has AWS's code, through all wrapping; [`Outcome::Unknown`] is everything
+//!   that may have been carried out; [`Outcome::NotSent`] is what the fence held back, or a create
+//!   that rests on an intent and would have left more than [`SEND_WITHIN`] seconds after its step.
+//! - The [`Answer`] of a classic load balancer has its name as id, one of the second generation its
+//!   ARN; an allocated address comes with its [`Answer::address`].
 //! - [`Step::Persist`] is durable before the next step, or is reported as failed.
 //!
 //! | file | holds |

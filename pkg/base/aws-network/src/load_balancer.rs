@@ -58,7 +58,8 @@ fn site(
     Some(Site { vpc: home.id.to_owned(), subnets: places, groups: all })
 }
 
-/// The first public subnet of each zone; private ones when it is internal, or when there are no public ones.
+/// The first public subnet of each zone; private ones when it is internal, or when there are no
+/// public ones.
 fn first_of_each_zone(scheme: Scheme, subnets: &Subnets<'_>) -> Vec<String> {
     let of_kind = |public: bool| -> Vec<&Placed<'_>> {
         subnets.placed.iter().filter(|subnet| subnet.public == public).collect()

@@ -1,4 +1,5 @@
-//! Load balancers as AWS describes them: classic ones, and those of the second generation (network, application).
+//! Load balancers as AWS describes them: classic ones, and those of the second generation (network,
+//! application).
 
 use crate::identity::Tags;
 

@@ -1,4 +1,5 @@
-//! [`LogicalId`]: which of its resources a cluster means, before AWS has given it an id. The word is CloudFormation's.
+//! [`LogicalId`]: which of its resources a cluster means, before AWS has given it an id. The word
+//! is CloudFormation's.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,8 +33,9 @@ pub enum LogicalId {
 }
 
 impl LogicalId {
-    /// Whether AWS itself refuses or answers a second create with the first resource: by its client token, or because
-    /// the CIDR or the name is taken. The others need an intent (`rule:intent-before-unprotected-create`).
+    /// Whether AWS itself refuses or answers a second create with the first resource: by its client
+    /// token, or because the CIDR or the name is taken. The others need an intent
+    /// (`rule:intent-before-unprotected-create`).
     pub fn is_protected(&self) -> bool {
         !matches!(self, Self::Vpc | Self::InternetGateway | Self::Address(_))
     }

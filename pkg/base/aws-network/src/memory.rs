@@ -1,5 +1,6 @@
-//! [`Memory`]: what must be known after a crash and cannot be read from AWS. It is stored in the status of the object,
-//! and all of it may be lost: then resources are found by their tags, only more slowly.
+//! [`Memory`]: what must be known after a crash and cannot be read from AWS. It is stored in the
+//! status of the object, and all of it may be lost: then resources are found by their tags, only
+//! more slowly.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LogicalId, Timestamp};
 
-/// After so many seconds a read of AWS shows every create that was sent. EC2 gives no number; reads lag by seconds.
+/// After so many seconds a read of AWS shows every create that was sent. EC2 gives no number; reads
+/// lag by seconds.
 pub const READS_CATCH_UP: u64 = 30;
 
 /// For so long a resource whose id we were told, and which no read shows, is late rather than gone.
 pub const LATE: u64 = 60;
 
-/// A create is sent within so many seconds of its intent or not at all, so that [`READS_CATCH_UP`], counted from the
-/// intent, covers the call too.
+/// A create is sent within so many seconds of its intent or not at all, so that [`READS_CATCH_UP`],
+/// counted from the intent, covers the call too.
 pub const SEND_WITHIN: u64 = 10;
 
 /// What is known of one create.
@@ -78,8 +80,8 @@ impl Memory {
         if wait == 0 { Absence::Certain } else { Absence::Settling(wait) }
     }
 
-    /// The attempt that a create of this place has to carry in its client token, when `ended` is the highest attempt
-    /// seen on a resource that has ended (`rule:token-changes-after-an-end`).
+    /// The attempt that a create of this place has to carry in its client token, when `ended` is
+    /// the highest attempt seen on a resource that has ended (`rule:token-changes-after-an-end`).
     pub fn attempt(&self, logical: &LogicalId, ended: Option<u32>, now: Timestamp) -> u32 {
         let recorded = self.records.get(logical).map_or(0, |record| {
             let gone = record.id.is_some() && record.since.age(now) >= LATE;

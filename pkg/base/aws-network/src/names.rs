@@ -8,8 +8,8 @@ const LOAD_BALANCER_NAME: usize = 32;
 
 const BASE36: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// The name of the load balancer of a cluster's API server. Upstream gives a network load balancer of the current
-/// dialect the namespace and the cluster, joined by a dash, as `cluster`.
+/// The name of the load balancer of a cluster's API server. Upstream gives a network load balancer
+/// of the current dialect the namespace and the cluster, joined by a dash, as `cluster`.
 pub fn load_balancer_name(cluster: &str) -> String {
     let plain = format!("{}-apiserver", cluster.replace('.', "-"));
     if plain.len() <= LOAD_BALANCER_NAME { plain } else { format!("{}-k8s", hashed(cluster)) }

@@ -154,8 +154,8 @@ fn in_zone<'a>(
     ours(&situation, home).filter(move |found| zone_of(&situation, found) == Some(zone.as_str()))
 }
 
-/// The gateway of a zone that counts: one in a public subnet of the spec, available before pending, and the same one
-/// each time.
+/// The gateway of a zone that counts: one in a public subnet of the spec, available before pending,
+/// and the same one each time.
 fn best_in<'a>(
     situation: &Situation<'a>,
     home: &Home<'_>,
@@ -257,8 +257,8 @@ fn is_paced(situation: &Situation<'_>, home: &Home<'_>, zone: &str, plan: &mut P
     left > 0
 }
 
-/// Plans the end of gateways that the policy no longer wants. A route that a read has not shown to lead elsewhere keeps
-/// a gateway alive (`rule:routes-move-before-a-nat-ends`).
+/// Plans the end of gateways that the policy no longer wants. A route that a read has not shown to
+/// lead elsewhere keeps a gateway alive (`rule:routes-move-before-a-nat-ends`).
 pub(crate) fn retire(situation: &Situation<'_>, home: &Home<'_>, nats: &Nats<'_>, plan: &mut Plan) {
     let observed = situation.observed;
     let look = || Query::RouteTables(Scope::Vpc(home.id.to_owned()));

@@ -1,4 +1,5 @@
-//! [`Part`] and [`Reason`]: the words in which a plan is reported, which are upstream's where it has them.
+//! [`Part`] and [`Reason`]: the words in which a plan is reported, which are upstream's where it
+//! has them.
 
 /// A part of a cluster's network, each with a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,9 @@
 //! [`Pass`]: one cluster's way to its goal, as a state machine without I/O.
 //!
-//! The reconciler asks [`Pass::next`] what to do, does it, and reports: reads to [`Pass::answer`], writes to
-//! [`Pass::written`], the status patch to [`Pass::persisted`]. It asks again when all of a step is reported. A pass
-//! never waits: [`Step::Rest`] ends a leg, and [`Pass::resume`] begins the next one when the time has come.
+//! The reconciler asks [`Pass::next`] what to do, does it, and reports: reads to [`Pass::answer`],
+//! writes to [`Pass::written`], the status patch to [`Pass::persisted`]. It asks again when all of
+//! a step is reported. A pass never waits: [`Step::Rest`] ends a leg, and [`Pass::resume`] begins
+//! the next one when the time has come.
 
 use crate::action::Action;
 use crate::deletion::{Ending, Removal, plan_removal};
@@ -22,7 +23,8 @@ use leg::{Leg, MaySend, Trouble, lengthened, rests_on_memory};
 mod leg;
 mod rest;
 
-/// Seconds after which attributes that only extra calls show are compared again, unless a flag says otherwise.
+/// Seconds after which attributes that only extra calls show are compared again, unless a flag says
+/// otherwise.
 pub const DEEP_CHECK_PERIOD: u64 = 3600;
 
 /// What a pass leads to.
@@ -39,7 +41,8 @@ pub enum Goal {
 pub enum Step {
     /// Read all of these, in any order or at once.
     Read(Vec<Query>),
-    /// Look again at what takes its time. The read may be a few seconds old, when it began after the last write.
+    /// Look again at what takes its time. The read may be a few seconds old, when it began after
+    /// the last write.
     Poll(Vec<Query>),
     /// Store this, durably, before the next step.
     Persist(Memory),
@@ -223,8 +226,8 @@ impl Pass {
 
     /// Tells whether the memory was stored.
     ///
-    /// When it was not, creates that rest on it are left out of this leg and everything else goes on
-    /// (`rule:a-failing-status-stops-only-unprotected-creates`).
+    /// When it was not, creates that rest on it are left out of this leg and everything else goes
+    /// on (`rule:a-failing-status-stops-only-unprotected-creates`).
     pub fn persisted(&mut self, is_stored: bool) {
         if is_stored {
             self.stored = self.memory.clone();
@@ -329,7 +332,8 @@ impl Pass {
         });
     }
 
-    /// This create did nothing. What is known of an earlier one, whose outcome may be unknown, is known again.
+    /// This create did nothing. What is known of an earlier one, whose outcome may be unknown, is
+    /// known again.
     fn forget_intent(&mut self, action: &Action, is_used_up: bool) {
         let Some((logical, attempt)) = action.creates() else { return };
         match self.leg.before.remove(&logical).flatten() {

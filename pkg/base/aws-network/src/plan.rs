@@ -29,7 +29,8 @@ pub struct Wait {
     pub what: String,
     /// Seconds until it is worth a look.
     pub after: u64,
-    /// What to read then; none for what goes on by itself when something else that is awaited is there.
+    /// What to read then; none for what goes on by itself when something else that is awaited is
+    /// there.
     pub read: Option<Query>,
 }
 
@@ -44,8 +45,8 @@ pub struct Problem {
     pub message: String,
 }
 
-/// What to do next. Writes are independent of each other and may be sent at once; what depends on their outcome is in
-/// the next plan.
+/// What to do next. Writes are independent of each other and may be sent at once; what depends on
+/// their outcome is in the next plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// What has to be known to plan on.
@@ -56,7 +57,8 @@ pub struct Plan {
     pub waits: Vec<Wait>,
     /// What stands in the way.
     pub problems: Vec<Problem>,
-    /// After so many seconds everything is to be read again, for what was read may not show all there is.
+    /// After so many seconds everything is to be read again, for what was read may not show all
+    /// there is.
     pub look_again: Option<u64>,
     /// Tags that are to be corrected, of everything together.
     pub(crate) tags: TagDrift,
@@ -85,8 +87,8 @@ impl Plan {
         self.waits.push(Wait { part, what: what.into(), after, read: Some(read) });
     }
 
-    /// Waits until what was made can be seen. All is read again then: a read that shows the past is not to be trusted
-    /// once the time has passed in which it may.
+    /// Waits until what was made can be seen. All is read again then: a read that shows the past is
+    /// not to be trusted once the time has passed in which it may.
     pub(crate) fn wait_to_see(&mut self, part: Part, what: impl Into<String>, after: u64) {
         self.waits.push(Wait { part, what: what.into(), after, read: None });
         self.look_again = Some(self.look_again.map_or(after, |earlier| earlier.min(after)));
@@ -134,7 +136,8 @@ impl<'a> Situation<'a> {
         self.identity().ownership(tags, recorded) == Ownership::Ours
     }
 
-    /// Plans a create, or waits when what is missing may only be invisible yet to the read that began at `seen_at`.
+    /// Plans a create, or waits when what is missing may only be invisible yet to the read that
+    /// began at `seen_at`.
     pub(crate) fn create(&self, part: Part, action: Action, seen_at: Timestamp, plan: &mut Plan) {
         let Some((logical, _)) = action.creates() else { return };
         match self.memory.absence(&logical, seen_at) {

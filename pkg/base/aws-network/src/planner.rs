@@ -1,5 +1,6 @@
-//! The plan for a cluster that shall exist, put together from its parts. What a part needs of another is passed on, so
-//! the order here is the order in which things can be made; everything that can be made is planned at once.
+//! The plan for a cluster that shall exist, put together from its parts. What a part needs of
+//! another is passed on, so the order here is the order in which things can be made; everything
+//! that can be made is planned at once.
 
 use crate::bastion;
 use crate::desired::Desired;

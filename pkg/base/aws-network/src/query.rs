@@ -1,5 +1,6 @@
-//! [`Query`]: one thing to read from AWS. Queries of several clusters of an account and region can be merged by the
-//! executor, since each says what it is about and answers are filtered again on our side.
+//! [`Query`]: one thing to read from AWS. Queries of several clusters of an account and region can
+//! be merged by the executor, since each says what it is about and answers are filtered again on
+//! our side.
 
 use crate::identity::Tags;
 use crate::load_balancers::{
@@ -59,8 +60,8 @@ pub enum Query {
     ClassicAttributes(String),
     /// The tags of classic load balancers (1 for 20 names).
     ClassicTags(Vec<String>),
-    /// Load balancers of the second generation with their listeners and tags, and the target groups of that name or
-    /// behind them with theirs (up to 5).
+    /// Load balancers of the second generation with their listeners and tags, and the target groups
+    /// of that name or behind them with theirs (up to 5).
     NetworkLoadBalancers(Lookup),
     /// The attributes of a load balancer of the second generation, and of a target group (2).
     NetworkAttributes {

@@ -92,7 +92,8 @@ const PERMISSION: [&str; 7] = [
     "OptInRequired",
 ];
 
-/// What a refusal of this action with this code means. An empty code, of an answer that is none of AWS's, is a failure.
+/// What a refusal of this action with this code means. An empty code, of an answer that is none of
+/// AWS's, is a failure.
 pub fn classify(code: &str, action: &Action) -> Refusal {
     // The older API spells some of its codes with this ending, and the newer ones without.
     let code = code.strip_suffix("Exception").filter(|bare| is_not_found(bare)).unwrap_or(code);

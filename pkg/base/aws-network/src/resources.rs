@@ -1,5 +1,5 @@
-//! The resources as AWS describes them, cut down to what the plan looks at. The executor makes them from the answers of
-//! describe calls; nothing here is taken from our own objects.
+//! The resources as AWS describes them, cut down to what the plan looks at. The executor makes them
+//! from the answers of describe calls; nothing here is taken from our own objects.
 
 use std::net::Ipv4Addr;
 

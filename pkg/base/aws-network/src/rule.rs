@@ -15,8 +15,8 @@ pub enum Source {
     PrefixList(String),
 }
 
-/// What makes a rule the same rule to AWS: not its description, and not the permission it was written in
-/// (`rule:a-rule-is-protocol-ports-and-one-source`).
+/// What makes a rule the same rule to AWS: not its description, and not the permission it was
+/// written in (`rule:a-rule-is-protocol-ports-and-one-source`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleKey {
     /// `tcp`, `udp`, `icmp`, `icmpv6`, `-1` for all, or the number of another protocol.
@@ -39,7 +39,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A rule in its one form: protocol names instead of their numbers, no ports where they mean nothing.
+    /// A rule in its one form: protocol names instead of their numbers, no ports where they mean
+    /// nothing.
     pub fn new(protocol: &str, ports: (i32, i32), source: Source, description: &str) -> Self {
         let protocol = protocol_name(protocol);
         let (from_port, to_port) = if has_ports(&protocol) { ports } else { (-1, -1) };

@@ -1,4 +1,5 @@
-//! [`Spec`]: an AWSCluster as its object says it, of either dialect, in texts. `Desired::from_spec` reads it.
+//! [`Spec`]: an AWSCluster as its object says it, of either dialect, in texts. `Desired::from_spec`
+//! reads it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! Tags that are missing, wrong or retired, gathered over all resources so that few calls correct them.
+//! Tags that are missing, wrong or retired, gathered over all resources so that few calls correct
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,8 @@ pub(crate) struct TagDrift {
     remove: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// What differs: tags to set, and keys to remove. Keys of others are left alone (`rule:foreign-tags-stay`).
+/// What differs: tags to set, and keys to remove. Keys of others are left alone
+/// (`rule:foreign-tags-stay`).
 pub(crate) fn difference(
     present: &Tags,
     wanted: &Tags,

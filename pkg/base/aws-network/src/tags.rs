@@ -1,4 +1,5 @@
-//! The tags that each resource shall carry. Names and keys are upstream's, so that either finds what the other made.
+//! The tags that each resource shall carry. Names and keys are upstream's, so that either finds
+//! what the other made.
 
 use cidr::IpNet;
 
@@ -110,7 +111,8 @@ pub(crate) fn attempt_of(tags: &Tags) -> u32 {
     tags.get(ATTEMPT_TAG).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// What an adopted elastic IP may keep: upstream has changed its name and role (`rule:upstreams-names-are-kept`).
+/// What an adopted elastic IP may keep: upstream has changed its name and role
+/// (`rule:upstreams-names-are-kept`).
 pub(crate) fn without_name_and_role(mut tags: Tags) -> Tags {
     tags.remove(NAME_TAG);
     tags.remove(ROLE_TAG);

@@ -1,4 +1,5 @@
-//! [`Timestamp`]: a time that outlives the process, because it is written into the status of an object.
+//! [`Timestamp`]: a time that outlives the process, because it is written into the status of an
+//! object.
 
 use serde::{Deserialize, Serialize};
 

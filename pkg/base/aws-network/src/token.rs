@@ -6,7 +6,8 @@ use sha2::{Digest, Sha256};
 
 use crate::LogicalId;
 
-/// The client token of a create: equal for the same place and attempt, whoever asks (`rule:token-changes-after-an-end`).
+/// The client token of a create: equal for the same place and attempt, whoever asks
+/// (`rule:token-changes-after-an-end`).
 ///
 /// EC2 takes up to 64 ASCII characters; these are 32 of hexadecimal.
 pub fn client_token(owner_id: &str, logical: &LogicalId, attempt: u32) -> String {

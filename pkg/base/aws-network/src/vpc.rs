@@ -15,7 +15,8 @@ use crate::resources::Vpc;
 pub(crate) struct Home<'a> {
     pub(crate) id: &'a str,
     pub(crate) cidr: IpNet,
-    /// It is ours, and so is the network in it. Otherwise security groups and the load balancer are all that we make.
+    /// It is ours, and so is the network in it. Otherwise security groups and the load balancer are
+    /// all that we make.
     pub(crate) is_managed: bool,
 }
 
@@ -31,7 +32,8 @@ pub(crate) fn plan<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<Hom
     Some(Home { id: &vpc.id, cidr: vpc.cidr, is_managed })
 }
 
-/// A VPC that the spec names is used as it is, and never replaced by another (`rule:a-named-vpc-is-never-replaced`).
+/// A VPC that the spec names is used as it is, and never replaced by another
+/// (`rule:a-named-vpc-is-never-replaced`).
 fn named<'a>(situation: &Situation<'a>, id: &str, plan: &mut Plan) -> Option<(&'a Vpc, bool)> {
     let observed = situation.observed;
     if !observed.asked_vpcs.iter().any(|asked| asked == id) {
@@ -74,7 +76,8 @@ fn ours<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
     }
 }
 
-/// Upstream's controller made it, or somebody took our tag off: a second VPC would be worse than none.
+/// Upstream's controller made it, or somebody took our tag off: a second VPC would be worse than
+/// none.
 fn refuse_to_double(vpc: &str, plan: &mut Plan) {
     let message = format!(
         "{vpc} carries the tag of this cluster and no owner: set the annotation aws.cluster.x-k8s.io/adopt=true \
@@ -105,7 +108,8 @@ fn missing<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
     None
 }
 
-/// Of several VPCs the one in use counts, and AWS refuses to delete any that is (`rule:one-vpc-counts`).
+/// Of several VPCs the one in use counts, and AWS refuses to delete any that is
+/// (`rule:one-vpc-counts`).
 fn one_of<'a>(situation: &Situation<'a>, all: &[&'a Vpc], plan: &mut Plan) -> Option<&'a Vpc> {
     let observed = situation.observed;
     let (Some(subnets), Some(groups), Some(gateways)) =

@@ -11,9 +11,10 @@
 //! The verbs are Kubernetes' own: *occupy* takes over what the cluster already holds and is
 //! idempotent, *allocate* picks fresh blocks, *release* ends a claim.
 //!
-//! Time and memory follow the number of claims, never the number of blocks (`rule:cost-follows-claims`): two CIDRs
-//! are nested or disjoint, so claims are looked up in an ordered map, and used blocks are kept as
-//! runs. There are no locks inside: one task or one mutex owns a ledger, and nothing here waits.
+//! Time and memory follow the number of claims, never the number of blocks
+//! (`rule:cost-follows-claims`): two CIDRs are nested or disjoint, so claims are looked up in an
+//! ordered map, and used blocks are kept as runs. There are no locks inside: one task or one mutex
+//! owns a ledger, and nothing here waits.
 
 mod claims;
 mod error;

@@ -1,5 +1,5 @@
-//! `rule:cost-follows-claims`. How long an operation takes is measured by `cargo bench -p cidr`; here
-//! pools of up to 2^64 blocks are worked on whole, which no walk over blocks would ever end.
+//! `rule:cost-follows-claims`. How long an operation takes is measured by `cargo bench -p cidr`;
+//! here pools of up to 2^64 blocks are worked on whole, which no walk over blocks would ever end.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! Facts about owners: nodes that hold CIDRs, service ranges, nodes that come and go. Each script is
-//! one row of a table.
+//! Facts about owners: nodes that hold CIDRs, service ranges, nodes that come and go. Each script
+//! is one row of a table.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,5 +1,6 @@
-//! Facts about blocks without owners, most of them from upstream's own tests: where a block is, which
-//! blocks a CIDR overlaps, and in which order blocks are handed out (`rule:blocks-are-next-fit`).
+//! Facts about blocks without owners, most of them from upstream's own tests: where a block is,
+//! which blocks a CIDR overlaps, and in which order blocks are handed out
+//! (`rule:blocks-are-next-fit`).
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -5,8 +5,8 @@ use std::env::consts::{ARCH, OS};
 
 use serde::{Deserialize, Deserializer};
 
-/// For `#[serde(deserialize_with = …)]`: `null` is the value's default. Go writes `null` for an empty
-/// list or map.
+/// For `#[serde(deserialize_with = …)]`: `null` is the value's default. Go writes `null` for an
+/// empty list or map.
 ///
 /// # Errors
 /// What the value itself cannot be read for.

@@ -1,8 +1,9 @@
 //! [`Attempts`]: how one probe spends its time, as a plan that the prober carries out step by step.
 //!
-//! The prober begins with [`Attempts::first`], makes the attempt, tells [`Attempts::next`] what came
-//! of it, and goes on until it is told the [`Conclusion`]. It cancels an attempt at its deadline,
-//! which is never later than that of the probe, and drops a connection on which an attempt failed.
+//! The prober begins with [`Attempts::first`], makes the attempt, tells [`Attempts::next`] what
+//! came of it, and goes on until it is told the [`Conclusion`]. It cancels an attempt at its
+//! deadline, which is never later than that of the probe, and drops a connection on which an
+//! attempt failed.
 
 use std::time::{Duration, Instant};
 

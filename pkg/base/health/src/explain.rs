@@ -6,9 +6,9 @@ use crate::message::short_line;
 use crate::{Endpoints, MESSAGE_MAX, Member, Published, Standing, one_line};
 
 /// The message of the condition about readiness: what was found, how many addresses are down, how
-/// long the run of failures is and when the next probe comes. When that is too long for a message the
-/// detail of what was found is cut. It stands in objects until the next heartbeat, so it tells the wait
-/// before the next probe and not its time, which would soon be past.
+/// long the run of failures is and when the next probe comes. When that is too long for a message
+/// the detail of what was found is cut. It stands in objects until the next heartbeat, so it tells
+/// the wait before the next probe and not its time, which would soon be past.
 pub fn explain(member: &Member, now: Instant) -> String {
     let Some(published) = member.published() else { return String::new() };
     let mut rest = endpoints_down(published.endpoints);

@@ -62,7 +62,8 @@ pub struct ExpiryNotice {
 }
 
 impl ExpiryNotice {
-    /// Takes in the lifetime that is seen at `now`; the stage that is to be told, if it is a new one.
+    /// Takes in the lifetime that is seen at `now`; the stage that is to be told, if it is a new
+    /// one.
     pub fn note(&mut self, lifetime: Option<Lifetime>, now: Timestamp) -> Option<ExpiryStage> {
         let lifetime = lifetime?;
         let stage = lifetime.stage(now);

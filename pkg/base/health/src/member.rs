@@ -24,7 +24,8 @@ pub struct Arrival {
     pub written: Option<u64>,
     /// How many clusters come together with it; 0 for one that was created now.
     pub together: usize,
-    /// It comes from another replica, and has waited for its next probe since that one let go of it.
+    /// It comes from another replica, and has waited for its next probe since that one let go of
+    /// it.
     pub has_waited: bool,
 }
 
@@ -267,7 +268,8 @@ impl Member {
         alive + policy.stuck_after()
     }
 
-    /// It had to wait for others before its probe could start at `now`: that time is not its task's.
+    /// It had to wait for others before its probe could start at `now`: that time is not its
+    /// task's.
     pub fn admit(&mut self, now: Instant) {
         self.task_began = now;
     }
@@ -278,8 +280,9 @@ impl Member {
         self.schedule.abandon(now);
     }
 
-    /// It is left alone on purpose from now on: nothing is known of it until it is probed again, and
-    /// what the first probe after that finds is published at once (`rule:a-pause-knows-nothing`).
+    /// It is left alone on purpose from now on: nothing is known of it until it is probed again,
+    /// and what the first probe after that finds is published at once
+    /// (`rule:a-pause-knows-nothing`).
     pub fn pause(&mut self) {
         self.published = None;
         self.tally = Tally::default();

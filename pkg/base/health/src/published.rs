@@ -99,8 +99,8 @@ impl Published {
         change
     }
 
-    /// A hash of why it is not well. What is wrong in an object has one code and several causes; what
-    /// a member says may differ with each probe, and its code is all that counts.
+    /// A hash of why it is not well. What is wrong in an object has one code and several causes;
+    /// what a member says may differ with each probe, and its code is all that counts.
     pub(crate) fn cause(&self) -> Option<u64> {
         let finding = self.finding?;
         let code = finding.code()?;

@@ -2,23 +2,23 @@
 //!
 //! Every replica renews a Lease of its own, in which it also publishes its *view*: the replicas
 //! among which it shares the clusters out. A cluster belongs to the replica of the view whose hash
-//! with the cluster's is highest (rendezvous hashing), so that one that comes or goes moves only its
-//! own share. Views differ while replicas come and go; what keeps two of them from probing the same
-//! cluster is the order of things (`rule:one-owner-at-a-time`):
+//! with the cluster's is highest (rendezvous hashing), so that one that comes or goes moves only
+//! its own share. Views differ while replicas come and go; what keeps two of them from probing the
+//! same cluster is the order of things (`rule:one-owner-at-a-time`):
 //!
 //! 1. Before a replica publishes a view, it stops probing what that view takes from it, and waits
 //!    until no write about that can be carried out any more.
 //! 2. It probes what a view gives it only after that view is published and the leases of the others
 //!    were read once more, and only what none of them claims by its own published view.
 //! 3. A claim ends when its lease is released, or when a read shows that it was not renewed for the
-//!    whole of its term. One whose lease is gone may have been renewed until the read that misses it.
-//!    Its holder stops by itself before that, and after a gap that long
-//!    begins as if its view were new.
+//!    whole of its term. One whose lease is gone may have been renewed until the read that misses
+//!    it. Its holder stops by itself before that, and after a gap that long begins as if its view
+//!    were new.
 //!
 //! Of two replicas that claim a cluster, the second to publish sees the claim of the first.
 //!
-//! A replica that has just begun cannot miss a lease that somebody deleted before. It is *settled*, and
-//! may probe, once it surely knows of everybody (`rule:a-newcomer-is-told-or-waits`).
+//! A replica that has just begun cannot miss a lease that somebody deleted before. It is *settled*,
+//! and may probe, once it surely knows of everybody (`rule:a-newcomer-is-told-or-waits`).
 //!
 //! Where replicas do not share, their leader takes part all the same (`leader.rs`).
 
@@ -36,8 +36,8 @@ pub const SHARD_TERM: Duration = Duration::from_secs(30);
 /// How long before that its holder stops, for the differences of clocks and the ends of probes.
 pub const SHARD_MARGIN: Duration = Duration::from_secs(5);
 
-/// How long after the death of a replica another one has its clusters: a term, and the time until it
-/// is looked at before and after.
+/// How long after the death of a replica another one has its clusters: a term, and the time until
+/// it is looked at before and after.
 pub const SHARD_INHERITED: Duration = Duration::from_secs(34);
 
 /// One replica's knowledge of all.
@@ -96,8 +96,9 @@ impl Shards {
     }
 
     /// Takes in the leases of all replicas, as read by a consistent read that was begun at `began`
-    /// and has ended by `now`. Of who is not among them somebody has deleted the lease: what it claimed
-    /// it may go on to probe for a term. If that is us, our lease protects nothing any more.
+    /// and has ended by `now`. Of who is not among them somebody has deleted the lease: what it
+    /// claimed it may go on to probe for a term. If that is us, our lease protects nothing any
+    /// more.
     pub fn observe(&mut self, claims: Vec<Claim>, began: Instant, now: Instant) {
         let left = self.left_by_a_leader(&claims);
         let mut known = std::mem::take(&mut self.peers);
@@ -134,8 +135,8 @@ impl Shards {
     }
 
     /// Whether nobody can be probing whose lease was gone before we began to look
-    /// (`rule:a-newcomer-is-told-or-waits`). `listed` have a lease, held or released; `left` is what the
-    /// leader before this one knew.
+    /// (`rule:a-newcomer-is-told-or-waits`). `listed` have a lease, held or released; `left` is
+    /// what the leader before this one knew.
     fn knows_all(
         &mut self,
         listed: &BTreeSet<Box<str>>,
@@ -161,8 +162,8 @@ impl Shards {
         self.settled.is_some()
     }
 
-    /// Whether the others were ever read. Before that nothing is to be published: who claims what it
-    /// does not know stops those who do (`rule:no-claim-before-a-read`).
+    /// Whether the others were ever read. Before that nothing is to be published: who claims what
+    /// it does not know stops those who do (`rule:no-claim-before-a-read`).
     pub fn has_read(&self) -> bool {
         self.read.is_some()
     }
@@ -172,13 +173,14 @@ impl Shards {
         self.published = None;
     }
 
-    /// Our lease protected nothing for a time, which the clock of our times need not have shown: we know
-    /// no more than a newcomer.
+    /// Our lease protected nothing for a time, which the clock of our times need not have shown: we
+    /// know no more than a newcomer.
     pub fn begin_anew(&mut self) {
         (self.published, self.begun, self.settled) = (None, None, None);
     }
 
-    /// When the older of our last renewal and our last read was begun; `None` before the first of either.
+    /// When the older of our last renewal and our last read was begun; `None` before the first of
+    /// either.
     pub fn in_touch(&self) -> Option<Instant> {
         Some(self.renewed?.min(self.read?))
     }
@@ -197,8 +199,8 @@ impl Shards {
         alive.map(|(name, _)| name.clone()).collect()
     }
 
-    /// The replicas whose claims have ended without a release. Whoever sees that releases their leases,
-    /// if nobody has renewed them meanwhile: others may have begun to look later.
+    /// The replicas whose claims have ended without a release. Whoever sees that releases their
+    /// leases, if nobody has renewed them meanwhile: others may have begun to look later.
     pub fn lapsed(&self) -> impl Iterator<Item = &str> {
         self.peers.iter().filter(|(_, peer)| peer.lapsed).map(|(name, _)| &**name)
     }
@@ -211,8 +213,8 @@ impl Shards {
     /// A write of `view` into our lease is about to be sent. From now on only what this view, the
     /// one before, and all of which the end is unknown give us may be probed. The caller ends the
     /// other probes, and lets its writes about those clusters end, before it sends
-    /// (`rule:one-owner-at-a-time`). The write rests on the version of the lease that was read last, so
-    /// that none of an earlier one is carried out after it.
+    /// (`rule:one-owner-at-a-time`). The write rests on the version of the lease that was read
+    /// last, so that none of an earlier one is carried out after it.
     pub fn publishing(&mut self, view: View) {
         self.pending.retain(|other| *other != view);
         self.pending.push(view);
@@ -245,8 +247,8 @@ impl Shards {
         self.pending.last()
     }
 
-    /// Since when the cluster with this hash has been ours without a gap in which another replica can
-    /// have had it, or a little later; `None` when it is not ours at `now`.
+    /// Since when the cluster with this hash has been ours without a gap in which another replica
+    /// can have had it, or a little later; `None` when it is not ours at `now`.
     pub fn ours_since(&self, cluster: u64, now: Instant) -> Option<Instant> {
         if self.alone.is_some() {
             return self.alone;
@@ -275,8 +277,8 @@ impl Shards {
         claiming.map(|(name, _)| &**name).or_else(|| owner(cluster, self.view()?))
     }
 
-    /// We know of everybody, our view is there, the others were read after that, and our claims have
-    /// not ended.
+    /// We know of everybody, our view is there, the others were read after that, and our claims
+    /// have not ended.
     fn is_entitled(&self, now: Instant) -> bool {
         let since = self.published.as_ref().map(|(_, since)| *since);
         self.is_settled()

@@ -35,8 +35,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Takes a result in and decides. `ready` is what is published. A failure that did not count, of
-    /// which `counted` is none, ends a run of successes and makes no run of failures longer.
+    /// Takes a result in and decides. `ready` is what is published. A failure that did not count,
+    /// of which `counted` is none, ends a run of successes and makes no run of failures longer.
     pub fn decide(
         &mut self,
         ready: Option<Status>,

@@ -41,8 +41,8 @@ pub struct WriteGate {
 }
 
 impl WriteGate {
-    /// `written` is the fingerprint of what the object says already. The heartbeats of clusters that
-    /// were taken over together are spread by `hash`.
+    /// `written` is the fingerprint of what the object says already. The heartbeats of clusters
+    /// that were taken over together are spread by `hash`.
     pub fn new(written: Option<u64>, now: Instant, heartbeat: Duration, hash: u64) -> Self {
         let head_start = share_of(heartbeat, hash);
         Self { written, at: now.checked_sub(head_start).unwrap_or(now), outdated: false }

@@ -1,8 +1,8 @@
 //! [`WriteQueue`]: what is to be written, at most one entry per cluster, none lost.
 //!
 //! The newest state of a cluster takes the place of an older one that waits, keeps its turn, and
-//! waits out the backoff of the other; so a server that refuses for an hour is not asked more often,
-//! and then gets the truth of now instead of an hour of history.
+//! waits out the backoff of the other; so a server that refuses for an hour is not asked more
+//! often, and then gets the truth of now instead of an hour of history.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::Hash;

@@ -1,8 +1,8 @@
 //! Metric series of things that come and go: a member cluster, a kind learnt at run time. A family
 //! keeps a series for ever once it has been written; here it ends with the last one who writes it.
 //!
-//! Whoever writes series of one thing holds a [`Held`] of its name and takes its series from it; with
-//! the last holder all of them are removed.
+//! Whoever writes series of one thing holds a [`Held`] of its name and takes its series from it;
+//! with the last holder all of them are removed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -12,7 +12,8 @@ pub enum Kind {
     BuiltIn(Resource),
     /// A custom resource in the version that its reader understands; perhaps not served.
     Custom(Resource),
-    /// To be found by discovery, in the version that the server prefers of those that have it; perhaps not served.
+    /// To be found by discovery, in the version that the server prefers of those that have it;
+    /// perhaps not served.
     Named {
         /// API group.
         group: Cow<'static, str>,

@@ -1,4 +1,5 @@
-//! The value syntaxes of pflag (rule:flags-as-pflag), one function per syntax, text in, typed value out.
+//! The value syntaxes of pflag (rule:flags-as-pflag), one function per syntax, text in, typed value
+//! out.
 //!
 //! [`crate::Value`] picks the function by [`crate::Kind`]; nobody else needs them, except tests
 //! and code that prints durations the Go way.

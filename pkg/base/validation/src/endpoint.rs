@@ -84,8 +84,8 @@ fn authority(host: &str, default: u16) -> Result<String, EndpointError> {
     Ok(whole.as_str().to_ascii_lowercase())
 }
 
-/// Whether a proxy can be used: an absolute http, https or socks5 URL with a host. It may have a user
-/// name.
+/// Whether a proxy can be used: an absolute http, https or socks5 URL with a host. It may have a
+/// user name.
 pub(crate) fn is_proxy(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
     let is_known = ["http", "https", "socks5"].iter().any(|it| it.eq_ignore_ascii_case(scheme));

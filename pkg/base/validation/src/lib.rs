@@ -1,5 +1,5 @@
-//! What is wrong with an object, before it is stored: the judgement that the command `validate`, and
-//! whoever admits objects, give alike. Pure: no I/O, no clock, and no panic on any input
+//! What is wrong with an object, before it is stored: the judgement that the command `validate`,
+//! and whoever admits objects, give alike. Pure: no I/O, no clock, and no panic on any input
 //! (`rule:any-json-is-survived`). The rules stand in `RULES.md`.
 //!
 //! [`validate`] judges one request. What it must know of other objects, of the licence and of the

@@ -44,13 +44,17 @@ pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 pub const OWNER_ID_ANNOTATION: &str = "aws.cluster.x-k8s.io/owner-id";
 /// Annotation with the keys of `additionalTags` that were set on AWS, separated by newlines.
 pub const APPLIED_TAGS_ANNOTATION: &str = "aws.cluster.x-k8s.io/last-applied-tags";
-/// Annotation: with `true`, resources that carry the Cluster's tag and nobody's identity are taken over.
+/// Annotation: with `true`, resources that carry the Cluster's tag and nobody's identity are taken
+/// over.
 pub const ADOPT_ANNOTATION: &str = "aws.cluster.x-k8s.io/adopt";
-/// Annotation: with `true`, a lost load balancer is made anew although clients know the name of the old one.
+/// Annotation: with `true`, a lost load balancer is made anew although clients know the name of the
+/// old one.
 pub const RECREATE_ANNOTATION: &str = "aws.cluster.x-k8s.io/allow-lb-recreate";
-/// Annotation: with `true`, network interfaces that nothing uses are deleted with the VPC that they are in.
+/// Annotation: with `true`, network interfaces that nothing uses are deleted with the VPC that they
+/// are in.
 pub const FREE_INTERFACES_ANNOTATION: &str = "aws.cluster.x-k8s.io/force-delete-enis";
-/// Annotation: with `false`, load balancers and groups that Kubernetes made for Services outlive the cluster.
+/// Annotation: with `false`, load balancers and groups that Kubernetes made for Services outlive
+/// the cluster.
 pub const EXTERNAL_RESOURCES_ANNOTATION: &str = "aws.cluster.x-k8s.io/external-resource-gc";
 /// Annotation of a Cluster with the network of its Pods.
 pub const CNI_ANNOTATION: &str = "cluster.k8s.io/network-cni";

@@ -1,5 +1,5 @@
-//! The AWSCluster controller: makes, keeps and removes what a cluster needs on AWS. What to do is decided by
-//! `aws-network` and carried out by `aws`; here it meets the object.
+//! The AWSCluster controller: makes, keeps and removes what a cluster needs on AWS. What to do is
+//! decided by `aws-network` and carried out by `aws`; here it meets the object.
 //!
 //! | file | holds |
 //! |---|---|

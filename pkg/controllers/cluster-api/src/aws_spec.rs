@@ -1,5 +1,5 @@
-//! [`read`]: an AWSCluster of either dialect as the network planner takes it. Pure. What only AWS or the planner can
-//! judge, such as ranges of subnets, is left to it.
+//! [`read`]: an AWSCluster of either dialect as the network planner takes it. Pure. What only AWS
+//! or the planner can judge, such as ranges of subnets, is left to it.
 
 mod load_balancer;
 mod rules;

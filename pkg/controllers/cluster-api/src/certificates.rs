@@ -1,5 +1,6 @@
-//! The certificates of a cluster: authorities, the keys of service accounts, and the administrator's certificate.
-//! Pure but for the random numbers of keys; nothing is read from or written to the cluster.
+//! The certificates of a cluster: authorities, the keys of service accounts, and the
+//! administrator's certificate. Pure but for the random numbers of keys; nothing is read from or
+//! written to the cluster.
 
 mod private_key;
 

@@ -96,8 +96,8 @@ fn ending(ended: Result<(), Failure>, stop: &CancellationToken) -> Result<(), Fa
     ended.inspect_err(|_| stop.cancel())
 }
 
-/// What the controller does in its own name. Kinds that Clusters refer to are not known yet; of those of
-/// infrastructure the one of this program stands for all.
+/// What the controller does in its own name. Kinds that Clusters refer to are not known yet; of
+/// those of infrastructure the one of this program stands for all.
 fn permissions(options: &Options) -> Vec<Permission> {
     // As long as the flags, which are judged once.
     let namespace: &'static str = options.namespace.clone().unwrap_or_default().leak();

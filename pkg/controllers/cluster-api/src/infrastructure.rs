@@ -1,5 +1,5 @@
-//! [`Infrastructure`]: what any object that makes infrastructure says of itself, in the words of every contract of
-//! Cluster API. Pure.
+//! [`Infrastructure`]: what any object that makes infrastructure says of itself, in the words of
+//! every contract of Cluster API. Pure.
 
 use objects::{Dynamic, Object};
 use serde::Deserialize;

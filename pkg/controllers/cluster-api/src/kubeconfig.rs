@@ -1,4 +1,5 @@
-//! The administrator's kubeconfig: written whole, and read as far as it takes to judge one that is there. Pure.
+//! The administrator's kubeconfig: written whole, and read as far as it takes to judge one that is
+//! there. Pure.
 
 use std::time::SystemTime;
 

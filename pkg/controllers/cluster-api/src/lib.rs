@@ -1,8 +1,10 @@
-//! Cluster API: Clusters as their users declare them, and what they need on AWS. The rules stand in `RULES.md`.
+//! Cluster API: Clusters as their users declare them, and what they need on AWS. The rules stand in
+//! `RULES.md`.
 //!
-//! In standalone mode this crate takes the place of Cluster API's core as far as clusters need it: it adopts the
-//! object that makes the infrastructure, passes on what that says, makes certificates and kubeconfig, and takes
-//! everything apart in order. In provider mode Clusters are left to the core, and AWSClusters are kept for it.
+//! In standalone mode this crate takes the place of Cluster API's core as far as clusters need it:
+//! it adopts the object that makes the infrastructure, passes on what that says, makes certificates
+//! and kubeconfig, and takes everything apart in order. In provider mode Clusters are left to the
+//! core, and AWSClusters are kept for it.
 //!
 //! | file | holds |
 //! |---|---|

@@ -13,8 +13,8 @@ pub fn is_cluster(owner: &OwnerReference) -> bool {
     group == GROUP && owner.kind == CLUSTER_KIND
 }
 
-/// The owner reference to this Cluster, in the version of its dialect. It is not the controller and blocks no
-/// deletion, as in Cluster API.
+/// The owner reference to this Cluster, in the version of its dialect. It is not the controller and
+/// blocks no deletion, as in Cluster API.
 pub fn reference_to(cluster: &Object<Cluster>) -> OwnerReference {
     OwnerReference {
         api_version: cluster.body.spec.dialect().cluster_api_version(),
@@ -31,15 +31,15 @@ pub fn is_owned_by(metadata: &ObjectMeta, cluster: &Object<Cluster>) -> bool {
     metadata.owner_references.iter().any(|owner| owner.uid == *cluster.metadata.uid)
 }
 
-/// Name of another Cluster that owns it. One of the same name is this Cluster, perhaps before it was restored
-/// from a backup with another UID (`rule:infrastructure-of-another-cluster-is-left`).
+/// Name of another Cluster that owns it. One of the same name is this Cluster, perhaps before it
+/// was restored from a backup with another UID (`rule:infrastructure-of-another-cluster-is-left`).
 pub fn other_cluster<'a>(metadata: &'a ObjectMeta, cluster: &Object<Cluster>) -> Option<&'a str> {
     let mut owners = metadata.owner_references.iter().filter(|owner| is_cluster(owner));
     owners.find(|owner| owner.name != cluster.metadata.name()).map(|owner| &*owner.name)
 }
 
-/// Puts the Cluster among the owners: once, whatever version an earlier entry has, and in the place of one that
-/// was left by a Cluster of this name with another UID.
+/// Puts the Cluster among the owners: once, whatever version an earlier entry has, and in the place
+/// of one that was left by a Cluster of this name with another UID.
 pub fn add_owner(owners: &mut Vec<OwnerReference>, cluster: &Object<Cluster>) {
     let wanted = reference_to(cluster);
     let is_it = |owner: &OwnerReference| {

@@ -1,5 +1,5 @@
-//! Whether there is anything to watch over: while none of its kinds is served the controller waits for one
-//! and costs the process nothing else (`rule:dormant-costs-nothing`).
+//! Whether there is anything to watch over: while none of its kinds is served the controller waits
+//! for one and costs the process nothing else (`rule:dormant-costs-nothing`).
 
 use std::time::Duration;
 

@@ -12,8 +12,8 @@ use crate::engine::{self, Contact};
 /// What probes call themselves.
 pub(crate) const USER_AGENT: &str = "infra-controller-manager/cluster-health";
 
-/// The client of the newest inputs of one cluster, shared by all that were made for it: a probe that
-/// is refused looks here whether the credential was replaced meanwhile.
+/// The client of the newest inputs of one cluster, shared by all that were made for it: a probe
+/// that is refused looks here whether the credential was replaced meanwhile.
 #[derive(Clone, Default)]
 pub(crate) struct Newest(Arc<Mutex<Option<Arc<probe::Client>>>>);
 

@@ -74,8 +74,9 @@ impl Subject {
         self.kind == Kind::Cluster
     }
 
-    /// What a client of the cluster is made of, by its object and its credential. `namespace` is that
-    /// of a KubeFedCluster, and of all Secrets; where it is empty those of Clusters may be anywhere.
+    /// What a client of the cluster is made of, by its object and its credential. `namespace` is
+    /// that of a KubeFedCluster, and of all Secrets; where it is empty those of Clusters may be
+    /// anywhere.
     ///
     /// # Errors
     /// An object could not be read; or, inside, it was, and cannot be used.

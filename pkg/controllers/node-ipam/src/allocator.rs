@@ -7,8 +7,8 @@
 //!
 //! What holds at all times:
 //! - A claim belongs to a Node UID. It ends when that UID is gone, when a read shows other CIDRs on
-//!   it, or when its blocks were never sent or can no longer be applied and somebody else holds them
-//!   (`rule:claim-outlives-refusal`, `rule:unknown-outcome-ends`).
+//!   it, or when its blocks were never sent or can no longer be applied and somebody else holds
+//!   them (`rule:claim-outlives-refusal`, `rule:unknown-outcome-ends`).
 //! - A UID has at most one claim, and every retry sends it again (`rule:retry-repeats-the-claim`).
 //! - While a Node starves no block is free for it: a freed block goes to the first that starves
 //!   (`rule:first-starved-first-served`).

@@ -11,8 +11,8 @@ use model::Node;
 use tokio::time::Instant;
 use transport::Status;
 
-/// Only the metadata of the patched Node comes back: its UID is all that is read of the reply, and this
-/// halves it.
+/// Only the metadata of the patched Node comes back: its UID is all that is read of the reply, and
+/// this halves it.
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 /// Sends the calls as the controller's identity.

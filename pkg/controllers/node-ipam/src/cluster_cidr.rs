@@ -2,9 +2,9 @@
 //! (`--cidr-allocator-type=MultiCIDRRangeAllocator`).
 //!
 //! Without I/O: `spec` and `status` are the kind's fields, `selector` tells which Nodes an object
-//! selects, `plan` makes a spec into pools or says what is wrong with it, `rank` orders objects, and
-//! `from_flags` writes the object that stands for the flags. With it: `keeper` works on one object,
-//! `watch` tells the allocator what there is, and `run` runs them all.
+//! selects, `plan` makes a spec into pools or says what is wrong with it, `rank` orders objects,
+//! and `from_flags` writes the object that stands for the flags. With it: `keeper` works on one
+//! object, `watch` tells the allocator what there is, and `run` runs them all.
 
 pub(crate) mod from_flags;
 mod keeper;

@@ -19,7 +19,8 @@ use crate::node_work;
 use crate::options::{ClusterCidrOptions, Judged, Options, judge};
 use crate::predecessor;
 
-/// Stock's own account; its ClusterRole, which lets it read and write Nodes, exists in every cluster.
+/// Stock's own account; its ClusterRole, which lets it read and write Nodes, exists in every
+/// cluster.
 const ACCOUNT: &str = "node-controller";
 
 /// What both allocators do with Nodes.

@@ -3,8 +3,8 @@
 //! [`NodeIpam`] is what the manager registers. Inside, from pure to I/O: `options` turns flags into
 //! pools, `cluster_cidr` does so with objects, `allocator` decides who gets which block, `patch`
 //! knows the body and the meaning of answers, `api` sends, `reconciler` works on one Node,
-//! `node_work` on all of them, `controller` runs it all. The rules that code and tests cite stand in
-//! `RULES.md`; which allocator is for whom in `ALLOCATORS.md`.
+//! `node_work` on all of them, `controller` runs it all. The rules that code and tests cite stand
+//! in `RULES.md`; which allocator is for whom in `ALLOCATORS.md`.
 
 mod allocator;
 mod api;

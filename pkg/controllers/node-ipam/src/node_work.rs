@@ -1,5 +1,5 @@
-//! The work on Nodes, which is the same wherever their pools come from: the claims follow the cache,
-//! workers send PATCHes, and a stop settles what was sent.
+//! The work on Nodes, which is the same wherever their pools come from: the claims follow the
+//! cache, workers send PATCHes, and a stop settles what was sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,12 +27,13 @@ const AUDIT: Duration = Duration::from_secs(600);
 /// The first list is given up after this time, and tried from anew.
 const FIRST_LIST: Duration = Duration::from_secs(600);
 
-/// One handling of a Node, waits for the throttle included. The server may stop the client for 60 s.
+/// One handling of a Node, waits for the throttle included. The server may stop the client for 60
+/// s.
 const ITEM_LIMIT: Duration = Duration::from_secs(180);
 
 /// Besides the time of a PATCH, for settling the last outcomes after a stop: one second in which a
-/// PATCH travels to the server, and two for reads. With 5 s of the PATCH it fits into stock's default
-/// for `--controller-shutdown-timeout`, 10 s.
+/// PATCH travels to the server, and two for reads. With 5 s of the PATCH it fits into stock's
+/// default for `--controller-shutdown-timeout`, 10 s.
 const LAST_READS: Duration = Duration::from_secs(3);
 
 /// What works on the Nodes of one run, with a queue of this name.

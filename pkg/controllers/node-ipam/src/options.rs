@@ -15,7 +15,8 @@ use crate::flags::{
 
 pub(crate) use cluster_cidrs::ClusterCidrOptions;
 
-/// The allocator types that exist; the first and the last are built (`rule:unbuilt-types-are-refused`).
+/// The allocator types that exist; the first and the last are built
+/// (`rule:unbuilt-types-are-refused`).
 const ALLOCATOR_TYPES: [&str; 5] =
     ["RangeAllocator", "CloudAllocator", "IPAMFromCluster", "IPAMFromCloud", MULTI_CIDR];
 
@@ -25,8 +26,8 @@ const MULTI_CIDR: &str = "MultiCIDRRangeAllocator";
 /// What the controller runs with.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// Pools in the order of `--cluster-cidr`: one, or two of different families; none where they come
-    /// from ClusterCIDRs.
+    /// Pools in the order of `--cluster-cidr`: one, or two of different families; none where they
+    /// come from ClusterCIDRs.
     pub(crate) pools: Vec<Pool>,
     /// Service ranges that no Node may get.
     pub(crate) service_ranges: Vec<IpNet>,

@@ -120,8 +120,8 @@ impl<N: CachedNode> Reconciler<N> {
         }
     }
 
-    /// Sends the PATCH; `sent` is set when it leaves. With the answer comes the moment from which on
-    /// the server can no longer apply it.
+    /// Sends the PATCH; `sent` is set when it leaves. With the answer comes the moment from which
+    /// on the server can no longer apply it.
     async fn send(
         &self,
         work: &Work<'_>,

@@ -1,4 +1,5 @@
-//! [`Account`]: the credentials of one AWS account and what is shared by all clusters in it: connections, rates, metrics.
+//! [`Account`]: the credentials of one AWS account and what is shared by all clusters in it:
+//! connections, rates, metrics.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +36,8 @@ struct Inner {
 }
 
 impl Account {
-    /// Reads environment and profile. Nothing is called yet: credentials are found when they are first needed.
+    /// Reads environment and profile. Nothing is called yet: credentials are found when they are
+    /// first needed.
     pub async fn load(options: Options, metrics: Metrics) -> Self {
         let http = aws_smithy_http_client::Builder::new()
             .tls_provider(Provider::Rustls(CryptoMode::Ring))
@@ -51,7 +53,8 @@ impl Account {
             .http_client(http.clone())
             .region(home)
             .timeout_config(timeouts)
-            // The timeouts cover an answer as a whole, and a second opinion about slow ones is one too many.
+            // The timeouts cover an answer as a whole, and a second opinion about slow ones is one
+            // too many.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             // One attempt is one request (`rule:one-attempt-is-one-request`).
             .retry_config(RetryConfig::disabled());

@@ -1,5 +1,5 @@
-//! The attempts of a call (`rule:one-attempt-is-one-request`): each waits for its turn and is counted, and there is
-//! another one only where that cannot make a second resource.
+//! The attempts of a call (`rule:one-attempt-is-one-request`): each waits for its turn and is
+//! counted, and there is another one only where that cannot make a second resource.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Sends a call until it is answered for good, or was tried often enough. `send` makes one request.
 ///
-/// The error of a call whose first attempt may have been carried out says so, even when a later one was throttled or
-/// held back.
+/// The error of a call whose first attempt may have been carried out says so, even when a later one
+/// was throttled or held back.
 pub(crate) async fn send<T, F>(
     region: &Region,
     call: Call,
@@ -46,7 +46,8 @@ where
     ended
 }
 
-/// AWS has looked at the call, or may have: a later answer then tells what became of an earlier attempt, too.
+/// AWS has looked at the call, or may have: a later answer then tells what became of an earlier
+/// attempt, too.
 fn was_looked_at(error: &CallError) -> bool {
     !error.is_throttle() && !matches!(error, CallError::NotSent { .. })
 }

@@ -1,5 +1,5 @@
-//! [`Bucket`]: a token bucket that slows down when AWS says so (`rule:a-throttle-slows-everybody`). Its rate changes,
-//! which the limiters of libraries do not know. No clock of its own.
+//! [`Bucket`]: a token bucket that slows down when AWS says so (`rule:a-throttle-slows-everybody`).
+//! Its rate changes, which the limiters of libraries do not know. No clock of its own.
 
 use std::time::Duration;
 

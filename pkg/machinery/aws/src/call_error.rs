@@ -105,8 +105,8 @@ fn is_about_credentials(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// An error with all that caused it, in the words that are meant for people. Nothing is shown by `Debug`, which may
-/// hold what was sent.
+/// An error with all that caused it, in the words that are meant for people. Nothing is shown by
+/// `Debug`, which may hold what was sent.
 fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

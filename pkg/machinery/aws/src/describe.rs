@@ -1,5 +1,5 @@
-//! [`Describe`]: queries answered by describe calls, all pages of them. Filters that AWS applies are applied again on
-//! our side (`rule:filters-are-applied-twice`).
+//! [`Describe`]: queries answered by describe calls, all pages of them. Filters that AWS applies
+//! are applied again on our side (`rule:filters-are-applied-twice`).
 
 use aws_network::{Query, Reply, Scope, Tags};
 use aws_sdk_ec2::types::Filter;

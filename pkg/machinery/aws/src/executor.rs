@@ -37,8 +37,9 @@ impl Executor {
         self.describe().answer(query).await
     }
 
-    /// Answers a query about what takes its time, and tells when the read began. NAT gateways, which take minutes, are
-    /// read for all clusters of the region at once (`rule:clusters-wait-together`).
+    /// Answers a query about what takes its time, and tells when the read began. NAT gateways,
+    /// which take minutes, are read for all clusters of the region at once
+    /// (`rule:clusters-wait-together`).
     ///
     /// # Errors
     /// AWS has refused one of the calls, or not answered it.

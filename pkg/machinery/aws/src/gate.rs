@@ -1,5 +1,6 @@
-//! [`Gate`]: the last thing that a write passes on its way out (`rule:the-fence-is-asked-last`). It stands between the
-//! SDK and its connections, behind credentials, signing and every wait. `attempts.rs` makes one for each attempt.
+//! [`Gate`]: the last thing that a write passes on its way out (`rule:the-fence-is-asked-last`). It
+//! stands between the SDK and its connections, behind credentials, signing and every wait.
+//! `attempts.rs` makes one for each attempt.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

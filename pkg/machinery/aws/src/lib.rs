@@ -1,8 +1,10 @@
-//! AWS, called: carries out what `aws-network` plans, on the SDKs of EC2 and of both generations of load balancers.
+//! AWS, called: carries out what `aws-network` plans, on the SDKs of EC2 and of both generations of
+//! load balancers.
 //!
-//! An [`Account`] has credentials, and for each [`Region`] the connections, rates and metrics that all clusters in it
-//! share. An [`Executor`] answers the queries and carries out the writes of one cluster; [`run_leg`] leads a pass
-//! from step to step until it rests. The rules stand in `RULES.md`.
+//! An [`Account`] has credentials, and for each [`Region`] the connections, rates and metrics that
+//! all clusters in it share. An [`Executor`] answers the queries and carries out the writes of one
+//! cluster; [`run_leg`] leads a pass from step to step until it rests. The rules stand in
+//! `RULES.md`.
 //!
 //! | file | holds |
 //! |---|---|

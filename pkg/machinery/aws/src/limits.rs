@@ -1,5 +1,6 @@
-//! [`Limits`]: one bucket for each service and class of calls of an account's region, shared by all clusters in it
-//! (`rule:a-throttle-slows-everybody`). `attempts.rs` waits here before each attempt.
+//! [`Limits`]: one bucket for each service and class of calls of an account's region, shared by all
+//! clusters in it (`rule:a-throttle-slows-everybody`). `attempts.rs` waits here before each
+//! attempt.
 
 use std::collections::HashMap;
 
@@ -58,7 +59,8 @@ pub struct Rates {
 }
 
 impl Default for Rates {
-    /// Below what AWS allows for each action alone: 20 reads in a second after 100, 5 writes after 50.
+    /// Below what AWS allows for each action alone: 20 reads in a second after 100, 5 writes after
+    /// 50.
     fn default() -> Self {
         Self {
             read: Rate { per_second: 20.0, burst: 40 },

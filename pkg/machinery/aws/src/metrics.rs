@@ -1,4 +1,5 @@
-//! Metrics of calls, under upstream's names (cluster-api-provider-aws), and of the wait for their turn.
+//! Metrics of calls, under upstream's names (cluster-api-provider-aws), and of the wait for their
+//! turn.
 
 use std::time::Duration;
 

@@ -13,7 +13,8 @@ pub struct Options {
     pub controller: &'static str,
     /// Where all APIs are, when that is not AWS; `AWS_ENDPOINT_URL` and its kin count otherwise.
     pub endpoint: Option<String>,
-    /// Who calls; the usual places are searched when none: environment, profile, web identity, container, instance.
+    /// Who calls; the usual places are searched when none: environment, profile, web identity,
+    /// container, instance.
     pub credentials: Option<Credentials>,
     /// For one request, with its credentials and its connection.
     pub request_timeout: Duration,

@@ -1,4 +1,5 @@
-//! [`Polls`]: what clusters of a region wait for, read for all of them at once (`rule:clusters-wait-together`).
+//! [`Polls`]: what clusters of a region wait for, read for all of them at once
+//! (`rule:clusters-wait-together`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +60,8 @@ impl<T: Clone> Polls<T> {
         written.insert(cluster_tag.to_owned(), now);
     }
 
-    /// What is there for a value and for those of others, and when the read began. `fetch` reads for some values.
+    /// What is there for a value and for those of others, and when the read began. `fetch` reads
+    /// for some values.
     ///
     /// # Errors
     /// The read has failed, for all who waited for it.
@@ -86,7 +88,8 @@ impl<T: Clone> Polls<T> {
         answer
     }
 
-    /// A failure serves those who have waited for that very round, who would only wait for the same failure one by one.
+    /// A failure serves those who have waited for that very round, who would only wait for the same
+    /// failure one by one.
     fn serves(&self, round: &Round<T>, asker: &Asker, asked: Timestamp, now: Timestamp) -> bool {
         let wrote = self.written.lock().get(&asker.cluster_tag).copied();
         let is_known = round.values.contains(&asker.value);

@@ -15,8 +15,8 @@ pub struct OpenPaths {
 }
 
 impl OpenPaths {
-    /// From `--authorization-always-allow-paths`: with or without a slash in front; a final `*` stands
-    /// for the rest.
+    /// From `--authorization-always-allow-paths`: with or without a slash in front; a final `*`
+    /// stands for the rest.
     pub fn new(patterns: &[String]) -> Self {
         let mut paths = Self { exact: Vec::new(), prefixes: Vec::new() };
         for pattern in patterns.iter().filter(|pattern| !pattern.is_empty()) {

@@ -1,4 +1,5 @@
-//! What a client's certificate says of its owner. Whether that is to be believed is decided elsewhere.
+//! What a client's certificate says of its owner. Whether that is to be believed is decided
+//! elsewhere.
 
 use rustls::pki_types::CertificateDer;
 use x509_parser::certificate::X509Certificate;

@@ -88,8 +88,8 @@ impl Delegation {
         })
     }
 
-    /// Keeps the CAs fresh, for ever. Ends only when the API server refuses the first look at what it
-    /// publishes, and that is not to be tolerated.
+    /// Keeps the CAs fresh, for ever. Ends only when the API server refuses the first look at what
+    /// it publishes, and that is not to be tolerated.
     pub async fn follow(&self) -> LookupError {
         self.trust.follow().await
     }

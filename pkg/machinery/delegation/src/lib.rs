@@ -1,8 +1,8 @@
 //! Who asks, and whether it may: delegated to the API server, as every component of Kubernetes does
 //! it. The secure port of the process is guarded by [`Delegation`].
 //!
-//! A request is authenticated by the first of these that knows it: a proxy that speaks for others, a
-//! client certificate, a bearer token, which the API server reviews. Then it is authorized by the
+//! A request is authenticated by the first of these that knows it: a proxy that speaks for others,
+//! a client certificate, a bearer token, which the API server reviews. Then it is authorized by the
 //! first of these: `system:masters`, a path that is always allowed, a reader of metrics by flag, a
 //! review of access.
 //!

@@ -8,7 +8,8 @@ use std::time::Duration;
 pub struct DelegationOptions {
     /// CAs of clients; without it they are looked up in the cluster.
     pub client_ca_file: Option<PathBuf>,
-    /// CAs of authenticating proxies; without it they are looked up in the cluster, with their headers.
+    /// CAs of authenticating proxies; without it they are looked up in the cluster, with their
+    /// headers.
     pub proxy_ca_file: Option<PathBuf>,
     /// The headers that count with [`proxy_ca_file`](Self::proxy_ca_file).
     pub proxy_headers: RequestHeaders,
@@ -22,7 +23,8 @@ pub struct DelegationOptions {
     pub allowed_ttl: Duration,
     /// How long a right that is not there is reused.
     pub denied_ttl: Duration,
-    /// How long an answer that was good counts on when there is none (rule:readers-outlive-an-outage).
+    /// How long an answer that was good counts on when there is none
+    /// (rule:readers-outlive-an-outage).
     pub outage_grace: Duration,
     /// Paths that need no review; a final `*` stands for the rest.
     pub always_allow_paths: Vec<String>,

@@ -1,6 +1,6 @@
-//! Questions that the API server answers: whose token, which right. Answers are reused, a question is
-//! asked once at a time, strangers take turns, and what was answered well is not lost at once when
-//! there is no answer (rule:reviews-are-bounded, rule:readers-outlive-an-outage).
+//! Questions that the API server answers: whose token, which right. Answers are reused, a question
+//! is asked once at a time, strangers take turns, and what was answered well is not lost at once
+//! when there is no answer (rule:reviews-are-bounded, rule:readers-outlive-an-outage).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -94,8 +94,8 @@ impl<V: Clone + Send + Sync + 'static> Reviews<V> {
         }))
     }
 
-    /// The answer to the question `key`. `review` asks the API server, when that has to be, and says
-    /// nothing when there is no answer; it goes on when nobody waits for it any more.
+    /// The answer to the question `key`. `review` asks the API server, when that has to be, and
+    /// says nothing when there is no answer; it goes on when nobody waits for it any more.
     pub(crate) async fn ask<F>(
         &self,
         key: Key,

@@ -90,8 +90,8 @@ impl Trust {
         Ok(())
     }
 
-    /// Looks again and again. Ends when the first look into the cluster is refused, unless that is to
-    /// be tolerated; an API server that is away is waited for.
+    /// Looks again and again. Ends when the first look into the cluster is refused, unless that is
+    /// to be tolerated; an API server that is away is waited for.
     pub(crate) async fn follow(&self) -> LookupError {
         let mut known = self.cluster.is_none();
         let reminder = LogGate::new(EVERY);

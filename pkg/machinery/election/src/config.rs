@@ -1,8 +1,8 @@
 //! The timings of leadership, their validation, and everything derived from them.
 //!
-//! Filled by `cmd` from the `--leader-elect-*` flags; read by [`crate::elector`] and [`crate::term`].
-//! One place derives the fence and the watchdog, so that their order can be read off
-//! and tested: renew deadline < watchdog < lease, fence + travel ≤ lease.
+//! Filled by `cmd` from the `--leader-elect-*` flags; read by [`crate::elector`] and
+//! [`crate::term`]. One place derives the fence and the watchdog, so that their order can be read
+//! off and tested: renew deadline < watchdog < lease, fence + travel ≤ lease.
 
 use std::time::Duration;
 

@@ -10,8 +10,8 @@
 //!   than that, counted from the start of its last successful write. Remote timestamps are never
 //!   compared with a local clock.
 //! - *Nothing delays a renewal*: own thread, runtime, connection; no throttle, no retry layer.
-//! - *Rights end before the lease does*: renew deadline ≤ fence < lease duration, and a process that
-//!   neither renewed nor gave up its rights in order is gone before the lease runs out
+//! - *Rights end before the lease does*: renew deadline ≤ fence < lease duration, and a process
+//!   that neither renewed nor gave up its rights in order is gone before the lease runs out
 //!   ([`ElectionConfig`] derives the times).
 //! - *Losing is final.* The state becomes [`Leadership::Lost`] and never anything else.
 //!

@@ -1,8 +1,8 @@
 //! [`ReplicaLeases`]: a Lease for each of several replicas that work side by side.
 //!
-//! Called by a controller that shares its work with the other replicas; what they tell each other by
-//! their leases, and what a lease entitles to, is its affair. Here is how they are written and read
-//! (`rule:each-replica-writes-its-own-lease`). Every call is bounded, and repeats nothing.
+//! Called by a controller that shares its work with the other replicas; what they tell each other
+//! by their leases, and what a lease entitles to, is its affair. Here is how they are written and
+//! read (`rule:each-replica-writes-its-own-lease`). Every call is bounded, and repeats nothing.
 
 use std::time::Duration;
 
@@ -56,8 +56,8 @@ pub struct ReplicaLease {
 }
 
 impl ReplicaLeases {
-    /// Those that the replica `identity` sees; its own is called `name`. `client` is for nothing else
-    /// and has no fence, since renewing is what opens that.
+    /// Those that the replica `identity` sees; its own is called `name`. `client` is for nothing
+    /// else and has no fence, since renewing is what opens that.
     pub fn new(client: kube::Client, group: ReplicaGroup, identity: String, name: String) -> Self {
         let api: Api<Lease> = Api::namespaced(client, &group.namespace);
         let own = KubeLease::of(api.clone(), &name);
@@ -75,8 +75,8 @@ impl ReplicaLeases {
         Ok(listed.items.into_iter().map(|lease| self.read(lease)).collect())
     }
 
-    /// Renews our lease, or makes it, one call at a time, with this word to the others. A write whose outcome is unknown is
-    /// not carried out after the next one that succeeds.
+    /// Renews our lease, or makes it, one call at a time, with this word to the others. A write
+    /// whose outcome is unknown is not carried out after the next one that succeeds.
     ///
     /// # Errors
     /// It may have been written nevertheless, unless it is a conflict.
@@ -122,8 +122,8 @@ impl ReplicaLeases {
         self.bounded(self.own.replace(self.released(lease, says))).await.map(drop)
     }
 
-    /// Releases a lease that has run out, for its replica, if it is as it was read: others may have begun
-    /// to look at it later, and need not wait it out.
+    /// Releases a lease that has run out, for its replica, if it is as it was read: others may have
+    /// begun to look at it later, and need not wait it out.
     ///
     /// # Errors
     /// It may have been released nevertheless, unless it is a conflict.

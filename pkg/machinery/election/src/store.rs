@@ -1,7 +1,7 @@
 //! The three calls on one Lease, and their implementation on the API server.
 //!
-//! Used by [`crate::elector`] and [`crate::replica_leases`]; tests drive the elector through a store
-//! of their own. GET, POST and PUT only, for the leader's Lease (rule:lease-verbs).
+//! Used by [`crate::elector`] and [`crate::replica_leases`]; tests drive the elector through a
+//! store of their own. GET, POST and PUT only, for the leader's Lease (rule:lease-verbs).
 
 use std::future::Future;
 

@@ -1,9 +1,10 @@
 //! Decides what becomes of an event: created, counted on an earlier one, or dropped as spam.
 //!
-//! Used by [`crate::worker`]; no I/O, time comes in as arguments. client-go's rules (`k8s.io/client-go/tools/record`):
+//! Used by [`crate::worker`]; no I/O, time comes in as arguments. client-go's rules
+//! (`k8s.io/client-go/tools/record`):
 //!
-//! 1. *Aggregation*: from the tenth distinct message within ten minutes for the same source, object,
-//!    type and reason on, messages are folded into one event with a prefix.
+//! 1. *Aggregation*: from the tenth distinct message within ten minutes for the same source,
+//!    object, type and reason on, messages are folded into one event with a prefix.
 //! 2. *De-duplication*: an event equal to an earlier one raises that one's count by a PATCH; the
 //!    name and the first time are kept.
 //! 3. *Spam filter*: a bucket per source, object, type and reason. Counting comes before it, so the

@@ -1,4 +1,5 @@
-//! Kubernetes Events: recorded by controllers without waiting, written by workers in the background.
+//! Kubernetes Events: recorded by controllers without waiting, written by workers in the
+//! background.
 //!
 //! `cmd` calls [`start`] once per component and passes the [`Recorder`] on; at shutdown it calls
 //! [`Broadcaster::flush`]. The contract, client-go's where RULES.md says nothing else:

@@ -1,7 +1,7 @@
 //! Time since boot, suspend included. The elector stamps renewals with it and the fence compares
 //! them: a process that was stopped or a machine that slept must find its lease old on waking
-//! (`rule:lease-time-counts-suspend`), which `CLOCK_MONOTONIC`, and with it `std::time::Instant`, does
-//! not promise.
+//! (`rule:lease-time-counts-suspend`), which `CLOCK_MONOTONIC`, and with it `std::time::Instant`,
+//! does not promise.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The fence of a leader, or of a replica with a share of its own, and the clock that it is read by.
+//! The fence of a leader, or of a replica with a share of its own, and the clock that it is read
+//! by.
 //!
 //! `election` opens and closes a [`Fence`]; whatever writes to something outside this process (the
 //! clients of the API server, those of a cloud) asks it before a write leaves. A crate of its own,

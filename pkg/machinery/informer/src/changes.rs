@@ -16,8 +16,8 @@ use crate::{Delta, Session};
 pub struct Change<T> {
     /// Key of the object.
     pub key: Arc<str>,
-    /// What was taken last, or a later state of it when it is gone; `None` for an object that is new
-    /// to this subscriber.
+    /// What was taken last, or a later state of it when it is gone; `None` for an object that is
+    /// new to this subscriber.
     pub old: Option<Arc<T>>,
     /// What there is now; `None` when it is gone. Another UID than that of `old` is another object.
     pub new: Option<Arc<T>>,

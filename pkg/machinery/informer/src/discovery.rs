@@ -39,8 +39,8 @@ struct Listed {
     namespaced: bool,
 }
 
-/// Finds a kind, as it is known or in the version that the server prefers of those that have it; `None` when it is
-/// not served.
+/// Finds a kind, as it is known or in the version that the server prefers of those that have it;
+/// `None` when it is not served.
 pub(crate) async fn find(client: &Client, kind: &Kind) -> Result<Option<Resource>, Fault> {
     for version in versions(client, kind).await? {
         if let Some(found) = find_in(client, kind, &version).await? {

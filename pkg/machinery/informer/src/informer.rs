@@ -145,7 +145,8 @@ impl<T: Cached> Informer<T> {
         drop(known);
     }
 
-    /// Waits until [`Informer::is_synced`], or until the server has refused to list for want of a right.
+    /// Waits until [`Informer::is_synced`], or until the server has refused to list for want of a
+    /// right.
     pub(crate) async fn synced_or_denied(&self) {
         let mut progress = self.shared.progress.subscribe();
         let known = progress
@@ -154,9 +155,10 @@ impl<T: Cached> Informer<T> {
         drop(known);
     }
 
-    /// Waits until the cache shows a write of ours to this key (rule:read-your-writes). Returns also
-    /// when the server's history began anew, since versions mean nothing then, and while the kind is
-    /// dormant, since nothing would ever be heard of the write: it is void until a new list.
+    /// Waits until the cache shows a write of ours to this key (rule:read-your-writes). Returns
+    /// also when the server's history began anew, since versions mean nothing then, and while the
+    /// kind is dormant, since nothing would ever be heard of the write: it is void until a new
+    /// list.
     ///
     /// A write that took an object out of the source's selection is known by its deletion; one of
     /// an object that was never in it only by the next bookmark, in about a minute: wait with a

@@ -83,8 +83,8 @@ impl<T: Cached> Objects<T> {
         self.values().map(|object| object.key())
     }
 
-    /// In the order of keys, as the API server lists: what a controller does with a list is then the
-    /// same after every restart.
+    /// In the order of keys, as the API server lists: what a controller does with a list is then
+    /// the same after every restart.
     pub(crate) fn in_order(&self) -> Vec<&Arc<T>> {
         let mut objects: Vec<_> = self.values().collect();
         objects.sort_unstable_by(|a, b| a.key().cmp(b.key()));

@@ -239,8 +239,8 @@ impl Crds {
         Self { informer, changed, _subscription: subscription }
     }
 
-    /// Waits until the CRDs are known, or are known not to be shown to us: then false, or for who wants
-    /// them to be ours the kind's absence (`rule:unseen-crds-are-not-ours`).
+    /// Waits until the CRDs are known, or are known not to be shown to us: then false, or for who
+    /// wants them to be ours the kind's absence (`rule:unseen-crds-are-not-ours`).
     async fn see(&self, source: &Source, followed: Option<&str>) -> Result<bool, Presence> {
         self.informer.synced_or_denied().await;
         if !self.informer.is_synced() {

@@ -1,5 +1,5 @@
-//! How long the reflector waits after a failure: 0.1 s, doubled each time, with jitter, at most
-//! 30 s; from the shortest again when none was needed for two minutes (rule:first-retry-comes-soon).
+//! How long the reflector waits after a failure: 0.1 s, doubled each time, with jitter, at most 30
+//! s; from the shortest again when none was needed for two minutes (rule:first-retry-comes-soon).
 
 use std::time::Duration;
 

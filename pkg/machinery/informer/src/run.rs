@@ -25,8 +25,8 @@ impl<T: Cached> Informer<T> {
         self.run_with(Some(crds), stop).await;
     }
 
-    /// Waits until the kind is served, and for us, as `crds` tell, and lists none of its objects: for an
-    /// informer that is not run.
+    /// Waits until the kind is served, and for us, as `crds` tell, and lists none of its objects:
+    /// for an informer that is not run.
     pub async fn until_served(&self, crds: Informer<Metadata>) {
         presence::until_served(&self.shared, crds).await;
     }

@@ -1,4 +1,5 @@
-//! [`Subscription`]: a handler's place among the subscribers; dropped, the handler is no longer told.
+//! [`Subscription`]: a handler's place among the subscribers; dropped, the handler is no longer
+//! told.
 
 use std::sync::Arc;
 

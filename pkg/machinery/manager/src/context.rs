@@ -26,8 +26,8 @@ pub struct Context {
     /// Acts as the controller's identity, behind its own throttle and the leader's fence; it never
     /// repeats a request by itself.
     pub client: kube::Client,
-    /// The same client for raw requests, without the queue and the task of kube's: for writes by the
-    /// thousand.
+    /// The same client for raw requests, without the queue and the task of kube's: for writes by
+    /// the thousand.
     pub caller: Caller,
     /// Further clients: for another purpose, or another cluster.
     pub clients: ClientSource,
@@ -43,8 +43,8 @@ pub struct Context {
     /// For the controller's own checks. Name them after the controller; a later run's check
     /// replaces that of an earlier one.
     pub health: Health,
-    /// For the controller's own pages of the secure port, below `/debug/controllers/<name>`; a later
-    /// run's page replaces that of an earlier one.
+    /// For the controller's own pages of the secure port, below `/debug/controllers/<name>`; a
+    /// later run's page replaces that of an earlier one.
     pub pages: Pages,
     /// What the command line says to all controllers.
     pub settings: Settings,
@@ -87,8 +87,8 @@ impl Context {
         WorkQueue::new(name, backoff, &self.work.queues)
     }
 
-    /// The controller's own metrics. `register` is called once per process for each place in the code
-    /// that calls this, also when the controller is run anew: later runs get what it returned.
+    /// The controller's own metrics. `register` is called once per process for each place in the
+    /// code that calls this, also when the controller is run anew: later runs get what it returned.
     ///
     /// # Errors
     /// The registry holds one of the names already.
@@ -100,15 +100,15 @@ impl Context {
         Ok(self.work.registered.get_or_make(|| register(&self.registry))?)
     }
 
-    /// Checks these rights of the controller's identity until the run ends, and reports those that are
-    /// missing: for a controller that needs them only now, as it has found work.
+    /// Checks these rights of the controller's identity until the run ends, and reports those that
+    /// are missing: for a controller that needs them only now, as it has found work.
     pub fn needs(&self, rights: &'static [Permission]) {
         self.spawn(self.work.rights.clone().run(rights, self.stop.clone()));
     }
 
     /// Reads and writes the whole objects of a kind through [`Context::client`]: the controller's
-    /// name is the field manager, and [`Settings::write_timeout`] the limit of one attempt. When the
-    /// run ends, the manager waits until the server cannot carry out any write of it any more
+    /// name is the field manager, and [`Settings::write_timeout`] the limit of one attempt. When
+    /// the run ends, the manager waits until the server cannot carry out any write of it any more
     /// (rule:no-release-with-open-writes).
     pub fn objects<S: Schema>(&self, resource: Resource) -> ObjectClient<S> {
         self.objects_of(self.client.clone(), resource)
@@ -125,8 +125,8 @@ impl Context {
     }
 
     /// Runs a task beside the workers, which must end soon after [`Context::stop`]. The manager
-    /// waits for it as long as a write may take, then cuts it off and says where it was begun; a panic
-    /// in it ends the run.
+    /// waits for it as long as a write may take, then cuts it off and says where it was begun; a
+    /// panic in it ends the run.
     #[track_caller]
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.work.tasks.spawn(task);

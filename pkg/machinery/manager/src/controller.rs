@@ -84,8 +84,8 @@ pub trait Runner: Send + Sync {
     /// Service account in kube-system that it acts as under `--use-service-account-credentials`.
     fn service_account(&self) -> &'static str;
 
-    /// What that identity must be allowed to do from the start on; a missing right is reported. What it
-    /// needs once there is work for it is told by [`Context::needs`].
+    /// What that identity must be allowed to do from the start on; a missing right is reported.
+    /// What it needs once there is work for it is told by [`Context::needs`].
     fn permissions(&self) -> &'static [Permission];
 
     /// The manifest that grants them to that account, relative to the repository; `None` when a

@@ -5,11 +5,12 @@ use model::Cached;
 use workqueue::{Key, WorkQueue};
 
 /// Adds the keys that `keys` names for an object whenever the object comes, changes or goes. Of one
-/// that changes, its keys before are added too, so whoever it referred to hears that it does no longer.
-/// Any number of caches may feed one queue; [`Run::feed`](crate::Run::feed) does this for a run's own.
+/// that changes, its keys before are added too, so whoever it referred to hears that it does no
+/// longer. Any number of caches may feed one queue; [`Run::feed`](crate::Run::feed) does this for a
+/// run's own.
 ///
-/// `keys` runs in the informer's task and must return at once. Who wants to hear of some changes only
-/// subscribes by itself.
+/// `keys` runs in the informer's task and must return at once. Who wants to hear of some changes
+/// only subscribes by itself.
 pub fn feed<T, K, I>(
     cache: &Informer<T>,
     queue: &WorkQueue<K>,

@@ -117,8 +117,8 @@ impl Informers {
         }
     }
 
-    /// Waits until a kind is served by the process's own API server, and for this user; lists nothing
-    /// but CRDs.
+    /// Waits until a kind is served by the process's own API server, and for this user; lists
+    /// nothing but CRDs.
     pub async fn until_served(&self, kind: Kind) {
         let Shared { metrics, options, .. } = &*self.shared;
         let source = self.source(kind);

@@ -1,5 +1,5 @@
-//! [`ObjectTasks`]: a task per object beside the queue, such as one that asks a member cluster every
-//! ten seconds whether it is well.
+//! [`ObjectTasks`]: a task per object beside the queue, such as one that asks a member cluster
+//! every ten seconds whether it is well.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ const PAUSES: Backoff =
 /// A task that runs for so long after a pause has recovered.
 const RECOVERED: Duration = Duration::from_secs(60);
 
-/// The tasks of one run by their keys, at most one of each; made by [`Context::object_tasks`]. Clones
-/// share them.
+/// The tasks of one run by their keys, at most one of each; made by [`Context::object_tasks`].
+/// Clones share them.
 ///
-/// A task is dropped at its next await when it is ended and when the run stops, so it must not write:
-/// nobody would know what became of it. What is to be written goes into the queue. One that panics
-/// is counted, and started again after a pause (rule:panicking-task-starts-anew).
+/// A task is dropped at its next await when it is ended and when the run stops, so it must not
+/// write: nobody would know what became of it. What is to be written goes into the queue. One that
+/// panics is counted, and started again after a pause (rule:panicking-task-starts-anew).
 #[derive(Clone)]
 pub struct ObjectTasks<K> {
     context: Context,
@@ -56,8 +56,8 @@ impl<K: Key> ObjectTasks<K> {
         Self { context, running: Arc::new(Mutex::new(running)) }
     }
 
-    /// Starts the task of this key unless it has one; `task` makes it, again after each panic. False
-    /// when there is one already.
+    /// Starts the task of this key unless it has one; `task` makes it, again after each panic.
+    /// False when there is one already.
     #[track_caller]
     pub fn start<F>(&self, key: K, task: impl Fn() -> F + Send + Sync + 'static) -> bool
     where

@@ -1,6 +1,6 @@
-//! [`OwnThreads`]: threads that a controller has for itself while there is much to do for it. All others
-//! share those of the process, which are few: more would be woken for every few answers, and find
-//! nothing left to do.
+//! [`OwnThreads`]: threads that a controller has for itself while there is much to do for it. All
+//! others share those of the process, which are few: more would be woken for every few answers, and
+//! find nothing left to do.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;

@@ -1,5 +1,5 @@
-//! [`Answered`]: the newest copies that answers to own writes brought, so that the next change of an
-//! object begins with what the last one made of it, also while the cache does not show that yet.
+//! [`Answered`]: the newest copies that answers to own writes brought, so that the next change of
+//! an object begins with what the last one made of it, also while the cache does not show that yet.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

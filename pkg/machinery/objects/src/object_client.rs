@@ -26,8 +26,8 @@ pub use delete::{Deletion, Propagation};
 /// object (`rule:writes-are-guarded`), so none undoes what others did, and repeating one is safe.
 /// The leader's fence, the throttle and the identity are those of the `kube::Client` it is given.
 ///
-/// A change begins with the newest copy that an answer brought when that is newer than the one it is
-/// given (`rule:newest-answer-is-changed`).
+/// A change begins with the newest copy that an answer brought when that is newer than the one it
+/// is given (`rule:newest-answer-is-changed`).
 pub struct ObjectClient<S: Schema> {
     calls: Calls,
     /// Empty until somebody asks for them.

@@ -115,8 +115,9 @@ impl Client {
         Endpoints { down, total: self.address_count() }
     }
 
-    /// Takes over what `before`, a client of the same cluster with another credential, has learnt of the
-    /// addresses; nothing when they are others (`rule:addresses-are-known-by-their-last-answer`).
+    /// Takes over what `before`, a client of the same cluster with another credential, has learnt
+    /// of the addresses; nothing when they are others
+    /// (`rule:addresses-are-known-by-their-last-answer`).
     pub fn learn_from(&self, before: &Self) {
         if !self.servers.iter().map(Server::address).eq(before.servers.iter().map(Server::address))
         {

@@ -31,7 +31,8 @@ pub struct Inputs {
     pub tls: TlsOptions,
     /// The fields that a refused certificate is to speak of; words, and no part of the client.
     pub fields: Fields,
-    /// Where a credential that is refused is renewed; words as well. Empty: nothing is known of that.
+    /// Where a credential that is refused is renewed; words as well. Empty: nothing is known of
+    /// that.
     pub renewed_in: &'static str,
     /// Whether credentials may go over plain HTTP.
     pub allow_plaintext: bool,

@@ -1,7 +1,7 @@
 //! Judges the certificates of clients.
 //!
-//! A listener that asks for certificates takes any in the handshake, so that a bad one gets an answer
-//! in HTTP, which says more than a TLS alert (rule:bad-credentials-are-refused).
+//! A listener that asks for certificates takes any in the handshake, so that a bad one gets an
+//! answer in HTTP, which says more than a TLS alert (rule:bad-credentials-are-refused).
 
 mod any_client;
 mod roots;

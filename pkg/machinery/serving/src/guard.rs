@@ -31,8 +31,8 @@ pub trait Guard: Send + Sync {
     fn judge<'a>(&'a self, visit: Visit<'a>) -> Judgement<'a>;
 }
 
-/// The guard of a listener as its connections hold it. A type of its own: the compiler cannot follow
-/// the lifetime that a bare trait object names into hyper's types.
+/// The guard of a listener as its connections hold it. A type of its own: the compiler cannot
+/// follow the lifetime that a bare trait object names into hyper's types.
 #[derive(Clone)]
 pub(crate) struct SharedGuard(Arc<dyn Guard>);
 

@@ -1,11 +1,12 @@
 //! The HTTPS listeners of the process: health, metrics, version, and what controllers add.
 //!
-//! `cmd` binds a [`Server`] before it touches the network, so that a taken port ends the start-up at
-//! once, and serves a set of [`Pages`] until everything else has stopped. Pages and checks of the
-//! [`Health`] registry come while the server runs. A second [`Server`], with a port, certificate and
-//! pages of its own, serves admission webhooks.
+//! `cmd` binds a [`Server`] before it touches the network, so that a taken port ends the start-up
+//! at once, and serves a set of [`Pages`] until everything else has stopped. Pages and checks of
+//! the [`Health`] registry come while the server runs. A second [`Server`], with a port,
+//! certificate and pages of its own, serves admission webhooks.
 //!
-//! Who may ask for a page is decided by the [`Guard`] of the listener, which delegates it elsewhere.
+//! Who may ask for a page is decided by the [`Guard`] of the listener, which delegates it
+//! elsewhere.
 //!
 //! A page is a path, an access rule and an async handler:
 //! ```

@@ -14,7 +14,8 @@ const KEEPALIVE: Duration = Duration::from_secs(180);
 const BACKLOG: i32 = 1024;
 
 /// Binds what the options ask for; returns the address with the real port as well. An unspecified
-/// address of either family means every address of the host; a host without IPv6 gets the IPv4 ones.
+/// address of either family means every address of the host; a host without IPv6 gets the IPv4
+/// ones.
 pub(crate) fn listen(options: &ListenerOptions) -> Result<(TcpListener, SocketAddr), ServeError> {
     let asked = SocketAddr::new(options.bind_address, options.port);
     let (share, port_flag) = (options.permit_port_sharing, options.port_flag);

@@ -54,8 +54,8 @@ impl Server {
         self.address
     }
 
-    /// Serves `pages` to whom `guard` lets pass, until `stop`; then lets open requests finish for at
-    /// most 2 seconds.
+    /// Serves `pages` to whom `guard` lets pass, until `stop`; then lets open requests finish for
+    /// at most 2 seconds.
     pub async fn serve(
         self,
         pages: Pages,

@@ -1,5 +1,5 @@
-//! [`Names`]: the addresses of hosts, looked up once for all who ask at the same time and remembered
-//! for a while (`rule:names-are-looked-up-once`).
+//! [`Names`]: the addresses of hosts, looked up once for all who ask at the same time and
+//! remembered for a while (`rule:names-are-looked-up-once`).
 
 use std::collections::HashMap;
 use std::fmt;

@@ -44,8 +44,8 @@ impl Retry {
     }
 
     /// The server asked to wait. That says nothing about the key: its row of failures neither grows
-    /// nor ends, and after `retry_after` it is taken before every younger key. A server that does not
-    /// say how long, or says not at all, gets a second: it has too much to do.
+    /// nor ends, and after `retry_after` it is taken before every younger key. A server that does
+    /// not say how long, or says not at all, gets a second: it has too much to do.
     pub fn throttled(
         reason: impl Into<Box<dyn Error + Send + Sync>>,
         retry_after: Option<Duration>,

@@ -1,4 +1,5 @@
-//! What keeps a VPC from being deleted, named. It is for people: nothing waits for an interface to go.
+//! What keeps a VPC from being deleted, named. It is for people: nothing waits for an interface to
+//! go.
 
 use crate::action::Action;
 use crate::part::{Part, Reason};

@@ -1,4 +1,5 @@
-//! Security groups at the end of a cluster. AWS deletes none that a rule of another names, so such rules go first.
+//! Security groups at the end of a cluster. AWS deletes none that a rule of another names, so such
+//! rules go first.
 
 use crate::action::Action;
 use crate::part::{Part, Reason};

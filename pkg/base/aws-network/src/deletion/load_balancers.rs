@@ -1,4 +1,5 @@
-//! Load balancers of ours, and those that the cloud provider made for Services, at the end of a cluster.
+//! Load balancers of ours, and those that the cloud provider made for Services, at the end of a
+//! cluster.
 
 use crate::action::Action;
 use crate::elb_action::ElbAction;

@@ -26,7 +26,8 @@ pub(super) fn plan_nat_gateways(ending: &Ending<'_>, plan: &mut Plan) {
     }
 }
 
-/// Addresses are released once no NAT gateway has them. AWS refuses to release one that anything else uses.
+/// Addresses are released once no NAT gateway has them. AWS refuses to release one that anything
+/// else uses.
 pub(super) fn plan_addresses(ending: &Ending<'_>, plan: &mut Plan) {
     let observed = ending.observed;
     let ours =

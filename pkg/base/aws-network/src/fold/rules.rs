@@ -20,7 +20,8 @@ pub(super) fn remove(seen: &mut Observed, group: &str, rules: &[Rule]) {
     );
 }
 
-/// AWS deletes a group only when no other names it; its own rules, which may name itself, go with it.
+/// AWS deletes a group only when no other names it; its own rules, which may name itself, go with
+/// it.
 pub(super) fn delete_group(seen: &mut Observed, group: &str) {
     seen.security_groups.remove_where(|found| found.id == group);
     let named = Source::Group(group.to_owned());

@@ -129,8 +129,9 @@ fn api_server_load_balancer(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<Rul
     all
 }
 
-/// Instances hold this group, and a network load balancer reaches them from addresses of the VPC, or with those of its
-/// clients. Traffic arrives at the port of the instance, whatever that of the listener.
+/// Instances hold this group, and a network load balancer reaches them from addresses of the VPC,
+/// or with those of its clients. Traffic arrives at the port of the instance, whatever that of the
+/// listener.
 fn network_load_balancer(spec: &Spec, errors: &mut Vec<SpecError>) -> Vec<RuleTemplate> {
     let port = i32::from(INSTANCE_PORT);
     match &spec.load_balancer {

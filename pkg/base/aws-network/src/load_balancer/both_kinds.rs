@@ -43,7 +43,8 @@ pub(super) fn may_be_made(
     true
 }
 
-/// Whether a load balancer of our name is ours; otherwise that is the problem, for names are unique in an account.
+/// Whether a load balancer of our name is ours; otherwise that is the problem, for names are unique
+/// in an account.
 pub(super) fn is_ours(
     situation: &Situation<'_>,
     home: &Home<'_>,

@@ -1,4 +1,5 @@
-//! The classic load balancer. A crash may leave it without health check and time limit, so all of it is compared.
+//! The classic load balancer. A crash may leave it without health check and time limit, so all of
+//! it is compared.
 
 use crate::action::Action;
 use crate::desired::{DesiredLoadBalancer, INSTANCE_PORT};
@@ -138,8 +139,8 @@ fn repair_listeners(wanted: &DesiredLoadBalancer, found: &ClassicLoadBalancer, p
     }
 }
 
-/// Subnets come before others go, so that the load balancer is never without one; but it has one in a zone at most, so
-/// one that is in the way goes first.
+/// Subnets come before others go, so that the load balancer is never without one; but it has one in
+/// a zone at most, so one that is in the way goes first.
 fn repair_subnets(
     situation: &Situation<'_>,
     found: &ClassicLoadBalancer,

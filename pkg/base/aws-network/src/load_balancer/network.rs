@@ -1,4 +1,5 @@
-//! The network load balancer, its target group and its listener. All names are fixed, so that none is lost.
+//! The network load balancer, its target group and its listener. All names are fixed, so that none
+//! is lost.
 
 use crate::action::Action;
 use crate::desired::{DesiredLoadBalancer, INSTANCE_PORT};
@@ -116,7 +117,8 @@ fn repair_tags(
     }
 }
 
-/// The target group: the one that our listener leads to (upstream's has a name of its own), else the one of our name.
+/// The target group: the one that our listener leads to (upstream's has a name of its own), else
+/// the one of our name.
 fn target_group<'a>(
     situation: &Situation<'a>,
     home: &Home<'_>,

@@ -24,7 +24,8 @@ pub(super) enum MaySend {
     Nothing,
 }
 
-/// A write that AWS refused. It is tried again when its own time has come, whatever else the pass does meanwhile.
+/// A write that AWS refused. It is tried again when its own time has come, whatever else the pass
+/// does meanwhile.
 #[derive(Clone, Debug)]
 pub(super) struct Trouble {
     pub(super) action: Action,

@@ -17,7 +17,8 @@ use super::{Goal, Pass, Rest, Step};
 const LOOK_AGAIN: u64 = 5;
 
 impl Pass {
-    /// Ends a leg: what was written is polled once, what was learnt is stored, and then the pass rests.
+    /// Ends a leg: what was written is polled once, what was learnt is stored, and then the pass
+    /// rests.
     pub(super) fn close(&mut self, now: Timestamp) -> Step {
         let awaited = self.awaited();
         if self.leg.is_unpolled && !awaited.is_empty() {
@@ -89,8 +90,8 @@ impl Pass {
         }
     }
 
-    /// Begins the next leg after a rest. What was awaited is read; everything is, when nothing was awaited or when what
-    /// is known is in doubt.
+    /// Begins the next leg after a rest. What was awaited is read; everything is, when nothing was
+    /// awaited or when what is known is in doubt.
     pub fn resume(&mut self) {
         let leg = std::mem::take(&mut self.leg);
         let only_waits = self.plan.actions.is_empty()

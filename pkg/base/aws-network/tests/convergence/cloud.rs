@@ -1,5 +1,5 @@
-//! [`Cloud`]: a naive AWS. It carries out one call after the other, refuses what AWS refuses, lets things take their
-//! time, and shows the past when it is told to.
+//! [`Cloud`]: a naive AWS. It carries out one call after the other, refuses what AWS refuses, lets
+//! things take their time, and shows the past when it is told to.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,5 @@
-//! Each write of a create and of a delete, with each fault: the end is the same as without, and nothing is made twice.
+//! Each write of a create and of a delete, with each fault: the end is the same as without, and
+//! nothing is made twice.
 
 use aws_network::{Goal, Memory, NatMode, Rest, Spec};
 

@@ -191,7 +191,8 @@ fn a_group_that_the_spec_names_is_used_as_it_is() {
     assert_eq!(world.cloud.groups.all(), [group]);
 }
 
-/// The cloud provider's leavings hold subnets and groups; they go with the cluster unless the user says otherwise.
+/// The cloud provider's leavings hold subnets and groups; they go with the cluster unless the user
+/// says otherwise.
 #[test]
 fn what_the_cloud_provider_made_for_services_goes_with_the_cluster() {
     let spec = seed();

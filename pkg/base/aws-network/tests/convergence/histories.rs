@@ -1,4 +1,5 @@
-//! Random clusters, faults, delays, stale reads and lost statuses: whatever happens, the end is the same.
+//! Random clusters, faults, delays, stale reads and lost statuses: whatever happens, the end is the
+//! same.
 
 use aws_network::{BastionSpec, Dialect, LoadBalancerKind, Memory, NatMode, Rest, Scheme, Spec};
 use proptest::prelude::*;
@@ -58,8 +59,8 @@ fn of(faults: &[(usize, Fault)]) -> impl FnMut(usize) -> Option<Fault> {
     move |sent| faults.iter().find(|(at, _)| *at == sent).map(|(_, fault)| *fault)
 }
 
-/// The same histories on every machine, so that none fails by chance. PROPTEST_RNG_SEED, and with it PROPTEST_CASES,
-/// look for others.
+/// The same histories on every machine, so that none fails by chance. PROPTEST_RNG_SEED, and with
+/// it PROPTEST_CASES, look for others.
 pub(crate) fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
     if std::env::var_os("PROPTEST_RNG_SEED").is_some() {

@@ -1,4 +1,5 @@
-//! What AWS has, in words that do not depend on ids: two clouds with equal inventories differ in nothing that counts.
+//! What AWS has, in words that do not depend on ids: two clouds with equal inventories differ in
+//! nothing that counts.
 
 use std::collections::BTreeMap;
 

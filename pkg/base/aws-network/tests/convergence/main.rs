@@ -1,4 +1,5 @@
-//! Whole clusters, made, changed and deleted on a naive model of AWS, with every write as a point of failure.
+//! Whole clusters, made, changed and deleted on a naive model of AWS, with every write as a point
+//! of failure.
 //!
 //! | module | part |
 //! |---|---|

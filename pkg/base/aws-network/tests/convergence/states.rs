@@ -1,5 +1,6 @@
-//! Any state that calls of others can lead to, with a cluster of the same name beside it: what is ours becomes what it
-//! shall be, what is not ours stays as it is, and a second pass has nothing to do.
+//! Any state that calls of others can lead to, with a cluster of the same name beside it: what is
+//! ours becomes what it shall be, what is not ours stays as it is, and a second pass has nothing to
+//! do.
 
 use aws_network::{Action, DEFAULT_OWNER_TAG, ElbAction, Identity, Memory, Rest, Spec, Tags};
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! [`Store`]: the resources of one kind with their past, so that a read can show how it was some seconds ago.
+//! [`Store`]: the resources of one kind with their past, so that a read can show how it was some
+//! seconds ago.
 
 use std::collections::BTreeMap;
 

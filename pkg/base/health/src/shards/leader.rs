@@ -1,6 +1,6 @@
-//! The leader of replicas that do not share the clusters, as one among those that do: it claims them
-//! under a name that all such leaders have in common (`rule:a-leader-takes-part`), and goes on alone where
-//! there are no leases to be had (`rule:a-leader-may-be-alone`).
+//! The leader of replicas that do not share the clusters, as one among those that do: it claims
+//! them under a name that all such leaders have in common (`rule:a-leader-takes-part`), and goes on
+//! alone where there are no leases to be had (`rule:a-leader-may-be-alone`).
 
 use std::time::Instant;
 
@@ -34,7 +34,8 @@ impl Shards {
         self.met
     }
 
-    /// Whether the clusters are, or were, shared with others: never for a leader that saw nobody else.
+    /// Whether the clusters are, or were, shared with others: never for a leader that saw nobody
+    /// else.
     pub fn has_met_others(&self) -> bool {
         self.met || !self.leads
     }

@@ -62,7 +62,8 @@ fn run(seed: u64, steps: u64) {
 /// rule:a-restart-changes-nothing, rule:one-owner-at-a-time, rule:one-probe-at-a-time,
 /// rule:unwatched-clusters-become-unknown, rule:newest-state-is-written,
 /// rule:unchanged-status-is-written-at-heartbeats-only, rule:one-member-per-uid,
-/// rule:own-writes-end-before-a-takeover, rule:no-claim-before-a-read, rule:a-newcomer-is-told-or-waits.
+/// rule:own-writes-end-before-a-takeover, rule:no-claim-before-a-read,
+/// rule:a-newcomer-is-told-or-waits.
 #[test]
 fn a_million_steps_break_no_rule() {
     match std::env::var(SEED) {

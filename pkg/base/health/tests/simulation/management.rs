@@ -31,7 +31,8 @@ pub(crate) struct Management {
     pub(crate) mode: Mode,
     /// By UID; only live ones.
     pub(crate) objects: BTreeMap<u64, Object>,
-    /// By replica and life, with the time of the last renewal: a process that died leaves its lease.
+    /// By replica and life, with the time of the last renewal: a process that died leaves its
+    /// lease.
     pub(crate) leases: BTreeMap<(usize, u64), (Claim, u64)>,
     /// Writes that arrived.
     pub(crate) writes: u64,

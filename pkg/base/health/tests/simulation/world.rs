@@ -148,8 +148,8 @@ impl World {
         leases || self.written.keys().any(|(who, when, _)| (*who, *when) == (replica, life))
     }
 
-    /// Whether a new process may be in the place of this one, which has ended. The next leader leads
-    /// when nothing of the one before it can be carried out any more.
+    /// Whether a new process may be in the place of this one, which has ended. The next leader
+    /// leads when nothing of the one before it can be carried out any more.
     pub(crate) fn has_ended(&self, replica: usize) -> bool {
         let is_its = |who: usize| who == replica && replica == LEADING;
         let writes = self.written.keys().any(|(who, ..)| is_its(*who));

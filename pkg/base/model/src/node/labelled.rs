@@ -10,8 +10,8 @@ use super::{Node, WireMeta, WireNode, WireSpec};
 use crate::protobuf::{Fields, Malformed};
 use crate::{Cached, Decoding, FromProtobuf, Kind, StaticKind};
 
-/// One Node. It has marks only while it has no pod CIDRs: nobody chooses anything for it afterwards,
-/// and so it takes hardly more room than a [`Node`].
+/// One Node. It has marks only while it has no pod CIDRs: nobody chooses anything for it
+/// afterwards, and so it takes hardly more room than a [`Node`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "WireLabelledNode")]
 pub struct LabelledNode {

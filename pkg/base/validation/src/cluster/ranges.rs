@@ -8,7 +8,8 @@ use crate::findings::Findings;
 use crate::formats;
 use crate::place::Place;
 
-/// Bits of a range that has an eleventh address: the tenth is the DNS server's, the first the network's.
+/// Bits of a range that has an eleventh address: the tenth is the DNS server's, the first the
+/// network's.
 const BITS_FOR_DNS: u8 = 4;
 
 const TWO_FAMILIES: &str = "must be one CIDR of each family";

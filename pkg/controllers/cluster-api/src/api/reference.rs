@@ -25,7 +25,8 @@ impl Dialect {
     }
 }
 
-/// An object in the namespace of the Cluster: v1alpha2 names its `apiVersion`, v1beta2 its `apiGroup`.
+/// An object in the namespace of the Cluster: v1alpha2 names its `apiVersion`, v1beta2 its
+/// `apiGroup`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reference {

@@ -1,5 +1,5 @@
-//! [`Secret`]: certificates, keys and kubeconfigs of clusters. What was decoded is wiped when it is dropped, and
-//! nothing here can be printed.
+//! [`Secret`]: certificates, keys and kubeconfigs of clusters. What was decoded is wiped when it is
+//! dropped, and nothing here can be printed.
 
 use std::collections::BTreeMap;
 

@@ -75,7 +75,8 @@ impl AwsClusters {
         Ok(Next::After(rest))
     }
 
-    /// Publishes what a leg has come to. When to look again for something that is not of the network.
+    /// Publishes what a leg has come to. When to look again for something that is not of the
+    /// network.
     async fn tell_of_leg(
         &self,
         object: &Arc<Object<AwsCluster>>,
@@ -108,7 +109,8 @@ impl AwsClusters {
         Ok(again)
     }
 
-    /// Writes the endpoint into the spec, once, before anybody hears of ready (`rule:endpoint-before-ready`).
+    /// Writes the endpoint into the spec, once, before anybody hears of ready
+    /// (`rule:endpoint-before-ready`).
     async fn publication(
         &self,
         object: &Arc<Object<AwsCluster>>,
@@ -198,8 +200,8 @@ impl AwsClusters {
         Ok(Next::Done)
     }
 
-    /// Notes which additional tags may be on AWS: before they are set those that were and those that shall be, and
-    /// `before` no longer, those that are.
+    /// Notes which additional tags may be on AWS: before they are set those that were and those
+    /// that shall be, and `before` no longer, those that are.
     async fn note_tags(
         &self,
         object: &Arc<Object<AwsCluster>>,

@@ -1,4 +1,5 @@
-//! [`Findings`]: what a leg has seen on AWS that others read, in the words of upstream's status. Pure.
+//! [`Findings`]: what a leg has seen on AWS that others read, in the words of upstream's status.
+//! Pure.
 
 use aws_network::{
     Desired, DesiredLoadBalancer, LoadBalancerKind, LogicalId, Memory, Observed, ROLE_TAG, Role,

@@ -49,7 +49,8 @@ impl AwsClusters {
     }
 }
 
-/// Name and dialect of the owner. One that is being deleted still knows it by its label when its references were lost.
+/// Name and dialect of the owner. One that is being deleted still knows it by its label when its
+/// references were lost.
 fn named_owner(metadata: &ObjectMeta) -> Option<(String, Dialect)> {
     let mut owners = metadata.owner_references.iter();
     if let Some(owner) = owners.find(|owner| ownership::is_cluster(owner)) {

@@ -1,5 +1,5 @@
-//! [`Passes`]: passes that rest, each with its goal and the time of its next leg. What AWS refuses is tried again later
-//! each time, so a pass outlives its legs.
+//! [`Passes`]: passes that rest, each with its goal and the time of its next leg. What AWS refuses
+//! is tried again later each time, so a pass outlives its legs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,8 @@ pub(super) enum Turn {
 }
 
 impl Passes {
-    /// Whether a leg to this goal is due: the goal is another one than before, the rest is over, or `now_anyway`.
+    /// Whether a leg to this goal is due: the goal is another one than before, the rest is over, or
+    /// `now_anyway`.
     ///
     /// `stored` is the memory of an AWSCluster of which nothing is known here.
     pub(super) fn turn(
@@ -78,13 +79,15 @@ impl Passes {
         self.0.lock().insert(Arc::clone(key), resting);
     }
 
-    /// Forgets what is known of an AWSCluster: what it is to be next begins with a look at everything.
+    /// Forgets what is known of an AWSCluster: what it is to be next begins with a look at
+    /// everything.
     pub(super) fn forget(&self, key: &str) {
         self.0.lock().remove(key);
     }
 }
 
-/// Whether nothing has happened but that the endpoint was published, after which no other load balancer is to be made.
+/// Whether nothing has happened but that the endpoint was published, after which no other load
+/// balancer is to be made.
 fn differs_in_publication(before: &Goal, after: &Goal) -> bool {
     let (Goal::Present(before), Goal::Present(after)) = (before, after) else { return false };
     let mut published = before.clone();

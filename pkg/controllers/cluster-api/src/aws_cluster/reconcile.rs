@@ -159,7 +159,8 @@ impl AwsClusters {
         Ok(())
     }
 
-    /// Tells what stands in the way and is not in the status that was seen: once, not in every pass.
+    /// Tells what stands in the way and is not in the status that was seen: once, not in every
+    /// pass.
     pub(super) fn tell_problems(&self, before: &Object<AwsCluster>, problems: &[Problem]) {
         for problem in problems.iter().filter(|problem| !problem.reason.is_advice()) {
             let known = before.status.conditions.iter();

@@ -1,4 +1,5 @@
-//! [`Report`]: what a look at an AWSCluster found out, and how that is published in the words of all dialects. Pure.
+//! [`Report`]: what a look at an AWSCluster found out, and how that is published in the words of
+//! all dialects. Pure.
 
 use aws_network::{Desired, NatPolicy, Part, Pass, Problem};
 use jiff::Timestamp;
@@ -65,7 +66,8 @@ impl Report {
         report
     }
 
-    /// The conditions of all parts of the network. Whether everything that the cluster needs is there.
+    /// The conditions of all parts of the network. Whether everything that the cluster needs is
+    /// there.
     pub(super) fn judge(&mut self, desired: &Desired, pass: &Pass, problems: &[Problem]) -> bool {
         let parts = aws_network::conditions(desired, pass.plan(), problems);
         for part in Part::OF_A_CLUSTER {

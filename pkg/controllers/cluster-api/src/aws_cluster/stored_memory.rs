@@ -4,7 +4,8 @@ use aws_network::{Memory, Record, Timestamp};
 
 use crate::api::aws_cluster::{AwsClusterStatus, Created, Resources};
 
-/// What a status says was done. What cannot be read was not said: resources are found by their tags all the same.
+/// What a status says was done. What cannot be read was not said: resources are found by their tags
+/// all the same.
 pub(super) fn read(status: &AwsClusterStatus) -> Memory {
     let mut memory = Memory {
         deep_checked: status.last_deep_check_time.as_deref().and_then(time),

@@ -93,7 +93,8 @@ fn reasons_of(action: &Action) -> [&'static str; 2] {
     }
 }
 
-/// What a write that makes nothing is about; what is to be made is told by its operation, unless it has a place.
+/// What a write that makes nothing is about; what is to be made is told by its operation, unless it
+/// has a place.
 fn subject(action: &Action) -> &str {
     match action {
         Action::EnableDnsSupport { vpc }

@@ -1,5 +1,5 @@
-//! Private keys of the forms that programs write: PKCS#8, and the older forms of RSA and ECDSA keys, which are
-//! put into PKCS#8 because that is what `ring` reads.
+//! Private keys of the forms that programs write: PKCS#8, and the older forms of RSA and ECDSA
+//! keys, which are put into PKCS#8 because that is what `ring` reads.
 
 use rcgen::KeyPair;
 use rustls_pki_types::pem::PemObject as _;

@@ -66,8 +66,8 @@ fn an_authority_that_cannot_sign_is_refused_with_the_reason() {
     assert!(bad.contains("cannot read the key") && !bad.contains("AAAA"), "{bad}");
 }
 
-/// Certificate and key of an authority that `openssl` made for these tests alone, for a hundred years. Each key is in
-/// a form that kubeadm, kops or people use.
+/// Certificate and key of an authority that `openssl` made for these tests alone, for a hundred
+/// years. Each key is in a form that kubeadm, kops or people use.
 macro_rules! made_by_openssl {
     ($($name:literal),*) => {
         [$(($name, include_str!(concat!("testdata/", $name, ".pem")))),*]

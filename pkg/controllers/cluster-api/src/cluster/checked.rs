@@ -1,5 +1,5 @@
-//! [`Checked`]: kubeconfigs that were found in order, so that a pass over a Cluster where nothing changed reads no
-//! Secret.
+//! [`Checked`]: kubeconfigs that were found in order, so that a pass over a Cluster where nothing
+//! changed reads no Secret.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -52,8 +52,8 @@ impl Clusters {
         errors.take(self.delete_infrastructure(cluster, report).await)?
     }
 
-    /// All that carries the Cluster's label, whether it owns it or not, in the order in which it goes; `None`
-    /// while that is not known.
+    /// All that carries the Cluster's label, whether it owns it or not, in the order in which it
+    /// goes; `None` while that is not known.
     async fn descendants(
         &self,
         cluster: &Object<Cluster>,

@@ -1,5 +1,5 @@
-//! [`References`]: which Clusters wait for which object, so that an object that does not carry the mark of its
-//! Cluster yet wakes it all the same.
+//! [`References`]: which Clusters wait for which object, so that an object that does not carry the
+//! mark of its Cluster yet wakes it all the same.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -60,7 +60,8 @@ impl Known {
     }
 }
 
-/// Key of what a Cluster refers to: it is in the namespace of the Cluster, whatever the reference says.
+/// Key of what a Cluster refers to: it is in the namespace of the Cluster, whatever the reference
+/// says.
 pub(super) fn key(cluster: &str, reference: &Reference) -> String {
     let namespace = cluster.split_once('/').map_or("", |(namespace, _)| namespace);
     format!("{namespace}/{}", reference.name)

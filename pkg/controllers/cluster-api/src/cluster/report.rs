@@ -1,4 +1,5 @@
-//! [`Report`]: what a pass found out about a Cluster, and how that is published in the words of all dialects. Pure.
+//! [`Report`]: what a pass found out about a Cluster, and how that is published in the words of all
+//! dialects. Pure.
 
 use jiff::Timestamp;
 use objects::Object;

@@ -1,5 +1,5 @@
-//! Readers of what others may have written oddly (`rule:unknown-values-are-read`), and the writer of
-//! times.
+//! Readers of what others may have written oddly (`rule:unknown-values-are-read`), and the writer
+//! of times.
 
 pub(super) use go_conventions::null_is_default;
 

@@ -1,5 +1,5 @@
-//! [`BusyTasks`]: how many tasks of a cluster may have a probe under way, for whoever gives it up and
-//! waits for them.
+//! [`BusyTasks`]: how many tasks of a cluster may have a probe under way, for whoever gives it up
+//! and waits for them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -18,8 +18,8 @@ use serde_json::Value;
 ///   cluster at once when its object is gone, best in the informer's own handler.
 /// - [`Flavour::fingerprint`] and [`Flavour::fields`] turn what is published into a status.
 ///
-/// Facts of its own (a version, zones, a summary) a flavour keeps by UID, gathers in tasks of its own,
-/// and calls [`super::Registry::facts_changed`]; it is asked for fingerprint and fields again.
+/// Facts of its own (a version, zones, a summary) a flavour keeps by UID, gathers in tasks of its
+/// own, and calls [`super::Registry::facts_changed`]; it is asked for fingerprint and fields again.
 pub trait Flavour: Send + Sync + 'static {
     /// The label of metrics, as `kubefed`.
     fn name(&self) -> &'static str;

@@ -79,8 +79,8 @@ impl Ownership {
         self.0.as_ref().is_none_or(|share| share.is_ours(uid))
     }
 
-    /// Since when it has been ours without a gap, as [`Shards::ours_since`]; `None` when it is not, and
-    /// when there are no other replicas.
+    /// Since when it has been ours without a gap, as [`Shards::ours_since`]; `None` when it is not,
+    /// and when there are no other replicas.
     pub(crate) fn ours_since(&self, uid: &str) -> Option<Instant> {
         let share = self.0.as_ref().filter(|share| share.fence.check().is_ok())?;
         share.shards.read().ours_since(hash(uid), now().monotonic)
@@ -95,8 +95,8 @@ impl Ownership {
         shards.owner(hash(uid)).map(str::to_owned)
     }
 
-    /// Replicas that are alive, and that the command line speaks of; `None` when one process has all
-    /// clusters.
+    /// Replicas that are alive, and that the command line speaks of; `None` when one process has
+    /// all clusters.
     pub(crate) fn replicas(&self) -> Option<(usize, usize)> {
         let share = self.0.as_ref()?;
         let shards = share.shards.read();
@@ -105,7 +105,8 @@ impl Ownership {
 }
 
 impl Share {
-    /// That of the replica `name`, for which nothing is ours yet; with one shard, that of the leader.
+    /// That of the replica `name`, for which nothing is ours yet; with one shard, that of the
+    /// leader.
     pub(crate) fn new(name: &str, limits: &Limits, flavours: usize, fence: Fence) -> Self {
         let leads = limits.shards <= 1;
         let name = if leads { LEADER } else { name };

@@ -1,6 +1,7 @@
 //! The debug page: every cluster with its last probe, its counters and its next probe. A table for
 //! people; JSON for programs that ask for it by `Accept` or `?format=json`. With thousands of
-//! clusters, `?name=`, `?state=` and `?flavour=` narrow it down and `?limit=` says how many are shown.
+//! clusters, `?name=`, `?state=` and `?flavour=` narrow it down and `?limit=` says how many are
+//! shown.
 
 mod query;
 mod row;

@@ -1,5 +1,6 @@
-//! The patrol: once a second it looks for clusters that nobody probed for long, for tasks that hang, for
-//! statuses that somebody else wrote while we did, at how many probes may be under way, and whether enough files may be open for them.
+//! The patrol: once a second it looks for clusters that nobody probed for long, for tasks that
+//! hang, for statuses that somebody else wrote while we did, at how many probes may be under way,
+//! and whether enough files may be open for them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,7 +8,8 @@ pub(crate) use probe::now;
 
 use super::contact::Contact;
 
-/// Probes one cluster. Holds its connections and its credential; dropping it closes and clears them.
+/// Probes one cluster. Holds its connections and its credential; dropping it closes and clears
+/// them.
 pub trait Prober: Send + Sync + 'static {
     /// One probe within `budget`. It asks the management API for nothing and waits for nobody but
     /// the member cluster (`rule:probes-ask-members-only`). The engine cancels it by dropping the
@@ -25,8 +26,8 @@ pub trait Prober: Send + Sync + 'static {
 /// thresholds decide what becomes of that.
 #[derive(Clone, Debug)]
 pub struct Misconfigured {
-    /// What is wrong; its verdict is [`health::Verdict::Config`], or it is [`Code::OwnLimit`] for as
-    /// long as nobody could read how to reach the cluster, which changes nothing.
+    /// What is wrong; its verdict is [`health::Verdict::Config`], or it is [`Code::OwnLimit`] for
+    /// as long as nobody could read how to reach the cluster, which changes nothing.
     pub code: Code,
     /// Which object, and which field or key of it. No secret.
     pub detail: Box<str>,

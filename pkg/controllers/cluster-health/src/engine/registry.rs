@@ -41,10 +41,10 @@ impl Registry {
         Self { flavour, shared, filled: Arc::new(Once::new()) }
     }
 
-    /// Looks at the object of `key` in `cache`, which has to be that of the flavour's kind. One that
-    /// comes to this replica is read once more, by a read that shows all that the replica before it,
-    /// or this one itself, has written to it, and waits until the cache shows as much: what a move
-    /// finds must not be older than what was published (`rule:moves-publish-nothing`).
+    /// Looks at the object of `key` in `cache`, which has to be that of the flavour's kind. One
+    /// that comes to this replica is read once more, by a read that shows all that the replica
+    /// before it, or this one itself, has written to it, and waits until the cache shows as much:
+    /// what a move finds must not be older than what was published (`rule:moves-publish-nothing`).
     ///
     /// # Errors
     /// Nothing is known of the object; the key is to be tried again.
@@ -78,15 +78,15 @@ impl Registry {
         Ok(newest.map_or(Look::Gone, Look::At))
     }
 
-    /// The flavour has its objects and what it reads with them, or there are none for it: from now on it
-    /// looks at clusters without delay. This replica takes no share before
+    /// The flavour has its objects and what it reads with them, or there are none for it: from now
+    /// on it looks at clusters without delay. This replica takes no share before
     /// (`rule:no-share-before-the-first-list`).
     pub fn filled(&self) {
         self.filled.call_once(|| self.shared.ownership.filled());
     }
 
-    /// The kind of this flavour is served, and for us: who lacks it leaves all clusters to this replica
-    /// (`rule:a-share-needs-all-kinds`).
+    /// The kind of this flavour is served, and for us: who lacks it leaves all clusters to this
+    /// replica (`rule:a-share-needs-all-kinds`).
     pub fn serves(&self) {
         self.shared.ownership.serves(self.flavour.name());
     }
@@ -96,8 +96,8 @@ impl Registry {
         self.shared.look_again_by(&*self.flavour, add);
     }
 
-    /// Tells of a cluster: a new one is probed from now on, of a known one what changed is taken in.
-    /// Another UID under a known key is another cluster, and the old one is gone
+    /// Tells of a cluster: a new one is probed from now on, of a known one what changed is taken
+    /// in. Another UID under a known key is another cluster, and the old one is gone
     /// (`rule:one-prober-per-uid`). Calls for one key must not overlap; a work queue sees to that.
     pub fn upsert(&self, target: Target) {
         let now = now().monotonic;
@@ -111,7 +111,8 @@ impl Registry {
                 let has_waited = self.shared.ownership.is_shared();
                 let stop = &self.shared.stop;
                 let watched = Arc::new(Watched::new(target, flavour, stop, has_waited, now));
-                // Who gives it up from now on has the last word (`rule:a-cluster-is-here-or-elsewhere`).
+                // Who gives it up from now on has the last word
+                // (`rule:a-cluster-is-here-or-elsewhere`).
                 self.shared.forget_elsewhere(&*self.flavour, &watched.cluster);
                 self.shared.insert(&watched);
                 // It may have gone to another replica since it was looked at, and be back.

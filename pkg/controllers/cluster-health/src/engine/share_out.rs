@@ -1,6 +1,6 @@
-//! [`ShareOut`]: renews this replica's lease, follows those of the others, gives up the clusters that
-//! go to them, and takes over those that come from them. What belongs to whom [`health::Shards`] says;
-//! here is what has to have ended before this replica says that it let go
+//! [`ShareOut`]: renews this replica's lease, follows those of the others, gives up the clusters
+//! that go to them, and takes over those that come from them. What belongs to whom
+//! [`health::Shards`] says; here is what has to have ended before this replica says that it let go
 //! (`rule:one-owner-at-a-time`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,8 +32,8 @@ const LET_GO_EVERY: Duration = Duration::from_millis(20);
 /// Between lines about requests that fail.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
-/// The leases of all replicas that share the clusters, in the namespace of these. A request may take
-/// so long that one renewal that is sent when it is due ends before the claims do
+/// The leases of all replicas that share the clusters, in the namespace of these. A request may
+/// take so long that one renewal that is sent when it is due ends before the claims do
 /// (`rule:a-slow-server-ends-no-share`).
 pub(crate) fn group(namespace: &str) -> ReplicaGroup {
     ReplicaGroup {
@@ -127,8 +127,8 @@ impl ShareOut {
         }
     }
 
-    /// Our lease is renewed while the others are read, so that a slow server does not add up the two
-    /// (`rule:a-slow-server-ends-no-share`).
+    /// Our lease is renewed while the others are read, so that a slow server does not add up the
+    /// two (`rule:a-slow-server-ends-no-share`).
     async fn turn(&mut self) {
         let due = self.renewed.as_ref().is_some_and(|(at, _)| now().monotonic >= *at + RENEW_EVERY);
         let word = due.then(|| self.unchanged()).flatten();
@@ -184,8 +184,9 @@ impl ShareOut {
         self.lacking = lacks.then_some(since);
     }
 
-    /// Notes the leases that have run out, and those that were released so long ago that every other
-    /// replica has seen it: to whom one is missing, it counts as deleted under a living holder.
+    /// Notes the leases that have run out, and those that were released so long ago that every
+    /// other replica has seen it: to whom one is missing, it counts as deleted under a living
+    /// holder.
     fn note_ended(&mut self, listed: Vec<ReplicaLease>) {
         let now = now().monotonic;
         let shards = self.share.shards.read();
@@ -202,8 +203,8 @@ impl ShareOut {
         self.ended = listed.into_iter().filter(has_ended).collect();
     }
 
-    /// Releases the leases that have run out, and deletes those that were released: who comes later need
-    /// not wait them out. Another replica may be quicker, and nothing waits for it.
+    /// Releases the leases that have run out, and deletes those that were released: who comes later
+    /// need not wait them out. Another replica may be quicker, and nothing waits for it.
     async fn sweep(&self, ended: &[ReplicaLease]) -> Vec<StoreError> {
         let ends = join_all(ended.iter().map(|lease| self.end(lease)));
         let ended = timeout(READ_EVERY, ends).await.unwrap_or_default();

@@ -168,8 +168,8 @@ impl Shared {
         }
     }
 
-    /// Gives up the clusters that are not ours any more; returns them, as a probe of them may take a
-    /// moment to end.
+    /// Gives up the clusters that are not ours any more; returns them, as a probe of them may take
+    /// a moment to end.
     pub(crate) fn give_up_others(&self) -> Vec<Arc<Watched>> {
         let mut others = self.all();
         others.retain(|watched| !self.ownership.is_ours(&watched.cluster.uid));

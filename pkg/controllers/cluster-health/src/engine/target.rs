@@ -35,7 +35,8 @@ pub struct Target {
     pub together: usize,
 }
 
-/// What was told, before a cluster came to this process, of the ends of its credential and certificate.
+/// What was told, before a cluster came to this process, of the ends of its credential and
+/// certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum EndsTold {
     /// Nothing.

@@ -1,4 +1,5 @@
-//! The events of clusters: on published transitions and causes, and on the first of a run of failures.
+//! The events of clusters: on published transitions and causes, and on the first of a run of
+//! failures.
 
 use events::{EventType, ObjectRef, Recorder};
 use health::{Change, Code, Effect, Report, Standing, Verdict};

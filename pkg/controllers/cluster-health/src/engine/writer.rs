@@ -77,8 +77,8 @@ impl Writer {
         self.under_way.lock().keys().cloned().collect()
     }
 
-    /// The version of a cluster's object by a read that shows all that was written before; `None` when
-    /// it is gone.
+    /// The version of a cluster's object by a read that shows all that was written before; `None`
+    /// when it is gone.
     pub(crate) async fn version(
         &self,
         flavour: &dyn Flavour,
@@ -100,8 +100,8 @@ impl Writer {
         self.queue.lock().age(uid, now)
     }
 
-    /// Writes until `stop`, then waits for the writes under way. Those of unknown outcome the manager
-    /// waits for.
+    /// Writes until `stop`, then waits for the writes under way. Those of unknown outcome the
+    /// manager waits for.
     pub(crate) async fn run(self: Arc<Self>, counters: Counters, stop: CancellationToken) {
         let (slots, under_way) = (Arc::new(Semaphore::new(AT_ONCE)), TaskTracker::new());
         while let Some(Some(next)) = stop.run_until_cancelled(self.next(&slots)).await {
@@ -177,8 +177,8 @@ impl Writer {
         }
     }
 
-    /// A flavour that panics over one cluster costs nobody else a write, and this one is tried again
-    /// (`rule:panics-end-no-service`).
+    /// A flavour that panics over one cluster costs nobody else a write, and this one is tried
+    /// again (`rule:panics-end-no-service`).
     async fn write_contained(&self, pending: &dyn Pending, counters: &Counters) -> Outcome {
         contain(self.write(pending, counters)).await.unwrap_or_else(|panic| {
             let (flavour, object) = (pending.flavour(), &*pending.object().key);

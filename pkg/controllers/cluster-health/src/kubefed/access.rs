@@ -17,7 +17,8 @@ const FIELDS: Fields = Fields {
     other_name: ", or put SubjectName into spec.disabledTLSValidations",
 };
 
-/// Key of the Secret of a member: in the namespace of its object (`rule:secret-of-the-same-namespace`).
+/// Key of the Secret of a member: in the namespace of its object
+/// (`rule:secret-of-the-same-namespace`).
 pub(crate) fn secret_key(cluster: &Object<KubeFedCluster>) -> Option<String> {
     let name = &*cluster.body.spec.secret_ref.name;
     let namespace = cluster.metadata.namespace()?;

@@ -95,8 +95,8 @@ impl KubeFed {
         self.clusters.get_or_init(|| clusters.clone());
     }
 
-    /// Takes in what the KubeFedConfig of a namespace says, which holds there and nowhere else; returns
-    /// what of it is wrong, and what is hardly meant.
+    /// Takes in what the KubeFedConfig of a namespace says, which holds there and nowhere else;
+    /// returns what of it is wrong, and what is hardly meant.
     pub(super) fn configure(
         &self,
         namespace: &str,
@@ -161,8 +161,9 @@ impl KubeFed {
         next.is_none_or(|next| next <= Instant::now())
     }
 
-    /// Takes in what was read by `client`; whether it is worth an event. Nothing found, or a failure,
-    /// leaves what was known. Of a member that is reached by another client by now it is read again.
+    /// Takes in what was read by `client`; whether it is worth an event. Nothing found, or a
+    /// failure, leaves what was known. Of a member that is reached by another client by now it is
+    /// read again.
     pub(super) fn surveyed(
         &self,
         cluster: &Cluster,

@@ -1,5 +1,5 @@
-//! Follows the objects of this flavour, their Secrets and the KubeFedConfig: whatever changes brings
-//! the members concerned into the queue.
+//! Follows the objects of this flavour, their Secrets and the KubeFedConfig: whatever changes
+//! brings the members concerned into the queue.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -65,8 +65,9 @@ impl Reconcile for Reconciler {
 }
 
 impl Reconciler {
-    /// What is known of the member, with a prober for it, and what is to be tried again. A member that
-    /// the engine knows keeps its prober while its Secret cannot be read for no mistake of anybody.
+    /// What is known of the member, with a prober for it, and what is to be tried again. A member
+    /// that the engine knows keeps its prober while its Secret cannot be read for no mistake of
+    /// anybody.
     async fn know(
         &self,
         object: Arc<Object<KubeFedCluster>>,
@@ -153,7 +154,8 @@ impl Reconciler {
     }
 }
 
-/// `newest` has the client of the member from now on, or none (`rule:a-lost-credential-ends-its-client`).
+/// `newest` has the client of the member from now on, or none
+/// (`rule:a-lost-credential-ends-its-client`).
 fn prober(
     flavour: &Arc<KubeFed>,
     namespace: &str,

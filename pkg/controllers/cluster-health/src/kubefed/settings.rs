@@ -9,8 +9,8 @@ use pflag::GoDuration;
 use crate::api::kubefed::ClusterHealthCheck;
 use crate::options::{PERIOD_MIN, TIMEOUT_MIN};
 
-/// The policy that follows from the flags and from what the KubeFedConfig says. What it says wrongly
-/// is left to the flags and named.
+/// The policy that follows from the flags and from what the KubeFedConfig says. What it says
+/// wrongly is left to the flags and named.
 pub(crate) fn policy(flags: &Policy, config: Option<&ClusterHealthCheck>) -> (Policy, Vec<String>) {
     let mut wrong = Vec::new();
     let Some(config) = config else { return (*flags, wrong) };

@@ -1,5 +1,5 @@
-//! [`UpstreamMetrics`]: the metrics of KubeFed's own controller, under its names, for dashboards and
-//! alert rules that stand on them.
+//! [`UpstreamMetrics`]: the metrics of KubeFed's own controller, under its names, for dashboards
+//! and alert rules that stand on them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

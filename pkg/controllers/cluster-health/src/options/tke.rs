@@ -40,7 +40,8 @@ impl Judge<'_> {
         Policy { cadence, thresholds: Thresholds { failure, success }, ..*shared }
     }
 
-    /// `rule:intervals-have-a-floor`. An audit has nothing to do with Machines: it compares Clusters.
+    /// `rule:intervals-have-a-floor`. An audit has nothing to do with Machines: it compares
+    /// Clusters.
     fn machine_period(&mut self, audit: bool) -> Duration {
         if self.values.get(&MACHINE_PERIOD).nanos() == 0 {
             return Duration::ZERO;

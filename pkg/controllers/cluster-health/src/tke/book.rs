@@ -59,8 +59,9 @@ impl Entry {
         (self.way.clone(), self.doubts)
     }
 
-    /// It is reached so from now on. Where that is another cluster, nothing holds that was learnt of
-    /// the one before, nor what is being learnt (`rule:another-target-has-no-address-in-common`).
+    /// It is reached so from now on. Where that is another cluster, nothing holds that was learnt
+    /// of the one before, nor what is being learnt
+    /// (`rule:another-target-has-no-address-in-common`).
     pub(crate) fn lead(&mut self, way: Way) {
         if let Ok(addresses) = &way.basis.addresses {
             if is_another(&self.addresses, addresses) {
@@ -84,8 +85,8 @@ impl Entry {
 pub(crate) struct Way {
     pub(crate) basis: Basis,
     pub(crate) client: Result<Arc<Client>, Problem>,
-    /// How many doubts it settles; with more of them it is looked up again, whatever the basis says.
-    /// `None` when not all of it could be read.
+    /// How many doubts it settles; with more of them it is looked up again, whatever the basis
+    /// says. `None` when not all of it could be read.
     pub(crate) settles: Option<u64>,
 }
 
@@ -99,8 +100,8 @@ pub(crate) struct Basis {
     pub(crate) secret: Option<Seen>,
 }
 
-/// A version of an object: of a credential the one that was read, of a Secret the one that the cache
-/// of metadata showed before.
+/// A version of an object: of a credential the one that was read, of a Secret the one that the
+/// cache of metadata showed before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) key: Arc<str>,

@@ -28,8 +28,8 @@ pub(crate) struct Facts {
     pub(crate) summary: Option<ResourceSummary>,
     /// The last one that differed by much from the one before.
     pub(crate) notable: Option<ResourceSummary>,
-    /// Whether enough of its Nodes are ready: by the newest list, or, before this process has one, by
-    /// what the object says.
+    /// Whether enough of its Nodes are ready: by the newest list, or, before this process has one,
+    /// by what the object says.
     pub(crate) enough_nodes: Option<bool>,
 }
 
@@ -74,7 +74,8 @@ impl Facts {
         }
     }
 
-    /// Takes in how many Nodes are ready; below `min_ratio` of all they are too few, and so are none.
+    /// Takes in how many Nodes are ready; below `min_ratio` of all they are too few, and so are
+    /// none.
     pub(crate) fn counted(&mut self, counts: NodeCounts, min_ratio: f64, at: Timestamp) {
         let NodeCounts { total, ready, .. } = counts;
         let enough = enough(counts, min_ratio);

@@ -85,8 +85,8 @@ fn impersonation(
     })
 }
 
-/// Whether the Secret of a ClusterCredential is ours to read; `namespace` is the only one in which they
-/// are, if there is one.
+/// Whether the Secret of a ClusterCredential is ours to read; `namespace` is the only one in which
+/// they are, if there is one.
 ///
 /// # Errors
 /// It is in another one.

@@ -30,8 +30,9 @@ pub(crate) struct NodeLists {
 
 impl NodeLists {
     /// What a list begun within the last `max_age` adds up to; a new one when there is none, which
-    /// all Machines of the Cluster are judged by. Who asks meanwhile waits for it. `target` belongs to
-    /// the cluster behind `client`; when the Cluster is another one by the end, the list says nothing.
+    /// all Machines of the Cluster are judged by. Who asks meanwhile waits for it. `target` belongs
+    /// to the cluster behind `client`; when the Cluster is another one by the end, the list says
+    /// nothing.
     pub(crate) async fn totals(
         &self,
         cluster: &Cluster,

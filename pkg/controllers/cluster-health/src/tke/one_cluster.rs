@@ -11,8 +11,8 @@ use super::inputs::{inputs, readable};
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};
 use crate::stored_objects::{StoredError, StoredObjects};
 
-/// What a client of the Cluster of this name is made of. Secrets are read in `namespace` alone, if there
-/// is one, as the controller does.
+/// What a client of the Cluster of this name is made of. Secrets are read in `namespace` alone, if
+/// there is one, as the controller does.
 ///
 /// # Errors
 /// An object could not be read; or, inside, it was, and cannot be used.

@@ -1,5 +1,5 @@
-//! What is gathered of Clusters beside their probes: versions and summaries, each in its own time and
-//! at the cost of no probe.
+//! What is gathered of Clusters beside their probes: versions and summaries, each in its own time
+//! and at the cost of no probe.
 
 use std::fmt;
 use std::sync::Arc;

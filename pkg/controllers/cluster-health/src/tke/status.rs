@@ -73,8 +73,8 @@ pub(crate) fn write(
 }
 
 impl Written {
-    /// As server-side apply takes it. With the version on which it rests: the phase may be another's
-    /// by now (`rule:phases-of-others-are-kept`).
+    /// As server-side apply takes it. With the version on which it rests: the phase may be
+    /// another's by now (`rule:phases-of-others-are-kept`).
     pub(crate) fn fields(&self, cluster: &Object<Cluster>) -> Value {
         let mut status = json!({ "conditions": self.conditions });
         if let Some(Headline { phase, reason, message }) = &self.headline {
@@ -98,7 +98,8 @@ impl Written {
         json!({ "metadata": {"resourceVersion": version}, "status": status })
     }
 
-    /// A hash of what is worth a write: neither times nor messages, and no sum that changed a little.
+    /// A hash of what is worth a write: neither times nor messages, and no sum that changed a
+    /// little.
     pub(crate) fn fingerprint(&self, notable: Option<&ResourceSummary>) -> u64 {
         let headline = self.headline.as_ref();
         let headline = headline.map(|it| (&it.phase, &*it.reason));
@@ -114,8 +115,8 @@ fn are_ours(cluster: &Object<Cluster>) -> bool {
     !cluster.body.spec.addresses.is_empty()
 }
 
-/// The same of what the object says. Sums that differ little from the `notable` ones count as those,
-/// as in what is written.
+/// The same of what the object says. Sums that differ little from the `notable` ones count as
+/// those, as in what is written.
 pub(crate) fn fingerprint_of(cluster: &Object<Cluster>, notable: Option<&ResourceSummary>) -> u64 {
     let status = &cluster.status;
     let phase = Some(status.phase.clone()).filter(|phase| *phase != Phase::Initializing);
@@ -145,7 +146,8 @@ fn fingerprint(
     hash.finish()
 }
 
-/// What a process that takes the cluster over reads from its object (`rule:a-restart-changes-nothing`).
+/// What a process that takes the cluster over reads from its object
+/// (`rule:a-restart-changes-nothing`).
 pub(crate) fn seed(cluster: &Object<Cluster>, now: Timestamp) -> Option<Published> {
     let status = &cluster.status;
     let condition = cached(status, HEALTH_CHECK);

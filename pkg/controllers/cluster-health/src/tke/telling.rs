@@ -23,8 +23,8 @@ use super::watching::{Watching, Work};
 use crate::api::tke::{CLUSTERS, Cluster, ClusterCredential, Phase};
 use crate::engine::{self, Misconfigured, Prober, Target};
 
-/// How long an imported cluster may wait for its credential before it is called malformed: who makes
-/// the two objects makes one of them first.
+/// How long an imported cluster may wait for its credential before it is called malformed: who
+/// makes the two objects makes one of them first.
 const CREDENTIAL_GRACE: Duration = Duration::from_secs(60);
 
 /// What was found for a Cluster.
@@ -150,9 +150,9 @@ impl Watching {
         (missing && new && !left.is_zero()).then_some(left)
     }
 
-    /// The way to a Cluster; the known one as long as what it rests on is the same. With the mistake
-    /// for which there is none, when that may be mended where nobody tells us, as a missing right is:
-    /// it is tried again.
+    /// The way to a Cluster; the known one as long as what it rests on is the same. With the
+    /// mistake for which there is none, when that may be mended where nobody tells us, as a missing
+    /// right is: it is tried again.
     async fn way(
         &self,
         cluster: &Object<Cluster>,
@@ -326,8 +326,9 @@ fn no_way(problem: Problem) -> Way {
     Way { basis, client: Err(problem), settles: None }
 }
 
-/// The client to use from now on: the one before, where the new one is made of the same things, since
-/// the engine keeps that one as well; else the new one, with what the other learnt of the addresses.
+/// The client to use from now on: the one before, where the new one is made of the same things,
+/// since the engine keeps that one as well; else the new one, with what the other learnt of the
+/// addresses.
 fn following(before: &Arc<probe::Client>, new: &Arc<probe::Client>) -> Arc<probe::Client> {
     if before.fingerprint() == new.fingerprint() {
         return Arc::clone(before);

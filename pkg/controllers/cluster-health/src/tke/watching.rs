@@ -1,5 +1,5 @@
-//! Follows Clusters, their ClusterCredentials and their Secrets, and tells the engine of each Cluster
-//! by a [`Target`]. What changes in the caches becomes work on one queue.
+//! Follows Clusters, their ClusterCredentials and their Secrets, and tells the engine of each
+//! Cluster by a [`Target`]. What changes in the caches becomes work on one queue.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -174,8 +174,8 @@ impl Reconcile for Watching {
 }
 
 impl Watching {
-    /// Who uses it looks at it. It may be for a cluster that does not use it yet, which needs one, or
-    /// has an older one.
+    /// Who uses it looks at it. It may be for a cluster that does not use it yet, which needs one,
+    /// or has an older one.
     async fn credential(&self, name: &Arc<str>) -> Result<Next, Retry> {
         let users = self.flavour.book.users_of_credential(name);
         self.look_at(users.clone());
@@ -240,8 +240,8 @@ impl Secrets {
         Self { begin: Box::new(begin), queue: queue.clone(), namespace, cache: Mutex::default() }
     }
 
-    /// The version of a Secret. Waits a moment for the first list and not for ever: whoever needs no
-    /// Secret must not wait for those that cannot be listed.
+    /// The version of a Secret. Waits a moment for the first list and not for ever: whoever needs
+    /// no Secret must not wait for those that cannot be listed.
     pub(super) async fn version(&self, key: &str) -> Result<Option<u64>, FetchError> {
         let cache = self.cache();
         timeout(LISTED_WITHIN, cache.synced()).await.map_err(|_| FetchError::Unlisted)?;

@@ -63,8 +63,8 @@ pub(super) struct Choice {
 }
 
 impl Entry {
-    /// How many requirements its selector has that this Node fulfils; 0 without a selector, `None` when
-    /// it is not for this Node.
+    /// How many requirements its selector has that this Node fulfils; 0 without a selector, `None`
+    /// when it is not for this Node.
     pub(super) fn fits(&self, name: &str, marks: &NodeMarks) -> Option<usize> {
         self.selector.as_ref().map_or(Some(0), |selector| selector.fits(name, marks))
     }

@@ -94,8 +94,8 @@ impl Allocator {
         effects
     }
 
-    /// CIDRs in no pool, and texts that are none. Where ranges come and go with ClusterCIDRs, a CIDR in
-    /// none of them is no news to its Node.
+    /// CIDRs in no pool, and texts that are none. Where ranges come and go with ClusterCIDRs, a
+    /// CIDR in none of them is no news to its Node.
     fn find_strange(
         &mut self,
         node: &Node,

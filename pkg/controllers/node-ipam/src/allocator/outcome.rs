@@ -7,8 +7,9 @@ use tokio::time::Instant;
 /// Between the first two of the reads that settle an outcome: a store that stood still carries out
 /// what it held beside the first read that it answers, and has begun with it by then.
 const AFTERMATH: Duration = Duration::from_secs(1);
-/// How many reads settle it. The first may come to the store together with the PATCH, and the second
-/// while the PATCH is on its way to the disk: it is then answered by what was committed before.
+/// How many reads settle it. The first may come to the store together with the PATCH, and the
+/// second while the PATCH is on its way to the disk: it is then answered by what was committed
+/// before.
 const READS: u8 = 3;
 
 /// PATCHes whose outcome is not known, the one in flight included. Every moment in here is the one
@@ -28,8 +29,8 @@ impl Outcome {
         *self = Self { in_flight: Some(until), unknown: self.until(), empty_reads: 0 };
     }
 
-    /// No answer says what became of the last PATCH; `until` is what the client knows of it, and may
-    /// be sooner or later than what was said when it left.
+    /// No answer says what became of the last PATCH; `until` is what the client knows of it, and
+    /// may be sooner or later than what was said when it left.
     pub(super) fn lost(&mut self, until: Option<Instant>) {
         let lost = until.or(self.in_flight);
         if lost.is_some() {

@@ -1,5 +1,5 @@
-//! The ClusterCIDR that stands for `--cluster-cidr`, so that a cluster moves from the RangeAllocator
-//! by one flag (`rule:flags-become-an-object`).
+//! The ClusterCIDR that stands for `--cluster-cidr`, so that a cluster moves from the
+//! RangeAllocator by one flag (`rule:flags-become-an-object`).
 
 use cidr::{Family, Pool};
 

@@ -170,8 +170,8 @@ async fn make(
     }
 }
 
-/// Over when the ClusterCIDRs of the start are in use, so that no Node is told that there is nothing
-/// for it, or given a block of a lesser one, while a better one is about to be used.
+/// Over when the ClusterCIDRs of the start are in use, so that no Node is told that there is
+/// nothing for it, or given a block of a lesser one, while a better one is about to be used.
 async fn settled(
     allocator: Arc<Mutex<Allocator>>,
     mut first: watch::Receiver<Option<Tried>>,

@@ -117,7 +117,8 @@ impl Selector {
         Ok(Self { terms, text: texts.join(",") })
     }
 
-    /// How many requirements the terms have that this Node fulfils; `None` when there is no such term.
+    /// How many requirements the terms have that this Node fulfils; `None` when there is no such
+    /// term.
     pub(crate) fn fits(&self, name: &str, marks: &NodeMarks) -> Option<usize> {
         let fulfilled = |term: &&Vec<Requirement>| {
             // A term that asks for nothing selects nothing.

@@ -52,8 +52,8 @@ impl<N: CachedNode> Reconciler<N> {
         self.allocator.lock().open_outcomes().len()
     }
 
-    /// One read at once, which may show that the PATCH was applied, and those that settle it when the
-    /// server can no longer apply it.
+    /// One read at once, which may show that the PATCH was applied, and those that settle it when
+    /// the server can no longer apply it.
     async fn settle(&self, open: OpenOutcome) {
         loop {
             let begun = Instant::now();

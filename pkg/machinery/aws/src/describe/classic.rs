@@ -17,8 +17,8 @@ const NAMES: usize = 20;
 /// As many results in one page as the call allows.
 const PAGE: i32 = 400;
 
-/// The health check of a load balancer that has none, which is no check that anybody wants. AWS gives every one a check,
-/// imitations of it do not.
+/// The health check of a load balancer that has none, which is no check that anybody wants. AWS
+/// gives every one a check, imitations of it do not.
 const UNCHECKED: HealthCheck = HealthCheck {
     protocol: String::new(),
     port: 0,

@@ -5,8 +5,8 @@ use crate::call::Call;
 use crate::call_error::CallError;
 use crate::region::Region;
 
-/// Reads page after page. `fetch` sends the call for the page of a token, `open` takes a page apart into its items and
-/// the token of the next page.
+/// Reads page after page. `fetch` sends the call for the page of a token, `open` takes a page apart
+/// into its items and the token of the next page.
 pub(super) async fn pages<Page, Item, Error, Fetch, Fetched>(
     region: &Region,
     call: Call,

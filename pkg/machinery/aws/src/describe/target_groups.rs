@@ -14,7 +14,8 @@ use super::{Describe, required};
 const TRAFFIC_PORT: &str = "traffic-port";
 
 impl Describe<'_> {
-    /// Those of a name of the lookup, and those that listeners lead to. Their tags are another call.
+    /// Those of a name of the lookup, and those that listeners lead to. Their tags are another
+    /// call.
     pub(super) async fn target_groups(
         self,
         lookup: &Lookup,

@@ -1,5 +1,5 @@
-//! The whole answer to one raw request, for callers that decide by status code and must know whether
-//! a write happened.
+//! The whole answer to one raw request, for callers that decide by status code and must know
+//! whether a write happened.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::call::error::CallError;
 use crate::call::progress::Progress;
 use crate::call::request::AttemptTimeout;
 
-/// What the server answered, whatever the status. Its printed form has no body: that may be a Secret,
-/// or a token.
+/// What the server answered, whatever the status. Its printed form has no body: that may be a
+/// Secret, or a token.
 #[derive(Clone)]
 pub struct Answer {
     /// Status code.

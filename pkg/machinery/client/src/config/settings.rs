@@ -1,6 +1,6 @@
 //! What a configuration says, parsed once: where the server is, what is trusted there, and where
-//! our credentials come from. No file that it names has been read yet. What is printed of it holds no
-//! secret (`rule:secrets-have-no-printed-form`).
+//! our credentials come from. No file that it names has been read yet. What is printed of it holds
+//! no secret (`rule:secrets-have-no-printed-form`).
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
-//! The layer that says who asks: the process's own identity, or a service account with its token. The
-//! reading of the credentials that it takes for a request goes with the request to the innermost
-//! layer, which sends it to the server of that reading and of no other
+//! The layer that says who asks: the process's own identity, or a service account with its token.
+//! The reading of the credentials that it takes for a request goes with the request to the
+//! innermost layer, which sends it to the server of that reading and of no other
 //! (`rule:one-reading-per-request`).
 
 use std::sync::Arc;
@@ -67,7 +67,8 @@ impl Bearer {
         loop {
             let snapshot = self.credentials.current();
             let token = account.header(snapshot.moves).await?;
-            // The server may have changed while the token was waited for, which is of the new one then.
+            // The server may have changed while the token was waited for, which is of the new one
+            // then.
             if self.credentials.current().moves == snapshot.moves {
                 headers.insert(AUTHORIZATION, token);
                 return Ok(snapshot);

@@ -1,4 +1,5 @@
-//! What becomes of the deltas of one cache: on a paused clock, from a server whose watch is scripted.
+//! What becomes of the deltas of one cache: on a paused clock, from a server whose watch is
+//! scripted.
 
 use std::fmt;
 use std::sync::Arc;

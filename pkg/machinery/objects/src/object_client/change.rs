@@ -20,10 +20,10 @@ const PAUSE: Duration = Duration::from_millis(10);
 impl<S: Schema> ObjectClient<S> {
     /// Brings an object to what `edit` makes of it; its status is not touched.
     ///
-    /// `edit` is called with the object and a draft to change: first with the given copy, or a newer
-    /// one from the answer to an earlier write, and again with a fresh one after a conflict or an
-    /// unknown outcome. It decides from what it is given, not from what it saw before. A draft left as it was sends nothing
-    /// (`rule:unchanged-is-not-sent`).
+    /// `edit` is called with the object and a draft to change: first with the given copy, or a
+    /// newer one from the answer to an earlier write, and again with a fresh one after a conflict
+    /// or an unknown outcome. It decides from what it is given, not from what it saw before. A
+    /// draft left as it was sends nothing (`rule:unchanged-is-not-sent`).
     ///
     /// # Errors
     /// [`Error::outcome`] says whether it may have been written. Trying again is safe in any case.

@@ -14,9 +14,9 @@ use crate::failure::Failure;
 /// Between the two.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
 
-/// One request on a connection of its own to each address but that of the last good probe, and where
-/// that fails another one, each within `limit`: one lost packet is no dead server. Any answer will do.
-/// What is learnt is in [`Client::endpoints`].
+/// One request on a connection of its own to each address but that of the last good probe, and
+/// where that fails another one, each within `limit`: one lost packet is no dead server. Any answer
+/// will do. What is learnt is in [`Client::endpoints`].
 pub(super) async fn look_around(shared: &Shared, client: &Client, limit: Duration) {
     let (used, path) = {
         let session = client.session.lock();

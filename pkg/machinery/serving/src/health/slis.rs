@@ -1,4 +1,5 @@
-//! The page `/metrics/slis`: what the checks answered to those who asked (`component-base/metrics/prometheus/slis`).
+//! The page `/metrics/slis`: what the checks answered to those who asked
+//! (`component-base/metrics/prometheus/slis`).
 
 use std::fmt::Write;
 use std::sync::Arc;

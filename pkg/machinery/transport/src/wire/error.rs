@@ -26,7 +26,8 @@ impl WireError {
         Self { unprocessed: false, cause: cause.into().into() }
     }
 
-    /// The stream of a request ended before its answer (`rule:refused-requests-were-not-processed`).
+    /// The stream of a request ended before its answer
+    /// (`rule:refused-requests-were-not-processed`).
     pub(super) fn of_stream(error: h2::Error) -> Self {
         let is_refusal = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
         if is_refusal && error.is_remote() { Self::unprocessed(error) } else { Self::broken(error) }

@@ -36,8 +36,8 @@ impl Heard {
 }
 
 /// Asks a server that is silent whether it is there; returns when it does not say so, or when the
-/// connection has ended. There is one ping at a time, whose answer may come late as long as anything
-/// else comes.
+/// connection has ended. There is one ping at a time, whose answer may come late as long as
+/// anything else comes.
 pub(super) async fn until_silent(mut pings: PingPong, heard: &Heard) {
     let mut is_asked = false;
     loop {

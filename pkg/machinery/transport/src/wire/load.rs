@@ -14,8 +14,8 @@ const REST: Duration = Duration::from_millis(5);
 static OF_PROCESS: LazyLock<Load> = LazyLock::new(Load::default);
 
 /// Sleeps for 5 ms while eight requests or more wait for their answers over HTTP/2. For the threads
-/// of a runtime, each time before they park: what comes meanwhile is then read, handled and answered
-/// together. Not for threads that keep a deadline of milliseconds.
+/// of a runtime, each time before they park: what comes meanwhile is then read, handled and
+/// answered together. Not for threads that keep a deadline of milliseconds.
 pub fn rest_if_busy() {
     if let Some(rest) = OF_PROCESS.rest() {
         thread::sleep(rest);

@@ -52,8 +52,8 @@ impl Slot {
     }
 }
 
-/// A connection that is made or being made; all who need it wait for the same one, and it is made to
-/// the end when they give up.
+/// A connection that is made or being made; all who need it wait for the same one, and it is made
+/// to the end when they give up.
 #[derive(Clone)]
 struct Current {
     number: u64,

@@ -5,7 +5,8 @@ use super::*;
 /// rule:thresholds-count-consecutive-probes
 #[test]
 fn what_is_published_follows_runs_of_equal_results() {
-    // (failure and success threshold, probes, Ready after each, its transition time, Offline at last)
+    // (failure and success threshold, probes, Ready after each, its transition time, Offline at
+    // last)
     let long = "k".repeat(101) + "xkk";
     let rows: [(u32, u32, &str, &str, i64, &str); 19] = [
         (3, 1, "k", "T", 0, "F"),

@@ -1,4 +1,5 @@
-//! [`AwsClusterStatus`]: what is published of a cluster's infrastructure, in the words of both dialects.
+//! [`AwsClusterStatus`]: what is published of a cluster's infrastructure, in the words of both
+//! dialects.
 
 use std::collections::BTreeMap;
 
@@ -79,8 +80,8 @@ pub struct ProvisionedOnce {
     pub provisioned: Option<bool>,
 }
 
-/// What was found and created, for audits and for whoever goes on after a crash. All of it may be lost: resources are
-/// found by their tags.
+/// What was found and created, for audits and for whoever goes on after a crash. All of it may be
+/// lost: resources are found by their tags.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Resources {

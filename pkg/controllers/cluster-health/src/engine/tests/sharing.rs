@@ -1,5 +1,5 @@
-//! Two replicas that share the clusters, with members and a management API in common, on tokio's paused
-//! clock.
+//! Two replicas that share the clusters, with members and a management API in common, on tokio's
+//! paused clock.
 
 mod kinds;
 mod leading;

@@ -22,8 +22,8 @@ pub(crate) enum Host {
 }
 
 impl Host {
-    /// `cluster` is the object named `name`, `known` whether this process has it, and `readiness` what
-    /// it publishes of it; `None` when that is nothing, or nothing yet.
+    /// `cluster` is the object named `name`, `known` whether this process has it, and `readiness`
+    /// what it publishes of it; `None` when that is nothing, or nothing yet.
     pub(crate) fn of(
         name: &str,
         cluster: Option<&Object<Cluster>>,

@@ -42,7 +42,8 @@ pub(crate) struct Turn {
 }
 
 impl Record {
-    /// Takes a Machine in: `published` and `written` are what its object says, and a fingerprint of it.
+    /// Takes a Machine in: `published` and `written` are what its object says, and a fingerprint of
+    /// it.
     pub(crate) fn new(
         uid: &str,
         ip: &str,
@@ -62,7 +63,8 @@ impl Record {
         }
     }
 
-    /// The Machine has this address now; what the next list says of another one is published at once.
+    /// The Machine has this address now; what the next list says of another one is published at
+    /// once.
     pub(crate) fn at(&mut self, ip: &str) {
         if *self.ip != *ip {
             self.ip = ip.into();
@@ -70,8 +72,8 @@ impl Record {
         }
     }
 
-    /// Takes in what a list says of it. A failure counts only `spacing` after the one before it: lists
-    /// are made for other Machines as well (`rule:machines-fail-as-clusters-do`).
+    /// Takes in what a list says of it. A failure counts only `spacing` after the one before it:
+    /// lists are made for other Machines as well (`rule:machines-fail-as-clusters-do`).
     pub(crate) fn observe(
         &mut self,
         found: Found,

@@ -1,4 +1,5 @@
-//! What is known of a PATCH that was sent, and when its blocks are free (`rule:unknown-outcome-ends`).
+//! What is known of a PATCH that was sent, and when its blocks are free
+//! (`rule:unknown-outcome-ends`).
 
 use super::*;
 

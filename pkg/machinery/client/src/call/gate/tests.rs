@@ -183,7 +183,8 @@ struct Served {
 
 /// A server that refuses the writes of which `refuses` says so (they are counted from 0) with
 /// `Retry-After: 1`, and is quicker to refuse than to write. Callers come at these moments, in
-/// milliseconds, and try until they succeed, 64 at a time; whoever is refused comes back after the second.
+/// milliseconds, and try until they succeed, 64 at a time; whoever is refused comes back after the
+/// second.
 async fn served(arrivals: &[u64], refuses: fn(u64) -> bool) -> Vec<Served> {
     let asked = Arc::new(AtomicU64::new(0));
     let server = move |_: Request<Body>| {

@@ -28,8 +28,8 @@ impl Life {
         Moment { monotonic: self.begin + ahead, wall: second(self.now) }
     }
 
-    /// `k`: well, `n`: not ready, `m`: missing, `c`: the cluster is not healthy, `l`: no list. What is
-    /// published after each: `T`, `F`, `U`, or `-` for nothing.
+    /// `k`: well, `n`: not ready, `m`: missing, `c`: the cluster is not healthy, `l`: no list. What
+    /// is published after each: `T`, `F`, `U`, or `-` for nothing.
     fn go(&mut self, steps: &str) -> String {
         steps.chars().map(|step| self.step(step)).collect()
     }

@@ -5,7 +5,8 @@ use tokio::task::{JoinHandle, yield_now};
 use super::script::{HEADERS, LAST, Script};
 use super::*;
 
-/// The highest number of a stream: the server says that it is leaving, and takes what is on its way.
+/// The highest number of a stream: the server says that it is leaving, and takes what is on its
+/// way.
 const ANY: u32 = (1 << 31) - 1;
 /// Nothing that is awaited here takes any time.
 const SPENT: Duration = Duration::from_secs(60);
