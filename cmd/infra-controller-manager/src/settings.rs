@@ -1,6 +1,7 @@
 //! From flag values to what is to run: the one place that the rest of the command reads. No I/O;
 //! every problem is found before anything starts.
 
+mod given;
 mod serving;
 
 use std::time::Duration;
@@ -10,8 +11,9 @@ use election::ElectionConfig;
 use informer::Format;
 use manager::{Activity, Hosted, Placement};
 use pflag::controllers::{self, Known, Selection};
-use pflag::{Flag, Problem, Spec, Values};
+use pflag::{Problem, Spec, Values};
 
+use self::given::given;
 pub use serving::ServingSettings;
 
 use crate::build;
@@ -188,9 +190,4 @@ fn client_options(values: &Values, version: &str) -> ClientOptions {
         version: version.into(),
         commit: build::INFO.commit.into(),
     }
-}
-
-/// A text that is set.
-fn given(values: &Values, flag: &Flag<String>) -> Option<String> {
-    Some(values.get(flag)).filter(|text| !text.is_empty())
 }

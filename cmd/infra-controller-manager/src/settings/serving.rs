@@ -6,7 +6,7 @@ use delegation::{DelegationOptions, RequestHeaders};
 use pflag::Values;
 use serving::{CertificateSource, ClientCertificates, ListenerOptions};
 
-use super::given;
+use super::given::given;
 use crate::build;
 use crate::flags::table::delegation as flags;
 use crate::flags::table::serving::{

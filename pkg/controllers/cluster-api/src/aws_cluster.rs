@@ -4,18 +4,21 @@
 //! | file | holds |
 //! |---|---|
 //! | `run.rs` | caches, queue, workers and AWS account of one run |
+//! | `aws_clusters.rs` | what every look shares, and how it publishes and tells |
 //! | `reconcile.rs` | one look at one AWSCluster |
 //! | `owner.rs` | whose it is, and whether that is known |
 //! | `goal.rs` | what AWS shall have, of the object and its Cluster; pure |
 //! | `build.rs`, `removal.rs` | the way there, and the way back |
-//! | `leg.rs` | one leg of a pass, and what it has met |
+//! | `leg.rs`, `denial.rs` | one leg of a pass, and what it has met |
 //! | `passes.rs` | passes that rest, and until when |
 //! | `stored_memory.rs` | what survives a crash, in the words of the status; pure |
 //! | `report.rs`, `findings.rs` | what a leg found out, and how that is published; pure |
 //! | `write_events.rs` | the words for writes in events; pure |
 //! | `metrics.rs` | what is counted |
 
+mod aws_clusters;
 mod build;
+mod denial;
 mod findings;
 mod goal;
 mod leg;

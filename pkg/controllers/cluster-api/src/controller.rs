@@ -12,9 +12,8 @@ use crate::api::{GROUP, INFRASTRUCTURE_GROUP};
 use crate::aws_cluster;
 use crate::cluster;
 use crate::flags::FLAGS;
+use crate::name::NAME;
 use crate::options::{Mode, Options, judge};
-
-const NAME: &str = "cluster-api-infrastructure-controller";
 
 /// Keeps Clusters of Cluster API and AWSClusters.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ pub(crate) mod aws;
 
 use pflag::{Flag, GoDuration, Spec};
 
-const GROUP: &str = "cluster-api-infrastructure-controller";
+use crate::name::NAME as GROUP;
 
 pub(crate) const CAPI_MODE: Flag<String> = Flag::string(
     GROUP,

@@ -15,7 +15,7 @@
 //! | `kind_caches.rs` | caches of kinds that are learnt at run time |
 //! | `cluster.rs` | the Cluster controller |
 //! | `aws_cluster.rs` | the AWSCluster controller; in builds with the feature `aws` |
-//! | `controller.rs`, `options.rs`, `flags.rs` | the group as the manager sees it |
+//! | `controller.rs`, `name.rs`, `options.rs`, `flags.rs` | the group as the manager sees it |
 
 pub mod api;
 #[cfg(feature = "aws")]
@@ -28,6 +28,7 @@ mod flags;
 pub mod infrastructure;
 mod kind_caches;
 pub mod kubeconfig;
+mod name;
 mod options;
 pub mod ownership;
 pub mod phase;

@@ -2,17 +2,18 @@
 
 #[cfg(feature = "aws")]
 mod aws;
+mod limits;
 
 use std::time::Duration;
 
 use pflag::{Problem, Values};
 
+use self::limits::CONCURRENCY_MAX;
 use crate::flags::{
     CAPI_MODE, CLUSTER_CONCURRENCY, GENERATE_CLUSTER_CA, NAMESPACE, SYNC_PERIOD, WATCH_FILTER,
 };
 
 const SYNC_PERIOD_MIN: Duration = Duration::from_secs(10);
-const CONCURRENCY_MAX: i64 = 1000;
 
 #[cfg(feature = "aws")]
 pub(crate) use aws::AwsOptions;

@@ -11,12 +11,13 @@ use tokio::net::lookup_host;
 use tokio::time::timeout;
 use workqueue::{Next, Retry};
 
+use super::aws_clusters::AwsClusters;
+use super::denial::denial;
 use super::findings::Findings;
 use super::goal::{self, Wanted};
-use super::leg::{Leg, denial};
+use super::leg::Leg;
 use super::owner::Owner;
 use super::passes::Turn;
-use super::reconcile::AwsClusters;
 use super::report::Report;
 use super::stored_memory;
 use crate::api::APPLIED_TAGS_ANNOTATION;

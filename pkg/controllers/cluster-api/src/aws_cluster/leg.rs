@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use aws::{CallError, Executor, Surroundings, run_leg};
-use aws_network::{Identity, Memory, Outcome, Pass, Planned, Refusal, Rest, classify_read};
+use aws_network::{Identity, Memory, Outcome, Pass, Planned, Rest};
 use events::EventType;
 use objects::Object;
 use parking_lot::Mutex;
 
-use super::reconcile::AwsClusters;
+use super::aws_clusters::AwsClusters;
+use super::denial::{Denial, denial};
 use super::stored_memory;
 use super::write_events::{self, Told};
 use crate::api::aws_cluster::AwsCluster;
@@ -22,13 +23,6 @@ pub(super) struct Leg {
     pub(super) denied: Option<Denial>,
     /// It was broken off, since the process is asked to stop: nothing follows from how it ended.
     pub(super) is_broken_off: bool,
-}
-
-/// Why AWS is not accessible.
-#[derive(Clone, Debug)]
-pub(super) struct Denial {
-    pub(super) reason: &'static str,
-    pub(super) message: String,
 }
 
 struct Here<'a> {
@@ -92,17 +86,4 @@ impl Surroundings for Here<'_> {
         let severity = if is_done { EventType::Normal } else { EventType::Warning };
         self.clusters.tell(self.object, severity, reason, &message);
     }
-}
-
-/// Whether a failure of a read is about who asks.
-pub(super) fn denial(error: &CallError) -> Option<Denial> {
-    let reason = match error {
-        // No read is held back by anything but credentials that are not there.
-        CallError::NotSent { .. } => "CredentialsNotFound",
-        CallError::Refused { code, .. } if classify_read(code) == Refusal::Permission => {
-            "PermissionDenied"
-        }
-        _ => return None,
-    };
-    Some(Denial { reason, message: error.to_string() })
 }

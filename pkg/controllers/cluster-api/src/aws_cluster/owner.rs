@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use objects::{Object, ObjectMeta};
 
-use super::reconcile::AwsClusters;
+use super::aws_clusters::AwsClusters;
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::Cluster;
 use crate::api::reference::Dialect;

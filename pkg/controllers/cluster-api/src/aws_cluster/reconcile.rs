@@ -1,55 +1,22 @@
-//! [`AwsClusters`]: one look at one AWSCluster.
+//! One look at one AWSCluster: whether anything is to be done to it, and what.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::Account;
-use aws_network::{Memory, Problem, Rest};
-use events::{EventType, ObjectRef, Recorder};
-use fence::Fence;
-use informer::Informer;
-use jiff::Timestamp;
-use objects::{Error, Object, ObjectClient, Why};
-use tokio_util::sync::CancellationToken;
+use objects::{Error, Object};
 use workqueue::{Next, Reconcile, Retry};
 
-use super::metrics::AwsClusterMetrics;
+use super::aws_clusters::AwsClusters;
 use super::owner::{Found, Owner};
-use super::passes::Passes;
 use super::report::Report;
-use super::stored_memory;
 use crate::api::aws_cluster::AwsCluster;
-use crate::api::cluster::{Cluster, is_paused};
-use crate::api::machine::Machine;
+use crate::api::cluster::is_paused;
 use crate::api::{
-    AWS_CLUSTER_FINALIZER, AWS_CLUSTERS, MANAGED_BY_ANNOTATION, OWNER_ID_ANNOTATION,
-    PAUSED_ANNOTATION,
+    AWS_CLUSTER_FINALIZER, MANAGED_BY_ANNOTATION, OWNER_ID_ANNOTATION, PAUSED_ANNOTATION,
 };
-use crate::kind_caches::KindCaches;
-use crate::options::AwsOptions;
 
 /// While a cache is being filled.
 const SOON: Duration = Duration::from_secs(2);
-
-/// Brings AWSClusters to what they are to be, by key.
-pub(super) struct AwsClusters {
-    pub(super) cache: Informer<Object<AwsCluster>>,
-    pub(super) client: ObjectClient<AwsCluster>,
-    /// Clusters, in whichever version they are served.
-    pub(super) clusters: KindCaches<Cluster>,
-    /// What runs in the networks.
-    pub(super) machines: KindCaches<Machine>,
-    pub(super) account: Account,
-    pub(super) fence: Fence,
-    pub(super) passes: Passes,
-    pub(super) recorder: Recorder,
-    pub(super) metrics: AwsClusterMetrics,
-    pub(super) options: AwsOptions,
-    /// From look to look.
-    pub(super) sync_period: Duration,
-    /// Cancelled when nothing more is to be begun.
-    pub(super) stop: CancellationToken,
-}
 
 impl Reconcile for AwsClusters {
     type Key = Arc<str>;
@@ -129,73 +96,5 @@ impl AwsClusters {
             identity.or_insert_with(|| now_there.metadata.uid.to_string());
         });
         held.await.map(drop)
-    }
-
-    /// Writes what was found out, with the memory of a pass.
-    pub(super) async fn publish(
-        &self,
-        object: &Arc<Object<AwsCluster>>,
-        report: &Report,
-        memory: Option<&Memory>,
-    ) -> Result<(), Error> {
-        let now = Timestamp::now();
-        let written = self.client.change_status(object, |now_there, status| {
-            report.publish(now_there, status, now);
-            if let Some(memory) = memory {
-                stored_memory::write(memory, status);
-            }
-        });
-        let after = match written.await {
-            Err(Error { why: Why::Gone, .. }) => return Ok(()),
-            written => written?.object,
-        };
-        if after.status.was_ready() && !object.status.was_ready() {
-            self.metrics.provisioned(&after, now);
-            let endpoint = after.status.api_endpoints.first();
-            let message =
-                endpoint.map_or_else(String::new, |it| format!("its API server is at {it}"));
-            self.tell(&after, EventType::Normal, "Ready", &message);
-        }
-        Ok(())
-    }
-
-    /// Tells what stands in the way and is not in the status that was seen: once, not in every
-    /// pass.
-    pub(super) fn tell_problems(&self, before: &Object<AwsCluster>, problems: &[Problem]) {
-        for problem in problems.iter().filter(|problem| !problem.reason.is_advice()) {
-            let known = before.status.conditions.iter();
-            if known.clone().all(|it| !it.message.contains(&problem.message)) {
-                let kind = problem.part.condition();
-                let message = format!("{kind}: {}", problem.message);
-                self.tell(before, EventType::Warning, problem.reason.as_str(), &message);
-            }
-        }
-    }
-
-    /// How long a rest is.
-    pub(super) fn length(&self, rest: Rest) -> Duration {
-        match rest {
-            Rest::For(seconds) => Duration::from_secs(seconds),
-            // Clusters that were made together are not looked at together for ever.
-            Rest::Reached | Rest::Stuck => self.sync_period.mul_f64(rand::random_range(0.9..1.1)),
-        }
-    }
-
-    pub(super) fn tell(
-        &self,
-        object: &Object<AwsCluster>,
-        severity: EventType,
-        reason: &'static str,
-        message: &str,
-    ) {
-        let metadata = &object.metadata;
-        let about = ObjectRef::new(
-            &AWS_CLUSTERS.api_version(),
-            &AWS_CLUSTERS.kind,
-            metadata.namespace().unwrap_or_default(),
-            metadata.name(),
-            &metadata.uid,
-        );
-        self.recorder.event(about, severity, reason, message.to_owned());
     }
 }

@@ -8,10 +8,10 @@ use events::EventType;
 use objects::Object;
 use workqueue::{Next, Retry};
 
+use super::aws_clusters::AwsClusters;
 use super::goal;
 use super::owner::Owner;
 use super::passes::Turn;
-use super::reconcile::AwsClusters;
 use super::report::{READY, Report};
 use super::stored_memory;
 use crate::api::aws_cluster::AwsCluster;

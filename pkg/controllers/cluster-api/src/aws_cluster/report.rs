@@ -5,8 +5,8 @@ use aws_network::{Desired, NatPolicy, Part, Pass, Problem};
 use jiff::Timestamp;
 use objects::Object;
 
+use super::denial::Denial;
 use super::findings::Findings;
-use super::leg::Denial;
 use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus, ProvisionedOnce};
 use crate::api::condition::{self, Condition};
 use crate::api::endpoint::Endpoint;

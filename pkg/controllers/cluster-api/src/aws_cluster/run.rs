@@ -10,9 +10,9 @@ use model::Kind;
 use objects::Object;
 use workqueue::{Backoff, Jitter, WorkQueue};
 
+use super::aws_clusters::AwsClusters;
 use super::metrics::AwsClusterMetrics;
 use super::passes::Passes;
-use super::reconcile::AwsClusters;
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::Cluster;
 use crate::api::{AWS_CLUSTERS, GROUP, INFRASTRUCTURE_GROUP, WATCH_FILTER_LABEL};

@@ -2,7 +2,7 @@
 
 use pflag::{Flag, GoDuration, Spec};
 
-use super::GROUP;
+use crate::name::NAME as GROUP;
 
 pub(crate) const AWSCLUSTER_CONCURRENCY: Flag<i64> = Flag::int32(
     GROUP,

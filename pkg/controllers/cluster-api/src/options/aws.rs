@@ -6,7 +6,7 @@ use aws::{Rate, Rates};
 use aws_network::NatMode;
 use pflag::{Flag, Problem, Values};
 
-use super::CONCURRENCY_MAX;
+use super::limits::CONCURRENCY_MAX;
 use crate::flags::aws as flags;
 
 const DEEP_CHECK_MIN: Duration = Duration::from_secs(10);
