@@ -41,7 +41,14 @@ fn text(path: &Path) -> anyhow::Result<String> {
 /// The items of a list. In a list of one kind they need not say what they are.
 fn items(document: Value) -> Vec<Value> {
     let Value::Object(mut list) = document else { return vec![document] };
-    let Some(Value::Array(items)) = list.remove("items") else { return vec![list.into()] };
+    let items = match list.remove("items") {
+        Some(Value::Array(items)) => items,
+        Some(other) => {
+            list.insert("items".to_owned(), other);
+            return vec![list.into()];
+        }
+        None => return vec![list.into()],
+    };
     let version = list.get("apiVersion").cloned();
     let kind = list.get("kind").and_then(Value::as_str);
     let kind = kind.and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());

@@ -214,3 +214,18 @@ pub(super) const OURS: [&str; 57] = [
     "upstream-metrics",
     "watch-filter",
 ];
+
+/// Those of builds with the feature `aws`.
+pub(super) const OF_AWS: [&str; 11] = [
+    "aws-read-burst",
+    "aws-read-qps",
+    "aws-write-burst",
+    "aws-write-qps",
+    "awscluster-concurrency",
+    "deep-check-period",
+    "default-nat-mode",
+    "dns-resolution-check",
+    "keep-foreign-sg-rules",
+    "owner-tag-key",
+    "prune-subnets",
+];

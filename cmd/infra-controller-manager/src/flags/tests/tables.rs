@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use pflag::{Kind, Verdict};
 
-use super::stock_flags::{OURS, STOCK};
+use super::stock_flags::{OF_AWS, OURS, STOCK};
 use super::*;
 
 /// Text that each kind reads, and the effective value it then has.
@@ -51,7 +51,9 @@ fn every_stock_flag_exists_with_its_documented_default() {
 
 #[test]
 fn there_is_no_flag_that_is_neither_stock_nor_documented_as_ours() {
-    let known: BTreeSet<&str> = STOCK.iter().map(|(name, _)| *name).chain(OURS).collect();
+    let of_aws = OF_AWS.into_iter().filter(|_| cfg!(feature = "aws"));
+    let known: BTreeSet<&str> =
+        STOCK.iter().map(|(name, _)| *name).chain(OURS).chain(of_aws).collect();
     let declared: BTreeSet<&str> = specs().iter().map(|spec| spec.name).collect();
     assert_eq!(declared, known);
     assert_eq!(specs().len(), known.len(), "a flag is declared twice");
