@@ -46,16 +46,18 @@ impl Sandbox {
             fs::create_dir_all(copy.parent().unwrap()).unwrap();
             fs::copy(workspace().join(file), copy).unwrap();
         }
-        for script in ["check-citations", "control-plane-binary"] {
+        for script in ["check-citations", "control-plane-binary", "moto-server"] {
             executable(&dir.join("checkout/scripts").join(script), "#!/bin/sh\n");
         }
         Self(dir)
     }
 
-    /// With Go, for a user with these capabilities.
+    /// With Go and Python, for a user with these capabilities.
     fn of_user(capabilities: &str) -> Self {
         let sandbox = Self::new("", "");
-        executable(&sandbox.0.join("go"), "#!/bin/sh\n");
+        for tool in ["go", "python3"] {
+            executable(&sandbox.0.join(tool), "#!/bin/sh\n");
+        }
         let real = fs::read_link(sandbox.0.join("sed")).unwrap();
         fs::remove_file(sandbox.0.join("sed")).unwrap();
         let sed = format!(
@@ -145,6 +147,19 @@ async fn whoever_may_trace_leaves_nothing_out() {
     let (code, output) = ends(&sandbox.call(".ci/run", &[])).await;
     assert_eq!(code, Some(0), "{output}");
     assert!(output.contains("nothing was left out") && !sandbox.calls().contains("--skip"));
+}
+
+#[tokio::test]
+async fn without_python_ci_fails_before_any_work_and_the_tests_on_moto_are_left_out() {
+    let sandbox = Sandbox::of_user("0000000000080000");
+    fs::remove_file(sandbox.0.join("python3")).unwrap();
+    let (code, output) = ends(&sandbox.call(".ci/run", &[])).await;
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("install Python 3.10") && !sandbox.worked(), "{output}");
+
+    let (code, output) = ends(&sandbox.call("scripts/test", &[])).await;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("left out: tests on moto"), "{output}");
 }
 
 #[tokio::test]
