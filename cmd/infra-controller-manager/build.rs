@@ -1,4 +1,4 @@
-//! Tells the binary which commit and compiler it was built from.
+//! Tells the binary which commit and compiler it was built from, and links it small.
 
 use std::process::Command;
 
@@ -12,6 +12,20 @@ fn main() {
     println!("cargo:rerun-if-env-changed=ICM_COMMIT");
     println!("cargo:rerun-if-changed=../../.git/HEAD");
     println!("cargo:rerun-if-changed=../../.git/refs/heads");
+    if target("OS") == "linux" && target("ENV") == "gnu" && glibc_reads_packed_relocations() {
+        println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    }
+}
+
+fn target(what: &str) -> String {
+    std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default()
+}
+
+/// glibc does so since 2.36; they take 2 MB less of the file, and of every process.
+fn glibc_reads_packed_relocations() -> bool {
+    let version = first_line("getconf", &["GNU_LIBC_VERSION"]);
+    let minor = version.strip_prefix("glibc 2.").and_then(|rest| rest.split('.').next());
+    minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| minor >= 36)
 }
 
 fn first_line(program: &str, args: &[&str]) -> String {

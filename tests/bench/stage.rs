@@ -100,6 +100,8 @@ impl Stage {
         let outcome = self.measure(case, contender, number, &names).await;
         // Also after a failure: these Nodes must not become the next run's existing ones.
         names.push(turn::warm_up_name(&names));
+        // The server closes a connection that was idle for a long case.
+        self.api = Api::connect(&self.admin).await?;
         nodes::delete_all(&self.api, &names).await?;
         self.settle().await;
         outcome

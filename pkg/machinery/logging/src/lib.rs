@@ -18,12 +18,14 @@ mod threshold;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
+use std::str::FromStr as _;
 use std::sync::Arc;
 
 use tracing::{Dispatch, dispatcher};
+use tracing_subscriber::Registry;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::{EnvFilter, Registry};
 
 pub use format::Format;
 use layer::KlogLayer;
@@ -109,7 +111,7 @@ where
     let handle = LogHandle { flush: Arc::new(move || flush.flush()), queue: None };
     let log = if let Some(directives) = directives {
         let layer = KlogLayer::new(None, output);
-        Registry::default().with(layer).with(EnvFilter::try_new(directives)?).into()
+        Registry::default().with(layer).with(Targets::from_str(directives)?).into()
     } else {
         let threshold = Threshold::new(options.verbosity, &options.vmodule);
         Registry::default().with(KlogLayer::new(Some(threshold), output)).into()
