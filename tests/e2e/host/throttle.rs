@@ -34,7 +34,6 @@ async fn at_one_query_per_second_the_wait_shows_and_the_lease_is_renewed_in_time
         "URL=\"",
         "/api/v1/nodes/n-",
         "client=\"node-controller\"",
-        "bucket=\"node-controller\"",
         "qps=1",
         "queue=",
     ] {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use backoff::{Backoff, Jitter, Series};
+use informer::MANAGED_BY;
 use model::Resource;
 use objects::{Apply, Dynamic, Object, ObjectClient, OpenWrites, Part};
 use serde_json::Value;
@@ -16,19 +17,12 @@ use super::release::newer_release;
 use crate::build;
 
 pub(super) const LOGGER: &str = "install-crds";
-pub(super) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Time limit of one attempt of one request.
 pub(super) const ATTEMPT: Duration = Duration::from_secs(5);
 /// After a failure, such as a missing right that is granted while the process runs.
 const RETRY: Backoff =
     Backoff::doubling(Duration::from_secs(1), Duration::from_secs(60), Jitter::Around(0.5));
 
-const CRDS: Resource = Resource::cluster(
-    "apiextensions.k8s.io",
-    "v1",
-    "CustomResourceDefinition",
-    "customresourcedefinitions",
-);
 const API_SERVICES: Resource =
     Resource::cluster("apiregistration.k8s.io", "v1", "APIService", "apiservices");
 
@@ -49,7 +43,8 @@ enum Verdict {
 impl Installer {
     /// Its writes of unknown outcome are noted in `open`.
     pub(super) fn new(client: kube::Client, open: &OpenWrites) -> Self {
-        let crds = ObjectClient::new(client.clone(), CRDS, build::PRODUCT, ATTEMPT).noting(open);
+        let crds =
+            ObjectClient::new(client.clone(), Resource::CRDS, build::PRODUCT, ATTEMPT).noting(open);
         let api_services = ObjectClient::new(client, API_SERVICES, build::PRODUCT, ATTEMPT);
         Self { crds, api_services }
     }

@@ -4,10 +4,10 @@ use api_server_double::{ApiServer, Asked, Reply};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::installer::MANAGED_BY;
 use super::release::RELEASE;
 use super::*;
 use crate::build;
+use informer::MANAGED_BY;
 
 const MACHINES: &str = "machines.platform.tkestack.io";
 const KUBEFED: &str = "kubefedclusters.core.kubefed.io";

@@ -6,6 +6,7 @@ mod pod_cidrs;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::cached::share;
 use crate::protobuf::{Fields, Malformed, Meta};
@@ -16,7 +17,7 @@ pub use pod_cidrs::PodCidrs;
 
 /// One Node: in an informer's store some 250 bytes with its name and UID.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "WireNode")]
+#[serde(from = "WireNode<IgnoredAny, IgnoredAny>")]
 pub struct Node {
     /// `metadata.name`.
     pub name: Arc<str>,
@@ -63,16 +64,17 @@ impl StaticKind for Node {
     const KIND: Kind = Kind::BuiltIn(Resource::cluster("", "v1", "Node", "nodes"));
 }
 
+/// A Node in JSON, of whose labels and taints `L` and `T` are read.
 #[derive(Deserialize)]
-struct WireNode {
-    metadata: WireMeta,
+struct WireNode<L: Default, T> {
+    metadata: WireMeta<L>,
     #[serde(default)]
-    spec: WireSpec,
+    spec: WireSpec<T>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireMeta {
+struct WireMeta<L> {
     #[serde(deserialize_with = "shared_text")]
     name: Arc<str>,
     #[serde(deserialize_with = "shared_text")]
@@ -81,26 +83,37 @@ struct WireMeta {
     resource_version: u64,
     #[serde(default, deserialize_with = "presence")]
     deletion_timestamp: bool,
+    #[serde(default)]
+    labels: L,
 }
 
 #[derive(Default, Deserialize)]
-struct WireSpec {
+struct WireSpec<T> {
     #[serde(default, rename = "podCIDR")]
     pod_cidr: Option<Box<str>>,
     #[serde(default, rename = "podCIDRs")]
     pod_cidrs: Option<Vec<Box<str>>>,
+    #[serde(default)]
+    taints: T,
 }
 
-impl From<WireNode> for Node {
-    fn from(wire: WireNode) -> Self {
-        let WireNode { metadata, spec } = wire;
-        Self {
+impl<L: Default, T> WireNode<L, T> {
+    fn into_parts(self) -> (Node, L, T) {
+        let Self { metadata, spec } = self;
+        let node = Node {
             name: metadata.name,
             uid: metadata.uid,
             resource_version: metadata.resource_version,
             deleting: metadata.deletion_timestamp,
             pod_cidrs: list_or_single(&spec.pod_cidrs.unwrap_or_default(), spec.pod_cidr),
-        }
+        };
+        (node, metadata.labels, spec.taints)
+    }
+}
+
+impl From<WireNode<IgnoredAny, IgnoredAny>> for Node {
+    fn from(wire: WireNode<IgnoredAny, IgnoredAny>) -> Self {
+        wire.into_parts().0
     }
 }
 

@@ -114,6 +114,24 @@ impl<'a> Field<'a> {
     }
 }
 
+/// How every object of an answer begins; `runtime.Unknown` follows, whose type is field 1 and whose
+/// object is field 2.
+pub const ENVELOPE: &[u8] = b"k8s\0";
+
+/// The bytes of the first field of this number.
+///
+/// # Errors
+/// There is no such field, it is a number, or the message is broken before it.
+pub fn only(message: &[u8], number: u64) -> Result<&[u8], Malformed> {
+    for field in Fields::of(message) {
+        let field = field?;
+        if field.number == number {
+            return field.bytes();
+        }
+    }
+    Err(Malformed("a field is missing"))
+}
+
 /// The parts of an `ObjectMeta` that slim objects have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {

@@ -19,6 +19,14 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// The kind that makes custom kinds.
+    pub const CRDS: Self = Self::cluster(
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+    );
+
     /// A kind whose objects belong to the whole cluster.
     pub const fn cluster(
         group: &'static str,

@@ -110,9 +110,16 @@ mod tests {
     }
 
     #[test]
-    fn an_absurd_length_is_refused_before_anything_is_held() {
-        let mut splitter = MessageSplitter::default();
-        splitter.push(Bytes::from_static(&[0xff, 0xff, 0xff, 0xff, 0]));
-        assert!(matches!(splitter.next_message(), Err(Fault::MessageTooLong(_))));
+    fn a_length_over_the_limit_is_refused_before_anything_is_held() {
+        let announced = |length: usize| {
+            let mut splitter = MessageSplitter::default();
+            let prefix = u32::try_from(length).unwrap().to_be_bytes();
+            splitter.push(Bytes::copy_from_slice(&prefix));
+            splitter.next_message().map(|message| message.map(<[u8]>::len))
+        };
+        assert!(matches!(announced(LONGEST_MESSAGE), Ok(None)), "it is awaited");
+        for length in [LONGEST_MESSAGE + 1, u32::MAX as usize] {
+            assert!(matches!(announced(length), Err(Fault::MessageTooLong(_))), "{length}");
+        }
     }
 }

@@ -100,13 +100,7 @@ impl Source {
 
     /// The CRDs of a server, which tell whether custom kinds are served.
     pub fn crds(server: Server) -> Self {
-        const CRDS: Resource = Resource::cluster(
-            "apiextensions.k8s.io",
-            "v1",
-            "CustomResourceDefinition",
-            "customresourcedefinitions",
-        );
-        Self::new(server, Kind::BuiltIn(CRDS))
+        Self::new(server, Kind::BuiltIn(Resource::CRDS))
     }
 
     /// What tells this source from others of its kind, for labels of metrics: empty for all objects

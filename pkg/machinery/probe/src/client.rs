@@ -13,6 +13,7 @@ use transport::{ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs, Trust}
 
 use crate::address::Address;
 use crate::expiry;
+use crate::failure::Failure;
 use crate::headers::headers;
 use crate::inputs::{Fingerprint, Inputs};
 use crate::link::Link;
@@ -150,14 +151,25 @@ impl Client {
         &self.server(endpoint).uri
     }
 
-    pub(crate) fn request(&self, endpoint: u8, path: &str) -> Request<Empty<Bytes>> {
+    /// A GET of `path`.
+    ///
+    /// # Errors
+    /// The path is none: what `/` is answered by must not be taken for its answer.
+    pub(crate) fn request(
+        &self,
+        endpoint: u8,
+        path: &str,
+    ) -> Result<Request<Empty<Bytes>>, Failure> {
         let server = self.server(endpoint);
         let mut request = Request::new(Empty::new());
         let target = server.address.request_target(path);
-        *request.uri_mut() = target.parse().unwrap_or_default();
+        *request.uri_mut() = target.parse().map_err(|_| Failure {
+            code: Code::BadEndpoint,
+            detail: format!("{target:?} is no path of a URL"),
+        })?;
         *request.headers_mut() = self.headers.clone();
         request.headers_mut().insert(header::HOST, server.host.clone());
-        request
+        Ok(request)
     }
 }
 

@@ -35,7 +35,6 @@ mod options;
 mod page;
 mod pages;
 mod peer;
-mod pem_problem;
 mod process_metrics;
 pub mod reply;
 mod server;

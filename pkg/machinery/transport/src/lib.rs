@@ -30,11 +30,10 @@ pub use dial::{DialError, Dialed, Duplex, Phase, ProxyFault, dial};
 pub use endpoint::Endpoint;
 pub use error_chain::ErrorChain;
 pub use names::Names;
+pub use pem_problem::PemProblem;
 pub use protocol::Protocol;
 pub use proxy::{Proxy, ProxyError};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 pub use status::{Cause, Details, Status};
-pub use tls::{
-    ClientCertificate, Fields, PemProblem, TlsConfigs, TlsError, Trust, Validity, Waived,
-};
+pub use tls::{ClientCertificate, Fields, TlsConfigs, TlsError, Trust, Validity, Waived};
 pub use wire::{AnswerBody, Answering, Wire, WireError, open, rest_if_busy};

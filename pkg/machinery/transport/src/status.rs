@@ -5,11 +5,8 @@
 //! at the code of the answer alone.
 
 use go_conventions::null_is_default;
-use model::protobuf::{Fields, Malformed, Value};
+use model::protobuf::{ENVELOPE, Fields, Malformed, Value, only};
 use serde::Deserialize;
-
-/// How every object in protobuf begins; `runtime.Unknown` follows.
-const MAGIC: &[u8] = b"k8s\0";
 
 /// A refusal in the server's own words. Fields that the server left out are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -61,8 +58,8 @@ impl Status {
     /// Reads the body of an answer, whichever way it is written. `None` when it is no `Status`:
     /// then something other than the API server wrote it.
     pub fn read(body: &[u8]) -> Option<Self> {
-        match body.strip_prefix(MAGIC) {
-            Some(unknown) => from_envelope(unknown).ok().flatten(),
+        match body.strip_prefix(ENVELOPE) {
+            Some(unknown) => from_envelope(unknown).ok(),
             None => from_json(body),
         }
     }
@@ -142,27 +139,11 @@ fn from_json(body: &[u8]) -> Option<Status> {
     (object.kind == "Status").then_some(object.status)
 }
 
-/// `runtime.Unknown`: its type is field 1, in which the kind is field 2; the object is field 2.
-fn from_envelope(unknown: &[u8]) -> Result<Option<Status>, Malformed> {
-    let (mut kind, mut object) = ("", None);
-    for field in Fields::of(unknown) {
-        let field = field?;
-        match field.number {
-            1 => {
-                for field in Fields::of(field.bytes()?) {
-                    let field = field?;
-                    if field.number == 2 {
-                        kind = field.text()?;
-                    }
-                }
-            }
-            2 => object = Some(field.bytes()?),
-            _ => {}
-        }
-    }
-    match object {
-        Some(object) if kind == "Status" => Status::from_protobuf(object).map(Some),
-        _ => Ok(None),
+/// What an envelope holds, if its type (field 1) says in its kind (field 2) that it is a `Status`.
+fn from_envelope(unknown: &[u8]) -> Result<Status, Malformed> {
+    match only(only(unknown, 1)?, 2)? {
+        b"Status" => Status::from_protobuf(only(unknown, 2)?),
+        _ => Err(Malformed("another kind than Status")),
     }
 }
 

@@ -9,7 +9,6 @@ mod der;
 mod error;
 mod fields;
 mod material;
-mod pem_problem;
 mod refusal;
 mod restated;
 mod shared;
@@ -25,7 +24,6 @@ use rustls::client::Resumption;
 pub use error::TlsError;
 pub use fields::Fields;
 pub use material::{ClientCertificate, Trust, Waived};
-pub use pem_problem::PemProblem;
 pub use validity::Validity;
 pub(crate) use validity::validity;
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Node, WireMeta, WireNode, WireSpec};
+use super::{Node, WireNode};
 use crate::protobuf::{Fields, Malformed};
 use crate::{Cached, Decoding, FromProtobuf, Kind, StaticKind};
 
 /// One Node. It has marks only while it has no pod CIDRs: nobody chooses anything for it
 /// afterwards, and so it takes hardly more room than a [`Node`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "WireLabelledNode")]
+#[serde(from = "WireNode<WireLabels, WireTaints>")]
 pub struct LabelledNode {
     /// All but the marks.
     pub node: Node,
@@ -71,40 +71,19 @@ impl StaticKind for LabelledNode {
     const KIND: Kind = Node::KIND;
 }
 
-#[derive(Deserialize)]
-struct WireLabelledNode {
-    metadata: LabelledMeta,
-    #[serde(default)]
-    spec: TaintedSpec,
-}
-
-#[derive(Deserialize)]
-struct LabelledMeta {
-    #[serde(flatten)]
-    meta: WireMeta,
-    #[serde(default)]
-    labels: Option<BTreeMap<Box<str>, Box<str>>>,
-}
-
-#[derive(Default, Deserialize)]
-struct TaintedSpec {
-    #[serde(flatten)]
-    spec: WireSpec,
-    #[serde(default)]
-    taints: Option<Vec<WireTaint>>,
-}
+type WireLabels = Option<BTreeMap<Box<str>, Box<str>>>;
+type WireTaints = Option<Vec<WireTaint>>;
 
 #[derive(Deserialize)]
 struct WireTaint {
     key: Box<str>,
 }
 
-impl From<WireLabelledNode> for LabelledNode {
-    fn from(wire: WireLabelledNode) -> Self {
-        let WireLabelledNode { metadata, spec } = wire;
-        let taints = spec.taints.unwrap_or_default().into_iter().map(|taint| taint.key).collect();
-        let marks = NodeMarks { labels: metadata.labels.unwrap_or_default(), taints };
-        Self::new(WireNode { metadata: metadata.meta, spec: spec.spec }.into(), marks)
+impl From<WireNode<WireLabels, WireTaints>> for LabelledNode {
+    fn from(wire: WireNode<WireLabels, WireTaints>) -> Self {
+        let (node, labels, taints) = wire.into_parts();
+        let taints = taints.unwrap_or_default().into_iter().map(|taint| taint.key).collect();
+        Self::new(node, NodeMarks { labels: labels.unwrap_or_default(), taints })
     }
 }
 

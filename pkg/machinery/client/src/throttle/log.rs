@@ -56,7 +56,6 @@ impl WaitLog {
             verb = %waiting.method,
             URL = %waiting.url,
             client = waiting.throttle.name(),
-            bucket = waiting.throttle.name(),
             qps = waiting.throttle.qps(),
             "Waiting before sending request"
         );
@@ -95,7 +94,6 @@ macro_rules! write_line {
             verb = %$line.waiting.method,
             URL = %$line.waiting.url,
             client = $line.waiting.throttle.name(),
-            bucket = $line.waiting.throttle.name(),
             qps = $line.waiting.throttle.qps(),
             queue = $line.wait.queue,
             "Waited before sending request"

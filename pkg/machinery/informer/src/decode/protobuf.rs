@@ -1,10 +1,9 @@
 //! Protobuf: `k8s.io/apimachinery/pkg/{apis/meta/v1,runtime}/generated.proto` around the objects
 //! that [`model`] reads.
 //!
-//! Every object stands in an envelope: four bytes `k8s\0`, then `runtime.Unknown` with the object
-//! in field 2.
+//! Every object stands in an envelope ([`ENVELOPE`]).
 
-use model::protobuf::{Fields, Malformed, version};
+use model::protobuf::{ENVELOPE, Fields, Malformed, only, version};
 use model::{Cached, object_key};
 use transport::Status;
 
@@ -12,7 +11,6 @@ use crate::encoding::Encoding;
 use crate::fault::Fault;
 use crate::message::{Bookmark, Event, Page};
 
-const MAGIC: &[u8] = b"k8s\0";
 const LIST_END: &str = "k8s.io/initial-events-end";
 
 /// Reads a `WatchEvent`: type is field 1, the `RawExtension` of the object field 2.
@@ -96,19 +94,8 @@ fn name_of(object: &[u8]) -> String {
 
 /// The object inside the envelope.
 fn unwrap(enveloped: &[u8]) -> Result<&[u8], Malformed> {
-    let unknown = enveloped.strip_prefix(MAGIC).ok_or(Malformed("no k8s envelope"))?;
+    let unknown = enveloped.strip_prefix(ENVELOPE).ok_or(Malformed("no k8s envelope"))?;
     only(unknown, 2)
-}
-
-/// The bytes of one field.
-fn only(message: &[u8], number: u64) -> Result<&[u8], Malformed> {
-    for field in Fields::of(message) {
-        let field = field?;
-        if field.number == number {
-            return field.bytes();
-        }
-    }
-    Err(Malformed("a field is missing"))
 }
 
 #[derive(Default)]

@@ -53,6 +53,15 @@ fn what_cannot_be_used_is_told_with_its_code_and_without_secrets() {
 }
 
 #[test]
+fn a_path_that_is_none_is_not_asked_for() {
+    let client = Client::new(&inputs("https://api.example"), &TlsConfigs::default()).unwrap();
+    assert_eq!(client.request(0, "/readyz?verbose").unwrap().uri(), "/readyz?verbose");
+    let refused = client.request(0, "/a b").unwrap_err();
+    assert_eq!(refused.code, Code::BadEndpoint);
+    assert!(refused.detail.contains("/a b"), "{}", refused.detail);
+}
+
+#[test]
 fn the_fingerprint_tells_any_two_inputs_apart_and_nothing_else() {
     let url = "https://api.example";
     let pair = |certificate: &str, key: &str| {

@@ -65,5 +65,5 @@ async fn ask(
     limit: Duration,
 ) -> Result<(), Failure> {
     let mut link = open_to(endpoint, shared, client, limit).await?;
-    link.send(client.request(endpoint, path.request())).await.map(drop)
+    link.send(client.request(endpoint, path.request())?).await.map(drop)
 }

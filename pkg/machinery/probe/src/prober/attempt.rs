@@ -104,7 +104,8 @@ impl Run<'_> {
             None => self.open(attempt, clock).await?,
         };
         clock.enter(Doing::Waiting);
-        let head = link.send(self.client.request(attempt.endpoint, attempt.path.request())).await?;
+        let request = self.client.request(attempt.endpoint, attempt.path.request())?;
+        let head = link.send(request).await?;
         Ok((link, head))
     }
 

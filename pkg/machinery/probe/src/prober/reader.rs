@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
 
     /// Keeps the connection when the answer was read to its end.
     async fn exchange(&mut self, mut link: Link, path: &str, most: usize) -> Result<Read, Failure> {
-        let head = link.send(self.client.request(link.endpoint, path)).await?;
+        let head = link.send(self.client.request(link.endpoint, path)?).await?;
         let status = head.status();
         match link.read(head, most).await? {
             Body::Whole(body) => {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pem_problem::PemProblem;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -12,7 +13,6 @@ use tokio::fs;
 use tokio::io::AsyncWriteExt;
 
 use crate::ServeError;
-use crate::pem_problem::pem_problem;
 
 /// Where a pair lives on disk.
 #[derive(Clone, Debug)]
@@ -47,12 +47,12 @@ impl Pair {
         let bad = |reason: String| ServeError::BadPair { name: name.to_owned(), reason };
         let chain = CertificateDer::pem_slice_iter(&self.chain)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| bad(pem_problem(&error).to_owned()))?;
+            .map_err(|error| bad(format!("it is not PEM: {}", PemProblem::from(error))))?;
         if chain.is_empty() {
             return Err(bad("the file holds no PEM certificate".to_owned()));
         }
         let key = PrivateKeyDer::from_pem_slice(&self.key)
-            .map_err(|error| bad(format!("its private key: {}", pem_problem(&error))))?;
+            .map_err(|error| bad(format!("its private key: {}", PemProblem::from(error))))?;
         CertifiedKey::from_der(chain, key, &ring::default_provider())
             .map_err(|error| bad(error.to_string()))
     }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use pem_problem::PemProblem;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{CertificateError, Error, RootCertStore};
-
-use crate::pem_problem::pem_problem;
 
 /// CAs, each trusted as a root for clients. Clones share them.
 #[derive(Clone, Debug)]
@@ -23,7 +22,7 @@ impl ClientRoots {
     pub fn from_pem(pem: &[u8]) -> Result<Self, String> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(pem) {
-            let certificate = certificate.map_err(|error| pem_problem(&error).to_owned())?;
+            let certificate = certificate.map_err(|error| PemProblem::from(error).to_string())?;
             roots.add(certificate).map_err(|error| error.to_string())?;
         }
         let provider = Arc::new(ring::default_provider());

@@ -50,7 +50,7 @@ fn protobuf(kind: &str) -> Vec<u8> {
         vec![6 << 3, 0x94, 0x03],
     ];
     let meta = [text(1, "v1"), text(2, kind)].concat();
-    [MAGIC.to_vec(), bytes(1, &meta), bytes(2, &status.concat())].concat()
+    [ENVELOPE.to_vec(), bytes(1, &meta), bytes(2, &status.concat())].concat()
 }
 
 #[test]

@@ -35,7 +35,6 @@ async fn a_long_wait_is_told_in_the_words_people_search_for() {
         "verb=PATCH",
         "URL=https://api:6443/api/v1/nodes/a",
         "client=\"node-ipam\"",
-        "bucket=\"node-ipam\"",
         "qps=1.0",
         "queue=3",
     ] {

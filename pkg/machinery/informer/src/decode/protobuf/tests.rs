@@ -13,7 +13,7 @@ fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
 
 fn envelope(object: &[u8]) -> Vec<u8> {
     let type_meta = field(1, &[field(1, b"v1"), field(2, b"Node")].concat());
-    [MAGIC, &type_meta, &field(2, object), &field(3, b""), &field(4, b"")].concat()
+    [ENVELOPE, &type_meta, &field(2, object), &field(3, b""), &field(4, b"")].concat()
 }
 
 fn node(name: &str, version: &str, spec: &[u8]) -> Vec<u8> {
