@@ -4,6 +4,7 @@
 //! less. What a test left behind is deleted when the next one takes over, so a failed test's
 //! objects can't hide in a shared name space, and names need no prefixes.
 
+use std::fmt::Debug;
 use std::ops::Deref;
 
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -12,6 +13,7 @@ use k8s_openapi::api::core::v1::{Event, Node, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::control_plane::{ControlPlane, Options};
@@ -64,9 +66,7 @@ impl Drop for Cluster {
 
 async fn clean(client: &Client) -> kube::Result<()> {
     let (delete, list) = (DeleteParams::default(), ListParams::default());
-    let nodes = Api::<Node>::all(client.clone());
-    drop_finalizers(&nodes).await?;
-    nodes.delete_collection(&delete, &list).await?;
+    delete_all(&Api::<Node>::all(client.clone())).await?;
     for namespace in ["default", "kube-system"] {
         Api::<Event>::namespaced(client.clone(), namespace)
             .delete_collection(&delete, &list)
@@ -85,15 +85,28 @@ async fn clean(client: &Client) -> kube::Result<()> {
     Ok(())
 }
 
-/// A node with a finalizer would outlive the deletion.
-async fn drop_finalizers(nodes: &Api<Node>) -> kube::Result<()> {
-    let held = nodes.list_metadata(&ListParams::default()).await?;
-    let held = held.items.into_iter().filter(|node| !node.finalizers().is_empty());
+/// Deletes all of a kind, whatever holds them.
+pub(crate) async fn delete_all<K>(objects: &Api<K>) -> kube::Result<()>
+where
+    K: Clone + Debug + DeserializeOwned,
+{
+    drop_finalizers(objects).await?;
+    objects.delete_collection(&DeleteParams::default(), &ListParams::default()).await.map(drop)
+}
+
+/// An object with a finalizer would outlive the deletion.
+async fn drop_finalizers<K>(objects: &Api<K>) -> kube::Result<()>
+where
+    K: Clone + Debug + DeserializeOwned,
+{
+    let held = objects.list_metadata(&ListParams::default()).await?;
+    let held = held.items.into_iter().map(|object| object.metadata);
+    let held = held.filter(|metadata| metadata.finalizers.is_some());
     let patch = serde_json::json!({"metadata": {"finalizers": null}});
     futures::stream::iter(held)
-        .map(async |node| {
-            let (name, patch) = (node.name_any(), Patch::Merge(&patch));
-            match nodes.patch_metadata(&name, &PatchParams::default(), &patch).await {
+        .map(async |metadata| {
+            let (name, patch) = (metadata.name.unwrap_or_default(), Patch::Merge(&patch));
+            match objects.patch_metadata(&name, &PatchParams::default(), &patch).await {
                 Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
                 result => result.map(drop),
             }

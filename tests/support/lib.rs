@@ -27,6 +27,7 @@
 //! | [`member`] | member clusters, and accounts at them |
 //! | [`planted`] | secrets that nobody may show, and the product among them |
 //! | [`pool`] | what is lent from one test to the next |
+//! | [`allocator`] | where the product takes pod CIDRs from |
 //! | [`process`] | the product: start, await log lines and exit, signals, metrics |
 //! | [`nodes`], [`observer`], [`history`] | make nodes, watch them, check what was seen |
 //! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
@@ -49,6 +50,7 @@
     reason = "a test fails by panicking"
 )]
 
+pub mod allocator;
 pub mod aws_proxy;
 pub mod aws_totals;
 pub mod child;
@@ -79,6 +81,7 @@ pub mod threads;
 pub mod usage;
 pub mod watchdog;
 
+pub use allocator::Allocator;
 pub use cluster::{Cluster, cluster};
 pub use control_plane::{ControlPlane, Options as ControlPlaneOptions};
 pub use fault_proxy::{Cut, Fault, FaultProxy, Match, Wire};

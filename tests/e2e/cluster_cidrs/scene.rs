@@ -7,9 +7,9 @@ use tests::kubectl::Kubectl;
 use tests::nodes::delete_node;
 use tests::poll::poll;
 use tests::pool::{Lent, Pool};
-use tests::{Observer, PATIENCE, Process, assert_never_shared, mk_node};
+use tests::{Allocator, Observer, PATIENCE, Process, assert_never_shared, mk_node};
 
-pub(crate) const MULTI: &str = "--cidr-allocator-type=MultiCIDRRangeAllocator";
+pub(crate) const MULTI: &str = Allocator::MultiCidr.flag();
 /// The kind, by a name that no other group has.
 pub(crate) const KIND: &str = "clustercidrs.networking.x-k8s.io";
 
@@ -18,21 +18,12 @@ pub(crate) async fn hub() -> Lent<Kubectl> {
     static HUBS: Pool<Kubectl> = Pool::new();
     let make = async || {
         let hub = Kubectl::without_crds().await;
-        hub.run("apply -f config/crd/networking.x-k8s.io_clustercidrs.yaml");
-        hub.run("wait --for=condition=established --timeout=60s crd --all");
-        hub.run("apply -f config/rbac/cluster-cidrs.yaml");
+        Allocator::MultiCidr.prepare(&hub.plane).await;
         hub
     };
     let clean = async |hub: &Kubectl| {
         hub.run("delete nodes,events --all");
-        hub.run(&format!("delete {KIND} --all --wait=false"));
-        // The product is not there any more to let go of them.
-        for held in hub.run(&format!("get {KIND} -o name")).lines() {
-            hub.run(&format!(
-                "patch {held} --type=merge -p {{\"metadata\":{{\"finalizers\":null}}}}"
-            ));
-        }
-        hub.run(&format!("delete {KIND} --all"));
+        Allocator::MultiCidr.prepare(&hub.plane).await;
     };
     HUBS.lend(make, clean).await
 }

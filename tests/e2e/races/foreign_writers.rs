@@ -2,14 +2,18 @@
 //! reported, not repaired (`rule:foreign-value-is-adopted`).
 
 use tests::nodes::set_cidrs;
-use tests::{Fault, Process, mk_node};
+use tests::{Allocator, Fault, Process, mk_node};
 
 use crate::scene::{Scene, patch_of, settled, until_used};
 
 const POOL: &str = "10.0.0.0/22";
 
 async fn begin() -> (Scene, Process) {
-    let scene = Scene::set().await;
+    begin_for(Allocator::Range).await
+}
+
+async fn begin_for(allocator: Allocator) -> (Scene, Process) {
+    let scene = Scene::set_for(allocator).await;
     let manager = scene.start(&format!("--cluster-cidr={POOL}")).await;
     (scene, manager)
 }
@@ -26,7 +30,13 @@ async fn until_conflicts(manager: &Process, pairs: f64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_somebody_else_set_before_our_patch_arrives_is_adopted_and_our_block_freed() {
-    let (scene, manager) = begin().await;
+    for allocator in Allocator::ALL {
+        foreign_value_is_adopted(allocator).await;
+    }
+}
+
+async fn foreign_value_is_adopted(allocator: Allocator) {
+    let (scene, manager) = begin_for(allocator).await;
     let hold = scene.proxy.on(patch_of("a")).times(1).hold();
     mk_node("a").create(&scene.client).await;
     hold.arrived(1).await;

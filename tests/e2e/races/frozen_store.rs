@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde_json::json;
-use tests::{Cluster, PATIENCE, mk_node};
+use tests::{Allocator, Cluster, PATIENCE, mk_node};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::scene::{Scene, patch_of, settled};
@@ -89,7 +89,13 @@ async fn a_patch_past_its_deadline_does_not_show_after_the_reads_that_settled_it
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_patch_met_a_frozen_store_is_served_when_the_store_goes_on() {
-    let scene = Scene::set().await;
+    for allocator in Allocator::ALL {
+        frozen_store_is_survived(allocator).await;
+    }
+}
+
+async fn frozen_store_is_survived(allocator: Allocator) {
+    let scene = Scene::set_for(allocator).await;
     let manager = scene.start("--cluster-cidr=10.0.0.0/22").await;
     let hold = scene.proxy.on(patch_of("a")).times(1).hold();
     mk_node("a").create(&scene.client).await;

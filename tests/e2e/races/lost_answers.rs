@@ -3,7 +3,7 @@
 
 use http::Method;
 use tests::fault_proxy::Canned;
-use tests::{Cut, Fault, Match, Process, mk_node};
+use tests::{Allocator, Cut, Fault, Match, Process, mk_node};
 
 use crate::scene::{Scene, patch_of, settled, until_used};
 
@@ -11,8 +11,8 @@ const POOL: &str = "10.0.0.0/22";
 
 /// The first PATCH of a new Node meets each of these faults in turn; the second element says
 /// whether the server has applied it.
-async fn each_is_survived(faults: Vec<(Fault, bool)>) {
-    let scene = Scene::set().await;
+async fn each_is_survived(allocator: Allocator, faults: Vec<(Fault, bool)>) {
+    let scene = Scene::set_for(allocator).await;
     let manager = scene.start(&format!("--cluster-cidr={POOL}")).await;
     let mut used = 0_u8;
     for (fault, applied) in faults {
@@ -48,48 +48,51 @@ async fn is_survived(scene: &Scene, manager: &Process, node: &str, fault: Fault,
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_patch_whose_answer_is_lost_after_it_was_applied_is_adopted() {
-    each_is_survived(vec![
-        (Fault::LoseAnswer(Cut::Stream), true),
-        (Fault::LoseAnswer(Cut::Connection), true),
-    ])
-    .await;
+    for allocator in Allocator::ALL {
+        let faults = [Cut::Stream, Cut::Connection].map(|cut| (Fault::LoseAnswer(cut), true));
+        each_is_survived(allocator, faults.into()).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_reset_before_the_server_got_the_patch_is_survived() {
-    each_is_survived(vec![
-        (Fault::Reset(Cut::Stream), false),
-        (Fault::Reset(Cut::Connection), false),
-    ])
-    .await;
+    let faults = [Cut::Stream, Cut::Connection].map(|cut| (Fault::Reset(cut), false));
+    each_is_survived(Allocator::Range, faults.into()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_500_is_survived_whether_the_patch_was_applied_or_not() {
-    each_is_survived(vec![
-        (Fault::status(500), false),
-        (Fault::ReplaceAnswer(Canned::status(500)), true),
-        (Fault::status(503), false),
-        (Fault::ReplaceAnswer(Canned::status(503)), true),
-    ])
-    .await;
+    for (allocator, codes) in [(Allocator::Range, &[500, 503][..]), (Allocator::MultiCidr, &[500])]
+    {
+        let both = |code: &u16| {
+            let applied = Fault::ReplaceAnswer(Canned::status(*code));
+            [(Fault::status(*code), false), (applied, true)]
+        };
+        each_is_survived(allocator, codes.iter().flat_map(both).collect()).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_504_is_survived_whether_the_patch_was_applied_or_not() {
     let late = Canned::status(504).because("ServerTimeout", "the operation is not complete");
-    each_is_survived(vec![
+    let faults = vec![
         (Fault::status(504), false),
         (Fault::ReplaceAnswer(Canned::status(504)), true),
         (Fault::Answer(late.clone()), false),
         (Fault::ReplaceAnswer(late), true),
-    ])
-    .await;
+    ];
+    each_is_survived(Allocator::Range, faults).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_block_of_a_patch_with_unknown_outcome_goes_to_nobody_else() {
-    let scene = Scene::set().await;
+    for allocator in Allocator::ALL {
+        block_stays_with_its_patch(allocator).await;
+    }
+}
+
+async fn block_stays_with_its_patch(allocator: Allocator) {
+    let scene = Scene::set_for(allocator).await;
     let manager = scene.start("--cluster-cidr=10.0.0.0/24").await;
     let blind = scene.proxy.on(Match::node_gets()).then(Fault::status(500));
     let unknown = scene.proxy.on(patch_of("a")).times(1).then(Fault::status(500));

@@ -8,7 +8,7 @@ use tests::nodes::names;
 use tests::{Fault, Match, PATIENCE, Stopwatch, create_nodes, mk_node};
 use tokio::time::{Instant, sleep_until};
 
-use crate::scene::{SHORT_LEASE, Scene, launch};
+use crate::scene::{SHORT_LEASE, Scene};
 
 /// Longer than any lease here, and than the default one.
 const OUTAGE: Duration = Duration::from_secs(20);
@@ -31,7 +31,7 @@ async fn a_server_frozen_for_20_s_ends_the_leader_and_a_restarted_one_goes_on() 
     assert!(leader.lines().iter().any(|line| line.contains("leaderelection lost")));
 
     // The kubelet restarts it at once.
-    let restarted = launch(&scene.proxy, &args);
+    let restarted = scene.launch(&scene.proxy, &args);
     sleep_until(frozen + OUTAGE).await;
     assert!(restarted.is_running(), "it waits for the server");
     scene.proxy.thaw();
@@ -67,7 +67,7 @@ async fn a_process_stopped_for_20_s_writes_nothing_when_it_wakes_and_ends() {
     sleeper.pause();
     let stopped = Instant::now();
     let second_proxy = scene.another_proxy().await;
-    let second = launch(&second_proxy, &format!("{SHORT_LEASE} {POOL}"));
+    let second = scene.launch(&second_proxy, &format!("{SHORT_LEASE} {POOL}"));
     scene.nodes.until("the second serves the rest", |now| now.assigned() == 30).await;
     create_nodes(&scene.client, names("late", 10).map(mk_node)).await;
     scene.nodes.until("and newcomers", |now| now.assigned() == 40).await;

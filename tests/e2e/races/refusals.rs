@@ -8,7 +8,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use tests::fault_proxy::{Canned, NodePatch};
 use tests::nodes::names;
-use tests::{Fault, Match, create_nodes, mk_node, stalls};
+use tests::{Allocator, Fault, Match, create_nodes, mk_node, stalls};
 
 use crate::scene::{Scene, patch_of, settled};
 
@@ -45,7 +45,13 @@ async fn after_a_429_its_node_waits_as_long_as_was_asked_and_no_other_node_does(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_patch_makes_one_event_and_is_tried_again() {
-    let scene = Scene::set().await;
+    for allocator in Allocator::ALL {
+        rejections_are_survived(allocator).await;
+    }
+}
+
+async fn rejections_are_survived(allocator: Allocator) {
+    let scene = Scene::set_for(allocator).await;
     let manager = scene.start("--cluster-cidr=10.0.0.0/22").await;
     for code in [400, 422] {
         let node = format!("refused-{code}");

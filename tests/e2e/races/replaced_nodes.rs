@@ -5,15 +5,15 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use tests::fault_proxy::Hold;
-use tests::{Process, eventually, mk_node};
+use tests::{Allocator, Process, eventually, mk_node};
 
 use crate::scene::{Scene, patch_of, settled, until_used};
 
 const POOL: &str = "10.0.0.0/23";
 
 /// The first PATCH of `a` is on its way and does not arrive.
-async fn patch_on_its_way() -> (Scene, Process, Hold) {
-    let scene = Scene::set().await;
+async fn patch_on_its_way(allocator: Allocator) -> (Scene, Process, Hold) {
+    let scene = Scene::set_for(allocator).await;
     let manager = scene.start(&format!("--cluster-cidr={POOL}")).await;
     let hold = scene.proxy.on(patch_of("a")).times(1).hold();
     mk_node("a").create(&scene.client).await;
@@ -32,7 +32,13 @@ async fn answer(scene: &Scene, hold: Hold) -> Option<u16> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_block_of_a_node_that_is_deleted_during_allocation_is_freed() {
-    let (scene, manager, hold) = patch_on_its_way().await;
+    for allocator in Allocator::ALL {
+        block_of_a_deleted_node_is_freed(allocator).await;
+    }
+}
+
+async fn block_of_a_deleted_node_is_freed(allocator: Allocator) {
+    let (scene, manager, hold) = patch_on_its_way(allocator).await;
     scene.add("b").await;
     scene.starves("c").await;
     scene.remove("a").await;
@@ -48,7 +54,13 @@ async fn the_block_of_a_node_that_is_deleted_during_allocation_is_freed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_recreated_under_its_name_gets_its_own_block() {
-    let (scene, manager, hold) = patch_on_its_way().await;
+    for allocator in Allocator::ALL {
+        recreated_node_gets_its_own_block(allocator).await;
+    }
+}
+
+async fn recreated_node_gets_its_own_block(allocator: Allocator) {
+    let (scene, manager, hold) = patch_on_its_way(allocator).await;
     scene.remove("a").await;
     mk_node("a").create(&scene.client).await;
     let code = answer(&scene, hold).await;
@@ -66,7 +78,7 @@ async fn a_node_recreated_under_its_name_gets_its_own_block() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_recreated_with_cidrs_already_set_is_adopted() {
-    let (scene, manager, hold) = patch_on_its_way().await;
+    let (scene, manager, hold) = patch_on_its_way(Allocator::Range).await;
     // The watch must not tell before the answer does.
     scene.proxy.watches("/api/v1/nodes").stall();
     scene.remove("a").await;

@@ -10,7 +10,9 @@ use kube::{Api, Client};
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::{NodePatch, Recorded};
 use tests::nodes::delete_node;
-use tests::{Cluster, FaultProxy, Match, Observer, Process, Wire, cluster, mk_node, poll};
+use tests::{
+    Allocator, Cluster, FaultProxy, Match, Observer, Process, Wire, cluster, mk_node, poll,
+};
 use tests::{assert_never_shared, assert_patches_end, assert_patches_never_share};
 
 /// With these timings a PATCH is given up after 1 s, and a machine that stands still for 4 s costs
@@ -21,6 +23,7 @@ pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=6s \
 /// An exclusive cluster with a proxy in front of it, and the test's own eyes and hands, which
 /// reach the API server directly.
 pub(crate) struct Scene {
+    allocator: Allocator,
     pub(crate) proxy: FaultProxy,
     pub(crate) nodes: Observer,
     pub(crate) client: Client,
@@ -34,12 +37,21 @@ impl Scene {
     }
 
     pub(crate) async fn set_on(wire: Wire) -> Self {
-        eprintln!("{wire:?}"); // shown when the test fails
+        Self::set_with(Allocator::Range, wire).await
+    }
+
+    pub(crate) async fn set_for(allocator: Allocator) -> Self {
+        Self::set_with(allocator, Wire::of_this_test()).await
+    }
+
+    pub(crate) async fn set_with(allocator: Allocator, wire: Wire) -> Self {
+        eprintln!("{allocator:?}, {wire:?}"); // shown when the test fails
         let cluster = cluster().await;
+        allocator.prepare(&cluster).await;
         let client = cluster.client().await;
         let nodes = Observer::start(&client).await;
         let proxy = FaultProxy::start_with(wire, &cluster, MANAGER_USER, &[]).await;
-        Self { proxy, nodes, client, cluster }
+        Self { allocator, proxy, nodes, client, cluster }
     }
 
     /// Another way to the same cluster, so that two processes can be told apart.
@@ -49,16 +61,25 @@ impl Scene {
 
     /// The product without leader election, ready to work.
     pub(crate) async fn start(&self, args: &str) -> Process {
-        let manager = launch(&self.proxy, &format!("--leader-elect=false {args}"));
+        let manager = self.launch(&self.proxy, &format!("--leader-elect=false {args}"));
         manager.line("Controller starting...").await;
         manager
     }
 
     /// The product with leader election, leading and ready to work.
     pub(crate) async fn start_leader(&self, args: &str) -> Process {
-        let manager = launch(&self.proxy, args);
+        let manager = self.launch(&self.proxy, args);
         manager.line("Controller starting...").await;
         manager
+    }
+
+    /// The product behind this proxy, as kubeadm runs it; `args` are those of the case.
+    pub(crate) fn launch(&self, proxy: &FaultProxy, args: &str) -> Process {
+        Process::with_kubeconfig(proxy.kubeconfig())
+            .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true", "--v=2"])
+            .args([self.allocator.flag()])
+            .args(args.split_whitespace())
+            .start()
     }
 
     /// Creates a Node and waits for its CIDRs.
@@ -156,14 +177,6 @@ fn assert_retries_repeat(patches: &[NodePatch], foreign: &[&str]) {
     }
 }
 
-/// Starts the product behind this proxy, as kubeadm runs it; `args` are those of the case.
-pub(crate) fn launch(proxy: &FaultProxy, args: &str) -> Process {
-    Process::with_kubeconfig(proxy.kubeconfig())
-        .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true", "--v=2"])
-        .args(args.split_whitespace())
-        .start()
-}
-
 /// PATCHes of this Node.
 pub(crate) fn patch_of(node: &str) -> Match {
     Match::node_patches().path(&format!("/api/v1/nodes/{node}"))
@@ -194,10 +207,14 @@ pub(crate) async fn settled(manager: &Process) {
 /// Waits until so many blocks of the pool are in use.
 pub(crate) async fn until_used(manager: &Process, pool: &str, used: f64) {
     let label = [("clusterCIDR", pool)];
-    let max = manager.metric("node_ipam_controller_cirdset_max_cidrs", &label).await;
-    let max = max.unwrap_or_else(|| panic!("no metric for pool {pool}"));
+    let metrics = manager.metrics().await;
+    // Whichever allocator it is: each has names of its own for the same.
+    let shown = Allocator::ALL.into_iter().find_map(|allocator| {
+        Some((allocator, metrics.value(&allocator.metric("max_cidrs"), &label)?))
+    });
+    let (allocator, max) = shown.unwrap_or_else(|| panic!("no metric for pool {pool}"));
     let wanted = |share: f64| (share * max - used).abs() < 0.001;
-    manager.until_metric("node_ipam_controller_cidrset_usage_cidrs", &label, wanted).await;
+    manager.until_metric(&allocator.metric("usage_cidrs"), &label, wanted).await;
 }
 
 /// The first of these requests that the server has answered.
