@@ -1,7 +1,7 @@
 //! From the making of a ClusterCIDR to its end: finalizer, status, metrics.
 
-use serde_json::json;
-use tests::{FaultProxy, Match, create_nodes, mk_node, nodes::names};
+use serde_json::{Value, json};
+use tests::{FaultProxy, Match, PATIENCE, create_nodes, mk_node, nodes::names};
 
 use crate::scene::{
     KIND, MULTI, Scene, cluster_cidr, condition, everybody, hub, is_ready, labelled, start, until,
@@ -52,6 +52,28 @@ async fn an_object_that_nobody_has_addresses_of_goes_at_once() {
     scene.delete("unused");
     scene.until_gone("unused").await;
     scene.end(&[]).await;
+}
+
+/// `rule:cluster-cidr-outlives-its-claims`
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_the_flags_do_not_allow_any_more_goes_with_its_last_node_too() {
+    let hub = hub().await;
+    let wide = [cluster_cidr("wide", &everybody(&["fd00::/96"], 8))];
+    let scene = Scene::begin_on(hub, &wide, "--node-cidr-max-ipv6-bits=24").await;
+    assert_eq!(scene.add("a", &[]).await, ["fd00::/120"]);
+    scene.manager.kill();
+    scene.manager.exit(PATIENCE).await;
+    let manager = start(&scene.hub.plane.manager_kubeconfig(), MULTI);
+    scene.until("wide", "is invalid", |it| condition(it, "Invalid")["status"] == "True").await;
+    scene.delete("wide");
+    let told = |it: &Value| {
+        condition(it, "Terminating")["message"]
+            == "1 Node has addresses of it; it goes with that Node"
+    };
+    scene.until("wide", "waits for its Node", told).await;
+    scene.remove("a").await;
+    scene.until_gone("wide").await;
+    drop(manager);
 }
 
 #[tokio::test(flavor = "multi_thread")]

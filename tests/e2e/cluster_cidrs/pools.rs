@@ -102,11 +102,14 @@ async fn blocks_come_back_last_and_go_to_who_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn services_are_kept_out_of_every_object_whenever_it_comes() {
+async fn services_and_what_is_excluded_are_kept_out_of_every_object_whenever_it_comes() {
     let early = [cluster_cidr("early", &labelled(&["10.0.0.0/16"], 8, &["early"]))];
-    let scene = Scene::begin(&early, "--service-cluster-ip-range=10.0.1.128/26,fd00::/120").await;
+    let flags =
+        "--service-cluster-ip-range=10.0.1.128/26,fd00::/120 --node-cidr-exclude=10.0.3.7/32";
+    let scene = Scene::begin(&early, flags).await;
     assert_eq!(scene.add("a", &["early"]).await, ["10.0.0.0/24"]);
     assert_eq!(scene.add("b", &["early"]).await, ["10.0.2.0/24"]);
+    assert_eq!(scene.add("excluded", &["early"]).await, ["10.0.4.0/24"]);
     scene
         .hub
         .create(&cluster_cidr("late", &labelled(&["10.0.1.0/24", "fd00::/118"], 6, &["late"])));

@@ -61,11 +61,12 @@ async fn a_service_range_on_the_last_block_leaves_255() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_range_smaller_than_a_block_takes_the_block() {
-    let story =
-        Story::begin("--cluster-cidr=10.0.0.0/16 --service-cluster-ip-range=10.0.1.128/26").await;
+async fn a_service_or_excluded_range_smaller_than_a_block_takes_the_block() {
+    let kept_out = "--service-cluster-ip-range=10.0.1.128/26 --node-cidr-exclude=10.0.3.7/32";
+    let story = Story::begin(&format!("--cluster-cidr=10.0.0.0/16 {kept_out}")).await;
     assert_eq!(story.add("a").await, ["10.0.0.0/24"]);
     assert_eq!(story.add("b").await, ["10.0.2.0/24"]);
+    assert_eq!(story.add("c").await, ["10.0.4.0/24"]);
     story.end();
 }
 

@@ -94,8 +94,8 @@ pub(crate) struct Allocator {
     counters: Counters,
     /// A list is being delivered.
     in_list: bool,
-    /// A whole list was delivered before.
-    has_listed: bool,
+    /// What there is at the start is known: a whole list was delivered, or workers have begun.
+    is_started: bool,
 }
 
 impl Allocator {
@@ -110,13 +110,25 @@ impl Allocator {
             assigned: HashMap::new(),
             findings: Findings::default(),
             in_list: false,
-            has_listed: false,
+            is_started: false,
         };
         for range in service_ranges {
-            let taken = allocator.ledger.occupy(&Owner::Service(*range), &[*range]);
-            allocator.counters.count(&taken.change);
+            allocator.set_aside(&Owner::Service(*range), range);
         }
         allocator
+    }
+
+    /// The same without these ranges (`rule:excluded-addresses-go-to-nobody`).
+    pub(crate) fn without(mut self, excluded: &[IpNet]) -> Self {
+        for range in excluded {
+            self.set_aside(&Owner::Excluded(*range), range);
+        }
+        self
+    }
+
+    fn set_aside(&mut self, owner: &Owner, range: &IpNet) {
+        let taken = self.ledger.occupy(owner, &[*range]);
+        self.counters.count(&taken.change);
     }
 
     /// Whether an event of this reason is due for an unassigned Node: the first at once, then one
@@ -163,8 +175,8 @@ impl Allocator {
 
     fn warn_of_pressure(&mut self, name: &Arc<str>, uid: &Uid, effects: &mut Effects) {
         let pools = self.ledger.pools();
-        // What the first list shows is no news: the process before has told it.
-        let is_news = self.has_listed || !self.in_list;
+        // What is found at the start is no news: the process before has told it.
+        let is_news = self.is_started;
         for (pool, line) in self.counters.crossed(pools).into_iter().filter(|_| is_news) {
             effects.notices.push(notice::nearly_full(name, uid, pool, line));
         }

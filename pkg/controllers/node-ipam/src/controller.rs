@@ -27,6 +27,17 @@ const ACCOUNT: &str = "node-controller";
 const NODES: [Permission; 2] =
     [Permission::new("get", "", "nodes"), Permission::new("patch", "", "nodes")];
 
+/// What the MultiCIDRRangeAllocator does.
+const NODES_AND_CLUSTER_CIDRS: [Permission; 6] = [
+    NODES[0],
+    NODES[1],
+    Permission::new("get", CLUSTER_CIDR_GROUP, "clustercidrs"),
+    Permission::new("create", CLUSTER_CIDR_GROUP, "clustercidrs"),
+    Permission::new("patch", CLUSTER_CIDR_GROUP, "clustercidrs"),
+    Permission::new("patch", CLUSTER_CIDR_GROUP, "clustercidrs").subresource("status"),
+];
+const CLUSTER_CIDR_GROUP: &str = "networking.x-k8s.io";
+
 /// The controller as the manager sees it.
 pub struct NodeIpam;
 
@@ -46,94 +57,36 @@ impl Controller for NodeIpam {
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {
         Ok(match judge(values)? {
             Judged::Off => Configured::idle("--allocate-node-cidrs is false"),
-            Judged::On { options, cluster_cidrs: None, warnings } => {
-                Configured::run(RangeAllocator { options }).with_warnings(warnings)
-            }
-            Judged::On { options, cluster_cidrs: Some(of), warnings } => {
-                Configured::run(MultiCidrRangeAllocator { options, of }).with_warnings(warnings)
+            Judged::On { options, cluster_cidrs, warnings } => {
+                Configured::run(NodeIpamRun { options: *options, cluster_cidrs })
+                    .with_warnings(warnings)
             }
         })
     }
 }
 
-/// Pools from `--cluster-cidr`.
-struct RangeAllocator {
+/// What the flags ask for: the RangeAllocator, or the MultiCIDRRangeAllocator when they speak of
+/// ClusterCIDRs.
+struct NodeIpamRun {
     options: Options,
+    cluster_cidrs: Option<ClusterCidrOptions>,
 }
 
-impl Runner for RangeAllocator {
+impl Runner for NodeIpamRun {
     fn service_account(&self) -> &'static str {
         ACCOUNT
     }
 
     fn permissions(&self) -> &'static [Permission] {
-        &NODES
-    }
-
-    fn event_component(&self) -> &'static str {
-        "cidrAllocator"
-    }
-
-    fn may_have_predecessor(
-        &self,
-        client: kube::Client,
-    ) -> BoxFuture<'static, Result<bool, Failure>> {
-        Box::pin(predecessor::has_assigned(client))
-    }
-
-    fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
-        Box::pin(async move { self.allocate(context).await })
-    }
-}
-
-impl RangeAllocator {
-    async fn allocate(&self, context: Context) -> Result<Stopped, Failure> {
-        let Options { pools, service_ranges, concurrency } = &self.options;
-        let metrics = context.metrics(|registry| IpamMetrics::new(registry, PoolsOf::Flags))?;
-        let allocator = Arc::new(Mutex::new(Allocator::new(pools.clone(), service_ranges)));
-        metrics.attach(&allocator);
-        let nodes = context.informers.get::<Node>();
-        let queue = "cidrallocator_node";
-        let reconciler = node_work::reconciler(&context, queue, &nodes, &allocator, metrics, None);
-        let _watching = node_work::watch(&nodes, &reconciler);
-        info!(pools = pools_in_words(pools), "Cutting pod CIDRs out of these pools");
-        if service_ranges.is_empty() {
-            info!("No --service-cluster-ip-range is given: nothing is kept out of the pools");
-        }
-        node_work::work(&context, reconciler, *concurrency, std::future::ready(())).await
-    }
-}
-
-/// Pools from ClusterCIDRs.
-struct MultiCidrRangeAllocator {
-    options: Options,
-    of: ClusterCidrOptions,
-}
-
-impl Runner for MultiCidrRangeAllocator {
-    fn service_account(&self) -> &'static str {
-        ACCOUNT
-    }
-
-    fn permissions(&self) -> &'static [Permission] {
-        const GROUP: &str = "networking.x-k8s.io";
-        const NEEDED: [Permission; 6] = [
-            NODES[0],
-            NODES[1],
-            Permission::new("get", GROUP, "clustercidrs"),
-            Permission::new("create", GROUP, "clustercidrs"),
-            Permission::new("patch", GROUP, "clustercidrs"),
-            Permission::new("patch", GROUP, "clustercidrs").subresource("status"),
-        ];
-        &NEEDED
+        if self.cluster_cidrs.is_some() { &NODES_AND_CLUSTER_CIDRS } else { &NODES }
     }
 
     fn manifest(&self) -> Option<&'static str> {
-        Some("config/rbac/cluster-cidrs.yaml")
+        self.cluster_cidrs.as_ref().map(|_| "config/rbac/cluster-cidrs.yaml")
     }
 
     fn event_component(&self) -> &'static str {
-        "multiCIDRRangeAllocator"
+        if self.cluster_cidrs.is_some() { "multiCIDRRangeAllocator" } else { "cidrAllocator" }
     }
 
     fn may_have_predecessor(
@@ -144,8 +97,31 @@ impl Runner for MultiCidrRangeAllocator {
     }
 
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
-        Box::pin(async move { cluster_cidr::run::run(&context, &self.options, &self.of).await })
+        Box::pin(async move {
+            match &self.cluster_cidrs {
+                Some(of) => cluster_cidr::run::run(&context, &self.options, of).await,
+                None => allocate_from_flags(&context, &self.options).await,
+            }
+        })
     }
+}
+
+/// One run of the RangeAllocator.
+async fn allocate_from_flags(context: &Context, options: &Options) -> Result<Stopped, Failure> {
+    let Options { pools, service_ranges, excluded, concurrency } = options;
+    let metrics = context.metrics(|registry| IpamMetrics::new(registry, PoolsOf::Flags))?;
+    let allocator = Allocator::new(pools.clone(), service_ranges).without(excluded);
+    let allocator = Arc::new(Mutex::new(allocator));
+    metrics.attach(&allocator);
+    let nodes = context.informers.get::<Node>();
+    let queue = "cidrallocator_node";
+    let reconciler = node_work::reconciler(context, queue, &nodes, &allocator, metrics, None);
+    let _watching = node_work::watch(&nodes, &reconciler);
+    info!(pools = pools_in_words(pools), "Cutting pod CIDRs out of these pools");
+    if service_ranges.is_empty() {
+        info!("No --service-cluster-ip-range is given: nothing is kept out of the pools");
+    }
+    node_work::work(context, reconciler, *concurrency, std::future::ready(())).await
 }
 
 /// For the log: what the flags came to.

@@ -35,6 +35,13 @@ pub(crate) const SERVICE_CLUSTER_IP_RANGE: Flag<String> = Flag::cidr_list(
     "CIDR of Service IPs, or two of different IP families separated by a comma. Blocks that overlap it are never given to a Node.",
 );
 
+pub(crate) const NODE_CIDR_EXCLUDE: Flag<String> = Flag::cidr_list(
+    GROUP,
+    "node-cidr-exclude",
+    "",
+    "CIDRs separated by commas, such as those of a VPN. Blocks that overlap one of them are never given to a Node; a Node that has such a block keeps it.",
+);
+
 pub(crate) const CIDR_ALLOCATOR_TYPE: Flag<String> = Flag::string(
     GROUP,
     "cidr-allocator-type",
@@ -96,6 +103,7 @@ pub(crate) const FLAGS: &[Spec] = &[
     ALLOCATE_NODE_CIDRS.spec(),
     CLUSTER_CIDR.spec(),
     SERVICE_CLUSTER_IP_RANGE.spec(),
+    NODE_CIDR_EXCLUDE.spec(),
     CIDR_ALLOCATOR_TYPE.spec(),
     NODE_CIDR_MASK_SIZE.spec(),
     NODE_CIDR_MASK_SIZE_IPV4.spec(),

@@ -155,6 +155,7 @@ struct StateCollector {
     releases: GaugeVec,
     usage: GaugeVec,
     max: GaugeVec,
+    free: GaugeVec,
     pressure: GaugeVec,
     pending: IntGaugeVec,
     conflicts: IntGauge,
@@ -183,6 +184,10 @@ impl StateCollector {
                 "Used blocks as a share of all, 0 to 1; blocks of service ranges count as used.",
             )?,
             max: pool(of.max_name(), "Blocks of the cluster CIDR.")?,
+            free: pool(
+                "node_ipam_pool_free_blocks",
+                "Blocks of the cluster CIDR that no claim overlaps.",
+            )?,
             pressure: pool(
                 "node_ipam_pool_pressure_percent",
                 "Highest warning line that the use of the cluster CIDR stands at: 0, 80 or 95.",
@@ -215,9 +220,11 @@ impl StateCollector {
     }
 
     fn fill(&self, state: &Snapshot) {
-        for of_pools in [&self.allocations, &self.releases, &self.usage, &self.max, &self.pressure]
-        {
-            // Pools may have gone since the last scrape.
+        // Pools may have gone since the last scrape.
+        for of_pools in [&self.allocations, &self.releases, &self.usage] {
+            of_pools.reset();
+        }
+        for of_pools in [&self.max, &self.free, &self.pressure] {
             of_pools.reset();
         }
         for pool in &state.pools {
@@ -227,6 +234,7 @@ impl StateCollector {
             self.releases.with_label_values(label).set(float(pool.freed_total));
             self.usage.with_label_values(label).set(float(pool.used) / float(pool.blocks));
             self.max.with_label_values(label).set(float(pool.blocks));
+            self.free.with_label_values(label).set(float(pool.blocks - pool.used));
             self.pressure.with_label_values(label).set(f64::from(pool.pressure));
         }
         for (name, count) in
@@ -240,10 +248,11 @@ impl StateCollector {
         self.foreign.set(float(u128::from(state.foreign_total)));
     }
 
-    fn gauges(&self) -> [&dyn Collector; 7] {
+    fn gauges(&self) -> [&dyn Collector; 8] {
         [
             &self.usage,
             &self.max,
+            &self.free,
             &self.pressure,
             &self.pending,
             &self.conflicts,

@@ -9,7 +9,7 @@ use pflag::{Flag, Problem, Values};
 
 use crate::flags::{
     ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER, CLUSTER_CIDR,
-    CONCURRENT_NODE_CIDR_PATCHES, NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4,
+    CONCURRENT_NODE_CIDR_PATCHES, NODE_CIDR_EXCLUDE, NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4,
     NODE_CIDR_MASK_SIZE_IPV6, NODE_CIDR_MAX_IPV6_BITS, SERVICE_CLUSTER_IP_RANGE,
 };
 
@@ -31,6 +31,8 @@ pub(crate) struct Options {
     pub(crate) pools: Vec<Pool>,
     /// Service ranges that no Node may get.
     pub(crate) service_ranges: Vec<IpNet>,
+    /// What else no Node may get.
+    pub(crate) excluded: Vec<IpNet>,
     /// Most PATCHes in flight at once.
     pub(crate) concurrency: usize,
 }
@@ -43,7 +45,7 @@ pub(crate) enum Judged {
     /// Ready to run; the warnings are for the log.
     On {
         /// What to run with.
-        options: Options,
+        options: Box<Options>,
         /// For pools that come from ClusterCIDRs.
         cluster_cidrs: Option<ClusterCidrOptions>,
         /// One sentence each, naming its flag.
@@ -71,13 +73,18 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     let clusters = if unneeded { None } else { cluster_cidrs(&given, &mut problems) };
     let service_ranges =
         service_ranges(&values.get(&SERVICE_CLUSTER_IP_RANGE), &mut problems, &mut warnings);
+    let excluded = excluded(&values.get(&NODE_CIDR_EXCLUDE), &mut problems);
     let limit = ipv6_limit(values, &mut problems);
     let concurrency = concurrency(values, &mut problems);
     let pools = match clusters {
         Some(clusters) => pools(values, &clusters, limit, &mut problems),
         None => Vec::new(),
     };
-    warnings.extend(pools.iter().filter_map(|pool| swallowed(pool, &service_ranges)));
+    for (flag, ranges) in
+        [(&SERVICE_CLUSTER_IP_RANGE, &service_ranges), (&NODE_CIDR_EXCLUDE, &excluded)]
+    {
+        warnings.extend(pools.iter().filter_map(|pool| swallowed(pool, flag, ranges)));
+    }
     let of_objects = ClusterCidrOptions::judge(values, &pools, limit, &mut problems);
     if multi {
         of_objects.check_default(&mut problems);
@@ -85,7 +92,7 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     warnings.extend(cluster_cidrs::unused(values, multi));
     let (pools, cluster_cidrs) = if multi { (Vec::new(), Some(of_objects)) } else { (pools, None) };
     if problems.is_empty() {
-        let options = Options { pools, service_ranges, concurrency };
+        let options = Box::new(Options { pools, service_ranges, excluded, concurrency });
         Ok(Judged::On { options, cluster_cidrs, warnings })
     } else {
         Err(problems)
@@ -93,11 +100,10 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
 }
 
 /// A pool without a block to give is legal and surely not meant.
-fn swallowed(pool: &Pool, service_ranges: &[IpNet]) -> Option<String> {
-    let range = service_ranges.iter().find(|range| range.contains(&pool.cidr()))?;
+fn swallowed(pool: &Pool, flag: &Flag<String>, ranges: &[IpNet]) -> Option<String> {
+    let range = ranges.iter().find(|range| range.contains(&pool.cidr()))?;
     Some(format!(
-        "--cluster-cidr: {} lies wholly inside --service-cluster-ip-range {range}: no Node will get \
-         a pod CIDR",
+        "{CLUSTER_CIDR}: {} lies wholly inside {flag} {range}: no Node will get a pod CIDR",
         pool.cidr()
     ))
 }
@@ -187,6 +193,18 @@ fn service_ranges(
         problems.push(SERVICE_CLUSTER_IP_RANGE.problem(format!(
             "{text:?} holds two {family} CIDRs; two CIDRs must be of different IP families"
         )));
+    }
+    ranges
+}
+
+/// `rule:excluded-addresses-go-to-nobody`.
+fn excluded(text: &str, problems: &mut Vec<Problem>) -> Vec<IpNet> {
+    let mut ranges = Vec::new();
+    for element in text.split(',').filter(|_| !text.trim().is_empty()) {
+        match cidr::parse(element) {
+            Ok(range) => ranges.push(range),
+            Err(error) => problems.push(NODE_CIDR_EXCLUDE.problem(error.to_string())),
+        }
     }
     ranges
 }

@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 57] = [
+pub(super) const OURS: [&str; 58] = [
     "allow-plaintext-endpoints",
     "allow-stock-lease-name",
     "authz-outage-grace",
@@ -206,6 +206,7 @@ pub(super) const OURS: [&str; 57] = [
     "machine-require-node-ready",
     "metrics-allowed-users",
     "namespace",
+    "node-cidr-exclude",
     "node-cidr-max-ipv6-bits",
     "ready-requires-nodes",
     "sync-period",

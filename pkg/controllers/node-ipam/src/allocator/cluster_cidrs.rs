@@ -1,5 +1,6 @@
 //! Pools that come and go with ClusterCIDRs, and what a Node is served from.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +69,8 @@ impl Allocator {
         let mut effects = Effects::default();
         let Some(catalogue) = &mut self.catalogue else { return effects };
         match catalogue.by_uid_mut(&seen.uid) {
+            // A deletion is never taken back, and may be known here before the watch tells it.
+            Some(known) if known.standing == Standing::Terminating => {}
             Some(known) if known.spec == seen.spec => known.standing = seen.standing,
             Some(_) => {
                 // Its fields do not change, unless somebody has loosened the CRD.
@@ -96,25 +99,23 @@ impl Allocator {
             self.ledger.pools()[entry.pools.clone()].iter().map(Pool::cidr).collect();
         self.ledger.remove_pools(entry.pools.clone());
         self.counters.remove_pools(entry.pools);
-        for uid in ranges.iter().flat_map(|range| self.holders(range)).collect::<Vec<_>>() {
-            self.find_external(&uid);
-        }
+        self.find_external(&ranges);
         Effects {
             ended: ranges.into_iter().map(|range| (range, entry.name.clone())).collect(),
             ..Effects::default()
         }
     }
 
-    /// Who has addresses of a ClusterCIDR (`rule:cluster-cidr-outlives-its-claims`).
-    pub(crate) fn holding(&self, uid: &str) -> Holding {
+    /// Who has addresses of a ClusterCIDR with these ranges, also of one that cannot be used
+    /// (`rule:cluster-cidr-outlives-its-claims`).
+    pub(crate) fn holding(&self, ranges: &[IpNet]) -> Holding {
         if self.in_list {
             return Holding::Unknown;
         }
-        let entry = self.catalogue.as_ref().and_then(|it| it.by_uid(uid));
-        let ranges = entry.into_iter().flat_map(|entry| &self.ledger.pools()[entry.pools.clone()]);
-        let nodes: std::collections::BTreeSet<Uid> =
-            ranges.flat_map(|pool| self.holders(&pool.cidr())).collect();
-        if nodes.is_empty() { Holding::Nobody } else { Holding::By(nodes.len()) }
+        match self.holders(ranges).len() {
+            0 => Holding::Nobody,
+            nodes => Holding::By(nodes),
+        }
     }
 
     /// How full a ClusterCIDR is; `None` for one that is not known.
@@ -172,14 +173,13 @@ impl Allocator {
             }
         };
         let known = || candidates.iter().filter_map(|id| catalogue.by_id(*id));
-        let serves = |entry: &&Entry| {
-            let mut pools = self.ledger.pools()[entry.pools.clone()].iter();
-            entry.standing == Standing::Serving && pools.all(|pool| pool.free() > 0)
+        let has_free = |entry: &&Entry| {
+            self.ledger.pools()[entry.pools.clone()].iter().all(|pool| pool.free() > 0)
         };
-        match known().find(serves) {
+        let serving = || known().filter(|entry| entry.standing == Standing::Serving);
+        match serving().find(has_free) {
             Some(entry) => Ok(entry.pools.clone()),
-            None if known().next().is_none() => Err(Shortage::NotSelected),
-            None => Err(Shortage::AllFull(in_words(&known().collect::<Vec<_>>()))),
+            None => Err(why_none(&serving().collect::<Vec<_>>(), known())),
         }
     }
 
@@ -224,6 +224,8 @@ impl Allocator {
         let rank = Rank::of(&name, &plan);
         let pools = self.ledger.add_pools(plan.pools);
         self.counters.add_pools(self.ledger.pools(), pools.clone());
+        let ranges: Vec<IpNet> =
+            self.ledger.pools()[pools.clone()].iter().map(Pool::cidr).collect();
         let (id, selector) = (catalogue.take_id(), plan.selector);
         catalogue.insert(Entry {
             id,
@@ -235,9 +237,7 @@ impl Allocator {
             rank,
             pools,
         });
-        for external in self.findings.external_nodes() {
-            self.find_external(&external);
-        }
+        self.find_external(&ranges);
         self.offer(&uid, effects);
     }
 
@@ -262,20 +262,35 @@ impl Allocator {
         }
     }
 
-    /// The Nodes whose claims overlap a range.
-    fn holders(&self, range: &IpNet) -> Vec<Uid> {
-        let claims = self.ledger.overlapping(range).into_iter();
+    /// The Nodes whose claims overlap one of these ranges.
+    fn holders(&self, ranges: &[IpNet]) -> BTreeSet<Uid> {
+        let claims = ranges.iter().flat_map(|range| self.ledger.overlapping(range));
         let node = |(owner, _)| if let Owner::Node(uid) = owner { Some(uid) } else { None };
         claims.filter_map(node).collect()
     }
 
-    /// Counts anew which CIDRs of a Node lie in no pool.
-    fn find_external(&mut self, uid: &Uid) {
-        let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
-        let inside =
-            |cidr: &&IpNet| self.ledger.pools().iter().any(|it| it.indices(cidr).is_some());
-        let outside = claim.iter().filter(|cidr| !inside(cidr)).count();
-        self.findings.set_external(uid, outside);
+    /// These ranges have become pools, or are none any more: counts anew which CIDRs of the Nodes
+    /// in them lie in no pool.
+    fn find_external(&mut self, ranges: &[IpNet]) {
+        for uid in self.holders(ranges) {
+            let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
+            let inside =
+                |cidr: &&IpNet| self.ledger.pools().iter().any(|it| it.indices(cidr).is_some());
+            let outside = claim.iter().filter(|cidr| !inside(cidr)).count();
+            self.findings.set_external(&uid, outside);
+        }
+    }
+}
+
+/// Why none of these can serve a Node, of those that may.
+fn why_none<'a>(serving: &[&Entry], known: impl Iterator<Item = &'a Entry>) -> Shortage {
+    if !serving.is_empty() {
+        return Shortage::AllFull(in_words(serving));
+    }
+    let unheld: Vec<&Entry> = known.filter(|entry| entry.standing == Standing::Unheld).collect();
+    match &unheld[..] {
+        [] => Shortage::NotSelected,
+        unheld => Shortage::Unheld(in_words(unheld)),
     }
 }
 

@@ -27,12 +27,13 @@ impl Counters {
         Self { pools: vec![PoolCounters::default(); pools], foreign: 0 }
     }
 
-    /// Pools were added at these places; what is used of them already counts.
+    /// Pools were added at these places. What is used of them already counts, and is no news.
     pub(super) fn add_pools(&mut self, pools: &[Pool], places: Range<usize>) {
-        let added = pools.iter().skip(places.start);
-        self.pools.extend(
-            added.map(|pool| PoolCounters { occupied: pool.used(), ..PoolCounters::default() }),
-        );
+        self.pools.extend(pools.iter().skip(places.start).map(|pool| {
+            let mut pressure = Pressure::default();
+            pressure.update(pool.used(), pool.blocks());
+            PoolCounters { occupied: pool.used(), freed: 0, pressure }
+        }));
     }
 
     /// The pools at these places were taken away.

@@ -38,11 +38,6 @@ impl Findings {
         self.garbage.insert(uid.clone(), texts);
     }
 
-    /// The Nodes that have CIDRs outside all pools.
-    pub(super) fn external_nodes(&self) -> Vec<Uid> {
-        self.external.keys().cloned().collect()
-    }
-
     pub(super) fn add_in_services(&mut self, uid: &Uid) {
         *self.in_services.entry(uid.clone()).or_default() += 1;
     }

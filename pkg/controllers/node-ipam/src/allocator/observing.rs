@@ -18,7 +18,7 @@ impl Allocator {
     /// A list begins or ends to be delivered. Between the two nothing is sent
     /// (`rule:nothing-sent-during-a-list`).
     pub(crate) fn set_in_list(&mut self, in_list: bool) {
-        self.has_listed |= self.in_list && !in_list;
+        self.is_started |= self.in_list && !in_list;
         self.in_list = in_list;
     }
 
@@ -135,7 +135,7 @@ impl Allocator {
                 Owner::Node(other) if self.can_still_move(other) => {}
                 // Two Nodes with CIDRs of both families may overlap twice.
                 Owner::Node(other) if others.insert(other) => pairs.push((other, conflict)),
-                Owner::Node(_) => {}
+                Owner::Node(_) | Owner::Excluded(_) => {}
             }
         }
         self.tell_conflicts(node, &pairs, effects);

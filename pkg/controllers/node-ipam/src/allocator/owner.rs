@@ -12,6 +12,8 @@ pub(crate) type Uid = Arc<str>;
 pub(super) enum Owner {
     /// A service range; never released.
     Service(IpNet),
+    /// A range that is given to nobody; never released.
+    Excluded(IpNet),
     /// A Node, by UID and never by name: a name may be used again.
     Node(Uid),
 }

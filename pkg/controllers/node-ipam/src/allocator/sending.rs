@@ -43,6 +43,8 @@ pub(crate) struct OpenOutcome {
 impl Allocator {
     /// What to send for a Node, reserving a block of each pool when it has none yet.
     pub(crate) fn assign(&mut self, uid: &Uid) -> (Assignment, Effects) {
+        // A cache that was filled before delivers no list.
+        self.is_started = true;
         let mut effects = Effects::default();
         let Some(node) = self.unassigned.get_mut(uid) else {
             return (Assignment::Settled, effects);

@@ -15,6 +15,12 @@ pub(crate) enum Shortage {
          matches its labels, or one without nodeSelector"
     )]
     NotSelected,
+    /// None of those for this Node gives out anything yet (`rule:finalizer-before-use`).
+    #[error(
+        "cannot allocate a node CIDR: no ClusterCIDR that selects the Node has its finalizer yet: \
+         {0}; see whether this program may patch ClusterCIDRs"
+    )]
+    Unheld(String),
     /// None of those for this Node can serve it.
     #[error(
         "cannot allocate a node CIDR: no ClusterCIDR that selects the Node has a free block of each \

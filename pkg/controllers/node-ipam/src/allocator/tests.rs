@@ -1,6 +1,7 @@
 //! The allocator's rules.
 
 mod cluster_cidrs;
+mod naive_model;
 mod outcomes;
 mod telling;
 
@@ -96,6 +97,22 @@ fn two_nodes_never_get_the_same_block() {
     let mut blocks: Vec<_> = (0..4).map(|i| settle(&mut allocator, &format!("n{i}"))).collect();
     blocks.dedup();
     assert_eq!(blocks, [["10.0.0.0/30"], ["10.0.0.4/30"], ["10.0.0.8/30"], ["10.0.0.12/30"]]);
+}
+
+/// `rule:excluded-addresses-go-to-nobody`
+#[test]
+fn excluded_blocks_are_given_to_nobody_and_a_node_that_has_one_keeps_it() {
+    let excluded = ["10.0.0.0/31", "10.0.0.8/30"].map(|text| cidr::parse(text).unwrap());
+    let mut allocator = small().without(&excluded);
+    let old = node("old", "old").cidrs(&["10.0.0.0/30"]);
+    assert_eq!(reasons(&allocator.observe(&old, now())), [""; 0]);
+    assert_eq!(settle(&mut allocator, "a"), ["10.0.0.4/30"]);
+    assert_eq!(settle(&mut allocator, "b"), ["10.0.0.12/30"]);
+    assert!(matches!(add(&mut allocator, "c"), Assignment::Starved(_)));
+    drop(allocator.gone("old"));
+    assert!(matches!(allocator.assign(&"c".into()).0, Assignment::Starved(_)), "still excluded");
+    let state = allocator.snapshot();
+    assert_eq!((state.pools[0].used, state.conflicts, state.in_services), (4, 0, 0));
 }
 
 /// `rule:unsent-block-moves`

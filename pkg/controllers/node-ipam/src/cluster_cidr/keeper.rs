@@ -23,6 +23,9 @@ pub(super) const STATUS_EVERY: Duration = Duration::from_secs(5);
 /// While a list of Nodes is being taken in nobody can tell who has what.
 const LIST_PAUSE: Duration = Duration::from_millis(500);
 
+/// How soon one that cannot be used is looked at again while Nodes have addresses of it.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
 /// Works on ClusterCIDRs by name. The allocator hears of them from the watch, not from here.
 pub(super) struct Keeper {
     pub(super) cache: Informer<Object<ClusterCidr>>,
@@ -93,7 +96,7 @@ impl Keeper {
             let mut allocator = self.allocator.lock();
             // The cache may be ahead of the watch's handlers.
             allocator.terminate(&object.metadata.uid);
-            allocator.holding(&object.metadata.uid)
+            allocator.holding(&object.body.spec.ranges())
         };
         match holding {
             Holding::Unknown => Ok(Next::After(LIST_PAUSE)),
@@ -101,7 +104,12 @@ impl Keeper {
                 let released = self.client.remove_finalizer(object, FINALIZER).await;
                 released.map(|_| Next::Done).map_err(manager::retry)
             }
-            Holding::By(_) => self.show(object, error, Some(holding)).await,
+            Holding::By(_) => {
+                let is_in_use = error.is_none();
+                let next = self.show(object, error, Some(holding)).await?;
+                // The allocator tells when the ranges that it knows are free.
+                Ok(if is_in_use { next } else { Next::After(LOOK_AGAIN) })
+            }
         }
     }
 

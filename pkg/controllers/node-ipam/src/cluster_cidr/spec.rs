@@ -1,5 +1,6 @@
 //! The kind ClusterCIDR, as objects have it.
 
+use cidr::IpNet;
 use model::Resource;
 use objects::Schema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,14 @@ pub(crate) struct ClusterCidrSpec {
     /// `None` for all Nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) node_selector: Option<NodeSelector>,
+}
+
+impl ClusterCidrSpec {
+    /// The ranges that can be read, whatever is wrong with the rest.
+    pub(crate) fn ranges(&self) -> Vec<IpNet> {
+        let texts = [&self.ipv4, &self.ipv6].into_iter().flatten();
+        texts.filter_map(|text| cidr::parse(text).ok()).collect()
+    }
 }
 
 /// `NodeSelector` of core/v1.

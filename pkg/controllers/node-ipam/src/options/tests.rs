@@ -18,7 +18,7 @@ fn verdict(line: &str) -> Result<Judged, Vec<Problem>> {
 
 fn on(line: &str) -> (Options, Vec<String>) {
     match verdict(&format!("--allocate-node-cidrs=true {line}")) {
-        Ok(Judged::On { options, warnings, .. }) => (options, warnings),
+        Ok(Judged::On { options, warnings, .. }) => (*options, warnings),
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -165,6 +165,30 @@ fn service_ranges_are_checked_but_garbage_only_warns() {
     assert!(on(cluster).0.service_ranges.is_empty());
     let (options, _) = on(&format!("{cluster} {service}=fd00::/108,10.96.0.0/12"));
     assert_eq!(options.service_ranges.len(), 2, "any order of families");
+}
+
+/// `rule:excluded-addresses-go-to-nobody`
+#[test]
+fn any_number_of_ranges_can_be_excluded_and_one_that_is_none_is_refused() {
+    let cluster = "--cluster-cidr=10.0.0.0/16 --node-cidr-exclude";
+    for (given, ranges) in [
+        ("", &[][..]),
+        ("10.0.3.0/24", &["10.0.3.0/24"]),
+        ("10.0.3.7/24,_fd00::/64,10.0.9.0/30", &["10.0.3.0/24", "fd00::/64", "10.0.9.0/30"]),
+    ] {
+        let (options, warnings) = on(&format!("{cluster}={given}"));
+        let excluded: Vec<String> = options.excluded.iter().map(ToString::to_string).collect();
+        assert_eq!(excluded, ranges, "{given}");
+        assert!(warnings.is_empty(), "{warnings:?}");
+    }
+    let found = refused(&format!("{cluster}=10.0.3.0/24,junk,"));
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].starts_with("--node-cidr-exclude: ") && found[0].contains("junk"),
+        "{found:?}"
+    );
+    let (_, warnings) = on(&format!("{cluster}=10.0.0.0/8"));
+    assert!(warnings[0].contains("wholly inside --node-cidr-exclude 10.0.0.0/8"), "{warnings:?}");
 }
 
 #[test]

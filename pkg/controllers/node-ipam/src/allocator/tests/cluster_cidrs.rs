@@ -1,9 +1,6 @@
 //! Pools that come from ClusterCIDRs.
 
-use std::collections::BTreeMap;
-
 use model::{LabelledNode, NodeMarks};
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::{Holding, SeenClusterCidr, Shortage, Standing};
@@ -15,7 +12,7 @@ use crate::cluster_cidr::{ClusterCidrSpec, Plan};
 const WAIT: Duration = Duration::from_secs(60);
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
-fn empty() -> Allocator {
+pub(super) fn empty() -> Allocator {
     Allocator::of_cluster_cidrs(&[], WAIT)
 }
 
@@ -25,15 +22,15 @@ fn seen(name: &str, standing: Standing, spec: &Value) -> SeenClusterCidr {
     SeenClusterCidr { name: name.into(), uid: name.into(), standing, spec, plan }
 }
 
-fn serve(allocator: &mut Allocator, name: &str, spec: &Value) -> Effects {
+pub(super) fn serve(allocator: &mut Allocator, name: &str, spec: &Value) -> Effects {
     allocator.see_cluster_cidr(seen(name, Standing::Serving, spec))
 }
 
-fn everybody(ipv4: &str, bits: i64) -> Value {
+pub(super) fn everybody(ipv4: &str, bits: i64) -> Value {
     json!({"ipv4": ipv4, "perNodeHostBits": bits})
 }
 
-fn labelled(ipv4: &str, bits: i64, key: &str) -> Value {
+pub(super) fn labelled(ipv4: &str, bits: i64, key: &str) -> Value {
     let wanted = json!([{"matchExpressions": [{"key": key, "operator": "Exists"}]}]);
     json!({"ipv4": ipv4, "perNodeHostBits": bits, "nodeSelector": {"nodeSelectorTerms": wanted}})
 }
@@ -45,7 +42,7 @@ fn marked(name: &str, labels: &[&str], taints: &[&str]) -> LabelledNode {
     LabelledNode { node: node(name, name), marks }
 }
 
-fn join(allocator: &mut Allocator, name: &str, labels: &[&str]) -> Assignment {
+pub(super) fn join(allocator: &mut Allocator, name: &str, labels: &[&str]) -> Assignment {
     drop(allocator.observe(&marked(name, labels, &[]), now()));
     allocator.assign(&name.into()).0
 }
@@ -99,7 +96,7 @@ fn nothing_is_given_of_one_that_is_not_held() {
     let mut allocator = empty();
     drop(allocator.see_cluster_cidr(seen("a", Standing::Unheld, &everybody("10.0.0.0/24", 8))));
     assert!(allocator.has_unheld());
-    assert!(matches!(shortage(join(&mut allocator, "n", &[])), Shortage::AllFull(_)));
+    assert_eq!(shortage(join(&mut allocator, "n", &[])), Shortage::Unheld("a".into()));
     let effects = serve(&mut allocator, "a", &everybody("10.0.0.0/24", 8));
     assert_eq!(effects.wake, ["n".into()]);
     assert_eq!(sent(allocator.assign(&"n".into()).0), ["10.0.0.0/24"]);
@@ -195,21 +192,80 @@ fn one_that_is_deleted_gives_nothing_and_goes_with_the_last_node_that_has_addres
     drop(allocator.observe(&node("foreign", "foreign").cidrs(&["10.0.2.0/26"]), now()));
     allocator.terminate("old");
     assert_eq!(sent(join(&mut allocator, "b", &["foo"])), ["10.9.0.0/24"]);
-    assert_eq!(allocator.holding("old"), Holding::By(2));
+    let ranges = [cidr::parse("10.0.0.0/22").unwrap()];
+    assert_eq!(allocator.holding(&ranges), Holding::By(2));
     assert_eq!(allocator.gone("a").released, [] as [Arc<str>; 0]);
     assert_eq!(allocator.gone("foreign").released, ["old".into()]);
     allocator.set_in_list(true);
     assert_eq!(
-        allocator.holding("old"),
+        allocator.holding(&ranges),
         Holding::Unknown,
         "a block may be about to turn up elsewhere"
     );
     allocator.set_in_list(false);
-    assert_eq!(allocator.holding("old"), Holding::Nobody);
+    assert_eq!(allocator.holding(&ranges), Holding::Nobody);
     let ended = allocator.cluster_cidr_gone("old").ended;
     assert_eq!(ended, [(cidr::parse("10.0.0.0/22").unwrap(), "old".into())]);
     assert_eq!(allocator.use_of("old"), None);
     assert_eq!(sent(join(&mut allocator, "c", &["foo"])), ["10.9.1.0/24"], "its pools moved up");
+}
+
+#[test]
+fn of_those_that_may_serve_a_node_the_ones_in_use_are_named_as_full() {
+    let mut allocator = empty();
+    drop(allocator.see_cluster_cidr(seen("a", Standing::Unheld, &everybody("10.0.0.0/24", 8))));
+    drop(serve(&mut allocator, "b", &everybody("10.1.0.0/24", 8)));
+    drop(sent(join(&mut allocator, "n", &[])));
+    assert_eq!(shortage(join(&mut allocator, "m", &[])), Shortage::AllFull("b".into()));
+    allocator.terminate("b");
+    let left = allocator.assign(&"m".into()).0;
+    assert_eq!(shortage(left), Shortage::Unheld("a".into()));
+    allocator.terminate("a");
+    let left = allocator.assign(&"m".into()).0;
+    assert_eq!(shortage(left), Shortage::NotSelected);
+}
+
+/// The object's own worker may know of the deletion before the watch tells it.
+#[test]
+fn one_that_is_being_deleted_gives_out_nothing_whatever_older_copies_say() {
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "a", &everybody("10.0.0.0/24", 8)));
+    allocator.terminate("a");
+    drop(serve(&mut allocator, "a", &everybody("10.0.0.0/24", 8)));
+    drop(serve(&mut allocator, "a", &everybody("10.0.0.0/25", 7)));
+    assert_eq!(shortage(join(&mut allocator, "n", &[])), Shortage::NotSelected);
+    let again = SeenClusterCidr {
+        uid: "of the next".into(),
+        ..seen("a", Standing::Serving, &everybody("10.0.0.0/24", 8))
+    };
+    drop(allocator.cluster_cidr_gone("a"));
+    assert_eq!(allocator.see_cluster_cidr(again).wake, ["n".into()]);
+}
+
+/// `rule:pool-warns-before-it-is-full`
+#[test]
+fn what_an_object_finds_in_use_is_no_news_and_what_is_taken_of_it_then_is() {
+    let mut allocator = empty();
+    for i in 0..8 {
+        let name = format!("n{i}");
+        drop(allocator.observe(&node(&name, &name).cidrs(&[&format!("10.0.{i}.0/24")]), now()));
+    }
+    drop(serve(&mut allocator, "late", &everybody("10.0.0.0/20", 8)));
+    drop(serve(&mut allocator, "full", &labelled("10.0.0.0/21", 8, "foo")));
+    let pressure = |allocator: &Allocator| {
+        allocator.snapshot().pools.iter().map(|pool| pool.pressure).collect::<Vec<_>>()
+    };
+    assert_eq!(pressure(&allocator), [0, 95]);
+    let mut told = Vec::new();
+    for i in 0..8 {
+        let name = format!("m{i}");
+        drop(allocator.observe(&marked(&name, &[], &[]), now()));
+        told.push(reasons(&allocator.assign(&name.as_str().into()).1));
+    }
+    let nearly_full = |nodes: &Vec<&str>| *nodes == ["PodCIDRPoolNearlyFull"];
+    let at: Vec<usize> = (0..8).filter(|i| nearly_full(&told[*i])).collect();
+    assert_eq!(at, [4, 7], "of 16 blocks 13 and 16 are over the lines, and nothing else is told");
+    assert!(told.iter().all(|told| told.is_empty() || nearly_full(told)), "{told:?}");
 }
 
 /// `rule:claims-outlive-pools`
@@ -233,6 +289,17 @@ fn service_ranges_are_kept_out_of_objects_that_come_later() {
     assert_eq!(sent(join(&mut allocator, "n", &[])), ["10.0.2.0/24"]);
 }
 
+/// `rule:excluded-addresses-go-to-nobody`
+#[test]
+fn excluded_ranges_are_kept_out_of_objects_too_and_hold_none_of_them() {
+    let range = cidr::parse("10.0.0.0/22").unwrap();
+    let mut allocator = empty().without(&[cidr::parse("10.0.0.0/23").unwrap()]);
+    drop(serve(&mut allocator, "late", &everybody("10.0.0.0/22", 8)));
+    assert_eq!(allocator.holding(&[range]), Holding::Nobody);
+    assert_eq!(sent(join(&mut allocator, "n", &[])), ["10.0.2.0/24"]);
+    assert_eq!(allocator.holding(&[range]), Holding::By(1));
+}
+
 #[test]
 fn cidrs_in_no_range_are_no_news_to_their_nodes_and_texts_that_are_none_are() {
     let mut allocator = empty();
@@ -241,109 +308,4 @@ fn cidrs_in_no_range_are_no_news_to_their_nodes_and_texts_that_are_none_are() {
     let effects = allocator.observe(&node("b", "b").cidrs(&["garbage"]), now());
     assert_eq!(reasons(&effects), ["PodCIDROutOfRange"]);
     assert!(effects.notices[0].message.contains("\"garbage\" (not a CIDR); it is left"));
-}
-
-/// What a naive model knows of an object.
-#[derive(Clone, Debug)]
-struct Naive {
-    label: Option<&'static str>,
-    /// First address, addresses, addresses of a block.
-    range: (u32, u32, u32),
-    cursor: u32,
-}
-
-#[derive(Clone, Debug)]
-enum Step {
-    Join(u8, Option<&'static str>),
-    Leave(u8),
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let label = prop::option::of(prop::sample::select(vec!["a", "b"]));
-    let step = prop_oneof![
-        3 => (0..12_u8, label).prop_map(|(node, label)| Step::Join(node, label)),
-        1 => (0..12_u8).prop_map(Step::Leave),
-    ];
-    prop::collection::vec(step, 1..40)
-}
-
-fn objects() -> impl Strategy<Value = Vec<Naive>> {
-    let label = prop::option::of(prop::sample::select(vec!["a", "b"]));
-    // Ranges of 64 to 256 addresses inside of 10.0.0.0/24, blocks of 16 to 64: they overlap.
-    let object = (label, 6..9_u32, 0..4_u32, 4..7_u32).prop_map(|(label, size, place, bits)| {
-        let size = 1 << size;
-        Naive { label, range: ((place * 64) & !(size - 1), size, 1 << bits), cursor: 0 }
-    });
-    prop::collection::vec(object, 0..5)
-}
-
-impl Naive {
-    fn spec(&self) -> Value {
-        let (first, size, block) = self.range;
-        let range = format!("10.0.0.{first}/{}", 32 - size.ilog2());
-        let bits = i64::from(block.ilog2());
-        self.label.map_or_else(|| everybody(&range, bits), |label| labelled(&range, bits, label))
-    }
-
-    /// The free block at or after the cursor, by looking at all.
-    fn next(&self, claims: &BTreeMap<u8, (u32, u32)>) -> Option<(u32, u32)> {
-        let (first, size, block) = self.range;
-        let blocks = size / block;
-        let is_free = |index: &u32| {
-            let (start, end) = (first + index * block, first + (index + 1) * block);
-            claims.values().all(|(from, to)| *to <= start || end <= *from)
-        };
-        let index = (0..blocks).map(|step| (self.cursor + step) % blocks).find(is_free)?;
-        Some((index, first + index * block))
-    }
-}
-
-proptest! {
-    /// `rule:block-has-one-holder`, `rule:closest-cluster-cidr-first`
-    #[test]
-    fn nodes_get_what_the_naive_model_gives_them(objects in objects(), steps in steps()) {
-        let mut allocator = empty();
-        for (number, object) in objects.iter().enumerate() {
-            drop(serve(&mut allocator, &format!("o{number}"), &object.spec()));
-        }
-        let mut naive = objects;
-        // Number of the Node to first address and the one behind the last.
-        let mut claims: BTreeMap<u8, (u32, u32)> = BTreeMap::new();
-        for step in steps {
-            match step {
-                Step::Join(number, label) if !claims.contains_key(&number) => {
-                    let labels: Vec<&str> = label.into_iter().collect();
-                    let given = join(&mut allocator, &number.to_string(), &labels);
-                    let mut order: Vec<usize> = (0..naive.len())
-                        .filter(|it| naive[*it].label.is_none_or(|wanted| label == Some(wanted)))
-                        .collect();
-                    order.sort_by_key(|it| {
-                        let Naive { label, range: (first, size, block), .. } = naive[*it];
-                        let text = format!("10.0.0.{first}/{}", 32 - size.ilog2());
-                        (label.is_none(), size / block, block, text, *it)
-                    });
-                    let wanted = order.iter().find_map(|it| Some((*it, naive[*it].next(&claims)?)));
-                    match wanted {
-                        Some((object, (index, first))) => {
-                            let (_, size, block) = naive[object].range;
-                            naive[object].cursor = (index + 1) % (size / block);
-                            claims.insert(number, (first, first + block));
-                            let text = format!("10.0.0.{first}/{}", 32 - block.ilog2());
-                            prop_assert_eq!(sent(given), [text]);
-                        }
-                        None => {
-                            prop_assert!(matches!(given, Assignment::Starved(_)), "{:?}", given);
-                            // Who waits would be served by what others leave: not in this model.
-                            drop(allocator.gone(&number.to_string()));
-                        }
-                    }
-                }
-                Step::Join(..) => {}
-                Step::Leave(number) => {
-                    claims.remove(&number);
-                    drop(allocator.gone(&number.to_string()));
-                }
-            }
-        }
-    }
 }

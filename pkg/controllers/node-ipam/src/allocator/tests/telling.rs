@@ -185,6 +185,21 @@ fn a_pool_that_the_first_list_shows_to_be_full_is_no_news() {
     assert_eq!(list(0..8), (vec!["PodCIDRPoolNearlyFull"], 95), "it was filled meanwhile");
 }
 
+/// rule:pool-warns-before-it-is-full
+#[test]
+fn what_a_cache_that_was_filled_before_shows_without_a_list_is_no_news() {
+    let mut allocator = Allocator::new(vec![pool("10.0.0.0/29", 32)], &[]);
+    for id in 0..7 {
+        let name = format!("n{id}");
+        let seen = node(&name, &name).cidrs(&[&format!("10.0.0.{id}/32")]);
+        assert_eq!(reasons(&allocator.observe(&seen, now())), [""; 0]);
+    }
+    drop(allocator.observe(&node("last", "last"), now()));
+    let (_, effects) = allocator.assign(&"last".into());
+    assert_eq!(reasons(&effects), ["PodCIDRPoolNearlyFull"]);
+    assert!(effects.notices[0].message.contains("over 95 %"), "{}", effects.notices[0].message);
+}
+
 #[test]
 fn the_audit_finds_nothing_in_a_healthy_state_and_mends_a_damaged_one() {
     let mut allocator = small();

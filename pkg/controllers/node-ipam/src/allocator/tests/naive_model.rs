@@ -1,0 +1,114 @@
+//! ClusterCIDRs that overlap, beside a model that looks at every block.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::cluster_cidrs::{empty, everybody, join, labelled, serve};
+use super::*;
+
+/// What a naive model knows of an object.
+#[derive(Clone, Debug)]
+struct Naive {
+    label: Option<&'static str>,
+    /// First address, addresses, addresses of a block.
+    range: (u32, u32, u32),
+    cursor: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Join(u8, Option<&'static str>),
+    Leave(u8),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let label = prop::option::of(prop::sample::select(vec!["a", "b"]));
+    let step = prop_oneof![
+        3 => (0..12_u8, label).prop_map(|(node, label)| Step::Join(node, label)),
+        1 => (0..12_u8).prop_map(Step::Leave),
+    ];
+    prop::collection::vec(step, 1..40)
+}
+
+fn objects() -> impl Strategy<Value = Vec<Naive>> {
+    let label = prop::option::of(prop::sample::select(vec!["a", "b"]));
+    // Ranges of 64 to 256 addresses inside of 10.0.0.0/24, blocks of 16 to 64: they overlap.
+    let object = (label, 6..9_u32, 0..4_u32, 4..7_u32).prop_map(|(label, size, place, bits)| {
+        let size = 1 << size;
+        Naive { label, range: ((place * 64) & !(size - 1), size, 1 << bits), cursor: 0 }
+    });
+    prop::collection::vec(object, 0..5)
+}
+
+impl Naive {
+    fn spec(&self) -> Value {
+        let (first, size, block) = self.range;
+        let range = format!("10.0.0.{first}/{}", 32 - size.ilog2());
+        let bits = i64::from(block.ilog2());
+        self.label.map_or_else(|| everybody(&range, bits), |label| labelled(&range, bits, label))
+    }
+
+    /// The free block at or after the cursor, by looking at all.
+    fn next(&self, claims: &BTreeMap<u8, (u32, u32)>) -> Option<(u32, u32)> {
+        let (first, size, block) = self.range;
+        let blocks = size / block;
+        let is_free = |index: &u32| {
+            let (start, end) = (first + index * block, first + (index + 1) * block);
+            claims.values().all(|(from, to)| *to <= start || end <= *from)
+        };
+        let index = (0..blocks).map(|step| (self.cursor + step) % blocks).find(is_free)?;
+        Some((index, first + index * block))
+    }
+}
+
+proptest! {
+    /// `rule:block-has-one-holder`, `rule:closest-cluster-cidr-first`
+    #[test]
+    fn nodes_get_what_the_naive_model_gives_them(objects in objects(), steps in steps()) {
+        let mut allocator = empty();
+        for (number, object) in objects.iter().enumerate() {
+            drop(serve(&mut allocator, &format!("o{number}"), &object.spec()));
+        }
+        let mut naive = objects;
+        // Number of the Node to first address and the one behind the last.
+        let mut claims: BTreeMap<u8, (u32, u32)> = BTreeMap::new();
+        for step in steps {
+            match step {
+                Step::Join(number, label) if !claims.contains_key(&number) => {
+                    let labels: Vec<&str> = label.into_iter().collect();
+                    let given = join(&mut allocator, &number.to_string(), &labels);
+                    let mut order: Vec<usize> = (0..naive.len())
+                        .filter(|it| naive[*it].label.is_none_or(|wanted| label == Some(wanted)))
+                        .collect();
+                    order.sort_by_key(|it| {
+                        let Naive { label, range: (first, size, block), .. } = naive[*it];
+                        let text = format!("10.0.0.{first}/{}", 32 - size.ilog2());
+                        (label.is_none(), size / block, block, text, *it)
+                    });
+                    let wanted = order.iter().find_map(|it| Some((*it, naive[*it].next(&claims)?)));
+                    match wanted {
+                        Some((object, (index, first))) => {
+                            let (_, size, block) = naive[object].range;
+                            naive[object].cursor = (index + 1) % (size / block);
+                            claims.insert(number, (first, first + block));
+                            let text = format!("10.0.0.{first}/{}", 32 - block.ilog2());
+                            prop_assert_eq!(sent(given), [text]);
+                        }
+                        None => {
+                            prop_assert!(matches!(given, Assignment::Starved(_)), "{:?}", given);
+                            // Who waits would be served by what others leave: not in this model.
+                            drop(allocator.gone(&number.to_string()));
+                        }
+                    }
+                }
+                Step::Join(..) => {}
+                Step::Leave(number) => {
+                    claims.remove(&number);
+                    drop(allocator.gone(&number.to_string()));
+                }
+            }
+        }
+    }
+}
