@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use crate::cluster_cidrs::{self, Label};
+
 /// How the Nodes of a case come to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
@@ -30,13 +32,25 @@ pub(crate) enum Throttle {
     Default,
 }
 
-/// One case, written as on the command line: `existing-5000`, `join-200x20`, `defaults-1000`.
+/// Where the contender takes blocks from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pools {
+    /// `--cluster-cidr`.
+    Flags,
+    /// So many ClusterCIDRs with selectors.
+    ClusterCidrs(u32),
+}
+
+/// One case, written as on the command line: `existing-5000`, `join-200x20`, `defaults-1000`,
+/// `cluster-cidrs-10000x200`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Case {
     /// The Nodes.
     pub(crate) load: Load,
     /// The throttle.
     pub(crate) throttle: Throttle,
+    /// The blocks.
+    pub(crate) pools: Pools,
 }
 
 impl Case {
@@ -45,6 +59,14 @@ impl Case {
         match self.load {
             Load::Existing(nodes) => nodes,
             Load::Join { rate, seconds } => (rate * seconds) as usize,
+        }
+    }
+
+    /// The labels of the Node of this number, beside those that every Node has.
+    pub(crate) fn labels(&self, node: usize) -> Vec<Label> {
+        match self.pools {
+            Pools::Flags => Vec::new(),
+            Pools::ClusterCidrs(objects) => cluster_cidrs::labels(node, objects),
         }
     }
 
@@ -61,6 +83,9 @@ impl Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Pools::ClusterCidrs(objects) = self.pools {
+            return write!(f, "cluster-cidrs-{}x{objects}", self.nodes());
+        }
         match (self.load, self.throttle) {
             (Load::Existing(nodes), Throttle::Lifted) => write!(f, "existing-{nodes}"),
             (Load::Existing(nodes), Throttle::Default) => write!(f, "defaults-{nodes}"),
@@ -74,7 +99,8 @@ impl FromStr for Case {
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
         let read = || -> Option<Self> {
-            let (kind, size) = text.split_once('-')?;
+            let (kind, size) = text.rsplit_once('-')?;
+            let mut pools = Pools::Flags;
             let (load, throttle) = match kind {
                 "existing" => (Load::Existing(size.parse().ok()?), Throttle::Lifted),
                 "defaults" => (Load::Existing(size.parse().ok()?), Throttle::Default),
@@ -83,15 +109,27 @@ impl FromStr for Case {
                     let (rate, seconds) = (rate.parse().ok()?, seconds.parse().ok()?);
                     (Load::Join { rate, seconds }, Throttle::Lifted)
                 }
+                "cluster-cidrs" => {
+                    let (nodes, objects) = size.split_once('x')?;
+                    let (nodes, objects) = (nodes.parse().ok()?, objects.parse().ok()?);
+                    pools = Pools::ClusterCidrs(objects);
+                    (Load::Existing(nodes), Throttle::Lifted)
+                }
                 _ => return None,
             };
-            let case = Self { load, throttle };
+            let case = Self { load, throttle, pools };
+            if let Pools::ClusterCidrs(objects) = pools
+                && !cluster_cidrs::can_serve(case.nodes(), objects)
+            {
+                return None;
+            }
             (1..=MOST_NODES).contains(&case.nodes()).then_some(case)
         };
         read().with_context(|| {
             format!(
-                "cannot read case {text:?}: write existing-N, defaults-N or join-RATExSECONDS, \
-                 with at most {MOST_NODES} Nodes"
+                "cannot read case {text:?}: write existing-N, defaults-N, join-RATExSECONDS or \
+                 cluster-cidrs-NxM, with at most {MOST_NODES} Nodes; M is a multiple of 4 up to 256 \
+                 and at least N/256"
             )
         })
     }
@@ -106,14 +144,24 @@ mod tests {
 
     #[test]
     fn a_case_is_written_as_it_is_read() {
-        for text in ["existing-1000", "defaults-1000", "join-200x20"] {
+        for text in ["existing-1000", "defaults-1000", "join-200x20", "cluster-cidrs-10000x200"] {
             assert_eq!(text.parse::<Case>().unwrap().to_string(), text);
         }
     }
 
     #[test]
     fn a_case_without_a_size_or_with_more_nodes_than_the_pool_serves_is_refused() {
-        for text in ["existing", "existing-0", "existing-140000", "join-200", "left-3", ""] {
+        for text in [
+            "existing",
+            "existing-0",
+            "existing-140000",
+            "join-200",
+            "left-3",
+            "cluster-cidrs-10000",
+            "cluster-cidrs-10000x4",
+            "cluster-cidrs-10x5",
+            "",
+        ] {
             assert!(text.parse::<Case>().is_err(), "{text}");
         }
     }

@@ -2,28 +2,21 @@
 
 use std::fmt;
 use std::fs::File;
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use ipnet::Ipv4Net;
+use tests::Allocator;
 use tests::child::Child;
 use tests::ports::free_port;
 
-use crate::cases::Throttle;
+use crate::blocks::{MASK_SIZE, pool};
+use crate::cases::{Case, Pools, Throttle};
 
-/// The size of each Node's block.
-pub(crate) const MASK_SIZE: u8 = 26;
 /// The service account whose token both managers use for Nodes.
 pub(crate) const SERVICE_ACCOUNT: &str = "node-controller";
-
-/// 262,144 blocks: no case comes near its end.
-pub(crate) fn pool() -> Ipv4Net {
-    Ipv4Net::new_assert(Ipv4Addr::new(10, 0, 0, 0), 8)
-}
 
 /// Who takes its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,7 +113,7 @@ impl Program {
         &self,
         kubeconfig: &Path,
         identity: Identity,
-        throttle: Throttle,
+        case: &Case,
         log: &Path,
     ) -> anyhow::Result<(Running, Instant)> {
         let output =
@@ -130,7 +123,7 @@ impl Program {
         let start = Instant::now();
         let child = Child::spawn(&self.path, |command| {
             command
-                .args(arguments(identity, throttle))
+                .args(arguments(identity, case))
                 .arg(format!("--secure-port={port}"))
                 .arg(format!("--kubeconfig={}", kubeconfig.display()))
                 .stdout(output)
@@ -140,12 +133,10 @@ impl Program {
     }
 }
 
-fn arguments(identity: Identity, throttle: Throttle) -> Vec<String> {
+fn arguments(identity: Identity, case: &Case) -> Vec<String> {
     let mut arguments = vec![
         "--controllers=node-ipam-controller".to_owned(),
         "--allocate-node-cidrs=true".to_owned(),
-        format!("--cluster-cidr={}", pool()),
-        format!("--node-cidr-mask-size={MASK_SIZE}"),
         "--leader-elect=false".to_owned(),
         "--bind-address=127.0.0.1".to_owned(),
         // The bench reads metrics as anybody.
@@ -154,7 +145,14 @@ fn arguments(identity: Identity, throttle: Throttle) -> Vec<String> {
     if identity == Identity::ControllerManager {
         arguments.push("--use-service-account-credentials=true".to_owned());
     }
-    if throttle == Throttle::Lifted {
+    match case.pools {
+        Pools::Flags => arguments.extend([
+            format!("--cluster-cidr={}", pool()),
+            format!("--node-cidr-mask-size={MASK_SIZE}"),
+        ]),
+        Pools::ClusterCidrs(_) => arguments.push(Allocator::MultiCidr.flag().to_owned()),
+    }
+    if case.throttle == Throttle::Lifted {
         arguments.extend(["--kube-api-qps=5000".to_owned(), "--kube-api-burst=5000".to_owned()]);
     }
     arguments

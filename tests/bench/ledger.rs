@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use ipnet::Ipv4Net;
 use serde::Deserialize;
 
-use crate::contender::{MASK_SIZE, pool};
+use crate::blocks::{MASK_SIZE, pool};
 
 /// One line of the watch, with nothing but what the ledger needs.
 #[derive(Deserialize)]
@@ -60,7 +60,8 @@ pub(crate) struct Seen {
     pub(crate) added: Instant,
     /// When the first event that showed a CIDR arrived.
     pub(crate) assigned: Option<Instant>,
-    block: Option<Ipv4Net>,
+    /// What it showed.
+    pub(crate) block: Option<Ipv4Net>,
 }
 
 /// How far the Nodes are, counted over the ledger's whole life.

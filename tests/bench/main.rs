@@ -3,11 +3,14 @@
 //!
 //! `scripts/bench-node-ipam` starts it. Standard output carries one JSON line per run and
 //! nothing else; progress and the closing table go to standard error. The exit code is 1 when a run
-//! failed, ran into its time limit, or saw two live Nodes with one CIDR.
+//! failed, ran into its time limit, saw two live Nodes with one CIDR, or a Node with a CIDR of the wrong
+//! ClusterCIDR.
 
 mod api;
+mod blocks;
 mod cases;
 mod clock;
+mod cluster_cidrs;
 mod contender;
 mod ledger;
 mod nodes;
@@ -71,7 +74,7 @@ async fn measure(options: &Options) -> anyhow::Result<bool> {
                 match stage.run(case, contender, run).await {
                     Ok(line) => {
                         eprintln!("{}", report::brief(&line));
-                        sound &= line.duplicates == 0;
+                        sound &= line.duplicates == 0 && line.misplaced.unwrap_or(0) == 0;
                         writeln!(std::io::stdout(), "{}", serde_json::to_string(&line)?)
                             .context("cannot write the result")?;
                         lines.push(line);

@@ -7,26 +7,38 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::{Method, StatusCode};
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::api::{Api, JSON};
+use crate::cluster_cidrs::Label;
 
 /// As many requests as keep two cores of API server busy; more only wait there.
 const IN_FLIGHT: usize = 64;
 
 const MANIFEST: &str = include_str!("node.json");
 
-/// Creates one Node; returns its size as the server sends it.
-pub(crate) async fn create(api: &Api, name: &str) -> anyhow::Result<usize> {
-    let body = Bytes::from(MANIFEST.replace("NODE_NAME", name));
+/// Creates one Node with these labels beside those that every Node has; returns its size as the
+/// server sends it.
+pub(crate) async fn create(api: &Api, name: &str, labels: &[Label]) -> anyhow::Result<usize> {
+    let mut node: Value = serde_json::from_str(&MANIFEST.replace("NODE_NAME", name))?;
+    for (key, value) in labels {
+        node["metadata"]["labels"][key] = Value::from(value.as_str());
+    }
+    let body = Bytes::from(node.to_string());
     Ok(api.call(Method::POST, "/api/v1/nodes", Some((JSON, body)), &[]).await?.len())
 }
 
 /// Creates all of them as fast as the server takes them.
-pub(crate) async fn create_all(api: &Api, names: &[String]) -> anyhow::Result<()> {
-    stream::iter(names)
-        .map(|name| create(api, name))
+pub(crate) async fn create_all(
+    api: &Api,
+    names: &[String],
+    labels: impl Fn(usize) -> Vec<Label>,
+) -> anyhow::Result<()> {
+    let labelled = names.iter().enumerate().map(|(number, name)| (name, labels(number)));
+    stream::iter(labelled)
+        .map(|(name, labels)| async move { create(api, name, &labels).await })
         .buffer_unordered(IN_FLIGHT)
         .try_for_each(|_| async { Ok(()) })
         .await
@@ -44,7 +56,7 @@ pub(crate) async fn create_on_schedule(
     for (number, name) in (0_u32..).zip(names) {
         tokio::time::sleep_until(start + Duration::from_secs(1) * number / rate).await;
         let (api, name) = (api.clone(), name.clone());
-        requests.spawn(async move { create(&api, &name).await });
+        requests.spawn(async move { create(&api, &name, &[]).await });
     }
     while let Some(outcome) = requests.join_next().await {
         outcome.context("a request panicked")??;

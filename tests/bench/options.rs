@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 
-use crate::cases::{Case, Load, Throttle};
+use crate::cases::{Case, Load, Pools, Throttle};
 use crate::contender::{Contender, Identity};
 
 /// The text of `--help`.
@@ -13,7 +13,9 @@ of medians on standard error.
 
   --runs N               runs of each contender in each case (5)
   --cases A,B            existing-N, join-RATExSECONDS (Nodes per second), defaults-N (throttle flags
-                         not given) (existing-1000,existing-5000,existing-20000,join-200x20,
+                         not given), cluster-cidrs-NxM (N Nodes and M ClusterCIDRs with selectors, for
+                         the product alone: each Node has to be placed as a naive model says)
+                         (existing-1000,existing-5000,existing-20000,join-200x20,
                          join-500x10,defaults-1000; existing-100000 takes a quarter of an hour a run)
   --contenders A,B       of product, stock, raw (all; raw only where Nodes exist beforehand)
   --identity WHO         controller-manager: kubeadm's user, working through the service account
@@ -52,9 +54,12 @@ impl Options {
     pub(crate) fn contenders_of(&self, case: &Case) -> Vec<Contender> {
         let takes_part = |contender: &Contender| match contender {
             // Under its default throttle stock takes 48 s per 1,000 Nodes.
-            Contender::Product | Contender::Stock => true,
+            Contender::Product => true,
+            Contender::Stock => case.pools == Pools::Flags,
             Contender::Raw => {
-                case.throttle == Throttle::Lifted && matches!(case.load, Load::Existing(_))
+                case.throttle == Throttle::Lifted
+                    && case.pools == Pools::Flags
+                    && matches!(case.load, Load::Existing(_))
             }
         };
         self.contenders.iter().copied().filter(takes_part).collect()
@@ -120,13 +125,13 @@ mod tests {
 
     #[test]
     fn the_raw_loop_runs_only_where_nodes_exist_beforehand_and_no_throttle_is_measured() {
-        let options = options("--cases=existing-10,join-5x2,defaults-10");
+        let options = options("--cases=existing-10,join-5x2,defaults-10,cluster-cidrs-10x4");
         let raw: Vec<bool> = options
             .cases
             .iter()
             .map(|case| options.contenders_of(case).contains(&Contender::Raw))
             .collect();
-        assert_eq!(raw, [true, false, false]);
+        assert_eq!(raw, [true, false, false, false]);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use ipnet::Ipv4Net;
 use serde::Deserialize;
 
 use crate::api::{Api, JSON, METADATA_ONLY, STRATEGIC_MERGE};
-use crate::contender::{Identity, MASK_SIZE, SERVICE_ACCOUNT, pool};
+use crate::blocks::{MASK_SIZE, pool};
+use crate::contender::{Identity, SERVICE_ACCOUNT};
 
 /// The product's number of PATCHes in flight.
 const IN_FLIGHT: usize = 64;

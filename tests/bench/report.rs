@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::cases::{Case, Load};
+use crate::cases::{Case, Load, Pools};
+use crate::cluster_cidrs::{self, ClusterCidrs};
 use crate::contender::Contender;
 use crate::ledger::Ledger;
 use crate::turn::Spent;
@@ -47,6 +48,9 @@ pub(crate) struct Line {
     pub(crate) peak_rss_bytes: Option<u64>,
     /// How often a Node got the CIDR of a live Node.
     pub(crate) duplicates: usize,
+    /// How many Nodes have a CIDR of another ClusterCIDR than a naive model gives them; none where
+    /// there are no ClusterCIDRs.
+    pub(crate) misplaced: Option<usize>,
     /// What the contender answers to `--version`.
     pub(crate) version: String,
     /// The commit of this repository.
@@ -101,9 +105,19 @@ pub(crate) fn line(
         cpu_seconds: spent.as_ref().map(|spent| seconds(spent.usage.cpu)),
         peak_rss_bytes: spent.as_ref().map(|spent| spent.usage.peak_rss_bytes),
         duplicates: ledger.duplicates(),
+        misplaced: misplaced(&run.case, ledger),
         version: run.version.to_owned(),
         commit: run.commit.to_owned(),
     })
+}
+
+fn misplaced(case: &Case, ledger: &Ledger) -> Option<usize> {
+    let Pools::ClusterCidrs(objects) = case.pools else { return None };
+    let number = |name: &str| name.rsplit_once('-')?.1.parse().ok();
+    let placed = ledger.nodes().filter_map(|(_, seen)| {
+        Some((cluster_cidrs::labels(number(&seen.name)?, objects), seen.block?))
+    });
+    Some(ClusterCidrs::new(objects).misplaced(&placed.collect::<Vec<_>>()))
 }
 
 /// A line for the eyes.

@@ -5,12 +5,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use http::Method;
 use tests::temp_dir::TempDir;
-use tests::{ControlPlane, ControlPlaneOptions, programs};
+use tests::{Allocator, ControlPlane, ControlPlaneOptions, programs};
 
-use crate::api::Api;
-use crate::cases::Case;
+use crate::api::{Api, JSON};
+use crate::cases::{Case, Pools};
 use crate::clock::Clock;
+use crate::cluster_cidrs::ClusterCidrs;
 use crate::contender::{Contender, Identity, Program};
 use crate::nodes;
 use crate::options::Options;
@@ -76,7 +78,7 @@ impl Stage {
     /// Says what the numbers depend on.
     async fn introduce(&self) -> anyhow::Result<()> {
         let name = "bench-size".to_owned();
-        let size = nodes::create(&self.api, &name).await?;
+        let size = nodes::create(&self.api, &name, &[]).await?;
         nodes::delete_all(&self.api, &[name]).await?;
         let cores = std::thread::available_parallelism()?;
         eprintln!("{cores} cores, Nodes of {size} bytes, {}, {}", self.identity, self.commit);
@@ -115,6 +117,14 @@ impl Stage {
         names: &[String],
     ) -> anyhow::Result<Line> {
         let mut clock = Clock::start(&self.admin).await?;
+        if let Pools::ClusterCidrs(objects) = case.pools {
+            Allocator::MultiCidr.prepare(&self.control_plane).await;
+            let path = "/apis/networking.x-k8s.io/v1/clustercidrs";
+            for manifest in ClusterCidrs::new(objects).manifests() {
+                let body = (JSON, manifest.to_string().into());
+                self.api.call(Method::POST, path, Some(body), &[]).await?;
+            }
+        }
         turn::prepare(case, names, &self.api, &mut clock).await?;
         self.settle().await;
         let log = self.logs.join(format!("{case}-{contender}-{number}.log"));

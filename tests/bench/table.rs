@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::cases::{Case, Load, Throttle};
+use crate::cases::{Case, Load, Pools, Throttle};
 use crate::contender::Contender;
 use crate::report::Line;
 
@@ -118,7 +118,9 @@ pub(crate) fn render(lines: &[Line]) -> Result<String, std::fmt::Error> {
 fn block(table: &mut String, case: &Case, lines: &[&Line]) -> std::fmt::Result {
     let runs = lines.iter().map(|line| line.run).max().unwrap_or(0);
     let duplicates: usize = lines.iter().map(|line| line.duplicates).sum();
-    writeln!(table, "\n{case}: medians of {runs}, {duplicates} duplicates")?;
+    let misplaced = lines.iter().filter_map(|line| line.misplaced).reduce(std::ops::Add::add);
+    let misplaced = misplaced.map(|nodes| format!(", {nodes} misplaced")).unwrap_or_default();
+    writeln!(table, "\n{case}: medians of {runs}, {duplicates} duplicates{misplaced}")?;
     writeln!(
         table,
         "{:<16}{:>10}{:>10}{:>10}{:>15}{:>13}  target",
@@ -133,8 +135,11 @@ fn block(table: &mut String, case: &Case, lines: &[&Line]) -> std::fmt::Result {
             number(medians.to(medians.stock), 15),
             number(medians.to(medians.raw), 13),
         ];
-        let targets: Vec<String> =
-            (metric.targets)(case).iter().map(|target| verdict(target, &medians)).collect();
+        let targets = match case.pools {
+            Pools::Flags => (metric.targets)(case),
+            Pools::ClusterCidrs(_) => Vec::new(),
+        };
+        let targets: Vec<String> = targets.iter().map(|target| verdict(target, &medians)).collect();
         let line = format!("{:<16}{}  {}", metric.label, row.concat(), targets.join(", "));
         writeln!(table, "{}", line.trim_end())?;
     }
@@ -214,6 +219,7 @@ mod tests {
             cpu_seconds: Some(1.0),
             peak_rss_bytes: Some(1 << 20),
             duplicates: 0,
+            misplaced: None,
             version: String::new(),
             commit: String::new(),
         }

@@ -47,7 +47,7 @@ pub(crate) async fn prepare(
     clock: &mut Clock,
 ) -> anyhow::Result<()> {
     let Load::Existing(nodes) = case.load else { return Ok(()) };
-    nodes::create_all(api, names).await?;
+    nodes::create_all(api, names, |number| case.labels(number)).await?;
     clock
         .until(SIGHT_LIMIT, |counts| counts.added == nodes)
         .await
@@ -68,8 +68,7 @@ impl Player<'_> {
         log: &Path,
         clock: &mut Clock,
     ) -> anyhow::Result<(Instant, Option<Spent>)> {
-        let (running, spawned) =
-            program.start(self.kubeconfig, identity, self.case.throttle, log)?;
+        let (running, spawned) = program.start(self.kubeconfig, identity, self.case, log)?;
         let outcome = tokio::select! {
             outcome = self.follow(spawned, clock) => outcome,
             reason = running.ended() => Err(reason),
@@ -106,7 +105,7 @@ impl Player<'_> {
             self.until_assigned(self.names.len(), clock).await?;
             return Ok(spawned);
         };
-        nodes::create(self.api, &warm_up_name(self.names)).await?;
+        nodes::create(self.api, &warm_up_name(self.names), &[]).await?;
         self.until_assigned(1, clock).await?;
         let start = Instant::now();
         nodes::create_on_schedule(self.api, self.names, rate).await?;
