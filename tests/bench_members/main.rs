@@ -2,7 +2,7 @@
 //! them silent. `scripts/bench-cluster-health` starts it. Standard output carries one JSON line and
 //! nothing else; progress goes to standard error. The exit code is 1 when a member waited too long
 //! for a probe, or an outage was published too late; with --shards, when two replicas probed a
-//! member at once, or a move published something.
+//! member at once, a move published something, or a secret was shown.
 
 mod fleet;
 mod ledger;
@@ -12,6 +12,7 @@ mod options;
 mod probers;
 mod report;
 mod rolling;
+mod secrets;
 mod sharing;
 
 use std::io::Write as _;

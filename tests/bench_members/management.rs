@@ -19,6 +19,8 @@ use tokio::time::sleep;
 use crate::fleet::Fleet;
 
 pub(crate) const NAMESPACE: &str = "kube-federation-system";
+/// In the Secret of all members, and nowhere else.
+pub(crate) const TOKEN: &str = "planted-token-of-a-bench";
 
 /// Objects of members, and what was said of them.
 pub(crate) struct Management {
@@ -48,7 +50,12 @@ impl Management {
 
     /// From now on replicas have a place for their leases.
     pub(crate) fn make_room_for_leases(&self) -> anyhow::Result<()> {
-        kubectl(&self.plane, &["apply", "-f", "config/rbac/cluster-health-shards.yaml"])
+        self.kubectl(&["apply", "-f", "config/rbac/cluster-health-shards.yaml"]).map(drop)
+    }
+
+    /// What kubectl prints for the administrator.
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        kubectl(&self.plane, arguments)
     }
 
     /// Makes one Secret, and an object for each member.
@@ -57,7 +64,7 @@ impl Management {
         let namespace = from_json(json!({"metadata": {"name": NAMESPACE}}))?;
         Api::<Namespace>::all(self.client.clone()).create(&params, &namespace).await?;
         let secret: Secret = from_json(json!({
-            "metadata": {"name": "member"}, "stringData": {"token": "a-token-of-a-bench"},
+            "metadata": {"name": "member"}, "stringData": {"token": TOKEN},
         }))?;
         Api::<Secret>::namespaced(self.client.clone(), NAMESPACE).create(&params, &secret).await?;
         let ca = k8s_openapi::ByteString(fleet.ca().as_bytes().to_vec());
@@ -151,7 +158,7 @@ fn from_json<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> anyhow
     serde_json::from_value(value).context("an object cannot be made")
 }
 
-fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> anyhow::Result<()> {
+fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> anyhow::Result<String> {
     let program = programs::control_plane_binaries(&["kubectl"])?.remove(0);
     let output = Command::new(program)
         .arg(format!("--kubeconfig={}", plane.admin_kubeconfig().display()))
@@ -161,5 +168,5 @@ fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> anyhow::Result<()> {
     if !output.status.success() {
         bail!("kubectl {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
-    Ok(())
+    Ok(String::from_utf8(output.stdout)?)
 }

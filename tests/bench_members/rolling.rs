@@ -8,6 +8,7 @@ use anyhow::ensure;
 use tokio::time::sleep;
 
 use crate::options::Options;
+use crate::secrets::Secrets;
 use crate::sharing::{self, Report};
 
 /// Until a leader that had no lease for want of a namespace has one: it tries every ten seconds.
@@ -25,7 +26,7 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     let (begin, turns) = (Instant::now(), management.turns());
     management.make_room_for_leases()?;
     sleep(SEEN_WITHIN).await;
-    let mut replaced = 0;
+    let (mut replaced, mut secrets) = (0, Secrets::new());
     for shards in [options.shards, 1].repeat(usize::try_from(options.rolls)?) {
         for old in &mut replicas {
             eprintln!("{:.0?}: a replica with {shards} shards comes", begin.elapsed());
@@ -34,11 +35,13 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
             let old = std::mem::replace(old, new);
             old.terminate();
             let status = old.exit(STOPS_WITHIN).await;
+            secrets.look_at(&old);
             ensure!(status.success(), "a replica that was stopped ended with {status}");
             sleep(OVERLAPPING).await;
             replaced += 1;
         }
     }
     let turns = management.turns() - turns;
-    Ok(Report::of(options, &fleet, &management, (replaced, turns, begin.elapsed())))
+    let report = Report::of(options, &fleet, &management, (replaced, turns, begin.elapsed()));
+    Ok(report.with_secrets(secrets.found(&management, &replicas).await?))
 }

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use crate::fleet::Fleet;
 use crate::management::Management;
 use crate::options::Options;
+use crate::secrets::Secrets;
 
 /// How long a member may go without a probe: a period with its jitter, a lease, and the time to
 /// notice. It is the time after which the product calls a cluster unknown, when it has shards.
@@ -51,6 +52,7 @@ pub(crate) struct Report {
     turns: u64,
     ready: usize,
     length: Duration,
+    secrets_shown_in: Vec<String>,
 }
 
 /// The members and their objects, which nobody probes yet.
@@ -76,12 +78,13 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
     fleet.ledger.begin();
     let (begin, turns) = (Instant::now(), management.turns());
     let end = begin + options.length;
-    let mut blows = 0;
+    let (mut blows, mut secrets) = (0, Secrets::new());
     while Instant::now() < end {
         let (blow, watched) = BLOWS[blows % BLOWS.len()];
         let struck = blows % replicas.len();
         eprintln!("{:.0?}: {blow:?} of replica {struck}", begin.elapsed());
         let next = (Instant::now() + watched).min(end);
+        secrets.look_at(&replicas[struck]);
         strike(&mut replicas[struck], blow, anew).await;
         blows += 1;
         while Instant::now() < next {
@@ -89,7 +92,9 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<Report> {
         }
     }
     let turns = management.turns() - turns;
-    Ok(Report::of(options, &fleet, &management, (u32::try_from(blows)?, turns, begin.elapsed())))
+    let counted = (u32::try_from(blows)?, turns, begin.elapsed());
+    let report = Report::of(options, &fleet, &management, counted);
+    Ok(report.with_secrets(secrets.found(&management, &replicas).await?))
 }
 
 /// Until every member was probed and is said to be ready.
@@ -158,7 +163,13 @@ impl Report {
             turns,
             ready: management.ready(),
             length,
+            secrets_shown_in: Vec::new(),
         }
+    }
+
+    /// The token was found in these places.
+    pub(crate) fn with_secrets(self, secrets_shown_in: Vec<String>) -> Self {
+        Self { secrets_shown_in, ..self }
     }
 
     pub(crate) fn json(&self) -> String {
@@ -174,6 +185,7 @@ impl Report {
             "moves_of_one_max": self.moves_max,
             "transitions": self.turns,
             "ready": self.ready,
+            "secrets_shown_in": self.secrets_shown_in,
         })
         .to_string()
     }
@@ -190,6 +202,9 @@ impl Report {
         // Away and back.
         if self.moves_max > 2 * self.blows {
             faults.push(format!("a member moved {} times in {} blows", self.moves_max, self.blows));
+        }
+        if !self.secrets_shown_in.is_empty() {
+            faults.push(format!("a token is shown in {:?}", self.secrets_shown_in));
         }
         if self.moves == 0 {
             faults.push("no member ever moved".to_owned());

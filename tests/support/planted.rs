@@ -20,6 +20,12 @@ const PAGES: [&str; 3] = [
     "/debug/controllers/cluster-health",
     "/debug/controllers/cluster-health?format=json",
 ];
+/// What it writes the status of.
+const KINDS: [&str; 3] = [
+    "kubefedclusters.core.kubefed.io",
+    "clusters.platform.tkestack.io",
+    "machines.platform.tkestack.io",
+];
 
 /// Secrets that only their owners may see. Clones are the same.
 #[derive(Clone, Default)]
@@ -93,10 +99,13 @@ impl Discreet {
         }
         self.search("log lines", &self.lines().join("\n"));
         self.search("events", &self.kubectl.run("get events -A -o json"));
-        let objects = self.kubectl.run("get kubefedclusters,cls,mc -A -o json");
-        let objects: Value = serde_json::from_str(&objects).expect("kubectl prints JSON");
-        for object in objects["items"].as_array().into_iter().flatten() {
-            self.search("objects", &object["status"].to_string());
+        let served = self.kubectl.run("api-resources --verbs=list -o name");
+        for kind in KINDS.into_iter().filter(|kind| served.lines().any(|line| line == *kind)) {
+            let objects = self.kubectl.run(&format!("get {kind} -A -o json"));
+            let objects: Value = serde_json::from_str(&objects).expect("kubectl prints JSON");
+            for object in objects["items"].as_array().into_iter().flatten() {
+                self.search("objects", &object["status"].to_string());
+            }
         }
     }
 }

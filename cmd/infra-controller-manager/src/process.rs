@@ -39,6 +39,7 @@ pub async fn run(settings: ProcessSettings) -> Result<()> {
     let build = build::info(&settings.version);
     serving::register_process_metrics(&registry, &build)?;
     let pages = Pages::standard(&health, &registry, &build);
+    manager::reserve_pages(&pages, &settings.controllers);
     let bound = match &settings.serving {
         Some(serving) => Some(Bound::new(&serving.listener, &registry).await?),
         None => None,

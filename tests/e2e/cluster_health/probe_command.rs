@@ -1,11 +1,15 @@
 //! `infra-controller-manager probe`, as a person at a terminal uses it.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tests::kubectl::{FEDERATION, hub};
 use tests::member::{Account, member};
+use tests::planted::Planted;
 use tests::programs::product;
 
 use crate::kubefed::{secret, spec};
@@ -17,8 +21,14 @@ fn probe(arguments: &[&str]) -> Output {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_is_told_as_well_or_as_what_is_wrong_with_it_and_by_the_exit_code() {
     let mut plane = member().await;
-    let kubeconfig = plane.admin_kubeconfig().display().to_string();
-    let kubeconfig = format!("--kubeconfig={kubeconfig}");
+    let kubeconfig = plane.admin_kubeconfig();
+    let planted = planted_in(&kubeconfig);
+    let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+    let probe = |arguments: &[&str]| {
+        let output = probe(arguments);
+        assert_shows_nothing(&planted, &output);
+        output
+    };
     let well = probe(&[&kubeconfig, "--authenticated-read", "-ojson"]);
     let found: Value = serde_json::from_slice(&well.stdout).unwrap();
     assert!(well.status.success(), "{found}");
@@ -54,11 +64,30 @@ async fn a_server_is_told_as_well_or_as_what_is_wrong_with_it_and_by_the_exit_co
     assert!(String::from_utf8_lossy(&nowhere.stderr).starts_with("error: "));
 }
 
+/// The client's key, as a kubeconfig holds it and in PEM.
+fn planted_in(kubeconfig: &Path) -> Planted {
+    let text = std::fs::read_to_string(kubeconfig).unwrap();
+    let config: Value = serde_saphyr::from_str(&text).unwrap();
+    let encoded = config["users"][0]["user"]["client-key-data"].as_str().unwrap();
+    let key = STANDARD.decode(encoded).unwrap();
+    let planted = Planted::default();
+    planted.plant(std::str::from_utf8(&key).unwrap());
+    planted
+}
+
+fn assert_shows_nothing(planted: &Planted, output: &Output) {
+    for shown in [&output.stdout, &output.stderr] {
+        let found = planted.found_in(&String::from_utf8_lossy(shown));
+        assert_eq!(found, None, "a secret is shown");
+    }
+}
+
 /// The same with this on standard input.
 fn probe_manifest(arguments: &[&str], manifest: &str) -> Output {
     let mut command = Command::new(product());
     command.args(["probe", "-f", "-", "-ojson"]).args(arguments);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
     child.wait_with_output().unwrap()
 }
@@ -76,6 +105,8 @@ async fn a_cluster_is_probed_by_its_object_in_the_management_api_or_in_a_manifes
     let (hub, member) = futures::join!(hub(), member());
     let account = Account::of(&member).await;
     account.empower().await;
+    let planted = planted_in(&hub.plane.admin_kubeconfig());
+    planted.plant(&account.token);
     let metadata = |name: &str| json!({"name": name, "namespace": FEDERATION});
     let federated = |name: &str, secret: &str| {
         json!({"apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedCluster",
@@ -97,7 +128,13 @@ async fn a_cluster_is_probed_by_its_object_in_the_management_api_or_in_a_manifes
         [federated("one", "one"), federated("bare", "none"), token.clone(), imported, credential];
     hub.create_all(&stored);
     let kubeconfig = format!("--kubeconfig={}", hub.plane.admin_kubeconfig().display());
-    let by_object = |object: &str| probe(&[object, &kubeconfig, "-ojson"]);
+    let by_object = |object: &str| {
+        let text = probe(&[object, &kubeconfig]);
+        assert_shows_nothing(&planted, &text);
+        let output = probe(&[object, &kubeconfig, "-ojson"]);
+        assert_shows_nothing(&planted, &output);
+        output
+    };
 
     let (ok, none) = (json!("ok"), Value::Null);
     assert_eq!(told(&by_object("kubefedcluster/one")), (ok.clone(), none.clone()));
@@ -113,14 +150,15 @@ async fn a_cluster_is_probed_by_its_object_in_the_management_api_or_in_a_manifes
     let error = String::from_utf8_lossy(&missing.stderr);
     assert!(error.starts_with("error: cannot find KubeFedCluster"), "{error}");
 
+    let by_manifest = |arguments: &[&str], manifest: &str| {
+        let output = probe_manifest(arguments, manifest);
+        assert_shows_nothing(&planted, &output);
+        told(&output)
+    };
     let whole = format!("{}\n---\n{token}\n", federated("new", "one"));
-    assert_eq!(told(&probe_manifest(&[], &whole)), (ok.clone(), none.clone()));
+    assert_eq!(by_manifest(&[], &whole), (ok.clone(), none.clone()));
     // What is not in the manifest is there already.
     let half = federated("new", "one").to_string();
-    assert_eq!(told(&probe_manifest(&[], &half)), (json!("config"), json!("secret-missing")));
-    assert_eq!(told(&probe_manifest(&[&kubeconfig], &half)), (ok, none));
-    for output in [&read, &bare, &missing] {
-        let shown = [&output.stdout[..], &output.stderr].concat();
-        assert!(!String::from_utf8_lossy(&shown).contains(&account.token), "the token is shown");
-    }
+    assert_eq!(by_manifest(&[], &half), (json!("config"), json!("secret-missing")));
+    assert_eq!(by_manifest(&[&kubeconfig], &half), (ok, none));
 }

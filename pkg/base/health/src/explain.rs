@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use crate::message::short_line;
-use crate::{Endpoints, MESSAGE_MAX, Member, Published, Standing, one_line};
+use crate::message::{MESSAGE_MAX, short_line};
+use crate::{Endpoints, Member, Published, Standing, one_line};
 
 /// The message of the condition about readiness: what was found, how many addresses are down, how
 /// long the run of failures is and when the next probe comes. When that is too long for a message

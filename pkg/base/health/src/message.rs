@@ -1,7 +1,7 @@
 //! [`one_line`]: text that may stand in a condition, an event or a log.
 
 /// Characters in the longest message.
-pub const MESSAGE_MAX: usize = 1024;
+pub(crate) const MESSAGE_MAX: usize = 1024;
 
 /// `text` in one line of at most [`MESSAGE_MAX`] characters, without what stands before the `@` of
 /// a URL: a user name and password are nobody's business (`rule:messages-are-one-short-line`).

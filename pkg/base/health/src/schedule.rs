@@ -34,7 +34,7 @@ impl Cadence {
 
 /// Why a probe starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub(crate) enum Cause {
     /// It was its time.
     Regular,
     /// Something about the cluster changed.

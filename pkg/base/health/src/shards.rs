@@ -28,7 +28,8 @@ mod leader;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-pub use claim::{Claim, View, owner};
+use claim::owner;
+pub use claim::{Claim, View};
 pub use leader::LEADER;
 
 /// How long a claim outlives the last renewal that the others have seen.

@@ -28,7 +28,7 @@ pub(crate) fn share_of(whole: Duration, hash: u64) -> Duration {
 
 /// How long after start-up the first probe of a cluster comes, when there are `members` of them.
 /// Clusters seen later are probed at once.
-pub fn first_probe(hash: u64, members: usize, period: Duration) -> Duration {
+pub(crate) fn first_probe(hash: u64, members: usize, period: Duration) -> Duration {
     share_of(period.min(paced(members).max(FIRST_PROBES_WITHIN)), hash)
 }
 

@@ -75,6 +75,10 @@ impl Runner for Watch {
         )
     }
 
+    fn pages(&self) -> &'static [&'static str] {
+        &engine::PAGES
+    }
+
     fn event_component(&self) -> &'static str {
         NAME
     }

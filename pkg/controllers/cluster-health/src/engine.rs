@@ -5,12 +5,13 @@
 //! |---|---|
 //! | `flavour.rs`, `source.rs` | [`Flavour`], [`Source`]: what an object model is to the engine; where flavours plug in |
 //! | `target.rs`, `registry.rs` | [`Target`], [`Registry`]: what a flavour tells, and where |
-//! | `prober.rs` | [`Prober`]: how one cluster is probed |
+//! | `prober.rs` | [`ClusterProber`]: how one cluster is probed |
 //! | `contact.rs`, `notices.rs` | what is known, and told, of the way to a cluster |
 //! | `audit.rs`, `difference.rs` | where we would publish another thing than the objects say |
 //! | `watched.rs`, `busy.rs` | one cluster: its state, its prober, its task; whether that may be probing |
+//! | `glance.rs` | what is seen of a cluster by who looks at it |
 //! | `driver.rs`, `job.rs` | the task of one cluster; one probe to make |
-//! | `shared.rs` | what all tasks share |
+//! | `fleet.rs` | all clusters, and what their tasks share |
 //! | `permits.rs` | how many probes are under way at once |
 //! | `pending.rs`, `writer.rs` | [`Pending`]: what waits to be written; status writes |
 //! | `patrol.rs` | the stale, the stuck, and the cap |
@@ -31,7 +32,9 @@ mod difference;
 mod driver;
 mod family;
 mod flavour;
+mod fleet;
 mod gauges;
+mod glance;
 mod job;
 mod lease_thread;
 mod limits;
@@ -46,7 +49,6 @@ mod permits;
 mod prober;
 mod registry;
 mod share_out;
-mod shared;
 mod source;
 mod target;
 mod telling;
@@ -68,10 +70,10 @@ use panics::contain;
 use serving::{Access, Endpoints, Page};
 use tracing::info;
 
+use fleet::Fleet;
 use lease_thread::LeaseThread;
 use ownership::{Ownership, Share};
 use permits::Permits;
-use shared::Shared;
 use writer::{Clients, Writer};
 
 pub use contact::Contact;
@@ -83,7 +85,7 @@ pub use metrics::Metrics;
 pub(crate) use notices::ends_soon;
 pub use pending::Pending;
 pub(crate) use prober::now;
-pub use prober::{Misconfigured, Prober};
+pub use prober::{ClusterProber, Misconfigured};
 pub use registry::{Look, Overview, Registry};
 pub use source::Source;
 pub(crate) use target::is_another;
@@ -93,7 +95,7 @@ pub use target::{EndsTold, Target};
 pub(crate) const LATER: Duration = Duration::from_millis(100);
 
 /// Paths of the debug page: that of every controller's, and a short one.
-const PAGES: [&str; 2] = ["/debug/controllers/cluster-health", "/debug/clusterhealth"];
+pub(crate) const PAGES: [&str; 2] = ["/debug/controllers/cluster-health", "/debug/clusterhealth"];
 
 /// Runs the flavours until `context.stop`.
 ///
@@ -128,7 +130,7 @@ pub async fn run(
     }
     let ownership = share.as_ref().map(Ownership::of).unwrap_or_default();
     let pace = Pace::new(limits.write_rate, limits.write_burst);
-    let shared = Arc::new(Shared::new(
+    let fleet = Arc::new(Fleet::new(
         Permits::new(limits.concurrent_probes),
         Writer::new(clients, pace, ownership.clone()),
         metrics.counters.clone(),
@@ -137,20 +139,20 @@ pub async fn run(
         limits.audit,
         ownership,
     ));
-    metrics.attach(&shared);
-    show(&context, &shared);
+    metrics.attach(&fleet);
+    show(&context, &fleet);
     let mut lease = match share {
-        Some(share) => Some(LeaseThread::start(&context, &share, &shared).await?),
+        Some(share) => Some(LeaseThread::start(&context, &share, &fleet).await?),
         None => None,
     };
     let ended = tokio::select! {
-        ended = follow(&context, flavours, &shared) => ended,
+        ended = follow(&context, flavours, &fleet) => ended,
         lost = lease_lost(lease.as_mut()) => Err(lost),
     };
-    shared.stop.cancel();
-    shared.tasks.close();
-    shared.tasks.wait().await;
-    shared.end_all();
+    fleet.stop.cancel();
+    fleet.tasks.close();
+    fleet.tasks.wait().await;
+    fleet.end_all();
     if let Some(lease) = lease {
         lease.release().await;
     }
@@ -169,32 +171,32 @@ async fn lease_lost(lease: Option<&mut LeaseThread>) -> Failure {
 async fn follow(
     context: &Context,
     flavours: &[Arc<dyn Source>],
-    shared: &Arc<Shared>,
+    fleet: &Arc<Fleet>,
 ) -> Result<(), Failure> {
-    let writer = Arc::clone(&shared.writer).run(shared.counters.clone(), shared.stop.clone());
-    let patrol = patrol::run(Arc::clone(shared), shared.stop.clone());
+    let writer = Arc::clone(&fleet.writer).run(fleet.counters.clone(), fleet.stop.clone());
+    let patrol = patrol::run(Arc::clone(fleet), fleet.stop.clone());
     let watches = flavours.iter().map(|flavour| {
         let status: Arc<dyn Flavour> = Arc::clone(flavour) as _;
-        let registry = Registry::new(status, Arc::clone(shared));
+        let registry = Registry::new(status, Arc::clone(fleet));
         Arc::clone(flavour).watch(context.clone(), registry)
     });
     let watches = async {
         try_join_all(watches).await?;
         // The services end with the flavours.
-        shared.stop.cancel();
+        fleet.stop.cancel();
         Ok(())
     };
-    try_join!(watches, serve(shared, writer), serve(shared, patrol))?;
+    try_join!(watches, serve(fleet, writer), serve(fleet, patrol))?;
     Ok(())
 }
 
 /// A task that all clusters need: without it the controller fails, rather than to go on and write
 /// nothing (`rule:panics-end-no-service`). It ends its work even when nobody waits for it any more.
 async fn serve(
-    shared: &Shared,
+    fleet: &Fleet,
     service: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Failure> {
-    match shared.tasks.spawn(contain(service)).await {
+    match fleet.tasks.spawn(contain(service)).await {
         Ok(ended) => ended.map_err(Failure::Panicked),
         Err(lost) => Err(Failure::new(lost)),
     }
@@ -213,12 +215,12 @@ fn clients(context: &Context, flavours: &[Arc<dyn Source>]) -> Result<Clients, F
     Ok(kinds.map(of_kind).collect())
 }
 
-fn show(context: &Context, shared: &Arc<Shared>) {
+fn show(context: &Context, fleet: &Arc<Fleet>) {
     for path in PAGES {
-        let shown = Arc::downgrade(shared);
+        let shown = Arc::downgrade(fleet);
         context.pages.add(Page::new(path, Access::Authorized, move |request| {
             let reply = match shown.upgrade() {
-                Some(shared) => page::answer(&shared, &request),
+                Some(fleet) => page::answer(&fleet, &request),
                 None => serving::reply::not_found(),
             };
             std::future::ready(reply)

@@ -13,6 +13,7 @@ mod flags;
 mod kubefed;
 mod member;
 mod missing_rights;
+mod object_name;
 mod options;
 mod paging;
 mod reading;

@@ -75,7 +75,7 @@ impl ClientProber {
     }
 }
 
-impl engine::Prober for ClientProber {
+impl engine::ClusterProber for ClientProber {
     fn probe(&self, budget: Duration) -> BoxFuture<'_, Report> {
         Box::pin(async move {
             let order = probe::Order {

@@ -102,9 +102,13 @@ impl SecretData {
     }
 }
 
-/// Overwrites an answer that nobody else holds.
+/// Overwrites an answer that nobody else holds. Best effort: a connection may share the buffer that
+/// it read into, and that is beyond reach.
 pub(crate) fn wipe(body: Bytes) {
     if let Ok(mut body) = body.try_into_mut() {
         body.as_mut().zeroize();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use probe::{Inputs, Problem};
 
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
+use crate::object_name::is_name;
 use crate::stored_objects::{StoredError, StoredObjects};
 use crate::{kubefed, tke};
 
@@ -40,10 +41,7 @@ impl FromStr for Subject {
             "cluster" | "clusters" | "cls" => Kind::Cluster,
             _ => return Err(refused()),
         };
-        // It becomes part of a path.
-        let legal = |c: u8| c.is_ascii_alphanumeric() || b"-.".contains(&c);
-        let is_name = !name.is_empty() && !name.starts_with('.') && name.bytes().all(legal);
-        is_name.then(|| Self { kind, name: name.to_owned() }).ok_or_else(refused)
+        is_name(name).then(|| Self { kind, name: name.to_owned() }).ok_or_else(refused)
     }
 }
 

@@ -48,6 +48,7 @@
 //! | `fault.rs`, `retry.rs` | what can go wrong, and how long to wait then |
 //! | `metrics.rs`, `gauges.rs` | the `icm_informer_*` metrics |
 
+mod absences;
 mod changes;
 mod decode;
 mod delta;

@@ -10,6 +10,7 @@ use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
 
+use crate::absences::Absences;
 use crate::gauges::{Gauges, Probe, Probes};
 
 /// Metrics of all informers of one registry; cheap to clone.
@@ -24,6 +25,7 @@ pub struct InformerMetrics {
     /// A kind's series go with its last informer (rule:series-end-with-their-thing).
     resources: SeriesByLabel,
     probes: Probes,
+    absences: Absences,
 }
 
 impl InformerMetrics {
@@ -70,7 +72,23 @@ impl InformerMetrics {
         let resources = SeriesByLabel::default();
         let probes = Probes::default();
         registry.register(Box::new(Gauges::new(product, Arc::clone(&probes))?))?;
-        Ok(Self { lists, watches, errors, relists, undecodable, list_duration, resources, probes })
+        let absences = Absences::default();
+        Ok(Self {
+            lists,
+            watches,
+            errors,
+            relists,
+            undecodable,
+            list_duration,
+            resources,
+            probes,
+            absences,
+        })
+    }
+
+    /// What the log has told of kinds that are dormant.
+    pub(crate) fn absences(&self) -> Absences {
+        self.absences.clone()
     }
 
     pub(crate) fn of_resource(&self, resource: &Arc<str>) -> Counters {

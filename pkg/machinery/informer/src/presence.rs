@@ -111,7 +111,7 @@ async fn here<T: Cached>(
     loop {
         match look(shared, crds, followed).await {
             Presence::Here(served, crd) => {
-                if shared.progress.borrow().dormant {
+                if shared.absences.end(&shared.source) {
                     let version = &*served.version;
                     info!(logger = "informer", resource, version, "Kind is served");
                 }
@@ -149,7 +149,7 @@ async fn here<T: Cached>(
 }
 
 fn set_dormant<T: Cached>(shared: &Shared<T>, reason: &str) {
-    if !shared.progress.borrow().dormant {
+    if shared.absences.begin(&shared.source) {
         let resource = &*shared.resource;
         info!(logger = "informer", resource, reason, "Kind is dormant until it is served");
     }

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use crate::absences::Absences;
 use crate::encoding::Format;
 use crate::gauges::{Probe, Sample};
 use crate::metrics::{Counters, InformerMetrics};
@@ -25,6 +26,7 @@ pub(crate) struct Shared<T> {
     /// The kind's name in metrics and logs.
     pub(crate) resource: Arc<str>,
     pub(crate) metrics: Counters,
+    pub(crate) absences: Absences,
     pub(crate) store: Store<T>,
     pub(crate) unreadables: Unreadables,
     pub(crate) progress: watch::Sender<Progress>,
@@ -48,6 +50,7 @@ impl<T: Cached> Shared<T> {
         let shared = Arc::new(Self {
             format,
             metrics: metrics.of_resource(&resource),
+            absences: metrics.absences(),
             store: Store::new(Arc::clone(&resource)),
             unreadables: Unreadables::default(),
             progress: watch::Sender::default(),

@@ -94,6 +94,12 @@ pub trait Runner: Send + Sync {
         None
     }
 
+    /// The paths of its pages; until it brings them, they say that it is not at work in this
+    /// process.
+    fn pages(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Source component of its events.
     fn event_component(&self) -> &'static str;
 

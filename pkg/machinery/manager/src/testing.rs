@@ -138,6 +138,10 @@ impl<F: Fn(usize, Context) -> Run + Send + Sync> Runner for Fake<F> {
         &[]
     }
 
+    fn pages(&self) -> &'static [&'static str] {
+        &["/debug/controllers/first"]
+    }
+
     fn event_component(&self) -> &'static str {
         "fake"
     }

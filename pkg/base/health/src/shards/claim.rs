@@ -19,7 +19,7 @@ pub struct Claim {
 }
 
 /// The replica of `view` to which the cluster with this hash belongs.
-pub fn owner(cluster: u64, view: &[Box<str>]) -> Option<&str> {
+pub(crate) fn owner(cluster: u64, view: &[Box<str>]) -> Option<&str> {
     let weight = |replica: &str| mix(cluster ^ hash(replica));
     view.iter().map(|replica| &**replica).max_by_key(|replica| (weight(replica), *replica))
 }

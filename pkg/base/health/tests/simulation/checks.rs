@@ -1,16 +1,57 @@
 //! What must hold after every step, defined apart from the code that sees to it.
 
-use health::{Change, Finding, Status};
+use std::time::Duration;
+
+use health::{Cadence, Change, Damping, Finding, Status};
 
 use crate::management::Mode;
-use crate::replica::Replica;
+use crate::replica::{Held, Replica};
 use crate::world::{PATROL, REPLICAS, World};
 
 /// The time of steps in which the replicas look around.
 const SLACK: u64 = 2 * PATROL;
 
-fn millis(time: std::time::Duration) -> u64 {
+fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap()
+}
+
+/// Of a cluster of which nothing was ever published.
+const FIRST_GRACE: u64 = 60_000;
+
+/// The longest time between two probes, without jitter.
+fn round(cadence: Cadence) -> Duration {
+    cadence.period.max(cadence.timeout)
+}
+
+fn stale_after(cadence: Cadence) -> u64 {
+    millis(4 * round(cadence)).max(40_000)
+}
+
+fn stuck_after(cadence: Cadence) -> u64 {
+    millis(2 * round(cadence)) + 5_000
+}
+
+impl Held {
+    /// Notes that it is published as ready, or as ready no more.
+    fn cross(&mut self, from: Option<Status>, to: Status, now: u64) {
+        if from.is_some_and(|from| (from == Status::True) != (to == Status::True)) {
+            self.crossings.push(now);
+        }
+    }
+
+    /// Whether so many changes came within one window, and none stayed away for as long since.
+    fn is_damped(&self, damping: &Damping, now: u64) -> bool {
+        let (window, many) = (millis(damping.window), damping.transitions as usize);
+        let next = |at: usize| self.crossings.get(at + 1).copied().unwrap_or(now);
+        let goes_on = |at: usize| next(at) <= self.crossings[at] + window;
+        let flapped = |at: usize| {
+            let begun = (at + 1).checked_sub(many).map(|first| self.crossings[first]);
+            begun.is_some_and(|begun| self.crossings[at] <= begun + window)
+        };
+        let last = (0..self.crossings.len()).rev().take_while(|at| goes_on(*at));
+        let mut last = last.filter(|at| flapped(*at));
+        last.next().is_some()
+    }
 }
 
 impl World {
@@ -47,7 +88,8 @@ impl World {
 
     /// A probe changed what is published: it took as many results in a row as it takes.
     pub(crate) fn check_effect(&mut self, replica: usize, uid: u64, change: Change) {
-        let thresholds = self.policy(uid).thresholds;
+        let (thresholds, damping) = (self.policy(uid).thresholds, self.policy(uid).damping);
+        let now = self.now;
         let held = self.replicas[replica].held.get_mut(&uid).expect("it is held");
         let before = held.ready;
         held.ready = held.member.published().map(|published| published.ready.status);
@@ -58,11 +100,14 @@ impl World {
         };
         self.changes += 1;
         assert_eq!((from, Some(to)), (before, held.ready), "a change of {uid} was told wrongly");
+        let damped = held.is_damped(&damping, now);
+        held.cross(from, to, now);
         if retargeted || matches!(from, None | Some(Status::Unknown)) {
             return;
         }
+        let damped = if damped { damping.min_success } else { 1 };
         let (value, needed) = match to {
-            Status::True => (true, thresholds.success),
+            Status::True => (true, thresholds.success.max(damped)),
             Status::False | Status::Unknown => (false, thresholds.failure),
         };
         let tail = held.results.iter().rev().take_while(|result| result.is_ok() == value).count();
@@ -76,13 +121,13 @@ impl World {
     pub(crate) fn check_sweep(&mut self, replica: usize, uid: u64, change: Change) {
         let (now, policy) = (self.now, self.policy(uid));
         let held = self.replicas[replica].held.get_mut(&uid).expect("it is held");
-        let is_known = held.ready.replace(Status::Unknown).is_some();
+        let before = held.ready.replace(Status::Unknown);
+        let is_known = before.is_some();
+        held.cross(before, Status::Unknown, now);
         held.changed_at = now;
         let quiet = now - held.last_end.unwrap_or(held.since);
         // A cluster that was never published has the time of a first probe.
-        let cadence = policy.cadence;
-        let four = 4 * cadence.period.max(cadence.timeout);
-        let least = if is_known { millis(four).max(40_000) } else { 60_000 };
+        let least = if is_known { stale_after(policy.cadence) } else { FIRST_GRACE };
         assert!(quiet >= least, "{uid} became unknown after {quiet} ms");
         assert!(matches!(change, Change::Ready { to: Status::Unknown, .. }));
     }
@@ -93,13 +138,13 @@ impl World {
         let policy = self.policy(uid);
         let (cadence, ready) = (policy.cadence, held.ready);
         let quiet = self.now - held.last_end.unwrap_or(held.since);
-        let limit = millis(policy.stale_after().max(policy.first_grace())) + SLACK;
+        let limit = stale_after(cadence).max(FIRST_GRACE) + SLACK;
         assert!(
             quiet <= limit || ready == Some(Status::Unknown),
             "rule:unwatched-clusters-become-unknown: {uid} is {ready:?} after {quiet} ms"
         );
-        let alone = self.now - held.last_end.unwrap_or(0).max(held.calm_since);
-        let stuck = alone > millis(policy.stuck_after() + cadence.timeout) + SLACK;
+        let alone = self.now - held.asked_at.unwrap_or(0).max(held.calm_since);
+        let stuck = alone > stuck_after(cadence) + millis(cadence.timeout) + SLACK;
         assert!(
             !stuck || held.hangs_until == u64::MAX,
             "rule:stuck-tasks-are-replaced: {uid} after {alone} ms"

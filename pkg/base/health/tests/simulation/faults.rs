@@ -9,7 +9,7 @@ use crate::world::{LEADING, POLICIES, REPLICAS, World};
 pub(crate) fn strike(world: &mut World) {
     let uid = *world.random.pick(&world.truths.keys().collect::<Vec<_>>());
     let replica = usize::try_from(world.random.below(REPLICAS as u64)).unwrap();
-    match world.random.below(30) {
+    match world.random.below(32) {
         0..=7 => {
             let behaviour = world.random.pick(&BEHAVIOURS);
             behave(world, uid, behaviour);
@@ -38,6 +38,9 @@ pub(crate) fn strike(world: &mut World) {
         25 => delete_lease(world, replica),
         26 => end(world, replica),
         27 => restart(world, LEADING),
+        28 if world.paused.contains(&uid) => resume(world, uid),
+        28 => pause(world, uid),
+        29 => world.paused.first().copied().into_iter().for_each(|uid| resume(world, uid)),
         _ => allow(world),
     }
 }
@@ -157,6 +160,38 @@ fn retarget(world: &mut World, uid: u64) {
     }
 }
 
+/// Somebody locks the cluster: it is left alone, and what was known of it is forgotten.
+fn pause(world: &mut World, uid: u64) {
+    let now = world.instant();
+    world.paused.insert(uid);
+    // That is written, too.
+    world.reasons += 1;
+    for replica in 0..REPLICAS {
+        if let Some(held) = world.replicas[replica].held.get_mut(&uid) {
+            held.member.discard(now);
+            held.member.pause();
+            held.probe = None;
+            held.ready = None;
+            held.results.clear();
+            world.consider(replica, uid);
+        }
+    }
+}
+
+/// It is unlocked: the first result is published, whatever was true before.
+pub(crate) fn resume(world: &mut World, uid: u64) {
+    let now = world.instant();
+    world.paused.remove(&uid);
+    for replica in 0..REPLICAS {
+        if let Some(held) = world.replicas[replica].held.get_mut(&uid) {
+            held.member.resume(now);
+            (held.since, held.calm_since) = (world.now, world.now);
+            (held.last_start, held.last_end, held.asked_at) = (None, None, None);
+            world.wait_for_due(replica, uid);
+        }
+    }
+}
+
 /// The task of a cluster hangs; half of the time the watchdog hangs with it.
 fn hang(world: &mut World, uid: u64) {
     let for_ever = world.random.one_in(2);
@@ -179,6 +214,7 @@ fn allow(world: &mut World) {
 /// The object is deleted, and one of the same name created.
 fn replace(world: &mut World, uid: u64) {
     world.truths.remove(&uid);
+    world.paused.remove(&uid);
     world.management.objects.remove(&uid);
     for replica in 0..REPLICAS {
         world.share_out(replica);

@@ -1,8 +1,9 @@
 //! A simulation of everything in this crate at once: member clusters that fail in every way, three
 //! replicas that share them out, are killed, stand still and come back, policies that are changed,
-//! and a management API that throttles, refuses and loses answers. Time is virtual and every choice
-//! comes from a seed, so that a run that fails is run again by
-//! `HEALTH_SIMULATION_SEED=<seed> cargo test -p health --test simulation`, and new ones are tried.
+//! clusters that are paused or cannot be asked, and a management API that throttles, refuses and
+//! loses answers. Time is virtual and every choice comes from a seed, so that a run that fails is
+//! run again by `HEALTH_SIMULATION_SEED=<seed> cargo test -p health --test simulation`, and new ones
+//! are tried.
 //!
 //! | file | holds |
 //! |---|---|
@@ -63,7 +64,8 @@ fn run(seed: u64, steps: u64) {
 /// rule:unwatched-clusters-become-unknown, rule:newest-state-is-written,
 /// rule:unchanged-status-is-written-at-heartbeats-only, rule:one-member-per-uid,
 /// rule:own-writes-end-before-a-takeover, rule:no-claim-before-a-read,
-/// rule:a-newcomer-is-told-or-waits.
+/// rule:a-newcomer-is-told-or-waits, rule:what-we-could-not-ask-changes-nothing,
+/// rule:a-pause-knows-nothing, rule:damping-delays-good-news-only.
 #[test]
 fn a_million_steps_break_no_rule() {
     match std::env::var(SEED) {

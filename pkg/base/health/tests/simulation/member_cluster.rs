@@ -22,9 +22,11 @@ pub(crate) enum Behaviour {
     Slow,
     /// Refuses every other time.
     Flaky,
+    /// Nobody can ask: who would has no file left.
+    Unaskable,
 }
 
-pub(crate) const BEHAVIOURS: [Behaviour; 8] = [
+pub(crate) const BEHAVIOURS: [Behaviour; 9] = [
     Behaviour::Healthy,
     Behaviour::HalfOpen,
     Behaviour::Silent,
@@ -33,6 +35,7 @@ pub(crate) const BEHAVIOURS: [Behaviour; 8] = [
     Behaviour::Unauthorized,
     Behaviour::Slow,
     Behaviour::Flaky,
+    Behaviour::Unaskable,
 ];
 
 impl Behaviour {
@@ -92,6 +95,7 @@ fn answer(
         Behaviour::Silent => nothing,
         Behaviour::Failing => (status(500, b"no"), soon),
         Behaviour::Unauthorized => (status(401, b""), soon),
+        Behaviour::Unaskable => (Outcome::Failed(Code::OwnLimit), soon),
         Behaviour::Slow => {
             let late = u64::try_from(2 * timeout.as_millis()).unwrap();
             let takes = Duration::from_millis(random.below(late));

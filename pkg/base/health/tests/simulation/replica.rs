@@ -18,7 +18,12 @@ pub(crate) struct Held {
     /// Number of the probe under way.
     pub(crate) probe: Option<u64>,
     pub(crate) last_start: Option<u64>,
+    /// Of a probe that says something of the cluster.
     pub(crate) last_end: Option<u64>,
+    /// Of any.
+    pub(crate) asked_at: Option<u64>,
+    /// When it was published as ready, or as ready no more.
+    pub(crate) crossings: Vec<u64>,
     /// All results so far, newest last, each with whether it counted.
     pub(crate) results: Vec<Finding>,
     /// Its task does nothing until then: it hangs.

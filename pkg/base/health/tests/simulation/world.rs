@@ -6,7 +6,7 @@ mod probing;
 mod writing;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::{Duration, Instant};
 
 use health::{Cadence, Damping, Moment, Policy, Published, Report, Thresholds};
@@ -69,7 +69,9 @@ pub(crate) struct World {
     /// What probes under way have found, by number.
     found: BTreeMap<u64, Report>,
     /// What writes under way carry, and their fate.
-    written: BTreeMap<(usize, u64, u64), (Option<Published>, Fate)>,
+    written: BTreeMap<(usize, u64, u64), (Option<Says>, Fate)>,
+    /// Clusters that are left alone on purpose.
+    pub(crate) paused: BTreeSet<u64>,
     /// Fates of leases under way.
     leases: BTreeMap<(usize, u64), (Fate, u64)>,
     pub(crate) faults: bool,
@@ -81,6 +83,9 @@ pub(crate) struct World {
     /// When a replica was last killed, or its lease deleted.
     pub(crate) disturbed_at: u64,
 }
+
+/// What a status says of readiness; nothing while the cluster is paused.
+type Says = Option<Published>;
 
 /// One of [`POLICIES`].
 fn policy(number: u64) -> Policy {
@@ -119,6 +124,7 @@ impl World {
             replicas: Vec::new(),
             found: BTreeMap::new(),
             written: BTreeMap::new(),
+            paused: BTreeSet::new(),
             leases: BTreeMap::new(),
             faults: true,
             probes: 0,
@@ -255,6 +261,9 @@ impl World {
         self.management.mode = Mode::Well;
         self.management.well_since = self.now;
         self.management.allow(self.now, |_| true);
+        for uid in self.paused.clone() {
+            faults::resume(self, uid);
+        }
         for replica in 0..REPLICAS {
             while !self.replicas[replica].alive {
                 if !self.has_ended(replica) {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use health::Status;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +51,16 @@ pub enum ConditionStatus {
     /// A word that the API does not have.
     #[serde(untagged)]
     Other(Box<str>),
+}
+
+impl From<Status> for ConditionStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::True => Self::True,
+            Status::False => Self::False,
+            Status::Unknown => Self::Unknown,
+        }
+    }
 }
 
 impl fmt::Display for ConditionStatus {

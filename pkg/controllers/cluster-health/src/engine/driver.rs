@@ -14,8 +14,8 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
+use super::fleet::Fleet;
 use super::job::Job;
-use super::shared::Shared;
 use super::watched::Watched;
 
 /// Between a first panic in a task and its next attempt; doubled with each that follows at once.
@@ -26,28 +26,28 @@ const NOT_OURS: Duration = Duration::from_secs(1);
 const HEAD_START: Duration = Duration::from_millis(20);
 
 /// Starts the task in charge of `watched`, which ends with `task`.
-pub(crate) fn start(watched: &Arc<Watched>, shared: &Arc<Shared>, task: CancellationToken) {
-    let (watched, tasks) = (Arc::clone(watched), shared.tasks.clone());
-    let shared = Arc::clone(shared);
+pub(crate) fn start(watched: &Arc<Watched>, fleet: &Arc<Fleet>, task: CancellationToken) {
+    let (watched, tasks) = (Arc::clone(watched), fleet.tasks.clone());
+    let fleet = Arc::clone(fleet);
     tasks.spawn(async move {
         tokio::select! {
             // Asked first: a task that was replaced does nothing more.
             biased;
             () = task.cancelled() => {}
-            _ = keep_going(&watched, &shared, &task) => {}
+            _ = keep_going(&watched, &fleet, &task) => {}
         }
     });
 }
 
 /// A panic ends nothing but the probe in which it happened (`rule:stuck-tasks-are-replaced`).
-async fn keep_going(watched: &Watched, shared: &Shared, task: &CancellationToken) -> Infallible {
+async fn keep_going(watched: &Watched, fleet: &Fleet, task: &CancellationToken) -> Infallible {
     let mut panics = 0;
     loop {
         let began = tokio::time::Instant::now();
-        let Err(panic) = contain(probe_for_ever(watched, shared, task)).await;
+        let Err(panic) = contain(probe_for_ever(watched, fleet, task)).await;
         let cluster = &*watched.cluster.key;
         error!(cluster, %panic, "The task of a cluster panicked and begins anew");
-        shared.counters.restarted("panic");
+        fleet.counters.restarted("panic");
         let period = watched.glance(|it| it.policy.cadence.period);
         panics = if began.elapsed() < period { panics + 1 } else { 1 };
         sleep(pause_after(panics, period)).await;
@@ -62,18 +62,14 @@ fn pause_after(panics: u32, period: Duration) -> Duration {
     doubled.min(period).max(PAUSE_AFTER_PANIC)
 }
 
-async fn probe_for_ever(
-    watched: &Watched,
-    shared: &Shared,
-    task: &CancellationToken,
-) -> Infallible {
+async fn probe_for_ever(watched: &Watched, fleet: &Fleet, task: &CancellationToken) -> Infallible {
     loop {
         watched.until_due().await;
         watched.queue();
-        let permit = shared.permits.acquire().await;
+        let permit = fleet.permits.acquire().await;
         watched.admit();
         let busy = watched.busy();
-        let is_ours = || shared.ownership.is_ours(&watched.cluster.uid);
+        let is_ours = || fleet.ownership.is_ours(&watched.cluster.uid);
         if !is_ours() {
             drop((permit, busy));
             // It is given up by now, or will be ours again in a moment.
@@ -84,13 +80,13 @@ async fn probe_for_ever(
             yield_now().await;
             continue;
         };
-        shared.counters.started(watched.flavour.name(), job.lag);
+        fleet.counters.started(watched.flavour.name(), job.lag);
         let report = job.void.run_until_cancelled(while_it(is_ours, probe(&job))).await;
         drop((permit, busy));
         match report {
             Some(Some(report)) => {
                 if let Some(effect) = watched.complete(&job, &report) {
-                    shared.completed(watched, &report, effect);
+                    fleet.completed(watched, &report, effect);
                 }
             }
             Some(None) => watched.restart(task),

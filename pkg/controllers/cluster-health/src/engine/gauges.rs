@@ -13,8 +13,8 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 
 use super::family::Family;
+use super::fleet::Fleet;
 use super::prober::now;
-use super::shared::Shared;
 use super::watched::Watched;
 use each::Each;
 
@@ -28,7 +28,7 @@ pub struct Exposed {
 }
 
 pub(crate) struct Gauges {
-    shown: Arc<Mutex<Weak<Shared>>>,
+    shown: Arc<Mutex<Weak<Fleet>>>,
     in_flight: Family,
     insufficient: Family,
     queue_age: Family,
@@ -44,7 +44,7 @@ pub(crate) struct Gauges {
 
 impl Gauges {
     pub(crate) fn new(
-        shown: Arc<Mutex<Weak<Shared>>>,
+        shown: Arc<Mutex<Weak<Fleet>>>,
         exposed: Exposed,
     ) -> Result<Self, prometheus::Error> {
         let differences = || {
@@ -166,18 +166,18 @@ impl Collector for Gauges {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let Some(shared) = self.shown.lock().upgrade() else { return Vec::new() };
-        let (now, clusters) = (now().monotonic, shared.all());
-        let insufficient = f64::from(u8::from(shared.permits.is_insufficient()));
+        let Some(fleet) = self.shown.lock().upgrade() else { return Vec::new() };
+        let (now, clusters) = (now().monotonic, fleet.all());
+        let insufficient = f64::from(u8::from(fleet.permits.is_insufficient()));
         let mut families = vec![
-            self.in_flight.single(float(shared.permits.in_flight())),
+            self.in_flight.single(float(fleet.permits.in_flight())),
             self.insufficient.single(insufficient),
-            self.queue_age.single(shared.writer.oldest(now).as_secs_f64()),
+            self.queue_age.single(fleet.writer.oldest(now).as_secs_f64()),
             self.count(&clusters),
             self.stale(&clusters),
         ];
-        if let Some((alive, expected)) = shared.ownership.replicas() {
-            families.extend(self.shards(clusters.len(), shared.elsewhere().len(), alive, expected));
+        if let Some((alive, expected)) = fleet.ownership.replicas() {
+            families.extend(self.shards(clusters.len(), fleet.elsewhere().len(), alive, expected));
         }
         families.extend(self.differences.iter().map(|family| differences(family, &clusters)));
         families.extend(self.each.iter().flat_map(|each| each.read(&clusters, now)));

@@ -6,13 +6,13 @@ use std::time::Duration;
 use health::Moment;
 use tokio_util::sync::CancellationToken;
 
-use super::prober::Prober;
+use super::prober::ClusterProber;
 
 /// One probe to make.
 pub(crate) struct Job {
     /// Cancelled when the task was replaced or what it probes has changed: what it finds is void.
     pub(crate) void: CancellationToken,
-    pub(crate) prober: Arc<dyn Prober>,
+    pub(crate) prober: Arc<dyn ClusterProber>,
     pub(crate) timeout: Duration,
     pub(crate) started: Moment,
     /// How long after its time it starts.

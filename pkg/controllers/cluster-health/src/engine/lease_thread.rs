@@ -14,9 +14,9 @@ use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{Instrument as _, Span, error};
 
+use super::fleet::Fleet;
 use super::ownership::Share;
 use super::share_out::{ShareOut, group};
-use super::shared::Shared;
 
 /// A thread that renews. Dropped, it ends and leaves the lease to run out.
 pub(crate) struct LeaseThread {
@@ -34,13 +34,13 @@ impl LeaseThread {
     pub(crate) async fn start(
         context: &Context,
         share: &Arc<Share>,
-        shared: &Arc<Shared>,
+        fleet: &Arc<Fleet>,
     ) -> Result<Self, Failure> {
         let (stop, (release, released)) = (CancellationToken::new(), oneshot::channel());
         let ((running, ended), (began, outcome)) = (oneshot::channel(), oneshot::channel());
         let (clients, until) = (context.clients.factory().clone(), stop.clone());
         let (group, name) = (group(&share.namespace), share.name.clone());
-        let (share, shared, span) = (Arc::clone(share), Arc::clone(shared), Span::current());
+        let (share, fleet, span) = (Arc::clone(share), Arc::clone(fleet), Span::current());
         thread::Builder::new()
             .name("shard-lease".to_owned())
             .spawn(move || {
@@ -49,7 +49,7 @@ impl LeaseThread {
                 let renew = || match prepare(&clients, group, name) {
                     Ok((runtime, leases)) => {
                         began.send(Ok(())).ok();
-                        let mut share_out = ShareOut::new(leases, share, shared);
+                        let mut share_out = ShareOut::new(leases, share, fleet);
                         let renewing = async {
                             share_out.run(&until).await;
                             if released.await.is_ok() {

@@ -6,14 +6,14 @@ use parking_lot::Mutex;
 use prometheus::Registry;
 
 use super::counters::Counters;
+use super::fleet::Fleet;
 use super::gauges::{Exposed, Gauges};
-use super::shared::Shared;
 
 /// Registered once per process; a restarted controller attaches its new state.
 #[derive(Clone)]
 pub struct Metrics {
     pub(crate) counters: Counters,
-    shown: Arc<Mutex<Weak<Shared>>>,
+    shown: Arc<Mutex<Weak<Fleet>>>,
 }
 
 impl Metrics {
@@ -29,7 +29,7 @@ impl Metrics {
     }
 
     /// Shows this state from now on.
-    pub(crate) fn attach(&self, shared: &Arc<Shared>) {
-        *self.shown.lock() = Arc::downgrade(shared);
+    pub(crate) fn attach(&self, fleet: &Arc<Fleet>) {
+        *self.shown.lock() = Arc::downgrade(fleet);
     }
 }

@@ -16,8 +16,8 @@ use serde::Serialize;
 use serving::{PageRequest, Reply, reply};
 
 use super::flavour::Cluster;
+use super::fleet::{Fleet, HeldBack};
 use super::prober::now;
-use super::shared::Shared;
 use super::watched::Watched;
 use query::Query;
 use row::Row;
@@ -26,23 +26,29 @@ use row::Row;
 const NARROWER: &str =
     "narrow them down with ?name=, ?state= or ?flavour=, or show all with ?limit=0";
 
+/// Below the table, in an audit.
+const AUDITING: &str =
+    "\nAuditing: nothing is written. STORED is what an object says that lastingly differs.\n";
+
 /// For programs.
 #[derive(Serialize)]
 struct Listing {
+    /// Nothing is written.
+    auditing: bool,
     /// Clusters that were asked for; fewer may be shown.
     total: usize,
     clusters: Vec<Row>,
 }
 
 /// Answers with the clusters as they are now.
-pub(crate) fn answer(shared: &Shared, request: &PageRequest) -> Reply {
+pub(crate) fn answer(fleet: &Fleet, request: &PageRequest) -> Reply {
     let query = match Query::parse(request.uri.query().unwrap_or_default()) {
         Ok(query) => query,
         Err(problem) => return reply::text(StatusCode::BAD_REQUEST, format!("{problem}\n")),
     };
     let accepts = request.headers.get(ACCEPT).and_then(|value| value.to_str().ok());
     let as_json = query.json || accepts.is_some_and(|it| it.contains("application/json"));
-    let listing = list(shared, &query);
+    let listing = list(fleet, &query);
     if as_json {
         return match serde_json::to_vec_pretty(&listing) {
             Ok(body) => reply::json(StatusCode::OK, body),
@@ -53,14 +59,16 @@ pub(crate) fn answer(shared: &Shared, request: &PageRequest) -> Reply {
         0 => String::new(),
         hidden => format!("\n{hidden} more; {NARROWER}\n"),
     };
-    let text = table::of(&listing.clusters, shared.audit) + &hidden;
+    let audit = if fleet.audit { AUDITING } else { "" };
+    let text = table::of(&listing.clusters, fleet.audit) + &hidden + audit;
     reply::text(StatusCode::OK, text)
 }
 
-/// A cluster of this replica, or of another one.
+/// A cluster of this replica, or of another one, or one that is not probed yet.
 enum Found {
     Own(Arc<Watched>),
     Elsewhere(&'static str, Cluster),
+    HeldBack(&'static str, HeldBack),
 }
 
 impl Found {
@@ -68,6 +76,7 @@ impl Found {
         match self {
             Self::Own(watched) => (watched.flavour.name(), Arc::clone(&watched.cluster.key)),
             Self::Elsewhere(flavour, cluster) => (flavour, Arc::clone(&cluster.key)),
+            Self::HeldBack(flavour, held) => (flavour, Arc::clone(&held.cluster.key)),
         }
     }
 
@@ -77,10 +86,13 @@ impl Found {
     }
 }
 
-fn list(shared: &Shared, query: &Query) -> Listing {
-    let others = shared.elsewhere().into_iter();
+fn list(fleet: &Fleet, query: &Query) -> Listing {
+    let others = fleet.elsewhere().into_iter();
     let others = others.map(|(flavour, cluster)| Found::Elsewhere(flavour, cluster));
-    let mut found: Vec<Found> = shared.all().into_iter().map(Found::Own).chain(others).collect();
+    let held = fleet.held_back().into_iter();
+    let held = held.map(|(flavour, held)| Found::HeldBack(flavour, held));
+    let own = fleet.all().into_iter().map(Found::Own);
+    let mut found: Vec<Found> = own.chain(others).chain(held).collect();
     found.retain(|found| {
         let (flavour, key) = found.place();
         query.matches(flavour, &key, found.published())
@@ -88,9 +100,10 @@ fn list(shared: &Shared, query: &Query) -> Listing {
     found.sort_by_cached_key(Found::place);
     let now = now();
     let row = |found: &Found| match found {
-        Found::Own(watched) => Row::of(watched, shared, &now),
-        Found::Elsewhere(flavour, cluster) => Row::elsewhere(flavour, cluster, shared),
+        Found::Own(watched) => Row::of(watched, fleet, &now),
+        Found::Elsewhere(flavour, cluster) => Row::elsewhere(flavour, cluster, fleet),
+        Found::HeldBack(flavour, held) => Row::held_back(flavour, held),
     };
     let clusters = found.iter().take(query.limit).map(row).collect();
-    Listing { total: found.len(), clusters }
+    Listing { auditing: fleet.audit, total: found.len(), clusters }
 }

@@ -1,4 +1,4 @@
-//! [`Prober`]: how one cluster is probed, with the client that its object asks for.
+//! [`ClusterProber`]: how one cluster is probed, with the client that its object asks for.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::contact::Contact;
 
 /// Probes one cluster. Holds its connections and its credential; dropping it closes and clears
 /// them.
-pub trait Prober: Send + Sync + 'static {
+pub trait ClusterProber: Send + Sync + 'static {
     /// One probe within `budget`. It asks the management API for nothing and waits for nobody but
     /// the member cluster (`rule:probes-ask-members-only`). The engine cancels it by dropping the
     /// future, which leaves the prober usable.
@@ -33,7 +33,7 @@ pub struct Misconfigured {
     pub detail: Box<str>,
 }
 
-impl Prober for Misconfigured {
+impl ClusterProber for Misconfigured {
     fn probe(&self, _: Duration) -> BoxFuture<'_, Report> {
         let report = Report {
             finding: Finding::failed(self.code, ProbePath::Readyz),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Once, Weak};
 
-use health::{Standing, Status, Urgency};
+use health::{Code, Standing, Status, Urgency};
 use informer::Informer;
 use model::{Cached, OwnWrite};
 use objects::Error;
@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::driver;
 use super::flavour::{Cluster, Flavour};
+use super::fleet::{Fleet, HeldBack};
 use super::pending::Pending;
 use super::prober::now;
-use super::shared::Shared;
 use super::target::Target;
 use super::watched::Watched;
 
@@ -20,7 +20,7 @@ use super::watched::Watched;
 #[derive(Clone)]
 pub struct Registry {
     flavour: Arc<dyn Flavour>,
-    shared: Arc<Shared>,
+    fleet: Arc<Fleet>,
     filled: Arc<Once>,
 }
 
@@ -37,8 +37,8 @@ pub enum Look<T> {
 }
 
 impl Registry {
-    pub(crate) fn new(flavour: Arc<dyn Flavour>, shared: Arc<Shared>) -> Self {
-        Self { flavour, shared, filled: Arc::new(Once::new()) }
+    pub(crate) fn new(flavour: Arc<dyn Flavour>, fleet: Arc<Fleet>) -> Self {
+        Self { flavour, fleet, filled: Arc::new(Once::new()) }
     }
 
     /// Looks at the object of `key` in `cache`, which has to be that of the flavour's kind. One
@@ -54,24 +54,24 @@ impl Registry {
         key: &Arc<str>,
     ) -> Result<Look<T>, Error> {
         let Some(object) = cache.get(key) else { return Ok(Look::Gone) };
-        if self.shared.ownership.is_whole() {
+        if self.fleet.ownership.is_whole() {
             return Ok(Look::At(object));
         }
         let cluster = Cluster { uid: object.uid().into(), key: Arc::clone(key) };
-        let Some(since) = self.shared.ownership.ours_since(&cluster.uid) else {
-            self.shared.leave(&*self.flavour, &cluster);
+        let Some(since) = self.fleet.ownership.ours_since(&cluster.uid) else {
+            self.fleet.leave(&*self.flavour, &cluster);
             return Ok(Look::Elsewhere);
         };
         // Where nobody else was ever seen nobody else has written.
-        if self.find(&cluster).is_some() || !self.shared.ownership.is_shared() {
+        if self.find(&cluster).is_some() || !self.fleet.ownership.is_shared() {
             return Ok(Look::At(object));
         }
         // rule:own-writes-end-before-a-takeover
-        if self.shared.writer.is_writing(&cluster.uid) {
+        if self.fleet.writer.is_writing(&cluster.uid) {
             return Ok(Look::Later);
         }
-        self.shared.looks_at(&cluster.uid, since);
-        let version = self.shared.writer.version(&*self.flavour, &cluster).await?;
+        self.fleet.looks_at(&cluster.uid, since);
+        let version = self.fleet.writer.version(&*self.flavour, &cluster).await?;
         let Some(version) = version else { return Ok(Look::Gone) };
         cache.shows(key, &OwnWrite::version(version)).await;
         let newest = cache.get(key).filter(|object| *object.uid() == *cluster.uid);
@@ -82,18 +82,18 @@ impl Registry {
     /// on it looks at clusters without delay. This replica takes no share before
     /// (`rule:no-share-before-the-first-list`).
     pub fn filled(&self) {
-        self.filled.call_once(|| self.shared.ownership.filled());
+        self.filled.call_once(|| self.fleet.ownership.filled());
     }
 
     /// The kind of this flavour is served, and for us: who lacks it leaves all clusters to this
     /// replica (`rule:a-share-needs-all-kinds`).
     pub fn serves(&self) {
-        self.shared.ownership.serves(self.flavour.name());
+        self.fleet.ownership.serves(self.flavour.name());
     }
 
     /// Calls `add` with the key of each cluster that comes to this replica from another one.
     pub fn look_again_by(&self, add: impl Fn(&Arc<str>) + Send + Sync + 'static) {
-        self.shared.look_again_by(&*self.flavour, add);
+        self.fleet.look_again_by(&*self.flavour, add);
     }
 
     /// Tells of a cluster: a new one is probed from now on, of a known one what changed is taken
@@ -104,33 +104,40 @@ impl Registry {
         match self.find(&target.cluster) {
             Some(known) => {
                 known.update(target, now);
-                self.shared.consider(&known);
+                self.fleet.consider(&known);
             }
             None => {
                 let flavour = Arc::clone(&self.flavour);
-                let has_waited = self.shared.ownership.is_shared();
-                let stop = &self.shared.stop;
+                let has_waited = self.fleet.ownership.is_shared();
+                let stop = &self.fleet.stop;
                 let watched = Arc::new(Watched::new(target, flavour, stop, has_waited, now));
                 // Who gives it up from now on has the last word
                 // (`rule:a-cluster-is-here-or-elsewhere`).
-                self.shared.forget_elsewhere(&*self.flavour, &watched.cluster);
-                self.shared.insert(&watched);
+                self.fleet.forget_elsewhere(&*self.flavour, &watched.cluster);
+                self.fleet.insert(&watched);
                 // It may have gone to another replica since it was looked at, and be back.
-                if !self.shared.is_still_ours(&watched.cluster.uid) {
-                    return self.shared.leave(&*self.flavour, &watched.cluster);
+                if !self.fleet.is_still_ours(&watched.cluster.uid) {
+                    return self.fleet.leave(&*self.flavour, &watched.cluster);
                 }
-                driver::start(&watched, &self.shared, watched.task());
-                self.shared.consider(&watched);
+                driver::start(&watched, &self.fleet, watched.task());
+                self.fleet.consider(&watched);
             }
         }
+    }
+
+    /// A cluster that is new is not probed yet, for want of something that may be about to come;
+    /// until it is told of, or removed, the debug page shows it so.
+    pub fn hold_back(&self, cluster: &Cluster, code: Code, why: &str) {
+        let held = HeldBack { cluster: cluster.clone(), code, why: why.into() };
+        self.fleet.hold_back(&*self.flavour, held);
     }
 
     /// Ends everything about a cluster whose object is gone; without effect when another object has
     /// its key by now.
     pub fn remove(&self, cluster: &Cluster) {
-        self.shared.forget_look(&cluster.uid);
-        self.shared.forget_elsewhere(&*self.flavour, cluster);
-        if !self.shared.remove(&*self.flavour, &cluster.key, &cluster.uid) {
+        self.fleet.forget_look(&cluster.uid);
+        self.fleet.forget_elsewhere(&*self.flavour, cluster);
+        if !self.fleet.remove(&*self.flavour, &cluster.key, &cluster.uid) {
             // What was read of it goes also when it was not told of.
             self.flavour.removed(cluster);
         }
@@ -147,7 +154,7 @@ impl Registry {
     /// again, and written if that is another one.
     pub fn facts_changed(&self, cluster: &Cluster) {
         if let Some(known) = self.find(cluster) {
-            self.shared.consider(&known);
+            self.fleet.consider(&known);
         }
     }
 
@@ -156,13 +163,13 @@ impl Registry {
     /// over; else it is looked at when that is written (`rule:foreign-status-is-written-over`).
     pub fn shows(&self, cluster: &Cluster, fingerprint: Option<u64>) {
         if let Some(known) = self.find(cluster) {
-            self.shared.shows(&known, fingerprint);
+            self.fleet.shows(&known, fingerprint);
         }
     }
 
     /// Whether what has this UID is this replica's to probe and write: of all replicas, of one.
     pub fn is_ours(&self, uid: &str) -> bool {
-        self.shared.ownership.is_ours(uid)
+        self.fleet.ownership.is_ours(uid)
     }
 
     /// Ends with the cluster, for work beside its probes; `None` when it is not known
@@ -194,31 +201,31 @@ impl Registry {
     /// it takes a fifth while clusters need the rest; for [`Flavour::further_kinds`]
     /// (`rule:clusters-are-written-first`).
     pub fn write(&self, pending: Arc<dyn Pending>, urgency: Urgency) {
-        self.shared.writer.submit(pending, urgency.beside_clusters(), now().monotonic);
+        self.fleet.writer.submit(pending, urgency.beside_clusters(), now().monotonic);
     }
 
     /// Whether a write of the object with this UID waits or is under way.
     pub fn writes(&self, uid: &Arc<str>) -> bool {
-        self.shared.writer.age(uid, now().monotonic).is_some()
+        self.fleet.writer.age(uid, now().monotonic).is_some()
     }
 
     /// Nothing of the object with this UID is written any more.
     pub fn forget_write(&self, uid: &Arc<str>) {
-        self.shared.writer.forget(uid);
+        self.fleet.writer.forget(uid);
     }
 
     /// A view of what is published, for metrics: it keeps nothing alive.
     pub fn overview(&self) -> Overview {
-        Overview { flavour: self.flavour.name(), shared: Arc::downgrade(&self.shared) }
+        Overview { flavour: self.flavour.name(), fleet: Arc::downgrade(&self.fleet) }
     }
 
     /// The UID of the cluster that is known by this key.
     pub fn uid(&self, key: &str) -> Option<Arc<str>> {
-        self.shared.find(&*self.flavour, key).map(|known| Arc::clone(&known.cluster.uid))
+        self.fleet.find(&*self.flavour, key).map(|known| Arc::clone(&known.cluster.uid))
     }
 
     fn find(&self, cluster: &Cluster) -> Option<Arc<Watched>> {
-        let known = self.shared.find(&*self.flavour, &cluster.key)?;
+        let known = self.fleet.find(&*self.flavour, &cluster.key)?;
         (known.cluster.uid == cluster.uid).then_some(known)
     }
 }
@@ -226,17 +233,17 @@ impl Registry {
 /// What is published about the clusters of one flavour, as long as the engine runs.
 pub struct Overview {
     flavour: &'static str,
-    shared: Weak<Shared>,
+    fleet: Weak<Fleet>,
 }
 
 impl Overview {
     /// The keys of all clusters, with what is published about each.
     pub fn standings(&self) -> Vec<(Arc<str>, Option<Standing>)> {
-        let Some(shared) = self.shared.upgrade() else { return Vec::new() };
+        let Some(fleet) = self.fleet.upgrade() else { return Vec::new() };
         let standing = |watched: &Arc<Watched>| {
             let standing = watched.glance(|it| it.member.published().map(|it| it.standing));
             (Arc::clone(&watched.cluster.key), standing)
         };
-        shared.all_of(self.flavour).iter().map(standing).collect()
+        fleet.all_of(self.flavour).iter().map(standing).collect()
     }
 }

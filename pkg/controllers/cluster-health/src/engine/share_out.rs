@@ -16,9 +16,9 @@ use tokio::time::{sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use super::fleet::Fleet;
 use super::ownership::Share;
 use super::prober::now;
-use super::shared::Shared;
 use super::watched::Watched;
 use super::word::{self, Kinds, Word};
 
@@ -49,7 +49,7 @@ pub(crate) fn group(namespace: &str) -> ReplicaGroup {
 pub(crate) struct ShareOut {
     leases: ReplicaLeases,
     share: Arc<Share>,
-    shared: Arc<Shared>,
+    fleet: Arc<Fleet>,
     /// When the lease was last renewed, and with which word.
     renewed: Option<(Instant, Word)>,
     /// Given up, and perhaps with a probe that has not ended.
@@ -78,11 +78,11 @@ struct Said {
 }
 
 impl ShareOut {
-    pub(crate) fn new(leases: ReplicaLeases, share: Arc<Share>, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(leases: ReplicaLeases, share: Arc<Share>, fleet: Arc<Fleet>) -> Self {
         Self {
             leases,
             share,
-            shared,
+            fleet,
             renewed: None,
             letting_go: Vec::new(),
             released: BTreeMap::new(),
@@ -312,8 +312,8 @@ impl ShareOut {
 
     /// Gives up what is not ours any more, and has the flavours look at what has become ours.
     fn share_out(&mut self) {
-        self.letting_go.extend(self.shared.give_up_others());
-        self.shared.take_over();
+        self.letting_go.extend(self.fleet.give_up_others());
+        self.fleet.take_over();
     }
 
     /// Waits until nothing of what is not ours is under way: no probe, and no write that the server
@@ -321,7 +321,7 @@ impl ShareOut {
     async fn let_go(&mut self) {
         loop {
             self.letting_go.retain(|watched| watched.is_busy());
-            let writing = self.shared.writer.writing();
+            let writing = self.fleet.writer.writing();
             if self.letting_go.is_empty() && writing.iter().all(|uid| self.share.is_ours(uid)) {
                 return;
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use health::{Policy, Published};
 
 use super::flavour::Cluster;
-use super::prober::Prober;
+use super::prober::ClusterProber;
 
 /// Everything that the engine has to know of one cluster, made from its object, its credential and
 /// the settings of its flavour.
@@ -19,7 +19,7 @@ pub struct Target {
     /// stays the same the prober in use is kept, with its connections.
     pub inputs: u64,
     /// Makes the prober; called only if `inputs` is new.
-    pub prober: Box<dyn FnOnce() -> Arc<dyn Prober> + Send>,
+    pub prober: Box<dyn FnOnce() -> Arc<dyn ClusterProber> + Send>,
     /// How it is watched over.
     pub policy: Policy,
     /// It is to be left alone: no probe, and no word that it was not probed.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use health::{
-    Arrival, Change, Effect, Member, Moment, Policy, Published, Report, Standing, Status, Urgency,
-    explain, hash,
+    Arrival, Change, Effect, Member, Moment, Policy, Published, Report, Standing, Urgency, explain,
+    hash,
 };
 use jiff::Timestamp;
 use model::Resource;
@@ -16,13 +16,13 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::busy::{Busy, BusyTasks};
-use super::contact::Contact;
 use super::difference::{Difference, patience};
 use super::flavour::{Cluster, Flavour, Statement};
+use super::glance::{Glance, STATUSES};
 use super::job::Job;
 use super::notices::{Notice, Notices};
 use super::pending::Pending;
-use super::prober::{Prober, now};
+use super::prober::{ClusterProber, now};
 use super::target::{Target, is_another};
 
 /// A cluster that is known. Its lock is held for moments only, and never while anything waits.
@@ -40,7 +40,7 @@ pub(crate) struct Watched {
 struct State {
     member: Member,
     /// `None` when the cluster is gone.
-    prober: Option<Arc<dyn Prober>>,
+    prober: Option<Arc<dyn ClusterProber>>,
     inputs: u64,
     addresses: Vec<Box<str>>,
     policy: Policy,
@@ -65,21 +65,6 @@ struct State {
 pub(crate) struct Overlooked {
     pub(crate) fingerprint: Option<u64>,
 }
-
-/// What pages, metrics and the patrol see of a cluster.
-pub(crate) struct Glance<'a> {
-    pub(crate) member: &'a Member,
-    pub(crate) policy: &'a Policy,
-    pub(crate) paused: bool,
-    pub(crate) queued: bool,
-    /// Published changes of readiness, in the order of [`STATUSES`].
-    pub(crate) transitions: [u64; 3],
-    pub(crate) contact: Contact,
-    pub(crate) difference: Option<&'a Difference>,
-}
-
-/// In the order in which changes of readiness are counted.
-pub(crate) const STATUSES: [Status; 3] = [Status::True, Status::False, Status::Unknown];
 
 impl State {
     fn note(&mut self, effect: Effect) -> Effect {
@@ -361,10 +346,10 @@ impl Watched {
     pub(crate) fn glance<T>(&self, look: impl FnOnce(Glance<'_>) -> T) -> T {
         let state = self.state.lock();
         let (member, policy) = (&state.member, &state.policy);
-        let contact = state.prober.as_ref().map(|prober| prober.contact()).unwrap_or_default();
+        let prober = state.prober.as_deref();
         let State { paused, queued, transitions, .. } = *state;
         let difference = state.difference.as_ref();
-        look(Glance { member, policy, paused, queued, transitions, contact, difference })
+        look(Glance { member, policy, paused, queued, transitions, difference, prober })
     }
 }
 

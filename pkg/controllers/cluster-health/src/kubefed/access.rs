@@ -9,6 +9,7 @@ use secrecy::ExposeSecret as _;
 
 use crate::api::kubefed::{KubeFedCluster, KubeFedClusterSpec};
 use crate::member::USER_AGENT;
+use crate::object_name::is_name;
 use crate::secret_data::SecretData;
 
 /// Where the user of a member mends what is refused.
@@ -22,10 +23,7 @@ const FIELDS: Fields = Fields {
 pub(crate) fn secret_key(cluster: &Object<KubeFedCluster>) -> Option<String> {
     let name = &*cluster.body.spec.secret_ref.name;
     let namespace = cluster.metadata.namespace()?;
-    // It becomes part of a path.
-    let legal = |c: u8| c.is_ascii_alphanumeric() || b"-.".contains(&c);
-    let is_name = !name.is_empty() && !name.starts_with('.') && name.bytes().all(legal);
-    is_name.then(|| format!("{namespace}/{name}"))
+    is_name(name).then(|| format!("{namespace}/{name}"))
 }
 
 /// Where the member is reached, in one spelling for all that mean the same.

@@ -19,7 +19,7 @@ use super::{access, settings, status};
 use crate::api::kubefed::{
     ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
 };
-use crate::engine::{Cluster, Flavour, Prober, Statement};
+use crate::engine::{Cluster, ClusterProber, Flavour, Statement};
 use crate::member::Newest;
 use crate::options::KubeFedOptions;
 
@@ -55,7 +55,7 @@ pub(super) struct LastTold {
     pub(super) secret: Option<(Arc<str>, u64)>,
     /// A hash of what the prober is made of.
     pub(super) inputs: u64,
-    pub(super) prober: Arc<dyn Prober>,
+    pub(super) prober: Arc<dyn ClusterProber>,
     pub(super) newest: Newest,
 }
 
@@ -161,9 +161,9 @@ impl KubeFed {
         next.is_none_or(|next| next <= Instant::now())
     }
 
-    /// Takes in what was read by `client`; whether it is worth an event. Nothing found, or a
-    /// failure, leaves what was known. Of a member that is reached by another client by now it is
-    /// read again.
+    /// Takes in what was read by `client`; whether it is worth an event, which what the object said
+    /// before this process is not (`rule:a-restart-changes-nothing`). Nothing found, or a failure,
+    /// leaves what was known. Of a member that is reached by another client by now it is read again.
     pub(super) fn surveyed(
         &self,
         cluster: &Cluster,
@@ -171,6 +171,11 @@ impl KubeFed {
         found: &Result<Option<Places>, String>,
     ) -> bool {
         let now = self.client(&cluster.uid);
+        let shown = self.known(&cluster.uid).map(|known| known.object);
+        let shows = |places: &Places| {
+            let status = shown.as_ref().map(|object| &object.status);
+            status.is_some_and(|it| it.zones == places.zones && it.region == places.region)
+        };
         let mut surveys = self.surveys.lock();
         let Some(survey) = surveys.get_mut(&cluster.uid) else { return false };
         if !now.is_some_and(|now| Arc::ptr_eq(&now, client)) {
@@ -179,13 +184,15 @@ impl KubeFed {
         }
         match found {
             Err(_) => !std::mem::replace(&mut survey.failed, true),
-            Ok(places) => {
+            Ok(None) => {
                 survey.failed = false;
-                let is_news = places.is_some() && survey.places != *places;
-                if is_news {
-                    survey.places.clone_from(places);
-                }
-                is_news
+                false
+            }
+            Ok(Some(places)) => {
+                survey.failed = false;
+                let is_first = survey.places.is_none();
+                let before = survey.places.replace(places.clone());
+                before.as_ref() != Some(places) && !(is_first && shows(places))
             }
         }
     }

@@ -232,7 +232,7 @@ mod tests {
         let configs = informer(&KUBEFED_CONFIGS, vec![config], of_configs).await;
         let clusters = informer(&KUBEFED_CLUSTERS, vec![], of_clusters).await;
         let queue = WorkQueue::new("t", BACKOFF, &QueueMetrics::new(&Metrics::new()).unwrap());
-        let recorder = &engine.shared.recorder;
+        let recorder = &engine.fleet.recorder;
         let _heard = on_config(&configs, &queue, &clusters, &flavour, recorder);
         sleep(Duration::from_secs(5)).await;
         assert_eq!(engine.api.events(), ["InvalidHealthCheck"]);

@@ -15,7 +15,9 @@ use super::flavour::{KubeFed, LastTold};
 use super::references::References;
 use super::{access, status};
 use crate::api::kubefed::KubeFedCluster;
-use crate::engine::{Cluster, EndsTold, LATER, Look, Misconfigured, Prober, Registry, Target};
+use crate::engine::{
+    Cluster, ClusterProber, EndsTold, LATER, Look, Misconfigured, Registry, Target,
+};
 use crate::member::{ClientProber, Newest};
 use crate::secret_data::{ReadError, SecretData};
 
@@ -161,7 +163,7 @@ fn prober(
     namespace: &str,
     inputs: Result<Inputs, Problem>,
     newest: Newest,
-) -> Arc<dyn Prober> {
+) -> Arc<dyn ClusterProber> {
     match inputs.and_then(|inputs| flavour.prober.client(&inputs)) {
         Ok(client) => {
             let metrics = flavour.upstream_metrics.clone();
@@ -232,7 +234,7 @@ mod tests {
         let secrets = informer(&SECRETS, vec![secret], of_secrets).await;
         let flavour = flavour();
         flavour.follow(&clusters);
-        let registry = Registry::new(Arc::clone(&flavour) as Arc<_>, Arc::clone(&engine.shared));
+        let registry = Registry::new(Arc::clone(&flavour) as Arc<_>, Arc::clone(&engine.fleet));
         let refused = Arc::new(AtomicBool::new(true));
         let refuses = Arc::clone(&refused);
         let server = ApiServer::new(move |_| {

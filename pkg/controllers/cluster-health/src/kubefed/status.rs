@@ -15,7 +15,7 @@ pub(crate) fn fields(published: &Published, message: &str, held: &KubeFedCluster
     let Published { standing, ready, offline, probed, .. } = published;
     let condition = |kind: &str, status: Status, since, reason: &str, message: &str| Condition {
         kind: kind.to_owned(),
-        status: to_api(status),
+        status: status.into(),
         // The schema wants it; nobody has looked since then.
         last_probe_time: Some(probed.unwrap_or(ready.since)),
         last_transition_time: Some(since),
@@ -87,14 +87,6 @@ fn standing(ready: Option<&Condition>, offline: Option<&Condition>) -> Option<St
         }
         (None, Some(Status::True)) => Some(Standing::Offline),
         (None, _) => None,
-    }
-}
-
-fn to_api(status: Status) -> ConditionStatus {
-    match status {
-        Status::True => ConditionStatus::True,
-        Status::False => ConditionStatus::False,
-        Status::Unknown => ConditionStatus::Unknown,
     }
 }
 

@@ -9,6 +9,7 @@ use kube::client::Body;
 
 use super::choice::{Choice, choose};
 use crate::api::tke::{CLUSTER_CREDENTIALS, ClusterCredential, CredentialError, SecretRef};
+use crate::object_name::is_name;
 use crate::secret_data::{ReadError, SecretData, wipe};
 
 /// Time limit of one attempt.
@@ -63,11 +64,14 @@ impl Fetch {
         Self { client }
     }
 
-    /// The ClusterCredential of this name.
+    /// The ClusterCredential of this name, which may be none.
     pub(crate) async fn credential(
         &self,
         name: &str,
     ) -> Result<Option<ClusterCredential>, FetchError> {
+        if !is_name(name) {
+            return Ok(None);
+        }
         let answer = self.get(&CLUSTER_CREDENTIALS.object_path(name), CREDENTIAL).await?;
         match answer.status {
             StatusCode::OK => {

@@ -8,6 +8,7 @@ use secrecy::ExposeSecret as _;
 
 use crate::api::tke::{ClusterCredential, SecretRef};
 use crate::member::USER_AGENT;
+use crate::object_name::is_name;
 use crate::secret_data::SecretData;
 
 /// Where the user of a Cluster mends what is refused.
@@ -89,8 +90,12 @@ fn impersonation(
 /// they are, if there is one.
 ///
 /// # Errors
-/// It is in another one.
+/// It is in another one, or no Secret can have that name.
 pub(crate) fn readable(of: &SecretRef, namespace: Option<&str>) -> Result<(), Problem> {
+    if !is_name(&of.namespace) || !is_name(&of.name) {
+        let text = "secretRef of a ClusterCredential names no Secret: namespace or name is not one";
+        return Err(Problem::new(Code::SecretMissing, text));
+    }
     match namespace.filter(|namespace| **namespace != *of.namespace) {
         None => Ok(()),
         Some(namespace) => {
@@ -158,6 +163,23 @@ mod tests {
         assert!(empty.to_string().starts_with("there is neither a token"), "{empty}");
         credential["token"] = json!("t");
         assert!(made(&credential, None).is_ok());
+    }
+
+    /// rule:secret-of-the-same-namespace
+    #[test]
+    fn a_secret_is_read_in_the_namespace_for_them_and_by_a_name() {
+        let read = |namespace: &str, name: &str, only: Option<&str>| {
+            readable(&SecretRef { namespace: namespace.into(), name: name.into() }, only)
+        };
+        assert_eq!(read("fed", "one", Some("fed")), Ok(()));
+        assert_eq!(read("other", "one", None), Ok(()));
+        for (namespace, name) in
+            [("other", "one"), ("fed", "../../other/secrets/one"), ("fed", "one?x"), ("fed", "")]
+        {
+            let problem = read(namespace, name, Some("fed")).unwrap_err();
+            assert_eq!(problem.code(), Code::SecretMissing, "{namespace}/{name}");
+        }
+        assert!(read("../x", "one", None).is_err());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::choice::choose;
 use super::fetch::Fetch;
 use super::inputs::{inputs, readable};
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};
+use crate::object_name::is_name;
 use crate::stored_objects::{StoredError, StoredObjects};
 
 /// What a client of the Cluster of this name is made of. Secrets are read in `namespace` alone, if
@@ -60,6 +61,9 @@ async fn named(
     objects: &StoredObjects,
     name: &str,
 ) -> Result<Option<ClusterCredential>, StoredError> {
+    if !is_name(name) {
+        return Ok(None);
+    }
     let Some(text) = objects.find(&CLUSTER_CREDENTIALS, name).await? else { return Ok(None) };
     ClusterCredential::read(&text).map(Some).map_err(|error| unusable(name, &error))
 }

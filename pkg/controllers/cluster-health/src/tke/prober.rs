@@ -9,18 +9,18 @@ use probe::Order;
 
 use super::book::Book;
 use super::options::TkeOptions;
-use crate::engine::{Cluster, Contact, Prober};
+use crate::engine::{Cluster, ClusterProber, Contact};
 
 /// Probes one Cluster: its health, then that it takes our credential for a read.
 pub(crate) struct MemberProber {
-    pub(crate) shared: Arc<probe::Prober>,
+    pub(crate) prober: Arc<probe::Prober>,
     pub(crate) client: Arc<probe::Client>,
     pub(crate) book: Arc<Book>,
     pub(crate) cluster: Cluster,
     pub(crate) options: Arc<TkeOptions>,
 }
 
-impl Prober for MemberProber {
+impl ClusterProber for MemberProber {
     fn probe(&self, budget: Duration) -> BoxFuture<'_, Report> {
         Box::pin(async move {
             let newest = || self.book.client(&self.cluster);
@@ -30,7 +30,7 @@ impl Prober for MemberProber {
                 next_in: self.options.policy.cadence.period,
                 newest: &newest,
             };
-            let mut report = self.shared.probe(&self.client, &order).await.report;
+            let mut report = self.prober.probe(&self.client, &order).await.report;
             let finding = report.finding;
             let enough_nodes = self.book.known(&self.cluster, |entry| {
                 // rule:what-we-could-not-ask-changes-nothing

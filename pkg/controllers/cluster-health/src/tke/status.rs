@@ -197,11 +197,7 @@ fn health_check(cached: Option<&Condition>, statement: &Statement<'_>) -> Option
         let (status, since) = (published.ready.status, published.ready.since);
         (status, reason(published), statement.message, since, published.probed)
     };
-    let status: ConditionStatus = match status {
-        Status::True => ConditionStatus::True,
-        Status::False => ConditionStatus::False,
-        Status::Unknown => ConditionStatus::Unknown,
-    };
+    let status = ConditionStatus::from(status);
     let before = cached.and_then(|cached| Some((&cached.status, cached.last_transition_time?)));
     let since = match before {
         Some((same, before)) if *same == status && statement.paused => before,

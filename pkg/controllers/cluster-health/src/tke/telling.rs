@@ -21,7 +21,7 @@ use super::status::{ends_told, fingerprint_of, lacks_nodes, seed};
 use super::supervision::{Supervision, is_imported};
 use super::watching::{Watching, Work};
 use crate::api::tke::{CLUSTERS, Cluster, ClusterCredential, Phase};
-use crate::engine::{self, Misconfigured, Prober, Target};
+use crate::engine::{self, ClusterProber, Misconfigured, Target};
 
 /// How long an imported cluster may wait for its credential before it is called malformed: who
 /// makes the two objects makes one of them first.
@@ -84,7 +84,8 @@ impl Watching {
         locked: bool,
         together: usize,
     ) -> Next {
-        if let Some(wait) = self.still_waits(cluster, id, &way) {
+        if let (Some(wait), Err(problem)) = (self.still_waits(cluster, id, &way), &way.client) {
+            self.registry.hold_back(id, problem.code(), &problem.to_string());
             return Next::After(wait);
         }
         let target = self.target(cluster, id.clone(), way, locked, together);
@@ -123,12 +124,12 @@ impl Watching {
         &self,
         cluster: engine::Cluster,
         client: Result<Arc<probe::Client>, Problem>,
-    ) -> Box<dyn FnOnce() -> Arc<dyn Prober> + Send> {
+    ) -> Box<dyn FnOnce() -> Arc<dyn ClusterProber> + Send> {
         let flavour = &self.flavour;
-        let (shared, book) = (Arc::clone(&flavour.prober), Arc::clone(&flavour.book));
+        let (prober, book) = (Arc::clone(&flavour.prober), Arc::clone(&flavour.book));
         let options = Arc::clone(&flavour.options);
         Box::new(move || match client {
-            Ok(client) => Arc::new(MemberProber { shared, client, book, cluster, options }),
+            Ok(client) => Arc::new(MemberProber { prober, client, book, cluster, options }),
             Err(problem) => {
                 let detail = problem.to_string().into();
                 Arc::new(Misconfigured { code: problem.code(), detail })

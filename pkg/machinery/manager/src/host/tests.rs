@@ -174,14 +174,17 @@ async fn a_controller_adds_pages_to_the_secure_port() {
         }));
         until_stopped(context)
     });
-    let host = Host::start(
-        &options,
-        vec![Hosted { name: "first-controller", alias: "first", by_name: false, runner }],
-    );
+    let status = async || {
+        let peer = Peer::new("10.1.2.3".parse().unwrap(), PeerCertificate::Absent);
+        let request = http::Request::get("/debug/controllers/first").body(String::new()).unwrap();
+        serving::answer(&options.pages, &Everyone, peer, request).await.status().as_u16()
+    };
+    let hosted = Hosted { name: "first-controller", alias: "first", by_name: false, runner };
+    crate::reserve_pages(&options.pages, std::slice::from_ref(&hosted));
+    assert_eq!(status().await, 503, "it is a standby");
+    let host = Host::start(&options, vec![hosted]);
     sleep(secs(1)).await;
-    let peer = Peer::new("10.1.2.3".parse().unwrap(), PeerCertificate::Absent);
-    let request = http::Request::get("/debug/controllers/first").body(String::new()).unwrap();
-    assert_eq!(serving::answer(&options.pages, &Everyone, peer, request).await.status(), 200);
+    assert_eq!(status().await, 200);
     host.unwrap().stop().await;
 }
 

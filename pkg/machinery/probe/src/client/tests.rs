@@ -1,5 +1,6 @@
 //! Of what a client can be made, and what is said of what cannot be used.
 
+use memory_search::Mark;
 use secrecy::SecretString;
 
 use super::*;
@@ -99,4 +100,19 @@ fn the_fingerprint_tells_any_two_inputs_apart_and_nothing_else() {
         }
     }
     assert_eq!(all[0].fingerprint().to_string().len(), 8);
+}
+
+/// rule:secrets-have-no-printable-form
+#[test]
+fn a_client_that_is_dropped_leaves_no_copy_of_its_token_in_memory() {
+    let token = Mark::random();
+    let made = Inputs {
+        token: Some(SecretString::from(token.secret().as_str())),
+        ..inputs("https://api.example")
+    };
+    let client = Client::new(&made, &TlsConfigs::default()).unwrap();
+    drop(made);
+    assert!(token.is_in_memory(), "the client has it");
+    drop(client);
+    assert!(!token.is_in_memory());
 }

@@ -34,7 +34,8 @@ impl World {
         let ending = self.written.contains_key(&(replica, life, uid));
         assert!(!ending, "rule:own-writes-end-before-a-takeover: {uid} at {replica}");
         self.handovers += 1;
-        let published = self.management.objects[&uid].status.clone();
+        let paused = self.paused.contains(&uid);
+        let published = self.management.objects[&uid].status.clone().filter(|_| !paused);
         let arrival = Arrival {
             hash: health::hash(&uid.to_string()),
             written: published.as_ref().map(fingerprint),
@@ -44,7 +45,8 @@ impl World {
         };
         let member = Member::new(arrival, &self.policy(uid), self.instant());
         let ready = member.published().map(|published| published.ready.status);
-        let told = self.management.objects[&uid].status.as_ref().map(|status| status.ready.status);
+        let told = self.management.objects[&uid].status.as_ref().filter(|_| !paused);
+        let told = told.map(|status| status.ready.status);
         assert_eq!(ready, told, "rule:a-restart-changes-nothing: {uid}");
         let held = Held {
             member,
@@ -52,6 +54,8 @@ impl World {
             probe: None,
             last_start: None,
             last_end: None,
+            asked_at: None,
+            crossings: Vec::new(),
             results: Vec::new(),
             hangs_until: 0,
             calm_since: self.now,
@@ -60,6 +64,7 @@ impl World {
             ready,
         };
         self.replicas[replica].held.insert(uid, held);
+        self.consider(replica, uid);
         self.wait_for_due(replica, uid);
     }
 
@@ -69,8 +74,9 @@ impl World {
         }
         let (now, moment) = (self.instant(), self.moment());
         self.share_out(replica);
-        let held: Vec<u64> = self.replicas[replica].held.keys().copied().collect();
-        for uid in held {
+        let held = self.replicas[replica].held.keys().copied();
+        let probed: Vec<u64> = held.filter(|uid| !self.paused.contains(uid)).collect();
+        for uid in probed {
             let policy = self.policy(uid);
             let held = self.replicas[replica].held.get_mut(&uid).expect("it is held");
             if held.member.stuck_at(&policy) <= now && held.hangs_until != u64::MAX {

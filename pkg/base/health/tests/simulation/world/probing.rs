@@ -20,7 +20,11 @@ impl World {
         let (now, moment) = (self.instant(), self.moment());
         let may = self.replicas[replica].may_probe(uid, now);
         let Some(held) = self.replicas[replica].held.get_mut(&uid) else { return };
-        if !may || held.hangs_until > self.now || held.member.due().is_none_or(|due| due > now) {
+        if self.paused.contains(&uid)
+            || !may
+            || held.hangs_until > self.now
+            || held.member.due().is_none_or(|due| due > now)
+        {
             return;
         }
         held.member.begin(now);
@@ -61,15 +65,24 @@ impl World {
         if !may {
             return; // it is another's by now
         }
-        held.last_end = Some(self.now);
-        held.results.push(report.finding);
+        let is_void = report.finding.is_void();
+        held.asked_at = Some(self.now);
+        if !is_void {
+            held.last_end = Some(self.now);
+            held.results.push(report.finding);
+        }
         let effect = held.member.complete(&report, &policy, now, draw);
         self.reasons += u64::from(effect.change == Change::Reason);
         if effect.change != Change::Nothing {
             held.changed_at = self.now;
         }
-        self.check_target(replica, uid, report.finding);
-        self.check_effect(replica, uid, effect.change);
+        if is_void {
+            let rule = "rule:what-we-could-not-ask-changes-nothing";
+            assert_eq!(effect.change, Change::Nothing, "{rule}: {uid}");
+        } else {
+            self.check_target(replica, uid, report.finding);
+            self.check_effect(replica, uid, effect.change);
+        }
         self.consider(replica, uid);
         self.wait_for_due(replica, uid);
     }

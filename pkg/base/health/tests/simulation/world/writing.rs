@@ -13,8 +13,11 @@ impl World {
         let (now, policy) = (self.instant(), self.policy(uid));
         let this = &mut self.replicas[replica];
         let Some(held) = this.held.get_mut(&uid) else { return };
-        let Some(published) = held.member.published() else { return };
-        let fingerprint = fingerprint(published);
+        let fingerprint = match held.member.published() {
+            Some(published) => fingerprint(published),
+            None if self.paused.contains(&uid) => PAUSED,
+            None => return,
+        };
         if let Some(urgency) = held.member.write_due(fingerprint, &policy, now) {
             held.member.handed_over(fingerprint, now);
             this.queue.submit(uid, (), urgency, now);
@@ -30,7 +33,7 @@ impl World {
             }
             let Some((uid, ())) = this.queue.next(now) else { break };
             let ours = this.held.get(&uid).filter(|_| this.may_probe(uid, now));
-            let status = ours.and_then(|held| held.member.published().cloned());
+            let status = ours.map(|held| held.member.published().cloned());
             let fate = self.management.fate_of_write(uid, &mut self.random);
             self.written.insert((replica, life, uid), (status, fate));
             let latency = self.management.latency(&mut self.random);
@@ -48,7 +51,7 @@ impl World {
             (Some(_), Fate::Conflict) => Written::Conflict,
             (Some(object), Fate::Done | Fate::Lost) => {
                 // A replica that gave the cluster up meanwhile has nothing to say any more.
-                if status.is_some() {
+                if let Some(status) = status {
                     object.status = status;
                     self.management.writes += 1;
                 }
@@ -63,6 +66,9 @@ impl World {
         }
     }
 }
+
+/// The fingerprint of a status that says that nobody looks.
+const PAUSED: u64 = 0;
 
 /// Everything that matters in a status.
 pub(crate) fn fingerprint(published: &Published) -> u64 {

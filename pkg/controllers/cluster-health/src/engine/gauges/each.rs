@@ -10,7 +10,8 @@ use prometheus::proto::{Metric, MetricFamily};
 use crate::engine::contact::Contact;
 use crate::engine::difference::Difference;
 use crate::engine::family::Family;
-use crate::engine::watched::{Glance, STATUSES, Watched};
+use crate::engine::glance::{Glance, STATUSES};
+use crate::engine::watched::Watched;
 
 /// Labels of all; some have one more.
 const CLUSTER: [&str; 3] = ["flavour", "namespace", "cluster"];
@@ -124,7 +125,7 @@ impl Each {
             watched.glance(|it| {
                 reading.health(labels, &it);
                 reading.availability(labels, &it, now);
-                reading.contact(labels, &it.contact);
+                reading.contact(labels, &it.contact());
                 if self.audit {
                     let differs = it.difference.is_some_and(Difference::is_lasting);
                     reading.put(Which::Differs, labels, f64::from(u8::from(differs)));

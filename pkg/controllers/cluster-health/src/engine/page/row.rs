@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::query::NOTHING;
 use crate::engine::flavour::Cluster;
-use crate::engine::shared::Shared;
-use crate::engine::watched::{Glance, Watched};
+use crate::engine::fleet::{Fleet, HeldBack};
+use crate::engine::glance::Glance;
+use crate::engine::watched::Watched;
 
 /// One cluster. Nothing in it comes from a credential but its end (`rule:secrets-are-never-shown`).
 #[derive(Default, Serialize)]
@@ -52,31 +53,46 @@ pub(super) struct Row {
 
 impl Row {
     /// Another replica's: of its state nothing is known here.
-    pub(super) fn elsewhere(flavour: &'static str, cluster: &Cluster, shared: &Shared) -> Self {
+    pub(super) fn elsewhere(flavour: &'static str, cluster: &Cluster, fleet: &Fleet) -> Self {
         Self {
             flavour,
             cluster: cluster.key.to_string(),
             uid: cluster.uid.to_string(),
             published: NOTHING,
             doing: "elsewhere",
-            owner: shared.ownership.owner(&cluster.uid),
+            owner: fleet.ownership.owner(&cluster.uid),
             ..Self::default()
         }
     }
 
-    pub(super) fn of(watched: &Watched, shared: &Shared, now: &Moment) -> Self {
-        let write_waits = shared.writer.age(&watched.cluster.uid, now.monotonic);
+    /// One that is not probed yet.
+    pub(super) fn held_back(flavour: &'static str, held: &HeldBack) -> Self {
+        Self {
+            flavour,
+            cluster: held.cluster.key.to_string(),
+            uid: held.cluster.uid.to_string(),
+            published: NOTHING,
+            message: held.why.to_string(),
+            code: Some(held.code.to_string()),
+            doing: "held back",
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn of(watched: &Watched, fleet: &Fleet, now: &Moment) -> Self {
+        let write_waits = fleet.writer.age(&watched.cluster.uid, now.monotonic);
         watched.glance(|it| {
             let (member, last) = (it.member, it.member.last());
             let ratios = member.availability(now.monotonic);
             let until = |at: Instant| at.saturating_duration_since(now.monotonic);
             let since = |at: Instant| seconds(now.monotonic.saturating_duration_since(at));
-            let Endpoints { down, total } = it.contact.endpoints;
+            let contact = it.contact();
+            let Endpoints { down, total } = contact.endpoints;
             Self {
                 flavour: watched.flavour.name(),
                 cluster: watched.cluster.key.to_string(),
                 uid: watched.cluster.uid.to_string(),
-                owner: shared.ownership.owner(&watched.cluster.uid),
+                owner: fleet.ownership.owner(&watched.cluster.uid),
                 published: member.published().map_or(NOTHING, |it| it.standing.label()),
                 message: explain(member, now.monotonic),
                 last_result: last.map(|last| last.finding.verdict().as_str()),
@@ -95,9 +111,9 @@ impl Row {
                 available_since: wall(member.observed_since(), now),
                 endpoints: total,
                 endpoints_down: down,
-                credential_ends: it.contact.credential.map(end),
-                serving_certificate_ends: it.contact.certificate.map(end),
-                tls_checks_waived: it.contact.waived.names().collect(),
+                credential_ends: contact.credential.map(end),
+                serving_certificate_ends: contact.certificate.map(end),
+                tls_checks_waived: contact.waived.names().collect(),
                 stored: it
                     .difference
                     .map(|difference| difference.stored.map_or(NOTHING, Standing::label)),

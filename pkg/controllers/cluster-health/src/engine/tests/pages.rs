@@ -1,10 +1,12 @@
 //! The debug page.
 
+use health::Code;
 use jiff::Timestamp;
+use serde_json::Value;
 use tokio::time::sleep;
 
 use super::S;
-use super::scene::{Answer, Scene};
+use super::scene::{Answer, Scene, cluster};
 
 #[tokio::test(start_paused = true)]
 async fn the_debug_page_is_a_table_for_people_and_json_for_programs() {
@@ -58,4 +60,24 @@ async fn of_a_thousand_clusters_those_that_are_asked_for_are_shown() {
     let page: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(page["total"].as_u64(), Some(990));
     assert_eq!(page["clusters"].as_array().map(Vec::len), Some(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_held_back_is_shown_with_what_it_waits_for_until_it_is_told_of() {
+    let scene = Scene::new(0);
+    let (held, other) = (cluster("ns/a", 1), cluster("ns/b", 1));
+    for cluster in [&held, &other] {
+        scene.registry.hold_back(cluster, Code::SecretMissing, "there is no credential for it");
+    }
+    let page = scene.page("/debug", None).await;
+    let line = page.lines().find(|line| line.contains("ns/a")).unwrap();
+    assert!(line.contains("secret-missing") && line.contains("held back"), "{page}");
+    let json: Value = serde_json::from_str(&scene.page("/debug?format=json", None).await).unwrap();
+    assert_eq!(json["clusters"][0]["message"], "there is no credential for it");
+    assert_eq!(json["auditing"], false);
+    scene.add("ns/a", 1);
+    scene.registry.remove(&other);
+    let page = scene.page("/debug", None).await;
+    assert!(!page.contains("held back") && page.contains("ns/a"), "{page}");
+    assert!(!page.contains("ns/b"), "{page}");
 }

@@ -27,12 +27,12 @@ pub(crate) use members::{Answer, Members, target};
 use crate::api::tke::{CLUSTERS, MACHINES};
 use crate::engine::Limits;
 use crate::engine::flavour::{Cluster, Flavour, Statement};
+use crate::engine::fleet::Fleet;
 use crate::engine::gauges::Exposed;
 use crate::engine::metrics::Metrics as EngineMetrics;
 use crate::engine::ownership::{Ownership, Share};
 use crate::engine::permits::Permits;
 use crate::engine::registry::Registry;
-use crate::engine::shared::Shared;
 use crate::engine::target::Target;
 use crate::engine::watched::Watched;
 use crate::engine::writer::Writer;
@@ -110,7 +110,7 @@ pub(crate) struct Scene {
     pub(crate) stored: Arc<Mutex<Option<Standing>>>,
     pub(crate) on_removed: OnRemoved,
     pub(crate) registry: Registry,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) fleet: Arc<Fleet>,
     pub(crate) flavour: Arc<dyn Flavour>,
     pub(crate) metrics: Metrics,
     _events: events::Broadcaster,
@@ -118,7 +118,7 @@ pub(crate) struct Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        self.shared.stop.cancel();
+        self.fleet.stop.cancel();
     }
 }
 
@@ -190,7 +190,7 @@ impl Scene {
         });
         let writer = Writer::new(HashMap::from(clients), Pace::new(50.0, 100), ownership.clone());
         let exposed = EngineMetrics::new(&metrics, exposed).expect("the names are new");
-        let shared = Arc::new(Shared::new(
+        let fleet = Arc::new(Fleet::new(
             Permits::new(concurrent_probes),
             writer,
             exposed.counters.clone(),
@@ -199,10 +199,10 @@ impl Scene {
             audit,
             ownership,
         ));
-        exposed.attach(&shared);
-        let writing = Arc::clone(&shared.writer);
-        tokio::spawn(writing.run(shared.counters.clone(), shared.stop.clone()));
-        tokio::spawn(patrol::run(Arc::clone(&shared), shared.stop.clone()));
+        exposed.attach(&fleet);
+        let writing = Arc::clone(&fleet.writer);
+        tokio::spawn(writing.run(fleet.counters.clone(), fleet.stop.clone()));
+        tokio::spawn(patrol::run(Arc::clone(&fleet), fleet.stop.clone()));
         let facts = Arc::<AtomicU64>::default();
         let panics = Arc::<Panics>::default();
         let stored = Arc::<Mutex<Option<Standing>>>::default();
@@ -214,7 +214,7 @@ impl Scene {
             stored: Arc::clone(&stored),
         };
         let flavour: Arc<dyn Flavour> = Arc::new(fake);
-        let registry = Registry::new(Arc::clone(&flavour), Arc::clone(&shared));
+        let registry = Registry::new(Arc::clone(&flavour), Arc::clone(&fleet));
         Self {
             members,
             api,
@@ -223,7 +223,7 @@ impl Scene {
             stored,
             on_removed,
             registry,
-            shared,
+            fleet,
             flavour,
             metrics,
             _events: broadcaster,
@@ -241,7 +241,7 @@ impl Scene {
     }
 
     pub(crate) fn watched(&self, key: &str) -> Arc<Watched> {
-        self.shared.find(&*self.flavour, key).expect("it is known")
+        self.fleet.find(&*self.flavour, key).expect("it is known")
     }
 
     pub(crate) fn standing(&self, key: &str) -> Option<Standing> {
@@ -278,7 +278,7 @@ impl Scene {
                 certificate: serving::PeerCertificate::Absent,
             },
         };
-        let reply = page::answer(&self.shared, &request);
+        let reply = page::answer(&self.fleet, &request);
         let body = reply.into_body().collect().await.expect("a page is whole").to_bytes();
         String::from_utf8(body.to_vec()).expect("a page is text")
     }

@@ -111,21 +111,21 @@ impl World {
         let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
         let scene = Scene::of(members, api, Ownership::of(&share));
         let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
-        let (registry, shared) = (scene.registry.clone(), Arc::clone(&scene.shared));
+        let (registry, fleet) = (scene.registry.clone(), Arc::clone(&scene.fleet));
         scene.registry.look_again_by(move |key| {
-            let (registry, shared) = (registry.clone(), Arc::clone(&shared));
+            let (registry, fleet) = (registry.clone(), Arc::clone(&fleet));
             let mut target = target(&members, key, 1);
             target.published = api.written(key).as_deref().and_then(published);
             // The engine is among its locks here, as with a queue.
             tokio::spawn(async move {
-                if let Some(since) = shared.ownership.ours_since(&target.cluster.uid) {
-                    shared.looks_at(&target.cluster.uid, since);
+                if let Some(since) = fleet.ownership.ours_since(&target.cluster.uid) {
+                    fleet.looks_at(&target.cluster.uid, since);
                 }
                 registry.upsert(target);
             });
         });
         for key in keys() {
-            scene.shared.leave(&*scene.flavour, &cluster(&key, 1));
+            scene.fleet.leave(&*scene.flavour, &cluster(&key, 1));
         }
         let cut_off = Arc::<AtomicBool>::default();
         let blind = Arc::<AtomicBool>::default();
@@ -154,7 +154,7 @@ impl World {
             _ => store.answer(asked),
         });
         let leases = ReplicaLeases::new(server.client(), group("shares"), name.into(), name.into());
-        let mut share_out = ShareOut::new(leases, Arc::clone(&share), Arc::clone(&scene.shared));
+        let mut share_out = ShareOut::new(leases, Arc::clone(&share), Arc::clone(&scene.fleet));
         let stop = CancellationToken::new();
         let stopping = stop.clone();
         let sharing = tokio::spawn(async move {
@@ -184,7 +184,7 @@ impl World {
 
 impl Replica {
     fn owns(&self) -> usize {
-        self.scene.shared.all().len()
+        self.scene.fleet.all().len()
     }
 
     /// As by SIGKILL.
@@ -196,7 +196,7 @@ impl Replica {
     async fn release(self) {
         self.stop.cancel();
         let share_out = self.sharing.await.expect("it ends");
-        self.scene.shared.end_all();
+        self.scene.fleet.end_all();
         share_out.release().await;
     }
 }
@@ -245,8 +245,8 @@ async fn an_inherited_cluster_that_nobody_probes_becomes_unknown_and_the_clock_s
  {
     let world = World::default();
     let (first, second) = world.two().await;
-    let inherited = first.scene.shared.all()[0].cluster.key.to_string();
-    let is_taken = || second.scene.shared.all().iter().any(|it| *it.cluster.key == *inherited);
+    let inherited = first.scene.fleet.all()[0].cluster.key.to_string();
+    let is_taken = || second.scene.fleet.all().iter().any(|it| *it.cluster.key == *inherited);
     first.kill();
     // No probe of it is ever completed.
     world.members.set(&inherited, Answer::Panic);
@@ -309,14 +309,14 @@ async fn a_cluster_does_not_move_while_a_write_of_it_can_still_be_carried_out() 
     for key in keys() {
         world.members.set(&key, Answer::Failing);
     }
-    while first.scene.shared.writer.writing().len() < CLUSTERS {
+    while first.scene.fleet.writer.writing().len() < CLUSTERS {
         sleep(Duration::from_millis(100)).await;
     }
     let (second, began) = (world.start("b"), Instant::now());
     while second.owns() == 0 {
         sleep(Duration::from_millis(10)).await;
-        let writing = first.scene.shared.writer.writing();
-        let moved = second.scene.shared.all();
+        let writing = first.scene.fleet.writer.writing();
+        let moved = second.scene.fleet.all();
         assert!(moved.iter().all(|watched| !writing.contains(&watched.cluster.uid)));
     }
     assert!(began.elapsed() > S(3), "nothing had to be waited for: {:?}", began.elapsed());
@@ -327,12 +327,12 @@ async fn a_cluster_does_not_move_while_a_write_of_it_can_still_be_carried_out() 
 async fn a_cluster_that_is_given_up_while_it_is_told_of_is_not_forgotten() {
     let scene = Scene::new(0);
     scene.add("ns/a", 1);
-    let (shared, flavour) = (Arc::clone(&scene.shared), Arc::clone(&scene.flavour));
-    let given_up = Box::new(move || shared.leave(&*flavour, &cluster("ns/a", 2)));
+    let (fleet, flavour) = (Arc::clone(&scene.fleet), Arc::clone(&scene.flavour));
+    let given_up = Box::new(move || fleet.leave(&*flavour, &cluster("ns/a", 2)));
     *scene.on_removed.lock() = Some(given_up);
     scene.add("ns/a", 2);
-    assert_eq!(scene.shared.all().len(), 0);
-    assert_eq!(scene.shared.elsewhere(), [("fake", cluster("ns/a", 2))]);
+    assert_eq!(scene.fleet.all().len(), 0);
+    assert_eq!(scene.fleet.elsewhere(), [("fake", cluster("ns/a", 2))]);
 }
 
 /// rule:a-share-ends-by-time

@@ -1,6 +1,7 @@
 //! What is remembered of where members are.
 
 use health::Code;
+use memory_search::Mark;
 use probe::{Address, ConnectionLimits, Inputs, Meters, Names, Problem, TlsOptions};
 use prometheus::Registry;
 use serde_json::json;
@@ -84,4 +85,52 @@ async fn where_a_member_is_holds_for_the_client_that_read_it_and_for_its_address
     assert_eq!(due(), 1);
     assert!(!flavour.surveyed(&member, &second, &found("c")));
     assert_eq!(zones(&object), ["as-stored"]);
+}
+
+/// rule:nothing-outlives-its-object, rule:secrets-are-never-shown
+#[test]
+fn the_token_of_a_member_that_is_gone_or_has_another_one_is_wiped() {
+    let flavour = flavour();
+    let (first, second) = (Mark::random(), Mark::random());
+    let client = |token: &Mark| {
+        let inputs = Inputs {
+            addresses: vec![Address::parse("https://10.0.0.1").unwrap()],
+            token: Some(token.secret().as_str().into()),
+            tls: TlsOptions { everything: true, ..TlsOptions::default() },
+            ..Inputs::default()
+        };
+        flavour.prober.client(&inputs).unwrap()
+    };
+    let object = remember(&flavour, "https://10.0.0.1");
+    let uid = &object.metadata.uid;
+    let hold = |token: &Mark| {
+        let known = flavour.known(uid).unwrap();
+        flavour.remember(uid, LastTold { newest: Newest::of(client(token)), ..known });
+    };
+    hold(&first);
+    assert!(first.is_in_memory());
+    hold(&second);
+    assert!(!first.is_in_memory(), "after a rotation");
+    assert!(second.is_in_memory());
+    flavour.removed(&Cluster { uid: Arc::clone(uid), key: Arc::clone(&object.metadata.key) });
+    assert!(!second.is_in_memory(), "after the deletion");
+}
+
+/// rule:a-restart-changes-nothing
+#[test]
+fn several_regions_are_news_unless_the_object_said_so_before_this_process() {
+    let flavour = flavour();
+    let places = |zone: &str| Places { zones: vec![zone.to_owned()], region: None, spread: true };
+    let object = remember(&flavour, "https://10.0.0.1:6443");
+    let member =
+        Cluster { uid: Arc::clone(&object.metadata.uid), key: Arc::clone(&object.metadata.key) };
+    let client = flavour.client(&member.uid).unwrap();
+    let is_news = |zone: &str| {
+        flavour.due_for_survey(|_| true);
+        flavour.surveyed(&member, &client, &Ok(Some(places(zone))))
+    };
+    assert!(!is_news("as-stored"), "the process before this one told it");
+    assert!(is_news("other"));
+    assert!(!is_news("other"), "it was told");
+    assert!(is_news("as-stored"), "it has changed again");
 }

@@ -45,11 +45,7 @@ impl<'a> Written<'a> {
         };
         let condition = Some(Condition {
             kind: HEALTH_CHECK.to_owned(),
-            status: match standing.status() {
-                Status::True => ConditionStatus::True,
-                Status::False => ConditionStatus::False,
-                Status::Unknown => ConditionStatus::Unknown,
-            },
+            status: standing.status().into(),
             last_probe_time: published.probed,
             last_transition_time: Some(published.since),
             reason: standing.reason().to_owned(),

@@ -49,7 +49,7 @@ impl Machines {
         let (cache, options) = (Cache::default(), Arc::new(options(flags)));
         let shown = Arc::clone(&cache);
         let lookup = Box::new(move |key: &str| shown.lock().get(key).cloned());
-        let recorder = engine.shared.recorder.clone();
+        let recorder = engine.fleet.recorder.clone();
         let ward = Ward::new(lookup, engine.registry.clone(), recorder, Arc::clone(&options));
         Self { engine, cache, ward: Arc::new(ward), options, book: Arc::default() }
     }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use bench::{Bench, S, read, sent};
 use health::Status;
+use memory_search::Mark;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use workqueue::Reconcile as _;
@@ -14,6 +15,7 @@ use workqueue::Reconcile as _;
 use super::super::book::Entry;
 use super::super::watching::heed;
 use super::*;
+use crate::engine::Flavour as _;
 use crate::engine::tests::scene::target;
 
 /// rule:nothing-outlives-its-object
@@ -176,4 +178,31 @@ async fn nothing_that_was_learnt_of_a_cluster_is_told_of_another_one_at_another_
     assert!(book.still(&id, &before, |_| ()).is_none(), "what is under way is of the other one");
     let (_, now) = book.target(&id).unwrap();
     assert!(book.still(&id, &now, |_| ()).is_some());
+}
+
+/// rule:nothing-outlives-its-object, rule:secrets-are-never-shown
+#[test]
+fn the_token_of_a_cluster_that_is_gone_or_has_another_one_is_wiped() {
+    let flavour = bench::flavour();
+    let object = read(&sent(&[("10.0.0.1", 6443)], |_| {}));
+    let (id, first, second) = (identity(&object), Mark::random(), Mark::random());
+    let lead = |token: &Mark| {
+        let inputs = probe::Inputs {
+            addresses: vec![Address::parse("https://10.0.0.1:6443").unwrap()],
+            token: Some(token.secret().as_str().into()),
+            tls: probe::TlsOptions { everything: true, ..probe::TlsOptions::default() },
+            ..probe::Inputs::default()
+        };
+        let client = Arc::new(flavour.prober.client(&inputs).unwrap());
+        let nowhere = Problem::new(Code::BadEndpoint, "nowhere");
+        let way = Way { client: Ok(client), ..no_way(nowhere) };
+        flavour.book.with(&id, |entry| entry.lead(way));
+    };
+    lead(&first);
+    assert!(first.is_in_memory());
+    lead(&second);
+    assert!(!first.is_in_memory(), "after a rotation");
+    assert!(second.is_in_memory());
+    flavour.removed(&id);
+    assert!(!second.is_in_memory(), "after the deletion");
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::cluster;
 use crate::engine::contact::Contact;
-use crate::engine::prober::{Prober, now};
+use crate::engine::prober::{ClusterProber, now};
 use crate::engine::target::{EndsTold, Target};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Drop for Stopwatch<'_> {
     }
 }
 
-impl Prober for Client {
+impl ClusterProber for Client {
     fn probe(&self, _: Duration) -> BoxFuture<'_, Report> {
         Box::pin(async move {
             let started = Instant::now();

@@ -120,7 +120,7 @@ impl Bench {
         let management = ApiServer::new(move |request| asked.answer(request));
         let flavour = flavour();
         let registry =
-            Registry::new(Arc::clone(&flavour) as Arc<dyn Flavour>, Arc::clone(&engine.shared));
+            Registry::new(Arc::clone(&flavour) as Arc<dyn Flavour>, Arc::clone(&engine.fleet));
         let metrics = QueueMetrics::new(&Metrics::new()).unwrap();
         let queue = WorkQueue::new("clusters", BACKOFF, &metrics);
         let (sides, machines) = (
@@ -134,7 +134,7 @@ impl Bench {
             flavour,
             registry,
             fetch: Fetch::new(management.client()),
-            recorder: engine.shared.recorder.clone(),
+            recorder: engine.fleet.recorder.clone(),
             clusters,
             credentials: metadata,
             queue,
@@ -213,7 +213,7 @@ impl Bench {
     }
 }
 
-fn flavour() -> Arc<Clusters> {
+pub(super) fn flavour() -> Arc<Clusters> {
     let values = pflag::Values::from_given(crate::flags::FLAGS, [("", ""); 0]).unwrap();
     let mut options = judge(&values).unwrap().0.tke.unwrap();
     options.insecure_without_ca = true;

@@ -174,3 +174,14 @@ async fn a_secret_that_changes_before_anybody_knows_who_uses_it_is_looked_at_aga
         assert_eq!(queued.contains(&cluster), changes, "{queued:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_reference_that_is_no_name_has_nothing_read() {
+    let object = sent(&[("10.0.0.1", 6443)], |it| {
+        it["spec"]["clusterCredentialRef"] = json!({"name": "../namespaces/x/secrets/y"});
+    });
+    let bench = Bench::start(&[&object]).await;
+    bench.look(&Work::Cluster("cls-1".into())).await;
+    assert_eq!(bench.way(&read(&object)), None);
+    assert!(bench.management.asked().is_empty());
+}

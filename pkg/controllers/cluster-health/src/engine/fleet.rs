@@ -1,11 +1,11 @@
-//! [`Shared`]: what the tasks of all clusters share.
+//! [`Fleet`]: all clusters that this process knows, and what their tasks share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use events::Recorder;
-use health::{Effect, Report};
+use health::{Code, Effect, Report};
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -22,8 +22,9 @@ use super::writer::Writer;
 /// The clusters of a flavour, by the key of their object.
 type Clusters = HashMap<Arc<str>, Arc<Watched>>;
 
-/// What the tasks of all clusters share. No task waits for another on it.
-pub(crate) struct Shared {
+/// All clusters that this process knows, and what their tasks share. No task waits for another on
+/// it.
+pub(crate) struct Fleet {
     clusters: RwLock<HashMap<&'static str, Clusters>>,
     pub(crate) permits: Permits,
     pub(crate) writer: Arc<Writer>,
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) audit: bool,
     pub(crate) ownership: Ownership,
     elsewhere: Mutex<HashMap<Place, Arc<str>>>,
+    /// Those that are not probed yet, for want of something that may be about to come.
+    held_back: Mutex<HashMap<Place, HeldBack>>,
     /// Since when those that were looked at have been ours, by UID, until they are told of.
     looked_at: Mutex<HashMap<Arc<str>, Instant>>,
     look_again: RwLock<HashMap<&'static str, LookAgain>>,
@@ -43,10 +46,19 @@ pub(crate) struct Shared {
 /// Flavour, and key of the object.
 type Place = (&'static str, Arc<str>);
 
+/// A cluster that is not probed yet, and what for.
+#[derive(Clone)]
+pub(crate) struct HeldBack {
+    pub(crate) cluster: Cluster,
+    pub(crate) code: Code,
+    /// No secret.
+    pub(crate) why: Box<str>,
+}
+
 /// Has a flavour look at the object of this key again.
 type LookAgain = Box<dyn Fn(&Arc<str>) + Send + Sync>;
 
-impl Shared {
+impl Fleet {
     pub(crate) fn new(
         permits: Permits,
         writer: Writer,
@@ -67,6 +79,7 @@ impl Shared {
             audit,
             ownership,
             elsewhere: Mutex::default(),
+            held_back: Mutex::default(),
             looked_at: Mutex::default(),
             look_again: RwLock::default(),
         }
@@ -78,6 +91,7 @@ impl Shared {
 
     /// Puts a cluster in the place of another of its name, which ends.
     pub(crate) fn insert(&self, watched: &Arc<Watched>) {
+        self.let_go(&*watched.flavour, &watched.cluster.key);
         let mut clusters = self.clusters.write();
         let of_flavour = clusters.entry(watched.flavour.name()).or_default();
         let replaced = of_flavour.insert(Arc::clone(&watched.cluster.key), Arc::clone(watched));
@@ -88,7 +102,8 @@ impl Shared {
     }
 
     /// Takes a cluster out; `false` when another has its name by now.
-    pub(crate) fn remove(&self, flavour: &dyn Flavour, key: &str, uid: &str) -> bool {
+    pub(crate) fn remove(&self, flavour: &dyn Flavour, key: &Arc<str>, uid: &str) -> bool {
+        self.let_go(flavour, key);
         let mut clusters = self.clusters.write();
         let Some(of_flavour) = clusters.get_mut(flavour.name()) else { return false };
         if of_flavour.get(key).is_none_or(|watched| *watched.cluster.uid != *uid) {
@@ -116,6 +131,23 @@ impl Shared {
         for watched in clusters.into_values().flat_map(HashMap::into_values) {
             self.end(&watched);
         }
+    }
+
+    /// A cluster is not probed yet; pages show it.
+    pub(crate) fn hold_back(&self, flavour: &dyn Flavour, held: HeldBack) {
+        let place = (flavour.name(), Arc::clone(&held.cluster.key));
+        self.held_back.lock().insert(place, held);
+    }
+
+    /// It is probed, or there is no such cluster, or it is another's.
+    fn let_go(&self, flavour: &dyn Flavour, key: &Arc<str>) {
+        self.held_back.lock().remove(&(flavour.name(), Arc::clone(key)));
+    }
+
+    /// Those that are not probed yet, by flavour.
+    pub(crate) fn held_back(&self) -> Vec<(&'static str, HeldBack)> {
+        let held = self.held_back.lock();
+        held.iter().map(|((flavour, _), held)| (*flavour, held.clone())).collect()
     }
 
     /// The clusters of a flavour, in no order.

@@ -1,0 +1,138 @@
+//! [`Mark`]: finds out whether a secret is anywhere in the memory of this process, freed memory
+//! included. For tests of what promises to wipe its secrets; Linux only.
+
+#![allow(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "a test fails by panicking, and without these files there is nothing to test"
+)]
+
+use std::fs::{self, File};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+
+use parking_lot::Mutex;
+use zeroize::Zeroizing;
+
+/// Read at a time.
+const WINDOW: usize = 256 * 1024;
+/// Long enough to be nowhere by chance.
+const RANDOM: usize = 40;
+
+/// What a search reads is a copy, too: nobody may look until it is wiped.
+static SEARCHING: Mutex<()> = Mutex::new(());
+
+/// A secret to look for. It is kept as its complement, so that a search does not find the mark.
+pub struct Mark(Vec<u8>);
+
+impl Mark {
+    /// Of a secret that the caller has.
+    #[must_use]
+    pub fn of(secret: &str) -> Self {
+        Self(secret.bytes().map(|byte| !byte).collect())
+    }
+
+    /// Of a secret that is nowhere yet: letters, as in a token.
+    #[must_use]
+    pub fn random() -> Self {
+        Self((0..RANDOM).map(|_| !rand::random_range(b'a'..=b'z')).collect())
+    }
+
+    /// A copy of the secret, in memory that is wiped when it is dropped.
+    #[must_use]
+    pub fn secret(&self) -> Zeroizing<String> {
+        let mut secret = Zeroizing::new(String::with_capacity(self.0.len()));
+        secret.extend(self.0.iter().map(|byte| char::from(!byte)));
+        secret
+    }
+
+    /// Whether it is in memory that this process can write to.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        let _alone = SEARCHING.lock();
+        let memory = File::open("/proc/self/mem").expect("a process may read its own memory");
+        let mut window = Zeroizing::new(vec![0; WINDOW]);
+        mappings().into_iter().any(|mapping| self.is_in(&memory, mapping, &mut window))
+    }
+
+    fn is_in(&self, memory: &File, mapping: Range<u64>, window: &mut [u8]) -> bool {
+        let mut at = mapping.start;
+        while at < mapping.end {
+            let length = usize::try_from(mapping.end - at).map_or(WINDOW, |rest| rest.min(WINDOW));
+            // A mapping that is gone by now holds nothing.
+            let Ok(read) = memory.read_at(&mut window[..length], at) else { return false };
+            if self.is_within(&window[..read]) {
+                return true;
+            }
+            let end = at + read as u64;
+            if end == mapping.end || read < self.0.len() {
+                return false;
+            }
+            // The secret may lie across the end of this window.
+            at = end - self.0.len() as u64 + 1;
+        }
+        false
+    }
+
+    fn is_within(&self, bytes: &[u8]) -> bool {
+        let first = !self.0[0];
+        let mut from = 0;
+        while let Some(found) = bytes[from..].iter().position(|byte| *byte == first) {
+            let rest = &bytes[from + found..];
+            let is_it = self.0.iter().zip(rest).all(|(one, other)| !one == *other);
+            if is_it && rest.len() >= self.0.len() {
+                return true;
+            }
+            from += found + 1;
+        }
+        false
+    }
+}
+
+/// What can be written to: heap, stacks, data.
+fn mappings() -> Vec<Range<u64>> {
+    let maps = fs::read_to_string("/proc/self/maps").expect("a process may read its own mappings");
+    let mapping = |line: &str| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let parse = |text| u64::from_str_radix(text, 16).ok();
+        rest.starts_with("rw").then_some(parse(start)?..parse(end)?)
+    };
+    maps.lines().filter_map(mapping).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_while_it_is_there_and_when_it_was_dropped_without_being_wiped() {
+        let mark = Mark::random();
+        assert!(!mark.is_in_memory(), "the mark itself is found");
+        let secret = mark.secret();
+        assert!(mark.is_in_memory());
+        drop(secret);
+        assert!(!mark.is_in_memory(), "it was wiped");
+        // The allocator writes over the begin of what is freed.
+        let mut left = String::with_capacity(200);
+        left.extend(std::iter::repeat_n(' ', 100));
+        left.push_str(&mark.secret());
+        drop(black_box(left));
+        assert!(mark.is_in_memory(), "nobody has wiped it");
+    }
+
+    #[test]
+    fn a_secret_that_lies_across_two_windows_is_found() {
+        let mark = Mark::random();
+        let mut wide = Zeroizing::new(vec![b'.'; 3 * WINDOW]);
+        for at in [WINDOW - 1, WINDOW - RANDOM / 2, 2 * WINDOW - RANDOM + 1] {
+            wide.fill(b'.');
+            wide[at..at + RANDOM].copy_from_slice(mark.secret().as_bytes());
+            assert!(mark.is_in_memory(), "{at}");
+        }
+        wide.fill(b'.');
+        assert!(!mark.is_in_memory());
+    }
+}
