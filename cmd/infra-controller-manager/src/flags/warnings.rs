@@ -4,7 +4,10 @@ use delegation::OpenPaths;
 use pflag::{Flag, Spec, Values, Verdict, controllers};
 
 use super::gates;
-use super::table::delegation::AUTHORIZATION_ALWAYS_ALLOW_PATHS;
+use super::table::delegation::{
+    AUTHORIZATION_ALWAYS_ALLOW_PATHS, CLIENT_CA_FILE, REQUESTHEADER_ALLOWED_NAMES,
+    REQUESTHEADER_CLIENT_CA_FILE,
+};
 use super::table::generic::CONTROLLERS;
 use super::tls::tls_choice;
 
@@ -21,6 +24,7 @@ pub fn warnings(values: &Values) -> Vec<String> {
     let tls = tls_choice(values).warned;
     lines.extend(tls.into_iter().map(|found| format!("--{}: {}", found.flag, found.message)));
     lines.extend(closed_health(values));
+    lines.extend(shared_ca(values));
     lines.extend(feature_gates(values));
     if gates::setting(values, gates::COORDINATED_ELECTION) == Some(true) {
         lines.push(format!(
@@ -63,6 +67,19 @@ fn closed_health(values: &Values) -> Option<String> {
         closed.join(", ")
     );
     (!closed.is_empty()).then_some(line)
+}
+
+/// Then every client may speak for anybody, as a proxy does.
+fn shared_ca(values: &Values) -> Option<String> {
+    let proxies = values.get(&REQUESTHEADER_CLIENT_CA_FILE);
+    let shared = !proxies.is_empty() && proxies == values.get(&CLIENT_CA_FILE);
+    let anybody = shared && values.get(&REQUESTHEADER_ALLOWED_NAMES).is_empty();
+    anybody.then(|| {
+        format!(
+            "{REQUESTHEADER_CLIENT_CA_FILE} is {CLIENT_CA_FILE}, and {REQUESTHEADER_ALLOWED_NAMES} \
+             is empty: whoever has a client certificate may claim to be anybody"
+        )
+    })
 }
 
 fn dashed(spec: &Spec) -> String {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde_json::Value;
+use validation::one_line;
 
 /// Group, version, kind, namespace and name, as far as an object says them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +37,12 @@ impl Identity {
 /// `Machine/mc-1`, `KubeFedCluster/fed/one`.
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let or = |text: &str, other: &str| if text.is_empty() { other } else { text }.to_owned();
-        f.write_str(&or(&self.kind, "(no kind)"))?;
+        let or = |text: &str, other| if text.is_empty() { other } else { one_line(text) };
+        f.write_str(&or(&self.kind, "(no kind)".to_owned()))?;
         if !self.namespace.is_empty() {
-            write!(f, "/{}", self.namespace)?;
+            write!(f, "/{}", one_line(&self.namespace))?;
         }
-        write!(f, "/{}", or(&self.name, "(no name)"))
+        write!(f, "/{}", or(&self.name, "(no name)".to_owned()))
     }
 }
 
@@ -61,5 +62,7 @@ mod tests {
         assert_eq!(unnamed.find(&stored), None, "the API server makes its name");
         assert_eq!([one, unnamed].map(|it| it.to_string()), ["K/n/one", "K/(no name)"]);
         assert_eq!(Identity::of(&json!(7)).to_string(), "(no kind)/(no name)");
+        // rule:one-error-is-one-line
+        assert_eq!(Identity::of(&object("n\n", "a\nvalid")).to_string(), "K/n?/a?valid");
     }
 }

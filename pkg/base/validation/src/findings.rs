@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::field_error::{ErrorType, FieldError};
+use crate::one_line;
 use crate::place::{Place, quoted};
 
 /// What a judgement came to. An object without errors may be stored.
@@ -78,16 +79,12 @@ impl Findings {
     }
 
     pub(crate) fn warn(&mut self, at: &Place<'_>, text: &str) {
-        self.warnings.push(format!("{}: {text}", at.path()));
+        self.warnings.push(one_line(&format!("{}: {text}", at.path())));
     }
 
     pub(crate) fn unchecked(&mut self, at: &Place<'_>, question: &str, told_by: &'static str) {
-        let question = question.to_owned();
-        self.unchecked.push(Unchecked {
-            field: at.path().to_owned(),
-            question,
-            told_by: Some(told_by),
-        });
+        let (field, question) = (one_line(at.path()), one_line(question));
+        self.unchecked.push(Unchecked { field, question, told_by: Some(told_by) });
     }
 
     /// Nothing more is said of a field that is missing or of another type, nor of what is in it.
@@ -97,7 +94,8 @@ impl Findings {
             _ => false,
         };
         if !self.errors.iter().any(settles) {
-            self.errors.push(FieldError { field: at.path().to_owned(), error_type, detail });
+            let (field, detail) = (one_line(at.path()), one_line(&detail));
+            self.errors.push(FieldError { field, error_type, detail });
         }
     }
 }

@@ -12,6 +12,7 @@
 //! | `environment.rs`, `network_checks.rs` | what is known beside the object |
 //! | `field_error.rs`, `findings.rs` | what is wrong, in the API server's words, and the list of it |
 //! | `place.rs`, `shape.rs`, `shapes.rs` | a field of an object, and the types that fields have |
+//! | `one_line.rs` | keys and names as they stand in a message |
 //! | `subject.rs` | an object as it is and as it was |
 //! | `stored.rs` | errors that are not new |
 //! | `name.rs`, `formats.rs`, `login.rs`, `endpoint.rs` | names, texts, SSH and URLs, which several kinds have |
@@ -50,6 +51,7 @@ mod machine;
 mod name;
 mod network_checks;
 mod node_selector;
+mod one_line;
 mod operation;
 mod place;
 mod shape;
@@ -63,6 +65,7 @@ pub use field_error::{ErrorType, FieldError};
 pub use findings::{Findings, Unchecked};
 pub use kind::Kind;
 pub use network_checks::{CheckResult, NetworkChecks};
+pub use one_line::one_line;
 pub use operation::Operation;
 
 use serde_json::Value;

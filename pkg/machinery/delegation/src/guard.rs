@@ -130,7 +130,8 @@ impl Delegation {
             return Ok(Arc::new(user));
         }
         if let Some(token) = bearer(visit.headers) {
-            return self.by_token(token, asking).await;
+            // rule:credentials-never-become-anonymous
+            return self.by_token(token.map_err(|_| Unknown::Bad)?, asking).await;
         }
         match certificate {
             Finding::Bad => Err(Unknown::Bad),

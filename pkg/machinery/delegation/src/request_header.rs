@@ -28,13 +28,14 @@ impl RequestHeaders {
     }
 }
 
-/// The first value that is not empty.
 fn first(headers: &HeaderMap, names: &[String]) -> Option<String> {
-    names.iter().flat_map(|name| values(headers, name)).find(|value| !value.is_empty())
+    names.iter().find_map(|name| values(headers, name).next())
 }
 
+/// Those that are not empty.
 fn values(headers: &HeaderMap, name: &str) -> impl Iterator<Item = String> {
-    headers.get_all(name.to_lowercase()).iter().map(|value| text(value.as_bytes()))
+    let values = headers.get_all(name.to_lowercase()).into_iter();
+    values.map(|value| text(value.as_bytes())).filter(|value| !value.is_empty())
 }
 
 /// What follows the prefix, which proxies escape as in a URL; names of headers are in lower case.

@@ -1,5 +1,6 @@
 //! Bearer tokens, which the API server reviews.
 
+use std::str::Utf8Error;
 use std::sync::Arc;
 
 use http::HeaderMap;
@@ -64,13 +65,14 @@ struct TokenStatus {
     user: User,
 }
 
-/// The token that a request brings: other schemes and an empty token are no credentials, as in
-/// Kubernetes.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let mut words = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split(' ');
+/// The token that a request brings, as text where it is any: other schemes and an empty token are
+/// no credentials, as in Kubernetes.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<Result<&str, Utf8Error>> {
+    let mut words = headers.get(AUTHORIZATION)?.as_bytes().trim_ascii().split(|byte| *byte == b' ');
     let scheme = words.next()?;
     let token = words.next()?;
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+    let is_token = scheme.eq_ignore_ascii_case(b"bearer") && !token.is_empty();
+    is_token.then(|| str::from_utf8(token))
 }
 
 /// A question as a key of the memory.

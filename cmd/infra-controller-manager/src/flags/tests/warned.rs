@@ -46,6 +46,20 @@ fn health_paths_that_probes_cannot_reach_are_named() {
 }
 
 #[test]
+fn a_ca_that_is_both_for_clients_and_for_proxies_is_told_unless_names_are_given() {
+    let same = ["--client-ca-file=/pki/ca.crt", "--requestheader-client-ca-file=/pki/ca.crt"];
+    let expected = "--requestheader-client-ca-file is --client-ca-file, and \
+                    --requestheader-allowed-names is empty: whoever has a client certificate may \
+                    claim to be anybody";
+    assert_eq!(warned(&same), [expected]);
+    let named = [same[0], same[1], "--requestheader-allowed-names=front-proxy-client"];
+    assert_eq!(warned(&named), [""; 0]);
+    let apart = [same[0], "--requestheader-client-ca-file=/pki/front-proxy-ca.crt"];
+    assert_eq!(warned(&apart), [""; 0]);
+    assert_eq!(warned(&["--v=2"]), [""; 0]);
+}
+
+#[test]
 fn feature_gates_without_effect_share_one_line() {
     let lines = warned(&["--feature-gates=Foo=true,other:LoggingBetaOptions=true,AllBeta=true"]);
     let expected = "feature gates without effect in this program: Foo=true, \

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use validation::{Environment, Findings, Kind, Operation, validate};
 
 use crate::objects::all;
+use crate::row::lines;
 
 /// Words that mean something somewhere, and some that are nearly so.
 const WORDS: [&str; 40] = [
@@ -47,7 +48,7 @@ const WORDS: [&str; 40] = [
     "9999999999999999999999",
     "-1m",
     "global",
-    "\u{0}",
+    "a\nb",
     "True",
 ];
 
@@ -163,7 +164,12 @@ proptest! {
             prop_assert_eq!(&judged(kind, &object, &old, &environment), &first);
             for error in first.iter().flat_map(|findings| &findings.errors) {
                 prop_assert!(!error.field.is_empty() || !object.is_object(), "{:?}", error);
-                prop_assert!(!error.to_string().contains('\n'), "{:?}", error);
+            }
+            for findings in &first {
+                let unchecked = findings.unchecked.iter().map(ToString::to_string);
+                for line in lines(findings).into_iter().chain(unchecked) {
+                    prop_assert!(!line.contains('\n'), "{:?}", line);
+                }
             }
         }
     }

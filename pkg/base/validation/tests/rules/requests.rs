@@ -110,6 +110,9 @@ fn what_the_environment_does_not_tell_is_named_and_refuses_nothing() {
         ssh("spec", "10.0.1.1:22"),
     ];
     assert_eq!(questions(machine()), expected);
+    let odd = edited(machine(), &json!({"spec.clusterName": "a\nb"}));
+    let expected = "whether there is a Cluster a?b with room for it";
+    assert!(questions(odd)[0].contains(expected));
     let same = told(
         "spec.apiEndpoint",
         "whether another KubeFedCluster is the same cluster",
@@ -157,6 +160,10 @@ fn a_field_of_another_type_is_told_once_and_nothing_is_said_of_what_is_in_it() {
     let extra = json!({"spec.kubeletExtraArgs": {"v": 4, "a": "b"}});
     row(rule, baremetal, extra)
         .says(&[&of("spec.kubeletExtraArgs.v", "integer", "string")])
+        .holds();
+    let odd_key = json!({"spec.kubeletExtraArgs": {"a\nb": 4}});
+    row(rule, baremetal, odd_key)
+        .says(&[&of("spec.kubeletExtraArgs.a?b", "integer", "string")])
         .holds();
     let port = json!({"spec.machines.0.port": "22"});
     row(rule, baremetal, port).says(&[&of("spec.machines[0].port", "string", "integer")]).holds();

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use api_server_double::{ApiServer, Asked, Reply};
-use http::Method;
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Method};
 use serde_json::{Value, json};
 use tokio::time::{advance, sleep};
 
@@ -72,10 +73,14 @@ async fn bad_credentials_are_refused_on_every_path() {
         assert_eq!(scene.status(&get(path).token("bad")).await, 401, "{path}");
         assert_eq!(scene.status(&get(path).chain(stranger.clone())).await, 401, "{path}");
     }
+    let mut no_text = get("/metrics");
+    no_text.headers.insert(AUTHORIZATION, HeaderValue::from_bytes(b"Bearer \xff").unwrap());
+    assert_eq!(scene.status(&no_text).await, 401);
+    assert_eq!(scene.status(&get("/metrics").token("g\u{f6}\u{f6}d")).await, 401);
     // One that is good is enough.
     let both = get("/metrics").chain(stranger).token("good");
     assert_eq!(scene.status(&both).await, 200);
-    assert_eq!(scene.metric("authentication_attempts", "failure"), 6);
+    assert_eq!(scene.metric("authentication_attempts", "failure"), 8);
 }
 
 #[tokio::test]

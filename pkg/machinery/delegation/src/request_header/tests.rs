@@ -30,7 +30,7 @@ fn headers_name_user_groups_and_extras() {
         ("x-remote-extra-scopes%2fall", "one"),
         ("x-other", "no"),
     ]);
-    for group in ["a", "b"] {
+    for group in ["a", "", "b"] {
         given.append("x-remote-group", HeaderValue::from_static(group));
     }
     given.append("x-remote-extra-scopes%2fall", HeaderValue::from_static("two"));

@@ -170,7 +170,7 @@ impl Scene {
 pub(crate) struct Ask {
     method: Method,
     path: String,
-    headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
     chain: Option<Chain>,
 }
 
@@ -189,7 +189,7 @@ impl Ask {
 
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         let name: http::HeaderName = name.parse().unwrap();
-        self.headers.append(name, HeaderValue::from_str(value).unwrap());
+        self.headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         self
     }
 
