@@ -8,6 +8,7 @@ mod command;
 mod gates;
 mod help;
 mod lease;
+mod metric_labels;
 mod rates;
 mod removed;
 pub mod table;
@@ -24,8 +25,9 @@ use pflag::argv::{self, Argv};
 use pflag::controllers::Known;
 use pflag::{Spec, Values, VersionRequest};
 
-pub use gates::release_on_exit;
+pub use gates::{has_alpha_logging, has_flagz, has_statusz, release_on_exit};
 pub use lease::election_config;
+pub use metric_labels::label_values;
 pub use rates::{event_rate, work_rate};
 pub use tls::tls_choice;
 pub use validate::validate;
@@ -86,7 +88,10 @@ pub fn parse(
 ) -> Result<Parsed, UsageError> {
     let specs: Vec<&'static Spec> =
         table::GROUPS.iter().chain(controller_flags).flat_map(|group| group.iter()).collect();
-    let help = Help { specs: &specs, controllers, product: version.product };
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    let all = args.iter_mut().find(|argument| *argument == "--help=all");
+    let all = all.map(|argument| *argument = "--help".into()).is_some();
+    let help = Help { specs: &specs, controllers, product: version.product, all };
     read(args, &specs, &help, version).map_err(|bad| {
         let (usage, message) = match bad {
             Bad::Flag(message) => (help.usage(terminal::width(Stream::Stderr)), message),

@@ -16,9 +16,11 @@ pub mod controllers;
 pub mod crds;
 mod delegated;
 pub mod exit;
+mod exposition;
 pub mod flags;
 mod leading;
 mod manifests;
+mod pages;
 pub mod probe_command;
 pub mod process;
 mod process_events;
@@ -37,8 +39,10 @@ use logging::{Format, LogHandle, LogOptions};
 use tracing::{error, info, warn};
 
 use crate::controllers::Controllers;
-use crate::flags::Parsed;
-use crate::flags::table::observing::{LOGGING_FORMAT, VERBOSITY, VMODULE};
+use crate::flags::table::observing::{
+    LOG_JSON_SPLIT_STREAM, LOG_TEXT_SPLIT_STREAM, LOGGING_FORMAT, VERBOSITY, VMODULE,
+};
+use crate::flags::{Parsed, has_alpha_logging};
 use crate::settings::ProcessSettings;
 
 /// Runs the product: 0 after help, version or a requested stop, else 1. With `probe` as its first
@@ -110,24 +114,27 @@ fn run(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> Result<
             "No controller has anything to do: this process will hold the lease and nothing else"
         );
     }
-    let ended = serve(settings);
+    let ended = serve(settings, &log);
     log.flush();
     ended
 }
 
 fn start_logging(values: &pflag::Values) -> Result<LogHandle, Exit> {
+    let (format, split) = match values.get(&LOGGING_FORMAT).as_str() {
+        "json" => (Format::Json, LOG_JSON_SPLIT_STREAM),
+        _ => (Format::Text, LOG_TEXT_SPLIT_STREAM),
+    };
     let options = LogOptions {
-        format: match values.get(&LOGGING_FORMAT).as_str() {
-            "json" => Format::Json,
-            _ => Format::Text,
-        },
+        format,
+        // What is judged only later must not change where the log goes.
+        split_stream: values.get(&split) && has_alpha_logging(values),
         verbosity: u8::try_from(values.get(&VERBOSITY)).unwrap_or(u8::MAX),
         vmodule: values.get(&VMODULE),
     };
     logging::install(&options).map_err(|error| Exit::Usage(format!("error: {error}\n")))
 }
 
-fn serve(settings: ProcessSettings) -> Result<(), Exit> {
+fn serve(settings: ProcessSettings, log: &LogHandle) -> Result<(), Exit> {
     process_limits::set();
     // Two providers may be compiled in, and rustls refuses to choose. Failing means one is set.
     let _set = rustls::crypto::ring::default_provider().install_default();
@@ -141,7 +148,7 @@ fn serve(settings: ProcessSettings) -> Result<(), Exit> {
         error!(err = %error, "Cannot start the async runtime");
         Exit::Logged
     })?;
-    let ended = runtime.block_on(process::run(settings));
+    let ended = runtime.block_on(process::run(settings, log));
     // Nothing that is still running may delay the end, least of all after a lost lease.
     runtime.shutdown_background();
     ended.map_err(|error| {

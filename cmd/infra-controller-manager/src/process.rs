@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use client::{Clients, Profile, RequestMetrics, ThrottleMetrics};
 use election::{ElectionConfig, Elector};
 use fence::Fence;
+use logging::LogHandle;
 use manager::{Ended, Host, HostOptions, Hosted, Placement};
 use prometheus::Registry;
 use serving::{Endpoints, Health, Pages};
@@ -20,10 +21,11 @@ use tracing::{info, warn};
 use crate::crds::Installing;
 use crate::delegated::{self, Common};
 use crate::exit::{Fatal, is_lost_leadership};
+use crate::pages::Facts;
 use crate::process_events::Events;
 use crate::serve::{Bound, Serving};
 use crate::settings::{ProcessSettings, is_for_leaders};
-use crate::{build, crds, leading, signals};
+use crate::{build, crds, exposition, leading, pages, signals};
 
 /// What writes under way get after leadership is lost.
 const LOST_GRACE: Duration = Duration::from_secs(1);
@@ -32,13 +34,19 @@ const LOST_GRACE: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// Everything for which the exit code is 1.
-pub async fn run(settings: ProcessSettings) -> Result<()> {
+pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     let shutdown = signals::shutdown().context("cannot install signal handlers")?;
     let registry = Registry::new();
     let health = Health::new();
     let build = build::info(&settings.version);
     serving::register_process_metrics(&registry, &build)?;
-    let pages = Pages::standard(&health, &registry, &build);
+    let manifest = settings.label_manifest.as_deref();
+    let exposition = exposition::with_manifest(settings.exposition.clone(), manifest).await?;
+    let pages = Pages::standard(&health, &registry, &build, &exposition);
+    let controllers = settings.controllers.iter().map(|planned| planned.name).collect();
+    let facts = Facts { shown: &settings.shown, version: &settings.version, controllers };
+    let log = log.clone();
+    pages::add(&pages, &facts, move |verbosity| log.set_verbosity(verbosity));
     manager::reserve_pages(&pages, &settings.controllers);
     let bound = match &settings.serving {
         Some(serving) => Some(Bound::new(&serving.listener, &registry).await?),

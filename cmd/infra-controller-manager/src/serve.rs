@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-/// A bound socket, whose peers wait in the kernel.
+/// Bound sockets, whose peers wait in the kernel.
 pub(crate) struct Bound {
     server: Server,
     metrics: ServingMetrics,
@@ -23,7 +23,7 @@ pub(crate) struct Serving {
 }
 
 impl Bound {
-    /// Takes the port and loads the certificate.
+    /// Takes the port at every address and loads the certificate.
     ///
     /// # Errors
     /// The port is taken, or the certificate cannot be used.

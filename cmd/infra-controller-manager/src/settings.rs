@@ -3,9 +3,12 @@
 
 mod given;
 mod serving;
+mod shown;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use ::serving::Exposition;
 use client::ClientOptions;
 use election::ElectionConfig;
 use informer::Format;
@@ -15,6 +18,7 @@ use pflag::{Problem, Spec, Values};
 
 use self::given::given;
 pub use serving::ServingSettings;
+pub use shown::Shown;
 
 use crate::build;
 use crate::controllers::{BY_NAME_ONLY, Controllers};
@@ -23,8 +27,13 @@ use crate::flags::table::generic::{
     KUBE_API_CONTENT_TYPE, USE_SERVICE_ACCOUNT_CREDENTIALS,
 };
 use crate::flags::table::leader::LEADER_ELECT;
+use crate::flags::table::observing::{
+    ALLOW_METRIC_LABELS, ALLOW_METRIC_LABELS_MANIFEST, DISABLED_METRICS,
+};
 use crate::flags::table::program::{KUBECONFIG, MASTER};
-use crate::flags::{election_config, event_rate, release_on_exit, reported_version, work_rate};
+use crate::flags::{
+    election_config, event_rate, label_values, release_on_exit, reported_version, work_rate,
+};
 
 /// Longest wait for the answer of a controller's write; the fence shortens it as the lease runs
 /// out (rule:writes-end-with-their-timeout).
@@ -48,6 +57,12 @@ pub struct ProcessSettings {
     pub client: ClientOptions,
     /// What to serve, and where; `None` with `--secure-port=0`.
     pub serving: Option<ServingSettings>,
+    /// What the pages about the process show.
+    pub shown: Shown,
+    /// What `/metrics` shows, but for the file of `--allow-metric-labels-manifest`.
+    pub exposition: Exposition,
+    /// `--allow-metric-labels-manifest`.
+    pub label_manifest: Option<PathBuf>,
     /// `--kube-api-content-type`.
     pub format: Format,
     /// `--install-crds`.
@@ -123,6 +138,13 @@ impl ProcessSettings {
             client: client_options(values, &version),
             version,
             serving: ServingSettings::new(values),
+            shown: Shown::new(values),
+            exposition: Exposition {
+                disabled: values.get(&DISABLED_METRICS).into_iter().collect(),
+                // Judged above.
+                label_values: label_values(values.get(&ALLOW_METRIC_LABELS)).unwrap_or_default(),
+            },
+            label_manifest: given(values, &ALLOW_METRIC_LABELS_MANIFEST).map(Into::into),
             format: match values.get(&KUBE_API_CONTENT_TYPE).as_str() {
                 "application/json" => Format::Json,
                 _ => Format::Protobuf,

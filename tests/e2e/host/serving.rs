@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use kube::client::Body;
+use kube::config::AuthInfo;
 use serde_json::Value;
 use tests::Process;
+use tests::process::ask;
 use tests::programs::workspace;
 
 use crate::scene::{Scene, until_readyz};
@@ -137,4 +140,53 @@ async fn metrics_have_the_names_that_dashboards_ask_for_and_other_paths_are_404(
         assert_eq!(status, 404, "{path}: {body}");
         assert!(!body.contains("workqueue"), "{path}: {body}");
     }
+}
+
+/// Asks as somebody who wants the document of this kind.
+async fn document(manager: &Process, path: &str, kind: &str) -> Value {
+    let accept = format!("application/json;as={kind};v=v1beta1;g=config.k8s.io");
+    let request = http::Request::get(path).header(http::header::ACCEPT, accept);
+    let request = request.body(Body::empty()).unwrap();
+    let (status, body) = ask(manager.port(), AuthInfo::default(), request).await.unwrap();
+    assert_eq!(status, 200, "{body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_about_the_process_tell_what_it_was_given_and_set_the_level_of_its_log() {
+    let scene = Scene::set().await;
+    let manager = scene
+        .start("--disabled-metrics=icm_build_info --additional-bind-addresses=127.0.0.2")
+        .await;
+    let (_, config) = manager.get("/configz").await.unwrap();
+    let config: Value = serde_json::from_str(&config).unwrap();
+    let of_product = &config["infra-controller-manager"];
+    assert_eq!(of_product["flags"]["cluster-cidr"], "10.0.0.0/12");
+    assert_eq!(of_product["controllers"][0], "node-ipam-controller");
+    let (_, flags) = manager.get("/flagz").await.unwrap();
+    assert!(flags.starts_with("\ninfra-controller-manager flagz\nWarning: "), "{flags}");
+    assert!(flags.contains("\ncluster-cidr:10.0.0.0/12\n"), "{flags}");
+    let (_, status) = manager.get("/statusz").await.unwrap();
+    for part in ["Started: ", "Up: ", "Binary version: v", " /metrics /metrics/slis "] {
+        assert!(status.contains(part), "{part} is missing in {status}");
+    }
+    let flags = document(&manager, "/flagz", "Flagz").await;
+    assert_eq!(flags["flags"]["disabled-metrics"], "[icm_build_info]");
+    assert_eq!(document(&manager, "/statusz", "Statusz").await["kind"], "Statusz");
+    let metrics = manager.metrics().await;
+    assert!(!metrics.names().contains(&"icm_build_info"));
+    let second = format!("Serving securely on 127.0.0.2:{}", manager.port());
+    manager.line(&second).await;
+
+    let put = async |level: &str| {
+        let body = Body::from(level.as_bytes().to_vec());
+        let request = http::Request::put("/debug/flags/v").body(body).unwrap();
+        ask(manager.port(), AuthInfo::default(), request).await.unwrap()
+    };
+    let traced = |line: &str| line.contains("API request") || line.contains("connection.rs");
+    assert!(!manager.lines().iter().any(|line| traced(line)));
+    let set = "successfully set klog.logging.verbosity to 10";
+    assert_eq!(put("10").await, (200, set.to_owned()));
+    manager.line_where("a line of a request", traced).await;
+    assert_eq!(put("ten").await.0, 400);
 }

@@ -9,6 +9,8 @@ use super::table::leader::LEADER_ELECT_RELEASE_ON_EXIT;
 pub(super) const ALL_ALPHA: &str = "AllAlpha";
 pub(super) const ALL_BETA: &str = "AllBeta";
 pub(super) const COORDINATED_ELECTION: &str = "CoordinatedLeaderElection";
+pub(super) const FLAGZ: &str = "ComponentFlagz";
+pub(super) const STATUSZ: &str = "ComponentStatusz";
 pub(super) const LOGGING_ALPHA: &str = "LoggingAlphaOptions";
 pub(super) const LOGGING_BETA: &str = "LoggingBetaOptions";
 const RELEASE_ON_EXIT: &str = "ControllerManagerReleaseLeaderElectionLockOnExit";
@@ -21,9 +23,11 @@ struct Known {
     default: bool,
 }
 
-const KNOWN: [Known; 3] = [
+const KNOWN: [Known; 5] = [
     // Off upstream; ours is on, since a lease left held costs the successor 15 s.
     Known { name: RELEASE_ON_EXIT, umbrella: ALL_ALPHA, default: true },
+    Known { name: FLAGZ, umbrella: ALL_BETA, default: true },
+    Known { name: STATUSZ, umbrella: ALL_BETA, default: true },
     Known { name: LOGGING_ALPHA, umbrella: ALL_ALPHA, default: false },
     Known { name: LOGGING_BETA, umbrella: ALL_BETA, default: true },
 ];
@@ -62,6 +66,21 @@ pub(super) fn described() -> String {
     let gates: Vec<String> =
         KNOWN.iter().map(|known| format!("{} (default {})", known.name, known.default)).collect();
     gates.join(", ")
+}
+
+/// Whether the log options that are alpha may be used.
+pub fn has_alpha_logging(values: &Values) -> bool {
+    enabled(values, LOGGING_ALPHA)
+}
+
+/// Whether `/flagz` is served.
+pub fn has_flagz(values: &Values) -> bool {
+    enabled(values, FLAGZ)
+}
+
+/// Whether `/statusz` is served.
+pub fn has_statusz(values: &Values) -> bool {
+    enabled(values, STATUSZ)
 }
 
 /// Whether a clean exit gives the lease up; flag and gate must agree.

@@ -35,6 +35,8 @@ pub(super) struct Help<'a> {
     pub(super) specs: &'a [&'static Spec],
     pub(super) controllers: &'a Known,
     pub(super) product: &'a str,
+    /// Flags without effect are shown, too.
+    pub(super) all: bool,
 }
 
 impl Help<'_> {
@@ -68,7 +70,18 @@ impl Help<'_> {
             self.groups().into_iter().filter_map(|group| self.section(group)).collect();
         let widest = sections.iter().map(Section::column).max().unwrap_or_default();
         let below = width.is_some_and(|width| width < widest + NARROWEST);
-        sections.iter().map(|section| section.text(width, below)).collect()
+        let shown: String = sections.iter().map(|section| section.text(width, below)).collect();
+        if self.all { shown } else { format!("{shown}\n{}\n", self.folded(width)) }
+    }
+
+    /// What stands for the flags without effect.
+    fn folded(&self, width: Option<usize>) -> String {
+        let count = self.shown_of(table::ACCEPTED_GROUP).len();
+        let line = format!(
+            "{count} more flags of kube-controller-manager are accepted, checked and without \
+             effect, since what they are for is not hosted here: see --help=all."
+        );
+        wrapped(&line, width, 0).join("\n")
     }
 
     fn groups(&self) -> Vec<&'static str> {
@@ -82,22 +95,28 @@ impl Help<'_> {
             CONTROLLERS => hosted.clone(),
             group => vec![group],
         };
-        ORDER.into_iter().flat_map(place).collect()
+        let shown = |group: &&'static str| self.all || *group != table::ACCEPTED_GROUP;
+        ORDER.into_iter().filter(shown).flat_map(place).collect()
     }
 
-    /// `None` when the group has no flag to show.
-    fn section(&self, group: &'static str) -> Option<Section> {
+    /// The flags of a group, in order of name.
+    fn shown_of(&self, group: &str) -> Vec<&Spec> {
         let hidden = |spec: &Spec| matches!(spec.verdict, Verdict::Deprecated(_));
         let mut specs: Vec<&Spec> =
             self.specs.iter().copied().filter(|s| s.group == group && !hidden(s)).collect();
         specs.sort_by_key(|spec| spec.name);
+        specs
+    }
+
+    /// `None` when the group has no flag to show.
+    fn section(&self, group: &'static str) -> Option<Section> {
+        let specs = self.shown_of(group);
         let rows = specs.iter().map(|spec| (name_column(spec), self.description(spec)));
         let rows: Vec<_> = rows.collect();
         (!rows.is_empty()).then_some(Section { group, rows })
     }
 
     fn description(&self, spec: &Spec) -> String {
-        let later = if spec.verdict == Verdict::NotEnforced { " Not enforced yet." } else { "" };
         let default = match Value::read(spec.kind, spec.default) {
             Ok(value) if !value.is_zero() => {
                 format!(" (default {})", default_text(spec.kind, &value))
@@ -109,7 +128,7 @@ impl Help<'_> {
             "feature-gates" => format!("\nGates with an effect: {}", gates::described()),
             _ => String::new(),
         };
-        format!("{}{later}{default}{more}", spec.help)
+        format!("{}{default}{more}", spec.help)
     }
 }
 

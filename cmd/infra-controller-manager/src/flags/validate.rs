@@ -5,12 +5,17 @@ mod leader;
 mod limits;
 mod logs;
 
+use std::net::IpAddr;
+
 use pflag::{Problem, Values};
 
+use super::metric_labels::label_values;
 use super::table::generic::KUBE_API_CONTENT_TYPE;
+use super::table::observing::ALLOW_METRIC_LABELS;
 use super::table::program::MASTER;
 use super::table::serving::{
-    HTTP2_MAX_STREAMS_PER_CONNECTION, SECURE_PORT, TLS_CERT_FILE, TLS_PRIVATE_KEY_FILE,
+    ADDITIONAL_BIND_ADDRESSES, BIND_ADDRESS, HTTP2_MAX_STREAMS_PER_CONNECTION, SECURE_PORT,
+    TLS_CERT_FILE, TLS_PRIVATE_KEY_FILE,
 };
 use super::tls::tls_choice;
 
@@ -26,6 +31,9 @@ pub fn validate(values: &Values) -> Vec<Problem> {
     content_type(values, &mut problems);
     serving(values, &mut problems);
     logs::check(values, &mut problems);
+    if let Err(message) = label_values(values.get(&ALLOW_METRIC_LABELS)) {
+        problems.push(ALLOW_METRIC_LABELS.problem(message));
+    }
     problems
 }
 
@@ -55,6 +63,7 @@ fn serving(values: &Values, problems: &mut Vec<Problem>) {
         let rule = format!("{port} is not between 1 and 65535, nor 0 to serve nothing");
         problems.push(SECURE_PORT.problem(rule));
     }
+    additional_addresses(values, problems);
     let streams = values.get(&HTTP2_MAX_STREAMS_PER_CONNECTION);
     if u32::try_from(streams).is_err() {
         let rule = format!("{streams} is not between 0 (the server's own limit) and {}", u32::MAX);
@@ -68,4 +77,27 @@ fn serving(values: &Values, problems: &mut Vec<Problem>) {
     }
     let refused = tls_choice(values).refused;
     problems.extend(refused.into_iter().map(|found| Problem::new(found.flag, found.message)));
+}
+
+/// Each is an address of its own that nothing listens on already.
+fn additional_addresses(values: &Values, problems: &mut Vec<Problem>) {
+    let first = values.get(&BIND_ADDRESS);
+    let mut taken = vec![first];
+    for text in values.get(&ADDITIONAL_BIND_ADDRESSES) {
+        let rule = match text.parse::<IpAddr>() {
+            Err(_) => "is not an IP address",
+            Ok(_) if first.is_unspecified() => {
+                "is listened on already: --bind-address stands for all addresses"
+            }
+            Ok(address) if address.is_unspecified() => {
+                "stands for all addresses; give it as --bind-address"
+            }
+            Ok(address) if taken.contains(&address) => "is listened on already",
+            Ok(address) => {
+                taken.push(address);
+                continue;
+            }
+        };
+        problems.push(ADDITIONAL_BIND_ADDRESSES.problem(format!("{text:?} {rule}")));
+    }
 }

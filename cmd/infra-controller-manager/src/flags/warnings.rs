@@ -45,7 +45,6 @@ fn without_effect(values: &Values) -> Option<String> {
     let not_hosted = controllers::not_hosted(&values.get(&CONTROLLERS)).join(", ");
     let parts = [
         ("flags accepted without effect", of(Verdict::Accepted)),
-        ("flags not enforced yet", of(Verdict::NotEnforced)),
         ("controllers not hosted by this program", not_hosted),
     ];
     let parts: Vec<String> = parts

@@ -3,21 +3,22 @@
 use std::path::PathBuf;
 
 use delegation::{DelegationOptions, RequestHeaders};
-use pflag::Values;
-use serving::{CertificateSource, ClientCertificates, ListenerOptions};
+use pflag::{NamedCertKey, Values};
+use serving::{CertificateSource, ClientCertificates, ListenerOptions, NamedCertificate};
 
 use super::given::given;
 use crate::build;
 use crate::flags::table::delegation as flags;
 use crate::flags::table::serving::{
-    BIND_ADDRESS, CERT_DIR, DISABLE_HTTP2_SERVING, HTTP2_MAX_STREAMS_PER_CONNECTION,
-    PERMIT_PORT_SHARING, SECURE_PORT, TLS_CERT_FILE, TLS_PRIVATE_KEY_FILE,
+    ADDITIONAL_BIND_ADDRESSES, BIND_ADDRESS, CERT_DIR, DISABLE_HTTP2_SERVING,
+    HTTP2_MAX_STREAMS_PER_CONNECTION, PERMIT_PORT_SHARING, SECURE_PORT, TLS_CERT_FILE,
+    TLS_PRIVATE_KEY_FILE, TLS_SNI_CERT_KEY,
 };
 use crate::flags::tls_choice;
 
 /// What the HTTPS server of the process is to be.
 pub struct ServingSettings {
-    /// The socket and its TLS.
+    /// The sockets and their TLS.
     pub listener: ListenerOptions,
     /// Who may ask.
     pub delegation: DelegationOptions,
@@ -45,8 +46,15 @@ fn listener(values: &Values) -> Option<ListenerOptions> {
         name: "secure",
         port_flag: "--secure-port",
         bind_address: values.get(&BIND_ADDRESS),
+        // That each is one was checked before.
+        further_addresses: values
+            .get(&ADDITIONAL_BIND_ADDRESSES)
+            .iter()
+            .filter_map(|text| text.parse().ok())
+            .collect(),
         port,
         certificate: certificate(values),
+        named_certificates: values.get(&TLS_SNI_CERT_KEY).into_iter().map(named).collect(),
         client_certificates: ClientCertificates::Asked,
         tls: tls_choice(values).options,
         disable_http2: values.get(&DISABLE_HTTP2_SERVING),
@@ -54,6 +62,10 @@ fn listener(values: &Values) -> Option<ListenerOptions> {
             .unwrap_or_default(),
         permit_port_sharing: values.get(&PERMIT_PORT_SHARING),
     })
+}
+
+fn named(NamedCertKey { cert, key, names }: NamedCertKey) -> NamedCertificate {
+    NamedCertificate { certificate: cert.into(), key: key.into(), names }
 }
 
 /// Files win over the directory; that both files are given is checked before.

@@ -95,6 +95,7 @@ flag_values! {
     Duration: GoDuration = GoDuration::default();
     Ip: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     Strings: Vec<String> = Vec::new();
+    Map: Vec<(String, String)> = Vec::new();
     Ints: Vec<i64> = Vec::new();
     Gates: Vec<Gate> = Vec::new();
     CertKeys: Vec<NamedCertKey> = Vec::new();
@@ -142,8 +143,12 @@ constructors! {
     ip: Ip => IpAddr;
     /// A [`Kind::Strings`].
     strings: Strings => Vec<String>;
+    /// A [`Kind::StringMap`]: keys with their values, no key twice.
+    string_map: StringMap => Vec<(String, String)>;
     /// A [`Kind::Int32Slice`].
     int32_slice: Int32Slice => Vec<i64>;
+    /// A [`Kind::NamedCertKeys`].
+    cert_keys: NamedCertKeys => Vec<NamedCertKey>;
     /// A [`Kind::FeatureGates`]: those that the user set.
     feature_gates: FeatureGates => Vec<Gate>;
     /// A [`Kind::VModule`]: patterns with their levels.

@@ -87,8 +87,6 @@ pub enum Verdict {
     /// Belongs to a controller or platform that is not hosted here: read, type-checked, and named
     /// in the start-up warning when it was set explicitly.
     Accepted,
-    /// Will be implemented and is not yet; named in the start-up warning as such.
-    NotEnforced,
     /// Accepted and on its way out upstream: hidden from help, warned about with this text.
     Deprecated(&'static str),
 }

@@ -1,4 +1,4 @@
-//! Logs in the two formats of Kubernetes components, on standard error.
+//! Logs in the two formats of Kubernetes components, on standard error, or on both standard streams.
 //!
 //! The command calls [`install`] once, right after the flags are parsed; everything else logs
 //! through `tracing`. Verbosity follows klog (rule:log-verbosity); a warning that repeats itself is
@@ -17,7 +17,7 @@ mod threshold;
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::AsFd;
 use std::str::FromStr as _;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub use format::Format;
 use layer::KlogLayer;
 use output::Output;
 use queue::LogQueue;
-use threshold::Threshold;
+use threshold::{Threshold, Verbosity};
 
 /// What the logging flags say.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +44,8 @@ pub struct LogOptions {
     /// without `.rs` (of the module, for `mod.rs` and `lib.rs`), with `*` and `?`; the first match
     /// counts, and can only raise what `verbosity` allows. For the text format only.
     pub vmodule: Vec<(String, u8)>,
+    /// Errors go to standard error, all else to standard output.
+    pub split_stream: bool,
 }
 
 /// Why logging cannot start.
@@ -67,15 +69,23 @@ pub enum LogError {
 #[derive(Clone)]
 pub struct LogHandle {
     flush: Arc<dyn Fn() + Send + Sync>,
-    queue: Option<LogQueue>,
+    queues: Vec<LogQueue>,
+    /// None when `RUST_LOG` decides instead.
+    verbosity: Option<Verbosity>,
 }
 
 impl LogHandle {
+    /// Logs as with this `--v` from now on; `--vmodule` stays. False when `RUST_LOG` decides what is
+    /// logged: then nothing changes.
+    pub fn set_verbosity(&self, verbosity: u8) -> bool {
+        self.verbosity.as_ref().inspect(|current| current.set(verbosity)).is_some()
+    }
+
     /// Writes what is still held back: counts of repeated warnings, and lines on their way. Takes a
     /// second at most. Call it before the process ends.
     pub fn flush(&self) {
         (self.flush)();
-        if let Some(queue) = &self.queue {
+        for queue in &self.queues {
             queue.flush();
         }
     }
@@ -85,20 +95,27 @@ impl LogHandle {
 /// `vmodule`.
 pub fn install(options: &LogOptions) -> Result<LogHandle, LogError> {
     let directives = std::env::var("RUST_LOG").ok().filter(|directives| !directives.is_empty());
-    // A descriptor of its own: the lock of `std::io::stderr` is held by whoever prints.
-    let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);
-    let format = options.format;
-    let queue = LogQueue::start(stderr, move |lost| line::lost_lines(format, lost))?;
-    let (log, handle) = build(options, directives.as_deref(), queue.clone())?;
+    let errors = queue(&io::stderr(), options.format)?;
+    let rest = options.split_stream.then(|| queue(&io::stdout(), options.format)).transpose()?;
+    let queues = [errors.clone()].into_iter().chain(rest.clone()).collect();
+    let (log, handle) = build(options, directives.as_deref(), errors, rest)?;
     dispatcher::set_global_default(log).map_err(|_| LogError::AlreadyInstalled)?;
-    Ok(LogHandle { queue: Some(queue), ..handle })
+    Ok(LogHandle { queues, ..handle })
 }
 
-/// The log for any sink, so that tests read what they wrote.
+/// With a descriptor of its own: the lock of a standard stream is held by whoever prints.
+fn queue(stream: &impl AsFd, format: Format) -> io::Result<LogQueue> {
+    let file = File::from(stream.as_fd().try_clone_to_owned()?);
+    LogQueue::start(file, move |lost| line::lost_lines(format, lost))
+}
+
+/// The log for any sink, so that tests read what they wrote; with one for all but errors where
+/// those stand apart.
 fn build<W>(
     options: &LogOptions,
     directives: Option<&str>,
     sink: W,
+    rest: Option<W>,
 ) -> Result<(Dispatch, LogHandle), LogError>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
@@ -106,17 +123,18 @@ where
     if options.format == Format::Json && !options.vmodule.is_empty() {
         return Err(LogError::VmoduleWithJson);
     }
-    let output = Arc::new(Output::new(options.format, sink));
+    let output = Arc::new(Output::new(options.format, sink, rest));
     let flush = output.clone();
-    let handle = LogHandle { flush: Arc::new(move || flush.flush()), queue: None };
-    let log = if let Some(directives) = directives {
+    let flush = Arc::new(move || flush.flush());
+    let (log, verbosity) = if let Some(directives) = directives {
         let layer = KlogLayer::new(None, output);
-        Registry::default().with(layer).with(Targets::from_str(directives)?).into()
+        (Registry::default().with(layer).with(Targets::from_str(directives)?).into(), None)
     } else {
-        let threshold = Threshold::new(options.verbosity, &options.vmodule);
-        Registry::default().with(KlogLayer::new(Some(threshold), output)).into()
+        let verbosity = Verbosity::new(options.verbosity);
+        let threshold = Threshold::new(verbosity.clone(), &options.vmodule);
+        (Registry::default().with(KlogLayer::new(Some(threshold), output)).into(), Some(verbosity))
     };
-    Ok((log, handle))
+    Ok((log, LogHandle { flush, queues: Vec::new(), verbosity }))
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ pub(crate) struct Output<W> {
     pub(crate) format: Format,
     pid: u32,
     sink: W,
+    /// For all but errors, when those are to stand apart.
+    rest: Option<W>,
     collapse: Mutex<Collapse>,
 }
 
@@ -22,8 +24,8 @@ impl<W> Output<W>
 where
     W: for<'w> MakeWriter<'w>,
 {
-    pub(crate) fn new(format: Format, sink: W) -> Self {
-        Self { format, pid: std::process::id(), sink, collapse: Mutex::default() }
+    pub(crate) fn new(format: Format, sink: W, rest: Option<W>) -> Self {
+        Self { format, pid: std::process::id(), sink, rest, collapse: Mutex::default() }
     }
 
     /// Writes the line, unless it repeats a warning. `buffer` saves the allocation.
@@ -60,7 +62,11 @@ where
     fn write_line(&self, severity: Severity, tail: &str, repeated: u64, buffer: &mut String) {
         buffer.clear();
         line::line(buffer, self.format, severity, self.pid, tail, repeated);
+        let sink = match severity {
+            Severity::Error => &self.sink,
+            Severity::Warning | Severity::Info => self.rest.as_ref().unwrap_or(&self.sink),
+        };
         // A log that cannot be written has nobody to tell.
-        self.sink.make_writer().write_all(buffer.as_bytes()).ok();
+        sink.make_writer().write_all(buffer.as_bytes()).ok();
     }
 }

@@ -32,7 +32,7 @@ fn log_with(options: &LogOptions, directives: Option<&str>) -> Log {
     let written = Arc::new(Mutex::new(Vec::new()));
     let buffer = written.clone();
     let sink = move || Sink(buffer.clone());
-    let (dispatch, handle) = build(options, directives, sink).unwrap();
+    let (dispatch, handle) = build(options, directives, sink, None).unwrap();
     Log { dispatch, handle, written }
 }
 
@@ -291,9 +291,10 @@ fn bad_settings_are_errors_that_name_what_to_change() {
         vmodule: vec![("a".to_owned(), 1)],
         ..LogOptions::default()
     };
-    let message = build(&both, None, sink).err().unwrap().to_string();
+    let message = build(&both, None, sink, None).err().unwrap().to_string();
     assert!(message.contains("--vmodule") && message.contains("--logging-format"), "{message}");
-    let message = build(&LogOptions::default(), Some("a=b=c"), sink).err().unwrap().to_string();
+    let message =
+        build(&LogOptions::default(), Some("a=b=c"), sink, None).err().unwrap().to_string();
     assert!(message.contains("RUST_LOG"), "{message}");
 }
 
@@ -335,4 +336,39 @@ fn a_value_that_logs_while_it_is_shown_does_no_harm() {
     let log = text(0);
     let lines = log.of(|| info!(value = %Chatty, "outside"));
     assert!(lines.contains(r#""outside" value="chatty""#), "{lines}");
+}
+
+#[test]
+fn the_verbosity_changes_while_the_process_runs() {
+    let log = text(0);
+    let said = || log.of(|| debug!("detail")).contains("detail");
+    assert!(!said());
+    assert!(log.handle.set_verbosity(4));
+    assert!(said());
+    assert!(log.handle.set_verbosity(3));
+    assert!(!said());
+    let log = log_with(&LogOptions::default(), Some("error"));
+    assert!(!log.handle.set_verbosity(9), "RUST_LOG decides");
+    assert_eq!(log.of(|| info!("no")), "");
+}
+
+#[test]
+fn errors_stand_apart_where_the_stream_is_split() {
+    let [errors, rest] = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
+    let sink = |buffer: &Arc<Mutex<Vec<u8>>>| {
+        let buffer = buffer.clone();
+        move || Sink(buffer.clone())
+    };
+    let (dispatch, _) =
+        build(&LogOptions::default(), None, sink(&errors), Some(sink(&rest))).unwrap();
+    dispatcher::with_default(&dispatch, || {
+        info!("one");
+        error!("two");
+        warn!("three");
+    });
+    let text = |buffer: &Mutex<Vec<u8>>| String::from_utf8(buffer.lock().unwrap().clone()).unwrap();
+    let (errors, rest) = (text(&errors), text(&rest));
+    assert!(errors.lines().count() == 1 && errors.contains("\"two\""), "{errors}");
+    let lines: Vec<_> = rest.lines().collect();
+    assert!(lines.len() == 2 && lines[0].contains("\"one\"") && lines[1].contains("\"three\""));
 }

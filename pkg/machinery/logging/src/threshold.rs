@@ -1,9 +1,11 @@
 //! Which call sites are heard: `--v` and `--vmodule` (rule:log-verbosity).
 //!
-//! Everything here is known from the call site alone, so that `tracing` remembers the answer and a
+//! Everything here is known from the call site and the flags alone, so that `tracing` remembers the answer and a
 //! silent site costs one load. The field `v` of an `info!` is checked when the event comes.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Metadata};
@@ -32,14 +34,34 @@ const QUIET: [&str; 14] = [
     "tower_http",
 ];
 
+/// `--v`, which may be set anew while the process runs. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Verbosity(Arc<AtomicU8>);
+
+impl Verbosity {
+    pub(crate) fn new(verbosity: u8) -> Self {
+        Self(Arc::new(AtomicU8::new(verbosity)))
+    }
+
+    fn get(&self) -> u8 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// From now on, also for call sites that `tracing` remembers as silent.
+    pub(crate) fn set(&self, verbosity: u8) {
+        self.0.store(verbosity, Ordering::Relaxed);
+        tracing::callsite::rebuild_interest_cache();
+    }
+}
+
 /// What the flags allow.
 pub(crate) struct Threshold {
-    verbosity: u8,
+    verbosity: Verbosity,
     modules: Box<[(String, u8)]>,
 }
 
 impl Threshold {
-    pub(crate) fn new(verbosity: u8, modules: &[(String, u8)]) -> Self {
+    pub(crate) fn new(verbosity: Verbosity, modules: &[(String, u8)]) -> Self {
         Self { verbosity, modules: modules.into() }
     }
 
@@ -57,7 +79,7 @@ impl Threshold {
     /// The most detailed level any site can be heard at.
     pub(crate) fn level_hint(&self) -> LevelFilter {
         let modules = self.modules.iter().map(|(_, verbosity)| *verbosity);
-        match modules.fold(self.verbosity, u8::max) {
+        match modules.fold(self.verbosity.get(), u8::max) {
             0..=3 => LevelFilter::INFO,
             4..=5 => LevelFilter::DEBUG,
             _ => LevelFilter::TRACE,
@@ -66,7 +88,7 @@ impl Threshold {
 
     /// The verbosity that holds for a site.
     fn at(&self, site: &Metadata<'_>) -> u8 {
-        let verbosity = self.verbosity;
+        let verbosity = self.verbosity.get();
         if self.modules.is_empty() {
             return verbosity;
         }
@@ -119,8 +141,9 @@ mod tests {
 
     #[test]
     fn the_level_hint_follows_the_most_talkative_module() {
-        let hint =
-            |verbosity, module| Threshold::new(verbosity, &[("x".to_owned(), module)]).level_hint();
+        let hint = |verbosity, module| {
+            Threshold::new(Verbosity::new(verbosity), &[("x".to_owned(), module)]).level_hint()
+        };
         assert_eq!(hint(0, 0), LevelFilter::INFO);
         assert_eq!(hint(3, 4), LevelFilter::DEBUG);
         assert_eq!(hint(6, 0), LevelFilter::TRACE);

@@ -24,9 +24,9 @@ pub(crate) const REMOTE_CONNECTIONS: usize = 256;
 /// at once would only burn CPU.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
-/// Owner of the listening socket.
-pub(crate) struct Acceptor {
-    listener: TcpListener,
+/// Who gets in. Clones share the bounds: one for each socket of a server.
+#[derive(Clone)]
+pub(crate) struct Admission {
     connections: Arc<Connections>,
     open: TaskTracker,
     end: CancellationToken,
@@ -34,42 +34,22 @@ pub(crate) struct Acceptor {
     rejected: IntCounter,
 }
 
-impl Acceptor {
+/// Owner of a listening socket.
+pub(crate) struct Acceptor {
+    listener: TcpListener,
+    admission: Admission,
+}
+
+impl Admission {
     /// Connections run on `open`, until `end` at the longest.
     pub(crate) fn new(
-        listener: TcpListener,
         connections: Arc<Connections>,
         open: TaskTracker,
         end: CancellationToken,
         rejected: IntCounter,
     ) -> Self {
         let remote_slots = Arc::new(Semaphore::new(REMOTE_CONNECTIONS));
-        Self { listener, connections, open, end, remote_slots, rejected }
-    }
-
-    /// Accepts for ever.
-    pub(crate) async fn run(&self) {
-        loop {
-            let (stream, peer) = self.accept().await;
-            // A connection without an address of ours has ended already.
-            if let Ok(own) = stream.local_addr() {
-                self.admit(stream, peer, own.ip());
-            }
-        }
-    }
-
-    async fn accept(&self) -> (TcpStream, IpAddr) {
-        loop {
-            match self.listener.accept().await {
-                Ok((stream, peer)) => return (stream, peer.ip()),
-                // The peer gave up before we came to it.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(err) => {
-                    warn!(logger = "serving", %err, "Cannot accept connection");
-                    sleep(REFUSED_PAUSE).await;
-                }
-            }
-        }
+        Self { connections, open, end, remote_slots, rejected }
     }
 
     /// Starts to serve the peer, or closes its connection. Never waits: whoever comes next may be
@@ -90,6 +70,37 @@ impl Acceptor {
             end.run_until_cancelled(Box::pin(connections.serve(stream, peer))).await;
             drop(slot);
         });
+    }
+}
+
+impl Acceptor {
+    pub(crate) fn new(listener: TcpListener, admission: Admission) -> Self {
+        Self { listener, admission }
+    }
+
+    /// Accepts for ever.
+    pub(crate) async fn run(&self) {
+        loop {
+            let (stream, peer) = self.accept().await;
+            // A connection without an address of ours has ended already.
+            if let Ok(own) = stream.local_addr() {
+                self.admission.admit(stream, peer, own.ip());
+            }
+        }
+    }
+
+    async fn accept(&self) -> (TcpStream, IpAddr) {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, peer)) => return (stream, peer.ip()),
+                // The peer gave up before we came to it.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(err) => {
+                    warn!(logger = "serving", %err, "Cannot accept connection");
+                    sleep(REFUSED_PAUSE).await;
+                }
+            }
+        }
     }
 }
 

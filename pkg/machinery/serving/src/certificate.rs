@@ -1,7 +1,8 @@
 //! The serving certificate: where it comes from, and how it stays fresh.
 //!
-//! [`Reloader`] loads it, then looks again every minute; handshakes take what [`Current`] holds.
+//! [`Reloader`] loads it, then looks again every minute; handshakes take what [`Certificates`] hold.
 
+mod named;
 mod pair;
 mod reloader;
 mod self_signed;
@@ -14,7 +15,8 @@ use rustls::sign::CertifiedKey;
 
 pub(crate) use reloader::Reloader;
 
-/// The pair that new handshakes get. One for all names: probes come by IP address.
+/// The pair that new handshakes get, but for names that have one of their own: probes come by IP
+/// address.
 #[derive(Debug)]
 pub(crate) struct Current(RwLock<Arc<CertifiedKey>>);
 

@@ -13,15 +13,28 @@ use crate::{ListenerOptions, ServeError};
 const KEEPALIVE: Duration = Duration::from_secs(180);
 const BACKLOG: i32 = 1024;
 
-/// Binds what the options ask for; returns the address with the real port as well. An unspecified
-/// address of either family means every address of the host; a host without IPv6 gets the IPv4
-/// ones.
-pub(crate) fn listen(options: &ListenerOptions) -> Result<(TcpListener, SocketAddr), ServeError> {
-    let asked = SocketAddr::new(options.bind_address, options.port);
+/// A socket, and its address with the real port.
+pub(crate) type Bound = (TcpListener, SocketAddr);
+
+/// Binds what the options ask for, at one port, which a 0 leaves to the first.
+pub(crate) fn listen(options: &ListenerOptions) -> Result<Vec<Bound>, ServeError> {
+    let mut port = options.port;
+    let mut sockets = Vec::new();
+    for address in options.addresses() {
+        let socket = bind(options, SocketAddr::new(address, port))?;
+        port = socket.1.port();
+        sockets.push(socket);
+    }
+    Ok(sockets)
+}
+
+/// An unspecified address of either family means every address of the host; a host without IPv6
+/// gets the IPv4 ones.
+fn bind(options: &ListenerOptions, asked: SocketAddr) -> Result<Bound, ServeError> {
     let (share, port_flag) = (options.permit_port_sharing, options.port_flag);
-    let outcome = if options.bind_address.is_unspecified() {
-        match open(any(Ipv6Addr::UNSPECIFIED, options.port), share) {
-            Err(error) if no_ipv6(&error) => open(any(Ipv4Addr::UNSPECIFIED, options.port), share),
+    let outcome = if asked.ip().is_unspecified() {
+        match open(any(Ipv6Addr::UNSPECIFIED, asked.port()), share) {
+            Err(error) if no_ipv6(&error) => open(any(Ipv4Addr::UNSPECIFIED, asked.port()), share),
             other => other,
         }
     } else {

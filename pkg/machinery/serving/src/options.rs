@@ -15,10 +15,14 @@ pub struct ListenerOptions {
     pub port_flag: &'static str,
     /// An unspecified address of either family listens on both.
     pub bind_address: IpAddr,
+    /// Listened on as well, at the same port.
+    pub further_addresses: Vec<IpAddr>,
     /// 0 takes any free port. A flag's 0 that means "serve nothing" is the caller's to honour.
     pub port: u16,
     /// What clients are shown.
     pub certificate: CertificateSource,
+    /// What clients are shown that ask for certain names.
+    pub named_certificates: Vec<NamedCertificate>,
     /// Whether clients are asked for theirs.
     pub client_certificates: ClientCertificates,
     /// Versions, suites and groups.
@@ -29,6 +33,18 @@ pub struct ListenerOptions {
     pub http2_max_streams: u32,
     /// `SO_REUSEPORT`.
     pub permit_port_sharing: bool,
+}
+
+/// An operator's pair for certain names: read, never written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedCertificate {
+    /// PEM chain, leaf first.
+    pub certificate: PathBuf,
+    /// PEM key of the leaf.
+    pub key: PathBuf,
+    /// Names of hosts, and `*.domain` for all that have one label more; empty for those in the
+    /// certificate.
+    pub names: Vec<String>,
 }
 
 /// What a listener wants of its clients' certificates. A client without one is served in any case.
@@ -65,14 +81,23 @@ pub enum CertificateSource {
     Memory,
 }
 
+impl ListenerOptions {
+    /// All addresses, the first one in front.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        [self.bind_address].into_iter().chain(self.further_addresses.iter().copied())
+    }
+}
+
 impl Default for ListenerOptions {
     fn default() -> Self {
         Self {
             name: "secure",
             port_flag: "--secure-port",
             bind_address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            further_addresses: Vec::new(),
             port: STOCK_PORT,
             certificate: CertificateSource::default(),
+            named_certificates: Vec::new(),
             client_certificates: ClientCertificates::default(),
             tls: TlsOptions::default(),
             disable_http2: false,

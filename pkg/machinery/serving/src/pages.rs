@@ -1,5 +1,6 @@
 //! The pages of one listener. They come while the server runs; requests see those of that moment.
 
+mod exposition;
 mod health;
 mod metrics;
 
@@ -8,6 +9,8 @@ use std::sync::Arc;
 use http::StatusCode;
 use parking_lot::RwLock;
 use prometheus::Registry;
+
+pub use exposition::Exposition;
 
 use crate::{Access, BuildInfo, Health, Page, reply};
 
@@ -22,12 +25,17 @@ impl Pages {
     }
 
     /// The pages that every process of this kind has: health, metrics and version.
-    pub fn standard(health: &Health, registry: &Registry, build: &BuildInfo) -> Self {
+    pub fn standard(
+        health: &Health,
+        registry: &Registry,
+        build: &BuildInfo,
+        exposition: &Exposition,
+    ) -> Self {
         let pages = Self::new();
         for page in health::pages(health) {
             pages.add(page);
         }
-        for page in metrics::pages(health, registry) {
+        for page in metrics::pages(health, registry, exposition) {
             pages.add(page);
         }
         let version = build.to_json();
@@ -44,6 +52,19 @@ impl Pages {
         match pages.iter_mut().find(|known| known.path() == page.path()) {
             Some(known) => *known = Arc::new(page),
             None => pages.push(Arc::new(page)),
+        }
+    }
+
+    /// Lists the paths of all pages, in order. For a page of this very set: it does not keep the
+    /// set alive.
+    pub fn paths(&self) -> impl Fn() -> Vec<String> + Send + Sync + 'static {
+        let pages = Arc::downgrade(&self.0);
+        move || {
+            let Some(pages) = pages.upgrade() else { return Vec::new() };
+            let mut paths: Vec<_> =
+                pages.read().iter().map(|page| page.path().to_owned()).collect();
+            paths.sort_unstable();
+            paths
         }
     }
 

@@ -1,31 +1,31 @@
-//! One listener: its socket and certificate from the start, its pages and connections while it
+//! One listener: its sockets and certificate from the start, its pages and connections while it
 //! serves, an orderly end. A process has one for the secure port and may have one for webhooks.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-use crate::acceptor::Acceptor;
+use crate::acceptor::{Acceptor, Admission};
 use crate::certificate::Reloader;
 use crate::client_ca::Clients;
 use crate::connection::Connections;
 use crate::guard::SharedGuard;
-use crate::{Guard, ListenerOptions, Pages, ServeError, ServingMetrics, listener};
+use crate::listener::{self, Bound};
+use crate::{Guard, ListenerOptions, Pages, ServeError, ServingMetrics};
 
 /// How long open requests may take after the stop.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// A bound socket with its certificate, ready to serve.
+/// Bound sockets with their certificate, ready to serve.
 pub struct Server {
     name: &'static str,
-    listener: TcpListener,
-    address: SocketAddr,
+    sockets: Vec<Bound>,
     tls: rustls::ServerConfig,
     clients: Clients,
     reloader: Reloader,
@@ -33,25 +33,31 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the socket, then loads or makes the certificate. Peers that connect before
+    /// Binds the sockets, then loads or makes the certificate. Peers that connect before
     /// [`Server::serve`] wait in the kernel's queue.
     ///
     /// # Errors
     /// The port is taken, or a file cannot be used.
     pub async fn bind(options: &ListenerOptions) -> Result<Self, ServeError> {
-        let (listener, address) = listener::listen(options)?;
+        let sockets = listener::listen(options)?;
         let clients = Clients::of(&options.client_certificates).await?;
-        let reloader =
-            Reloader::load(&options.certificate, options.bind_address, clients.ca()).await?;
+        let addresses = options.addresses().collect();
+        let reloader = Reloader::load(
+            &options.certificate,
+            &options.named_certificates,
+            addresses,
+            clients.ca(),
+        )
+        .await?;
         let http2 = !options.disable_http2;
-        let tls = options.tls.server_config(reloader.current(), clients.are_asked(), http2)?;
+        let tls = options.tls.server_config(reloader.certificates(), clients.are_asked(), http2)?;
         let (name, http2_max_streams) = (options.name, options.http2_max_streams);
-        Ok(Self { name, listener, address, tls, clients, reloader, http2_max_streams })
+        Ok(Self { name, sockets, tls, clients, reloader, http2_max_streams })
     }
 
     /// Where it listens, with the real port.
-    pub fn local_addr(&self) -> SocketAddr {
-        self.address
+    pub fn local_addrs(&self) -> impl Iterator<Item = SocketAddr> {
+        self.sockets.iter().map(|(_, address)| *address)
     }
 
     /// Serves `pages` to whom `guard` lets pass, until `stop`; then lets open requests finish for
@@ -78,14 +84,19 @@ impl Server {
             metrics,
             stop: stop.clone(),
         });
-        info!(logger = "serving", listener = self.name, "Serving securely on {}", self.address);
-        let acceptor = Acceptor::new(self.listener, connections, open.clone(), end, rejected);
+        let admission = Admission::new(connections, open.clone(), end, rejected);
+        let mut accepting = JoinSet::new();
+        for (socket, address) in self.sockets {
+            info!(logger = "serving", listener = self.name, "Serving securely on {address}");
+            let acceptor = Acceptor::new(socket, admission.clone());
+            accepting.spawn(async move { acceptor.run().await });
+        }
         tokio::select! {
             () = stop.cancelled() => {}
-            () = acceptor.run() => {}
+            Some(_panicked) = accepting.join_next() => {}
             () = self.reloader.run() => {}
         }
-        drop(acceptor);
+        accepting.shutdown().await;
         open.close();
         if timeout(DRAIN, open.wait()).await.is_err() {
             warn!(

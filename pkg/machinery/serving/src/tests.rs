@@ -29,7 +29,9 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::{BuildInfo, Everyone, Health, ListenerOptions, Pages, Server, ServingMetrics};
+use crate::{
+    BuildInfo, Everyone, Exposition, Health, ListenerOptions, Pages, Server, ServingMetrics,
+};
 
 /// A running server on a free loopback port.
 struct Running {
@@ -51,10 +53,10 @@ fn loopback() -> ListenerOptions {
 
 async fn start(options: &ListenerOptions) -> Running {
     let server = Server::bind(options).await.unwrap();
-    let address = server.local_addr();
+    let address = server.local_addrs().next().unwrap();
     let (health, registry) = (Health::new(), Registry::new());
     let metrics = ServingMetrics::new(&registry).unwrap();
-    let pages = Pages::standard(&health, &registry, &BUILD);
+    let pages = Pages::standard(&health, &registry, &BUILD, &Exposition::default());
     let stop = CancellationToken::new();
     let task = spawn(server, pages.clone(), &metrics, &stop);
     Running { address, health, registry, metrics, pages, stop, task }

@@ -2,6 +2,8 @@
 
 use pflag::{Flag, Gate, GoDuration, Spec, Verdict};
 
+use super::verdicts::ACCEPTED_GROUP;
+
 const GROUP: &str = "generic";
 
 pub(crate) const CONTROLLERS: Flag<Vec<String>> = Flag::strings(
@@ -67,7 +69,7 @@ pub(crate) const EVENT_BURST: Flag<i64> = Flag::int32(
     "Events that may be sent at once before --event-qps limits them; 0 means as many as --kube-api-burst.",
 );
 
-pub(crate) const MIN_RESYNC_PERIOD: Flag<GoDuration> = Flag::duration(GROUP, "min-resync-period", "12h0m0s", "Shortest time between two re-deliveries of all cached objects; the real one is random up to twice as long.").with_verdict(Verdict::NotEnforced);
+pub(crate) const MIN_RESYNC_PERIOD: Flag<GoDuration> = Flag::duration(ACCEPTED_GROUP, "min-resync-period", "12h0m0s", "Shortest time between two re-deliveries of all cached objects; this program needs none: what failed is tried again until it succeeds.").with_verdict(Verdict::Accepted);
 
 pub(crate) const USE_SERVICE_ACCOUNT_CREDENTIALS: Flag<bool> = Flag::bool(
     GROUP,

@@ -2,20 +2,36 @@
 
 use pflag::{Flag, GoDuration, Kind, Spec, Verdict};
 
-use super::verdicts::{ACCEPTED_GROUP, accepted, not_enforced};
+use super::verdicts::{ACCEPTED_GROUP, accepted};
+
+pub(crate) const DISABLED_METRICS: Flag<Vec<String>> =
+    Flag::strings("metrics", "disabled-metrics", "", "Metrics that are not exposed, by full name.");
+
+pub(crate) const ALLOW_METRIC_LABELS: Flag<Vec<(String, String)>> = Flag::string_map(
+    "metrics",
+    "allow-metric-labels",
+    "",
+    "Values that a label of a metric may take, as metric,label=v1,v2. Others become 'unexpected', and their series one.",
+);
+
+pub(crate) const ALLOW_METRIC_LABELS_MANIFEST: Flag<String> = Flag::string(
+    "metrics",
+    "allow-metric-labels-manifest",
+    "",
+    "YAML file with such lines, as metric,label: v1,v2; those of --allow-metric-labels go before.",
+);
+
+pub(crate) const PROFILING: Flag<bool> = Flag::bool(
+    "debugging",
+    "profiling",
+    "true",
+    "Serve /debug/flags/v, where a PUT sets the log level. Profiles, as under /debug/pprof/ of programs in Go, are not to be had of this one: use perf.",
+);
 
 pub(super) const METRICS: &[Spec] = &[
-    metric("disabled-metrics", Kind::Strings, "Metrics that are not exposed, by full name."),
-    metric(
-        "allow-metric-labels",
-        Kind::StringMap,
-        "Values a label of a metric may take, as metric,label=v1,v2; others become 'unexpected'.",
-    ),
-    metric(
-        "allow-metric-labels-manifest",
-        Kind::String,
-        "File with the contents of --allow-metric-labels.",
-    ),
+    DISABLED_METRICS.spec(),
+    ALLOW_METRIC_LABELS.spec(),
+    ALLOW_METRIC_LABELS_MANIFEST.spec(),
     accepted(
         "show-hidden-metrics-for-version",
         Kind::String,
@@ -23,10 +39,6 @@ pub(super) const METRICS: &[Spec] = &[
         "Release whose hidden metrics are shown; this program hides none.",
     ),
 ];
-
-const fn metric(name: &'static str, kind: Kind, help: &'static str) -> Spec {
-    not_enforced("metrics", name, kind, "", help)
-}
 
 const LOG_GROUP: &str = "logs";
 
@@ -59,33 +71,31 @@ pub(crate) const LOG_TEXT_SPLIT_STREAM: Flag<bool> = Flag::bool(
     LOG_GROUP,
     "log-text-split-stream",
     "false",
-    "Text errors to standard error, the rest to standard output.",
-)
-.with_verdict(Verdict::NotEnforced);
+    "Text errors to standard error, the rest to standard output. Needs the feature gate LoggingAlphaOptions.",
+);
 
 pub(crate) const LOG_TEXT_INFO_BUFFER_SIZE: Flag<i64> = Flag::quantity(
-    LOG_GROUP,
+    ACCEPTED_GROUP,
     "log-text-info-buffer-size",
     "0",
-    "Buffer for split text information lines.",
+    "Buffer for split text information lines; this program queues lines, and nobody waits for them.",
 )
-.with_verdict(Verdict::NotEnforced);
+.with_verdict(Verdict::Accepted);
 
 pub(crate) const LOG_JSON_SPLIT_STREAM: Flag<bool> = Flag::bool(
     LOG_GROUP,
     "log-json-split-stream",
     "false",
-    "JSON errors to standard error, the rest to standard output.",
-)
-.with_verdict(Verdict::NotEnforced);
+    "JSON errors to standard error, the rest to standard output. Needs the feature gate LoggingAlphaOptions.",
+);
 
 pub(crate) const LOG_JSON_INFO_BUFFER_SIZE: Flag<i64> = Flag::quantity(
-    LOG_GROUP,
+    ACCEPTED_GROUP,
     "log-json-info-buffer-size",
     "0",
-    "Buffer for split JSON information lines.",
+    "Buffer for split JSON information lines; this program queues lines, and nobody waits for them.",
 )
-.with_verdict(Verdict::NotEnforced);
+.with_verdict(Verdict::Accepted);
 
 pub(super) const LOGS: &[Spec] = &[
     VERBOSITY.spec(),
@@ -99,12 +109,6 @@ pub(super) const LOGS: &[Spec] = &[
 ];
 
 pub(super) const DEBUGGING: &[Spec] = &[
-    not_enforced(
-        "debugging",
-        "profiling",
-        Kind::Bool,
-        "true",
-        "Serve profiles under /debug/pprof/.",
-    ),
+    PROFILING.spec(),
     accepted("contention-profiling", Kind::Bool, "false", "Profile blocked goroutines."),
 ];

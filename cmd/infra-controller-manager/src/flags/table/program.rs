@@ -16,8 +16,12 @@ pub(crate) const MASTER: Flag<String> = Flag::string(
     "Address of the API server, instead of the one in --kubeconfig.",
 );
 
-pub(crate) const HELP: Flag<bool> =
-    Flag::bool("global", "help", "false", "Print this text and exit.");
+pub(crate) const HELP: Flag<bool> = Flag::bool(
+    "global",
+    "help",
+    "false",
+    "Print this text and exit; =all adds the flags without effect.",
+);
 
 pub(crate) const VERSION: Flag<VersionRequest> = Flag::version(
     "global",

@@ -2,15 +2,11 @@
 
 use std::net::IpAddr;
 
-use pflag::{Flag, Kind, Spec};
+use pflag::{Flag, Kind, NamedCertKey, Spec};
 
-use super::verdicts::not_enforced;
+use super::verdicts::accepted;
 
 const GROUP: &str = "secure serving";
-
-const fn later(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Spec {
-    not_enforced(GROUP, name, kind, default, help)
-}
 
 pub(crate) const BIND_ADDRESS: Flag<IpAddr> = Flag::ip(
     GROUP,
@@ -70,6 +66,13 @@ pub(crate) const TLS_MIN_VERSION: Flag<String> = Flag::string(
     "Oldest TLS version served: VersionTLS12 or VersionTLS13.",
 );
 
+pub(crate) const TLS_SNI_CERT_KEY: Flag<Vec<NamedCertKey>> = Flag::cert_keys(
+    GROUP,
+    "tls-sni-cert-key",
+    "",
+    "A further certificate and key, PEM files, with the names that they are for, as cert,key:name,*.domain; without names those in the certificate. May be repeated.",
+);
+
 pub(crate) const PERMIT_PORT_SHARING: Flag<bool> = Flag::bool(
     GROUP,
     "permit-port-sharing",
@@ -77,8 +80,16 @@ pub(crate) const PERMIT_PORT_SHARING: Flag<bool> = Flag::bool(
     "Bind with SO_REUSEPORT, so that several processes may share the port.",
 );
 
+pub(crate) const ADDITIONAL_BIND_ADDRESSES: Flag<Vec<String>> = Flag::strings(
+    GROUP,
+    "additional-bind-addresses",
+    "",
+    "Further addresses to listen on at --secure-port, such as that of the host for scrapers beside a --bind-address of 127.0.0.1.",
+);
+
 pub(super) const FLAGS: &[Spec] = &[
     BIND_ADDRESS.spec(),
+    ADDITIONAL_BIND_ADDRESSES.spec(),
     SECURE_PORT.spec(),
     CERT_DIR.spec(),
     TLS_CERT_FILE.spec(),
@@ -88,17 +99,12 @@ pub(super) const FLAGS: &[Spec] = &[
     TLS_CIPHER_SUITES.spec(),
     TLS_CURVE_PREFERENCES.spec(),
     TLS_MIN_VERSION.spec(),
-    later(
-        "tls-sni-cert-key",
-        Kind::NamedCertKeys,
-        "",
-        "A further certificate and key with the domain patterns they serve; may be repeated.",
-    ),
-    later(
+    TLS_SNI_CERT_KEY.spec(),
+    accepted(
         "permit-address-sharing",
         Kind::Bool,
         "false",
-        "Bind with SO_REUSEADDR, so that a wildcard and a specific address may share the port.",
+        "Bind with SO_REUSEADDR, so that a restart waits for no old connections; this program always does.",
     ),
     PERMIT_PORT_SHARING.spec(),
 ];

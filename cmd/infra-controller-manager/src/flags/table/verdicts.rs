@@ -1,4 +1,4 @@
-//! Flags that are taken and have no effect, or not yet the one they have upstream.
+//! Flags that are taken and have no effect.
 
 use pflag::{Kind, Spec, Verdict};
 
@@ -12,14 +12,4 @@ pub(super) const fn accepted(
     help: &'static str,
 ) -> Spec {
     Spec::honoured(ACCEPTED_GROUP, name, kind, default, help).with_verdict(Verdict::Accepted)
-}
-
-pub(super) const fn not_enforced(
-    group: &'static str,
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    help: &'static str,
-) -> Spec {
-    Spec::honoured(group, name, kind, default, help).with_verdict(Verdict::NotEnforced)
 }

@@ -4,7 +4,23 @@ use crate::flags::help::Help;
 fn at_width(width: Option<usize>) -> String {
     let known = settings::known(ALL).unwrap();
     let specs = specs();
-    Help { specs: &specs, controllers: &known, product: VERSION.product }.usage(width)
+    Help { specs: &specs, controllers: &known, product: VERSION.product, all: true }.usage(width)
+}
+
+#[test]
+fn flags_without_effect_are_one_line_until_all_is_asked_for() {
+    let folded = printed(&["--help"]);
+    let flags: Vec<&str> = folded.lines().filter(|line| line.contains("--concurrent-")).collect();
+    let own = "      --concurrent-node-cidr-patches ";
+    assert!(flags.iter().all(|line| line.starts_with(own)), "{flags:?}");
+    let sum = folded.lines().last().unwrap();
+    let (count, rest) = sum.split_once(' ').unwrap();
+    assert!(count.parse::<usize>().unwrap() > 60 && rest.starts_with("more flags of"), "{sum}");
+    assert!(sum.ends_with("see --help=all."), "{sum}");
+    let all = printed(&["--help=all"]);
+    assert!(all.contains("\n      --concurrent-gc-syncs int32 "), "{all}");
+    assert_eq!(all.lines().filter(|line| line.contains("see --help=all")).count(), 0);
+    assert!(all.starts_with(folded.split("\nDebugging flags:").next().unwrap()));
 }
 
 #[test]
@@ -53,7 +69,7 @@ fn a_flag_shows_its_type_and_its_default_unless_zero() {
     assert!(line("--leader-elect-resource-lock string ").ends_with("(default \"leases\")"));
     assert!(line("--requestheader-group-headers strings ").ends_with("(default [x-remote-group])"));
     assert!(line("--bind-address ip ").ends_with("(default 0.0.0.0)"));
-    assert!(line("--profiling ").ends_with("Not enforced yet. (default true)"));
+    assert!(line("--profiling ").ends_with("(default true)"));
     assert!(!line("--node-cidr-mask-size int32 ").contains("(default"));
     assert!(line("-v, --v level ").contains("Log level"));
     assert!(line("-h, --help ").contains("Print this text"));

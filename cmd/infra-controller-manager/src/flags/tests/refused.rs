@@ -220,3 +220,25 @@ fn all_problems_are_reported_together() {
     ]);
     assert_eq!(found.len(), 6, "{found:?}");
 }
+
+#[test]
+fn an_additional_address_is_one_that_nothing_listens_on_already() {
+    const LOCAL: &str = "--bind-address=127.0.0.1";
+    for (address, rule) in [
+        ("host", "\"host\" is not an IP address"),
+        ("127.0.0.1", "\"127.0.0.1\" is listened on already"),
+        ("::", "\"::\" stands for all addresses"),
+        ("10.0.0.1,10.0.0.1", "\"10.0.0.1\" is listened on already"),
+    ] {
+        let flag = format!("--additional-bind-addresses={address}");
+        assert_refused(&[LOCAL, &flag], &format!("--additional-bind-addresses: {rule}"));
+    }
+    assert_refused(&["--additional-bind-addresses=10.0.0.1"], "--additional-bind-addresses: ");
+    assert_fine(&[LOCAL, "--additional-bind-addresses=10.0.0.1,fd00::1"]);
+}
+
+#[test]
+fn metric_labels_are_named_with_their_metric() {
+    assert_refused(&["--allow-metric-labels=metric=a"], "--allow-metric-labels: \"metric\" does");
+    assert_fine(&["--allow-metric-labels=metric,label=a,b"]);
+}

@@ -155,7 +155,8 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 58] = [
+pub(super) const OURS: [&str; 59] = [
+    "additional-bind-addresses",
     "allow-plaintext-endpoints",
     "allow-stock-lease-name",
     "authz-outage-grace",

@@ -24,11 +24,13 @@ impl Entrance {
     async fn build() -> Self {
         let bind_address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let options = ListenerOptions { bind_address, port: 0, ..ListenerOptions::default() };
-        let (listener, _) = listener::listen(&options).unwrap();
+        let (listener, _) = listener::listen(&options).unwrap().remove(0);
         let source = crate::CertificateSource::Memory;
-        let reloader =
-            crate::certificate::Reloader::load(&source, bind_address, None).await.unwrap();
-        let tls = TlsOptions::default().server_config(reloader.current(), false, true).unwrap();
+        let reloader = crate::certificate::Reloader::load(&source, &[], vec![bind_address], None)
+            .await
+            .unwrap();
+        let tls =
+            TlsOptions::default().server_config(reloader.certificates(), false, true).unwrap();
         let metrics = ServingMetrics::new(&Registry::new()).unwrap().of("secure");
         let stop = CancellationToken::new();
         let connections = Arc::new(Connections {
@@ -41,7 +43,8 @@ impl Entrance {
             stop: stop.clone(),
         });
         let rejected = metrics.rejected.clone();
-        let acceptor = Acceptor::new(listener, connections, TaskTracker::new(), stop, rejected);
+        let admission = Admission::new(connections, TaskTracker::new(), stop, rejected);
+        let acceptor = Acceptor::new(listener, admission);
         Self { acceptor, metrics }
     }
 
@@ -50,7 +53,7 @@ impl Entrance {
         let own = self.acceptor.listener.local_addr().unwrap();
         let peer = TcpStream::connect(own).await.unwrap();
         let (stream, _) = self.acceptor.accept().await;
-        self.acceptor.admit(stream, address.parse().unwrap(), OWN.parse().unwrap());
+        self.acceptor.admission.admit(stream, address.parse().unwrap(), OWN.parse().unwrap());
         peer
     }
 

@@ -9,10 +9,11 @@ use tokio::time::{MissedTickBehavior, interval};
 use tracing::{info, warn};
 
 use super::Current;
+use super::named::{Certificates, Named};
 use super::pair::{Pair, Paths};
 use super::self_signed;
 use crate::client_ca::ClientCa;
-use crate::{CertificateSource, ServeError};
+use crate::{CertificateSource, NamedCertificate, ServeError};
 
 /// How often files are read again and the age of our own pair is checked.
 const RELOAD_EVERY: Duration = Duration::from_secs(60);
@@ -26,9 +27,10 @@ enum Source {
 /// Owner of the serving pair.
 pub(crate) struct Reloader {
     source: Source,
-    bind: IpAddr,
+    bind: Vec<IpAddr>,
     pair: Pair,
     current: Arc<Current>,
+    named: Vec<Arc<Named>>,
     client_ca: Option<Arc<ClientCa>>,
 }
 
@@ -36,25 +38,32 @@ impl Reloader {
     /// Reads or makes the pair. Any failure is fatal here; later ones keep the pair in use.
     pub(crate) async fn load(
         source: &CertificateSource,
-        bind: IpAddr,
+        named: &[NamedCertificate],
+        bind: Vec<IpAddr>,
         client_ca: Option<Arc<ClientCa>>,
     ) -> Result<Self, ServeError> {
         let source = Source::of(source);
         let (pair, key) = match &source {
             Source::Files(paths) => from_files(paths).await?,
-            Source::Directory(paths) => from_folder(paths, bind, SystemTime::now()).await?,
+            Source::Directory(paths) => from_folder(paths, &bind, SystemTime::now()).await?,
             Source::Memory => {
-                let made = make(bind, SystemTime::now())?;
+                let made = make(&bind, SystemTime::now())?;
                 info!(logger = "serving", "Generated self-signed cert in-memory");
                 made
             }
         };
-        Ok(Self { source, bind, pair, current: Current::new(key), client_ca })
+        let mut loaded = Vec::new();
+        for one in named {
+            loaded.push(Arc::new(Named::load(one).await?));
+        }
+        let current = Current::new(key);
+        Ok(Self { source, bind, pair, current, named: loaded, client_ca })
     }
 
-    /// What handshakes ask for the pair.
-    pub(crate) fn current(&self) -> Arc<Current> {
-        self.current.clone()
+    /// What handshakes ask for a pair.
+    pub(crate) fn certificates(&self) -> Arc<Certificates> {
+        let (standard, named) = (self.current.clone(), self.named.clone());
+        Arc::new(Certificates { standard, named })
     }
 
     /// Looks again every minute, for ever (rule:bad-files-keep-the-old); the server drops it on
@@ -66,6 +75,9 @@ impl Reloader {
         loop {
             ticks.tick().await;
             report("Serving certificate", self.reload(SystemTime::now()).await);
+            for named in &self.named {
+                report("Certificate for single names", named.reload().await);
+            }
             if let Some(ca) = &self.client_ca {
                 report("Client CA", ca.reload().await);
             }
@@ -77,12 +89,12 @@ impl Reloader {
     pub(super) async fn reload(&mut self, now: SystemTime) -> Result<bool, ServeError> {
         let (pair, key) = match &self.source {
             Source::Files(paths) => from_files(paths).await?,
-            Source::Directory(paths) => from_folder(paths, self.bind, now).await?,
+            Source::Directory(paths) => from_folder(paths, &self.bind, now).await?,
             Source::Memory => {
                 if !self_signed::is_due(&self.current.0.read(), now) {
                     return Ok(false);
                 }
-                make(self.bind, now)?
+                make(&self.bind, now)?
             }
         };
         if pair == self.pair {
@@ -126,7 +138,7 @@ async fn from_files(paths: &Paths) -> Result<(Pair, CertifiedKey), ServeError> {
 /// Reuses what is in the folder. Writes a new pair when there is none, or when ours is due.
 async fn from_folder(
     paths: &Paths,
-    bind: IpAddr,
+    bind: &[IpAddr],
     now: SystemTime,
 ) -> Result<(Pair, CertifiedKey), ServeError> {
     if paths.exist().await {
@@ -145,7 +157,7 @@ async fn from_folder(
     Ok((pair, key))
 }
 
-fn make(bind: IpAddr, now: SystemTime) -> Result<(Pair, CertifiedKey), ServeError> {
+fn make(bind: &[IpAddr], now: SystemTime) -> Result<(Pair, CertifiedKey), ServeError> {
     let pair = self_signed::generate(bind, now)?;
     let key = pair.certified_key("self-signed")?;
     Ok((pair, key))

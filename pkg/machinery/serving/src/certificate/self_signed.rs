@@ -18,8 +18,8 @@ const BACKDATED: Duration = Duration::from_secs(3600);
 /// The issuer's name begins so and ends with the time of making in Unix seconds.
 const ISSUER: &str = "localhost-ca@";
 
-/// Makes a fresh chain for localhost and the address we listen on, when that is a specific one.
-pub(super) fn generate(bind: IpAddr, now: SystemTime) -> Result<Pair, ServeError> {
+/// Makes a fresh chain for localhost and the specific addresses that we listen on.
+pub(super) fn generate(bind: &[IpAddr], now: SystemTime) -> Result<Pair, ServeError> {
     let stamp = unix(now);
     let ca_key = KeyPair::generate()?;
     let mut ca = dated(CertificateParams::default(), now);
@@ -29,9 +29,8 @@ pub(super) fn generate(bind: IpAddr, now: SystemTime) -> Result<Pair, ServeError
     let ca_cert = ca.self_signed(&ca_key)?;
 
     let mut names = vec!["localhost".to_owned(), Ipv4Addr::LOCALHOST.to_string()];
-    if !bind.is_unspecified() && bind != IpAddr::V4(Ipv4Addr::LOCALHOST) {
-        names.push(bind.to_string());
-    }
+    let specific = |ip: &&IpAddr| !ip.is_unspecified() && **ip != IpAddr::V4(Ipv4Addr::LOCALHOST);
+    names.extend(bind.iter().filter(specific).map(IpAddr::to_string));
     let leaf_key = KeyPair::generate()?;
     let mut leaf = dated(CertificateParams::new(names)?, now);
     leaf.distinguished_name = named(format!("localhost@{stamp}"));

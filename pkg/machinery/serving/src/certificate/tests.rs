@@ -47,7 +47,7 @@ fn in_folder(folder: &Folder) -> CertificateSource {
 }
 
 async fn load(source: &CertificateSource) -> Result<Reloader, crate::ServeError> {
-    Reloader::load(source, EVERYWHERE, None).await
+    Reloader::load(source, &[], vec![EVERYWHERE], None).await
 }
 
 /// Writes a pair as an operator's tool would, and names it.
@@ -63,12 +63,12 @@ fn write_operators_pair(folder: &Folder) {
 }
 
 fn leaf(reloader: &Reloader) -> Vec<u8> {
-    reloader.current().0.read().cert[0].to_vec()
+    reloader.certificates().standard.0.read().cert[0].to_vec()
 }
 
 /// Whether a client that trusts the chain's CA accepts the leaf for `name` at `time`.
 fn accepted(reloader: &Reloader, name: &str, time: SystemTime) -> bool {
-    let key = reloader.current().0.read().clone();
+    let key = reloader.certificates().standard.0.read().clone();
     let mut roots = RootCertStore::empty();
     roots.add(key.cert[1].clone()).unwrap();
     let provider = Arc::new(ring::default_provider());
@@ -87,9 +87,12 @@ async fn without_files_the_chain_names_localhost_and_the_bind_address() {
     assert!(accepted(&everywhere, "127.0.0.1", now));
     assert!(!accepted(&everywhere, "10.1.2.3", now));
 
-    let bind_address: IpAddr = "10.1.2.3".parse().unwrap();
-    let bound = Reloader::load(&CertificateSource::Memory, bind_address, None).await.unwrap();
-    assert!(accepted(&bound, "localhost", now) && accepted(&bound, "10.1.2.3", now));
+    let bind_addresses = ["10.1.2.3", "fd00::7"].map(|ip| ip.parse().unwrap()).to_vec();
+    let bound =
+        Reloader::load(&CertificateSource::Memory, &[], bind_addresses, None).await.unwrap();
+    for name in ["localhost", "127.0.0.1", "10.1.2.3", "fd00::7"] {
+        assert!(accepted(&bound, name, now), "{name}");
+    }
 }
 
 #[tokio::test]
@@ -222,7 +225,10 @@ async fn a_pair_of_ours_in_a_folder_is_renewed_there() {
     assert!(reloader.reload(later).await.unwrap());
     let on_disk = load(&in_folder(&folder)).await.unwrap();
     assert_eq!(leaf(&on_disk), leaf(&reloader));
-    assert!(made_at(&reloader.current().0.read()).unwrap() > SystemTime::now() + 249 * DAY);
+    assert!(
+        made_at(&reloader.certificates().standard.0.read()).unwrap()
+            > SystemTime::now() + 249 * DAY
+    );
 }
 
 #[tokio::test]
@@ -235,6 +241,6 @@ async fn a_pair_that_an_operator_put_into_the_folder_is_never_overwritten() {
         fs::rename(folder.join(from), to).unwrap();
     }
     let mut reloader = load(&in_folder(&folder)).await.unwrap();
-    assert_eq!(made_at(&reloader.current().0.read()), None);
+    assert_eq!(made_at(&reloader.certificates().standard.0.read()), None);
     assert!(!reloader.reload(SystemTime::now() + 4000 * DAY).await.unwrap());
 }

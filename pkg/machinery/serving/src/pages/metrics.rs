@@ -2,6 +2,7 @@
 
 use std::future::ready;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 
 use http::header::{HeaderName, HeaderValue};
 use http::{Method, StatusCode};
@@ -9,13 +10,17 @@ use prometheus::{Registry, TextEncoder};
 use tokio::task::spawn_blocking;
 use tracing::error;
 
+use super::Exposition;
 use crate::process_metrics::{START_TIME, own_start, process_start};
 use crate::{Access, Health, Page, Reply, reply};
 
-pub(super) fn pages(health: &Health, registry: &Registry) -> [Page; 2] {
+pub(super) fn pages(health: &Health, registry: &Registry, exposition: &Exposition) -> [Page; 2] {
     let (health, scraped) = (health.clone(), registry.clone());
+    let exposition = Arc::new(exposition.clone());
     [
-        Page::new("/metrics", Access::Authorized, move |_| metrics(scraped.clone())),
+        Page::new("/metrics", Access::Authorized, move |_| {
+            metrics(scraped.clone(), exposition.clone())
+        }),
         Page::new("/metrics/slis", Access::Authorized, move |request| {
             ready(slis(&health, &request.method))
         }),
@@ -23,8 +28,8 @@ pub(super) fn pages(health: &Health, registry: &Registry) -> [Page; 2] {
 }
 
 /// Rendered beside the runtime: the series of thousands of objects would hold up its only worker.
-async fn metrics(registry: Registry) -> Reply {
-    match spawn_blocking(move || panics::contain_call(|| render(&registry))).await {
+async fn metrics(registry: Registry, exposition: Arc<Exposition>) -> Reply {
+    match spawn_blocking(move || panics::contain_call(|| render(&registry, &exposition))).await {
         Ok(Ok(page)) => page,
         // As if it had happened here, where it is answered and told.
         Ok(Err(panic)) => resume_unwind(Box::new(panic.to_string())),
@@ -32,10 +37,12 @@ async fn metrics(registry: Registry) -> Reply {
     }
 }
 
-fn render(registry: &Registry) -> Reply {
-    let families = registry.gather();
+fn render(registry: &Registry, exposition: &Exposition) -> Reply {
+    let mut families = registry.gather();
+    let start = process_start(&families);
+    exposition.limit(&mut families);
     match TextEncoder::new().encode_to_string(&families) {
-        Ok(text) => prometheus_text(text, process_start(&families)),
+        Ok(text) => prometheus_text(text, start),
         Err(err) => {
             error!(logger = "serving", %err, "Cannot encode metrics");
             reply::text(StatusCode::INTERNAL_SERVER_ERROR, "cannot encode metrics\n")

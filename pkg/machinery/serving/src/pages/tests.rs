@@ -1,5 +1,6 @@
 //! The standard pages to the byte, and how a path finds its page.
 
+use std::collections::BTreeSet;
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -9,9 +10,9 @@ use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Empty};
 use parking_lot::Mutex;
-use prometheus::IntGauge;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
+use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts};
 
 use super::*;
 use crate::{Endpoints, Everyone, Guard, Judgement, Peer, PeerCertificate, Reply, Visit, dispatch};
@@ -27,8 +28,12 @@ struct Standard {
 }
 
 fn standard() -> Standard {
+    exposing(&Exposition::default())
+}
+
+fn exposing(exposition: &Exposition) -> Standard {
     let (health, registry) = (Health::new(), Registry::new());
-    let pages = Pages::standard(&health, &registry, &BUILD);
+    let pages = Pages::standard(&health, &registry, &BUILD, exposition);
     Standard { health, registry, pages }
 }
 
@@ -226,6 +231,68 @@ async fn metrics_are_the_registry_in_text_with_the_process_start() {
         "{}",
         answer.body
     );
+}
+
+/// The lines of `/metrics` that begin so.
+async fn series(standard: &Standard, prefix: &str) -> Vec<String> {
+    let page = get(standard, "/metrics").await.1;
+    page.lines().filter(|line| line.starts_with(prefix)).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_disabled_metric_is_not_shown_and_its_neighbours_are() {
+    let disabled = ["hidden".to_owned()].into();
+    let standard = exposing(&Exposition { disabled, ..Exposition::default() });
+    for name in ["hidden", "hidden_not"] {
+        let gauge = IntGauge::new(name, "A gauge.").unwrap();
+        standard.registry.register(Box::new(gauge)).unwrap();
+    }
+    assert_eq!(series(&standard, "hidden").await, ["hidden_not 0"]);
+}
+
+#[tokio::test]
+async fn series_with_labels_that_are_not_expected_are_added_up() {
+    let values = BTreeSet::from(["a".to_owned()]);
+    let label_values = ["requests", "seconds"]
+        .map(|metric| ((metric.to_owned(), "from".to_owned()), values.clone()))
+        .into();
+    let standard = exposing(&Exposition { label_values, ..Exposition::default() });
+    let requests = IntCounterVec::new(Opts::new("requests", "h"), &["from", "to"]).unwrap();
+    let seconds = HistogramOpts::new("seconds", "h").buckets(vec![1.0, 2.0]);
+    let seconds = HistogramVec::new(seconds, &["from"]).unwrap();
+    let others = IntCounterVec::new(Opts::new("others", "h"), &["from"]).unwrap();
+    for (from, to, count) in [("a", "x", 1), ("b", "x", 2), ("c", "x", 4), ("c", "y", 8)] {
+        requests.with_label_values(&[from, to]).inc_by(count);
+        seconds.with_label_values(&[from]).observe(1.5);
+        others.with_label_values(&[from]).inc();
+    }
+    standard.registry.register(Box::new(requests)).unwrap();
+    standard.registry.register(Box::new(seconds)).unwrap();
+    standard.registry.register(Box::new(others)).unwrap();
+    assert_eq!(
+        series(&standard, "requests").await,
+        [
+            "requests{from=\"a\",to=\"x\"} 1",
+            "requests{from=\"unexpected\",to=\"x\"} 6",
+            "requests{from=\"unexpected\",to=\"y\"} 8",
+        ]
+    );
+    assert_eq!(
+        series(&standard, "seconds").await,
+        [
+            "seconds_bucket{from=\"a\",le=\"1\"} 0",
+            "seconds_bucket{from=\"a\",le=\"2\"} 1",
+            "seconds_bucket{from=\"a\",le=\"+Inf\"} 1",
+            "seconds_sum{from=\"a\"} 1.5",
+            "seconds_count{from=\"a\"} 1",
+            "seconds_bucket{from=\"unexpected\",le=\"1\"} 0",
+            "seconds_bucket{from=\"unexpected\",le=\"2\"} 3",
+            "seconds_bucket{from=\"unexpected\",le=\"+Inf\"} 3",
+            "seconds_sum{from=\"unexpected\"} 4.5",
+            "seconds_count{from=\"unexpected\"} 3",
+        ]
+    );
+    assert_eq!(series(&standard, "others{").await.len(), 3, "it has no rule");
 }
 
 #[tokio::test]

@@ -82,6 +82,32 @@ async fn a_taken_port_is_named_with_a_way_out() {
 }
 
 #[tokio::test]
+async fn further_addresses_are_served_at_the_same_port_with_the_same_certificate() {
+    let further_addresses = vec!["127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap()];
+    let mut server = start(&ListenerOptions { further_addresses, ..loopback() }).await;
+    let port = server.address.port();
+    let mut shown = Vec::new();
+    for address in ["127.0.0.1", "127.0.0.2", "127.0.0.3"] {
+        server.address = SocketAddr::new(address.parse().unwrap(), port);
+        assert_eq!(server.get(&["h2"], "/livez").await.status, 200, "{address}");
+        let stream = server.connect(&["h2"]).await;
+        shown.push(stream.get_ref().1.peer_certificates().unwrap().to_vec());
+    }
+    assert!(shown.windows(2).all(|two| two[0] == two[1]));
+    server.stop.cancel();
+    server.task.await.unwrap();
+    assert!(TcpStream::connect(server.address).await.is_err(), "all sockets are closed");
+}
+
+#[tokio::test]
+async fn an_address_that_is_not_of_this_host_is_named() {
+    let further_addresses = vec!["192.0.2.1".parse().unwrap()];
+    let options = ListenerOptions { further_addresses, ..loopback() };
+    let error = Server::bind(&options).await.err().unwrap().to_string();
+    assert!(error.contains("cannot listen on 192.0.2.1:"), "{error}");
+}
+
+#[tokio::test]
 async fn a_port_is_shared_only_when_both_permit_it() {
     let sharing = ListenerOptions { permit_port_sharing: true, ..loopback() };
     let first = start(&sharing).await;

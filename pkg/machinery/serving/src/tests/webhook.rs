@@ -234,7 +234,7 @@ async fn two_listeners_of_a_process_have_pages_and_metrics_of_their_own() {
     let files = Files::new("beside");
     let mut running = start(&loopback()).await;
     let server = Server::bind(&files.options(&authority, &authority)).await.unwrap();
-    let (secure, webhook) = (running.address, server.local_addr());
+    let (secure, webhook) = (running.address, server.local_addrs().next().unwrap());
     let pages = Pages::new();
     pages.add(Page::new("/validate", Access::Authorized, async |_| {
         reply::text(StatusCode::OK, "yes")

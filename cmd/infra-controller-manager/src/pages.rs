@@ -1,0 +1,157 @@
+//! The pages about the process itself: its configuration, flags and state, and the level of its log.
+
+mod negotiation;
+
+use std::fmt::Write;
+use std::future::ready;
+use std::time::Instant;
+
+use http::{Method, StatusCode};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use serving::{Access, Page, PageRequest, Pages, Reply, reply};
+use tracing::info;
+
+use crate::build;
+use crate::settings::Shown;
+use negotiation::{Form, refused};
+
+const WARNING: &str = "Warning: This endpoint is not meant to be machine parseable, has no formatting \
+                       compatibility guarantees and is for debugging purposes only.";
+
+/// More than any verbosity has digits.
+const VERBOSITY_BYTES: usize = 32;
+
+/// What the pages tell.
+pub(crate) struct Facts<'a> {
+    pub(crate) shown: &'a Shown,
+    pub(crate) version: &'a str,
+    /// Those that run here, or will when this process leads.
+    pub(crate) controllers: Vec<&'static str>,
+}
+
+/// Adds those that are wanted. `set_verbosity` sets the level of the log, or says that it cannot.
+pub(crate) fn add(
+    pages: &Pages,
+    facts: &Facts<'_>,
+    set_verbosity: impl Fn(u8) -> bool + Send + Sync + 'static,
+) {
+    let Facts { shown, version, .. } = *facts;
+    let config = config(facts);
+    pages.add(page("/configz", move |_| reply::json(StatusCode::OK, config.clone())));
+    if shown.flagz {
+        let flags = shown.flags.clone();
+        pages.add(page("/flagz", move |request| flagz(request, &flags)));
+    }
+    if shown.statusz {
+        let status = Status {
+            began: Timestamp::now(),
+            clock: Instant::now(),
+            version: version.to_owned(),
+            paths: Box::new(pages.paths()),
+        };
+        pages.add(page("/statusz", move |request| statusz(request, &status)));
+    }
+    if shown.profiling {
+        let verbosity = move |request: &PageRequest| verbosity(request, &set_verbosity);
+        pages.add(page("/debug/flags/v", verbosity).with_body_limit(VERBOSITY_BYTES));
+    }
+}
+
+/// A page that answers at once.
+fn page(path: &str, answer: impl Fn(&PageRequest) -> Reply + Send + Sync + 'static) -> Page {
+    Page::new(path, Access::Authorized, move |request| ready(answer(&request)))
+}
+
+fn config(facts: &Facts<'_>) -> String {
+    let Facts { shown, controllers, .. } = facts;
+    json!({build::PRODUCT: {"controllers": controllers, "flags": object(&shown.flags)}}).to_string()
+}
+
+fn object(flags: &[(&'static str, String)]) -> Value {
+    flags.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect()
+}
+
+fn flagz(request: &PageRequest, flags: &[(&'static str, String)]) -> Reply {
+    match Form::wanted(&request.headers, "Flagz") {
+        Some(Form::Text) => {
+            let mut text = heading("flagz");
+            for (name, value) in flags {
+                writeln!(text, "{name}:{value}").ok();
+            }
+            reply::text(StatusCode::OK, text)
+        }
+        Some(Form::Json) => document("Flagz", json!({"flags": object(flags)})),
+        None => refused("Flagz"),
+    }
+}
+
+/// What `/statusz` tells.
+struct Status {
+    began: Timestamp,
+    clock: Instant,
+    version: String,
+    paths: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+}
+
+fn statusz(request: &PageRequest, status: &Status) -> Reply {
+    let paths = (status.paths)();
+    let up = status.clock.elapsed().as_secs();
+    match Form::wanted(&request.headers, "Statusz") {
+        Some(Form::Text) => {
+            let began = status.began.strftime("%a %b %e %H:%M:%S UTC %Y");
+            let (hours, minutes, seconds) = (up / 3600, up / 60 % 60, up % 60);
+            let text = format!(
+                "{}Started: {began}\nUp: {hours} hr {minutes:02} min {seconds:02} sec\n\
+                 Rust version: {}\nBinary version: {}\nPaths: {}\n",
+                heading("statusz"),
+                build::INFO.rustc,
+                status.version,
+                paths.join(" ")
+            );
+            reply::text(StatusCode::OK, text)
+        }
+        Some(Form::Json) => document(
+            "Statusz",
+            json!({
+                "startTime": status.began.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+                "uptimeSeconds": up,
+                "binaryVersion": status.version,
+                "paths": paths,
+            }),
+        ),
+        None => refused("Statusz"),
+    }
+}
+
+fn heading(page: &str) -> String {
+    format!("\n{} {page}\n{WARNING}\n\n", build::PRODUCT)
+}
+
+fn document(kind: &str, mut fields: Value) -> Reply {
+    fields["kind"] = json!(kind);
+    fields["apiVersion"] = json!("config.k8s.io/v1beta1");
+    fields["metadata"] = json!({"name": build::PRODUCT});
+    reply::json(StatusCode::OK, fields.to_string())
+}
+
+fn verbosity(request: &PageRequest, set: impl Fn(u8) -> bool) -> Reply {
+    if request.method != Method::PUT {
+        return reply::text(StatusCode::NOT_ACCEPTABLE, "unsupported http method");
+    }
+    let text = String::from_utf8_lossy(&request.body);
+    let Ok(verbosity) = text.trim().parse::<u8>() else {
+        let message = "the body must be a number from 0 to 255\n";
+        return reply::text(StatusCode::BAD_REQUEST, message);
+    };
+    if !set(verbosity) {
+        let message = "RUST_LOG decides what is logged; unset it\n";
+        return reply::text(StatusCode::BAD_REQUEST, message);
+    }
+    info!(verbosity, peer = %request.peer.address, "The verbosity of the log was set");
+    let message = format!("successfully set klog.logging.verbosity to {verbosity}");
+    reply::text(StatusCode::OK, message)
+}
+
+#[cfg(test)]
+mod tests;
