@@ -9,7 +9,7 @@ use std::ops::Deref;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Event, Node, ServiceAccount};
+use k8s_openapi::api::core::v1::{Event, Node, Pod, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use parking_lot::Mutex;
@@ -24,8 +24,8 @@ const AT_MOST: usize = 2;
 static TURNS: Semaphore = Semaphore::const_new(AT_MOST);
 static IDLE: Mutex<Vec<ControlPlane>> = Mutex::new(Vec::new());
 
-/// Exclusive use of a control plane without Nodes, Events, work Leases, or ServiceAccounts in
-/// `kube-system`. Given back on drop.
+/// Exclusive use of a control plane without Nodes, Events, work Leases, or Pods and ServiceAccounts
+/// in `kube-system`. Given back on drop.
 pub struct Cluster {
     plane: Option<ControlPlane>,
     _turn: SemaphorePermit<'static>,
@@ -74,6 +74,10 @@ async fn clean(client: &Client) -> kube::Result<()> {
     }
     Api::<ServiceAccount>::namespaced(client.clone(), "kube-system")
         .delete_collection(&delete, &list)
+        .await?;
+    // No kubelet is asked whether they have ended.
+    Api::<Pod>::namespaced(client.clone(), "kube-system")
+        .delete_collection(&DeleteParams::default().grace_period(0), &list)
         .await?;
     let leases = Api::<Lease>::namespaced(client.clone(), "kube-system");
     for lease in leases.list(&list).await? {

@@ -12,6 +12,7 @@
 //! | `log` | writes the log, so that nobody else waits for its reader |
 
 pub mod build;
+pub mod check_command;
 pub mod controllers;
 pub mod crds;
 mod delegated;
@@ -46,13 +47,17 @@ use crate::flags::{Parsed, has_alpha_logging};
 use crate::settings::ProcessSettings;
 
 /// Runs the product: 0 after help, version or a requested stop, else 1. With `probe` as its first
-/// argument it looks once at an API server, and with `validate` it judges manifests: see
-/// [`probe_command`] and [`validate_command`].
+/// argument it looks once at an API server, with `check` it says whether it may be started, and with
+/// `validate` it judges manifests: see [`probe_command`], [`check_command`] and
+/// [`validate_command`].
 pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
     let program = args.next();
     if args.next_if(|first| first == probe_command::NAME).is_some() {
         return probe_command::start(args);
+    }
+    if args.next_if(|first| first == check_command::NAME).is_some() {
+        return check_command::start(args, controllers::ALL);
     }
     if args.next_if(|first| first == validate_command::NAME).is_some() {
         return validate_command::start(args);

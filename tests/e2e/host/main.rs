@@ -12,6 +12,7 @@
 
 mod absent_lease;
 mod access;
+mod check;
 mod command_line;
 mod events;
 mod identity;

@@ -55,7 +55,10 @@ impl Help<'_> {
              --use-service-account-credentials --allocate-node-cidrs \\\n    \
              --cluster-cidr=10.244.0.0/16 --service-cluster-ip-range=10.96.0.0/12\n"
         );
-        let commands = "\nCommands:\n  probe   Looks once at an API server (see probe --help)\n";
+        let commands = "\nCommands:\n  \
+                        check     Says whether it may be started with these flags (see check --help)\n  \
+                        probe     Looks once at an API server (see probe --help)\n  \
+                        validate  Judges the objects of manifests (see validate --help)\n";
         let sections = self.sections(width);
         format!("{about}\n\nUsage:\n  {product} [flags]\n{commands}{example}{sections}")
     }

@@ -3,7 +3,8 @@
 //! [`NodeIpam`] is what the manager registers. Inside, from pure to I/O: `options` turns flags into
 //! pools, `cluster_cidr` does so with objects, `allocator` decides who gets which block, `patch`
 //! knows the body and the meaning of answers, `api` sends, `reconciler` works on one Node,
-//! `node_work` on all of them, `controller` runs it all. The rules that code and tests cite stand
+//! `node_work` on all of them, `controller` runs it all. [`survey`] stands beside all this: it says
+//! what is wrong with the pod CIDRs of a cluster before anything runs. The rules that code and tests cite stand
 //! in `RULES.md`; which allocator is for whom in `ALLOCATORS.md`.
 
 mod allocator;
@@ -18,8 +19,11 @@ mod options;
 mod patch;
 mod predecessor;
 mod reconciler;
+mod survey;
 
 pub use controller::NodeIpam;
+pub use options::Ranges;
+pub use survey::{Finding, Surveyed, survey};
 
 /// The controller's name, which its log lines carry.
 const LOGGER: &str = "node-ipam-controller";

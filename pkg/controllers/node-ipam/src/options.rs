@@ -37,6 +37,28 @@ pub(crate) struct Options {
     pub(crate) concurrency: usize,
 }
 
+/// Where pod CIDRs come from and where none may be, by the flags.
+#[derive(Clone, Debug)]
+pub struct Ranges {
+    /// At most one of each family; none where they come from ClusterCIDRs.
+    pub pools: Vec<Pool>,
+    /// Service ranges.
+    pub services: Vec<IpNet>,
+}
+
+impl Ranges {
+    /// `None` when no pod CIDRs are given out, or not by such flags.
+    pub fn of(values: &Values) -> Option<Self> {
+        match judge(values) {
+            Ok(Judged::On { options, .. }) => {
+                let Options { pools, service_ranges, .. } = *options;
+                Some(Self { pools, services: service_ranges })
+            }
+            Ok(Judged::Off) | Err(_) => None,
+        }
+    }
+}
+
 /// The verdict on a command line.
 #[derive(Debug)]
 pub(crate) enum Judged {

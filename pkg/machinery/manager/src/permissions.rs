@@ -10,7 +10,7 @@ use http::Request;
 use kube::client::Body;
 use prometheus::IntGauge;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info};
 
@@ -59,6 +59,17 @@ impl Permission {
     }
 }
 
+/// The attributes of a review.
+impl From<&Permission> for Value {
+    fn from(permission: &Permission) -> Self {
+        let Permission { verb, group, resource, subresource, namespace, name } = permission;
+        json!({
+            "verb": verb, "group": group, "resource": resource, "subresource": subresource,
+            "namespace": namespace, "name": name,
+        })
+    }
+}
+
 /// Whose rights are checked, for the log.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject {
@@ -95,7 +106,7 @@ impl PermissionCheck {
     async fn ask(&self, needed: &'static [Permission], missing: &mut HashSet<Permission>) {
         let before = count(missing);
         for permission in needed {
-            match allowed(&self.client, permission).await {
+            match is_allowed(&self.client, permission, None).await {
                 Ok(true) => {
                     if missing.remove(permission) {
                         let Permission { verb, resource, .. } = permission;
@@ -163,33 +174,48 @@ impl Subject {
 
 /// Why it is not known whether a right is there.
 #[derive(Debug, thiserror::Error)]
-enum CheckError {
+pub enum ReviewError {
+    /// The question cannot be put.
     #[error(transparent)]
     Request(#[from] http::Error),
+    /// No answer.
     #[error(transparent)]
     Call(#[from] client::CallError),
+    /// The server does not say.
     #[error("cannot check: the server answered {0}")]
     Refused(http::StatusCode),
+    /// The answer is no review.
     #[error("cannot decode the review: {0}")]
     Decode(#[from] serde_json::Error),
 }
 
-async fn allowed(client: &kube::Client, permission: &Permission) -> Result<bool, CheckError> {
-    let body = json!({
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": {
-            "verb": permission.verb, "group": permission.group, "resource": permission.resource,
-            "subresource": permission.subresource, "namespace": permission.namespace,
-            "name": permission.name,
-        }},
-    });
-    let request = Request::post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
+/// Whether the attributes of a review of access, such as those of a [`Permission`], are allowed to
+/// `account` of kube-system, or to the identity of `client` itself. Nothing is stored by it.
+///
+/// # Errors
+/// Nobody says.
+pub async fn is_allowed(
+    client: &kube::Client,
+    attributes: impl Into<Value>,
+    account: Option<&str>,
+) -> Result<bool, ReviewError> {
+    let mut spec = json!({"resourceAttributes": attributes.into()});
+    let kind = if let Some(account) = account {
+        spec["user"] = json!(format!("system:serviceaccount:kube-system:{account}"));
+        let groups = ["serviceaccounts", "serviceaccounts:kube-system", "authenticated"];
+        spec["groups"] = groups.iter().map(|group| json!(format!("system:{group}"))).collect();
+        "SubjectAccessReview"
+    } else {
+        "SelfSubjectAccessReview"
+    };
+    let body = json!({"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec});
+    let path = format!("/apis/authorization.k8s.io/v1/{}s", kind.to_lowercase());
+    let request = Request::post(path)
         .header(http::header::CONTENT_TYPE, "application/json")
         .body(Body::from(body.to_string().into_bytes()))?;
     let answer = client::answer(client, request, TIMEOUT).await?;
     if !answer.status.is_success() {
-        return Err(CheckError::Refused(answer.status));
+        return Err(ReviewError::Refused(answer.status));
     }
     Ok(serde_json::from_slice::<Review>(&answer.body)?.status.allowed)
 }

@@ -27,7 +27,7 @@ fn flags_without_effect_are_one_line_until_all_is_asked_for() {
 fn help_is_printed_for_both_forms_and_before_stray_arguments() {
     for form in [&["--help"][..], &["-h"], &["stray", "-h"], &["-hv2"]] {
         assert!(printed(form).contains("\nUsage:\n"), "{form:?}");
-        assert!(printed(form).contains("\nCommands:\n  probe   "), "{form:?}");
+        assert!(printed(form).contains("\nCommands:\n  check   "), "{form:?}");
     }
     assert_eq!(error(&["--help", "--xyzzy"]), "unknown flag: --xyzzy");
     values(&["--help=false"]);

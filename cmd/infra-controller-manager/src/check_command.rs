@@ -1,0 +1,173 @@
+//! `infra-controller-manager check`: says whether the program may be started with these flags, beside
+//! or instead of kube-controller-manager, before it is. It asks the API server and writes nothing.
+//! Exit code 0 when nothing speaks against it, else 1.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `arguments.rs` | its command line: the flags of the program, and a few of its own |
+//! | `report.rs` | what is found, for people and for programs |
+//! | `cluster.rs` | what is asked of the API server |
+//! | `rights.rs` | what the program must be allowed to do |
+//! | `leases.rs` | who holds its lease, and that of kube-controller-manager |
+//! | `stock.rs` | whether kube-controller-manager still gives out pod CIDRs |
+//! | `nodes.rs` | what the Nodes tell of it |
+
+mod arguments;
+mod cluster;
+mod leases;
+mod nodes;
+mod report;
+mod rights;
+mod stock;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use client::{Clients, Profile, RequestMetrics};
+use jiff::Timestamp;
+use pflag::Values;
+use pflag::controllers::Known;
+use prometheus::Registry;
+
+use crate::build;
+use crate::controllers::Controllers;
+use crate::flags::{self, Parsed};
+use crate::settings::{self, ProcessSettings};
+use crate::streams::told;
+use arguments::{Arguments, Wanted};
+use cluster::Cluster;
+use report::{Check, Report};
+
+/// The word after the program's name.
+pub const NAME: &str = "check";
+
+/// Runs it with the arguments after [`NAME`].
+pub fn start(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> ExitCode {
+    let arguments = match Arguments::parse(args) {
+        Ok(Wanted::Run(arguments)) => arguments,
+        Ok(Wanted::Help) => return told(arguments::HELP, false),
+        Err(message) => return told(&format!("error: {message}\n"), true),
+    };
+    match run(&arguments, hosted) {
+        Ok(report) => {
+            told(&if arguments.json { report.json() } else { report.text() }, false);
+            if report.is_safe() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(message) => told(&format!("error: {message}\n"), true),
+    }
+}
+
+fn run(arguments: &Arguments, hosted: Controllers) -> Result<Report, String> {
+    let known = settings::known(hosted).map_err(|error| error.to_string())?;
+    let own = [OsString::from(build::PRODUCT)].into_iter().chain(arguments.flags.iter().cloned());
+    let parsed = flags::parse(own, &settings::controller_flags(hosted), &known, &build::INFO);
+    let values = match parsed.map_err(|error| error.message().to_owned())? {
+        Parsed::Run(values) => values,
+        Parsed::Print(text) => return Err(format!("these flags run nothing: they print {text:?}")),
+    };
+    let mut report = Report::default();
+    match ProcessSettings::new(&values, &known, hosted) {
+        Err(problems) => {
+            for problem in problems {
+                report.error(Check::Flags, problem, "correct the command line");
+            }
+            report.note(Check::Flags, "nothing else was checked");
+        }
+        Ok(settings) => {
+            let _set = rustls::crypto::ring::default_provider().install_default();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.map_err(|error| error.to_string())?;
+            let subject = Subject { values: &values, known: &known, settings: &settings };
+            runtime.block_on(look(arguments, &subject, &mut report));
+            // A name that nobody answers for must not hold up the end.
+            runtime.shutdown_background();
+        }
+    }
+    Ok(report)
+}
+
+/// What is to be started.
+struct Subject<'a> {
+    values: &'a Values,
+    known: &'a Known,
+    settings: &'a ProcessSettings,
+}
+
+async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report) {
+    let settings = subject.settings;
+    for warning in &settings.warnings {
+        report.warn(Check::Flags, warning, "");
+    }
+    for (name, reason) in &settings.idle {
+        report.note(Check::Flags, format!("{name} has nothing to do: {reason}"));
+    }
+    stock::ask_health(&arguments.stock_healthz, report).await;
+    let cluster = match connected(settings).await {
+        Ok(cluster) => cluster,
+        Err(message) => {
+            report.error(Check::ApiServer, message, "check --kubeconfig and --master");
+            return;
+        }
+    };
+    if let Err(error) = cluster.is_there().await {
+        report.error(Check::ApiServer, error, "nothing else could be checked");
+        return;
+    }
+    report.note(Check::ApiServer, "the API server answers");
+    let now = Timestamp::now();
+    rights::check(&cluster, settings, report).await;
+    leases::check(&cluster, settings.election.as_ref(), now, report).await;
+    if settings.controllers.iter().any(|planned| planned.name == stock::NODE_IPAM) {
+        stock::check_pods(&cluster, subject.values, subject.known, report).await;
+        nodes::check(&cluster, subject.values, now, report).await;
+    }
+}
+
+async fn connected(settings: &ProcessSettings) -> Result<Cluster, String> {
+    let told = |error: &dyn std::fmt::Display| error.to_string();
+    let metrics = RequestMetrics::new(&Registry::new()).map_err(|error| told(&error))?;
+    let clients = Clients::load(&settings.client, &metrics).await.map_err(|error| told(&error))?;
+    let client = clients.build(Profile::root(NAME)).map_err(|error| told(&error))?;
+    Ok(Cluster::new(client))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::ALL;
+
+    pub(super) fn known() -> Known {
+        settings::known(ALL).unwrap()
+    }
+
+    pub(super) fn values(args: &[&str]) -> Values {
+        let line = [build::PRODUCT].iter().chain(args).map(OsString::from);
+        match flags::parse(line, &settings::controller_flags(ALL), &known(), &build::INFO) {
+            Ok(Parsed::Run(values)) => values,
+            _ => panic!("{args:?} runs nothing"),
+        }
+    }
+
+    pub(super) fn settings(args: &[&str]) -> ProcessSettings {
+        let judged = ProcessSettings::new(&values(args), &known(), ALL);
+        judged.unwrap_or_else(|problems| panic!("{args:?}: {problems:?}"))
+    }
+
+    #[test]
+    fn flags_that_would_not_start_are_told_and_nothing_is_asked() {
+        let flags = ["--cluster-cidr=no", "--allocate-node-cidrs", "--kubeconfig=/nonexistent"];
+        let flags = flags.iter().chain(&["--kube-api-qps=0"]).map(OsString::from).collect();
+        let arguments = Arguments { flags, stock_healthz: String::new(), json: false };
+        let report = run(&arguments, ALL).unwrap();
+        let text = report.text();
+        assert!(!report.is_safe() && text.contains("--cluster-cidr"), "{text}");
+        assert!(text.contains("--kube-api-qps") && text.contains("nothing else"), "{text}");
+    }
+
+    #[test]
+    fn a_flag_that_is_none_is_one_line() {
+        let flags = vec!["--cluster-cidrs=10.0.0.0/8".into()];
+        let arguments = Arguments { flags, stock_healthz: String::new(), json: false };
+        assert!(run(&arguments, ALL).unwrap_err().starts_with("unknown flag: --cluster-cidrs"));
+    }
+}

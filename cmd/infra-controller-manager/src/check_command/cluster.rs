@@ -1,0 +1,101 @@
+//! [`Cluster`]: what is asked of the API server. Reads, and reviews of access, which store nothing.
+
+use std::time::Duration;
+
+use client::CallError;
+use http::{Request, StatusCode};
+use kube::client::Body;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use transport::Status;
+
+/// For one answer, to its last byte.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Objects of one page.
+const PAGE: usize = 500;
+
+/// The API server, asked as the identity of `--kubeconfig`.
+pub(super) struct Cluster {
+    client: kube::Client,
+}
+
+/// Why something is not known.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AskError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("the API server answers {status}: {message}")]
+    Refused { status: StatusCode, message: String },
+    #[error("cannot decode the answer: {0}")]
+    Decode(#[from] serde_json::Error),
+    #[error(transparent)]
+    Request(#[from] http::Error),
+}
+
+#[derive(Deserialize)]
+struct Page<T> {
+    #[serde(default)]
+    metadata: PageMetadata,
+    items: Vec<T>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PageMetadata {
+    #[serde(rename = "continue")]
+    next: String,
+}
+
+impl Cluster {
+    pub(super) fn new(client: kube::Client) -> Self {
+        Self { client }
+    }
+
+    /// For reviews of access.
+    pub(super) fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// Whether it answers, and knows who asks.
+    pub(super) async fn is_there(&self) -> Result<(), AskError> {
+        self.get::<Value>("/version").await.map(drop)
+    }
+
+    /// An object; `None` when there is no such.
+    pub(super) async fn find<T: DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> Result<Option<T>, AskError> {
+        match self.get(path).await {
+            Err(AskError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    /// All objects of a collection, whose path ends with a `?` or a query.
+    pub(super) async fn list<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, AskError> {
+        let (mut all, mut next) = (Vec::new(), String::new());
+        loop {
+            let from: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
+            let page = format!("{path}&limit={PAGE}&continue={from}");
+            let Page { metadata, items } = self.get(&page).await?;
+            all.extend(items);
+            next = metadata.next;
+            if next.is_empty() {
+                return Ok(all);
+            }
+        }
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AskError> {
+        let answer =
+            client::answer(&self.client, Request::get(path).body(Body::empty())?, LIMIT).await?;
+        if !answer.status.is_success() {
+            let message = Status::read(&answer.body).map(|status| status.message);
+            let (status, message) = (answer.status, message.unwrap_or_default());
+            return Err(AskError::Refused { status, message });
+        }
+        Ok(serde_json::from_slice(&answer.body)?)
+    }
+}

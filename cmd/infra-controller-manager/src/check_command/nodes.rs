@@ -1,0 +1,135 @@
+//! What the Nodes tell of their pod CIDRs, in words.
+
+use jiff::Timestamp;
+use node_ipam::{Finding, Ranges, Surveyed, survey};
+use pflag::Values;
+
+use super::cluster::Cluster;
+use super::report::{Check, Report, Severity};
+use crate::build;
+
+/// Findings that are told one by one; of more, the number.
+const TOLD: usize = 20;
+
+/// Lists all Nodes and judges them.
+pub(super) async fn check(cluster: &Cluster, values: &Values, now: Timestamp, report: &mut Report) {
+    let nodes: Vec<Surveyed> = match cluster.list("/api/v1/nodes?").await {
+        Ok(nodes) => nodes,
+        Err(error) => {
+            let message = format!("cannot list the Nodes: {error}");
+            report.error(Check::Nodes, message, "let the identity of --kubeconfig list nodes");
+            return;
+        }
+    };
+    let Some(ranges) = Ranges::of(values) else { return };
+    let found = survey(&nodes, &ranges, build::PRODUCT, now);
+    tell(nodes.len(), &found, report);
+}
+
+fn tell(nodes: usize, found: &[Finding], report: &mut Report) {
+    for finding in found.iter().take(TOLD) {
+        let (severity, message, advice) = said(finding);
+        report.push(severity, Check::Nodes, message, advice);
+    }
+    if let Some(rest) = found.len().checked_sub(TOLD + 1) {
+        let worst = found.iter().skip(TOLD).map(|finding| said(finding).0).min();
+        let message = format!("{} findings more about Nodes", rest + 1);
+        report.push(
+            worst.unwrap_or(Severity::Note),
+            Check::Nodes,
+            message,
+            "mend those above first",
+        );
+    }
+    if found.is_empty() {
+        report.note(
+            Check::Nodes,
+            format!("the pod CIDRs of all {nodes} Nodes are as they should be"),
+        );
+    }
+}
+
+fn said(finding: &Finding) -> (Severity, String, &'static str) {
+    use Severity::{Error, Note, Warning};
+    const DRAIN: &str = "drain one of them, delete its Node and let it register again";
+    match finding {
+        Finding::Unreadable { node, text } => {
+            (Error, format!("{node} has {text:?}, which is no CIDR"), "delete that Node")
+        }
+        Finding::Overlap { of: [(one, wider), (other, cidr)] } => {
+            (Error, format!("{one} has {wider} and {other} has {cidr}, which overlap"), DRAIN)
+        }
+        Finding::AllOutside { cidrs } => (
+            Error,
+            format!("none of the {cidrs} pod CIDRs of Nodes lies in --cluster-cidr"),
+            "give the flags that the cluster was made with",
+        ),
+        Finding::Outside { node, cidr } => (
+            Warning,
+            format!("{node} has {cidr}, outside of --cluster-cidr"),
+            "it is left alone, and its addresses are given to nobody else",
+        ),
+        Finding::InServiceRange { node, cidr, services } => (
+            Warning,
+            format!("{node} has {cidr}, which overlaps --service-cluster-ip-range {services}"),
+            DRAIN,
+        ),
+        Finding::OtherSize { nodes, example: (node, cidr), mask } => (
+            Warning,
+            format!("Nodes that have no /{mask}: {nodes}, such as {node} with {cidr}"),
+            "give the --node-cidr-mask-size of before, unless the change is meant",
+        ),
+        Finding::TooSmall { pool, blocks, nodes } => (
+            Warning,
+            format!("{pool} has {blocks} blocks for {nodes} Nodes"),
+            "some will wait for one; a larger --node-cidr-mask-size makes more of them",
+        ),
+        Finding::InTurns { managers, lately: true } => (
+            Error,
+            format!("{} gave out pod CIDRs in turns just now", managers.join(" and ")),
+            "turn all allocators off but one",
+        ),
+        Finding::InTurns { managers, lately: false } => (
+            Warning,
+            format!("{} have given out pod CIDRs in turns", managers.join(" and ")),
+            "that is well if one took over from the other each time",
+        ),
+        Finding::Lately { manager, node } => (
+            Warning,
+            format!("{manager} gave {node} its pod CIDR within the last ten minutes"),
+            "see to it that it does so no more",
+        ),
+        Finding::Waiting { nodes } => {
+            (Note, format!("Nodes that wait for a pod CIDR: {nodes}"), "")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_findings_are_cut_short_with_the_worst_of_the_rest() {
+        let cidr = "10.0.0.0/24".parse().unwrap();
+        let outside = |node: usize| Finding::Outside { node: node.to_string(), cidr };
+        let told = |found: &[Finding]| {
+            let mut report = Report::default();
+            tell(100, found, &mut report);
+            report
+        };
+        let mut found: Vec<_> = (0..TOLD).map(outside).collect();
+        assert_eq!(told(&found).lines().len(), TOLD);
+        let two = [("a".to_owned(), cidr), ("b".to_owned(), cidr)];
+        found.extend([Finding::Waiting { nodes: 1 }, Finding::Overlap { of: two }]);
+        let report = told(&found);
+        let last = report.lines().last().unwrap();
+        assert_eq!(
+            (last.severity, &*last.message),
+            (Severity::Error, "2 findings more about Nodes")
+        );
+        assert!(!report.is_safe());
+        let text = told(&[]).text();
+        assert!(text.contains("the pod CIDRs of all 100 Nodes are as they should be"), "{text}");
+    }
+}

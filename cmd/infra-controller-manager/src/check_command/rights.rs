@@ -1,0 +1,197 @@
+//! What the program must be allowed to do, by itself and as its service accounts.
+
+use manager::{Permission, Runner, is_allowed};
+use serde_json::{Value, json};
+
+use super::cluster::Cluster;
+use super::report::{Check, Report};
+use super::stock::NODE_IPAM;
+use crate::settings::ProcessSettings;
+
+/// A right that is needed.
+struct Need {
+    /// The service account that needs it; the identity of `--kubeconfig` where there is none.
+    account: Option<&'static str>,
+    /// Those of a review.
+    attributes: Value,
+    cure: String,
+}
+
+/// Asks for each right.
+pub(super) async fn check(cluster: &Cluster, settings: &ProcessSettings, report: &mut Report) {
+    let needs = needs(settings);
+    let mut granted = 0;
+    for need in &needs {
+        match is_allowed(cluster.client(), need.attributes.clone(), need.account).await {
+            Ok(true) => granted += 1,
+            Ok(false) => report.error(Check::Rights, need.said("may not"), &need.cure),
+            Err(error) => {
+                let message = format!("nobody says whether {}: {error}", need.said("may"));
+                let advice = "let the identity of --kubeconfig create subjectaccessreviews, as the \
+                              ClusterRole system:auth-delegator does";
+                report.error(Check::Rights, message, advice);
+            }
+        }
+    }
+    if granted == needs.len() {
+        report.note(Check::Rights, format!("all {granted} rights that are needed are there"));
+    }
+}
+
+impl Need {
+    fn said(&self, may: &str) -> String {
+        let text = |name: &str| self.attributes[name].as_str().unwrap_or_default();
+        let behind = |mark: &str, name| match text(name) {
+            "" => String::new(),
+            text => format!("{mark}{text}"),
+        };
+        let who = self.account.map_or_else(
+            || "the identity of --kubeconfig".to_owned(),
+            |account| format!("service account kube-system/{account}"),
+        );
+        let (verb, resource, group) = (text("verb"), text("resource"), behind(".", "group"));
+        let (part, name) = (behind("/", "subresource"), behind(" ", "name"));
+        let place = behind(" in ", "namespace");
+        format!("{who} {may} {verb} {resource}{group}{part}{name}{place}")
+    }
+}
+
+fn needs(settings: &ProcessSettings) -> Vec<Need> {
+    let mut needs = of_process(settings);
+    for planned in &settings.controllers {
+        let runner = &planned.runner;
+        let account = settings.service_accounts.then(|| runner.service_account());
+        let cure = cure(runner.as_ref(), account);
+        needs.extend(runner.permissions().iter().map(|permission| Need {
+            account,
+            attributes: permission.into(),
+            cure: cure.clone(),
+        }));
+    }
+    needs
+}
+
+fn cure(runner: &dyn Runner, account: Option<&str>) -> String {
+    match (runner.manifest(), account) {
+        (Some(manifest), _) => format!("apply {manifest}"),
+        (None, Some(account)) => {
+            format!("restore the ClusterRole system:controller:{account} and its binding")
+        }
+        (None, None) => "set --use-service-account-credentials".to_owned(),
+    }
+}
+
+/// What the identity of `--kubeconfig` does whatever runs: that of kube-controller-manager may all
+/// of it.
+fn of_process(settings: &ProcessSettings) -> Vec<Need> {
+    const ROLE: &str = "be system:kube-controller-manager, or apply config/rbac/role.yaml";
+    const DELEGATED: &str = "apply config/rbac/delegated-auth.yaml";
+    let root =
+        |attributes: Value, cure: &str| Need { account: None, attributes, cure: cure.into() };
+    let right = |permission: Permission, cure| root((&permission).into(), cure);
+    let mut needs = vec![
+        right(Permission::new("create", "", "events"), ROLE),
+        right(Permission::new("patch", "", "events"), ROLE),
+    ];
+    if let Some(election) = &settings.election {
+        let (group, resource) = ("coordination.k8s.io", "leases");
+        for (verb, name) in [("create", ""), ("get", &*election.name), ("update", &*election.name)]
+        {
+            let attributes = json!({
+                "verb": verb, "group": group, "resource": resource, "name": name,
+                "namespace": election.namespace,
+            });
+            needs.push(root(attributes, ROLE));
+        }
+    }
+    let allocates = |planned: &manager::Hosted| planned.name == NODE_IPAM;
+    let verbs = ["list", "watch"];
+    if settings.controllers.iter().any(allocates) {
+        needs.extend(verbs.map(|verb| right(Permission::new(verb, "", "nodes"), ROLE)));
+    }
+    if !settings.controllers.iter().all(allocates) {
+        let crds =
+            |verb| Permission::new(verb, "apiextensions.k8s.io", "customresourcedefinitions");
+        needs.extend(verbs.map(|verb| right(crds(verb), ROLE)));
+    }
+    if settings.service_accounts {
+        for planned in &settings.controllers {
+            let account = planned.runner.service_account();
+            let of = |verb| {
+                Permission::new(verb, "", "serviceaccounts")
+                    .in_namespace("kube-system")
+                    .named(account)
+            };
+            needs.push(right(of("get"), ROLE));
+            needs.push(right(of("create").subresource("token"), ROLE));
+        }
+    }
+    if let Some(serving) = &settings.serving {
+        let own = settings.client.kubeconfig.as_deref();
+        let review = |group, resource| right(Permission::new("create", group, resource), DELEGATED);
+        if serving.authentication_kubeconfig.as_deref() == own {
+            needs.push(review("authentication.k8s.io", "tokenreviews"));
+        }
+        if serving.authorization_kubeconfig.as_deref() == own {
+            needs.push(review("authorization.k8s.io", "subjectaccessreviews"));
+        }
+    }
+    needs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::tests::settings;
+    use super::*;
+
+    fn said(args: &[&str]) -> BTreeSet<String> {
+        needs(&settings(args)).iter().map(|need| need.said("needs")).collect()
+    }
+
+    #[test]
+    fn the_rights_are_those_of_what_runs_by_who_does_it() {
+        const ROOT: &str = "the identity of --kubeconfig needs";
+        const ACCOUNT: &str = "service account kube-system/node-controller needs";
+        let allocating =
+            ["--controllers=nodeipam", "--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16"];
+        let quiet = ["--secure-port=0"];
+        let expected = |lines: &[String]| lines.iter().cloned().collect::<BTreeSet<_>>();
+        let lease = "leases.coordination.k8s.io";
+        let own = [
+            format!("{ROOT} create events"),
+            format!("{ROOT} patch events"),
+            format!("{ROOT} create {lease} in kube-system"),
+            format!("{ROOT} get {lease} infra-controller-manager in kube-system"),
+            format!("{ROOT} update {lease} infra-controller-manager in kube-system"),
+            format!("{ROOT} list nodes"),
+            format!("{ROOT} watch nodes"),
+        ];
+        let by_root = [format!("{ROOT} get nodes"), format!("{ROOT} patch nodes")];
+        let args = [&allocating[..], &quiet].concat();
+        assert_eq!(said(&args), expected(&[&own[..], &by_root].concat()));
+        let by_account = [
+            format!("{ROOT} get serviceaccounts node-controller in kube-system"),
+            format!("{ROOT} create serviceaccounts/token node-controller in kube-system"),
+            format!("{ACCOUNT} get nodes"),
+            format!("{ACCOUNT} patch nodes"),
+        ];
+        let args = [&args[..], &["--use-service-account-credentials"]].concat();
+        assert_eq!(said(&args), expected(&[&own[..], &by_account].concat()));
+        let alone = [&args[..], &["--leader-elect=false"]].concat();
+        assert!(said(&alone).iter().all(|need| !need.contains("leases")));
+    }
+
+    #[test]
+    fn who_serves_reviews_and_who_waits_for_kinds_watches_for_them() {
+        let reviews =
+            |args: &[&str]| said(args).into_iter().filter(|need| need.contains("reviews")).count();
+        let same =
+            ["--kubeconfig=/a", "--authentication-kubeconfig=/a", "--authorization-kubeconfig=/a"];
+        assert_eq!(reviews(&same), 2);
+        assert_eq!(reviews(&same[..2]), 1, "the other one is asked as the pod");
+        let kinds = said(&["--controllers=*"]);
+        assert!(kinds.iter().any(|need| need.contains("watch customresourcedefinitions")));
+    }
+}

@@ -1,0 +1,268 @@
+//! Whether kube-controller-manager still gives out pod CIDRs: by the command lines of its pods, and
+//! by the health of the one on this host, which lists what it runs while it leads.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use http::Request;
+use kube::client::Body;
+use pflag::Values;
+use pflag::controllers::Known;
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use super::cluster::Cluster;
+use super::report::{Check, Report};
+use crate::flags::table::generic::CONTROLLERS;
+use crate::flags::{self, Parsed};
+use crate::{build, controllers, settings};
+
+/// Canonical name of the controller, there and here.
+pub(super) const NODE_IPAM: &str = "node-ipam-controller";
+const PROGRAM: &str = "kube-controller-manager";
+const TURN_OFF: &str = "turn it off there, on every control plane, before this program starts: \
+                        --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller";
+/// Flags that decide which blocks are given out, and must be the same here and there.
+const SAME: [&str; 5] = [
+    "cluster-cidr",
+    "node-cidr-mask-size",
+    "node-cidr-mask-size-ipv4",
+    "node-cidr-mask-size-ipv6",
+    "service-cluster-ip-range",
+];
+/// For the health of a program on this host.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Asks at `url`, unless that is empty. Nobody there is no finding: it may run on other hosts.
+pub(super) async fn ask_health(url: &str, report: &mut Report) {
+    if url.is_empty() {
+        return;
+    }
+    match timeout(LIMIT, health(url)).await {
+        Ok(Ok((body, livez))) => judge_health(url, &body, livez, report),
+        Ok(Err(_)) | Err(_) => {
+            report.note(Check::Stock, format!("no health of {PROGRAM} is to be had at {url}"));
+        }
+    }
+}
+
+/// The checks of `url`, and whether there is `/livez`.
+async fn health(url: &str) -> anyhow::Result<(String, bool)> {
+    let base: http::Uri = url.parse()?;
+    let path = base.path().to_owned();
+    let mut config = kube::Config::new(base);
+    // Its certificate is of its own making, and it is told nothing.
+    config.accept_invalid_certs = true;
+    config.default_retry = false;
+    // What is asked for is put behind the path of the address.
+    config.cluster_url = http::Uri::builder()
+        .scheme(config.cluster_url.scheme_str().unwrap_or("https"))
+        .authority(config.cluster_url.authority().map_or("", |authority| authority.as_str()))
+        .path_and_query("/")
+        .build()?;
+    let client = kube::Client::try_from(config)?;
+    let get = async |path: String| {
+        client.send(Request::get(path).body(Body::empty())?).await.map_err(anyhow::Error::from)
+    };
+    let body = get(format!("{path}?verbose")).await?.into_body().collect_bytes().await?;
+    let livez = get("/livez".to_owned()).await?.status().is_success();
+    Ok((String::from_utf8_lossy(&body).into_owned(), livez))
+}
+
+/// kube-controller-manager has no `/livez`, this program has.
+fn judge_health(url: &str, body: &str, livez: bool, report: &mut Report) {
+    let runs = |line: &str| {
+        let check = line.strip_prefix("[+]").or_else(|| line.strip_prefix("[-]"));
+        check.and_then(|check| check.split(' ').next()) == Some(NODE_IPAM)
+    };
+    if livez {
+        report.note(Check::Stock, format!("what answers at {url} is no {PROGRAM}"));
+    } else if body.lines().any(runs) {
+        let message = format!("{PROGRAM} at {url} leads and runs {NODE_IPAM}");
+        report.error(Check::Stock, message, TURN_OFF);
+    } else if body.contains("check passed") {
+        let message = format!("{PROGRAM} at {url} runs no {NODE_IPAM}, or another one leads");
+        report.note(Check::Stock, message);
+    } else {
+        report.note(Check::Stock, format!("what answers at {url} is not well, or no {PROGRAM}"));
+    }
+}
+
+/// A pod, as far as it matters.
+#[derive(Deserialize)]
+struct Pod {
+    metadata: PodMetadata,
+    spec: PodSpec,
+}
+
+#[derive(Deserialize)]
+struct PodMetadata {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct PodSpec {
+    containers: Vec<Container>,
+}
+
+#[derive(Deserialize)]
+struct Container {
+    #[serde(default)]
+    command: Vec<String>,
+    #[serde(default)]
+    args: Vec<String>,
+}
+
+/// Reads the command lines of its pods, as kubeadm labels them.
+/// `ours` are the flags here.
+pub(super) async fn check_pods(
+    cluster: &Cluster,
+    ours: &Values,
+    known: &Known,
+    report: &mut Report,
+) {
+    let path = format!("/api/v1/namespaces/kube-system/pods?labelSelector=component%3D{PROGRAM}");
+    match cluster.list::<Pod>(&path).await {
+        Ok(pods) => {
+            let lines: Vec<_> = pods.iter().filter_map(command_line).collect();
+            if lines.is_empty() {
+                let message = format!("there are no pods of {PROGRAM} whose flags could be read");
+                report.note(Check::Stock, message);
+            }
+            for (pod, args) in lines {
+                judge_pod(pod, &args, ours, known, report);
+            }
+        }
+        Err(error) => {
+            let message = format!("cannot list the pods of {PROGRAM}: {error}");
+            report.warn(Check::Stock, message, "see to it that its node-ipam-controller is off");
+        }
+    }
+}
+
+/// The pod's name and the command line of the program in it.
+fn command_line(pod: &Pod) -> Option<(&str, Vec<OsString>)> {
+    let lines = pod.spec.containers.iter().map(|container| {
+        container.command.iter().chain(&container.args).map(OsString::from).collect::<Vec<_>>()
+    });
+    let is_it = |line: &Vec<OsString>| {
+        line.first().and_then(|program| Path::new(program).file_name()) == Some(PROGRAM.as_ref())
+    };
+    Some((pod.metadata.name.as_str(), lines.into_iter().find(is_it)?))
+}
+
+fn judge_pod(pod: &str, args: &[OsString], ours: &Values, known: &Known, report: &mut Report) {
+    let own = settings::controller_flags(controllers::ALL);
+    let theirs = match flags::parse(args.iter().cloned(), &own, known, &build::INFO) {
+        Ok(Parsed::Run(values)) => values,
+        Ok(Parsed::Print(_)) => return,
+        Err(error) => {
+            let message = format!("cannot read the flags of pod {pod}: {}", error.message());
+            report.warn(Check::Stock, message, "see to it that its node-ipam-controller is off");
+            return;
+        }
+    };
+    let value = |values: &Values, name: &str| {
+        values.effective().find(|(known, _)| *known == name).map(|(_, value)| value)
+    };
+    let selected = known.select(&theirs.get(&CONTROLLERS));
+    // A name that this program does not know is another one's.
+    let is_on = selected.map_or(true, |selected| selected.is_enabled(NODE_IPAM));
+    if is_on && value(&theirs, "allocate-node-cidrs").as_deref() == Some("true") {
+        report.error(Check::Stock, format!("pod {pod} runs {NODE_IPAM}"), TURN_OFF);
+    } else {
+        report.note(Check::Stock, format!("pod {pod} gives out no pod CIDRs"));
+    }
+    for name in SAME.into_iter().filter(|name| theirs.is_set(name)) {
+        let (theirs, ours) = (value(&theirs, name), value(ours, name));
+        if let (Some(theirs), Some(ours)) = (theirs, ours)
+            && theirs != ours
+        {
+            let message = format!("pod {pod} has --{name}={theirs}, here it is {ours:?}");
+            report.warn(Check::Stock, message, "give the same, unless the change is meant");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::report::Severity;
+    use super::super::tests::{known, values};
+    use super::*;
+
+    fn judged(args: &[&str]) -> Vec<(Severity, String)> {
+        let line: Vec<_> = [PROGRAM].iter().chain(args).map(OsString::from).collect();
+        let ours = values(&["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16"]);
+        let mut report = Report::default();
+        judge_pod("kcm-a", &line, &ours, &known(), &mut report);
+        report.lines().iter().map(|line| (line.severity, line.message.clone())).collect()
+    }
+
+    #[test]
+    fn a_pod_that_allocates_is_an_error_whatever_turns_it_on() {
+        const ON: &str = "--allocate-node-cidrs=true";
+        let runs = [(Severity::Error, "pod kcm-a runs node-ipam-controller".to_owned())];
+        let quiet = [(Severity::Note, "pod kcm-a gives out no pod CIDRs".to_owned())];
+        for (args, expected) in [
+            (&[ON][..], &runs),
+            (&[ON, "--controllers=*,bootstrapsigner,tokencleaner"], &runs),
+            (&[ON, "--controllers=nodeipam"], &runs),
+            (&[ON, "--controllers=some-day-controller"], &runs),
+            (&[ON, "--controllers=*,-node-ipam-controller"], &quiet),
+            (&[ON, "--controllers=*,-nodeipam"], &quiet),
+            (&[ON, "--controllers=deployment"], &quiet),
+            (&["--allocate-node-cidrs=false"], &quiet),
+            (&[], &quiet),
+        ] {
+            assert_eq!(judged(args), expected, "{args:?}");
+        }
+    }
+
+    #[test]
+    fn other_ranges_than_ours_and_flags_that_cannot_be_read_are_told() {
+        let off = "--controllers=-nodeipam";
+        assert_eq!(judged(&[off, "--cluster-cidr=10.0.0.0/16"]).len(), 1);
+        let other = "pod kcm-a has --cluster-cidr=10.1.0.0/16, here it is \"10.0.0.0/16\"";
+        assert_eq!(
+            judged(&[off, "--cluster-cidr=10.1.0.0/16"])[1],
+            (Severity::Warning, other.into())
+        );
+        let (severity, message) = judged(&["--flag-of-some-day"]).remove(0);
+        assert_eq!(severity, Severity::Warning);
+        assert!(message.contains("unknown flag: --flag-of-some-day"), "{message}");
+    }
+
+    #[test]
+    fn the_command_line_is_that_of_the_program_and_no_sidecar() {
+        let pod = |containers| {
+            let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": containers}});
+            serde_json::from_value::<Pod>(pod).unwrap()
+        };
+        let sidecar = json!({"command": ["/bin/sh", "-c", "kube-controller-manager"]});
+        let stock = json!({"command": ["/usr/bin/kube-controller-manager"], "args": ["--v=2"]});
+        let found = pod(json!([sidecar, stock]));
+        let line = ["/usr/bin/kube-controller-manager", "--v=2"].map(OsString::from).to_vec();
+        assert_eq!(command_line(&found), Some(("a", line)));
+        assert_eq!(command_line(&pod(json!([sidecar, {}]))), None);
+    }
+
+    #[test]
+    fn health_tells_of_the_controller_and_this_program_is_not_mistaken_for_the_other() {
+        let judged = |body: &str, livez| {
+            let mut report = Report::default();
+            judge_health("https://here/healthz", body, livez, &mut report);
+            report.lines()[0].severity
+        };
+        let body =
+            |check: &str| format!("[+]leaderElection ok\n[+]{check} ok\nhealthz check passed\n");
+        assert_eq!(judged(&body("node-ipam-controller"), false), Severity::Error);
+        let failing = "[-]node-ipam-controller failed: reason withheld\nhealthz check failed\n";
+        assert_eq!(judged(failing, false), Severity::Error);
+        assert_eq!(judged(&body("node-ipam-controller"), true), Severity::Note);
+        assert_eq!(judged(&body("node-lifecycle-controller"), false), Severity::Note);
+        assert_eq!(judged("<html>", false), Severity::Note);
+    }
+}

@@ -1,0 +1,226 @@
+//! What is wrong with the pod CIDRs of a cluster, and who gave them out, as its Nodes tell it: for
+//! the command `check`, before this program takes over. Pure.
+
+mod node;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cidr::{Family, IpNet, Pool};
+use jiff::Timestamp;
+
+use crate::Ranges;
+pub use node::Surveyed;
+
+/// Allocators that took turns within this time are taken for two that run at once.
+const AT_ONCE: Duration = Duration::from_secs(600);
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// What a Node has is no CIDR.
+    Unreadable {
+        /// The Node.
+        node: String,
+        /// What it has.
+        text: String,
+    },
+    /// Two Nodes, or one twice, have addresses in common.
+    Overlap {
+        /// Each Node with its CIDR.
+        of: [(String, IpNet); 2],
+    },
+    /// A Node's CIDR lies in no pool of the flags.
+    Outside {
+        /// The Node.
+        node: String,
+        /// Its CIDR.
+        cidr: IpNet,
+    },
+    /// No Node has a CIDR of the pools: the flags are those of another cluster.
+    AllOutside {
+        /// How many CIDRs Nodes have.
+        cidrs: usize,
+    },
+    /// A Node's CIDR has addresses of Services.
+    InServiceRange {
+        /// The Node.
+        node: String,
+        /// Its CIDR.
+        cidr: IpNet,
+        /// The range.
+        services: IpNet,
+    },
+    /// CIDRs of Nodes have another size than what the flags give out.
+    OtherSize {
+        /// How many.
+        nodes: usize,
+        /// One of them.
+        example: (String, IpNet),
+        /// The prefix length of the flags.
+        mask: u8,
+    },
+    /// There are more Nodes than blocks.
+    TooSmall {
+        /// The pool.
+        pool: IpNet,
+        /// Its blocks.
+        blocks: u128,
+        /// The Nodes.
+        nodes: usize,
+    },
+    /// Two allocators gave out CIDRs in turns.
+    InTurns {
+        /// Their field managers.
+        managers: Vec<String>,
+        /// Whether they did so just now.
+        lately: bool,
+    },
+    /// Another allocator gave out a CIDR just now.
+    Lately {
+        /// Its field manager.
+        manager: String,
+        /// To whom.
+        node: String,
+    },
+    /// Nodes have no CIDR yet.
+    Waiting {
+        /// How many.
+        nodes: usize,
+    },
+}
+
+/// What is found in `nodes`, most of it in order of address; `ours` is the field manager that this
+/// program writes as, `now` the time.
+pub fn survey(nodes: &[Surveyed], ranges: &Ranges, ours: &str, now: Timestamp) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let held = held(nodes, &mut found);
+    overlaps(&held, &mut found);
+    strays(&held, ranges, &mut found);
+    sizes(&held, ranges, &mut found);
+    let small = |pool: &&Pool| u128::try_from(nodes.len()).is_ok_and(|count| count > pool.blocks());
+    found.extend(ranges.pools.iter().filter(small).map(|pool| Finding::TooSmall {
+        pool: pool.cidr(),
+        blocks: pool.blocks(),
+        nodes: nodes.len(),
+    }));
+    allocators(nodes, ours, now, &mut found);
+    let waiting = nodes.iter().filter(|node| node.cidrs.is_empty()).count();
+    if waiting > 0 {
+        found.push(Finding::Waiting { nodes: waiting });
+    }
+    found
+}
+
+/// A CIDR and whose it is.
+type Held<'a> = (IpNet, &'a str);
+
+/// In order of address, a wider one before those in it.
+fn held<'a>(nodes: &'a [Surveyed], found: &mut Vec<Finding>) -> Vec<Held<'a>> {
+    let mut held = Vec::new();
+    for node in nodes {
+        for text in &node.cidrs {
+            match cidr::parse(text) {
+                Ok(cidr) => held.push((cidr, node.name.as_str())),
+                Err(_) => {
+                    let (node, text) = (node.name.clone(), text.clone());
+                    found.push(Finding::Unreadable { node, text });
+                }
+            }
+        }
+    }
+    held.sort_unstable();
+    held
+}
+
+/// Two CIDRs are nested or apart, so it is enough to compare each with the last one that may
+/// contain it.
+fn overlaps(held: &[Held<'_>], found: &mut Vec<Finding>) {
+    let mut around: Vec<Held<'_>> = Vec::new();
+    for (cidr, node) in held {
+        while around.last().is_some_and(|(wider, _)| !wider.contains(cidr)) {
+            around.pop();
+        }
+        if let Some((wider, other)) = around.last() {
+            let of = [((*other).to_owned(), *wider), ((*node).to_owned(), *cidr)];
+            found.push(Finding::Overlap { of });
+        }
+        around.push((*cidr, node));
+    }
+}
+
+fn strays(held: &[Held<'_>], ranges: &Ranges, found: &mut Vec<Finding>) {
+    let Ranges { pools, services } = ranges;
+    for (cidr, node) in held {
+        let overlap = |range: &&IpNet| range.contains(cidr) || cidr.contains(*range);
+        if let Some(range) = services.iter().find(overlap) {
+            let (node, services) = ((*node).to_owned(), *range);
+            found.push(Finding::InServiceRange { node, cidr: *cidr, services });
+        }
+    }
+    if pools.is_empty() {
+        return;
+    }
+    let is_outside = |(cidr, _): &&Held<'_>| !pools.iter().any(|pool| pool.cidr().contains(cidr));
+    let outside: Vec<_> = held.iter().filter(is_outside).collect();
+    if !held.is_empty() && outside.len() == held.len() {
+        found.push(Finding::AllOutside { cidrs: held.len() });
+        return;
+    }
+    let stray = |(cidr, node): &Held<'_>| Finding::Outside { node: (*node).into(), cidr: *cidr };
+    found.extend(outside.into_iter().map(stray));
+}
+
+fn sizes(held: &[Held<'_>], ranges: &Ranges, found: &mut Vec<Finding>) {
+    for pool in &ranges.pools {
+        let differs = |(cidr, _): &&Held<'_>| {
+            Family::of(cidr) == pool.family()
+                && pool.cidr().contains(cidr)
+                && cidr.prefix_len() != pool.mask()
+        };
+        let mut others = held.iter().filter(differs);
+        if let Some((cidr, node)) = others.next() {
+            let example = ((*node).to_owned(), *cidr);
+            let nodes = others.count() + 1;
+            found.push(Finding::OtherSize { nodes, example, mask: pool.mask() });
+        }
+    }
+}
+
+/// Who gave out CIDRs, and in which order.
+fn allocators(nodes: &[Surveyed], ours: &str, now: Timestamp, found: &mut Vec<Finding>) {
+    let mut given: Vec<(Timestamp, &str, &str)> = Vec::new();
+    for node in nodes.iter().filter(|node| !node.cidrs.is_empty()) {
+        given.extend(node.setters.iter().map(|(at, by)| (*at, by.as_str(), node.name.as_str())));
+    }
+    given.sort_unstable();
+    let is_late = |at: Timestamp| now.duration_since(at).unsigned_abs() < AT_ONCE;
+    let late: Vec<_> = given.iter().copied().filter(|(at, ..)| is_late(*at)).collect();
+    for (seen, lately) in [(&late, true), (&given, false)] {
+        if turns(seen) > 1 {
+            let mut managers: Vec<String> =
+                seen.iter().map(|(_, by, _)| (*by).to_owned()).collect();
+            managers.sort_unstable();
+            managers.dedup();
+            found.push(Finding::InTurns { managers, lately });
+            return;
+        }
+    }
+    let mut others = BTreeMap::new();
+    for (_, manager, node) in late.into_iter().filter(|(_, manager, _)| *manager != ours) {
+        others.insert(manager, node);
+    }
+    let lately = |(manager, node): (&str, &str)| Finding::Lately {
+        manager: manager.to_owned(),
+        node: node.to_owned(),
+    };
+    found.extend(others.into_iter().map(lately));
+}
+
+/// How often the next CIDR was given out by somebody else. Once is a take-over.
+fn turns(given: &[(Timestamp, &str, &str)]) -> usize {
+    given.iter().zip(given.iter().skip(1)).filter(|(one, next)| one.1 != next.1).count()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! [`Surveyed`]: a Node with its pod CIDRs and who set them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One Node, read from its JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "WireNode")]
+pub struct Surveyed {
+    /// Its name.
+    pub name: String,
+    /// `spec.podCIDRs`, or `spec.podCIDR` where that is all; as they stand there.
+    pub cidrs: Vec<String>,
+    /// Field managers that set them, and when: what the API server remembers.
+    pub setters: Vec<(Timestamp, String)>,
+}
+
+#[derive(Deserialize)]
+struct WireNode {
+    metadata: WireMetadata,
+    #[serde(default)]
+    spec: WireSpec,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireMetadata {
+    name: String,
+    #[serde(default)]
+    managed_fields: Vec<ManagedFields>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireSpec {
+    #[serde(rename = "podCIDR")]
+    pod_cidr: String,
+    #[serde(rename = "podCIDRs")]
+    pod_cidrs: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ManagedFields {
+    #[serde(default)]
+    manager: String,
+    #[serde(default)]
+    time: String,
+    #[serde(default)]
+    fields_v1: BTreeMap<String, Value>,
+}
+
+impl From<WireNode> for Surveyed {
+    fn from(WireNode { metadata, spec }: WireNode) -> Self {
+        let WireSpec { pod_cidr, pod_cidrs } = spec;
+        let single = [pod_cidr].into_iter().filter(|cidr| !cidr.is_empty());
+        let cidrs = if pod_cidrs.is_empty() { single.collect() } else { pod_cidrs };
+        let set = metadata.managed_fields.into_iter().filter(ManagedFields::have_cidrs);
+        let setters =
+            set.filter_map(|fields| Some((fields.time.parse().ok()?, fields.manager))).collect();
+        Self { name: metadata.name, cidrs, setters }
+    }
+}
+
+impl ManagedFields {
+    fn have_cidrs(&self) -> bool {
+        let spec = self.fields_v1.get("f:spec");
+        ["f:podCIDR", "f:podCIDRs"]
+            .iter()
+            .any(|field| spec.is_some_and(|spec| !spec[field].is_null()))
+    }
+}

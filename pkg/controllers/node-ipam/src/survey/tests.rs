@@ -1,0 +1,176 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const OURS: &str = "infra-controller-manager";
+const STOCK: &str = "kube-controller-manager";
+const NOW: &str = "2026-01-01T12:00:00Z";
+
+fn node(name: &str, cidrs: &[&str]) -> Surveyed {
+    let cidrs = cidrs.iter().map(ToString::to_string).collect();
+    Surveyed { name: name.to_owned(), cidrs, setters: Vec::new() }
+}
+
+/// Got its CIDR of this manager, so many seconds ago.
+fn given(index: u8, manager: &str, ago: i64) -> Surveyed {
+    let at = now() - jiff::SignedDuration::from_secs(ago);
+    let setters = vec![(at, manager.to_owned())];
+    Surveyed { setters, ..node(&format!("n{index}"), &[&format!("10.0.{index}.0/24")]) }
+}
+
+fn now() -> Timestamp {
+    NOW.parse().unwrap()
+}
+
+fn net(text: &str) -> IpNet {
+    cidr::parse(text).unwrap()
+}
+
+fn ranges() -> Ranges {
+    let pool = |cidr, mask| Pool::new(net(cidr), mask, 16).unwrap();
+    let pools = vec![pool("10.0.0.0/16", 24), pool("fd00::/56", 64)];
+    Ranges { pools, services: vec![net("10.0.255.0/24")] }
+}
+
+fn found(nodes: &[Surveyed]) -> Vec<Finding> {
+    survey(nodes, &ranges(), OURS, now())
+}
+
+#[test]
+fn a_cluster_in_order_has_no_findings() {
+    assert_eq!(found(&[]), []);
+    let nodes = [node("a", &["10.0.0.0/24", "fd00::/64"]), node("b", &["10.0.1.0/24"])];
+    assert_eq!(found(&nodes), []);
+}
+
+#[test]
+fn what_is_no_cidr_is_told() {
+    let nodes = [node("a", &["10.0.0.0/24"]), node("b", &["10.0.1.0"])];
+    let (node, text) = ("b".to_owned(), "10.0.1.0".to_owned());
+    assert_eq!(found(&nodes), [Finding::Unreadable { node, text }]);
+}
+
+#[test]
+fn doubles_and_overlaps_are_told_with_both_nodes() {
+    let overlap = |one: (&str, &str), other: (&str, &str)| Finding::Overlap {
+        of: [one, other].map(|(node, cidr)| (node.to_owned(), net(cidr))),
+    };
+    let nodes = [
+        node("a", &["10.0.1.0/24"]),
+        node("b", &["10.0.1.0/24"]),
+        node("c", &["10.0.1.128/25"]),
+        node("d", &["10.0.2.0/24", "10.0.2.0/24"]),
+        node("e", &["10.0.3.0/24"]),
+    ];
+    let overlaps: Vec<_> =
+        found(&nodes).into_iter().filter(|f| matches!(f, Finding::Overlap { .. })).collect();
+    let expected = [
+        overlap(("a", "10.0.1.0/24"), ("b", "10.0.1.0/24")),
+        overlap(("b", "10.0.1.0/24"), ("c", "10.0.1.128/25")),
+        overlap(("d", "10.0.2.0/24"), ("d", "10.0.2.0/24")),
+    ];
+    assert_eq!(overlaps, expected);
+}
+
+#[test]
+fn cidrs_outside_of_the_pools_are_told_each_or_all_at_once() {
+    let nodes =
+        [node("a", &["10.0.0.0/24"]), node("b", &["10.1.0.0/24"]), node("c", &["fe00::/64"])];
+    let outside = |node: &str, cidr| Finding::Outside { node: node.to_owned(), cidr: net(cidr) };
+    assert_eq!(found(&nodes), [outside("b", "10.1.0.0/24"), outside("c", "fe00::/64")]);
+    assert_eq!(found(&nodes[1..]), [Finding::AllOutside { cidrs: 2 }]);
+    let of_objects = Ranges { pools: Vec::new(), services: Vec::new() };
+    assert_eq!(survey(&nodes, &of_objects, OURS, now()), []);
+}
+
+#[test]
+fn addresses_of_services_other_sizes_and_pools_that_are_too_small_are_told() {
+    let (a, b) = (node("a", &["10.0.255.0/25"]), node("b", &["10.0.0.0/24"]));
+    let (cidr, services) = (net("10.0.255.0/25"), net("10.0.255.0/24"));
+    let expected = [
+        Finding::InServiceRange { node: "a".to_owned(), cidr, services },
+        Finding::OtherSize { nodes: 1, example: ("a".to_owned(), cidr), mask: 24 },
+    ];
+    assert_eq!(found(&[a, b]), expected);
+    let many: Vec<_> = (0..=256).map(|index| node(&index.to_string(), &[])).collect();
+    let expected = [
+        Finding::TooSmall { pool: net("10.0.0.0/16"), blocks: 256, nodes: 257 },
+        Finding::TooSmall { pool: net("fd00::/56"), blocks: 256, nodes: 257 },
+        Finding::Waiting { nodes: 257 },
+    ];
+    assert_eq!(found(&many), expected);
+}
+
+#[test]
+fn allocators_that_take_turns_are_told_and_a_take_over_is_not() {
+    let managers = || [OURS, STOCK].map(str::to_owned).to_vec();
+    let hour = 3600;
+    for (nodes, expected) in [
+        (vec![given(0, STOCK, 2 * hour), given(1, STOCK, hour)], None),
+        (vec![given(0, STOCK, hour), given(1, OURS, 60), given(2, OURS, 30)], None),
+        (
+            vec![given(0, STOCK, 90), given(1, OURS, 60), given(2, STOCK, 30)],
+            Some(Finding::InTurns { managers: managers(), lately: true }),
+        ),
+        (
+            vec![given(0, STOCK, 3 * hour), given(1, OURS, 2 * hour), given(2, STOCK, hour)],
+            Some(Finding::InTurns { managers: managers(), lately: false }),
+        ),
+        (
+            vec![given(0, OURS, hour), given(1, STOCK, 30)],
+            Some(Finding::Lately { manager: STOCK.to_owned(), node: "n1".to_owned() }),
+        ),
+    ] {
+        assert_eq!(found(&nodes), Vec::from_iter(expected), "{nodes:?}");
+    }
+}
+
+#[test]
+fn a_node_tells_who_set_its_cidrs_and_nothing_of_who_set_the_rest() {
+    let fields = |manager: &str, spec| {
+        json!({
+            "manager": manager, "operation": "Update", "time": NOW, "fieldsV1": {"f:spec": spec},
+        })
+    };
+    let read: Surveyed = serde_json::from_value(json!({
+        "metadata": {"name": "a", "managedFields": [
+            fields("kubelet", json!({"f:taints": {}})),
+            fields(STOCK, json!({"f:podCIDR": {}, "f:podCIDRs": {".": {}}})),
+            {"manager": "old", "fieldsV1": {"f:spec": {"f:podCIDR": {}}}},
+        ]},
+        "spec": {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24", "fd00::/64"]},
+    }))
+    .unwrap();
+    assert_eq!(read.cidrs, ["10.0.0.0/24", "fd00::/64"]);
+    assert_eq!(read.setters, [(now(), STOCK.to_owned())], "without a time there is no order");
+    let single = json!({"metadata": {"name": "b"}, "spec": {"podCIDR": "10.0.0.0/24"}});
+    let read: Surveyed = serde_json::from_value(single).unwrap();
+    assert_eq!(read, node("b", &["10.0.0.0/24"]));
+    let bare: Surveyed = serde_json::from_value(json!({"metadata": {"name": "c"}})).unwrap();
+    assert_eq!(bare, node("c", &[]));
+}
+
+proptest! {
+    #[test]
+    fn an_overlap_is_found_exactly_when_two_cidrs_have_addresses_in_common(
+        blocks in prop::collection::vec((0_u8..16, 24_u8..=28), 0..8),
+    ) {
+        let nets: Vec<IpNet> =
+            blocks.iter().map(|(at, mask)| net(&format!("10.0.0.{}/{mask}", at << 4))).collect();
+        let nodes: Vec<_> = nets
+            .iter()
+            .enumerate()
+            .map(|(index, cidr)| node(&index.to_string(), &[&cidr.to_string()]))
+            .collect();
+        let pairs = nets.iter().enumerate().flat_map(|(i, one)| nets[..i].iter().map(move |b| (one, b)));
+        let common = pairs.filter(|(one, other)| one.contains(*other) || other.contains(*one)).count();
+        let told: Vec<_> =
+            found(&nodes).into_iter().filter(|f| matches!(f, Finding::Overlap { .. })).collect();
+        prop_assert_eq!(told.is_empty(), common == 0);
+        for finding in told {
+            let Finding::Overlap { of: [(_, wider), (_, cidr)] } = finding else { continue };
+            prop_assert!(wider.contains(&cidr));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The command `check`: what it says of a cluster before the program is started, and that it changes
+//! nothing there.
+
+use std::path::Path;
+
+use http::Method;
+use serde_json::{Value, json};
+use tests::kubectl::Shell;
+use tests::programs::control_plane_binaries;
+use tests::{Match, Process, mk_node};
+
+use crate::scene::{AT_ONCE, Scene, writes};
+
+const ALLOCATING: [&str; 3] =
+    ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/12", "--use-service-account-credentials"];
+/// There may be anybody at the usual port of this machine.
+const NO_HEALTH: &str = "--stock-healthz=";
+
+/// Runs it; exit code and what it found.
+async fn check(kubeconfig: &Path, args: &[&str]) -> (Option<i32>, Vec<Finding>) {
+    let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+    let checking = Process::bare().args(["check", "-ojson", &kubeconfig]).args(args).start();
+    let code = checking.exit(AT_ONCE).await.code();
+    let output = checking.lines().join("\n");
+    let report: Value = serde_json::from_str(&output).unwrap_or_else(|_| panic!("{output}"));
+    assert_eq!(report["safe"], json!(code == Some(0)), "{output}");
+    let findings = report["findings"].as_array().unwrap().iter().map(|finding| {
+        ["severity", "check", "message"].map(|field| finding[field].as_str().unwrap().to_owned())
+    });
+    (code, findings.collect())
+}
+
+/// Severity, check and message.
+type Finding = [String; 3];
+
+fn has(findings: &[Finding], severity: &str, check: &str, part: &str) -> bool {
+    findings.iter().any(|[s, c, message]| s == severity && c == check && message.contains(part))
+}
+
+fn errors(findings: &[Finding]) -> Vec<&Finding> {
+    findings.iter().filter(|[severity, ..]| severity == "error").collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_in_order_is_safe_and_nothing_is_written_to_it() {
+    let scene = Scene::set().await;
+    mk_node("a").create(&scene.client).await;
+    let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();
+    let (code, findings) = check(scene.proxy.kubeconfig(), &args).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    for (check, message) in [
+        ("api-server", "the API server answers"),
+        ("rights", "rights that are needed are there"),
+        ("leases", "nobody holds kube-system/infra-controller-manager"),
+        ("stock", "there are no pods of kube-controller-manager"),
+        ("nodes", "Nodes that wait for a pod CIDR: 1"),
+    ] {
+        assert!(has(&findings, "ok", check, message), "{message} is missing in {findings:#?}");
+    }
+    assert!(has(&findings, "warning", "leases", "no kube-controller-manager"), "{findings:#?}");
+    let changes = writes()
+        .and(|request| request.method != Method::POST || !request.path.ends_with("accessreviews"));
+    assert_eq!(scene.proxy.requests_like(&changes).len(), 0);
+    assert!(!scene.proxy.requests_like(&Match::any()).is_empty(), "the proxy sees it all");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doubled_cidrs_and_a_stock_manager_that_allocates_are_errors() {
+    let scene = Scene::set().await;
+    for (name, cidr) in [("a", "10.0.0.0/24"), ("b", "10.0.0.128/25"), ("c", "172.16.0.0/24")] {
+        mk_node(name).cidr(cidr).create(&scene.client).await;
+    }
+    let kubectl = Shell::new(scene.cluster.admin_kubeconfig());
+    kubectl.run("create serviceaccount default -n kube-system");
+    kubectl.create(&stock_pod(&["--allocate-node-cidrs=true", "--cluster-cidr=10.0.0.0/16"]));
+    let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();
+    let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &args).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    assert_eq!(errors(&findings).len(), 2, "{findings:#?}");
+    let overlap = "a has 10.0.0.0/24 and b has 10.0.0.128/25, which overlap";
+    assert!(has(&findings, "error", "nodes", overlap), "{findings:#?}");
+    let stock = "pod kube-controller-manager-a runs node-ipam-controller";
+    assert!(has(&findings, "error", "stock", stock), "{findings:#?}");
+    for (check, warning) in [
+        ("nodes", "c has 172.16.0.0/24, outside of --cluster-cidr"),
+        ("nodes", "such as b with 10.0.0.128/25"),
+        ("stock", "has --cluster-cidr=10.0.0.0/16, here it is"),
+    ] {
+        assert!(has(&findings, "warning", check, warning), "{warning} is missing in {findings:#?}");
+    }
+}
+
+fn stock_pod(args: &[&str]) -> Value {
+    let name = "kube-controller-manager";
+    let command = [&[name][..], args].concat();
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": "kube-controller-manager-a", "namespace": "kube-system",
+            "labels": {"component": name, "tier": "control-plane"},
+        },
+        "spec": {
+            "automountServiceAccountToken": false,
+            "containers": [{"name": name, "image": "registry.k8s.io/kcm", "command": command}],
+        },
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rights_that_are_missing_and_an_api_server_that_is_away_are_errors() {
+    let scene = Scene::set().await;
+    let without = scene.cluster.kubeconfig("without-rights", &[]).unwrap();
+    let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();
+    let (code, findings) = check(&without, &args).await;
+    assert_eq!(code, Some(1));
+    for missing in [
+        "the identity of --kubeconfig may not list nodes",
+        "the identity of --kubeconfig may not update leases.coordination.k8s.io infra-controller-manager in kube-system",
+        "the identity of --kubeconfig may not create serviceaccounts/token node-controller in kube-system",
+    ] {
+        assert!(has(&findings, "error", "rights", missing), "{missing} is missing: {findings:#?}");
+    }
+    let away = [&args[..], &["--master=https://127.0.0.1:1"]].concat();
+    let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &away).await;
+    assert_eq!((code, errors(&findings).len()), (Some(1), 1), "{findings:#?}");
+    assert!(has(&findings, "error", "api-server", ""), "{findings:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_may_be_started_beside_the_one_that_leads() {
+    let scene = Scene::set().await;
+    let leading = scene.start("").await;
+    let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();
+    let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &args).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    let held = "kube-system/infra-controller-manager is held by";
+    assert!(has(&findings, "ok", "leases", held), "{findings:#?}");
+    assert!(leading.is_running());
+}
+
+/// Needs kube-controller-manager, which takes minutes to build where it is not cached:
+/// `cargo test -p tests --test host -- --ignored stock`.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "builds kube-controller-manager"]
+async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_off() {
+    let scene = Scene::set().await;
+    let program = control_plane_binaries(&["kube-controller-manager"]).unwrap().remove(0);
+    let kubeconfig = scene.cluster.manager_kubeconfig();
+    let stock = |controllers: &str| {
+        Process::with_kubeconfig(&kubeconfig)
+            .program(&program)
+            .args(["--allocate-node-cidrs=true", "--cluster-cidr=10.0.0.0/12"])
+            .args(["--use-service-account-credentials=true", controllers])
+            .args(["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s"])
+            .args(["--leader-elect-retry-period=1s"])
+            .start()
+    };
+    let found = async |stock: &Process| {
+        let health = format!("--stock-healthz=https://127.0.0.1:{}/healthz", stock.port());
+        check(&kubeconfig, &[&ALLOCATING[..], &[&*health]].concat()).await
+    };
+    let allocating = stock("--controllers=node-ipam-controller");
+    scene.serves("a").await;
+    let (code, findings) = found(&allocating).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    assert!(
+        has(&findings, "error", "stock", "leads and runs node-ipam-controller"),
+        "{findings:#?}"
+    );
+    assert!(has(&findings, "ok", "leases", "kube-controller-manager leads as"), "{findings:#?}");
+    allocating.kill();
+    allocating.exit(AT_ONCE).await;
+
+    let beside = stock("--controllers=ttl-controller,-node-ipam-controller");
+    beside.line("Caches are synced").await;
+    let (code, findings) = found(&beside).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    assert!(has(&findings, "ok", "stock", "runs no node-ipam-controller"), "{findings:#?}");
+
+    let ours = scene.start("--use-service-account-credentials").await;
+    scene.serves("b").await;
+    let (code, findings) = found(&beside).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    let held = "kube-system/infra-controller-manager is held by";
+    assert!(has(&findings, "ok", "leases", held), "{findings:#?}");
+    drop((ours, beside));
+}
