@@ -15,6 +15,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -143,6 +144,11 @@ impl AwsProxy {
     /// NAT gateways are shown as pending in so many answers after they were made.
     pub fn nats_pending_for(&self, polls: u32) {
         self.state.nats.lock().pending_for(polls);
+    }
+
+    /// NAT gateways are shown as pending for so long after they were first shown.
+    pub fn nats_pending_until(&self, time: Duration) {
+        self.state.nats.lock().pending_until(time);
     }
 
     /// So many NAT gateways, the next ones that are seen, are shown as failed until they are

@@ -22,6 +22,7 @@ pub mod flags;
 mod leading;
 mod manifests;
 mod pages;
+pub mod plan_command;
 pub mod probe_command;
 pub mod process;
 mod process_events;
@@ -47,9 +48,9 @@ use crate::flags::{Parsed, has_alpha_logging};
 use crate::settings::ProcessSettings;
 
 /// Runs the product: 0 after help, version or a requested stop, else 1. With `probe` as its first
-/// argument it looks once at an API server, with `check` it says whether it may be started, and with
-/// `validate` it judges manifests: see [`probe_command`], [`check_command`] and
-/// [`validate_command`].
+/// argument it looks once at an API server, with `check` it says whether it may be started, with
+/// `validate` it judges manifests, and with `plan` it tells what they come to on AWS: see
+/// [`probe_command`], [`check_command`], [`validate_command`] and [`plan_command`].
 pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
     let program = args.next();
@@ -61,6 +62,9 @@ pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     if args.next_if(|first| first == validate_command::NAME).is_some() {
         return validate_command::start(args);
+    }
+    if args.next_if(|first| first == plan_command::NAME).is_some() {
+        return plan_command::start(args);
     }
     start_hosting(program.into_iter().chain(args), controllers::ALL)
 }

@@ -3,13 +3,13 @@
 //! leaks in `crash_points.rs`, throttling in `polls.rs` and `refusals.rs`, quotas and blocked
 //! deletions in `error_classes.rs`.
 
+use aws_fixtures::{absent, identity, present, with_nats};
 use aws_network::{
     Action, Identity, NAT_ZONE_TAG, NatGateway, NatMode, Query, ROLE_TAG, Reply, Rest, Route,
     RouteTable, Scope, SecurityGroup, Spec, SubnetSpec, Target,
 };
 use roxmltree::Document;
 
-use crate::fixtures::{absent, identity, present, seed};
 use crate::inventory::{differences, inventory};
 use crate::totals::totals;
 use crate::world::{REGION, World};
@@ -62,7 +62,7 @@ async fn mended(world: &World, spec: &Spec, wanted: &[String]) -> Vec<String> {
 async fn a_nat_gateway_that_fails_is_replaced_and_its_address_is_kept() {
     let Some(world) = World::new().await else { return };
     let before = totals(&world).await;
-    let spec = seed(NatMode::PerZone);
+    let spec = with_nats(NatMode::PerZone);
     world.proxy.nats_pending_for(1);
     world.proxy.nats_fail(1);
     let (pass, rest) = world.run(&present(&spec)).await;
@@ -79,7 +79,7 @@ async fn a_nat_gateway_that_fails_is_replaced_and_its_address_is_kept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn routes_that_are_lost_or_lead_to_what_is_gone_come_back() {
     let Some(world) = World::new().await else { return };
-    let spec = seed(NatMode::PerZone);
+    let spec = with_nats(NatMode::PerZone);
     world.run(&present(&spec)).await;
     let wanted = inventory(&world).await;
 
@@ -106,7 +106,7 @@ async fn routes_that_are_lost_or_lead_to_what_is_gone_come_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rule_that_somebody_describes_otherwise_is_not_taken_away_meanwhile() {
     let Some(world) = World::new().await else { return };
-    let spec = seed(NatMode::Single);
+    let spec = with_nats(NatMode::Single);
     world.run(&present(&spec)).await;
     let wanted = inventory(&world).await;
     let id = group(&world, "-apiserver-lb").await.id;
@@ -131,7 +131,7 @@ async fn a_rule_that_somebody_describes_otherwise_is_not_taken_away_meanwhile() 
 async fn two_clusters_of_one_name_do_not_touch_each_other() {
     let Some(world) = World::new().await else { return };
     // One name in a region is one load balancer, so neither has one here.
-    let theirs = Spec { load_balancer: None, ..seed(NatMode::Single) };
+    let theirs = Spec { load_balancer: None, ..with_nats(NatMode::Single) };
     let other = Identity { owner_id: "another-owner".to_owned(), ..identity() };
     let ours = Spec { identity: other, ..theirs.clone() };
     world.run(&present(&theirs)).await;
@@ -165,7 +165,7 @@ async fn in_a_vpc_of_others_groups_and_the_load_balancer_are_all_that_comes_and_
     somebody(&world, &[("Action", "AllocateAddress"), ("Domain", "vpc")]).await;
     let before = totals(&world).await;
 
-    let spec = Spec { vpc_id: Some(vpc), vpc_cidr: None, subnets, ..seed(NatMode::PerZone) };
+    let spec = Spec { vpc_id: Some(vpc), vpc_cidr: None, subnets, ..with_nats(NatMode::PerZone) };
     let (pass, rest) = world.run(&present(&spec)).await;
     assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
     let made = totals(&world).await;
@@ -182,7 +182,7 @@ async fn in_a_vpc_of_others_groups_and_the_load_balancer_are_all_that_comes_and_
 async fn load_balancers_of_services_go_with_their_cluster() {
     let Some(world) = World::new().await else { return };
     let before = totals(&world).await;
-    let spec = seed(NatMode::Single);
+    let spec = with_nats(NatMode::Single);
     world.run(&present(&spec)).await;
     let reply = world.executor().read(&Query::Subnets(Scope::Tagged)).await.unwrap();
     let Reply::Subnets(subnets) = reply else { panic!("no subnets") };

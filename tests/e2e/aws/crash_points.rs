@@ -7,11 +7,11 @@
 
 use std::collections::BTreeSet;
 
+use aws_fixtures::present;
 use aws_network::{NatMode, Rest};
 use tests::aws_proxy::Call;
 
 use crate::faults::{Fault, Point, Reference, Table, create, delete, deleted_meanwhile};
-use crate::fixtures::present;
 use crate::inventory::{differences, inventory};
 use crate::totals::totals;
 use crate::world::World;

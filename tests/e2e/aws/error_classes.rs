@@ -1,9 +1,9 @@
 //! Errors of AWS, class by class, met on the way to a cluster and to its end.
 
+use aws_fixtures::{absent, load_balancer, present, with_nats};
 use aws_network::{Goal, NatMode, Part, Problem, Reason, Rest, Spec, conditions, is_ready};
 use tests::aws_proxy::Fate;
 
-use crate::fixtures::{absent, load_balancer, present, seed};
 use crate::inventory::{differences, inventory};
 use crate::totals::{Totals, totals};
 use crate::world::World;
@@ -59,7 +59,7 @@ async fn deleted_all_the_same(spec: Spec, fates: &[(&'static str, Fate)]) {
 
 fn with_network_balancer() -> Spec {
     let balancer = Some(load_balancer(aws_network::LoadBalancerKind::Network));
-    Spec { load_balancer: balancer, ..seed(NatMode::PerZone) }
+    Spec { load_balancer: balancer, ..with_nats(NatMode::PerZone) }
 }
 
 fn problem_of(problems: Vec<Problem>, part: Part) -> Problem {
@@ -85,13 +85,13 @@ const GONE: [(&str, &str); 12] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_gone_when_it_is_to_be_deleted_is_success() {
     let fates = GONE.map(|(action, code)| (action, Fate::DoneAndRefused(code)));
-    deleted_all_the_same(seed(NatMode::PerZone), &fates).await;
+    deleted_all_the_same(with_nats(NatMode::PerZone), &fates).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_said_to_be_gone_and_is_seen_again_is_deleted_again() {
     let fates = GONE.map(|(action, code)| (action, Fate::Refuse(code)));
-    deleted_all_the_same(seed(NatMode::PerZone), &fates).await;
+    deleted_all_the_same(with_nats(NatMode::PerZone), &fates).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,7 +106,7 @@ async fn what_exists_already_is_found_and_used() {
         ("CreateLoadBalancer", "DuplicateLoadBalancerName"),
     ];
     let fates = fates.map(|(action, code)| (action, Fate::DoneAndRefused(code)));
-    made_all_the_same(seed(NatMode::PerZone), &fates).await;
+    made_all_the_same(with_nats(NatMode::PerZone), &fates).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,7 +134,7 @@ async fn what_was_just_made_and_is_not_known_everywhere_is_waited_for_and_not_ma
         ("CreateLoadBalancer", "InvalidSubnet"),
     ];
     let fates = fates.map(|(action, code)| (action, Fate::Refuse(code)));
-    made_all_the_same(seed(NatMode::PerZone), &fates).await;
+    made_all_the_same(with_nats(NatMode::PerZone), &fates).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,7 +148,7 @@ async fn what_is_in_use_is_deleted_later() {
         ("DeleteInternetGateway", Fate::Refuse("IncorrectState")),
         ("ReleaseAddress", Fate::Refuse("AuthFailure")),
     ];
-    deleted_all_the_same(seed(NatMode::PerZone), &fates).await;
+    deleted_all_the_same(with_nats(NatMode::PerZone), &fates).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,7 +160,7 @@ async fn a_target_group_in_use_is_deleted_later() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_blocks_a_deletion_for_five_minutes_is_named() {
     let Some(world) = World::new().await else { return };
-    let spec = seed(NatMode::PerZone);
+    let spec = with_nats(NatMode::PerZone);
     world.run(&present(&spec)).await;
     world.advance(1800);
     world.hit_all(&[("DeleteSubnet", VIOLATION)]);
@@ -176,7 +176,7 @@ async fn what_blocks_a_deletion_for_five_minutes_is_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_throttle_is_told_when_three_attempts_have_met_it() {
     let Some(world) = World::new().await else { return };
-    let spec = seed(NatMode::PerZone);
+    let spec = with_nats(NatMode::PerZone);
     world.hit_all(&[("CreateSecurityGroup", Fate::RefuseWith(503, "RequestLimitExceeded"))]);
     let (pass, rest) = world.leg(&present(&spec)).await;
     assert!(matches!(rest, Rest::For(_)), "{rest:?}");
@@ -200,13 +200,13 @@ async fn failures_of_aws_itself_are_got_over_and_nothing_is_made_twice() {
         ("DescribeNatGateways", 503, "Unavailable"),
     ];
     let fates = fates.map(|(action, status, code)| (action, Fate::RefuseWith(status, code)));
-    made_all_the_same(seed(NatMode::PerZone), &fates).await;
+    made_all_the_same(with_nats(NatMode::PerZone), &fates).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quota_is_named_and_stops_only_what_needs_it() {
     let Some(world) = World::new().await else { return };
-    let smooth = Smooth::new(&world, seed(NatMode::PerZone)).await;
+    let smooth = Smooth::new(&world, with_nats(NatMode::PerZone)).await;
     world.hit_all(&[
         ("AllocateAddress", Fate::Refuse("AddressLimitExceeded")),
         ("CreateLoadBalancer", Fate::Refuse("TooManyLoadBalancers")),
@@ -235,7 +235,7 @@ async fn a_quota_is_named_and_stops_only_what_needs_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_right_that_is_missing_is_named_with_its_action_and_stops_only_what_needs_it() {
     let Some(world) = World::new().await else { return };
-    let smooth = Smooth::new(&world, seed(NatMode::PerZone)).await;
+    let smooth = Smooth::new(&world, with_nats(NatMode::PerZone)).await;
     world.proxy.forbid("ec2:CreateNatGateway");
     let (pass, rest) = world.leg(&present(&smooth.spec)).await;
     assert!(matches!(rest, Rest::For(_)), "{rest:?}: it is tried again");
@@ -252,7 +252,7 @@ async fn a_right_that_is_missing_is_named_with_its_action_and_stops_only_what_ne
 async fn tags_of_a_create_need_the_right_to_tag() {
     let Some(world) = World::new().await else { return };
     world.proxy.forbid("ec2:CreateTags");
-    let (pass, _) = world.leg(&present(&seed(NatMode::PerZone))).await;
+    let (pass, _) = world.leg(&present(&with_nats(NatMode::PerZone))).await;
     assert_eq!(problem_of(pass.problems(), Part::Vpc).reason, Reason::PermissionDenied);
 }
 
@@ -260,7 +260,7 @@ async fn tags_of_a_create_need_the_right_to_tag() {
 async fn what_only_another_spec_can_mend_is_told_and_the_rest_is_made() {
     let Some(world) = World::new().await else { return };
     world.hit_all(&[("RunInstances", Fate::Refuse("InvalidKeyPair.NotFound"))]);
-    let goal = present(&seed(NatMode::PerZone));
+    let goal = present(&with_nats(NatMode::PerZone));
     let (pass, rest) = world.leg(&goal).await;
     assert!(matches!(rest, Rest::For(seconds) if seconds >= 600), "{rest:?}: it is not hurried");
     let problem = problem_of(pass.problems(), Part::Bastion);

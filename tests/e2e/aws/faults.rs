@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use aws_fixtures::{absent, present, with_nats};
 use aws_network::{Goal, NatMode, Rest, Spec};
 use parking_lot::Mutex;
 use tests::aws_proxy::{Call, Fate};
 
-use crate::fixtures::{absent, present, seed};
 use crate::inventory::{differences, inventory};
 use crate::totals::{Totals, totals};
 use crate::world::World;
@@ -108,7 +108,7 @@ pub(crate) struct Reference {
 
 impl Reference {
     pub(crate) async fn new(world: &World, mode: NatMode) -> Self {
-        let spec = seed(mode);
+        let spec = with_nats(mode);
         world.reset().await;
         let before = totals(world).await;
         world.run(&present(&spec)).await;

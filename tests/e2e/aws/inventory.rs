@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use aws_fixtures::CLUSTER;
 use aws_network::{
     ATTEMPT_TAG, ClassicLoadBalancer, Lookup, NAT_ZONE_TAG, Query, ROUTE_TABLE_TAG, Reply, Scope,
     Source, Tags, Target, load_balancer_name,
 };
 
-use crate::fixtures::CLUSTER;
 use crate::world::World;
 
 type Names = BTreeMap<String, String>;

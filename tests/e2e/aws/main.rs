@@ -13,7 +13,6 @@ mod complaints;
 mod crash_points;
 mod error_classes;
 mod faults;
-mod fixtures;
 mod inventory;
 mod policies;
 mod polls;

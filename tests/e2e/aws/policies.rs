@@ -1,9 +1,9 @@
 //! A live change of the NAT policy, slow NAT gateways, and a load balancer of the second
 //! generation.
 
+use aws_fixtures::{absent, load_balancer, present, with_nats};
 use aws_network::{LoadBalancerKind, NatMode, Rest};
 
-use crate::fixtures::{absent, load_balancer, present, seed};
 use crate::inventory::inventory;
 use crate::totals::totals;
 use crate::world::World;
@@ -16,7 +16,7 @@ fn count(lines: &[String], start: &str) -> usize {
 async fn the_nat_policy_changes_live_and_no_route_leads_nowhere() {
     let Some(world) = World::new().await else { return };
     let before = totals(&world).await;
-    let mut spec = seed(NatMode::PerZone);
+    let mut spec = with_nats(NatMode::PerZone);
     for (mode, nats) in
         [(NatMode::PerZone, 3), (NatMode::Single, 1), (NatMode::PerZone, 3), (NatMode::None, 0)]
     {
@@ -43,7 +43,7 @@ async fn the_nat_policy_changes_live_and_no_route_leads_nowhere() {
 async fn nothing_but_their_routes_waits_for_slow_nat_gateways() {
     let Some(world) = World::new().await else { return };
     world.proxy.nats_pending_for(4);
-    let (_, rest) = world.run(&present(&seed(NatMode::PerZone))).await;
+    let (_, rest) = world.run(&present(&with_nats(NatMode::PerZone))).await;
     assert_eq!(rest, Rest::Reached);
     let actions = world.actions();
     let polls = actions.iter().filter(|name| *name == "DescribeNatGateways").count();
@@ -57,7 +57,7 @@ async fn nothing_but_their_routes_waits_for_slow_nat_gateways() {
 async fn a_network_load_balancer_is_made_kept_and_deleted() {
     let Some(world) = World::new().await else { return };
     let before = totals(&world).await;
-    let mut spec = seed(NatMode::PerZone);
+    let mut spec = with_nats(NatMode::PerZone);
     spec.load_balancer = Some(load_balancer(LoadBalancerKind::Network));
     let (pass, rest) = world.run(&present(&spec)).await;
     assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());

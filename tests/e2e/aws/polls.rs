@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use aws_fixtures::{identity, present, with_nats};
 use aws_network::{Identity, NatMode, Rest};
 use futures::future::join_all;
 
-use crate::fixtures::{identity, present, seed};
 use crate::world::World;
 
 /// Clusters that are made at once.
@@ -24,7 +24,7 @@ async fn clusters_that_wait_for_nat_gateways_are_polled_together() {
     world.proxy.nats_pending_for(u32::MAX);
     let mut passes = Vec::new();
     for number in 0..CLUSTERS {
-        let mut spec = seed(NatMode::Single);
+        let mut spec = with_nats(NatMode::Single);
         spec.identity = cluster(number);
         world.turn_to(&spec.identity);
         let (pass, rest) = world.leg(&present(&spec)).await;

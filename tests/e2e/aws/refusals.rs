@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use aws::{Rate, Rates};
+use aws_fixtures::{identity, present, with_nats};
 use aws_network::{Action, NatMode, Outcome, Query, Rest, Tags};
 use fence::{BootInstant, Fence};
 use tests::aws_proxy::Fate;
 use tokio::time::Instant;
 
-use crate::fixtures::{identity, present, seed};
 use crate::world::World;
 
 fn vpc() -> Action {
@@ -167,6 +167,6 @@ async fn a_cluster_is_made_through_throttles_and_failures() {
         4 => Fate::RefuseWith(503, "RequestLimitExceeded"),
         _ => Fate::Pass,
     });
-    let (pass, rest) = world.run(&present(&seed(NatMode::PerZone))).await;
+    let (pass, rest) = world.run(&present(&with_nats(NatMode::PerZone))).await;
     assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
 }

@@ -30,13 +30,17 @@ fn sources(folder: &Path) -> String {
 fn called() -> BTreeSet<String> {
     let folder = workspace().join("pkg/machinery/aws/src");
     let all = sources(&folder);
-    let writes = fs::read_to_string(folder.join("operation.rs")).unwrap();
-    let (ec2, balancers) = writes.split_once("fn elb(").unwrap();
+    let words = |files: &[&str]| {
+        let folder = workspace().join("pkg/base/aws-network/src");
+        files.iter().map(|file| fs::read_to_string(folder.join(file)).unwrap()).collect::<String>()
+    };
+    let (ec2, balancers) =
+        (words(&["action_words.rs"]), words(&["elb_action.rs", "elbv2_action.rs"]));
     let mut called = BTreeSet::new();
     for (service, reads, writes) in
         [("ec2", "ec2_read(\"", ec2), ("elasticloadbalancing", "balancer_read(\"", balancers)]
     {
-        let actions = named(&all, reads).into_iter().chain(named(writes, "=> \""));
+        let actions = named(&all, reads).into_iter().chain(named(&writes, "=> \""));
         called.extend(actions.map(|action| format!("{service}:{action}")));
     }
     called

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws::{Account, Credentials, Executor, Metrics, Options, Rate, Rates, Surroundings, run_leg};
+use aws_fixtures::identity;
 use aws_network::{Goal, Identity, Memory, Pass, Rest, Timestamp};
 use fence::{BootInstant, Fence};
 use parking_lot::Mutex;
@@ -14,8 +15,6 @@ use prometheus::Registry;
 use tests::PATIENCE;
 use tests::aws_proxy::{AwsProxy, Call, Fate};
 use tests::moto::Lent;
-
-use crate::fixtures::identity;
 
 /// Where the clusters are.
 pub(crate) const REGION: &str = "us-east-2";
@@ -56,6 +55,7 @@ impl World {
         let options = Options {
             controller: "awscluster",
             endpoint: Some(proxy.url()),
+            region_endpoints: BTreeMap::new(),
             credentials: Some(Credentials::new("AKIATEST", "planted-secret", None, None, "test")),
             // A busy machine is no lost answer.
             request_timeout: PATIENCE,

@@ -2,23 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::aws_stage::{REGION, Stage, is_ready};
+use crate::aws_stage::{Stage, is_ready, ours, spec};
 use crate::scene::{AWS_CLUSTERS, aws_cluster, cluster, condition};
-
-/// One that the product makes.
-fn ours(name: &str, spec: &Value) -> Value {
-    let mut object = aws_cluster("v1beta2", name, spec);
-    object["metadata"].as_object_mut().unwrap().remove("annotations");
-    object
-}
-
-/// Two subnets in one zone.
-fn spec(private: &str) -> Value {
-    json!({"region": REGION, "network": {"vpc": {"cidrBlock": "10.1.0.0/16"},
-        "natGateways": {"mode": "None"}, "subnets": [
-        {"cidrBlock": "10.1.0.0/24", "availabilityZone": format!("{REGION}a"), "isPublic": true},
-        {"cidrBlock": private, "availabilityZone": format!("{REGION}a")}]}})
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_spec_that_cannot_be_followed_is_told_once_and_mended_by_its_user() {

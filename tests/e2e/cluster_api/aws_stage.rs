@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tests::aws_proxy::{AwsProxy, Call, Fate};
 use tests::aws_totals::{Totals, totals};
 use tests::kubectl::IDENTITY;
@@ -11,7 +11,7 @@ use tests::poll::poll;
 use tests::process::Launch;
 use tests::{PATIENCE, Process};
 
-use crate::scene::{Scene, launch};
+use crate::scene::{Scene, aws_cluster, launch};
 
 /// The region and the name of the sample.
 pub(crate) const REGION: &str = "us-east-2";
@@ -20,6 +20,10 @@ pub(crate) const NAME: &str = "testnetwork3";
 /// Nothing waits for its turn, and no name has to resolve.
 const ARGS: &str = "--dns-resolution-check=None --aws-read-qps=1000 --aws-write-qps=1000 \
                     --aws-read-burst=1000 --aws-write-burst=1000";
+
+/// What the product has without these flags.
+pub(crate) const DEFAULT_RATES: &str =
+    "--aws-read-qps=20 --aws-write-qps=5 --aws-read-burst=40 --aws-write-burst=50";
 
 pub(crate) struct Stage {
     scene: Scene,
@@ -127,4 +131,19 @@ pub(crate) fn is_ready(object: &Value) -> bool {
     let ready = object["status"]["ready"] == true;
     assert!(!ready || object["spec"]["controlPlaneEndpoint"]["port"] == 6443, "endpoint first");
     ready
+}
+
+/// One that the product makes.
+pub(crate) fn ours(name: &str, spec: &Value) -> Value {
+    let mut object = aws_cluster("v1beta2", name, spec);
+    object["metadata"].as_object_mut().unwrap().remove("annotations");
+    object
+}
+
+/// Two subnets in one zone.
+pub(crate) fn spec(private: &str) -> Value {
+    json!({"region": REGION, "network": {"vpc": {"cidrBlock": "10.1.0.0/16"},
+        "natGateways": {"mode": "None"}, "subnets": [
+        {"cidrBlock": "10.1.0.0/24", "availabilityZone": format!("{REGION}a"), "isPublic": true},
+        {"cidrBlock": private, "availabilityZone": format!("{REGION}a")}]}})
 }

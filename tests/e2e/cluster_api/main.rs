@@ -8,8 +8,12 @@
 )]
 
 mod aws_crashes;
+mod aws_crowd;
 mod aws_life;
 mod aws_obstacles;
+mod aws_pace;
+mod aws_plan_only;
+mod aws_provider_mode;
 mod aws_replicas;
 mod aws_stage;
 mod birth;

@@ -2,6 +2,7 @@
 //! once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use super::call::Call;
 
@@ -16,8 +17,10 @@ const FAILED: &str = "<state>failed</state><failureCode>Gateway.NotAttached</fai
 pub(super) struct NatStates {
     /// In so many answers each is pending before it is what it is.
     polls: u32,
-    /// How often each was shown as pending.
-    shown: BTreeMap<String, u32>,
+    /// For so long each is pending before it is what it is.
+    time: Duration,
+    /// How often each was shown, and since when.
+    shown: BTreeMap<String, (u32, Instant)>,
     /// So many more are to fail.
     to_fail: u32,
     failed: BTreeSet<String>,
@@ -26,6 +29,10 @@ pub(super) struct NatStates {
 impl NatStates {
     pub(super) fn pending_for(&mut self, polls: u32) {
         self.polls = polls;
+    }
+
+    pub(super) fn pending_until(&mut self, time: Duration) {
+        self.time = time;
     }
 
     pub(super) fn fail(&mut self, number: u32) {
@@ -50,9 +57,9 @@ impl NatStates {
     }
 
     fn instead_of_available(&mut self, id: &str) -> Option<&'static str> {
-        let shown = self.shown.entry(id.to_owned()).or_default();
+        let (shown, since) = self.shown.entry(id.to_owned()).or_insert((0, Instant::now()));
         *shown += 1;
-        if *shown <= self.polls {
+        if *shown <= self.polls || since.elapsed() < self.time {
             return Some(PENDING);
         }
         if *shown == self.polls + 1 && self.to_fail > 0 {

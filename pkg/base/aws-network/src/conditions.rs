@@ -40,9 +40,11 @@ fn condition(part: Part, plan: &Plan, problems: &[Problem]) -> Condition {
     let of_part = || problems.iter().filter(move |problem| problem.part == part);
     let waits: Vec<_> =
         plan.waits.iter().filter(|wait| wait.part == part).map(|wait| wait.what.as_str()).collect();
-    if let Some(problem) = of_part().find(|problem| !problem.reason.is_advice()) {
-        let (reason, message) = (problem.reason.as_str(), problem.message.clone());
-        return Condition { part, is_true: false, reason, message };
+    let in_the_way: Vec<_> = of_part().filter(|problem| !problem.reason.is_advice()).collect();
+    if let Some(first) = in_the_way.first() {
+        let messages = in_the_way.iter().map(|problem| problem.message.as_str());
+        let message = listed(&messages.collect::<Vec<_>>());
+        return Condition { part, is_true: false, reason: first.reason.as_str(), message };
     }
     if !waits.is_empty() {
         return Condition { part, is_true: false, reason: "Waiting", message: waits.join("; ") };
@@ -61,6 +63,18 @@ fn condition(part: Part, plan: &Plan, problems: &[Problem]) -> Condition {
         is_true: true,
         reason: advice.map_or("Complete", |problem| problem.reason.as_str()),
         message: advice.map(|problem| problem.message.clone()).unwrap_or_default(),
+    }
+}
+
+/// So many texts stand in one message.
+const LISTED: usize = 5;
+
+/// Several texts as one message: the first few, and how many more there are.
+pub fn listed(texts: &[&str]) -> String {
+    let first = texts.iter().take(LISTED).copied().collect::<Vec<_>>().join("; ");
+    match texts.len().checked_sub(LISTED) {
+        Some(more @ 1..) => format!("{first}; and {more} more"),
+        _ => first,
     }
 }
 

@@ -8,7 +8,7 @@ use cidr::IpNet;
 use crate::identity::{Identity, Tags};
 use crate::load_balancers::{HealthCheck, Scheme};
 use crate::role::Role;
-use crate::spec::{Dialect, LoadBalancerKind};
+use crate::spec::{Dialect, LoadBalancerKind, NatMode};
 
 /// The port of the API server on its instances, whatever the port of the load balancer.
 pub const INSTANCE_PORT: u16 = 6443;
@@ -39,6 +39,18 @@ pub enum NatPolicy {
     Single(Option<String>),
     /// None.
     None,
+}
+
+impl NatPolicy {
+    /// The word for it, as in [`NatMode::WORDS`].
+    pub fn word(&self) -> &'static str {
+        let [per_zone, single, none] = NatMode::WORDS;
+        match self {
+            Self::PerZone => per_zone,
+            Self::Single(_) => single,
+            Self::None => none,
+        }
+    }
 }
 
 /// The source of a rule, before the ids of groups are known.

@@ -40,6 +40,40 @@ pub enum ElbAction {
 }
 
 impl ElbAction {
+    /// AWS's name of the call.
+    pub fn operation(&self) -> &'static str {
+        match self {
+            Self::Create { .. } => "CreateLoadBalancer",
+            Self::ConfigureHealthCheck { .. } => "ConfigureHealthCheck",
+            Self::ModifyAttributes { .. } => "ModifyLoadBalancerAttributes",
+            Self::AttachSubnets { .. } => "AttachLoadBalancerToSubnets",
+            Self::DetachSubnets { .. } => "DetachLoadBalancerFromSubnets",
+            Self::ApplyGroups { .. } => "ApplySecurityGroupsToLoadBalancer",
+            Self::CreateListeners { .. } => "CreateLoadBalancerListeners",
+            Self::DeleteListeners { .. } => "DeleteLoadBalancerListeners",
+            Self::AddTags { .. } => "AddTags",
+            Self::RemoveTags { .. } => "RemoveTags",
+            Self::Delete { .. } => "DeleteLoadBalancer",
+        }
+    }
+
+    /// The name of the load balancer that it is about.
+    pub(crate) fn subject(&self) -> &str {
+        match self {
+            Self::Create { name, .. }
+            | Self::ConfigureHealthCheck { name, .. }
+            | Self::ModifyAttributes { name, .. }
+            | Self::AttachSubnets { name, .. }
+            | Self::DetachSubnets { name, .. }
+            | Self::ApplyGroups { name, .. }
+            | Self::CreateListeners { name, .. }
+            | Self::DeleteListeners { name, .. }
+            | Self::AddTags { name, .. }
+            | Self::RemoveTags { name, .. }
+            | Self::Delete { name } => name,
+        }
+    }
+
     /// It takes something away.
     pub fn is_removal(&self) -> bool {
         matches!(

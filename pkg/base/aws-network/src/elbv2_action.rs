@@ -45,6 +45,45 @@ pub enum ElbV2Action {
 }
 
 impl ElbV2Action {
+    /// AWS's name of the call.
+    pub fn operation(&self) -> &'static str {
+        match self {
+            Self::Create { .. } => "CreateLoadBalancer",
+            Self::SetCrossZone { .. } => "ModifyLoadBalancerAttributes",
+            Self::SetSubnets { .. } => "SetSubnets",
+            Self::SetGroups { .. } => "SetSecurityGroups",
+            Self::CreateTargetGroup { .. } => "CreateTargetGroup",
+            Self::ConfigureHealthCheck { .. } => "ModifyTargetGroup",
+            Self::SetPreserveClientIp { .. } => "ModifyTargetGroupAttributes",
+            Self::CreateListener { .. } => "CreateListener",
+            Self::SetTargetGroup { .. } => "ModifyListener",
+            Self::DeleteListener { .. } => "DeleteListener",
+            Self::AddTags { .. } => "AddTags",
+            Self::RemoveTags { .. } => "RemoveTags",
+            Self::Delete { .. } => "DeleteLoadBalancer",
+            Self::DeleteTargetGroup { .. } => "DeleteTargetGroup",
+        }
+    }
+
+    /// Name or ARN of what it is about; the first of several.
+    pub(crate) fn subject(&self) -> &str {
+        match self {
+            Self::Create { name, .. } | Self::CreateTargetGroup { name, .. } => name,
+            Self::SetCrossZone { load_balancer, .. }
+            | Self::SetSubnets { load_balancer, .. }
+            | Self::SetGroups { load_balancer, .. }
+            | Self::CreateListener { load_balancer, .. }
+            | Self::Delete { load_balancer } => load_balancer,
+            Self::ConfigureHealthCheck { target_group, .. }
+            | Self::SetPreserveClientIp { target_group, .. }
+            | Self::DeleteTargetGroup { target_group } => target_group,
+            Self::SetTargetGroup { listener, .. } | Self::DeleteListener { listener } => listener,
+            Self::AddTags { arns, .. } | Self::RemoveTags { arns, .. } => {
+                arns.first().map_or("", String::as_str)
+            }
+        }
+    }
+
     /// It takes something away.
     pub fn is_removal(&self) -> bool {
         matches!(

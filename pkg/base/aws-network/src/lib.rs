@@ -25,7 +25,7 @@
 //! | `identity.rs`, `tags.rs`, `names.rs` | whose a resource is, and the tags and names that say so |
 //! | `resources.rs`, `load_balancers.rs`, `rule.rs` | what AWS describes |
 //! | `query.rs`, `observed.rs` | one thing to read, and all that is known |
-//! | `action.rs`, `elb_action.rs`, `elbv2_action.rs` | one write |
+//! | `action.rs`, `elb_action.rs`, `elbv2_action.rs`, `action_words.rs` | one write, and the words for it |
 //! | `outcome.rs`, `refusal.rs`, `fold.rs` | what became of it, what an error code means, what is known after it |
 //! | `logical_id.rs`, `memory.rs`, `token.rs` | what makes a create happen once |
 //! | `plan.rs`, `part.rs`, `planner.rs` | what to do next, and in which words it is told |
@@ -35,8 +35,10 @@
 //! | `deletion.rs` | the end of all of it |
 //! | `pass.rs` | [`Pass`] |
 //! | `conditions.rs` | a plan told to people |
+//! | `forecast.rs` | what a pass would do, without doing it |
 
 mod action;
+mod action_words;
 mod addresses;
 mod bastion;
 mod conditions;
@@ -46,6 +48,7 @@ mod desired;
 mod elb_action;
 mod elbv2_action;
 mod fold;
+mod forecast;
 mod from_spec;
 mod identity;
 mod internet_gateway;
@@ -78,7 +81,7 @@ mod token;
 mod vpc;
 
 pub use action::{Action, BastionLaunch};
-pub use conditions::{Condition, Outputs, conditions, is_ready, outputs};
+pub use conditions::{Condition, Outputs, conditions, is_ready, listed, outputs};
 pub use default_subnets::default_subnets;
 pub use deletion::{Ending, Removal, plan_removal};
 pub use desired::{
@@ -87,6 +90,7 @@ pub use desired::{
 };
 pub use elb_action::ElbAction;
 pub use elbv2_action::ElbV2Action;
+pub use forecast::{Forecast, forecast};
 pub use identity::{DEFAULT_OWNER_TAG, Identity, Ownership, ROLE_TAG, Tags};
 pub use load_balancers::{
     ClassicAttributes, ClassicListener, ClassicLoadBalancer, HealthCheck, NetworkListener,

@@ -40,6 +40,11 @@ impl LogicalId {
         !matches!(self, Self::Vpc | Self::InternetGateway | Self::Address(_))
     }
 
+    /// What tells it from others of its kind, such as a zone; empty where there is but one.
+    pub(crate) fn name(&self) -> &str {
+        self.parts().1
+    }
+
     fn parts(&self) -> (&'static str, &str) {
         match self {
             Self::Vpc => ("vpc", ""),

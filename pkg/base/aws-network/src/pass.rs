@@ -122,13 +122,17 @@ impl Pass {
 
     /// What stands in the way, refusals of this leg included.
     pub fn problems(&self) -> Vec<Problem> {
-        let failed = self.leg.failed.iter().map(|(problem, _)| problem);
-        let refused = self.troubles.iter().map(|trouble| &trouble.problem);
-        let mut all: Vec<_> =
-            self.plan.problems.iter().chain(failed).chain(refused).cloned().collect();
+        let refused = self.troubles.iter().map(|trouble| trouble.problem.clone());
+        let planned = self.plan.problems.iter().cloned();
+        let mut all: Vec<_> = planned.chain(self.failures()).chain(refused).collect();
         all.sort();
         all.dedup();
         all
+    }
+
+    /// What could not be read, or stored, in this leg.
+    pub fn failures(&self) -> Vec<Problem> {
+        self.leg.failed.iter().map(|(problem, _)| problem.clone()).collect()
     }
 
     /// What to do next.
@@ -261,7 +265,8 @@ impl Pass {
             Goal::Absent(_) => Part::Deletion,
         };
         let refusal = classify_read(code);
-        self.note(part, refusal, format!("cannot read {query:?}: {code}"));
+        let why = if code.is_empty() { "there is no answer" } else { code };
+        self.note(part, refusal, format!("cannot read {query}: {why}"));
         self.leg.asked.insert(query);
     }
 
@@ -323,7 +328,7 @@ impl Pass {
         let (part, action) = (planned.part, planned.action.clone());
         let earlier = self.troubles.iter().position(|trouble| trouble.is_about(&action));
         let times = earlier.map_or(0, |place| self.troubles.remove(place).times) + 1;
-        let message = format!("AWS refuses {action:?}: {code}");
+        let message = format!("AWS refuses {action}: {code}");
         self.troubles.push(Trouble {
             action,
             problem: Problem { part, reason: refusal.reason(), message },

@@ -2,6 +2,8 @@
 //! be merged by the executor, since each says what it is about and answers are filtered again on
 //! our side.
 
+use std::fmt;
+
 use crate::identity::Tags;
 use crate::load_balancers::{
     ClassicAttributes, ClassicLoadBalancer, NetworkLoadBalancer, TargetGroup,
@@ -18,6 +20,15 @@ pub enum Scope {
     Tagged,
     /// In this VPC, whatever their tags.
     Vpc(String),
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tagged => formatter.write_str("the cluster"),
+            Self::Vpc(id) => formatter.write_str(id),
+        }
+    }
 }
 
 /// Which load balancers are looked for: all that any of this says.
@@ -72,6 +83,33 @@ pub enum Query {
     },
     /// Interfaces in a VPC.
     NetworkInterfaces(String),
+}
+
+/// What it reads, for people.
+impl fmt::Display for Query {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TaggedVpcs => formatter.write_str("VPCs of the cluster"),
+            Self::Vpc(id) => formatter.write_str(id),
+            Self::VpcAttributes(id) => write!(formatter, "attributes of {id}"),
+            Self::Subnets(scope) => write!(formatter, "subnets of {scope}"),
+            Self::InternetGateways(scope) => write!(formatter, "internet gateways of {scope}"),
+            Self::Addresses => formatter.write_str("elastic IPs of the cluster"),
+            Self::NatGateways(scope) => write!(formatter, "NAT gateways of {scope}"),
+            Self::RouteTables(scope) => write!(formatter, "route tables of {scope}"),
+            Self::SecurityGroups(scope) => write!(formatter, "security groups of {scope}"),
+            Self::Bastions => formatter.write_str("bastions of the cluster"),
+            Self::BastionImage => formatter.write_str("images for a bastion"),
+            Self::ClassicLoadBalancers(_) => formatter.write_str("classic load balancers"),
+            Self::ClassicAttributes(name) => write!(formatter, "attributes of {name}"),
+            Self::ClassicTags(_) => formatter.write_str("tags of classic load balancers"),
+            Self::NetworkLoadBalancers(_) => formatter.write_str("network load balancers"),
+            Self::NetworkAttributes { load_balancer, .. } => {
+                write!(formatter, "attributes of {load_balancer}")
+            }
+            Self::NetworkInterfaces(vpc) => write!(formatter, "network interfaces of {vpc}"),
+        }
+    }
 }
 
 /// The answer to a [`Query`] of the same kind.

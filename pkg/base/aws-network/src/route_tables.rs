@@ -175,10 +175,13 @@ fn discard(situation: &Situation<'_>, table: &RouteTable, subnets: &Subnets<'_>,
         let mut desired = situation.desired.subnets.iter();
         desired.any(|subnet| subnet.cidr.is_some_and(|of| of.to_string() == cidr))
     };
-    let has_its_own =
-        |cidr: &str| subnets.placed.iter().any(|subnet| subnet.cidr.to_string() == cidr);
+    // Of a subnet that can be used, the table that counts is known.
+    let has_its_own = |cidr: &str| {
+        let mut placed = subnets.placed.iter();
+        placed.any(|subnet| subnet.available && subnet.cidr.to_string() == cidr)
+    };
     match slot(&table.tags) {
-        // Its subnet is still to be made, or made anew.
+        // Its subnet is still to be made, or made anew (`rule:a-table-waits-for-its-subnet`).
         Some(cidr) if is_for(cidr) && !has_its_own(cidr) => return,
         None if !subnets.are_complete => return,
         _ => {}

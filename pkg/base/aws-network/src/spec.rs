@@ -43,6 +43,21 @@ pub enum NatMode {
     None,
 }
 
+impl NatMode {
+    /// The words for it.
+    pub const WORDS: [&str; 3] = ["PerAZ", "Single", "None"];
+
+    /// Reads one of them.
+    pub fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "PerAZ" => Some(Self::PerZone),
+            "Single" => Some(Self::Single),
+            "None" => Some(Self::None),
+            _ => None,
+        }
+    }
+}
+
 /// An ingress rule of the spec. Its sources add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IngressRuleSpec {

@@ -8,13 +8,14 @@
 //! | `reconcile.rs` | one look at one AWSCluster |
 //! | `owner.rs` | whose it is, and whether that is known |
 //! | `goal.rs` | what AWS shall have, of the object and its Cluster; pure |
-//! | `build.rs`, `removal.rs` | the way there, and the way back |
+//! | `build.rs`, `publication.rs`, `removal.rs` | the way there, its endpoint, and the way back |
+//! | `plan_only.rs` | what would be done, published instead of done |
 //! | `leg.rs`, `denial.rs` | one leg of a pass, and what it has met |
 //! | `passes.rs` | passes that rest, and until when |
 //! | `stored_memory.rs` | what survives a crash, in the words of the status; pure |
 //! | `report.rs`, `findings.rs` | what a leg found out, and how that is published; pure |
 //! | `write_events.rs` | the words for writes in events; pure |
-//! | `metrics.rs` | what is counted |
+//! | `metrics.rs`, `resource_counts.rs` | what is counted |
 
 mod aws_clusters;
 mod build;
@@ -25,9 +26,12 @@ mod leg;
 mod metrics;
 mod owner;
 mod passes;
+mod plan_only;
+mod publication;
 mod reconcile;
 mod removal;
 mod report;
+mod resource_counts;
 mod run;
 mod stored_memory;
 mod write_events;

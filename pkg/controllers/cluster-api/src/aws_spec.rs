@@ -12,10 +12,13 @@ use aws_network::{
 };
 
 use crate::api::aws_cluster::{AwsClusterSpec, Network, Subnet};
+use crate::api::cluster::ClusterSpec;
 use crate::api::endpoint::Endpoint;
 use crate::api::reference;
 use wrong_word::wrong_word;
 
+/// Where the Cluster names no port.
+const API_PORT: u16 = 6443;
 /// The key pair that upstream's v1alpha2 takes where none is named.
 const LEGACY_KEY: &str = "default";
 /// Fields of upstream's VPC that are only what its controller writes there.
@@ -118,6 +121,21 @@ pub fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<
     }
 }
 
+/// Port of the API server as clients see it.
+///
+/// # Errors
+/// What the Cluster says is no port.
+pub fn api_port(cluster: &ClusterSpec) -> Result<u16, Vec<SpecError>> {
+    let network = cluster.cluster_network.as_ref();
+    let Some(port) = network.and_then(|it| it.api_server_port).filter(|port| *port != 0) else {
+        return Ok(API_PORT);
+    };
+    u16::try_from(port).map_err(|_| {
+        let path = "spec.clusterNetwork.apiServerPort of the Cluster".to_owned();
+        vec![SpecError { path, problem: format!("{port} is not a port") }]
+    })
+}
+
 fn subnet(subnet: &Subnet) -> SubnetSpec {
     SubnetSpec {
         id: subnet.id.clone().filter(|id| !id.is_empty()),
@@ -130,20 +148,11 @@ fn subnet(subnet: &Subnet) -> SubnetSpec {
 
 fn nat_mode(network: &Network, default: NatMode, errors: &mut Vec<SpecError>) -> NatMode {
     let mode = network.nat_gateways.as_ref().and_then(|it| it.mode.as_deref());
-    match mode {
-        None => default,
-        Some("PerAZ") => NatMode::PerZone,
-        Some("Single") => NatMode::Single,
-        Some("None") => NatMode::None,
-        Some(other) => {
-            errors.push(wrong_word(
-                "spec.network.natGateways.mode",
-                other,
-                "PerAZ, Single or None",
-            ));
-            default
-        }
-    }
+    let Some(word) = mode else { return default };
+    NatMode::from_word(word).unwrap_or_else(|| {
+        errors.push(wrong_word("spec.network.natGateways.mode", word, "PerAZ, Single or None"));
+        default
+    })
 }
 
 /// The annotation of the Cluster wins over rules: they would open ports that nothing uses.

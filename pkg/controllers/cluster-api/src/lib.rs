@@ -11,7 +11,7 @@
 //! | `api.rs` | the kinds: typed unions of their dialects, and the marks on objects |
 //! | `phase.rs`, `ownership.rs`, `infrastructure.rs` | what follows from them; pure |
 //! | `certificates.rs`, `kubeconfig.rs` | what the administrator of a cluster is given; pure |
-//! | `aws_spec.rs` | an AWSCluster as the network planner takes it; pure |
+//! | `aws_spec.rs`, `aws_plan.rs` | an AWSCluster as the network planner takes it, and what would be made for it; pure |
 //! | `kind_caches.rs` | caches of kinds that are learnt at run time |
 //! | `cluster.rs` | the Cluster controller |
 //! | `aws_cluster.rs` | the AWSCluster controller; in builds with the feature `aws` |
@@ -20,6 +20,7 @@
 pub mod api;
 #[cfg(feature = "aws")]
 mod aws_cluster;
+pub mod aws_plan;
 pub mod aws_spec;
 pub mod certificates;
 mod cluster;

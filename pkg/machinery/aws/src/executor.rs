@@ -10,7 +10,6 @@ use crate::call_error::CallError;
 use crate::describe::Describe;
 use crate::gate::Gate;
 use crate::limits::{Class, Service};
-use crate::operation::operation;
 use crate::perform::perform;
 use crate::polls::Asker;
 use crate::region::Region;
@@ -121,6 +120,6 @@ fn call_of(action: &Action) -> Call {
         Action::RunBastion { .. } => Class::Run,
         _ => Class::Write,
     };
-    let (operation, is_repeatable) = (operation(action), action.is_repeatable());
+    let (operation, is_repeatable) = (action.operation(), action.is_repeatable());
     Call { service, class, operation, is_repeatable }
 }

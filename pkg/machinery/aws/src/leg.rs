@@ -1,9 +1,10 @@
-//! One leg of a pass: asks it what to do and does that, until it rests. The reconciler calls it.
+//! One leg of a pass: asks it what to do and does that, until it rests, or looks only. The
+//! reconciler calls it.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_network::{
-    Memory, Outcome, Pass, Planned, Query, Reply, Rest, SEND_WITHIN, Step, Timestamp,
+    Memory, Outcome, Pass, Planned, Problem, Query, Reply, Rest, SEND_WITHIN, Step, Timestamp,
 };
 use futures::{StreamExt as _, stream};
 use tokio::time::Instant;
@@ -61,6 +62,33 @@ pub async fn run_leg(
         }
     }
     Rest::For(0)
+}
+
+/// Reads all that a pass needs to plan its first write, and sends none.
+///
+/// # Errors
+/// Some of it cannot be read, or the surroundings are over: then there is nothing to tell.
+pub async fn look(
+    pass: &Pass,
+    executor: &Executor,
+    surroundings: &impl Surroundings,
+) -> Result<Pass, Vec<Problem>> {
+    let mut looked = pass.clone();
+    while !surroundings.is_over() {
+        let mut next = looked.clone();
+        match next.next(surroundings.now()) {
+            Step::Read(queries) | Step::Poll(queries) => {
+                ask(&mut next, executor, surroundings, queries, Source::Aws).await;
+            }
+            _ => return Ok(looked),
+        }
+        let failures = next.failures();
+        if !failures.is_empty() {
+            return Err(failures);
+        }
+        looked = next;
+    }
+    Err(Vec::new())
 }
 
 /// Where an answer may come from.

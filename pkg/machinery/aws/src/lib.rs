@@ -14,7 +14,7 @@
 //! | `limits.rs`, `bucket.rs` | how often AWS is called |
 //! | `gate.rs` | the fence, asked last |
 //! | `describe.rs`, `polls.rs` | queries, answered; those about what takes minutes, for many clusters at once |
-//! | `perform.rs`, `operation.rs` | writes, sent, and their names |
+//! | `perform.rs` | writes, sent |
 //! | `metrics.rs` | what is counted |
 
 mod account;
@@ -28,7 +28,6 @@ mod gate;
 mod leg;
 mod limits;
 mod metrics;
-mod operation;
 mod options;
 mod perform;
 mod polls;
@@ -39,9 +38,8 @@ pub use aws_credential_types::Credentials;
 pub use bucket::Rate;
 pub use call_error::CallError;
 pub use executor::Executor;
-pub use leg::{Surroundings, run_leg};
+pub use leg::{Surroundings, look, run_leg};
 pub use limits::Rates;
 pub use metrics::Metrics;
-pub use operation::operation;
-pub use options::Options;
+pub use options::{Endpoints, Options};
 pub use region::Region;

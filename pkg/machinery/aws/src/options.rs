@@ -1,10 +1,20 @@
 //! [`Options`]: how AWS is called.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
 
 use crate::limits::Rates;
+
+/// Where the APIs of one region are, as URLs, as far as that is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoints {
+    /// EC2.
+    pub ec2: Option<String>,
+    /// Both generations of load balancers.
+    pub load_balancing: Option<String>,
+}
 
 /// How AWS is called.
 #[derive(Clone, Debug)]
@@ -13,6 +23,8 @@ pub struct Options {
     pub controller: &'static str,
     /// Where all APIs are, when that is not AWS; `AWS_ENDPOINT_URL` and its kin count otherwise.
     pub endpoint: Option<String>,
+    /// Where the APIs of some regions are, by the region's name. They win over `endpoint`.
+    pub region_endpoints: BTreeMap<String, Endpoints>,
     /// Who calls; the usual places are searched when none: environment, profile, web identity,
     /// container, instance.
     pub credentials: Option<Credentials>,

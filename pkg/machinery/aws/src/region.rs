@@ -41,13 +41,23 @@ impl Region {
     ) -> Self {
         let region = aws_config::Region::new(name.to_owned());
         let config = config.to_builder().region(region).build();
+        let said = options.region_endpoints.get(name).cloned().unwrap_or_default();
+        let mut ec2 = aws_sdk_ec2::config::Builder::from(&config);
+        let mut elb = aws_sdk_elasticloadbalancing::config::Builder::from(&config);
+        let mut elbv2 = aws_sdk_elasticloadbalancingv2::config::Builder::from(&config);
+        if let Some(url) = &said.ec2 {
+            ec2 = ec2.endpoint_url(url);
+        }
+        if let Some(url) = &said.load_balancing {
+            (elb, elbv2) = (elb.endpoint_url(url), elbv2.endpoint_url(url));
+        }
         Self(Arc::new(Inner {
             name: name.to_owned(),
             controller: options.controller,
             http,
-            ec2: aws_sdk_ec2::Client::new(&config),
-            elb: aws_sdk_elasticloadbalancing::Client::new(&config),
-            elbv2: aws_sdk_elasticloadbalancingv2::Client::new(&config),
+            ec2: aws_sdk_ec2::Client::from_conf(ec2.build()),
+            elb: aws_sdk_elasticloadbalancing::Client::from_conf(elb.build()),
+            elbv2: aws_sdk_elasticloadbalancingv2::Client::from_conf(elbv2.build()),
             limits: Limits::new(options.rates),
             metrics,
             nats_by_vpc: Polls::default(),

@@ -218,9 +218,10 @@ pub(super) const OURS: [&str; 59] = [
 ];
 
 /// Those of builds with the feature `aws`.
-pub(super) const OF_AWS: [&str; 11] = [
+pub(super) const OF_AWS: [&str; 13] = [
     "aws-read-burst",
     "aws-read-qps",
+    "aws-region-endpoints",
     "aws-write-burst",
     "aws-write-qps",
     "awscluster-concurrency",
@@ -229,5 +230,6 @@ pub(super) const OF_AWS: [&str; 11] = [
     "dns-resolution-check",
     "keep-foreign-sg-rules",
     "owner-tag-key",
+    "plan-only",
     "prune-subnets",
 ];

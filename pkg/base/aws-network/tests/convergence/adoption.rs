@@ -1,10 +1,10 @@
 //! A cluster that upstream's controller made is taken over as it is.
 
+use aws_fixtures::{absent, identity, present, seed};
 use aws_network::{Action, ElbAction, Memory, Part, ROLE_TAG, Reason, Rest, Spec, Tags};
 
 use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
-use crate::fixtures::{absent, identity, present, seed};
 use crate::inventory::inventory;
 
 /// Turns a cluster of ours into one that upstream made: without owner and slots, with its names.

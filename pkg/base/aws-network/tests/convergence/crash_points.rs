@@ -1,11 +1,11 @@
 //! Each write of a create and of a delete, with each fault: the end is the same as without, and
 //! nothing is made twice.
 
+use aws_fixtures::{absent, present, seed};
 use aws_network::{Goal, Memory, NatMode, Rest, Spec};
 
 use crate::cloud::Nature;
 use crate::driver::{Fault, World};
-use crate::fixtures::{absent, present, seed};
 use crate::inventory::{differences, inventory};
 
 const MODES: [NatMode; 3] = [NatMode::PerZone, NatMode::Single, NatMode::None];

@@ -1,5 +1,6 @@
 //! What somebody else changes is put right, and nothing else.
 
+use aws_fixtures::{load_balancer, present, seed};
 use aws_network::{
     Action, ClassicAttributes, DEFAULT_ROUTE, InstanceState, LoadBalancerKind, NatState, Rest,
     Route, Rule, Source, Spec, Subnet, Target,
@@ -7,7 +8,6 @@ use aws_network::{
 
 use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
-use crate::fixtures::{load_balancer, present, seed};
 use crate::inventory::{differences, inventory};
 
 pub(crate) type Damage = (&'static str, usize, fn(&mut Cloud));
@@ -22,7 +22,7 @@ fn table_of(cloud: &Cloud, kind: &str) -> String {
 }
 
 /// What happens, and with how many writes it is put right.
-pub(crate) const DAMAGES: [Damage; 19] = [
+pub(crate) const DAMAGES: [Damage; 20] = [
     ("names of instances are switched off", 1, |cloud| {
         let id = first(cloud.vpcs.all()).id;
         cloud.vpcs.edit(&id, cloud.now, |vpc| vpc.dns_hostnames = Some(false));
@@ -112,6 +112,17 @@ pub(crate) const DAMAGES: [Damage; 19] = [
         cloud.groups.edit(&id, cloud.now, |group| {
             group.rules.push(Rule::new("-1", (-1, -1), everybody, "open"));
         });
+    }),
+    // rule:a-table-waits-for-its-subnet
+    ("a private subnet is deleted, and its table is left", 2, |cloud| {
+        let private = |subnet: &Subnet| !subnet.map_public_ip;
+        let id = first(cloud.subnets.all().into_iter().filter(private).collect()).id;
+        cloud.subnets.remove(&id, cloud.now);
+        for table in cloud.tables.all() {
+            cloud.tables.edit(&table.id, cloud.now, |table| {
+                table.associations.retain(|it| it.subnet.as_ref() != Some(&id));
+            });
+        }
     }),
     ("a rule is described otherwise", 1, |cloud| {
         let id =

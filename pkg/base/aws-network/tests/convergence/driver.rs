@@ -1,9 +1,9 @@
 //! [`World`]: a cloud, the status of one cluster, and a reconciler that can be made to fail.
 
+use aws_fixtures::CLUSTER;
 use aws_network::{Goal, LogicalId, Memory, Outcome, Pass, Planned, Query, Rest, Step, Timestamp};
 
 use crate::cloud::{Cloud, Nature};
-use crate::fixtures::CLUSTER;
 
 /// What goes wrong with a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         Timestamp(self.cloud.now)
     }
 
@@ -78,6 +78,19 @@ impl World {
     /// Runs until the process dies between a write and its answer.
     pub(crate) fn run_until_crash(&mut self, goal: &Goal, point: usize) {
         self.run_some(goal, &mut |sent| (sent == point).then_some(Fault::CrashAfter), false);
+    }
+
+    /// A pass that has read what it needs and has written nothing.
+    pub(crate) fn look(&mut self, goal: &Goal) -> Pass {
+        let mut pass = Pass::new(goal.clone(), self.memory.clone());
+        loop {
+            let mut next = pass.clone();
+            match next.next(self.now()) {
+                Step::Read(queries) | Step::Poll(queries) => self.read(&mut next, queries),
+                _ => return pass,
+            }
+            pass = next;
+        }
     }
 
     /// Runs for so many seconds. The pass as it then is, and how it has ended, if it has.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use aws_fixtures::{absent, load_balancer, present, seed};
 use aws_network::{
     Action, Goal, InternetGateway, LoadBalancerKind, NetworkInterface, Part, ROLE_TAG, Reason,
     Removal, Rest, Role, Route, RouteTable, Rule, SecurityGroup, Source, Spec, Subnet, SubnetSpec,
@@ -10,7 +11,6 @@ use aws_network::{
 
 use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
-use crate::fixtures::{absent, load_balancer, present, seed};
 use crate::inventory::{differences, inventory};
 
 fn vpc(id: &str, cidr: &str, tags: Tags) -> Vpc {

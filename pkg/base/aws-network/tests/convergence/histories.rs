@@ -1,6 +1,7 @@
 //! Random clusters, faults, delays, stale reads and lost statuses: whatever happens, the end is the
 //! same.
 
+use aws_fixtures::{absent, load_balancer, present, seed};
 use aws_network::{BastionSpec, Dialect, LoadBalancerKind, Memory, NatMode, Rest, Scheme, Spec};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -8,7 +9,6 @@ use proptest::test_runner::RngSeed;
 use crate::cloud::Nature;
 use crate::drift::DAMAGES;
 use crate::driver::{Fault, World};
-use crate::fixtures::{absent, load_balancer, present, seed};
 use crate::inventory::{differences, inventory};
 
 prop_compose! {
@@ -125,7 +125,7 @@ proptest! {
         damages in prop::collection::btree_set(0..DAMAGES.len(), 0..8), nature in natures(), seed: u64,
         status_is_lost: bool,
     ) {
-        let spec = crate::fixtures::seed();
+        let spec = aws_fixtures::seed();
         let mut world = World::new(Nature::PROMPT, seed);
         world.run(&present(&spec), &mut |_| None);
         let wanted = inventory(&world.cloud);

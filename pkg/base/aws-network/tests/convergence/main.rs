@@ -6,9 +6,9 @@
 //! | `cloud`, `store` | the model of AWS |
 //! | `driver` | carries out a pass on it, with faults |
 //! | `inventory` | what AWS has, in words that do not depend on ids |
-//! | `fixtures` | clusters |
 //! | `budgets` | how many calls it takes, and what it leads to |
 //! | `crash_points` | each write of a create and a delete, with each fault |
+//! | `forecasts` | what would be written is what is written |
 //! | `histories` | random specs, faults, stale reads and refusals |
 //! | `states` | any state that calls of others can lead to, and a cluster of the same name beside it |
 //! | `policies`, `drift`, `adoption`, `foreign`, `refused` | what else must hold |
@@ -21,7 +21,7 @@ mod cloud;
 mod crash_points;
 mod drift;
 mod driver;
-mod fixtures;
+mod forecasts;
 mod foreign;
 mod histories;
 mod inventory;

@@ -1,10 +1,10 @@
 //! The NAT policy is changed while traffic flows.
 
+use aws_fixtures::{absent, present, seed};
 use aws_network::{DEFAULT_ROUTE, NatMode, NatState, Rest, Spec, Target};
 
 use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
-use crate::fixtures::{absent, present, seed};
 use crate::inventory::{differences, inventory};
 
 fn with(mode: NatMode, zone: Option<&str>) -> Spec {

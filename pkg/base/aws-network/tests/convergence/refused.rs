@@ -1,10 +1,10 @@
 //! What AWS refuses, delays or breaks.
 
+use aws_fixtures::{absent, present, seed};
 use aws_network::{NatState, Part, Pass, Reason, Rest, Step, Timestamp, conditions, is_ready};
 
 use crate::cloud::Nature;
 use crate::driver::World;
-use crate::fixtures::{absent, present, seed};
 use crate::inventory::{differences, inventory};
 
 #[test]

@@ -2,12 +2,12 @@
 //! ours becomes what it shall be, what is not ours stays as it is, and a second pass has nothing to
 //! do.
 
+use aws_fixtures::{absent, identity, present, seed};
 use aws_network::{Action, DEFAULT_OWNER_TAG, ElbAction, Identity, Memory, Rest, Spec, Tags};
 use proptest::prelude::*;
 
 use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
-use crate::fixtures::{absent, identity, present, seed};
 use crate::histories::{config, natures};
 use crate::inventory::{differences, inventory};
 

@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::endpoint::Endpoint;
 
 pub use status::{
-    AwsClusterStatus, BastionStatus, Created, NetworkStatus, ProvisionedOnce, Resources, VpcStatus,
+    AwsClusterStatus, BastionStatus, Created, NetworkStatus, PlanStatus, ProvisionedOnce,
+    Resources, VpcStatus,
 };
 
 /// The kind of [`super::AWS_CLUSTERS`].

@@ -46,9 +46,36 @@ impl Condition {
     }
 }
 
+/// What a look at an object has found out.
+#[derive(Debug, Default)]
+pub struct Conditions {
+    /// Facts.
+    pub stated: Vec<Condition>,
+    /// Types of conditions that say nothing any more.
+    pub gone: Vec<&'static str>,
+}
+
+impl Conditions {
+    /// That a fact holds or does not, for this reason.
+    pub fn state(&mut self, kind: &str, holds: bool, reason: &str, message: impl Into<String>) {
+        self.stated.push(Condition::new(kind, holds, reason, message));
+    }
+
+    /// Has a list of conditions say it about this generation.
+    pub fn publish(&self, conditions: &mut Vec<Condition>, generation: i64, now: Timestamp) {
+        for kind in &self.gone {
+            remove(conditions, kind);
+        }
+        for fact in &self.stated {
+            let observed_generation = Some(generation);
+            set(conditions, Condition { observed_generation, ..fact.clone() }, now);
+        }
+    }
+}
+
 /// Puts a condition in the place of the one of its type. Its time is that of the change of its
 /// status, so stating the same again changes nothing.
-pub fn set(conditions: &mut Vec<Condition>, mut condition: Condition, now: Timestamp) {
+fn set(conditions: &mut Vec<Condition>, mut condition: Condition, now: Timestamp) {
     let before = conditions.iter_mut().find(|held| held.kind == condition.kind);
     let since = before.as_ref().filter(|held| held.status == condition.status);
     condition.last_transition_time = since
@@ -61,7 +88,7 @@ pub fn set(conditions: &mut Vec<Condition>, mut condition: Condition, now: Times
 }
 
 /// Takes a condition away.
-pub fn remove(conditions: &mut Vec<Condition>, kind: &str) {
+fn remove(conditions: &mut Vec<Condition>, kind: &str) {
     conditions.retain(|held| held.kind != kind);
 }
 

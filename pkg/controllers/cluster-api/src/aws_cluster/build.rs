@@ -7,8 +7,6 @@ use std::time::Duration;
 use aws_network::{Goal, Rest, SpecError};
 use events::EventType;
 use objects::{Error, Object};
-use tokio::net::lookup_host;
-use tokio::time::timeout;
 use workqueue::{Next, Retry};
 
 use super::aws_clusters::AwsClusters;
@@ -17,26 +15,16 @@ use super::findings::Findings;
 use super::goal::{self, Wanted};
 use super::leg::Leg;
 use super::owner::Owner;
-use super::passes::Turn;
+use super::passes::{Pause, Turn};
+use super::publication::{Again, Publication};
 use super::report::Report;
+use super::resource_counts;
 use super::stored_memory;
 use crate::api::APPLIED_TAGS_ANNOTATION;
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::Cluster;
-use crate::api::endpoint::Endpoint;
 
 const BALANCER: &str = "LoadBalancerReady";
-/// Until a name may resolve that did not.
-const NAME_AGAIN: Duration = Duration::from_secs(15);
-/// For one look at a name.
-const NAME_LIMIT: Duration = Duration::from_secs(5);
-
-/// What is known of the endpoint.
-enum Publication {
-    Done(Endpoint),
-    Awaits { reason: &'static str, message: String, again: Option<Duration> },
-}
-
 impl AwsClusters {
     pub(super) async fn build(
         &self,
@@ -50,30 +38,40 @@ impl AwsClusters {
             Ok(wanted) => wanted,
             Err(errors) => return self.refuse(object, &errors).await,
         };
-        let noted = self.note_tags(object, true).await.map_err(manager::retry)?;
         let goal = Goal::Present(Box::new(wanted.desired.clone()));
+        if self.options.plan_only {
+            return self.only_plan(object, &wanted.desired.identity, goal).await;
+        }
+        let noted = self.note_tags(object, true).await.map_err(manager::retry)?;
         let is_news = noted.status.observed_generation != Some(noted.metadata.generation);
         let stored = || stored_memory::read(&object.status);
-        let pass = match self.passes.turn(key, uid, &goal, is_news, stored) {
+        let leg = match self.passes.turn(key, uid, &goal, is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Go(pass) => pass.with_deep_check_period(self.options.deep_check_period.as_secs()),
+            Turn::Tell(pass, left) => Leg::at_rest(*pass, left),
+            Turn::Go(pass) => {
+                let period = self.options.deep_check_period.as_secs();
+                let pass = pass.with_deep_check_period(period);
+                self.lead(&noted, &wanted.desired.identity, pass).await
+            }
         };
-        let leg = self.lead(&noted, &wanted.desired.identity, pass).await;
         if leg.is_broken_off {
             return Ok(Next::Done);
         }
         let told = self.tell_of_leg(&noted, &wanted, &leg).await;
-        let rest = match told {
+        let length = self.length(leg.rest);
+        let pause = match told {
             // What could not be told is told by the next leg, at once.
-            Err(_) => Duration::ZERO,
-            Ok(again) => self.length(leg.rest).min(again.unwrap_or(Duration::MAX)),
+            Err(_) => Pause { length: Duration::ZERO, tell: None },
+            Ok(None) => Pause { length, tell: None },
+            Ok(Some(Again::Read(after))) => Pause { length: length.min(after), tell: None },
+            Ok(Some(Again::Tell(after))) => Pause { length, tell: Some(after) },
         };
-        self.passes.keep(key, uid, goal, leg.pass, rest);
+        let next = self.passes.keep(key, uid, goal, leg.pass, pause);
         told.map_err(manager::retry)?;
         if leg.rest == Rest::Reached {
             self.note_tags(&noted, false).await.map_err(manager::retry)?;
         }
-        Ok(Next::After(rest))
+        Ok(Next::After(next))
     }
 
     /// Publishes what a leg has come to. When to look again for something that is not of the
@@ -83,8 +81,10 @@ impl AwsClusters {
         object: &Arc<Object<AwsCluster>>,
         wanted: &Wanted,
         leg: &Leg,
-    ) -> Result<Option<Duration>, Error> {
+    ) -> Result<Option<Again>, Error> {
         let problems = leg.pass.problems();
+        let counts = resource_counts::of(&wanted.desired.identity, leg.pass.observed());
+        self.metrics.saw(object, wanted.desired.nat.word(), &counts);
         let mut report = Report::of_a_leg(leg.denied.as_ref());
         report.unsupported(&wanted.unsupported);
         let is_complete = report.judge(&wanted.desired, &leg.pass, &problems);
@@ -99,8 +99,8 @@ impl AwsClusters {
                 }
                 Publication::Awaits { reason, message, again: after } => {
                     again = after;
-                    report.conditions.retain(|it| it.kind != BALANCER);
-                    report.fact(BALANCER, false, reason, message);
+                    report.conditions.stated.retain(|it| it.kind != BALANCER);
+                    report.conditions.state(BALANCER, false, reason, message);
                 }
             }
         }
@@ -108,45 +108,6 @@ impl AwsClusters {
         self.publish(object, &report, Some(leg.pass.memory())).await?;
         self.tell_problems(object, &problems);
         Ok(again)
-    }
-
-    /// Writes the endpoint into the spec, once, before anybody hears of ready
-    /// (`rule:endpoint-before-ready`).
-    async fn publication(
-        &self,
-        object: &Arc<Object<AwsCluster>>,
-        wanted: &Wanted,
-        host: Option<String>,
-    ) -> Result<Publication, Error> {
-        let there = object.body.spec.control_plane_endpoint.clone().filter(Endpoint::is_set);
-        if let Some(endpoint) = there {
-            return Ok(Publication::Done(endpoint));
-        }
-        if wanted.desired.load_balancer.is_none() {
-            let message = "set spec.controlPlaneEndpoint: there is no load balancer".to_owned();
-            let reason = "WaitForExternalControlPlaneEndpoint";
-            return Ok(Publication::Awaits { reason, message, again: None });
-        }
-        let Some(host) = host else {
-            let message = "it has no DNS name yet".to_owned();
-            let again = Some(NAME_AGAIN);
-            return Ok(Publication::Awaits { reason: "WaitForDNSName", message, again });
-        };
-        let endpoint = Endpoint { host, port: i32::from(wanted.api_port) };
-        if goal::checks_dns(object, &self.options) && !resolves(&endpoint).await {
-            let message = format!("{} does not resolve yet", endpoint.host);
-            let (reason, again) = ("WaitForDNSNameResolve", Some(NAME_AGAIN));
-            return Ok(Publication::Awaits { reason, message, again });
-        }
-        let written = self.client.change(object, |_, draft| {
-            let place = &mut draft.body.spec.control_plane_endpoint;
-            if !place.as_ref().is_some_and(Endpoint::is_set) {
-                *place = Some(endpoint.clone());
-            }
-        });
-        let written = written.await?.object;
-        let published = written.body.spec.control_plane_endpoint.clone();
-        Ok(Publication::Done(published.unwrap_or(endpoint)))
     }
 
     /// The zones of its region, which stay what they were when its subnets were chosen.
@@ -195,7 +156,7 @@ impl AwsClusters {
             self.tell(object, EventType::Warning, "InvalidConfiguration", &message);
         }
         let mut report = Report::default();
-        report.fact("Paused", false, "NotPaused", "");
+        report.conditions.state("Paused", false, "NotPaused", "");
         report.invalid(&message);
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::Done)
@@ -224,10 +185,4 @@ impl AwsClusters {
         });
         Ok(noted.await?.object)
     }
-}
-
-async fn resolves(endpoint: &Endpoint) -> bool {
-    let port = u16::try_from(endpoint.port).unwrap_or_default();
-    let looked = timeout(NAME_LIMIT, lookup_host((&*endpoint.host, port))).await;
-    looked.is_ok_and(|found| found.is_ok_and(|mut addresses| addresses.next().is_some()))
 }

@@ -15,9 +15,6 @@ use crate::api::{
 use crate::aws_spec::{self, Circumstances};
 use crate::options::AwsOptions;
 
-/// Where the Cluster names no port.
-const API_PORT: u16 = 6443;
-
 /// What is wanted of AWS, and by whom.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
@@ -56,7 +53,7 @@ pub(super) fn present(
     options: &AwsOptions,
 ) -> Result<Wanted, Vec<SpecError>> {
     let metadata = &object.metadata;
-    let api_port = api_port(cluster)?;
+    let api_port = aws_spec::api_port(&cluster.body.spec)?;
     let given = Circumstances {
         identity: identity(object, &owner.name, options),
         namespace: metadata.namespace().unwrap_or_default().to_owned(),
@@ -122,17 +119,6 @@ pub(super) fn applied_tags(metadata: &ObjectMeta) -> BTreeSet<String> {
 
 fn says(metadata: &ObjectMeta, annotation: &str, value: &str) -> bool {
     metadata.annotations.get(annotation).is_some_and(|said| said == value)
-}
-
-fn api_port(cluster: &Object<Cluster>) -> Result<u16, Vec<SpecError>> {
-    let network = cluster.body.spec.cluster_network.as_ref();
-    let Some(port) = network.and_then(|it| it.api_server_port).filter(|port| *port != 0) else {
-        return Ok(API_PORT);
-    };
-    u16::try_from(port).map_err(|_| {
-        let path = "spec.clusterNetwork.apiServerPort of the Cluster".to_owned();
-        vec![SpecError { path, problem: format!("{port} is not a port") }]
-    })
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! One leg of a pass of an AWSCluster, and what it has met.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use aws::{CallError, Executor, Surroundings, run_leg};
-use aws_network::{Identity, Memory, Outcome, Pass, Planned, Rest};
+use aws::{CallError, Executor, Surroundings, look, run_leg};
+use aws_network::{Identity, Memory, Outcome, Pass, Planned, Problem, Rest, Timestamp};
 use events::EventType;
 use objects::Object;
 use parking_lot::Mutex;
@@ -25,6 +26,23 @@ pub(super) struct Leg {
     pub(super) is_broken_off: bool,
 }
 
+impl Leg {
+    /// One in which nothing was done, since the pass rests for so long.
+    pub(super) fn at_rest(pass: Pass, left: Duration) -> Self {
+        let rest = Rest::For(left.as_secs().max(1));
+        Self { pass, rest, denied: None, is_broken_off: false }
+    }
+}
+
+/// What a look has shown.
+#[derive(Debug)]
+pub(super) struct Look {
+    /// The pass with all that it needs to plan, or what could not be read.
+    pub(super) looked: Result<Pass, Vec<Problem>>,
+    pub(super) denied: Option<Denial>,
+    pub(super) now: Timestamp,
+}
+
 struct Here<'a> {
     clusters: &'a AwsClusters,
     object: &'a Arc<Object<AwsCluster>>,
@@ -44,6 +62,18 @@ impl AwsClusters {
         let rest = Box::pin(run_leg(&mut pass, &executor, &here)).await;
         let is_broken_off = self.stop.is_cancelled();
         Leg { pass, rest, denied: here.denied.into_inner(), is_broken_off }
+    }
+
+    /// Reads what a pass needs to plan, and writes nothing.
+    pub(super) async fn look(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        identity: &Identity,
+        pass: &Pass,
+    ) -> Look {
+        let here = Here { clusters: self, object, denied: Mutex::default() };
+        let looked = Box::pin(look(pass, &self.executor(object, identity), &here)).await;
+        Look { looked, now: here.now(), denied: here.denied.into_inner() }
     }
 
     /// What calls AWS for it.

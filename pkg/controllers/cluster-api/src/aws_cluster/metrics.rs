@@ -1,10 +1,18 @@
 //! [`AwsClusterMetrics`]: how long AWSClusters take, and what is mended of them.
 
-use aws_network::{Action, Outcome};
-use jiff::Timestamp;
-use objects::Object;
-use prometheus::{Histogram, HistogramOpts, IntCounterVec, Opts, Registry, exponential_buckets};
+use std::collections::HashMap;
+use std::sync::Arc;
 
+use aws_network::{Action, NatMode, Outcome};
+use jiff::Timestamp;
+use metric_series::{Held, SeriesByLabel};
+use objects::Object;
+use parking_lot::Mutex;
+use prometheus::{
+    Histogram, HistogramOpts, IntCounterVec, IntGaugeVec, Opts, Registry, exponential_buckets,
+};
+
+use super::resource_counts::Counts;
 use crate::api::aws_cluster::AwsCluster;
 
 /// Clones count together.
@@ -12,6 +20,18 @@ use crate::api::aws_cluster::AwsCluster;
 pub(super) struct AwsClusterMetrics {
     provision: Histogram,
     repairs: IntCounterVec,
+    resources: IntGaugeVec,
+    nat_gateways: IntGaugeVec,
+    by_cluster: SeriesByLabel,
+    seen: Arc<Mutex<HashMap<Arc<str>, Seen>>>,
+}
+
+/// What is shown of one AWSCluster.
+struct Seen {
+    /// Its series, as long as it is there.
+    series: Held,
+    mode: &'static str,
+    nat_gateways: usize,
 }
 
 impl AwsClusterMetrics {
@@ -23,9 +43,56 @@ impl AwsClusterMetrics {
         let help = "Writes to AWS that brought a ready AWSCluster, whose spec was not changed, back to what it should be.";
         let opts = Opts::new("awscluster_drift_repairs_total", help);
         let repairs = IntCounterVec::new(opts, &["operation"])?;
+        let help = "Resources of AWSClusters on AWS, as they were seen last.";
+        let opts = Opts::new("awscluster_resources", help);
+        let resources = IntGaugeVec::new(opts, &["namespace", "name", "kind", "state"])?;
+        let help = "NAT gateways that can be used, by the policy of their AWSCluster.";
+        let nat_gateways = IntGaugeVec::new(Opts::new("awscluster_nat_gateways", help), &["mode"])?;
         registry.register(Box::new(provision.clone()))?;
         registry.register(Box::new(repairs.clone()))?;
-        Ok(Self { provision, repairs })
+        registry.register(Box::new(resources.clone()))?;
+        registry.register(Box::new(nat_gateways.clone()))?;
+        let (by_cluster, seen) = (SeriesByLabel::default(), Arc::default());
+        Ok(Self { provision, repairs, resources, nat_gateways, by_cluster, seen })
+    }
+
+    /// So much of it was seen on AWS.
+    pub(super) fn saw(&self, object: &Object<AwsCluster>, mode: &'static str, counts: &Counts) {
+        let metadata = &object.metadata;
+        let (namespace, name) = (metadata.namespace().unwrap_or_default(), metadata.name());
+        let mut all = self.seen.lock();
+        let seen = all.entry(Arc::clone(&metadata.key)).or_insert_with(|| Seen {
+            series: self.by_cluster.hold(&metadata.key),
+            mode,
+            nat_gateways: 0,
+        });
+        seen.mode = mode;
+        seen.nat_gateways = 0;
+        for (kind, state, number) in counts {
+            let series = seen.series.series(&self.resources, &[namespace, name, kind, state]);
+            series.set(i64::try_from(*number).unwrap_or(i64::MAX));
+            if (*kind, *state) == ("nat_gateway", "available") {
+                seen.nat_gateways = *number;
+            }
+        }
+        self.sum_up(&all);
+    }
+
+    /// It is gone.
+    pub(super) fn forget(&self, key: &str) {
+        let mut all = self.seen.lock();
+        if all.remove(key).is_some() {
+            self.sum_up(&all);
+        }
+    }
+
+    fn sum_up(&self, all: &HashMap<Arc<str>, Seen>) {
+        for mode in NatMode::WORDS {
+            let of_mode = all.values().filter(|seen| seen.mode == mode);
+            let sum: usize = of_mode.map(|seen| seen.nat_gateways).sum();
+            let gauge = self.nat_gateways.with_label_values(&[mode]);
+            gauge.set(i64::try_from(sum).unwrap_or(i64::MAX));
+        }
     }
 
     /// It is ready for the first time.
@@ -43,7 +110,7 @@ impl AwsClusterMetrics {
         let is_unchanged = status.observed_generation == Some(metadata.generation);
         let is_repair = status.was_ready() && is_unchanged && !metadata.deleting();
         if is_repair && matches!(outcome, Outcome::Done(_)) {
-            self.repairs.with_label_values(&[aws::operation(action)]).inc();
+            self.repairs.with_label_values(&[action.operation()]).inc();
         }
     }
 }
@@ -51,6 +118,7 @@ impl AwsClusterMetrics {
 #[cfg(test)]
 mod tests {
     use aws_network::Answer;
+    use prometheus::core::Collector as _;
     use serde_json::{Value, json};
 
     use super::*;
@@ -75,4 +143,31 @@ mod tests {
         metrics.wrote(&object(true, 2, Value::Null), &action, &done);
         assert_eq!(count(), 1);
     }
+
+    #[test]
+    fn what_was_seen_is_shown_until_its_cluster_is_gone() {
+        let metrics = AwsClusterMetrics::new(&Registry::new()).unwrap();
+        let object = |name: &str| -> Object<AwsCluster> {
+            Object::read(json!({"metadata": {"name": name, "namespace": "ns", "uid": "u",
+                "resourceVersion": "1"}, "spec": {"region": "r"}}))
+            .unwrap()
+        };
+        let nats = |mode: &str| metrics.nat_gateways.with_label_values(&[mode]).get();
+        let counts = |number| vec![("vpc", "present", 1), ("nat_gateway", "available", number)];
+        metrics.saw(&object("a"), "PerAZ", &counts(3));
+        metrics.saw(&object("b"), "PerAZ", &counts(2));
+        assert_eq!((nats("PerAZ"), nats("Single"), nats("None")), (5, 0, 0));
+        metrics.saw(&object("a"), "Single", &counts(1));
+        assert_eq!((nats("PerAZ"), nats("Single")), (2, 1));
+        let labels = ["ns", "a", "nat_gateway", "available"];
+        assert_eq!(metrics.resources.with_label_values(&labels).get(), 1);
+        metrics.forget("ns/a");
+        metrics.forget("ns/b");
+        let series: usize =
+            metrics.resources.collect().iter().map(|family| family.get_metric().len()).sum();
+        assert_eq!((series, nats("PerAZ"), nats("Single")), (0, 0, 0));
+    }
 }
+
+#[cfg(test)]
+mod dashboard;

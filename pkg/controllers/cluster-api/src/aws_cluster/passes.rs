@@ -19,6 +19,8 @@ struct Resting {
     goal: Goal,
     pass: Pass,
     due: Instant,
+    /// When what it has come to is to be told again, before it goes on.
+    tell: Option<Instant>,
 }
 
 /// What is due for an AWSCluster.
@@ -26,8 +28,20 @@ struct Resting {
 pub(super) enum Turn {
     /// Nothing for so long.
     Rest(Duration),
+    /// This pass, which rests for so long, has to tell again what it has come to.
+    Tell(Box<Pass>, Duration),
     /// A leg of this pass.
     Go(Box<Pass>),
+}
+
+/// How long a pass rests.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pause {
+    /// Until its next leg.
+    pub(super) length: Duration,
+    /// Until what it has come to is told again, for the reason why it is not told to the end has
+    /// nothing to do with AWS.
+    pub(super) tell: Option<Duration>,
 }
 
 impl Passes {
@@ -56,9 +70,13 @@ impl Passes {
         let left = resting.due.saturating_duration_since(Instant::now());
         let is_content = is_same || differs_in_publication(&resting.goal, goal);
         if is_content && !now_anyway && !left.is_zero() {
+            let silent = resting.tell.map(|at| at.saturating_duration_since(Instant::now()));
+            if silent.is_some_and(|left| left.is_zero()) {
+                return Turn::Tell(Box::new(resting.pass), left);
+            }
             resting.goal = goal.clone();
             all.insert(Arc::clone(key), resting);
-            return Turn::Rest(left);
+            return Turn::Rest(silent.unwrap_or(left).min(left));
         }
         if is_same {
             resting.pass.resume();
@@ -66,17 +84,20 @@ impl Passes {
         Turn::Go(Box::new(resting.pass))
     }
 
-    /// Keeps a pass that rests.
+    /// Keeps a pass that rests. Its next turn comes after the time that is returned.
     pub(super) fn keep(
         &self,
         key: &Arc<str>,
         uid: &Arc<str>,
         goal: Goal,
         pass: Pass,
-        rest: Duration,
-    ) {
-        let resting = Resting { uid: Arc::clone(uid), goal, pass, due: Instant::now() + rest };
+        rest: Pause,
+    ) -> Duration {
+        let now = Instant::now();
+        let (due, tell) = (now + rest.length, rest.tell.map(|after| now + after));
+        let resting = Resting { uid: Arc::clone(uid), goal, pass, due, tell };
         self.0.lock().insert(Arc::clone(key), resting);
+        rest.tell.unwrap_or(rest.length).min(rest.length)
     }
 
     /// Forgets what is known of an AWSCluster: what it is to be next begins with a look at

@@ -24,6 +24,7 @@ impl Reconcile for AwsClusters {
     async fn reconcile(&self, key: &Arc<str>) -> Result<Next, Retry> {
         let Some(object) = self.cache.get(key) else {
             self.passes.forget(key);
+            self.metrics.forget(key);
             return Ok(Next::Done);
         };
         if object.metadata.annotations.contains_key(MANAGED_BY_ANNOTATION) {
@@ -64,7 +65,7 @@ impl AwsClusters {
             message.push_str(", its deletion included");
         }
         let mut report = Report::default();
-        report.fact("Paused", true, "Paused", message);
+        report.conditions.state("Paused", true, "Paused", message);
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::Done)
     }
@@ -75,7 +76,7 @@ impl AwsClusters {
         let metadata = &object.metadata;
         let is_held = metadata.has_finalizer(AWS_CLUSTER_FINALIZER)
             && metadata.annotations.contains_key(OWNER_ID_ANNOTATION);
-        if !is_held {
+        if !is_held && !self.options.plan_only {
             self.hold(object).await.map_err(manager::retry)?;
             // The watch brings it back, and then everything else begins.
             return Ok(Next::Done);

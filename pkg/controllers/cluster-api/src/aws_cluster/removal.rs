@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_network::{Goal, Pass, Problem, Rest};
+use aws_network::{Goal, Pass, Problem, Rest, listed};
 use events::EventType;
 use objects::Object;
 use workqueue::{Next, Retry};
@@ -11,7 +11,7 @@ use workqueue::{Next, Retry};
 use super::aws_clusters::AwsClusters;
 use super::goal;
 use super::owner::Owner;
-use super::passes::Turn;
+use super::passes::{Pause, Turn};
 use super::report::{READY, Report};
 use super::stored_memory;
 use crate::api::aws_cluster::AwsCluster;
@@ -22,8 +22,6 @@ const DELETING: &str = "Deleting";
 /// What runs in the network.
 const DEPENDENTS: [(&str, &str); 2] = [(GROUP, "Machine"), (INFRASTRUCTURE_GROUP, "AWSMachine")];
 const DEPENDENTS_AGAIN: Duration = Duration::from_secs(20);
-/// Names, or reasons, that a condition lists.
-const NAMED: usize = 5;
 
 impl AwsClusters {
     pub(super) async fn end(
@@ -38,17 +36,20 @@ impl AwsClusters {
         }
         if let Some(message) = self.dependents(object, &owner.name).await {
             let mut report = Report::default();
-            report.fact("Paused", false, "NotPaused", "");
-            report.fact(DELETING, true, "WaitingForMachines", message);
+            report.conditions.state("Paused", false, "NotPaused", "");
+            report.conditions.state(DELETING, true, "WaitingForMachines", message);
             self.publish(object, &report, None).await.map_err(manager::retry)?;
             return Ok(Next::After(DEPENDENTS_AGAIN));
         }
         let removal = goal::absent(object, &owner.name, &self.options);
         let (identity, goal) = (removal.identity.clone(), Goal::Absent(removal));
+        if self.options.plan_only {
+            return self.only_plan(object, &identity, goal).await;
+        }
         let stored = || stored_memory::read(&object.status);
         let pass = match self.passes.turn(key, uid, &goal, false, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
-            Turn::Go(pass) => *pass,
+            Turn::Tell(pass, _) | Turn::Go(pass) => *pass,
         };
         let leg = self.lead(object, &identity, pass).await;
         if leg.is_broken_off {
@@ -60,15 +61,15 @@ impl AwsClusters {
         let problems = leg.pass.problems();
         let mut report = Report::of_a_leg(leg.denied.as_ref());
         let reason = if problems.is_empty() { "Deleting" } else { "DeletingFailed" };
-        report.fact(DELETING, true, reason, left_over(&leg.pass, &problems));
-        report.fact(READY, false, DELETING, "it is being deleted");
+        report.conditions.state(DELETING, true, reason, left_over(&leg.pass, &problems));
+        report.conditions.state(READY, false, DELETING, "it is being deleted");
         let told = self.publish(object, &report, Some(leg.pass.memory())).await;
         // What could not be told is told by the next leg, at once.
-        let rest = if told.is_err() { Duration::ZERO } else { self.length(leg.rest) };
-        self.passes.keep(key, uid, goal, leg.pass, rest);
+        let length = if told.is_err() { Duration::ZERO } else { self.length(leg.rest) };
+        let next = self.passes.keep(key, uid, goal, leg.pass, Pause { length, tell: None });
         told.map_err(manager::retry)?;
         self.tell_problems(object, &problems);
-        Ok(Next::After(rest))
+        Ok(Next::After(next))
     }
 
     async fn let_go(&self, object: &Arc<Object<AwsCluster>>) -> Result<Next, Retry> {
@@ -100,22 +101,15 @@ impl AwsClusters {
             });
         }
         left.sort();
-        (!left.is_empty()).then(|| format!("not gone yet: {}", first(&left)))
+        let left: Vec<_> = left.iter().map(String::as_str).collect();
+        (!left.is_empty()).then(|| format!("not gone yet: {}", listed(&left)))
     }
 }
 
 /// What is awaited and what stands in the way.
 fn left_over(pass: &Pass, problems: &[Problem]) -> String {
-    let problems = problems.iter().map(|problem| problem.message.clone());
-    let waits = pass.plan().waits.iter().map(|wait| wait.what.clone());
+    let problems = problems.iter().map(|problem| problem.message.as_str());
+    let waits = pass.plan().waits.iter().map(|wait| wait.what.as_str());
     let all: Vec<_> = problems.chain(waits).collect();
-    if all.is_empty() { "AWS may not show everything yet".to_owned() } else { first(&all) }
-}
-
-fn first(all: &[String]) -> String {
-    let named = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
-    match all.len().checked_sub(NAMED) {
-        Some(more @ 1..) => format!("{named}; and {more} more"),
-        _ => named,
-    }
+    if all.is_empty() { "AWS may not show everything yet".to_owned() } else { listed(&all) }
 }

@@ -7,11 +7,13 @@ use objects::Object;
 
 use super::denial::Denial;
 use super::findings::Findings;
-use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus, ProvisionedOnce};
-use crate::api::condition::{self, Condition};
+use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus, PlanStatus, ProvisionedOnce};
+use crate::api::condition::{Condition, Conditions};
 use crate::api::endpoint::Endpoint;
 
 pub(super) const READY: &str = "Ready";
+/// Nothing is done but planned.
+pub(super) const PLAN_ONLY: &str = "PlanOnly";
 const CREDENTIALS: &str = "PrincipalCredentialRetrieved";
 const SUPPORTED: &str = "SpecSupported";
 /// What upstream calls what only a change of the spec mends.
@@ -27,9 +29,9 @@ pub(super) struct Report {
     /// Why it cannot go on without help.
     pub(super) failure: Failure,
     /// Facts.
-    pub(super) conditions: Vec<Condition>,
-    /// Types of conditions that say nothing any more.
-    pub(super) gone: Vec<&'static str>,
+    pub(super) conditions: Conditions,
+    /// What would be done, of one for which nothing is done.
+    pub(super) plan: Option<PlanStatus>,
 }
 
 /// Whether it can go on without help.
@@ -45,23 +47,15 @@ pub(super) enum Failure {
 }
 
 impl Report {
-    pub(super) fn fact(
-        &mut self,
-        kind: &str,
-        holds: bool,
-        reason: &str,
-        message: impl Into<String>,
-    ) {
-        self.conditions.push(Condition::new(kind, holds, reason, message));
-    }
-
     /// That it is not paused, and what is known of the credentials.
     pub(super) fn of_a_leg(denied: Option<&Denial>) -> Self {
         let mut report = Self::default();
-        report.fact("Paused", false, "NotPaused", "");
+        report.conditions.state("Paused", false, "NotPaused", "");
         match denied {
-            Some(denial) => report.fact(CREDENTIALS, false, denial.reason, &*denial.message),
-            None => report.fact(CREDENTIALS, true, "CredentialsUsed", ""),
+            Some(denial) => {
+                report.conditions.state(CREDENTIALS, false, denial.reason, &*denial.message);
+            }
+            None => report.conditions.state(CREDENTIALS, true, "CredentialsUsed", ""),
         }
         report
     }
@@ -69,17 +63,18 @@ impl Report {
     /// The conditions of all parts of the network. Whether everything that the cluster needs is
     /// there.
     pub(super) fn judge(&mut self, desired: &Desired, pass: &Pass, problems: &[Problem]) -> bool {
+        self.conditions.gone.push(PLAN_ONLY);
         let parts = aws_network::conditions(desired, pass.plan(), problems);
         for part in Part::OF_A_CLUSTER {
             if parts.iter().all(|condition| condition.part != part) {
-                self.gone.push(part.condition());
+                self.conditions.gone.push(part.condition());
             }
         }
         let has_no_nat = |part: Part| part == Part::NatGateways && desired.nat == NatPolicy::None;
         for part in &parts {
             let is_disabled = part.is_true && has_no_nat(part.part);
             let reason = if is_disabled { "Disabled" } else { part.reason };
-            self.fact(part.part.condition(), part.is_true, reason, &*part.message);
+            self.conditions.state(part.part.condition(), part.is_true, reason, &*part.message);
         }
         let mut needed = parts.iter().filter(|part| part.part.is_mandatory());
         let invalid = needed.find(|part| !part.is_true && part.reason == INVALID);
@@ -90,16 +85,16 @@ impl Report {
     /// Fields that are set and not acted upon.
     pub(super) fn unsupported(&mut self, fields: &[String]) {
         if fields.is_empty() {
-            self.gone.push(SUPPORTED);
+            self.conditions.gone.push(SUPPORTED);
         } else {
             let message = format!("not acted upon: {}", fields.join(", "));
-            self.fact(SUPPORTED, false, "Unsupported", message);
+            self.conditions.state(SUPPORTED, false, "Unsupported", message);
         }
     }
 
     /// The spec cannot be followed.
     pub(super) fn invalid(&mut self, message: &str) {
-        self.fact(READY, false, INVALID, message);
+        self.conditions.state(READY, false, INVALID, message);
         self.failure = Failure::Invalid(message.to_owned());
     }
 
@@ -109,8 +104,10 @@ impl Report {
             let mut parts = Part::OF_A_CLUSTER.into_iter().filter(|part| part.is_mandatory());
             parts.any(|part| part.condition() == it.kind)
         };
-        let lacking = self.conditions.iter().filter(mandatory).find(|it| !it.holds());
-        let summary = match lacking {
+        let mut lacking = self.conditions.stated.iter().filter(|it| !it.holds());
+        let part = lacking.clone().find(mandatory);
+        let no_access = || lacking.find(|it| it.kind == CREDENTIALS).filter(|_| !self.is_ready);
+        let summary = match part.or_else(no_access) {
             Some(part) => {
                 let message = format!("{}: {}", part.kind, part.message);
                 Condition::new(READY, false, &part.reason, message)
@@ -118,7 +115,7 @@ impl Report {
             None if self.is_ready => Condition::new(READY, true, "Ready", ""),
             None => Condition::new(READY, false, "NotReady", "its endpoint is not published yet"),
         };
-        self.conditions.push(summary);
+        self.conditions.stated.push(summary);
     }
 
     /// Changes a status to say what was found out (`rule:all-dialects-are-published`).
@@ -131,14 +128,8 @@ impl Report {
         self.publish_milestones(status);
         self.publish_findings(status);
         self.publish_failure(status);
-        for kind in &self.gone {
-            condition::remove(&mut status.conditions, kind);
-        }
-        for fact in &self.conditions {
-            let mut fact = fact.clone();
-            fact.observed_generation = Some(object.metadata.generation);
-            condition::set(&mut status.conditions, fact, now);
-        }
+        self.conditions.publish(&mut status.conditions, object.metadata.generation, now);
+        status.plan.clone_from(&self.plan);
         status.observed_generation = Some(object.metadata.generation);
     }
 

@@ -20,24 +20,20 @@ macro_rules! reasons {
 /// What is told of a write. Nothing of one that was not sent, for it is planned anew.
 pub(super) fn told(action: &Action, outcome: &Outcome) -> Option<Told> {
     let [done, failed] = reasons_of(action);
-    let operation = aws::operation(action);
-    let subject = subject(action);
-    let about = if subject.is_empty() { String::new() } else { format!(" of {subject}") };
     Some(match outcome {
         Outcome::Done(answer) if answer.id.is_empty() || action.creates().is_none() => {
-            Told { is_done: true, reason: done, message: format!("{operation}{about}") }
+            Told { is_done: true, reason: done, message: action.to_string() }
         }
         Outcome::Done(answer) => {
-            Told { is_done: true, reason: done, message: format!("{operation}: {}", answer.id) }
+            Told { is_done: true, reason: done, message: format!("{action}: {}", answer.id) }
         }
         Outcome::Refused(code) => {
-            let message = format!("AWS refuses {operation}{about}: {code}");
+            let message = format!("AWS refuses {action}: {code}");
             Told { is_done: false, reason: failed, message }
         }
         Outcome::Unknown => {
-            let message = format!(
-                "the answer to {operation}{about} is lost; it is looked for before anything else"
-            );
+            let message =
+                format!("the answer to {action} is lost; it is looked for before anything else");
             Told { is_done: false, reason: failed, message }
         }
         Outcome::NotSent => return None,
@@ -90,46 +86,6 @@ fn reasons_of(action: &Action) -> [&'static str; 2] {
         Action::ElbV2(ElbV2Action::CreateTargetGroup { .. }) => reasons!("CreateTargetGroup"),
         Action::ElbV2(ElbV2Action::DeleteTargetGroup { .. }) => reasons!("DeleteTargetGroup"),
         Action::Elb(_) | Action::ElbV2(_) => reasons!("ModifyLoadBalancer"),
-    }
-}
-
-/// What a write that makes nothing is about; what is to be made is told by its operation, unless it
-/// has a place.
-fn subject(action: &Action) -> &str {
-    match action {
-        Action::EnableDnsSupport { vpc }
-        | Action::EnableDnsHostnames { vpc }
-        | Action::DeleteVpc { vpc } => vpc,
-        Action::SetMapPublicIp { subnet, .. } | Action::DeleteSubnet { subnet } => subnet,
-        Action::AttachInternetGateway { gateway, .. }
-        | Action::DetachInternetGateway { gateway, .. }
-        | Action::DeleteInternetGateway { gateway } => gateway,
-        Action::ReleaseAddress { allocation } => allocation,
-        Action::DeleteNatGateway { nat_gateway } => nat_gateway,
-        Action::CreateRoute { table, .. }
-        | Action::ReplaceRoute { table, .. }
-        | Action::DeleteRoute { table }
-        | Action::AssociateRouteTable { table, .. }
-        | Action::ReplaceAssociation { table, .. }
-        | Action::DeleteRouteTable { table } => table,
-        Action::DisassociateRouteTable { association } => association,
-        Action::AuthorizeIngress { group, .. }
-        | Action::RevokeIngress { group, .. }
-        | Action::DescribeIngress { group, .. }
-        | Action::DeleteSecurityGroup { group } => group,
-        Action::CreateSubnet { zone, .. }
-        | Action::AllocateAddress { zone, .. }
-        | Action::CreateNatGateway { zone, .. } => zone,
-        Action::CreateSecurityGroup { name, .. } | Action::Elb(ElbAction::Create { name, .. }) => {
-            name
-        }
-        Action::DeleteNetworkInterface { interface } => interface,
-        Action::TerminateInstances { instances } => instances.first().map_or("", String::as_str),
-        Action::CreateTags { resources, .. } | Action::DeleteTags { resources, .. } => {
-            resources.first().map_or("", String::as_str)
-        }
-        Action::Elb(ElbAction::Delete { name }) => name,
-        _ => "",
     }
 }
 

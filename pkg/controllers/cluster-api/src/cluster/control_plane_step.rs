@@ -20,10 +20,10 @@ impl Clusters {
         let before = cluster.status.control_plane_was_initialized();
         if before || self.is_proved(&cluster.metadata.key).await {
             report.control_plane_initialized = true;
-            report.fact(INITIALIZED, true, "Initialized", "");
+            report.conditions.state(INITIALIZED, true, "Initialized", "");
         } else {
             let message = "no Machine of the control plane has a Node yet";
-            report.fact(INITIALIZED, false, "WaitingForNode", message);
+            report.conditions.state(INITIALIZED, false, "WaitingForNode", message);
         }
     }
 

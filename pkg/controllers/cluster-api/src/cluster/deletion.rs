@@ -46,7 +46,12 @@ impl Clusters {
             for descendant in &descendants {
                 errors.take(descendant.delete(cluster).await);
             }
-            report.fact(DELETING, true, "WaitingForMachines", waiting_for(&descendants));
+            report.conditions.state(
+                DELETING,
+                true,
+                "WaitingForMachines",
+                waiting_for(&descendants),
+            );
             return Some(DESCENDANTS_AGAIN);
         }
         errors.take(self.delete_infrastructure(cluster, report).await)?
@@ -63,7 +68,12 @@ impl Clusters {
         for kind in MAKERS.into_iter().chain(["Machine"]) {
             let (kind_cache, known) = self.machines.known(GROUP, kind).await;
             if let Known::Nothing(why) = known {
-                report.fact(DELETING, true, "WaitingForMachines", format!("{kind}s: {why}"));
+                report.conditions.state(
+                    DELETING,
+                    true,
+                    "WaitingForMachines",
+                    format!("{kind}s: {why}"),
+                );
                 return Ok(None);
             }
             found.extend(of_cluster(&kind_cache, kind, &cluster.metadata.key));
@@ -86,7 +96,12 @@ impl Clusters {
             (Known::NotServed, _) => return Ok(None),
             (Known::Listed, Some(client)) => client,
             (Known::Nothing(why), _) => {
-                report.fact(DELETING, true, "WaitingForInfrastructure", format!("{name}: {why}"));
+                report.conditions.state(
+                    DELETING,
+                    true,
+                    "WaitingForInfrastructure",
+                    format!("{name}: {why}"),
+                );
                 return Ok(Some(DESCENDANTS_AGAIN));
             }
             (Known::Listed, None) => return Ok(Some(DESCENDANTS_AGAIN)),
@@ -97,7 +112,12 @@ impl Clusters {
         if ownership::other_cluster(&object.metadata, cluster).is_some() {
             return Ok(None);
         }
-        report.fact(DELETING, true, "WaitingForInfrastructure", format!("{name} is not gone yet"));
+        report.conditions.state(
+            DELETING,
+            true,
+            "WaitingForInfrastructure",
+            format!("{name} is not gone yet"),
+        );
         delete(&client, &object).await?;
         Ok(Some(INFRASTRUCTURE_AGAIN))
     }

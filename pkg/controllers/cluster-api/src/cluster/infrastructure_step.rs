@@ -46,11 +46,16 @@ impl Clusters {
             (Known::Listed, Some(client)) => client,
             (Known::NotServed, _) => {
                 let message = format!("{}.{} is not served", reference.kind, reference.group());
-                report.fact(READY, false, "KindNotServed", message);
+                report.conditions.state(READY, false, "KindNotServed", message);
                 return Ok(Some(LOOK_AGAIN));
             }
             (Known::Nothing(why), _) => {
-                report.fact(READY, false, "KindNotListed", format!("{name} is not known: {why}"));
+                report.conditions.state(
+                    READY,
+                    false,
+                    "KindNotListed",
+                    format!("{name} is not known: {why}"),
+                );
                 return Ok(Some(SOON));
             }
             (Known::Listed, None) => return Ok(Some(SOON)),
@@ -70,7 +75,12 @@ impl Clusters {
         report: &mut Report,
     ) -> Option<Duration> {
         if !cluster.status.infrastructure_was_ready() {
-            report.fact(READY, false, "WaitingForInfrastructure", format!("{name} is not there"));
+            report.conditions.state(
+                READY,
+                false,
+                "WaitingForInfrastructure",
+                format!("{name} is not there"),
+            );
             return Some(LOOK_AGAIN);
         }
         let fact = format!("{name} was ready and is gone; make it anew or delete the Cluster");
@@ -78,7 +88,7 @@ impl Clusters {
         if !told {
             self.tell(cluster, EventType::Warning, "InfrastructureDeleted", &fact);
         }
-        report.fact(READY, false, "InfrastructureDeleted", fact);
+        report.conditions.state(READY, false, "InfrastructureDeleted", fact);
         None
     }
 
@@ -92,7 +102,7 @@ impl Clusters {
     ) -> Result<Option<Duration>, StepError> {
         if let Some(other) = ownership::other_cluster(&object.metadata, cluster) {
             let fact = format!("{name} belongs to the Cluster {other}; refer to one of its own");
-            report.fact(READY, false, "OwnedByAnotherCluster", fact);
+            report.conditions.state(READY, false, "OwnedByAnotherCluster", fact);
             return Ok(None);
         }
         if !object.metadata.deleting() {
@@ -109,10 +119,15 @@ impl Clusters {
             },
         };
         if object.metadata.deleting() {
-            report.fact(READY, false, "InfrastructureDeleting", format!("{name} is being deleted"));
+            report.conditions.state(
+                READY,
+                false,
+                "InfrastructureDeleting",
+                format!("{name} is being deleted"),
+            );
             return Ok(None);
         }
-        report.conditions.push(mirrored(&said, name));
+        report.conditions.stated.push(mirrored(&said, name));
         if !said.ready {
             // Its watch tells when it is.
             return Ok(None);
@@ -135,11 +150,16 @@ fn without_reference(dialect: Dialect, report: &mut Report) {
     match dialect {
         Dialect::V1Alpha2 => {
             let message = "set spec.infrastructureRef";
-            report.fact(READY, false, "NoInfrastructureReference", message);
+            report.conditions.state(READY, false, "NoInfrastructureReference", message);
         }
         Dialect::V1Beta2 => {
             report.infrastructure_ready = true;
-            report.fact(READY, true, "NoInfrastructureReference", "there is nothing to make");
+            report.conditions.state(
+                READY,
+                true,
+                "NoInfrastructureReference",
+                "there is nothing to make",
+            );
         }
     }
 }

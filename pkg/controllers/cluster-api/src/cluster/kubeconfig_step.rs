@@ -43,7 +43,7 @@ impl Clusters {
         let Some(endpoint) = endpoint(cluster) else { return Ok(None) };
         if cluster.body.spec.control_plane_ref.is_some() {
             // What makes the control plane makes the kubeconfig.
-            report.gone.push(READY);
+            report.conditions.gone.push(READY);
             return Ok(None);
         }
         let server = format!("https://{endpoint}");
@@ -53,7 +53,7 @@ impl Clusters {
         }
         let Some(secret) = self.authority(cluster).await? else {
             let message = format!("there is no Secret {}-ca", cluster.metadata.name());
-            report.fact(READY, false, "WaitingForAuthority", message);
+            report.conditions.state(READY, false, "WaitingForAuthority", message);
             return Ok(Some(LOOK_AGAIN));
         };
         let (public, private) = (text(&secret, CERTIFICATE), text(&secret, KEY));
@@ -62,7 +62,7 @@ impl Clusters {
             Ok(authority) => authority,
             Err(error) => {
                 let message = format!("Secret {}-ca: {error}", cluster.metadata.name());
-                report.fact(READY, false, "InvalidAuthority", message);
+                report.conditions.state(READY, false, "InvalidAuthority", message);
                 return Ok(Some(LOOK_AGAIN));
             }
         };
@@ -122,7 +122,7 @@ impl Clusters {
             self.secret_client.create_if_absent(&key, &draft).await?;
             let message = format!("Secret {}-kubeconfig", making.cluster.metadata.name());
             self.tell(making.cluster, EventType::Normal, "KubeconfigCreated", &message);
-            report.fact(READY, true, "Created", "");
+            report.conditions.state(READY, true, "Created", "");
             return Ok(None);
         };
         let value = text(&stored, VALUE).unwrap_or_default();
@@ -130,22 +130,27 @@ impl Clusters {
         let ours = ownership::is_owned_by(&stored.metadata, making.cluster);
         match verdict {
             Verdict::Keep(until) => {
-                report.fact(READY, true, "Created", "");
+                report.conditions.state(READY, true, "Created", "");
                 Ok(Some(until))
             }
             Verdict::Rewrite(reason) if ours => {
                 self.rewrite(making, &stored).await?;
                 self.tell(making.cluster, EventType::Normal, "KubeconfigRenewed", reason);
-                report.fact(READY, true, "Created", "");
+                report.conditions.state(READY, true, "Created", "");
                 Ok(None)
             }
             Verdict::Rewrite(reason) => {
                 let message = format!("{reason}, and the Secret does not belong to the Cluster");
-                report.fact(READY, true, "Foreign", message);
+                report.conditions.state(READY, true, "Foreign", message);
                 Ok(None)
             }
             Verdict::Leave(reason) => {
-                report.fact(READY, true, "Foreign", format!("it is left as it is: {reason}"));
+                report.conditions.state(
+                    READY,
+                    true,
+                    "Foreign",
+                    format!("it is left as it is: {reason}"),
+                );
                 Ok(None)
             }
         }

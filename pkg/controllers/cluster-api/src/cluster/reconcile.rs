@@ -81,7 +81,7 @@ impl Clusters {
             "nothing is done until spec.paused and the annotation cluster.x-k8s.io/paused are taken away"
         };
         let mut report = Report::default();
-        report.fact("Paused", true, "Paused", message);
+        report.conditions.state("Paused", true, "Paused", message);
         let mut errors = Errors::default();
         errors.take(self.write(cluster, &report).await);
         errors.into_retry().map_or(Ok(Next::Done), Err)
@@ -90,7 +90,7 @@ impl Clusters {
     /// All parts are tried, whichever of them fail.
     async fn build(&self, cluster: &Arc<Object<Cluster>>) -> Result<Next, Retry> {
         let (mut report, mut errors) = (Report::default(), Errors::default());
-        report.fact("Paused", false, "NotPaused", "");
+        report.conditions.state("Paused", false, "NotPaused", "");
         let mut waits = Vec::new();
         let part = self.make_infrastructure(cluster, &mut report).await;
         waits.extend(errors.take(part).flatten());
@@ -112,7 +112,7 @@ impl Clusters {
             return Ok(Next::Done);
         }
         let (mut report, mut errors) = (Report::default(), Errors::default());
-        report.fact("Paused", false, "NotPaused", "");
+        report.conditions.state("Paused", false, "NotPaused", "");
         let wait = self.take_apart(cluster, &mut report, &mut errors).await;
         if let Some(retry) = errors.into_retry() {
             // What went wrong is told by the log; what is waited for is told by the status.

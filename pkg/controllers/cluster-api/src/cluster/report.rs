@@ -6,7 +6,7 @@ use objects::Object;
 use serde_json::Value;
 
 use crate::api::cluster::{Cluster, ClusterStatus, Initialization};
-use crate::api::condition::{self, Condition};
+use crate::api::condition::Conditions;
 use crate::api::endpoint::Endpoint;
 use crate::phase::{Facts, Phase};
 
@@ -24,9 +24,7 @@ pub(super) struct Report {
     /// A Machine of the control plane has had a Node.
     pub(super) control_plane_initialized: bool,
     /// Facts.
-    pub(super) conditions: Vec<Condition>,
-    /// Types of conditions that say nothing any more.
-    pub(super) gone: Vec<&'static str>,
+    pub(super) conditions: Conditions,
 }
 
 /// What the infrastructure says of its failure.
@@ -47,16 +45,6 @@ pub(super) enum Failure {
 }
 
 impl Report {
-    pub(super) fn fact(
-        &mut self,
-        kind: &str,
-        holds: bool,
-        reason: &str,
-        message: impl Into<String>,
-    ) {
-        self.conditions.push(Condition::new(kind, holds, reason, message));
-    }
-
     /// Changes a status to say what was found out (`rule:all-dialects-are-published`).
     pub(super) fn publish(
         &self,
@@ -81,14 +69,7 @@ impl Report {
         if self.failure_domains.is_some() {
             status.failure_domains.clone_from(&self.failure_domains);
         }
-        for kind in &self.gone {
-            condition::remove(&mut status.conditions, kind);
-        }
-        for fact in &self.conditions {
-            let mut fact = fact.clone();
-            fact.observed_generation = Some(cluster.metadata.generation);
-            condition::set(&mut status.conditions, fact, now);
-        }
+        self.conditions.publish(&mut status.conditions, cluster.metadata.generation, now);
         status.observed_generation = Some(cluster.metadata.generation);
         let dialect = cluster.body.spec.dialect();
         status.phase = Some(phase(cluster, status).word(dialect).to_owned());

@@ -15,9 +15,9 @@ impl Clusters {
     pub(super) fn judge_spec(&self, cluster: &Object<Cluster>, report: &mut Report) {
         if cluster.body.spec.topology.is_some() {
             let message = "spec.topology is stored and not acted upon";
-            report.fact(TOPOLOGY, false, "Unsupported", message);
+            report.conditions.state(TOPOLOGY, false, "Unsupported", message);
         } else {
-            report.gone.push(TOPOLOGY);
+            report.conditions.gone.push(TOPOLOGY);
         }
         let is_new = cluster.status.observed_generation != Some(cluster.metadata.generation);
         if is_new && let Some((pods, services)) = overlap(cluster) {

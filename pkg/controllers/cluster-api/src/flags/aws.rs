@@ -53,6 +53,20 @@ pub(crate) const PRUNE_SUBNETS: Flag<bool> = Flag::bool(
     "Delete subnets that were made for an AWSCluster and that its spec does not name any more, once they are empty.",
 );
 
+pub(crate) const PLAN_ONLY: Flag<bool> = Flag::bool(
+    GROUP,
+    "plan-only",
+    "false",
+    "Write nothing to AWS: what would be written for an AWSCluster, and for its end, stands in its status.plan.",
+);
+
+pub(crate) const AWS_REGION_ENDPOINTS: Flag<String> = Flag::string(
+    GROUP,
+    "aws-region-endpoints",
+    "",
+    "Where the APIs of regions are, when that is not AWS: region:api=URL,api=URL;region:… with the APIs ec2 and elasticloadbalancing. Others are where the environment, such as AWS_ENDPOINT_URL, or the SDK says.",
+);
+
 pub(crate) const AWS_READ_QPS: Flag<f64> = Flag::float32(
     GROUP,
     "aws-read-qps",
@@ -82,7 +96,7 @@ pub(crate) const AWS_WRITE_BURST: Flag<i64> = Flag::int32(
 );
 
 /// After the flags of every build.
-pub(super) const FLAGS: [Spec; 11] = [
+pub(super) const FLAGS: [Spec; 13] = [
     AWSCLUSTER_CONCURRENCY.spec(),
     DEEP_CHECK_PERIOD.spec(),
     DEFAULT_NAT_MODE.spec(),
@@ -90,6 +104,8 @@ pub(super) const FLAGS: [Spec; 11] = [
     OWNER_TAG_KEY.spec(),
     KEEP_FOREIGN_SG_RULES.spec(),
     PRUNE_SUBNETS.spec(),
+    PLAN_ONLY.spec(),
+    AWS_REGION_ENDPOINTS.spec(),
     AWS_READ_QPS.spec(),
     AWS_READ_BURST.spec(),
     AWS_WRITE_QPS.spec(),

@@ -1,8 +1,9 @@
 //! [`AwsOptions`]: how AWSClusters are kept, judged from flag values without I/O.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use aws::{Rate, Rates};
+use aws::{Endpoints, Rate, Rates};
 use aws_network::NatMode;
 use pflag::{Flag, Problem, Values};
 
@@ -15,6 +16,7 @@ const BURST_MAX: i64 = 10_000;
 
 /// How AWSClusters are kept.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct AwsOptions {
     /// AWSClusters worked on at once.
     pub(crate) concurrency: usize,
@@ -30,6 +32,10 @@ pub(crate) struct AwsOptions {
     pub(crate) keep_foreign_rules: bool,
     /// Owned subnets that no spec names are deleted.
     pub(crate) prune_subnets: bool,
+    /// Where the APIs of regions are.
+    pub(crate) endpoints: BTreeMap<String, Endpoints>,
+    /// Nothing is written to AWS.
+    pub(crate) plan_only: bool,
     /// How often AWS is called.
     pub(crate) rates: Rates,
 }
@@ -40,6 +46,7 @@ impl AwsOptions {
         aws::Options {
             controller: "awscluster",
             endpoint: None,
+            region_endpoints: self.endpoints.clone(),
             credentials: None,
             request_timeout: aws::Options::REQUEST_TIMEOUT,
             rates: self.rates,
@@ -67,6 +74,8 @@ pub(super) fn judge(values: &Values, problems: &mut Vec<Problem>) -> AwsOptions 
         owner_tag_key: owner_tag_key(values, problems),
         keep_foreign_rules: values.get(&flags::KEEP_FOREIGN_SG_RULES),
         prune_subnets: values.get(&flags::PRUNE_SUBNETS),
+        endpoints: region_endpoints(values, problems),
+        plan_only: values.get(&flags::PLAN_ONLY),
         rates: Rates {
             read: rate(values, &flags::AWS_READ_QPS, &flags::AWS_READ_BURST, problems),
             write: rate(values, &flags::AWS_WRITE_QPS, &flags::AWS_WRITE_BURST, problems),
@@ -75,16 +84,12 @@ pub(super) fn judge(values: &Values, problems: &mut Vec<Problem>) -> AwsOptions 
 }
 
 fn nat_mode(values: &Values, problems: &mut Vec<Problem>) -> NatMode {
-    match &*values.get(&flags::DEFAULT_NAT_MODE) {
-        "PerAZ" => NatMode::PerZone,
-        "Single" => NatMode::Single,
-        "None" => NatMode::None,
-        other => {
-            let problem = format!("{other:?} is not one of PerAZ, Single, None");
-            problems.push(flags::DEFAULT_NAT_MODE.problem(problem));
-            NatMode::default()
-        }
-    }
+    let word = values.get(&flags::DEFAULT_NAT_MODE);
+    NatMode::from_word(&word).unwrap_or_else(|| {
+        let problem = format!("{word:?} is not one of {}", NatMode::WORDS.join(", "));
+        problems.push(flags::DEFAULT_NAT_MODE.problem(problem));
+        NatMode::default()
+    })
 }
 
 fn checks_dns(values: &Values, problems: &mut Vec<Problem>) -> bool {
@@ -112,6 +117,43 @@ fn owner_tag_key(values: &Values, problems: &mut Vec<Problem>) -> String {
         problems.push(flags::OWNER_TAG_KEY.problem(problem));
     }
     key
+}
+
+/// `region:api=URL,api=URL;region:…`.
+fn region_endpoints(values: &Values, problems: &mut Vec<Problem>) -> BTreeMap<String, Endpoints> {
+    let text = values.get(&flags::AWS_REGION_ENDPOINTS);
+    let mut found = BTreeMap::new();
+    for of_region in text.split(';').filter(|part| !part.is_empty()) {
+        match endpoints(of_region) {
+            Some((region, endpoints)) => drop(found.insert(region, endpoints)),
+            None => {
+                // A URL may hold a password.
+                let problem = "it is not of the form region:ec2=URL,elasticloadbalancing=URL;region:… with URLs of http or https and without a user";
+                problems.push(flags::AWS_REGION_ENDPOINTS.problem(problem.to_owned()));
+                break;
+            }
+        }
+    }
+    found
+}
+
+fn endpoints(text: &str) -> Option<(String, Endpoints)> {
+    let (region, apis) = text.split_once(':')?;
+    let mut endpoints = Endpoints::default();
+    for api in apis.split(',') {
+        let (name, url) = api.split_once('=')?;
+        let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
+        let place = match name {
+            "ec2" => &mut endpoints.ec2,
+            "elasticloadbalancing" => &mut endpoints.load_balancing,
+            _ => return None,
+        };
+        if host.is_empty() || host.contains(['@', ' ']) || place.is_some() {
+            return None;
+        }
+        *place = Some(url.to_owned());
+    }
+    (!region.is_empty()).then(|| (region.to_owned(), endpoints))
 }
 
 fn rate(values: &Values, qps: &Flag<f64>, burst: &Flag<i64>, problems: &mut Vec<Problem>) -> Rate {

@@ -26,6 +26,8 @@ fn by_default_all_clusters_are_kept_where_their_crd_is_ours() {
             owner_tag_key: "aws.cluster.x-k8s.io/owner-id".to_owned(),
             keep_foreign_rules: false,
             prune_subnets: false,
+            endpoints: std::collections::BTreeMap::new(),
+            plan_only: false,
             rates: ::aws::Rates::default(),
         },
     };
@@ -77,4 +79,32 @@ fn every_value_about_aws_that_cannot_be_is_refused_with_its_flag() {
     let single = verdict("--default-nat-mode=Single --dns-resolution-check=None").unwrap().aws;
     assert_eq!(single.default_nat_mode, aws_network::NatMode::Single);
     assert!(!single.checks_dns);
+}
+
+#[cfg(feature = "aws")]
+#[test]
+fn endpoints_of_regions_are_read_and_what_is_none_is_refused_without_being_shown() {
+    let read = |text: &str| verdict(&format!("--aws-region-endpoints={text}"));
+    let given = "eu-x-1:ec2=https://a:8443,elasticloadbalancing=http://b/c;us-y-2:ec2=http://d";
+    let endpoints = read(given).unwrap().aws.endpoints;
+    let of = |region: &str| endpoints[region].clone();
+    assert_eq!(of("eu-x-1").ec2.as_deref(), Some("https://a:8443"));
+    assert_eq!(of("eu-x-1").load_balancing.as_deref(), Some("http://b/c"));
+    assert_eq!(
+        (of("us-y-2").ec2.as_deref(), of("us-y-2").load_balancing),
+        (Some("http://d"), None)
+    );
+    for wrong in [
+        "eu-x-1",
+        "eu-x-1:s3=https://a",
+        "eu-x-1:ec2=ftp://a",
+        "eu-x-1:ec2=https://planted-user:planted-secret@a",
+        ":ec2=https://a",
+        "eu-x-1:ec2=https://a,ec2=https://b",
+        "eu-x-1:ec2=https://",
+    ] {
+        let problems = read(wrong).expect_err(wrong);
+        assert_eq!(problems.len(), 1, "{wrong}: {problems:?}");
+        assert!(!format!("{problems:?}").contains("planted"), "{problems:?}");
+    }
 }

@@ -55,6 +55,9 @@ pub struct AwsClusterStatus {
     /// What was found and created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
+    /// What would be written to AWS, where nothing is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanStatus>,
     /// Creations of unknown outcome, by what they make.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pending_creates: BTreeMap<String, String>,
@@ -69,6 +72,18 @@ impl AwsClusterStatus {
         let newer = self.initialization.as_ref().and_then(|it| it.provisioned);
         self.ready == Some(true) || newer == Some(true)
     }
+}
+
+/// What would be written to AWS.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PlanStatus {
+    /// Writes, in an order in which they can be sent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<String>,
+    /// What stands in the way.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
 }
 
 /// What has happened once and stays so.

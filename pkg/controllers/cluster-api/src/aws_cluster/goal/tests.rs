@@ -13,6 +13,8 @@ fn options() -> AwsOptions {
         owner_tag_key: "owner".to_owned(),
         keep_foreign_rules: false,
         prune_subnets: false,
+        endpoints: std::collections::BTreeMap::new(),
+        plan_only: false,
         rates: aws::Rates::default(),
     }
 }

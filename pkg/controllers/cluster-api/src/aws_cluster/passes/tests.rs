@@ -37,7 +37,7 @@ impl Bench {
     }
 
     fn keep(&self, goal: &Goal, pass: Pass, seconds: u64) {
-        let rest = Duration::from_secs(seconds);
+        let rest = Pause { length: Duration::from_secs(seconds), tell: None };
         self.passes.keep(&self.key, &self.uid, goal.clone(), pass, rest);
     }
 }
@@ -45,14 +45,14 @@ impl Bench {
 fn gone(turn: Turn) -> Pass {
     match turn {
         Turn::Go(pass) => *pass,
-        Turn::Rest(left) => panic!("it rests for {left:?}"),
+        turn => panic!("it does not go on: {turn:?}"),
     }
 }
 
 fn rests(turn: &Turn) -> Duration {
     match turn {
         Turn::Rest(left) => *left,
-        Turn::Go(_) => panic!("it does not rest"),
+        turn => panic!("it does not rest: {turn:?}"),
     }
 }
 
@@ -82,4 +82,21 @@ async fn another_goal_and_news_end_a_rest_and_another_object_of_the_name_begins_
     bench.keep(&wanted, Pass::new(wanted.clone(), memory(2)), 10);
     bench.passes.forget(&bench.key);
     assert_eq!(gone(bench.turn(&wanted, false)).memory(), &memory(1));
+}
+
+/// rule:a-rest-is-not-disturbed
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_told_to_the_end_is_told_again_without_an_end_of_the_rest() {
+    let (bench, wanted) = (Bench::new(), goal("c"));
+    let seconds = Duration::from_secs;
+    let pass = Pass::new(wanted.clone(), memory(2));
+    let rest = Pause { length: seconds(600), tell: Some(seconds(15)) };
+    let next = bench.passes.keep(&bench.key, &bench.uid, wanted.clone(), pass, rest);
+    assert_eq!(next, seconds(15));
+    assert_eq!(rests(&bench.turn(&wanted, false)), seconds(15));
+    tokio::time::advance(seconds(15)).await;
+    let Turn::Tell(pass, left) = bench.turn(&wanted, false) else { panic!("it is told again") };
+    assert_eq!((pass.memory(), left), (&memory(2), seconds(585)));
+    bench.keep(&wanted, *pass, 585);
+    assert_eq!(rests(&bench.turn(&wanted, false)), seconds(585), "it was told");
 }

@@ -113,6 +113,18 @@ fn the_first_part_that_lacks_something_says_why_it_is_not_ready_and_an_end_of_it
 }
 
 #[test]
+fn what_cannot_be_read_at_all_for_want_of_credentials_is_not_ready_for_that_reason() {
+    let denial = Denial { reason: "CredentialsNotFound", message: "none anywhere".to_owned() };
+    let mut report = Report::of_a_leg(Some(&denial));
+    report.sum_up();
+    let mut status = AwsClusterStatus::default();
+    published(&report, &mut status);
+    let ready = condition(&status, "Ready");
+    assert_eq!((&*ready.status, &*ready.reason), ("False", "CredentialsNotFound"));
+    assert_eq!(ready.message, "PrincipalCredentialRetrieved: none anywhere");
+}
+
+#[test]
 fn fields_that_are_not_acted_upon_are_named_as_long_as_they_are_set() {
     let mut status = AwsClusterStatus::default();
     let mut report = Report::default();

@@ -31,7 +31,7 @@ fn what_was_found_out_is_published_in_the_words_of_both_dialects() {
         failure: Failure::Said { reason: "CreateError".to_owned(), message: "no room".to_owned() },
         ..Report::default()
     };
-    report.fact("InfrastructureReady", true, "Ready", "");
+    report.conditions.state("InfrastructureReady", true, "Ready", "");
     let status = published(&older(), &report, json!({}));
     let wanted = json!({
         "phase": "failed", "observedGeneration": 3,

@@ -1,4 +1,6 @@
-//! Clusters.
+//! Clusters as the tests of `aws-network` on a model of AWS, and those of `aws` on moto, want them.
+//! Crates name it under `[dev-dependencies]` only.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +10,11 @@ use aws_network::{
     load_balancer_name,
 };
 
-pub(crate) const CLUSTER: &str = "testnetwork3";
+/// The name of the cluster that everybody starts with.
+pub const CLUSTER: &str = "testnetwork3";
 
-pub(crate) fn identity() -> Identity {
+/// Who it is.
+pub fn identity() -> Identity {
     Identity {
         cluster: CLUSTER.to_owned(),
         owner_id: "5d9f0c8e-owner".to_owned(),
@@ -19,7 +23,8 @@ pub(crate) fn identity() -> Identity {
     }
 }
 
-pub(crate) fn subnet(zone: &str, cidr: &str, is_public: bool) -> SubnetSpec {
+/// A subnet in a zone of `us-east-2`.
+pub fn subnet(zone: &str, cidr: &str, is_public: bool) -> SubnetSpec {
     SubnetSpec {
         id: None,
         cidr_block: Some(cidr.to_owned()),
@@ -29,7 +34,8 @@ pub(crate) fn subnet(zone: &str, cidr: &str, is_public: bool) -> SubnetSpec {
     }
 }
 
-pub(crate) fn load_balancer(kind: LoadBalancerKind) -> LoadBalancerSpec {
+/// A load balancer of which nothing is said but its kind.
+pub fn load_balancer(kind: LoadBalancerKind) -> LoadBalancerSpec {
     LoadBalancerSpec {
         kind,
         name: None,
@@ -44,7 +50,7 @@ pub(crate) fn load_balancer(kind: LoadBalancerKind) -> LoadBalancerSpec {
 }
 
 /// Six subnets in three zones, a bastion, a classic load balancer.
-pub(crate) fn seed() -> Spec {
+pub fn seed() -> Spec {
     Spec {
         identity: identity(),
         namespace: "default".to_owned(),
@@ -80,11 +86,21 @@ pub(crate) fn seed() -> Spec {
     }
 }
 
-pub(crate) fn present(spec: &Spec) -> Goal {
+/// The same with this policy for its NAT gateways.
+pub fn with_nats(nat_mode: NatMode) -> Spec {
+    Spec { nat_mode, ..seed() }
+}
+
+/// It shall be as the spec says.
+///
+/// # Panics
+/// The spec cannot be followed.
+pub fn present(spec: &Spec) -> Goal {
     Goal::Present(Box::new(Desired::from_spec(spec).unwrap()))
 }
 
-pub(crate) fn absent(spec: &Spec) -> Goal {
+/// Nothing of it shall be left.
+pub fn absent(spec: &Spec) -> Goal {
     let cluster = &spec.identity.cluster;
     Goal::Absent(Removal {
         identity: spec.identity.clone(),
@@ -96,4 +112,26 @@ pub(crate) fn absent(spec: &Spec) -> Goal {
         collects_external: true,
         deletes_free_interfaces: false,
     })
+}
+
+/// What it comes to, with so many NAT gateways: how many lines of an inventory begin with each
+/// word.
+pub fn counts(nat_gateways: usize) -> [(&'static str, usize); 9] {
+    [
+        ("vpc", 1),
+        ("subnet", 6),
+        ("igw", 1),
+        ("eip", nat_gateways),
+        ("nat", nat_gateways),
+        ("table", 6),
+        ("group", 5),
+        ("instance", 1),
+        ("elb", 1),
+    ]
+}
+
+/// The same words of an inventory, counted.
+pub fn counted(lines: &[String]) -> [(&'static str, usize); 9] {
+    let count = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
+    counts(0).map(|(kind, _)| (kind, count(kind)))
 }

@@ -1,0 +1,126 @@
+//! [`of_manifests`]: what would be made on AWS for the AWSClusters of manifests, if there were
+//! nothing of them yet. Pure; the command `plan` calls it.
+
+use std::collections::BTreeSet;
+
+use aws_network::{
+    DEFAULT_OWNER_TAG, Desired, Forecast, Goal, Identity, Memory, NatMode, Pass, SpecError,
+    Timestamp, forecast,
+};
+use serde_json::Value;
+
+use crate::api::aws_cluster::AwsClusterSpec;
+use crate::api::cluster::ClusterSpec;
+use crate::api::reference::Dialect;
+use crate::api::{CNI_ANNOTATION, GROUP, INFRASTRUCTURE_GROUP};
+use crate::aws_spec::{self, Circumstances};
+
+const AWS_CLUSTER: &str = "AWSCluster";
+/// Namespace of an object that names none.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// What a manifest does not say.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// Zones of the region, for specs that name no subnets.
+    pub zones: Vec<String>,
+    /// Where a spec names no mode.
+    pub default_nat_mode: NatMode,
+}
+
+/// What would be made for one AWSCluster.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its region.
+    pub region: String,
+    /// What would be written, or what is wrong with its spec.
+    pub outcome: Result<Forecast, Vec<SpecError>>,
+}
+
+/// What would be made for each AWSCluster among the objects, which belongs to the Cluster among them
+/// that refers to it.
+pub fn of_manifests(objects: &[Value], given: &Given) -> Vec<Planned> {
+    let is_aws_cluster = |object: &&Value| is_of(object, INFRASTRUCTURE_GROUP, AWS_CLUSTER);
+    objects.iter().filter(is_aws_cluster).map(|object| plan(object, objects, given)).collect()
+}
+
+fn plan(object: &Value, objects: &[Value], given: &Given) -> Planned {
+    let name = text(&object["metadata"]["name"]).to_owned();
+    let namespace = namespace_of(object).to_owned();
+    let spec: Result<AwsClusterSpec, _> = read(&object["spec"], "spec");
+    let region = spec.as_ref().map(|spec| spec.region.clone()).unwrap_or_default();
+    let cluster = objects.iter().find(|it| {
+        is_of(it, GROUP, "Cluster")
+            && namespace_of(it) == namespace
+            && it["spec"]["infrastructureRef"]["kind"] == AWS_CLUSTER
+            && it["spec"]["infrastructureRef"]["name"] == name.as_str()
+    });
+    let outcome = spec.and_then(|spec| forecast_of(object, &spec, cluster, given));
+    Planned { namespace, name, region, outcome }
+}
+
+fn forecast_of(
+    object: &Value,
+    spec: &AwsClusterSpec,
+    cluster: Option<&Value>,
+    given: &Given,
+) -> Result<Forecast, Vec<SpecError>> {
+    let owner: ClusterSpec = match cluster {
+        Some(cluster) => read(&cluster["spec"], "spec of the Cluster")?,
+        None => ClusterSpec::default(),
+    };
+    let is_older = text(&object["apiVersion"]).ends_with("/v1alpha2");
+    let dialect = match cluster {
+        Some(_) => owner.dialect(),
+        None if is_older => Dialect::V1Alpha2,
+        None => Dialect::V1Beta2,
+    };
+    let named = cluster.unwrap_or(object);
+    let circumstances = Circumstances {
+        identity: Identity {
+            cluster: text(&named["metadata"]["name"]).to_owned(),
+            owner_id: "planned".to_owned(),
+            owner_tag: DEFAULT_OWNER_TAG.to_owned(),
+            adopt: false,
+        },
+        namespace: namespace_of(object).to_owned(),
+        owner: dialect,
+        zones: given.zones.clone(),
+        api_port: aws_spec::api_port(&owner)?,
+        pods_in_vpc: named["metadata"]["annotations"][CNI_ANNOTATION] == "AmazonVPC",
+        applied_tags: BTreeSet::new(),
+        default_nat_mode: given.default_nat_mode,
+        keep_foreign_rules: false,
+        prune_subnets: false,
+        allow_load_balancer_recreate: false,
+    };
+    let wanted = aws_spec::read(spec, &circumstances)?;
+    let goal = Goal::Present(Box::new(Desired::from_spec(&wanted.spec)?));
+    Ok(forecast(&Pass::new(goal, Memory::default()), Timestamp::default()))
+}
+
+fn read<T: serde::de::DeserializeOwned>(value: &Value, path: &str) -> Result<T, Vec<SpecError>> {
+    T::deserialize(value)
+        .map_err(|error| vec![SpecError { path: path.to_owned(), problem: error.to_string() }])
+}
+
+fn is_of(object: &Value, group: &str, kind: &str) -> bool {
+    let version = text(&object["apiVersion"]);
+    object["kind"] == kind && version.split_once('/').is_some_and(|(of, _)| of == group)
+}
+
+fn namespace_of(object: &Value) -> &str {
+    let named = text(&object["metadata"]["namespace"]);
+    if named.is_empty() { DEFAULT_NAMESPACE } else { named }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

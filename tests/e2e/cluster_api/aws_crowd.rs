@@ -1,0 +1,134 @@
+//! Many AWSClusters of one region, on an AWS that refuses what is too much.
+//!
+//! `cargo test -p tests --test cluster_api -- --ignored --nocapture crowd` prints the calls of 200.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tests::aws_proxy::{AwsProxy, Fate};
+
+use crate::aws_stage::{Stage, ours, spec};
+use crate::scene::{AWS_CLUSTERS, cluster};
+
+/// Calls of a look at a cluster without a bastion.
+const LOOK: usize = 8;
+/// Looks at each cluster in a minute are so many times fewer, by default.
+const MINUTES: usize = 10;
+/// A read of NAT gateways serves all clusters for so many seconds.
+const SERVES_FOR: u64 = 8;
+
+/// Clusters, and how often AWS may be called for them.
+#[derive(Clone, Copy)]
+struct Crowd {
+    number: usize,
+    /// So many times as often as by default, and as AWS allows by default.
+    times: u32,
+    /// For so long NAT gateways are pending.
+    pending: Duration,
+}
+
+impl Crowd {
+    fn args(self) -> String {
+        let [read, reads, write, writes] = [20, 40, 5, 50].map(|rate| rate * self.times);
+        format!(
+            "--aws-read-qps={read} --aws-read-burst={reads} --aws-write-qps={write} --aws-write-burst={writes} \
+             --awscluster-concurrency={}",
+            self.number
+        )
+    }
+
+    /// Refuses each call of an action that is called more often than EC2's documentation allows:
+    /// for reads with filters 100 and 20 more in each second, for writes 50 and 5. Counts them.
+    fn guard(self, proxy: &AwsProxy) -> Arc<AtomicUsize> {
+        let refused = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&refused);
+        let times = f64::from(self.times);
+        let mut left: BTreeMap<String, (f64, Instant)> = BTreeMap::new();
+        proxy.decide(move |_, call| {
+            let (burst, rate) = if call.is_write() { (50.0, 5.0) } else { (100.0, 20.0) };
+            let (burst, rate, now) = (burst * times, rate * times, Instant::now());
+            let (tokens, at) = left.entry(call.action.clone()).or_insert((burst, now));
+            *tokens = (*tokens + now.duration_since(*at).as_secs_f64() * rate).min(burst);
+            *at = now;
+            if *tokens < 1.0 {
+                count.fetch_add(1, Ordering::Relaxed);
+                return Fate::Refuse("RequestLimitExceeded");
+            }
+            *tokens -= 1.0;
+            Fate::Pass
+        });
+        refused
+    }
+
+    /// Makes all of them, looks at them once more, and prints the calls.
+    async fn is_kept_in_few_calls(self, stage: &Stage) {
+        let refused = self.guard(&stage.proxy);
+        stage.proxy.nats_pending_until(self.pending);
+        let manager = stage.start_with_aws(&self.args());
+        let start = Instant::now();
+        let names: Vec<_> = (0..self.number).map(|number| format!("crowd-{number}")).collect();
+        let mut body = spec("10.1.1.0/24");
+        body["network"]["natGateways"]["mode"] = "Single".into();
+        let both = |name: &String| [ours(name, &body), cluster(name)];
+        stage.create_all(&names.iter().flat_map(both).collect::<Vec<_>>());
+        for name in &names {
+            let ready = async || {
+                let object = stage.find(AWS_CLUSTERS, name).await;
+                object.is_some_and(|it| it["status"]["ready"] == true)
+            };
+            until(name, ready).await;
+        }
+        let (made, took) = (stage.proxy.calls(), start.elapsed());
+        stage.end(manager).await;
+        let nat_reads = made.iter().filter(|call| call.action == "DescribeNatGateways").count();
+
+        // Another process finds all as it should be.
+        stage.proxy.forget();
+        let refused_later = self.guard(&stage.proxy);
+        let manager = stage.start_with_aws(&self.args());
+        let looked = async || stage.proxy.calls().len() >= self.number * LOOK;
+        until("a look at each", looked).await;
+        stage.end(manager).await;
+        let looks = stage.proxy.calls().len();
+        println!(
+            "{} clusters: ready after {:.0} s and {} calls, {nat_reads} of them reads of NAT gateways; \
+             kept with {} calls in a minute",
+            self.number,
+            took.as_secs_f64(),
+            made.len(),
+            looks / MINUTES,
+        );
+        assert_eq!(stage.writes(), [""; 0]);
+        let refused = refused.load(Ordering::Relaxed) + refused_later.load(Ordering::Relaxed);
+        assert_eq!(refused, 0, "calls too many");
+        // One when it is made and one when it is ready, and what serves all while they wait.
+        let served = usize::try_from(took.as_secs() / SERVES_FOR).unwrap() + 2;
+        assert!(nat_reads <= 2 * self.number + served, "{nat_reads} reads in {took:?}");
+    }
+}
+
+/// Waits for half an hour, if need be.
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let start = Instant::now();
+    while !holds().await {
+        assert!(start.elapsed() < Duration::from_secs(1800), "{what}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clusters_that_are_made_together_wait_together_and_are_never_throttled() {
+    let Some(stage) = Stage::set().await else { return };
+    let crowd = Crowd { number: 5, times: 4, pending: Duration::from_secs(15) };
+    crowd.is_kept_in_few_calls(&stage).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it takes minutes: run it by name"]
+async fn a_crowd_of_200_clusters_is_never_throttled() {
+    let Some(stage) = Stage::set().await else { return };
+    let crowd = Crowd { number: 200, times: 10, pending: Duration::from_secs(60) };
+    crowd.is_kept_in_few_calls(&stage).await;
+}
