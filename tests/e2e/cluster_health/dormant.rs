@@ -5,9 +5,12 @@ use std::fs;
 use serde_json::json;
 use tests::Process;
 use tests::kubectl::{FEDERATION, IDENTITY, Kubectl};
+use tests::planted::{Discreet, Planted};
 use tests::poll::poll;
 
 const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
+/// In the Secret of the member, and nowhere else.
+const TOKEN: &str = "planted-token-of-one-that-sleeps";
 
 /// rule:dormant-costs-nothing
 #[tokio::test(flavor = "multi_thread")]
@@ -19,6 +22,8 @@ async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_membe
     let identity = hub.plane.kubeconfig(IDENTITY, &GROUPS).unwrap();
     let manager =
         Process::with_kubeconfig(&identity).args(["--leader-elect=false", "--v=2"]).start();
+    let planted = Planted::default();
+    let manager = Discreet::new(manager, &planted, &hub);
     for group in ["core.kubefed.io", "platform.tkestack.io"] {
         let sleeps = |line: &str| line.contains("Kind is dormant") && line.contains(group);
         manager.line_where("a kind is dormant", sleeps).await;
@@ -31,6 +36,8 @@ async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_membe
     assert_eq!(manager.metric("icm_missing_permissions", &[]).await, Some(0.0));
     let refused = manager.metric("rest_client_requests_total", &[("code", "403")]).await;
     assert_eq!(refused, None, "forbidden requests");
+    let (status, page) = manager.get("/debug/clusterhealth").await.unwrap();
+    assert!(status == 503 && page.contains("is not at work in this process"), "{status}: {page}");
     let page = manager.get("/metrics").await.unwrap().1;
     assert!(!page.contains("clusterhealth_"), "{page}");
 
@@ -38,18 +45,29 @@ async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_membe
     hub.run("apply -f config/rbac/cluster-health.yaml");
     hub.run("apply -f config/crd/core.kubefed.io_kubefedclusters.yaml");
     hub.run("wait --for=condition=established --timeout=60s crd --all");
+    planted.plant(TOKEN);
+    hub.create(&json!({
+        "apiVersion": "v1", "kind": "Secret", "stringData": {"token": TOKEN},
+        "metadata": {"name": "one", "namespace": FEDERATION},
+    }));
     hub.create(&json!({
         "apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedCluster",
         "metadata": {"name": "one", "namespace": FEDERATION},
-        "spec": {"apiEndpoint": "https://127.0.0.1:1", "secretRef": {"name": "nobody"}},
+        "spec": {"apiEndpoint": "https://127.0.0.1:1", "secretRef": {"name": "one"}},
     }));
     poll("the member is looked at", async || {
         let status = hub.object(&format!("-n {FEDERATION} kubefedcluster one"))["status"].clone();
-        (status["conditions"][0]["reason"] == "MalformedClusterConfig").then_some(())
+        (status["conditions"][0]["reason"] == "ClusterNotReachable").then_some(())
     })
     .await;
     assert!(own_threads(&manager) > 0);
     assert!(!manager.has_said("Missing permission"), "{:?}", manager.lines());
+    for kind in ["kubefedclusters.core.kubefed.io", "clusters.platform.tkestack.io"] {
+        let lines = manager.lines();
+        let told = |line: &&String| line.contains("Kind is dormant") && line.contains(kind);
+        let told: Vec<_> = lines.iter().filter(told).collect();
+        assert_eq!(told.len(), 1, "{told:?}");
+    }
 }
 
 /// How many threads cluster-health has for itself.

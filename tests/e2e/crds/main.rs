@@ -14,5 +14,6 @@ mod objects;
 mod printing;
 mod schemas;
 mod static_rules;
+mod status_writes;
 mod stored_before;
 mod validate_command;

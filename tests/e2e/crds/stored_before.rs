@@ -27,9 +27,8 @@ fn without_rules(schema: &mut Value) {
     }
 }
 
-/// rule:deletions-and-status-writes-are-free
-#[tokio::test(flavor = "multi_thread")]
-async fn no_schema_stands_in_the_way_of_what_was_stored_before_it() {
+/// A server that has had these objects before its schemas had rules, and has the rules now.
+pub(crate) async fn after_an_upgrade(objects: &[Value]) -> Kubectl {
     let kubectl = Kubectl::without_crds().await;
     let files = [
         "platform.tkestack.io_clusters",
@@ -44,14 +43,13 @@ async fn no_schema_stands_in_the_way_of_what_was_stored_before_it() {
         kubectl.create(&crd);
     }
     kubectl.run("wait --for=condition=established --timeout=60s crd --all");
-    let stored = hopeless();
-    for object in &stored {
+    for object in objects {
         poll("the kind is served", async || kubectl.may_create(object).then_some(())).await;
     }
     for file in &files {
         kubectl.run(&format!("replace -f {file}"));
     }
-    for object in &stored {
+    for object in objects {
         let mut names = 0;
         // What is taken meanwhile is in nobody's way.
         poll("the rules are in force", async || {
@@ -62,6 +60,14 @@ async fn no_schema_stands_in_the_way_of_what_was_stored_before_it() {
         })
         .await;
     }
+    kubectl
+}
+
+/// rule:deletions-and-status-writes-are-free
+#[tokio::test(flavor = "multi_thread")]
+async fn no_schema_stands_in_the_way_of_what_was_stored_before_it() {
+    let stored = hopeless();
+    let kubectl = after_an_upgrade(&stored).await;
     let client = kubectl.plane.client().await;
     for object in &stored {
         may_be_lived_with(&client, object).await;
@@ -104,7 +110,7 @@ async fn delete(api: &Api<DynamicObject>, name: &str) {
 }
 
 /// Everything is wrong with them that a schema finds.
-fn hopeless() -> [Value; 3] {
+pub(crate) fn hopeless() -> [Value; 3] {
     let cluster = json!({
         "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster", "metadata": {"name": "cls.bad"},
         "spec": {"tenantID": "t", "type": "Baremetal", "clusterCIDR": "x",

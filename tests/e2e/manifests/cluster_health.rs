@@ -2,10 +2,14 @@
 //! and with an account of its own.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tests::fault_proxy::{Recorded, Wire};
 use tests::kubectl::Kubectl;
+use tests::planted::{Discreet, Planted};
 use tests::poll::poll;
 use tests::{FaultProxy, PATIENCE, Process};
 
@@ -19,6 +23,9 @@ const NAMESPACE: &str = "kube-federation-system";
 const OWN: [&str; 2] = ["config/rbac/cluster-health.yaml", "config/rbac/cluster-health-tke.yaml"];
 const SHARDS: &str = "config/rbac/cluster-health-shards.yaml";
 const ACCOUNT: &str = "config/rbac/cluster-health-account.yaml";
+/// In a Secret, a ClusterCredential and a Machine, and nowhere else.
+const TOKENS: [&str; 3] =
+    ["planted-token-of-a-secret", "planted-token-of-a-credential", "planted-password-of-a-machine"];
 
 /// A cluster of both flavours at addresses where nobody answers, a Machine, and a Secret for both.
 async fn hub(manifests: &[&str]) -> Kubectl {
@@ -29,7 +36,7 @@ async fn hub(manifests: &[&str]) -> Kubectl {
     }
     hub.create(&json!({
         "apiVersion": "v1", "kind": "Secret",
-        "metadata": {"name": "member", "namespace": NAMESPACE}, "stringData": {"token": "t"},
+        "metadata": {"name": "member", "namespace": NAMESPACE}, "stringData": {"token": TOKENS[0]},
     }));
     hub.create(&json!({
         "apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedCluster",
@@ -43,14 +50,14 @@ async fn hub(manifests: &[&str]) -> Kubectl {
     }));
     hub.create(&json!({
         "apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
-        "metadata": {"name": "cc-one"}, "tenantID": "t", "clusterName": "cls-one", "token": "t",
+        "metadata": {"name": "cc-one"}, "tenantID": "t", "clusterName": "cls-one", "token": TOKENS[1],
     }));
     cluster(&hub, "cls-one", &json!({}));
     cluster(&hub, "cls-two", &json!({"clusterCredentialRef": {"name": "cc-own"}}));
     hub.create(&json!({
         "apiVersion": "platform.tkestack.io/v1", "kind": "Machine", "metadata": {"name": "mc-one"},
         "spec": {"tenantID": "t", "type": "Baremetal", "clusterName": "cls-one", "ip": "10.0.0.1",
-            "port": 22, "username": "root", "password": "c2VjcmV0"},
+            "port": 22, "username": "root", "password": STANDARD.encode(TOKENS[2])},
     }));
     hub.patch_status("mc mc-one", &json!({"phase": "Running"}));
     hub
@@ -68,11 +75,18 @@ fn cluster(hub: &Kubectl, name: &str, more: &Value) {
     hub.create(&cluster);
 }
 
-fn product(kubeconfig: &std::path::Path) -> Process {
-    Process::with_kubeconfig(kubeconfig)
+/// The product, which must show no secret.
+fn product(hub: &Kubectl, kubeconfig: &Path, args: &str) -> Discreet {
+    let manager = Process::with_kubeconfig(kubeconfig)
         .args(["--controllers=cluster-health-controller", "--v=2"])
         .args(["--cluster-health-machine-period=1s", "--cluster-health-confirm-interval=1s"])
-        .start()
+        .args(args.split_whitespace())
+        .start();
+    let planted = Planted::default();
+    for token in TOKENS {
+        planted.plant(token);
+    }
+    Discreet::new(manager, &planted, hub)
 }
 
 async fn until_failed(hub: &Kubectl, object: &str) {
@@ -86,11 +100,7 @@ async fn until_failed(hub: &Kubectl, object: &str) {
 /// One life of the product; everything that it asked for.
 async fn life(hub: &Kubectl, wire: Wire, args: &str) -> Vec<Recorded> {
     let proxy = FaultProxy::start_with(wire, &hub.plane, USER, &GROUPS).await;
-    let manager = Process::with_kubeconfig(proxy.kubeconfig())
-        .args(["--controllers=cluster-health-controller", "--v=2"])
-        .args(["--cluster-health-machine-period=1s", "--cluster-health-confirm-interval=1s"])
-        .args(args.split_whitespace())
-        .start();
+    let manager = product(hub, proxy.kubeconfig(), args);
     for object in ["cls cls-one", "cls cls-two", "-n kube-federation-system kubefedcluster fed"] {
         until_failed(hub, object).await;
     }
@@ -227,7 +237,7 @@ async fn replicas_that_share_the_clusters_run_with_the_rights_for_their_leases_a
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_rights_for_one_flavour_the_log_names_them_and_the_other_one_runs() {
     let hub = hub(&OWN[..1]).await;
-    let manager = product(&hub.plane.kubeconfig(USER, &GROUPS).unwrap());
+    let manager = product(&hub, &hub.plane.kubeconfig(USER, &GROUPS).unwrap(), "");
     let line = manager
         .line_where("the missing right", |line| {
             line.contains("Missing permission")

@@ -2,8 +2,12 @@
 
 use serde_json::json;
 use tests::kubectl::Kubectl;
+use tests::planted::{Discreet, Planted};
 use tests::poll::poll;
 use tests::{PATIENCE, Process};
+
+/// In the ClusterCredential, and nowhere else.
+const TOKEN: &str = "planted-token-behind-another-server";
 
 /// Lets the API server of `hub` serve the group by that of `behind`, whom everybody may ask.
 fn aggregate(hub: &Kubectl, behind: &Kubectl) {
@@ -37,7 +41,7 @@ async fn clusters_of_an_aggregated_api_server_are_probed_and_no_crd_takes_their_
     aggregate(&hub, &behind);
     hub.create(&json!({
         "apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
-        "metadata": {"name": "cc-one"}, "tenantID": "t", "clusterName": "cls-one", "token": "t",
+        "metadata": {"name": "cc-one"}, "tenantID": "t", "clusterName": "cls-one", "token": TOKEN,
     }));
     hub.create(&json!({
         "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster", "metadata": {"name": "cls-one"},
@@ -45,8 +49,11 @@ async fn clusters_of_an_aggregated_api_server_are_probed_and_no_crd_takes_their_
             "addresses": [{"type": "Real", "host": "127.0.0.1", "port": 1}]},
     }));
     let manager = Process::with_kubeconfig(&hub.plane.admin_kubeconfig())
-        .args(["--install-crds", "--controllers=cluster-health-controller", "--v=2"])
+        .args(["--install-crds", "--controllers=cluster-health-controller", "--v=4"])
         .start();
+    let planted = Planted::default();
+    planted.plant(TOKEN);
+    let manager = Discreet::new(manager, &planted, &hub);
     for kind in ["clusters", "machines", "clustercredentials"] {
         let crd = format!("{kind}.platform.tkestack.io");
         let left = |line: &str| {
