@@ -41,6 +41,7 @@ fn called() -> BTreeSet<String> {
         [("ec2", "ec2_read(\"", ec2), ("elasticloadbalancing", "balancer_read(\"", balancers)]
     {
         let actions = named(&all, reads).into_iter().chain(named(&writes, "=> \""));
+        let actions = actions.filter(|word| word.starts_with(char::is_uppercase));
         called.extend(actions.map(|action| format!("{service}:{action}")));
     }
     called
