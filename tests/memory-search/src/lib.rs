@@ -23,27 +23,35 @@ const RANDOM: usize = 40;
 static SEARCHING: Mutex<()> = Mutex::new(());
 
 /// A secret to look for. It is kept as its complement, so that a search does not find the mark.
-pub struct Mark(Vec<u8>);
+pub struct Mark {
+    complement: Vec<u8>,
+}
 
 impl Mark {
     /// Of a secret that the caller has.
     #[must_use]
     pub fn of(secret: &str) -> Self {
-        Self(secret.bytes().map(|byte| !byte).collect())
+        Self { complement: secret.bytes().map(|byte| !byte).collect() }
     }
 
     /// Of a secret that is nowhere yet: letters, as in a token.
     #[must_use]
     pub fn random() -> Self {
-        Self((0..RANDOM).map(|_| !rand::random_range(b'a'..=b'z')).collect())
+        Self { complement: (0..RANDOM).map(|_| !rand::random_range(b'a'..=b'z')).collect() }
     }
 
     /// A copy of the secret, in memory that is wiped when it is dropped.
     #[must_use]
     pub fn secret(&self) -> Zeroizing<String> {
-        let mut secret = Zeroizing::new(String::with_capacity(self.0.len()));
-        secret.extend(self.0.iter().map(|byte| char::from(!byte)));
+        let mut secret = Zeroizing::new(String::with_capacity(self.complement.len()));
+        secret.extend(self.complement.iter().map(|byte| char::from(!byte)));
         secret
+    }
+
+    /// What is looked for: the second half, since the allocator writes over the begin of what was
+    /// freed.
+    fn sought(&self) -> &[u8] {
+        &self.complement[self.complement.len() / 2..]
     }
 
     /// Whether it is in memory that this process can write to.
@@ -65,22 +73,22 @@ impl Mark {
                 return true;
             }
             let end = at + read as u64;
-            if end == mapping.end || read < self.0.len() {
+            if end == mapping.end || read < self.sought().len() {
                 return false;
             }
             // The secret may lie across the end of this window.
-            at = end - self.0.len() as u64 + 1;
+            at = end - self.sought().len() as u64 + 1;
         }
         false
     }
 
     fn is_within(&self, bytes: &[u8]) -> bool {
-        let first = !self.0[0];
+        let sought = self.sought();
         let mut from = 0;
-        while let Some(found) = bytes[from..].iter().position(|byte| *byte == first) {
+        while let Some(found) = bytes[from..].iter().position(|byte| *byte == !sought[0]) {
             let rest = &bytes[from + found..];
-            let is_it = self.0.iter().zip(rest).all(|(one, other)| !one == *other);
-            if is_it && rest.len() >= self.0.len() {
+            let is_it = sought.iter().zip(rest).all(|(one, other)| !one == *other);
+            if is_it && rest.len() >= sought.len() {
                 return true;
             }
             from += found + 1;
@@ -115,11 +123,7 @@ mod tests {
         assert!(mark.is_in_memory());
         drop(secret);
         assert!(!mark.is_in_memory(), "it was wiped");
-        // The allocator writes over the begin of what is freed.
-        let mut left = String::with_capacity(200);
-        left.extend(std::iter::repeat_n(' ', 100));
-        left.push_str(&mark.secret());
-        drop(black_box(left));
+        drop(black_box(mark.secret().as_str().to_owned()));
         assert!(mark.is_in_memory(), "nobody has wiped it");
     }
 

@@ -1,6 +1,6 @@
 //! The tasks of clusters: when they probe, and what they find.
 
-use health::{Change, Endpoints, Report};
+use health::{Change, Code, Endpoints, Report};
 
 use super::{Event, World};
 use crate::member_cluster::probe;
@@ -65,7 +65,7 @@ impl World {
         if !may {
             return; // it is another's by now
         }
-        let is_void = report.finding.is_void();
+        let is_void = report.finding.code() == Some(Code::OwnLimit);
         held.asked_at = Some(self.now);
         if !is_void {
             held.last_end = Some(self.now);
