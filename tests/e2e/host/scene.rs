@@ -83,9 +83,11 @@ impl Scene {
         leases.get("infra-controller-manager").await.unwrap()
     }
 
-    /// Who holds it; empty when nobody does.
+    /// Who holds it; empty when nobody does, or when there is none yet.
     pub(crate) async fn holder(&self) -> String {
-        holder(&self.lease().await)
+        let leases = Api::<Lease>::namespaced(self.client.clone(), "kube-system");
+        let lease = leases.get_opt("infra-controller-manager").await.unwrap();
+        lease.as_ref().map(holder).unwrap_or_default()
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use rustix::process::Signal;
 
-use crate::scene::{AT_ONCE, SHORT_LEASE, Scene, lease_writes};
+use crate::scene::{AT_ONCE, SHORT_LEASE, Scene};
 
 /// The product with its log in a pipe that nobody reads.
 fn launch_unread(scene: &Scene) -> (Child, PipeReader) {
@@ -35,11 +35,8 @@ async fn a_full_log_pipe_holds_up_neither_the_lease_nor_the_work_nor_the_end() {
     let (manager, unread) = launch_unread(&scene);
     poll("the pipe is full", async || (ioctl_fionread(&unread).unwrap() > 60_000).then_some(()))
         .await;
-    let holder = poll("it leads", async || {
-        let led = !scene.proxy.requests_like(&lease_writes()).is_empty();
-        if led { Some(scene.holder().await) } else { None }
-    });
-    let holder = holder.await;
+    let leader = async || Some(scene.holder().await).filter(|holder| !holder.is_empty());
+    let holder = poll("it leads", leader).await;
     scene.serves("a").await;
     let before = scene.proxy.requests_like(&Match::leases()).len();
     // Two lease durations.
