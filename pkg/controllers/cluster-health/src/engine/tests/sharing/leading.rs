@@ -94,9 +94,9 @@ async fn a_leader_takes_nothing_from_others_before_it_can_look_at_clusters() {
     let world = World::default();
     let sharing = world.first("b").await;
     let leader = world.launch("", 1);
+    leader.scene.registry.serves();
     sleep(S(60)).await;
     assert_eq!((leader.owns(), sharing.owns()), (0, CLUSTERS));
-    leader.scene.registry.serves();
     leader.scene.registry.filled();
     sleep(S(15)).await;
     assert!(leader.owns() > 5, "{}", leader.owns());
