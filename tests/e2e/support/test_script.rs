@@ -17,8 +17,16 @@ const TOOLS: [&str; 15] = [
     "tail", "tee", "timeout",
 ];
 /// What they read.
-const FILES: [&str; 4] = [".ci/run", "scripts/test", "Cargo.toml", "tests/control-plane/go.mod"];
+const FILES: [&str; 6] = [
+    ".ci/run",
+    "scripts/test",
+    "scripts/test-suites",
+    "Cargo.toml",
+    "tests/Cargo.toml",
+    "tests/control-plane/go.mod",
+];
 const HANGS: &str = "echo 'test a::slow has been running for over 60 seconds'
+echo 'races: test a::hung has been running for over 60 seconds'
 echo 'test a::late has been running for over 60 seconds'
 echo 'test a::late ... ok'
 exec sleep 1000";
@@ -138,7 +146,8 @@ async fn whoever_may_not_trace_is_told_before_any_work_and_leaves_out_the_tests_
     let (code, output) = ends(&sandbox.call("scripts/test", &[])).await;
     assert_eq!(code, Some(0), "{output}");
     assert!(output.contains("left out: end-to-end tests that stop threads"), "{output}");
-    assert!(sandbox.calls().contains("--no-fail-fast -- --skip starvation::"), "{output}");
+    let call = "--test host --no-fail-fast -- --skip starvation::";
+    assert!(sandbox.calls().contains(call), "{output}");
 }
 
 #[tokio::test]
@@ -173,6 +182,22 @@ async fn tests_that_hang_are_ended_at_the_limit_and_named() {
     let message = message.unwrap_or_else(|| panic!("no such message: {output}"));
     assert!(message.contains("'unit and property tests'"), "{message}");
     assert!(message.contains("a::slow") && !message.contains("a::late"), "{message}");
+    assert!(message.contains("races: a::hung"), "{message}");
+}
+
+#[tokio::test]
+async fn each_suite_runs_and_one_that_fails_is_named_and_stops_no_other() {
+    let work = "case \"$*\" in *'--test races'*) echo 'test a::b ... FAILED'; exit 101 ;; esac";
+    let sandbox = Sandbox::new("", work);
+    let (code, output) = ends(&sandbox.call("scripts/test-suites", &["a_filter"])).await;
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("races: test a::b ... FAILED"), "{output}");
+    assert!(output.contains("failed: races"), "{output}");
+    for suite in fs::read_dir(workspace().join("tests/e2e")).unwrap() {
+        let suite = suite.unwrap().file_name();
+        let call = format!("--test {} --no-fail-fast a_filter", suite.display());
+        assert!(sandbox.calls().contains(&call), "{call} is not among {}", sandbox.calls());
+    }
 }
 
 #[tokio::test]
