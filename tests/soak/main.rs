@@ -30,7 +30,8 @@ async fn main() -> anyhow::Result<ExitCode> {
     let mut reports = Vec::new();
     let mut is_good = true;
     for seed in options.seeds.clone() {
-        let scene = Scene { seed, length: options.length, logs: options.logs.clone() };
+        let Options { allocator, length, logs, .. } = &options;
+        let scene = Scene { seed, allocator: *allocator, length: *length, logs: logs.clone() };
         // Side by side, so that a busy machine is as busy for both.
         let played = contenders.iter().cloned().map(|who| tokio::spawn(act(scene.clone(), who)));
         for played in try_join_all(played).await.context("a scene broke off")? {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tests::Allocator;
 
 pub(crate) const HELP: &str = "\
 Plays two replicas under all faults at once on a real API server: Nodes come and go, leaders are
@@ -15,6 +16,7 @@ served a smaller share of the Nodes during their life than kube-controller-manag
 seed, at the same time and on a control plane of its own.
 
   --seeds FIRST-LAST  the scenes (1-10)
+  --cluster-cidrs     the product takes pod CIDRs from ClusterCIDRs
   --seconds N         how long the faults of one scene last (60)
   --logs FOLDER       keeps the log of every process there
   --peer              plays every scene with kube-controller-manager too
@@ -25,6 +27,7 @@ pub(crate) struct Options {
     pub(crate) seeds: RangeInclusive<u64>,
     pub(crate) length: Duration,
     pub(crate) peer: bool,
+    pub(crate) allocator: Allocator,
     pub(crate) logs: Option<PathBuf>,
 }
 
@@ -32,13 +35,19 @@ pub(crate) struct Options {
 pub(crate) fn parse(
     mut arguments: impl Iterator<Item = String>,
 ) -> anyhow::Result<Option<Options>> {
-    let mut options =
-        Options { seeds: 1..=10, length: Duration::from_secs(60), peer: false, logs: None };
+    let mut options = Options {
+        seeds: 1..=10,
+        length: Duration::from_secs(60),
+        peer: false,
+        allocator: Allocator::Range,
+        logs: None,
+    };
     while let Some(flag) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{flag} needs a value"));
         match flag.as_str() {
             "-h" | "--help" => return Ok(None),
             "--logs" => options.logs = Some(value()?.into()),
+            "--cluster-cidrs" => options.allocator = Allocator::MultiCidr,
             "--peer" => options.peer = true,
             "--seconds" => options.length = Duration::from_secs(value()?.parse()?),
             "--seeds" => {

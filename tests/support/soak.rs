@@ -31,11 +31,11 @@ use crate::observer::Seen;
 use crate::{ControlPlane, Observer, delete_nodes, history, mk_node};
 use pair::Pair;
 
-/// Blocks of one address, more than half as many again as there are Nodes; the Services take a
-/// quarter and a foreign Node some, so that what is in use is known to the address.
-const POOL: &str = "--cluster-cidr=10.0.0.0/21 --node-cidr-mask-size=32 \
-     --service-cluster-ip-range=10.0.0.0/23";
-const FOREIGN: (&str, &str) = ("foreign", "10.0.2.0/26");
+/// Small blocks, more than half as many again as there are Nodes; the Services take a quarter and a
+/// foreign Node some, so that what is in use is known to the block.
+const POOL: &str = "--cluster-cidr=10.0.0.0/17 --node-cidr-mask-size=28 \
+     --service-cluster-ip-range=10.0.0.0/19";
+const FOREIGN: (&str, &str) = ("foreign", "10.0.32.0/22");
 const BASELINE: f64 = 0.25;
 const BLOCKS: f64 = 2_048.0;
 /// Each lives some ten seconds: a few terms of leadership.
@@ -52,6 +52,7 @@ const PROGRESS: Duration = Duration::from_secs(10);
 pub async fn play(scene: &Scene, contender: &Contender, plane: &ControlPlane) -> Report {
     let tell = |text: String| eprintln!("seed {}, {}: {text}", scene.seed, contender.name());
     tell(format!("{ALIVE} Nodes and two replicas come"));
+    scene.allocator.prepare(plane).await;
     let client = plane.client().await;
     let nodes = Observer::start(&client).await;
     mk_node(FOREIGN.0).cidr(FOREIGN.1).create(&client).await;

@@ -13,26 +13,21 @@ use std::time::Duration;
 
 use tests::churn::{Churn, Going};
 use tests::{
-    Observer, assert_never_shared, assert_patches_end, assert_patches_never_share, cluster,
-    create_nodes, delete_nodes, mk_node,
+    Allocator, Observer, assert_never_shared, assert_patches_end, assert_patches_never_share,
+    cluster, create_nodes, delete_nodes, mk_node,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::replicas::{End, Replicas};
 
-/// Nodes alive at a time.
-const ALIVE: usize = 2_000;
-const GOING: Going = Going { old: 17, young: 3 };
 /// 4,096 blocks. The Services take 1,024 and foreign Nodes 72, so 3,000 are left: 1.5 times as
-/// many as Nodes.
-const ARGS: &str = "--cluster-cidr=10.0.0.0/20 --node-cidr-mask-size=32 \
-     --service-cluster-ip-range=10.0.0.0/22";
-const FOREIGN: [(&str, &str); 2] = [("foreign-64", "10.0.4.0/26"), ("foreign-8", "10.0.4.64/29")];
+/// many as Nodes at the most.
+const ARGS: &str = "--cluster-cidr=10.0.0.0/16 --node-cidr-mask-size=28 \
+     --service-cluster-ip-range=10.0.0.0/18";
+const FOREIGN: [(&str, &str); 2] = [("foreign-64", "10.0.64.0/22"), ("foreign-8", "10.0.68.0/25")];
 const BASELINE: f64 = 1_024.0 / 4_096.0;
 
-/// How many leaders are ended, each wire in each way, and how long each is let to lead at least;
-/// none ends before it has assigned a block.
-const TERMS: usize = 6;
+/// How long each leader is let to lead at least; none ends before it has assigned a block.
 const TERM: Duration = Duration::from_secs(3);
 /// For thousands of Nodes on a busy machine.
 const LONG: Duration = Duration::from_secs(180);
@@ -40,16 +35,35 @@ const LONG: Duration = Duration::from_secs(180);
 #[tokio::test(flavor = "multi_thread")]
 async fn every_leader_assigns_blocks_and_none_is_shared_or_lost_while_leaders_and_nodes_come_and_go()
  {
+    // Leaders end in each way with each wire.
+    let going = Going { old: 17, young: 3 };
+    leaders_and_nodes_come_and_go(Allocator::Range, 2_000, going, 6).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_holds_for_blocks_of_cluster_cidrs() {
+    let going = Going { old: 8, young: 2 };
+    leaders_and_nodes_come_and_go(Allocator::MultiCidr, 400, going, 2).await;
+}
+
+/// So many Nodes are alive at a time, and so many leaders are ended.
+async fn leaders_and_nodes_come_and_go(
+    allocator: Allocator,
+    alive: usize,
+    going: Going,
+    terms: usize,
+) {
     let cluster = cluster().await;
+    allocator.prepare(&cluster).await;
     let client = cluster.client().await;
     let nodes = Observer::start(&client).await;
     create_nodes(&client, FOREIGN.map(|(name, cidr)| mk_node(name).cidr(cidr))).await;
-    let mut replicas = Replicas::start(&cluster, ARGS).await;
-    let churn = Churn::begin(&client, ALIVE, GOING).await;
+    let mut replicas = Replicas::start(&cluster, allocator, ARGS).await;
+    let churn = Churn::begin(&client, alive, going).await;
     let calm = CancellationToken::new();
     let churning = tokio::spawn(churn.run(calm.clone()));
 
-    for term in 0..TERMS {
+    for term in 0..terms {
         let leader = replicas.leader().await;
         // Counted from the acquisition of the lease, whatever the leader makes of its time.
         tokio::time::sleep(TERM).await;
@@ -59,14 +73,14 @@ async fn every_leader_assigns_blocks_and_none_is_shared_or_lost_while_leaders_an
         eprintln!("term {term}: {assigned} Nodes assigned, then {how:?}");
     }
     calm.cancel();
-    let alive = churning.await.unwrap();
-    assert_eq!(alive.len(), ALIVE);
+    let left = churning.await.unwrap();
+    assert_eq!(left.len(), alive);
 
     let leader = replicas.leader().await;
-    let all = ALIVE + FOREIGN.len();
+    let all = alive + FOREIGN.len();
     let what = "every Node that is left has a block";
     nodes.until_within(LONG, what, |now| now.len() == all && now.assigned() == all).await;
-    delete_nodes(&client, alive.into_iter().chain(FOREIGN.map(|(name, _)| name.to_owned()))).await;
+    delete_nodes(&client, left.into_iter().chain(FOREIGN.map(|(name, _)| name.to_owned()))).await;
     nodes.until_within(LONG, "all Nodes are gone", |now| now.is_empty()).await;
     replicas.until_back_at(leader, BASELINE).await;
 

@@ -3,15 +3,24 @@
 
 use std::time::Duration;
 
-use tests::cluster;
 use tests::soak::{Contender, Scene, play};
+use tests::{Allocator, cluster};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn under_all_faults_at_once_nothing_is_doubled_leaked_or_forgotten() {
+    all_faults_are_survived(Allocator::Range).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn under_all_faults_at_once_no_block_of_a_cluster_cidr_is_doubled_or_leaked() {
+    all_faults_are_survived(Allocator::MultiCidr).await;
+}
+
+async fn all_faults_are_survived(allocator: Allocator) {
     let cluster = cluster().await;
-    let scene = Scene { seed: 1, length: Duration::from_secs(15), logs: None };
+    let scene = Scene { seed: 1, allocator, length: Duration::from_secs(15), logs: None };
     let report = play(&scene, &Contender::Product, &cluster).await;
-    println!("{}", report.json());
+    eprintln!("{}", report.json());
     assert_eq!(report.faults(), [""; 0]);
     assert!(report.served > 0, "nobody was served while there were faults");
 }

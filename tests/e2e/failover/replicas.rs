@@ -7,7 +7,7 @@ use std::iter::Cycle;
 use futures::future::select_all;
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::NodePatch;
-use tests::{Cluster, FaultProxy, PATIENCE, Process, Wire, eventually};
+use tests::{Allocator, Cluster, FaultProxy, PATIENCE, Process, Wire, eventually};
 
 /// How a leader ends.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +21,7 @@ pub(crate) enum End {
 /// The running ones and what is left of those that ended.
 pub(crate) struct Replicas<'a> {
     cluster: &'a Cluster,
+    allocator: Allocator,
     args: &'a str,
     /// Of the next processes, one after the other.
     wires: Cycle<IntoIter<Wire, 3>>,
@@ -34,13 +35,21 @@ struct Replica {
 }
 
 impl<'a> Replicas<'a> {
-    pub(crate) async fn start(cluster: &'a Cluster, args: &'a str) -> Self {
+    pub(crate) async fn start(cluster: &'a Cluster, allocator: Allocator, args: &'a str) -> Self {
         let mut wires = Wire::ALL.into_iter().cycle();
-        let mut running = Vec::new();
-        for wire in wires.by_ref().take(2) {
-            running.push(Replica::start(cluster, args, wire).await);
+        let first = wires.by_ref().take(2).collect::<Vec<_>>();
+        let (running, ended) = (Vec::new(), Vec::new());
+        let mut replicas = Self { cluster, allocator, args, wires, running, ended };
+        for wire in first {
+            let replica = replicas.replica(wire).await;
+            replicas.running.push(replica);
         }
-        Self { cluster, args, wires, running, ended: Vec::new() }
+        replicas
+    }
+
+    async fn replica(&self, wire: Wire) -> Replica {
+        let args = format!("{} {}", self.allocator.flag(), self.args);
+        Replica::start(self.cluster, &args, wire).await
     }
 
     /// Waits until one of them leads, and says which.
@@ -76,7 +85,7 @@ impl<'a> Replicas<'a> {
             assert!(status.success(), "a requested stop ends with 0, not {status}");
         }
         let wire = self.wires.next().expect("it cycles");
-        let next = Replica::start(self.cluster, self.args, wire).await;
+        let next = self.replica(wire).await;
         let Replica { proxy, .. } = std::mem::replace(&mut self.running[leader], next);
         let patches = proxy.node_patches();
         self.ended.push(proxy);
@@ -86,8 +95,8 @@ impl<'a> Replicas<'a> {
     /// Waits until the pool that this leader sees is used no more than that, and all is settled.
     pub(crate) async fn until_back_at(&self, leader: usize, share: f64) {
         let manager = &self.running[leader].manager;
-        let usage = "node_ipam_controller_cidrset_usage_cidrs";
-        manager.until_metric(usage, &[], |now| (now - share).abs() < 1e-6).await;
+        let usage = self.allocator.metric("usage_cidrs");
+        manager.until_metric(&usage, &[], |now| (now - share).abs() < 1e-6).await;
         for metric in ["node_ipam_pending_nodes", "node_ipam_conflicts"] {
             manager.until_metric(metric, &[], |now| now == 0.0).await;
         }

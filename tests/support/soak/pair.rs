@@ -13,6 +13,7 @@ use super::report::Term;
 use super::scene::{Contender, Scene};
 use crate::control_plane::MANAGER_USER;
 use crate::fault_proxy::NodePatch;
+use crate::metrics::Metrics;
 use crate::{ControlPlane, FaultProxy, Match, PATIENCE, Process, Wire};
 
 const TICK: Duration = Duration::from_millis(50);
@@ -105,7 +106,7 @@ impl<'a> Pair<'a> {
             self.replace_ended().await;
             let leader = self.running.iter().find(|replica| replica.manager.has_said(LEADS));
             let used = match leader {
-                Some(leader) => usage(&leader.manager).await,
+                Some(leader) => self.usage(&leader.manager).await,
                 None => None,
             };
             let leaked = used.map(|share| ((share - baseline) * blocks).round());
@@ -114,6 +115,12 @@ impl<'a> Pair<'a> {
             }
             sleep(TICK).await;
         }
+    }
+
+    /// The share of the pool that is in use, as a leader that has come to rest sees it.
+    async fn usage(&self, manager: &Process) -> Option<f64> {
+        let (_, page) = manager.get("/metrics").await.ok()?;
+        Metrics::parse(&page).value(&self.scene.allocator.metric("usage_cidrs"), &[])
     }
 
     /// Every PATCH and every term of leadership.
@@ -190,9 +197,10 @@ impl<'a> Pair<'a> {
             .args(["--kube-api-qps=500", "--kube-api-burst=1000"])
             .args(["--controllers=node-ipam-controller", "--v=2"])
             .args(self.pool.split_whitespace());
-        if let Contender::Stock(path) = self.contender {
-            launch = launch.program(path);
-        }
+        launch = match self.contender {
+            Contender::Product => launch.args([self.scene.allocator.flag()]),
+            Contender::Stock(path) => launch.program(path),
+        };
         let manager = launch.start();
         Replica { manager, proxy, faults, asked_to_stop: None, end: "by itself" }
     }
@@ -218,10 +226,4 @@ fn term(replica: &Replica) -> Option<Term> {
         .settled?;
     let first = replica.proxy.node_patches().into_iter().find(|patch| patch.arrived >= lease);
     Some(Term { to_first_patch: first.map(|patch| patch.arrived - lease), end: replica.end })
-}
-
-/// The share of the pool that is in use, as a leader that has come to rest sees it.
-async fn usage(manager: &Process) -> Option<f64> {
-    let (_, page) = manager.get("/metrics").await.ok()?;
-    crate::metrics::Metrics::parse(&page).value("node_ipam_controller_cidrset_usage_cidrs", &[])
 }

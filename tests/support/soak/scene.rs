@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::allocator::Allocator;
+
 /// Who is put to the test.
 #[derive(Debug, Clone)]
 pub enum Contender {
@@ -27,6 +29,8 @@ impl Contender {
 pub struct Scene {
     /// Decides all that is drawn.
     pub seed: u64,
+    /// Where the product takes pod CIDRs from; the peer has one allocator only.
+    pub allocator: Allocator,
     /// How long the faults last.
     pub length: Duration,
     /// Where the log of every process goes.
