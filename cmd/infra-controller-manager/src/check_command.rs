@@ -119,7 +119,8 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
     leases::check(&cluster, settings.election.as_ref(), now, report).await;
     if settings.controllers.iter().any(|planned| planned.name == stock::NODE_IPAM) {
         stock::check_pods(&cluster, subject.values, subject.known, report).await;
-        nodes::check(&cluster, subject.values, now, report).await;
+        let seen = nodes::check(&cluster, subject.values, now, report).await;
+        nodes::count(&cluster, seen, arguments.claims, report).await;
     }
 }
 
@@ -157,7 +158,8 @@ mod tests {
     fn flags_that_would_not_start_are_told_and_nothing_is_asked() {
         let flags = ["--cluster-cidr=no", "--allocate-node-cidrs", "--kubeconfig=/nonexistent"];
         let flags = flags.iter().chain(&["--kube-api-qps=0"]).map(OsString::from).collect();
-        let arguments = Arguments { flags, stock_healthz: String::new(), json: false };
+        let arguments =
+            Arguments { flags, stock_healthz: String::new(), claims: false, json: false };
         let report = run(&arguments, ALL).unwrap();
         let text = report.text();
         assert!(!report.is_safe() && text.contains("--cluster-cidr"), "{text}");
@@ -167,7 +169,8 @@ mod tests {
     #[test]
     fn a_flag_that_is_none_is_one_line() {
         let flags = vec!["--cluster-cidrs=10.0.0.0/8".into()];
-        let arguments = Arguments { flags, stock_healthz: String::new(), json: false };
+        let arguments =
+            Arguments { flags, stock_healthz: String::new(), claims: false, json: false };
         assert!(run(&arguments, ALL).unwrap_err().starts_with("unknown flag: --cluster-cidrs"));
     }
 }

@@ -1,9 +1,9 @@
 //! Blocks of ClusterCIDRs, by the same facts as those of `--cluster-cidr`.
 
 use serde_json::Value;
-use tests::{create_nodes, mk_node, nodes::names};
+use tests::{Allocator, create_nodes, delete_nodes, mk_node, nodes::names};
 
-use crate::scene::{Scene, cluster_cidr, labelled, used};
+use crate::scene::{Scene, cluster_cidr, everybody, labelled, used};
 
 type Row = (&'static str, &'static [&'static str], u8, &'static [&'static [&'static str]]);
 
@@ -99,6 +99,46 @@ async fn blocks_come_back_last_and_go_to_who_waits() {
     assert_eq!(scene.add("h", &["held"]).await, ["10.10.3.0/24"]);
     scene.starves("i", &["held"]).await;
     scene.end(&[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_range_that_was_freed_gives_out_the_same_blocks_in_the_same_order() {
+    let all = [cluster_cidr("all", &everybody(&["127.123.0.0/20"], 8))];
+    let scene = Scene::begin(&all, "").await;
+    for round in ["first", "second"] {
+        for (index, name) in names(round, 16).enumerate() {
+            assert_eq!(scene.add(&name, &[]).await, [format!("127.123.{index}.0/24")]);
+        }
+        let surplus = format!("{round}-surplus");
+        let why = scene.starves(&surplus, &[]).await;
+        assert!(why.contains("no ClusterCIDR that selects the Node has a free block"), "{why}");
+        scene.remove(&surplus).await;
+        delete_nodes(&scene.client, names(round, 16)).await;
+        let usage = Allocator::MultiCidr.metric("usage_cidrs");
+        scene.manager.until_metric(&usage, &[], |usage| usage == 0.0).await;
+    }
+    scene.end(&[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_services_cover_and_what_wide_and_small_claims_take_is_given_to_nobody() {
+    let objects = [
+        cluster_cidr("covered", &labelled(&["10.244.0.0/25"], 7, &["covered"])),
+        cluster_cidr("wide", &labelled(&["10.244.0.0/22"], 8, &["wide"])),
+        cluster_cidr("small", &labelled(&["a00::/8"], 104, &["small"])),
+    ];
+    let scene = Scene::begin(&objects, "--service-cluster-ip-range=10.244.0.0/24").await;
+    let held = [("inside", "10.244.1.0/24"), ("giant", "10.244.0.0/15"), ("tiny", "a00::/86")];
+    create_nodes(&scene.client, held.map(|(name, cidr)| mk_node(name).cidr(cidr))).await;
+    scene.nodes.until("they are there", |now| now.len() == held.len()).await;
+    scene.starves("a", &["covered"]).await;
+    scene.starves("b", &["wide"]).await;
+    scene.remove("giant").await;
+    assert_eq!(scene.assigned("b").await, ["10.244.2.0/24"]);
+    assert_eq!(scene.add("c", &["wide"]).await, ["10.244.3.0/24"]);
+    scene.starves("d", &["wide"]).await;
+    assert_eq!(scene.add("e", &["small"]).await, ["a00:100::/24"]);
+    scene.end(&["inside", "giant"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

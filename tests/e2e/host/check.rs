@@ -54,6 +54,7 @@ async fn a_cluster_in_order_is_safe_and_nothing_is_written_to_it() {
         ("leases", "nobody holds kube-system/infra-controller-manager"),
         ("stock", "there are no pods of kube-controller-manager"),
         ("nodes", "Nodes that wait for a pod CIDR: 1"),
+        ("nodes", "10.0.0.0/12 has 4096 of 4096 blocks of /24 free, and 0 Nodes in it"),
     ] {
         assert!(has(&findings, "ok", check, message), "{message} is missing in {findings:#?}");
     }
@@ -73,9 +74,12 @@ async fn doubled_cidrs_and_a_stock_manager_that_allocates_are_errors() {
     let kubectl = Shell::new(scene.cluster.admin_kubeconfig());
     kubectl.run("create serviceaccount default -n kube-system");
     kubectl.create(&stock_pod(&["--allocate-node-cidrs=true", "--cluster-cidr=10.0.0.0/16"]));
-    let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();
+    let args = [&ALLOCATING[..], &[NO_HEALTH, "--claims"]].concat();
     let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &args).await;
     assert_eq!(code, Some(1), "{findings:#?}");
+    for told in ["10.0.0.0/12 has 4095 of 4096 blocks of /24 free", "c has 172.16.0.0/24"] {
+        assert!(has(&findings, "ok", "nodes", told), "{told} is missing in {findings:#?}");
+    }
     assert_eq!(errors(&findings).len(), 2, "{findings:#?}");
     let overlap = "a has 10.0.0.0/24 and b has 10.0.0.128/25, which overlap";
     assert!(has(&findings, "error", "nodes", overlap), "{findings:#?}");

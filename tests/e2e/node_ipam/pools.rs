@@ -1,5 +1,7 @@
 //! Pools, masks and the order of blocks (`rule:blocks-are-next-fit`).
 
+use std::time::{Duration, Instant};
+
 use tests::nodes::names;
 use tests::{create_nodes, delete_nodes, mk_node};
 
@@ -132,6 +134,42 @@ async fn a_freed_block_is_reused_last() {
     story.remove("a").await;
     assert_eq!(story.add("d").await, ["10.0.3.0/24"]);
     assert_eq!(story.add("e").await, ["10.0.0.0/24"]);
+    story.end();
+}
+
+/// `rule:further-ranges-follow`
+#[tokio::test(flavor = "multi_thread")]
+async fn ranges_are_added_and_put_in_another_order_at_a_restart_and_no_node_changes() {
+    let mut story = Story::begin("--cluster-cidr=10.0.0.0/24").await;
+    assert_eq!(story.add("a").await, ["10.0.0.0/24"]);
+    story.starves("b").await;
+    story.restart("--cluster-cidr=10.0.0.0/24 --additional-cluster-cidrs=10.9.0.0/23").await;
+    assert_eq!(story.assigned("b").await, ["10.9.0.0/24"]);
+    let other_order =
+        "--cluster-cidr=10.9.0.0/23 --additional-cluster-cidrs=10.0.0.0/24,10.7.0.0/24";
+    story.restart(other_order).await;
+    assert_eq!(story.add("c").await, ["10.9.1.0/24"]);
+    assert_eq!(story.add("d").await, ["10.7.0.0/24"]);
+    story.remove("a").await;
+    assert_eq!(story.add("e").await, ["10.0.0.0/24"]);
+    assert_eq!(story.nodes.now().cidrs("b"), ["10.9.0.0/24"]);
+    let external = story.manager.metric("node_ipam_external_claims", &[]).await;
+    assert_eq!(external, Some(0.0));
+    story.end();
+}
+
+/// `rule:freed-blocks-rest`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_freed_block_rests_for_as_long_as_the_flag_says() {
+    let story = Story::begin("--cluster-cidr=10.0.0.0/24 --pod-cidr-reuse-delay=3s").await;
+    assert_eq!(story.add("a").await, ["10.0.0.0/24"]);
+    let removed = Instant::now();
+    story.remove("a").await;
+    story.manager.until_metric("node_ipam_resting_claims", &[], |resting| resting > 0.5).await;
+    story.starves("b").await;
+    assert_eq!(story.assigned("b").await, ["10.0.0.0/24"]);
+    assert!(removed.elapsed() >= Duration::from_secs(3), "{:?}", removed.elapsed());
+    story.manager.until_metric("node_ipam_resting_claims", &[], |resting| resting < 0.5).await;
     story.end();
 }
 

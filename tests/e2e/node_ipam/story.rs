@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use tests::nodes::delete_node;
-use tests::{Cluster, Observer, Process, assert_never_shared, cluster, mk_node, poll};
+use tests::{Cluster, Observer, PATIENCE, Process, assert_never_shared, cluster, mk_node, poll};
 
 /// An exclusive cluster with the product running in it as kubeadm runs it: as
 /// `system:kube-controller-manager`, writing as a service account.
@@ -14,7 +14,7 @@ pub(crate) struct Story {
     pub(crate) client: Client,
     /// Nodes that the test itself gave overlapping CIDRs.
     foreign: Vec<String>,
-    _cluster: Cluster,
+    cluster: Cluster,
 }
 
 impl Story {
@@ -34,7 +34,15 @@ impl Story {
         let manager = start(&cluster, args);
         manager.line("Controller starting...").await;
         let foreign = existing.iter().map(|(name, _)| (*name).to_owned()).collect();
-        Self { manager, nodes, client, foreign, _cluster: cluster }
+        Self { manager, nodes, client, foreign, cluster }
+    }
+
+    /// Stops the product and starts it with other flags.
+    pub(crate) async fn restart(&mut self, args: &str) {
+        self.manager.terminate();
+        assert!(self.manager.exit(PATIENCE).await.success());
+        self.manager = start(&self.cluster, args);
+        self.manager.line("Controller starting...").await;
     }
 
     /// Creates a Node and waits for its CIDRs.

@@ -13,9 +13,10 @@ Usage:
 It looks for: mistakes in the flags; rights that are missing; a lease that another program holds;
 a kube-controller-manager that still gives out pod CIDRs, by its pods and by its /healthz on this
 host; pod CIDRs of Nodes that overlap, are no CIDRs, lie outside of the pools or in a service range;
-two allocators that take turns.
+two allocators that take turns. It tells how many blocks of each pool are left.
 
 Flags:
+      --claims                 Tell the pod CIDRs of every Node
   -o, --output string          text or json (default text)
       --stock-healthz string   Where kube-controller-manager of this host tells its health; empty to
                                leave it alone (default https://127.0.0.1:10257/healthz)
@@ -34,6 +35,8 @@ pub(super) struct Arguments {
     pub(super) flags: Vec<OsString>,
     /// Empty to ask nobody.
     pub(super) stock_healthz: String,
+    /// Every claim is to be told.
+    pub(super) claims: bool,
     pub(super) json: bool,
 }
 
@@ -48,7 +51,7 @@ impl Arguments {
     /// A flag of its own that cannot be read. Those of the program are not looked at.
     pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Wanted, String> {
         let stock_healthz = "https://127.0.0.1:10257/healthz".to_owned();
-        let mut parsed = Self { flags: Vec::new(), stock_healthz, json: false };
+        let mut parsed = Self { flags: Vec::new(), stock_healthz, claims: false, json: false };
         let mut args = args.into_iter();
         while let Some(argument) = args.next() {
             let text = argument.to_string_lossy().into_owned();
@@ -63,6 +66,7 @@ impl Arguments {
             match name {
                 "-h" | "--help" => return Ok(Wanted::Help),
                 "-o" | "--output" => parsed.json = is_json(&value()?)?,
+                "--claims" => parsed.claims = true,
                 "--stock-healthz" => parsed.stock_healthz = value()?,
                 short if short.starts_with("-o") => parsed.json = is_json(&short["-o".len()..])?,
                 _ => parsed.flags.push(argument),
@@ -91,14 +95,15 @@ mod tests {
     #[test]
     fn its_own_flags_are_taken_out_of_those_of_the_program() {
         for form in [&["--output=json"][..], &["--output", "json"], &["-o", "json"], &["-ojson"]] {
-            let args = [&["--v=2"], form, &["--stock-healthz=", "--secure-port", "7"]].concat();
+            let own = ["--stock-healthz=", "--claims", "--secure-port", "7"];
+            let args = [&["--v=2"], form, &own].concat();
             let Ok(Wanted::Run(arguments)) = parse(&args) else { panic!("{args:?} is refused") };
             assert_eq!(arguments.flags, ["--v=2", "--secure-port", "7"]);
-            assert!(arguments.json && arguments.stock_healthz.is_empty());
+            assert!(arguments.json && arguments.claims && arguments.stock_healthz.is_empty());
         }
         let Ok(Wanted::Run(arguments)) = parse(&[]) else { panic!("nothing is refused") };
         assert_eq!(arguments.stock_healthz, "https://127.0.0.1:10257/healthz");
-        assert!(!arguments.json);
+        assert!(!arguments.json && !arguments.claims);
     }
 
     #[test]

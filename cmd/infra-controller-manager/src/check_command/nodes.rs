@@ -1,29 +1,82 @@
 //! What the Nodes tell of their pod CIDRs, in words.
 
+use http::StatusCode;
 use jiff::Timestamp;
-use node_ipam::{Finding, Ranges, Surveyed, survey};
+use node_ipam::{Finding, PoolUsage, Ranges, Surveyed, survey, usage};
 use pflag::Values;
+use serde_json::Value;
 
-use super::cluster::Cluster;
+use super::cluster::{AskError, Cluster};
 use super::report::{Check, Report, Severity};
 use crate::build;
 
 /// Findings that are told one by one; of more, the number.
 const TOLD: usize = 20;
 
+const CLUSTER_CIDRS: &str = "/apis/networking.x-k8s.io/v1/clustercidrs?";
+
+/// What was seen of a cluster.
+pub(super) struct Seen {
+    nodes: Vec<Surveyed>,
+    ranges: Ranges,
+}
+
 /// Lists all Nodes and judges them.
-pub(super) async fn check(cluster: &Cluster, values: &Values, now: Timestamp, report: &mut Report) {
+pub(super) async fn check(
+    cluster: &Cluster,
+    values: &Values,
+    now: Timestamp,
+    report: &mut Report,
+) -> Option<Seen> {
     let nodes: Vec<Surveyed> = match cluster.list("/api/v1/nodes?").await {
         Ok(nodes) => nodes,
         Err(error) => {
             let message = format!("cannot list the Nodes: {error}");
             report.error(Check::Nodes, message, "let the identity of --kubeconfig list nodes");
-            return;
+            return None;
         }
     };
-    let Some(ranges) = Ranges::of(values) else { return };
+    let ranges = Ranges::of(values)?;
     let found = survey(&nodes, &ranges, build::PRODUCT, now);
     tell(nodes.len(), &found, report);
+    Some(Seen { nodes, ranges })
+}
+
+/// Tells how much of each pool is left, and each claim if that is wanted.
+pub(super) async fn count(
+    cluster: &Cluster,
+    seen: Option<Seen>,
+    claims: bool,
+    report: &mut Report,
+) {
+    let Some(Seen { nodes, mut ranges }) = seen else { return };
+    if ranges.are_of_cluster_cidrs() {
+        match cluster.list::<Value>(CLUSTER_CIDRS).await {
+            Ok(objects) => ranges = ranges.with_cluster_cidrs(objects),
+            Err(AskError::Refused { status: StatusCode::NOT_FOUND, .. }) => {
+                let advice = "apply their CRD of config/crd, or give --install-crds";
+                report.warn(Check::Nodes, "ClusterCIDRs are not served", advice);
+            }
+            Err(error) => {
+                let message = format!("cannot list the ClusterCIDRs: {error}");
+                let advice =
+                    "their blocks are not counted; let the identity of --kubeconfig list them";
+                report.warn(Check::Nodes, message, advice);
+            }
+        }
+    }
+    for pool in usage(&nodes, &ranges) {
+        report.note(Check::Nodes, left(&pool));
+    }
+    for node in nodes.iter().filter(|node| claims && !node.cidrs.is_empty()) {
+        report.note(Check::Nodes, format!("{} has {}", node.name, node.cidrs.join(", ")));
+    }
+}
+
+fn left(pool: &PoolUsage) -> String {
+    let PoolUsage { range, mask, blocks, used, nodes } = pool;
+    let free = blocks - used;
+    format!("{range} has {free} of {blocks} blocks of /{mask} free, and {nodes} Nodes in it")
 }
 
 fn tell(nodes: usize, found: &[Finding], report: &mut Report) {
@@ -79,9 +132,9 @@ fn said(finding: &Finding) -> (Severity, String, &'static str) {
             format!("Nodes that have no /{mask}: {nodes}, such as {node} with {cidr}"),
             "give the --node-cidr-mask-size of before, unless the change is meant",
         ),
-        Finding::TooSmall { pool, blocks, nodes } => (
+        Finding::TooSmall { pools, blocks, nodes } => (
             Warning,
-            format!("{pool} has {blocks} blocks for {nodes} Nodes"),
+            format!("{} has {blocks} blocks for {nodes} Nodes", listed(pools)),
             "some will wait for one; a larger --node-cidr-mask-size makes more of them",
         ),
         Finding::InTurns { managers, lately: true } => (
@@ -103,6 +156,10 @@ fn said(finding: &Finding) -> (Severity, String, &'static str) {
             (Note, format!("Nodes that wait for a pod CIDR: {nodes}"), "")
         }
     }
+}
+
+fn listed(pools: &[impl ToString]) -> String {
+    pools.iter().map(ToString::to_string).collect::<Vec<_>>().join(" with ")
 }
 
 #[cfg(test)]

@@ -99,26 +99,22 @@ impl<O: Clone + Ord> Ledger<O> {
     /// Claims one free block of every pool for an owner. An owner that already has a claim keeps
     /// it, and gets it back unchanged. On error nothing changed, cursors included.
     pub fn allocate(&mut self, owner: &O) -> Result<Allocated, Exhausted> {
-        self.allocate_from(owner, 0..self.pools.len())
+        let all: Vec<usize> = (0..self.pools.len()).collect();
+        self.allocate_from(owner, &all)
     }
 
-    /// As [`Ledger::allocate`], of these pools only, by their places in [`Ledger::pools`]; what
-    /// lies behind the last pool is ignored.
-    pub fn allocate_from(
-        &mut self,
-        owner: &O,
-        pools: Range<usize>,
-    ) -> Result<Allocated, Exhausted> {
+    /// As [`Ledger::allocate`], of these pools only and in this order, by their places in
+    /// [`Ledger::pools`]; what lies behind the last pool is ignored.
+    pub fn allocate_from(&mut self, owner: &O, places: &[usize]) -> Result<Allocated, Exhausted> {
         let mut change = self.no_change();
         if let Some(cidrs) = self.claim(owner) {
             return Ok(Allocated { cidrs: cidrs.to_vec(), skipped: Vec::new(), change });
         }
-        let first = pools.start;
-        let chosen = self.choose(pools, &mut change)?;
-        let cidrs: Vec<IpNet> = chosen.iter().map(|candidate| candidate.block).collect();
-        let skipped = chosen.iter().map(|candidate| candidate.skipped).collect();
-        for (pool, candidate) in self.pools.iter_mut().skip(first).zip(&chosen) {
-            pool.advance(candidate.index);
+        let chosen = self.choose(places, &mut change)?;
+        let cidrs: Vec<IpNet> = chosen.iter().map(|(_, candidate)| candidate.block).collect();
+        let skipped = chosen.iter().map(|(_, candidate)| candidate.skipped).collect();
+        for (place, candidate) in &chosen {
+            self.pools[*place].advance(candidate.index);
         }
         self.replace(owner, cidrs.clone(), &mut change);
         Ok(Allocated { cidrs, skipped, change })
@@ -167,21 +163,21 @@ impl<O: Clone + Ord> Ledger<O> {
     /// the pools are not.
     fn choose(
         &mut self,
-        pools: Range<usize>,
+        places: &[usize],
         change: &mut Change,
-    ) -> Result<Vec<Candidate>, Exhausted> {
-        let pools = pools.start..pools.end.min(self.pools.len());
-        let mut chosen: Vec<Candidate> = Vec::with_capacity(pools.len());
-        for index in pools {
-            let Some(candidate) = self.pools[index].peek() else {
-                let full = self.pools[index].exhausted();
-                for candidate in &chosen {
+    ) -> Result<Vec<(usize, Candidate)>, Exhausted> {
+        let mut chosen: Vec<(usize, Candidate)> = Vec::with_capacity(places.len());
+        let pools = self.pools.len();
+        for place in places.iter().copied().filter(|place| *place < pools) {
+            let Some(candidate) = self.pools[place].peek() else {
+                let full = self.pools[place].exhausted();
+                for (_, candidate) in &chosen {
                     self.unmark(&candidate.block, change);
                 }
                 return Err(full);
             };
             self.mark(&candidate.block, change);
-            chosen.push(candidate);
+            chosen.push((place, candidate));
         }
         Ok(chosen)
     }

@@ -24,6 +24,8 @@ mod observing;
 mod outcome;
 mod owner;
 mod pressure;
+mod resting;
+mod rests;
 mod sending;
 mod shortage;
 mod snapshot;
@@ -49,10 +51,11 @@ use lines::Lines;
 pub(crate) use notice::{Effects, Notice, Skipped};
 use owner::Owner;
 pub(crate) use owner::Uid;
+use rests::Rests;
 pub(crate) use sending::{AfterRead, OpenOutcome};
 pub(crate) use shortage::Shortage;
 pub(crate) use snapshot::Snapshot;
-use unassigned::{Phase, Unassigned};
+use unassigned::{Phase, Place, Unassigned};
 
 /// After the first Nodes of a cluster, of which all were unassigned at once, memory is given back
 /// from this size on.
@@ -92,8 +95,11 @@ pub(crate) struct Allocator {
     assigned: HashMap<Uid, Arc<str>>,
     findings: Findings,
     counters: Counters,
+    rests: Rests,
     /// A list is being delivered.
     in_list: bool,
+    /// Nodes without CIDRs that the list has brought, in its order.
+    listed: Vec<Arc<str>>,
     /// What there is at the start is known: a whole list was delivered, or workers have begun.
     is_started: bool,
 }
@@ -109,11 +115,13 @@ impl Allocator {
             starved: Lines::default(),
             assigned: HashMap::new(),
             findings: Findings::default(),
+            rests: Rests::default(),
             in_list: false,
+            listed: Vec::new(),
             is_started: false,
         };
         for range in service_ranges {
-            allocator.set_aside(&Owner::Service(*range), range);
+            allocator.set_aside(&Owner::Service(*range), &[*range]);
         }
         allocator
     }
@@ -121,13 +129,13 @@ impl Allocator {
     /// The same without these ranges (`rule:excluded-addresses-go-to-nobody`).
     pub(crate) fn without(mut self, excluded: &[IpNet]) -> Self {
         for range in excluded {
-            self.set_aside(&Owner::Excluded(*range), range);
+            self.set_aside(&Owner::Excluded(*range), &[*range]);
         }
         self
     }
 
-    fn set_aside(&mut self, owner: &Owner, range: &IpNet) {
-        let taken = self.ledger.occupy(owner, &[*range]);
+    fn set_aside(&mut self, owner: &Owner, ranges: &[IpNet]) {
+        let taken = self.ledger.occupy(owner, ranges);
         self.counters.count(&taken.change);
     }
 
@@ -140,7 +148,7 @@ impl Allocator {
         every: Duration,
         now: Instant,
     ) -> bool {
-        self.unassigned.get_mut(uid).is_some_and(|node| node.told.due(reason, every, now))
+        self.unassigned.get_mut(uid).is_some_and(|node| node.told().due(reason, every, now))
     }
 
     /// The same for a notice, so that a Node that overlaps hundreds of others does not make
@@ -155,15 +163,15 @@ impl Allocator {
         if self.unassigned.capacity() > WORTH_SHRINKING.max(4 * self.unassigned.len()) {
             self.unassigned.shrink_to(2 * self.unassigned.len());
         }
-        if let Phase::Starved { ticket } = node.phase {
-            self.starved.leave(&node.line, ticket);
+        if let Phase::Starved(place) = &node.phase {
+            self.starved.leave(place);
         }
         Some(node)
     }
 
-    /// Ends the claim of a Node.
-    fn release(&mut self, uid: &Uid) {
-        let change = self.ledger.release(&Owner::Node(uid.clone()));
+    /// Ends a claim.
+    fn release(&mut self, owner: &Owner) {
+        let change = self.ledger.release(owner);
         self.counters.count(&change);
         self.counters.relieve(self.ledger.pools());
     }
@@ -178,7 +186,17 @@ impl Allocator {
         // What is found at the start is no news: the process before has told it.
         let is_news = self.is_started;
         for (pool, line) in self.counters.crossed(pools).into_iter().filter(|_| is_news) {
-            effects.notices.push(notice::nearly_full(name, uid, pool, line));
+            // Where another pool of the flags serves as well, the two are looked at together.
+            if self.catalogue.is_some() || is_family_at(pools, pool, line) {
+                effects.notices.push(notice::nearly_full(name, uid, pool, line));
+            }
         }
     }
+}
+
+/// Whether the pools of the family of this one are used to so many percent, taken together.
+fn is_family_at(pools: &[Pool], one: &Pool, percent: u8) -> bool {
+    let of_family = || pools.iter().filter(|pool| pool.family() == one.family());
+    let (used, blocks) = (of_family().map(Pool::used).sum(), of_family().map(Pool::blocks).sum());
+    pressure::at_least(used, blocks, percent.into())
 }

@@ -108,10 +108,10 @@ impl Runner for NodeIpamRun {
 
 /// One run of the RangeAllocator.
 async fn allocate_from_flags(context: &Context, options: &Options) -> Result<Stopped, Failure> {
-    let Options { pools, service_ranges, excluded, concurrency } = options;
+    let Options { pools, service_ranges, excluded, reuse_delay, concurrency } = options;
     let metrics = context.metrics(|registry| IpamMetrics::new(registry, PoolsOf::Flags))?;
     let allocator = Allocator::new(pools.clone(), service_ranges).without(excluded);
-    let allocator = Arc::new(Mutex::new(allocator));
+    let allocator = Arc::new(Mutex::new(allocator.resting_for(*reuse_delay)));
     metrics.attach(&allocator);
     let nodes = context.informers.get::<Node>();
     let queue = "cidrallocator_node";

@@ -42,6 +42,20 @@ pub(crate) const NODE_CIDR_EXCLUDE: Flag<String> = Flag::cidr_list(
     "CIDRs separated by commas, such as those of a VPN. Blocks that overlap one of them are never given to a Node; a Node that has such a block keeps it.",
 );
 
+pub(crate) const ADDITIONAL_CLUSTER_CIDRS: Flag<String> = Flag::cidr_list(
+    GROUP,
+    "additional-cluster-cidrs",
+    "",
+    "CIDRs separated by commas that pod CIDRs are cut from when those before them are used up, beginning with --cluster-cidr; any number of each of its IP families. For RangeAllocator.",
+);
+
+pub(crate) const POD_CIDR_REUSE_DELAY: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "pod-cidr-reuse-delay",
+    "0s",
+    "How long the pod CIDR of a Node that is gone is given to nobody, so that routes to it can go; 24h at most. A process that has just started does not know what was freed before.",
+);
+
 pub(crate) const CIDR_ALLOCATOR_TYPE: Flag<String> = Flag::string(
     GROUP,
     "cidr-allocator-type",
@@ -104,6 +118,8 @@ pub(crate) const FLAGS: &[Spec] = &[
     CLUSTER_CIDR.spec(),
     SERVICE_CLUSTER_IP_RANGE.spec(),
     NODE_CIDR_EXCLUDE.spec(),
+    ADDITIONAL_CLUSTER_CIDRS.spec(),
+    POD_CIDR_REUSE_DELAY.spec(),
     CIDR_ALLOCATOR_TYPE.spec(),
     NODE_CIDR_MASK_SIZE.spec(),
     NODE_CIDR_MASK_SIZE_IPV4.spec(),

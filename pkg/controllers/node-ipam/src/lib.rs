@@ -3,12 +3,14 @@
 //! [`NodeIpam`] is what the manager registers. Inside, from pure to I/O: `options` turns flags into
 //! pools, `cluster_cidr` does so with objects, `allocator` decides who gets which block, `patch`
 //! knows the body and the meaning of answers, `api` sends, `reconciler` works on one Node,
-//! `node_work` on all of them, `controller` runs it all. [`survey`] stands beside all this: it says
+//! `node_work` on all of them, of which `backlog` holds back those that the queue has no room for,
+//! `controller` runs it all. [`survey`] stands beside all this: it says
 //! what is wrong with the pod CIDRs of a cluster before anything runs. The rules that code and tests cite stand
 //! in `RULES.md`; which allocator is for whom in `ALLOCATORS.md`.
 
 mod allocator;
 mod api;
+mod backlog;
 mod cached_node;
 mod cluster_cidr;
 mod controller;
@@ -23,7 +25,7 @@ mod survey;
 
 pub use controller::NodeIpam;
 pub use options::Ranges;
-pub use survey::{Finding, Surveyed, survey};
+pub use survey::{Finding, PoolUsage, Surveyed, survey, usage};
 
 /// The controller's name, which its log lines carry.
 const LOGGER: &str = "node-ipam-controller";

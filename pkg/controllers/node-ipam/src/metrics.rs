@@ -161,6 +161,7 @@ struct StateCollector {
     conflicts: IntGauge,
     external: IntGauge,
     in_services: IntGauge,
+    resting: IntGauge,
     foreign: Gauge,
 }
 
@@ -212,6 +213,11 @@ impl StateCollector {
                 "node_ipam_service_range_overlaps",
                 "Pod CIDRs of live Nodes that overlap a service range.",
             )?,
+            resting: IntGauge::new(
+                "node_ipam_resting_claims",
+                "Nodes that are gone and whose pod CIDRs are given to nobody yet, as \
+                 --pod-cidr-reuse-delay asks for.",
+            )?,
             foreign: Gauge::new(
                 "node_ipam_foreign_assignments_total",
                 "Nodes that somebody else gave a pod CIDR to while they waited for ours.",
@@ -245,10 +251,11 @@ impl StateCollector {
         self.conflicts.set(integer(state.conflicts));
         self.external.set(integer(state.external));
         self.in_services.set(integer(state.in_services));
+        self.resting.set(integer(state.resting));
         self.foreign.set(float(u128::from(state.foreign_total)));
     }
 
-    fn gauges(&self) -> [&dyn Collector; 8] {
+    fn gauges(&self) -> [&dyn Collector; 9] {
         [
             &self.usage,
             &self.max,
@@ -258,6 +265,7 @@ impl StateCollector {
             &self.conflicts,
             &self.external,
             &self.in_services,
+            &self.resting,
         ]
     }
 

@@ -7,13 +7,14 @@ use std::time::Duration;
 use informer::{Delta, Informer, Subscription};
 use manager::{Context, Failure, Stopped};
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 use workqueue::{Backoff, Jitter, WorkQueue};
 
 use crate::allocator::Allocator;
 use crate::api::NodeApi;
+use crate::backlog::Backlog;
 use crate::cached_node::CachedNode;
 use crate::metrics::IpamMetrics;
 use crate::reconciler::Reconciler;
@@ -49,6 +50,7 @@ pub(crate) fn reconciler<N: CachedNode>(
         allocator: Arc::clone(allocator),
         nodes: nodes.clone(),
         queue: context.queue(queue, BACKOFF),
+        backlog: Backlog::default(),
         cluster_cidrs,
         api: NodeApi::new(context.caller.clone(), context.settings.write_timeout),
         recorder: context.recorder.clone(),
@@ -81,7 +83,8 @@ pub(crate) async fn work<N: CachedNode>(
             std::future::ready(())
         })
         .until_stopped();
-    let ((), stopped) = tokio::try_join!(work, moment_of(context.stop.clone()))?;
+    let resting = end_rests(&reconciler, &context.stop);
+    let ((), (), stopped) = tokio::try_join!(work, resting, moment_of(context.stop.clone()))?;
     let deadline = stopped + context.settings.write_timeout + LAST_READS;
     Ok(Stopped { unknown_writes: reconciler.settle_outcomes(deadline).await })
 }
@@ -100,6 +103,24 @@ async fn moment_of(stop: CancellationToken) -> Result<Instant, Failure> {
     Ok(Instant::now())
 }
 
+/// Frees the blocks of Nodes that are gone when they have rested, until the stop.
+async fn end_rests<N: CachedNode>(
+    reconciler: &Reconciler<N>,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    let ending = async {
+        loop {
+            let next = reconciler.allocator.lock().next_rested(Instant::now());
+            let Some(next) = next else { return };
+            sleep_until(next).await;
+            let effects = reconciler.allocator.lock().end_rests(Instant::now());
+            reconciler.carry_out(effects);
+        }
+    };
+    stop.run_until_cancelled(ending).await;
+    Ok(())
+}
+
 /// Feeds the allocator from the watch, in the order of the watch. What the cluster says is taken in
 /// here and not by the workers, so no worker acts on a claim that an event has already ended.
 pub(crate) fn watch<N: CachedNode>(
@@ -116,14 +137,18 @@ pub(crate) fn watch<N: CachedNode>(
             }
             Delta::Deleted(node) => {
                 let node = node.as_ref().as_ref();
-                reconciler.allocator.lock().gone(&node.uid)
+                reconciler.allocator.lock().gone(&node.uid, Instant::now())
             }
             Delta::ListStarts => {
                 reconciler.allocator.lock().set_in_list(true);
                 return;
             }
             Delta::ListEnds => {
-                reconciler.allocator.lock().set_in_list(false);
+                let mut allocator = reconciler.allocator.lock();
+                allocator.set_in_list(false);
+                reconciler.backlog.add(allocator.take_listed());
+                drop(allocator);
+                reconciler.backlog.feed(&reconciler.queue);
                 return;
             }
         };

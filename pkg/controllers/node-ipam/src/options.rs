@@ -2,18 +2,24 @@
 //!
 //! All problems are found in one pass, so that a user mends the command line once.
 
+mod additional_ranges;
 mod cluster_cidrs;
+mod ranges;
+
+use std::time::Duration;
 
 use cidr::{Family, IpNet, Pool, PoolError};
 use pflag::{Flag, Problem, Values};
 
 use crate::flags::{
-    ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER, CLUSTER_CIDR,
-    CONCURRENT_NODE_CIDR_PATCHES, NODE_CIDR_EXCLUDE, NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4,
-    NODE_CIDR_MASK_SIZE_IPV6, NODE_CIDR_MAX_IPV6_BITS, SERVICE_CLUSTER_IP_RANGE,
+    ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,
+    CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, NODE_CIDR_EXCLUDE, NODE_CIDR_MASK_SIZE,
+    NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6, NODE_CIDR_MAX_IPV6_BITS,
+    POD_CIDR_REUSE_DELAY, SERVICE_CLUSTER_IP_RANGE,
 };
 
 pub(crate) use cluster_cidrs::ClusterCidrOptions;
+pub use ranges::Ranges;
 
 /// The allocator types that exist; the first and the last are built
 /// (`rule:unbuilt-types-are-refused`).
@@ -23,40 +29,23 @@ const ALLOCATOR_TYPES: [&str; 5] =
 /// Pools from ClusterCIDRs.
 const MULTI_CIDR: &str = "MultiCIDRRangeAllocator";
 
+/// The longest that a block rests.
+const REUSE_DELAY_MAX: Duration = Duration::from_secs(24 * 3600);
+
 /// What the controller runs with.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// Pools in the order of `--cluster-cidr`: one, or two of different families; none where they
-    /// come from ClusterCIDRs.
+    /// Pools in the order of `--cluster-cidr`, one or two of different families, with those of
+    /// `--additional-cluster-cidrs` behind them; none where they come from ClusterCIDRs.
     pub(crate) pools: Vec<Pool>,
     /// Service ranges that no Node may get.
     pub(crate) service_ranges: Vec<IpNet>,
     /// What else no Node may get.
     pub(crate) excluded: Vec<IpNet>,
+    /// How long the blocks of a Node that is gone are given to nobody.
+    pub(crate) reuse_delay: Duration,
     /// Most PATCHes in flight at once.
     pub(crate) concurrency: usize,
-}
-
-/// Where pod CIDRs come from and where none may be, by the flags.
-#[derive(Clone, Debug)]
-pub struct Ranges {
-    /// At most one of each family; none where they come from ClusterCIDRs.
-    pub pools: Vec<Pool>,
-    /// Service ranges.
-    pub services: Vec<IpNet>,
-}
-
-impl Ranges {
-    /// `None` when no pod CIDRs are given out, or not by such flags.
-    pub fn of(values: &Values) -> Option<Self> {
-        match judge(values) {
-            Ok(Judged::On { options, .. }) => {
-                let Options { pools, service_ranges, .. } = *options;
-                Some(Self { pools, services: service_ranges })
-            }
-            Ok(Judged::Off) | Err(_) => None,
-        }
-    }
 }
 
 /// The verdict on a command line.
@@ -97,10 +86,17 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
         service_ranges(&values.get(&SERVICE_CLUSTER_IP_RANGE), &mut problems, &mut warnings);
     let excluded = excluded(&values.get(&NODE_CIDR_EXCLUDE), &mut problems);
     let limit = ipv6_limit(values, &mut problems);
+    let reuse_delay = reuse_delay(values, &mut problems);
     let concurrency = concurrency(values, &mut problems);
     let pools = match clusters {
         Some(clusters) => pools(values, &clusters, limit, &mut problems),
         None => Vec::new(),
+    };
+    let further = values.get(&ADDITIONAL_CLUSTER_CIDRS);
+    let pools = if multi || pools.is_empty() {
+        pools
+    } else {
+        additional_ranges::added(&further, pools, limit, &mut problems)
     };
     for (flag, ranges) in
         [(&SERVICE_CLUSTER_IP_RANGE, &service_ranges), (&NODE_CIDR_EXCLUDE, &excluded)]
@@ -114,7 +110,8 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     warnings.extend(cluster_cidrs::unused(values, multi));
     let (pools, cluster_cidrs) = if multi { (Vec::new(), Some(of_objects)) } else { (pools, None) };
     if problems.is_empty() {
-        let options = Box::new(Options { pools, service_ranges, excluded, concurrency });
+        let options = Options { pools, service_ranges, excluded, reuse_delay, concurrency };
+        let options = Box::new(options);
         Ok(Judged::On { options, cluster_cidrs, warnings })
     } else {
         Err(problems)
@@ -252,6 +249,17 @@ fn ipv6_limit(values: &Values, problems: &mut Vec<Problem>) -> u8 {
             16
         }
     }
+}
+
+/// `rule:freed-blocks-rest`.
+fn reuse_delay(values: &Values, problems: &mut Vec<Problem>) -> Duration {
+    let given = values.get(&POD_CIDR_REUSE_DELAY);
+    let delay = given.to_std();
+    if given.nanos() < 0 || delay > REUSE_DELAY_MAX {
+        let rule = format!("{given} is not between 0s and 24h");
+        problems.push(POD_CIDR_REUSE_DELAY.problem(rule));
+    }
+    delay
 }
 
 fn concurrency(values: &Values, problems: &mut Vec<Problem>) -> usize {

@@ -23,6 +23,7 @@ use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
 use crate::allocator::{AfterRead, Allocator, Assignment};
 use crate::api::NodeApi;
+use crate::backlog::Backlog;
 use crate::cached_node::CachedNode;
 use crate::metrics::IpamMetrics;
 use crate::patch::{self, Class};
@@ -39,6 +40,8 @@ pub(crate) struct Reconciler<N: CachedNode> {
     pub(crate) nodes: Informer<N>,
     /// Where woken Nodes go.
     pub(crate) queue: WorkQueue<Arc<str>>,
+    /// Nodes of a list that the queue has no room for yet.
+    pub(crate) backlog: Backlog,
     /// Where ClusterCIDRs go that nobody has addresses of any more, if pools come from such.
     pub(crate) cluster_cidrs: Option<WorkQueue<Arc<str>>>,
     /// The API calls.
@@ -63,6 +66,7 @@ impl<N: CachedNode> Reconcile for Reconciler<N> {
     type Key = Arc<str>;
 
     async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
+        self.backlog.feed(&self.queue);
         // A Node that is gone has been released by the watch handler.
         let Some(cached) = self.nodes.get(name) else { return Ok(Next::Done) };
         let node = cached.as_ref().as_ref();

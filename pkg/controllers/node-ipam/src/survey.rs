@@ -2,6 +2,7 @@
 //! the command `check`, before this program takes over. Pure.
 
 mod node;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use jiff::Timestamp;
 
 use crate::Ranges;
 pub use node::Surveyed;
+pub use usage::{PoolUsage, usage};
 
 /// Allocators that took turns within this time are taken for two that run at once.
 const AT_ONCE: Duration = Duration::from_secs(600);
@@ -60,11 +62,11 @@ pub enum Finding {
         /// The prefix length of the flags.
         mask: u8,
     },
-    /// There are more Nodes than blocks.
+    /// There are more Nodes than blocks of a family.
     TooSmall {
-        /// The pool.
-        pool: IpNet,
-        /// Its blocks.
+        /// Its pools.
+        pools: Vec<IpNet>,
+        /// Their blocks.
         blocks: u128,
         /// The Nodes.
         nodes: usize,
@@ -98,12 +100,7 @@ pub fn survey(nodes: &[Surveyed], ranges: &Ranges, ours: &str, now: Timestamp) -
     overlaps(&held, &mut found);
     strays(&held, ranges, &mut found);
     sizes(&held, ranges, &mut found);
-    let small = |pool: &&Pool| u128::try_from(nodes.len()).is_ok_and(|count| count > pool.blocks());
-    found.extend(ranges.pools.iter().filter(small).map(|pool| Finding::TooSmall {
-        pool: pool.cidr(),
-        blocks: pool.blocks(),
-        nodes: nodes.len(),
-    }));
+    too_small(nodes.len(), ranges, &mut found);
     allocators(nodes, ours, now, &mut found);
     let waiting = nodes.iter().filter(|node| node.cidrs.is_empty()).count();
     if waiting > 0 {
@@ -150,7 +147,7 @@ fn overlaps(held: &[Held<'_>], found: &mut Vec<Finding>) {
 }
 
 fn strays(held: &[Held<'_>], ranges: &Ranges, found: &mut Vec<Finding>) {
-    let Ranges { pools, services } = ranges;
+    let Ranges { pools, services, .. } = ranges;
     for (cidr, node) in held {
         let overlap = |range: &&IpNet| range.contains(cidr) || cidr.contains(*range);
         if let Some(range) = services.iter().find(overlap) {
@@ -169,6 +166,20 @@ fn strays(held: &[Held<'_>], ranges: &Ranges, found: &mut Vec<Finding>) {
     }
     let stray = |(cidr, node): &Held<'_>| Finding::Outside { node: (*node).into(), cidr: *cidr };
     found.extend(outside.into_iter().map(stray));
+}
+
+fn too_small(nodes: usize, ranges: &Ranges, found: &mut Vec<Finding>) {
+    for family in [Family::V4, Family::V6] {
+        let pools = || ranges.pools.iter().filter(|pool| pool.family() == family);
+        let blocks: u128 = pools().map(Pool::blocks).sum();
+        if pools().next().is_some() && u128::try_from(nodes).is_ok_and(|count| count > blocks) {
+            found.push(Finding::TooSmall {
+                pools: pools().map(Pool::cidr).collect(),
+                blocks,
+                nodes,
+            });
+        }
+    }
 }
 
 fn sizes(held: &[Held<'_>], ranges: &Ranges, found: &mut Vec<Finding>) {

@@ -155,8 +155,9 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 59] = [
+pub(super) const OURS: [&str; 61] = [
     "additional-bind-addresses",
+    "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
     "allow-stock-lease-name",
     "authz-outage-grace",
@@ -209,6 +210,7 @@ pub(super) const OURS: [&str; 59] = [
     "namespace",
     "node-cidr-exclude",
     "node-cidr-max-ipv6-bits",
+    "pod-cidr-reuse-delay",
     "ready-requires-nodes",
     "sync-period",
     "tke-insecure-when-no-ca",

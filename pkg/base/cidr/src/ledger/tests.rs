@@ -246,13 +246,13 @@ fn claims_stay_when_their_pool_is_taken_away() {
     let pools = [("10.0.0.0/22", 24), ("fd00::/62", 64), ("10.0.0.0/23", 25)];
     let mut ledger = ledger(&pools);
     assert_eq!(
-        ledger.allocate_from(&"a", 0..2).unwrap().cidrs,
+        ledger.allocate_from(&"a", &[0, 1]).unwrap().cidrs,
         nets(&["10.0.0.0/24", "fd00::/64"])
     );
     ledger.remove_pools(0..2);
     assert_eq!(ledger.claim(&"a"), Some(&*nets(&["10.0.0.0/24", "fd00::/64"])));
     assert_eq!(ledger.pools()[0].cidr(), net("10.0.0.0/23"), "those behind move up");
-    assert_eq!(ledger.allocate_from(&"b", 0..1).unwrap().cidrs, nets(&["10.0.1.0/25"]));
+    assert_eq!(ledger.allocate_from(&"b", &[0, 7]).unwrap().cidrs, nets(&["10.0.1.0/25"]));
     ledger.remove_pools(5..9);
     assert_eq!(ledger.pools().len(), 1, "places behind the last pool mean nothing");
 }
@@ -260,15 +260,19 @@ fn claims_stay_when_their_pool_is_taken_away() {
 #[test]
 fn blocks_are_taken_of_the_pools_asked_for_and_of_no_other() {
     let mut ledger = ledger(&[("10.0.0.0/22", 25), ("10.0.0.0/22", 23)]);
-    let blocks =
-        [0..1, 1..2, 0..1, 1..2].into_iter().zip(["a", "b", "c", "d"]).map(|(pools, owner)| {
-            ledger.allocate_from(&owner, pools).map(|allocated| allocated.cidrs[0])
-        });
+    let blocks = [0, 1, 0, 1].into_iter().zip(["a", "b", "c", "d"]).map(|(place, owner)| {
+        ledger.allocate_from(&owner, &[place]).map(|allocated| allocated.cidrs[0])
+    });
     let blocks: Vec<_> = blocks.map(Result::ok).collect();
     let given = ["10.0.0.0/25", "10.0.2.0/23", "10.0.0.128/25"].map(|cidr| Some(net(cidr)));
     assert_eq!(blocks, [given[0], given[1], given[2], None], "none of the large blocks is whole");
-    let full = ledger.allocate_from(&"e", 1..2).unwrap_err();
+    let full = ledger.allocate_from(&"e", &[1]).unwrap_err();
     assert_eq!((full.mask, full.used), (23, 2));
+    let both = ledger.allocate_from(&"f", &[1, 0]).unwrap_err();
+    assert_eq!(both, full, "in the order asked for");
+    assert_eq!(ledger.release(&"b"), change(&[0, 0], &[4, 1]));
+    let both = ledger.allocate_from(&"f", &[1, 0]).unwrap();
+    assert_eq!(both.cidrs, nets(&["10.0.2.0/23", "10.0.1.0/25"]));
 }
 
 #[test]

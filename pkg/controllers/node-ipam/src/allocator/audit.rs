@@ -32,7 +32,7 @@ impl Allocator {
         let dead: BTreeSet<Uid> = known.filter(|uid| !uids.contains(*uid)).cloned().collect();
         for uid in dead {
             mended += 1;
-            effects.merge(self.gone(&uid));
+            effects.merge(self.gone(&uid, now));
         }
         (mended, effects)
     }

@@ -1,7 +1,6 @@
 //! Pools that come and go with ClusterCIDRs, and what a Node is served from.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -159,15 +158,15 @@ impl Allocator {
         Some(until)
     }
 
-    /// The pools that a Node is to be served from.
-    pub(super) fn serving(&self, uid: &Uid) -> Result<Range<usize>, Shortage> {
-        let Some(catalogue) = &self.catalogue else { return Ok(0..self.ledger.pools().len()) };
-        let starved =
-            self.unassigned.get(uid).filter(|it| matches!(it.phase, Phase::Starved { .. }));
+    /// The places of the pools that a Node is to be served from.
+    pub(super) fn serving(&self, uid: &Uid) -> Result<Vec<usize>, Shortage> {
+        let Some(catalogue) = &self.catalogue else {
+            return Ok(first_with_room(self.ledger.pools()));
+        };
         let chosen;
-        let candidates = match starved {
-            Some(node) => &node.line,
-            None => {
+        let candidates = match self.unassigned.get(uid).map(|node| &node.phase) {
+            Some(Phase::Starved(place)) => &place.line,
+            _ => {
                 chosen = self.choice(uid).candidates;
                 &chosen
             }
@@ -178,7 +177,7 @@ impl Allocator {
         };
         let serving = || known().filter(|entry| entry.standing == Standing::Serving);
         match serving().find(has_free) {
-            Some(entry) => Ok(entry.pools.clone()),
+            Some(entry) => Ok(entry.pools.clone().collect()),
             None => Err(why_none(&serving().collect::<Vec<_>>(), known())),
         }
     }
@@ -192,10 +191,10 @@ impl Allocator {
 
     /// What a Node is selected by has changed.
     pub(super) fn reselect(&mut self, uid: &Uid, effects: &mut Effects) {
-        match self.unassigned.get(uid).map(|node| node.phase) {
+        match self.unassigned.get(uid).map(|node| &node.phase) {
             // It may have waited for this.
             Some(Phase::Pending) => effects.wake.push(self.name_of(uid)),
-            Some(Phase::Starved { .. }) => {
+            Some(Phase::Starved(_)) => {
                 self.change_line(uid);
                 self.serve_starved(effects);
             }
@@ -252,7 +251,7 @@ impl Allocator {
                 continue;
             }
             match node.phase {
-                Phase::Starved { .. } => starved.push(node_uid.clone()),
+                Phase::Starved(_) => starved.push(node_uid.clone()),
                 Phase::Pending => effects.wake.push(node.name.clone()),
                 Phase::Reserved => {}
             }
@@ -280,6 +279,20 @@ impl Allocator {
             self.findings.set_external(&uid, outside);
         }
     }
+}
+
+/// Of each family the first pool that has a free block, or the first one when none has. By place.
+fn first_with_room(pools: &[Pool]) -> Vec<usize> {
+    let mut places: Vec<usize> = Vec::with_capacity(2);
+    for (place, pool) in pools.iter().enumerate() {
+        let of_family = |before: &&mut usize| pools[**before].family() == pool.family();
+        match places.iter_mut().find(of_family) {
+            None => places.push(place),
+            Some(before) if pools[*before].free() == 0 && pool.free() > 0 => *before = place,
+            Some(_) => {}
+        }
+    }
+    places
 }
 
 /// Why none of these can serve a Node, of those that may.

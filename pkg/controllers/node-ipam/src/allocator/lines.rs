@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::catalogue::Candidates;
 use super::owner::Uid;
+use super::unassigned::Place;
 
 /// The Nodes that wait: a line for each choice of ClusterCIDRs, and one ticket counter for all. The
 /// RangeAllocator has one line.
@@ -19,18 +20,19 @@ impl Lines {
         self.next_ticket
     }
 
-    pub(super) fn join(&mut self, line: &Candidates, ticket: u64, uid: Uid) {
+    pub(super) fn join(&mut self, place: &Place, uid: Uid) {
+        let Place { line, ticket } = place;
         match self.lines.get_mut(line) {
-            Some(waiting) => drop(waiting.insert(ticket, uid)),
-            None => drop(self.lines.insert(line.clone(), BTreeMap::from([(ticket, uid)]))),
+            Some(waiting) => drop(waiting.insert(*ticket, uid)),
+            None => drop(self.lines.insert(line.clone(), BTreeMap::from([(*ticket, uid)]))),
         }
     }
 
-    pub(super) fn leave(&mut self, line: &Candidates, ticket: u64) {
-        if let Some(waiting) = self.lines.get_mut(line) {
-            waiting.remove(&ticket);
+    pub(super) fn leave(&mut self, place: &Place) {
+        if let Some(waiting) = self.lines.get_mut(&place.line) {
+            waiting.remove(&place.ticket);
             if waiting.is_empty() {
-                self.lines.remove(line);
+                self.lines.remove(&place.line);
             }
         }
     }

@@ -22,6 +22,12 @@ impl Allocator {
         self.in_list = in_list;
     }
 
+    /// The Nodes to work on that the last list has brought, in its order. Not told one by one: at a
+    /// start these are all Nodes of a cluster.
+    pub(crate) fn take_listed(&mut self) -> Vec<Arc<str>> {
+        std::mem::take(&mut self.listed)
+    }
+
     /// Takes in what the cluster says of a live Node. Called for every add and update, and with
     /// the result of a consistent read.
     pub(crate) fn observe(&mut self, cached: &impl CachedNode, now: Instant) -> Effects {
@@ -61,7 +67,8 @@ impl Allocator {
         if !bound && !node.deleting {
             let unassigned = Unassigned::new(node.name.clone(), marks.cloned(), now);
             self.unassigned.insert(node.uid.clone(), Box::new(unassigned));
-            effects.wake.push(node.name.clone());
+            let to_work_on = if self.in_list { &mut self.listed } else { &mut effects.wake };
+            to_work_on.push(node.name.clone());
         }
         effects
     }
@@ -135,7 +142,7 @@ impl Allocator {
                 Owner::Node(other) if self.can_still_move(other) => {}
                 // Two Nodes with CIDRs of both families may overlap twice.
                 Owner::Node(other) if others.insert(other) => pairs.push((other, conflict)),
-                Owner::Node(_) | Owner::Excluded(_) => {}
+                Owner::Node(_) | Owner::Excluded(_) | Owner::Resting(_) => {}
             }
         }
         self.tell_conflicts(node, &pairs, effects);
@@ -179,19 +186,22 @@ impl Allocator {
     /// A block that never left this process is no conflict: another one will be taken
     /// (`rule:unsent-block-moves`).
     fn can_still_move(&self, uid: &Uid) -> bool {
-        self.unassigned.get(uid).is_some_and(|node| !node.outcome.is_open())
+        self.unassigned.get(uid).is_some_and(|node| !node.outcome().is_open())
     }
 
     /// Ends everything of a UID that is confirmed gone: a DELETE event, a consistent list
     /// without it, or a consistent read. Freed blocks go to the first in line.
-    pub(crate) fn gone(&mut self, uid: &str) -> Effects {
+    pub(crate) fn gone(&mut self, uid: &str, now: Instant) -> Effects {
         let mut effects = Effects::default();
-        self.close(uid);
+        let closed = self.close(uid);
         let uid = Uid::from(uid);
         self.clear_findings(&uid);
         self.findings.remove(&uid);
-        self.assigned.remove(&uid);
-        self.release(&uid);
+        let was_assigned = self.assigned.remove(&uid).is_some();
+        if was_assigned || closed.is_some_and(|node| node.outcome().is_open()) {
+            self.let_rest(&uid, now);
+        }
+        self.release(&Owner::Node(uid));
         self.after_release(&mut effects);
         effects
     }

@@ -14,6 +14,8 @@ pub(super) enum Owner {
     Service(IpNet),
     /// A range that is given to nobody; never released.
     Excluded(IpNet),
+    /// A Node that is gone; released after a while (`rule:freed-blocks-rest`).
+    Resting(Uid),
     /// A Node, by UID and never by name: a name may be used again.
     Node(Uid),
 }

@@ -41,7 +41,8 @@ impl Pressure {
     }
 }
 
-fn at_least(used: u128, blocks: u128, percent: u128) -> bool {
+/// Whether so many percent of the blocks are used.
+pub(super) fn at_least(used: u128, blocks: u128, percent: u128) -> bool {
     // Blocks may be 2^64, so this stays far below the limit of u128.
     used * 100 >= blocks * percent
 }

@@ -1,5 +1,6 @@
 //! What workers send: a block is reserved, sent, and bound or given up.
 
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,8 +51,10 @@ impl Allocator {
             return (Assignment::Settled, effects);
         };
         // A key is worked on once at a time: nobody awaits the answer to an earlier PATCH any more.
-        node.outcome.lost(None);
-        let (unresolved, since) = (node.outcome.is_open(), node.since);
+        let (unresolved, since) = (node.outcome().is_open(), node.since);
+        if unresolved {
+            node.outcome_mut().lost(None);
+        }
         if node.deleting && !unresolved {
             return (Assignment::Settled, effects);
         }
@@ -90,8 +93,8 @@ impl Allocator {
         if node.phase != Phase::Reserved || node.deleting {
             return None;
         }
-        node.outcome.sent(until);
-        let first = std::mem::take(&mut node.undelayed);
+        node.outcome_mut().sent(until);
+        let first = mem::take(&mut node.undelayed);
         let own_delay = first.then(|| now.saturating_duration_since(node.since));
         Some(Departure { own_delay })
     }
@@ -100,14 +103,14 @@ impl Allocator {
     /// until what [`Self::begin_send`] was told.
     pub(crate) fn lost(&mut self, uid: &Uid, until: Option<Instant>) {
         if let Some(node) = self.unassigned.get_mut(uid) {
-            node.outcome.lost(until);
+            node.outcome_mut().lost(until);
         }
     }
 
     /// The answer says that the last PATCH wrote nothing.
     pub(crate) fn refused(&mut self, uid: &Uid) {
         if let Some(node) = self.unassigned.get_mut(uid) {
-            node.outcome.refused();
+            node.outcome_mut().refused();
         }
     }
 
@@ -125,8 +128,8 @@ impl Allocator {
         let Some(node) = self.unassigned.get_mut(uid) else {
             return (AfterRead::Settled, effects);
         };
-        node.outcome.read_empty(begun, answered);
-        let after = match node.outcome.until() {
+        node.outcome_mut().read_empty(begun, answered);
+        let after = match node.outcome().until() {
             Some(until) if contested || node.deleting => AfterRead::Wait(until),
             None if node.deleting => AfterRead::Settled,
             None if contested => {
@@ -149,13 +152,13 @@ impl Allocator {
 
     /// When the next read may settle the Node's outcome; `None` when nothing is open.
     pub(crate) fn open_until(&self, uid: &Uid) -> Option<Instant> {
-        self.unassigned.get(uid)?.outcome.until()
+        self.unassigned.get(uid)?.outcome().until()
     }
 
     /// The Nodes with a PATCH of unknown outcome.
     pub(crate) fn open_outcomes(&self) -> Vec<OpenOutcome> {
         let open = self.unassigned.iter().filter_map(|(uid, node)| {
-            let open = node.outcome.is_open();
+            let open = node.outcome().is_open();
             open.then(|| OpenOutcome { name: node.name.clone(), uid: uid.clone() })
         });
         open.collect()
@@ -167,19 +170,18 @@ impl Allocator {
     }
 
     pub(super) fn reserve(&mut self, uid: &Uid, effects: &mut Effects) -> Result<(), Shortage> {
-        let pools = self.serving(uid)?;
-        let first = pools.start;
-        let allocated = self.ledger.allocate_from(&Owner::Node(uid.clone()), pools)?;
+        let places = self.serving(uid)?;
+        let allocated = self.ledger.allocate_from(&Owner::Node(uid.clone()), &places)?;
         self.counters.count(&allocated.change);
-        let object = self.catalogue.as_ref().and_then(|it| it.name_of_pool(first)).cloned();
-        for (pool, blocks) in self.ledger.pools().iter().skip(first).zip(allocated.skipped) {
-            effects.skipped.push(Skipped { pool: pool.cidr(), object: object.clone(), blocks });
+        for (place, blocks) in places.into_iter().zip(allocated.skipped) {
+            let object = self.catalogue.as_ref().and_then(|it| it.name_of_pool(place)).cloned();
+            let pool = self.ledger.pools()[place].cidr();
+            effects.skipped.push(Skipped { pool, object, blocks });
         }
         let Some(node) = self.unassigned.get_mut(uid) else { return Ok(()) };
-        if let Phase::Starved { ticket } = node.phase {
-            self.starved.leave(&node.line, ticket);
+        if let Phase::Starved(place) = mem::replace(&mut node.phase, Phase::Reserved) {
+            self.starved.leave(&place);
         }
-        node.phase = Phase::Reserved;
         let name = node.name.clone();
         self.warn_of_pressure(&name, uid, effects);
         Ok(())
@@ -188,7 +190,7 @@ impl Allocator {
     /// Gives a reserved block back; the Node is pending again.
     fn give_up(&mut self, uid: &Uid, effects: &mut Effects) {
         self.clear_findings(uid);
-        self.release(uid);
+        self.release(&Owner::Node(uid.clone()));
         if let Some(node) = self.unassigned.get_mut(uid) {
             node.phase = Phase::Pending;
         }

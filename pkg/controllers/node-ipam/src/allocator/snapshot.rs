@@ -44,6 +44,8 @@ pub(crate) struct Snapshot {
     pub(crate) external: usize,
     /// CIDRs of live Nodes that overlap a service range.
     pub(crate) in_services: usize,
+    /// Nodes that are gone and whose blocks nobody gets yet.
+    pub(crate) resting: usize,
     /// Nodes that somebody else gave CIDRs to while they waited for ours.
     pub(crate) foreign_total: u64,
 }
@@ -68,16 +70,17 @@ impl Allocator {
             conflicts: self.findings.conflicts(),
             external: self.findings.external(),
             in_services: self.findings.in_services(),
+            resting: self.rests.len(),
             foreign_total: self.counters.foreign,
             ..Snapshot::default()
         };
         for node in self.unassigned.values() {
             match node.phase {
                 Phase::Pending => snapshot.pending += 1,
-                Phase::Starved { .. } => snapshot.starved += 1,
+                Phase::Starved(_) => snapshot.starved += 1,
                 Phase::Reserved => snapshot.reserved += 1,
             }
-            snapshot.unresolved += usize::from(node.outcome.is_open());
+            snapshot.unresolved += usize::from(node.outcome().is_open());
         }
         snapshot
     }

@@ -1,20 +1,19 @@
 //! Nodes for which there was no block, and who gets the next one
 //! (`rule:first-starved-first-served`).
 
-use super::{Allocator, Effects, Phase, Uid};
+use super::{Allocator, Effects, Phase, Place, Uid};
 
 impl Allocator {
     /// Puts a Node at the end of its line, unless it stands in one.
     pub(super) fn starve(&mut self, uid: &Uid) {
         let line = self.choice(uid).candidates;
         if let Some(node) = self.unassigned.get_mut(uid)
-            && !matches!(node.phase, Phase::Starved { .. })
+            && !matches!(node.phase, Phase::Starved(_))
         {
-            let ticket = self.starved.take_ticket();
-            node.phase = Phase::Starved { ticket };
+            let place = Place { line, ticket: self.starved.take_ticket() };
+            self.starved.join(&place, uid.clone());
+            node.phase = Phase::Starved(Box::new(place));
             node.undelayed = false;
-            self.starved.join(&line, ticket, uid.clone());
-            node.line = line;
         }
     }
 
@@ -22,12 +21,12 @@ impl Allocator {
     pub(super) fn change_line(&mut self, uid: &Uid) {
         let line = self.choice(uid).candidates;
         let Some(node) = self.unassigned.get_mut(uid) else { return };
-        if let Phase::Starved { ticket } = node.phase
-            && node.line != line
+        if let Phase::Starved(place) = &mut node.phase
+            && place.line != line
         {
-            self.starved.leave(&node.line, ticket);
-            self.starved.join(&line, ticket, uid.clone());
-            node.line = line;
+            self.starved.leave(place);
+            place.line = line;
+            self.starved.join(place, uid.clone());
         }
     }
 

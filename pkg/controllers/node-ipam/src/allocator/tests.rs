@@ -3,6 +3,7 @@
 mod cluster_cidrs;
 mod naive_model;
 mod outcomes;
+mod resting;
 mod telling;
 
 use std::time::Duration;
@@ -109,7 +110,7 @@ fn excluded_blocks_are_given_to_nobody_and_a_node_that_has_one_keeps_it() {
     assert_eq!(settle(&mut allocator, "a"), ["10.0.0.4/30"]);
     assert_eq!(settle(&mut allocator, "b"), ["10.0.0.12/30"]);
     assert!(matches!(add(&mut allocator, "c"), Assignment::Starved(_)));
-    drop(allocator.gone("old"));
+    drop(allocator.gone("old", now()));
     assert!(matches!(allocator.assign(&"c".into()).0, Assignment::Starved(_)), "still excluded");
     let state = allocator.snapshot();
     assert_eq!((state.pools[0].used, state.conflicts, state.in_services), (4, 0, 0));
@@ -136,13 +137,26 @@ fn nothing_is_sent_while_a_list_is_being_delivered() {
     assert!(matches!(add(&mut allocator, "waiting"), Assignment::Starved(_)));
     // The list shows that n0 is gone, and later that a foreign Node has its block.
     allocator.set_in_list(true);
-    drop(allocator.gone("n0"));
+    drop(allocator.gone("n0", now()));
     let Assignment::Send { cidrs, .. } = allocator.assign(&"waiting".into()).0 else { panic!() };
     assert!(!send(&mut allocator, "waiting", &cidrs), "the list is not complete");
     drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
     allocator.set_in_list(false);
     assert!(!send(&mut allocator, "waiting", &cidrs), "now it is known to be taken");
     assert!(matches!(allocator.assign(&"waiting".into()).0, Assignment::Starved(_)));
+}
+
+#[test]
+fn nodes_that_a_list_brings_are_worked_on_in_its_order_when_it_is_over() {
+    let mut allocator = small();
+    allocator.set_in_list(true);
+    for name in ["b", "a"] {
+        assert_eq!(allocator.observe(&node(name, name), now()).wake, [] as [Arc<str>; 0]);
+    }
+    allocator.set_in_list(false);
+    assert_eq!(allocator.take_listed(), ["b".into(), "a".into()]);
+    assert_eq!(allocator.take_listed(), [] as [Arc<str>; 0]);
+    assert_eq!(allocator.observe(&node("c", "c"), now()).wake, ["c".into()]);
 }
 
 /// `rule:claim-outlives-refusal`
@@ -157,8 +171,8 @@ fn deletion_under_way_and_failed_patches_release_nothing() {
     drop(settle(&mut allocator, "b"));
     drop(allocator.observe(&node("b", "b").cidrs(&["10.0.0.4/30"]).deleting(), now()));
     assert_eq!(allocator.snapshot().pools[0].used, 2);
-    drop(allocator.gone("a"));
-    drop(allocator.gone("b"));
+    drop(allocator.gone("a", now()));
+    drop(allocator.gone("b", now()));
     assert_eq!(allocator.snapshot().pools[0].used, 0);
 }
 
@@ -184,7 +198,7 @@ fn after_the_last_node_the_pool_is_back_at_the_service_baseline() {
     drop(add(&mut allocator, "starved"));
     drop(allocator.observe(&node("giant", "giant").cidrs(&["10.0.0.0/8"]), now()));
     for name in ["starved", "giant", "third", "bound", "reserved", "never seen"] {
-        drop(allocator.gone(name));
+        drop(allocator.gone(name, now()));
     }
     let state = allocator.snapshot();
     assert_eq!(state.pools[0].used, 1);
@@ -240,7 +254,7 @@ fn overlapping_nodes_are_reported_on_both_and_stay_used_until_both_are_gone() {
         assert!(effects.notices[0].message.contains(text), "{}", effects.notices[0].message);
     }
     assert_eq!(allocator.snapshot().conflicts, 1);
-    drop(allocator.gone("b"));
+    drop(allocator.gone("b", now()));
     let state = allocator.snapshot();
     assert_eq!((state.conflicts, state.pools[0].used), (0, 1));
 }
@@ -257,9 +271,37 @@ fn a_node_gets_all_families_or_none() {
         matches!(&starved, Assignment::Starved(Shortage::Pool(e)) if e.pool.to_string() == "fd00::/63")
     );
     assert_eq!(allocator.snapshot().pools[0].used, 2, "no IPv4 block is lost");
-    let effects = allocator.gone("node1");
+    let effects = allocator.gone("node1", now());
     assert_eq!(effects.wake, ["node3".into()]);
     assert_eq!(sent(allocator.assign(&"node3".into()).0), ["10.0.2.0/24", "fd00::/64"]);
+}
+
+/// `rule:further-ranges-follow`
+#[test]
+fn the_next_range_of_a_family_serves_when_those_before_it_are_full() {
+    let pools = vec![pool("10.0.0.0/24", 24), pool("fd00::/63", 64), pool("10.9.0.0/23", 24)];
+    let mut allocator = Allocator::new(pools, &[]);
+    assert_eq!(settle(&mut allocator, "a"), ["10.0.0.0/24", "fd00::/64"]);
+    assert_eq!(settle(&mut allocator, "b"), ["10.9.0.0/24", "fd00:0:0:1::/64"]);
+    assert!(matches!(add(&mut allocator, "c"), Assignment::Starved(_)), "IPv6 has no other range");
+    assert_eq!(allocator.snapshot().pools[2].used, 1);
+    assert_eq!(allocator.gone("a", now()).wake, ["c".into()]);
+    assert_eq!(sent(allocator.assign(&"c".into()).0), ["10.0.0.0/24", "fd00::/64"]);
+    drop(allocator.gone("b", now()));
+    drop(allocator.observe(&node("d", "d"), now()));
+    let skipped = allocator.assign(&"d".into()).1.skipped;
+    let searched: Vec<String> = skipped.iter().map(|it| it.pool.to_string()).collect();
+    assert_eq!(searched, ["10.9.0.0/23", "fd00::/63"]);
+}
+
+#[test]
+fn of_ranges_that_are_all_full_the_first_is_named() {
+    let pools = vec![pool("10.0.0.0/24", 24), pool("10.9.0.0/24", 24)];
+    let mut allocator = Allocator::new(pools, &[]);
+    assert_eq!(settle(&mut allocator, "a"), ["10.0.0.0/24"]);
+    assert_eq!(settle(&mut allocator, "b"), ["10.9.0.0/24"]);
+    let Assignment::Starved(Shortage::Pool(full)) = add(&mut allocator, "c") else { panic!() };
+    assert_eq!(full.pool.to_string(), "10.0.0.0/24");
 }
 
 /// `rule:first-starved-first-served`
@@ -272,12 +314,12 @@ fn starved_nodes_are_served_in_the_order_in_which_they_came() {
     for name in ["first", "second"] {
         assert!(matches!(add(&mut allocator, name), Assignment::Starved(_)));
     }
-    let effects = allocator.gone("n1");
+    let effects = allocator.gone("n1", now());
     assert_eq!(effects.wake, ["first".into()]);
     assert!(matches!(add(&mut allocator, "late"), Assignment::Starved(_)), "nobody overtakes");
     assert_eq!(sent(allocator.assign(&"first".into()).0), ["10.0.0.4/30"]);
     // The first one leaves before it was served: its block goes to the next.
-    assert_eq!(allocator.gone("first").wake, ["second".into()]);
+    assert_eq!(allocator.gone("first", now()).wake, ["second".into()]);
     assert_eq!(sent(allocator.assign(&"second".into()).0), ["10.0.0.4/30"]);
 }
 
@@ -292,7 +334,7 @@ fn a_starved_node_that_is_being_deleted_leaves_the_line() {
         assert!(matches!(add(&mut allocator, name), Assignment::Starved(_)));
     }
     drop(allocator.observe(&node("leaving", "leaving").deleting(), now()));
-    assert_eq!(allocator.gone("n0").wake, ["waiting".into()]);
+    assert_eq!(allocator.gone("n0", now()).wake, ["waiting".into()]);
 }
 
 /// `rule:foreign-value-is-adopted`
@@ -347,7 +389,7 @@ fn an_answer_that_comes_after_the_delete_brings_nothing_back() {
     let mut allocator = small();
     let cidrs = reserve(&mut allocator, "a");
     assert!(send(&mut allocator, "a", &cidrs));
-    drop(allocator.gone("a"));
+    drop(allocator.gone("a", now()));
     assert_eq!(allocator.bound(&"a".into(), now()), None);
     let late = node("a", "a").cidrs(&["10.0.0.0/30"]);
     drop(allocator.observe_read(&late, now()));
@@ -358,11 +400,11 @@ fn an_answer_that_comes_after_the_delete_brings_nothing_back() {
 fn a_reused_name_is_two_owners() {
     let mut allocator = small();
     drop(settle(&mut allocator, "n"));
-    drop(allocator.gone("n"));
+    drop(allocator.gone("n", now()));
     drop(allocator.observe(&node("n", "second-uid"), now()));
     let (assignment, _) = allocator.assign(&"second-uid".into());
     assert_eq!(sent(assignment), ["10.0.0.4/30"]);
-    drop(allocator.gone("n"));
+    drop(allocator.gone("n", now()));
     assert_eq!(allocator.snapshot().pools[0].used, 1, "a late delete of the old one is harmless");
 }
 

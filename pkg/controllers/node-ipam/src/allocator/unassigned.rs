@@ -10,34 +10,46 @@ use super::outcome::Outcome;
 use super::told::Told;
 
 /// Where the Node stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// To be given blocks.
     Pending,
-    /// Waits for a free block; lower tickets are served first.
-    Starved {
-        /// Place in line.
-        ticket: u64,
-    },
+    /// Waits for a free block.
+    Starved(Box<Place>),
     /// Holds blocks that the Node does not show yet.
     Reserved,
 }
 
+/// Where a Node waits for a block.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The line that it stands in.
+    pub(super) line: Candidates,
+    /// In a line, lower tickets are served first.
+    pub(super) ticket: u64,
+}
+
+/// At the start of a process all Nodes of a new cluster are in this state, so it is kept small.
 #[derive(Debug)]
 pub(super) struct Unassigned {
     pub(super) name: Arc<str>,
     /// What it is selected by, where that matters.
     pub(super) marks: Option<Arc<NodeMarks>>,
-    /// The line that it stands in when it starves.
-    pub(super) line: Candidates,
     pub(super) phase: Phase,
-    pub(super) deleting: bool,
-    pub(super) outcome: Outcome,
     /// When the Node was first seen without CIDRs.
     pub(super) since: Instant,
+    /// Few Nodes have any of it at a time.
+    history: Option<Box<History>>,
+    pub(super) deleting: bool,
     /// Nothing but our own work has delayed its first PATCH.
     pub(super) undelayed: bool,
-    pub(super) told: Told,
+}
+
+/// What happened since.
+#[derive(Debug, Default)]
+struct History {
+    outcome: Outcome,
+    told: Told,
 }
 
 impl Unassigned {
@@ -45,13 +57,36 @@ impl Unassigned {
         Self {
             name,
             marks,
-            line: Candidates::default(),
             phase: Phase::Pending,
-            deleting: false,
-            outcome: Outcome::default(),
             since,
+            history: None,
+            deleting: false,
             undelayed: true,
-            told: Told::default(),
         }
+    }
+
+    /// What may yet become of its PATCHes.
+    pub(super) fn outcome(&self) -> Outcome {
+        self.history.as_ref().map(|history| history.outcome).unwrap_or_default()
+    }
+
+    /// The same, to be changed.
+    pub(super) fn outcome_mut(&mut self) -> &mut Outcome {
+        &mut self.history.get_or_insert_default().outcome
+    }
+
+    /// What was told of it.
+    pub(super) fn told(&mut self) -> &mut Told {
+        &mut self.history.get_or_insert_default().told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_waits_takes_no_more_than_an_allocation_of_80_bytes() {
+        assert!(size_of::<Unassigned>() <= 72, "{}", size_of::<Unassigned>());
     }
 }

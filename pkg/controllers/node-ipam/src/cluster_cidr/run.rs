@@ -44,7 +44,8 @@ pub(crate) async fn run(
 ) -> Result<Stopped, Failure> {
     let metrics = context.metrics(|registry| IpamMetrics::new(registry, PoolsOf::ClusterCidrs))?;
     let allocator = Allocator::of_cluster_cidrs(&options.service_ranges, of.label_wait);
-    let allocator = Arc::new(Mutex::new(allocator.without(&options.excluded)));
+    let allocator = allocator.without(&options.excluded).resting_for(options.reuse_delay);
+    let allocator = Arc::new(Mutex::new(allocator));
     metrics.attach(&allocator);
     // Whose CRD it is does not matter: the flag has named what it is for.
     let informers = context.informers.of_any_owner();

@@ -9,8 +9,8 @@ use crate::cluster_cidr::plan::Rules;
 use crate::cluster_cidr::selector::Terms;
 use crate::cluster_cidr::{ClusterCidrSpec, Plan, from_flags};
 use crate::flags::{
-    CLUSTER_CIDR, CLUSTER_CIDR_LABEL_WAIT, CLUSTER_CIDR_SELECTOR_TERMS, NODE_CIDR_MASK_SIZE,
-    NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6,
+    ADDITIONAL_CLUSTER_CIDRS, CLUSTER_CIDR, CLUSTER_CIDR_LABEL_WAIT, CLUSTER_CIDR_SELECTOR_TERMS,
+    NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6,
 };
 
 /// The longest that a Node is waited for.
@@ -77,6 +77,11 @@ pub(super) fn unused(values: &Values, multi: bool) -> Vec<String> {
             unused.extend(given.map(|mask| {
                 format!("{mask}: without --cluster-cidr it has no effect on ClusterCIDRs")
             }));
+        }
+        if !values.get(&ADDITIONAL_CLUSTER_CIDRS).trim().is_empty() {
+            unused.push(format!(
+                "{ADDITIONAL_CLUSTER_CIDRS}: it has no effect on ClusterCIDRs; make an object of each"
+            ));
         }
         return unused;
     }

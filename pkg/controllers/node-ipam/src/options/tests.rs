@@ -107,6 +107,45 @@ fn cluster_cidrs_that_cannot_be_used_name_the_flag_and_the_cause() {
 }
 
 #[test]
+fn further_ranges_have_blocks_of_the_size_of_their_family_and_come_behind() {
+    let dual = "--cluster-cidr=fd00::/60,10.0.0.0/16 --node-cidr-mask-size-ipv4=25";
+    assert_eq!(
+        pools(&format!("{dual} --additional-cluster-cidrs=10.9.0.0/16,_fd01::/63,10.8.0.0/24")),
+        ["fd00::/60 64", "10.0.0.0/16 25", "10.9.0.0/16 25", "fd01::/63 64", "10.8.0.0/24 25"]
+    );
+    for (line, cause) in [
+        ("10.0.0.0/15", "10.0.0.0/15 overlaps 10.0.0.0/16"),
+        ("10.9.0.0/16,10.9.128.0/17", "10.9.128.0/17 overlaps 10.9.0.0/16"),
+        ("fd00::/60", "--cluster-cidr holds no IPv6 CIDR"),
+        ("10.9.0.0/26", "shorter than the prefix"),
+        ("10.9.0.0/16,", "cannot read CIDR \"\""),
+    ] {
+        let line = format!("--cluster-cidr=10.0.0.0/16 --additional-cluster-cidrs={line}");
+        let found = refused(&line);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("--additional-cluster-cidrs: "), "{found:?}");
+        assert!(found[0].contains(cause), "{found:?}");
+    }
+    let multi = "--cidr-allocator-type=MultiCIDRRangeAllocator";
+    let (_, warnings) = on(&format!("{multi} --additional-cluster-cidrs=10.9.0.0/16"));
+    assert!(warnings[0].contains("--additional-cluster-cidrs: it has no effect"), "{warnings:?}");
+}
+
+/// `rule:freed-blocks-rest`
+#[test]
+fn blocks_rest_for_a_day_at_most() {
+    let line = |delay| format!("--cluster-cidr=10.0.0.0/16 --pod-cidr-reuse-delay={delay}");
+    assert_eq!(on("--cluster-cidr=10.0.0.0/16").0.reuse_delay, Duration::ZERO);
+    for (delay, seconds) in [("0", 0), ("90s", 90), ("24h", 86_400)] {
+        assert_eq!(on(&line(delay)).0.reuse_delay, Duration::from_secs(seconds), "{delay}");
+    }
+    for delay in ["-1s", "24h0m1s"] {
+        let found = refused(&line(delay));
+        assert!(found[0].starts_with("--pod-cidr-reuse-delay: "), "{found:?}");
+    }
+}
+
+#[test]
 fn sloppy_but_clear_cluster_cidrs_are_accepted() {
     assert_eq!(
         pools("--cluster-cidr=_10.1.2.3/16_,_fd00::1/60_"),

@@ -84,7 +84,7 @@ impl<N: CachedNode> Reconciler<N> {
                 self.carry_out(effects);
             }
             Read::Found(_) | Read::Absent => {
-                let effects = self.allocator.lock().gone(uid);
+                let effects = self.allocator.lock().gone(uid, Instant::now());
                 self.carry_out(effects);
             }
         }

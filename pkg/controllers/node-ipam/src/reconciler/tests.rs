@@ -14,6 +14,7 @@ use workqueue::{
 };
 
 use super::*;
+use crate::backlog::IN_QUEUE;
 use crate::metrics::PoolsOf;
 
 mod outcomes;
@@ -48,6 +49,7 @@ impl Bench {
             allocator: Arc::new(Mutex::new(Allocator::new(vec![pool], &[]))),
             nodes: cache.clone(),
             queue: WorkQueue::new("nodes", backoff, &queue),
+            backlog: Backlog::default(),
             cluster_cidrs: None,
             api,
             recorder,
@@ -171,6 +173,22 @@ async fn ten_minutes_of_starvation_make_one_event_per_node_per_5_minutes() {
     sleep(ms(2000)).await;
     for name in STARVED {
         assert_eq!(told(name).len(), 3, "the third is due after ten minutes: {:?}", told(name));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_of_a_long_list_come_into_the_queue_as_it_empties() {
+    let nodes = (0..IN_QUEUE + 2).map(|number| node(&format!("n{number:04}"), &[])).collect();
+    let bench = Bench::new(NodeApi::new(nobody(), ms(5000)), nobody(), 24, nodes).await;
+    let Reconciler { queue, .. } = &*bench.reconciler;
+    assert_eq!(queue.len(), IN_QUEUE);
+    for number in 0..4 {
+        let item = queue.next().await.unwrap();
+        assert_eq!(&**item, format!("n{number:04}"));
+        // Whatever is handled, also one that is gone.
+        let handled = bench.start_reconciling("gone").await.unwrap();
+        assert!(matches!(handled, Ok(Next::Done)), "{handled:?}");
+        assert_eq!(queue.len(), (IN_QUEUE + 1 - number).min(IN_QUEUE));
     }
 }
 

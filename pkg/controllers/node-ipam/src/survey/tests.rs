@@ -30,7 +30,7 @@ fn net(text: &str) -> IpNet {
 fn ranges() -> Ranges {
     let pool = |cidr, mask| Pool::new(net(cidr), mask, 16).unwrap();
     let pools = vec![pool("10.0.0.0/16", 24), pool("fd00::/56", 64)];
-    Ranges { pools, services: vec![net("10.0.255.0/24")] }
+    Ranges { pools, services: vec![net("10.0.255.0/24")], ..Ranges::default() }
 }
 
 fn found(nodes: &[Surveyed]) -> Vec<Finding> {
@@ -80,8 +80,7 @@ fn cidrs_outside_of_the_pools_are_told_each_or_all_at_once() {
     let outside = |node: &str, cidr| Finding::Outside { node: node.to_owned(), cidr: net(cidr) };
     assert_eq!(found(&nodes), [outside("b", "10.1.0.0/24"), outside("c", "fe00::/64")]);
     assert_eq!(found(&nodes[1..]), [Finding::AllOutside { cidrs: 2 }]);
-    let of_objects = Ranges { pools: Vec::new(), services: Vec::new() };
-    assert_eq!(survey(&nodes, &of_objects, OURS, now()), []);
+    assert_eq!(survey(&nodes, &Ranges::default(), OURS, now()), []);
 }
 
 #[test]
@@ -95,8 +94,8 @@ fn addresses_of_services_other_sizes_and_pools_that_are_too_small_are_told() {
     assert_eq!(found(&[a, b]), expected);
     let many: Vec<_> = (0..=256).map(|index| node(&index.to_string(), &[])).collect();
     let expected = [
-        Finding::TooSmall { pool: net("10.0.0.0/16"), blocks: 256, nodes: 257 },
-        Finding::TooSmall { pool: net("fd00::/56"), blocks: 256, nodes: 257 },
+        Finding::TooSmall { pools: vec![net("10.0.0.0/16")], blocks: 256, nodes: 257 },
+        Finding::TooSmall { pools: vec![net("fd00::/56")], blocks: 256, nodes: 257 },
         Finding::Waiting { nodes: 257 },
     ];
     assert_eq!(found(&many), expected);

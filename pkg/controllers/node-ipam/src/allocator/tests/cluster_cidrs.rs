@@ -86,7 +86,7 @@ fn the_next_one_serves_when_the_first_lacks_a_family() {
     assert_eq!(sent(join(&mut allocator, "c", &[])), ["127.123.235.0/24"]);
     let full = shortage(join(&mut allocator, "d", &[]));
     assert_eq!(full, Shortage::AllFull("dual, single".into()));
-    assert_eq!(allocator.gone("a").wake, ["d".into()]);
+    assert_eq!(allocator.gone("a", now()).wake, ["d".into()]);
     assert_eq!(sent(allocator.assign(&"d".into()).0), ["10.0.1.0/24", "ace:cab:deca::/120"]);
 }
 
@@ -130,9 +130,9 @@ fn who_cannot_be_served_holds_up_nobody_with_another_choice() {
     for (name, label) in [("f2", "foo"), ("b2", "bar"), ("b3", "bar")] {
         drop(shortage(join(&mut allocator, name, &[label])));
     }
-    assert_eq!(allocator.gone("b1").wake, ["b2".into()]);
-    assert_eq!(allocator.gone("b2").wake, ["b3".into()]);
-    assert_eq!(allocator.gone("f1").wake, ["f2".into()]);
+    assert_eq!(allocator.gone("b1", now()).wake, ["b2".into()]);
+    assert_eq!(allocator.gone("b2", now()).wake, ["b3".into()]);
+    assert_eq!(allocator.gone("f1", now()).wake, ["f2".into()]);
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn one_that_is_deleted_gives_nothing_and_goes_with_the_last_node_that_has_addres
     assert_eq!(sent(join(&mut allocator, "b", &["foo"])), ["10.9.0.0/24"]);
     let ranges = [cidr::parse("10.0.0.0/22").unwrap()];
     assert_eq!(allocator.holding(&ranges), Holding::By(2));
-    assert_eq!(allocator.gone("a").released, [] as [Arc<str>; 0]);
-    assert_eq!(allocator.gone("foreign").released, ["old".into()]);
+    assert_eq!(allocator.gone("a", now()).released, [] as [Arc<str>; 0]);
+    assert_eq!(allocator.gone("foreign", now()).released, ["old".into()]);
     allocator.set_in_list(true);
     assert_eq!(
         allocator.holding(&ranges),

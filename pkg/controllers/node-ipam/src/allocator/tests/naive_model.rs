@@ -99,14 +99,14 @@ proptest! {
                         None => {
                             prop_assert!(matches!(given, Assignment::Starved(_)), "{:?}", given);
                             // Who waits would be served by what others leave: not in this model.
-                            drop(allocator.gone(&number.to_string()));
+                            drop(allocator.gone(&number.to_string(), now()));
                         }
                     }
                 }
                 Step::Join(..) => {}
                 Step::Leave(number) => {
                     claims.remove(&number);
-                    drop(allocator.gone(&number.to_string()));
+                    drop(allocator.gone(&number.to_string(), now()));
                 }
             }
         }

@@ -194,7 +194,7 @@ fn an_outcome_ends_with_the_node_whatever_the_server_may_do() {
             "bound" => assert!(allocator.bound(&"a".into(), now()).is_some()),
             "seen" => drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), now())),
             "foreign" => drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.8/30"]), now())),
-            _ => drop(allocator.gone("a")),
+            _ => drop(allocator.gone("a", now())),
         }
         assert_eq!(unresolved(&allocator), 0, "{end}");
         assert_eq!(read_at(&mut allocator, "a", long_after()), AfterRead::Settled, "{end}");
@@ -230,6 +230,6 @@ fn only_the_first_patch_of_a_node_that_found_a_block_tells_our_own_delay() {
         assert_eq!(delay(&mut allocator, name), None, "again");
     }
     assert!(matches!(allocator.assign(&"starved".into()).0, Assignment::Starved(_)));
-    drop(allocator.gone("a"));
+    drop(allocator.gone("a", now()));
     assert_eq!(delay(&mut allocator, "starved"), None);
 }

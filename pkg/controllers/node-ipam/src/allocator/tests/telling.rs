@@ -58,7 +58,7 @@ fn a_notice_is_given_out_once_per_period_and_again_for_a_successor() {
     assert!(!allocator.notice_due(&notice("u"), period, start + Duration::from_secs(299)));
     assert!(allocator.notice_due(&notice("u"), period, start + period));
     assert!(allocator.notice_due(&notice("other"), period, start));
-    drop(allocator.gone("u"));
+    drop(allocator.gone("u", now()));
     assert!(allocator.notice_due(&notice("u"), period, start + period), "nothing is kept of it");
 }
 
@@ -75,7 +75,7 @@ fn a_conflict_that_ended_and_begins_again_is_told_at_once() {
             assert!(!allocator.notice_due(notice, Duration::from_secs(300), start));
         }
         assert_eq!(effects.notices.len(), 2);
-        drop(allocator.gone("rival"));
+        drop(allocator.gone("rival", now()));
     }
 }
 
@@ -96,7 +96,7 @@ fn of_hundreds_of_nodes_with_one_cidr_each_is_told_a_few_times_and_every_pair_co
     assert_eq!(told.len(), CLONES, "everybody is told");
     assert_eq!(allocator.snapshot().conflicts, CLONES * (CLONES - 1) / 2);
     for i in (1..CLONES).rev() {
-        drop(allocator.gone(&format!("clone-{i}")));
+        drop(allocator.gone(&format!("clone-{i}"), now()));
         assert_eq!(allocator.snapshot().conflicts, i * (i - 1) / 2);
     }
 }
@@ -130,7 +130,7 @@ fn two_nodes_that_overlap_in_both_families_are_one_pair() {
     assert_eq!((told.len(), allocator.snapshot().conflicts), (2, 1));
     drop(allocator.observe(&node("b", "b").cidrs(&["10.0.0.0/30"]), now()));
     assert_eq!(allocator.snapshot().conflicts, 1, "still in one");
-    drop(allocator.gone("a"));
+    drop(allocator.gone("a", now()));
     assert_eq!(allocator.snapshot().conflicts, 0);
 }
 
@@ -243,9 +243,9 @@ fn the_warning_line_in_force_falls_when_blocks_are_freed() {
         drop(settle(&mut allocator, name));
     }
     assert_eq!(line(&allocator), 95);
-    drop(allocator.gone("a"));
+    drop(allocator.gone("a", now()));
     assert_eq!(line(&allocator), 80, "75 % are still near that line");
-    drop(allocator.gone("b"));
+    drop(allocator.gone("b", now()));
     assert_eq!(line(&allocator), 0);
     // The same when a claim is replaced by one outside the pool.
     for name in ["e", "f"] {
@@ -261,7 +261,7 @@ fn the_warning_line_in_force_falls_when_blocks_are_freed() {
 fn a_pool_that_services_nearly_fill_is_told_with_the_first_node_and_not_before() {
     let services = ["10.0.0.0/29", "10.0.0.8/30"].map(|text| cidr::parse(text).unwrap());
     let mut allocator = Allocator::new(vec![pool("10.0.0.0/28", 30)], &services);
-    drop(allocator.gone("nobody"));
+    drop(allocator.gone("nobody", now()));
     drop(allocator.observe(&node("a", "a"), now()));
     let (_, effects) = allocator.assign(&"a".into());
     assert_eq!(reasons(&effects), ["PodCIDRPoolNearlyFull"]);
@@ -281,7 +281,7 @@ fn a_node_in_the_service_range_is_told_and_counted_until_it_is_gone() {
     assert_eq!(reasons(&allocator.observe(&odd, now())), [""; 0], "told once");
     drop(allocator.observe(&node("beside", "beside").cidrs(&["10.0.0.8/30"]), now()));
     assert_eq!((allocator.snapshot().in_services, allocator.snapshot().conflicts), (1, 0));
-    drop(allocator.gone("odd"));
+    drop(allocator.gone("odd", now()));
     assert_eq!(allocator.snapshot().in_services, 0);
 }
 
@@ -298,4 +298,20 @@ fn every_node_without_cidrs_is_counted_where_it_stands() {
     drop(allocator.observe(&node("pending", "pending"), now()));
     let state = allocator.snapshot();
     assert_eq!((state.pending, state.starved, state.reserved), (1, 2, 3));
+}
+
+/// `rule:pool-warns-before-it-is-full`
+#[test]
+fn ranges_of_one_family_are_told_of_when_they_are_nearly_full_together() {
+    let pools = vec![pool("10.0.0.0/28", 32), pool("10.1.0.0/28", 32)];
+    let mut allocator = Allocator::new(pools, &[]);
+    let mut told = Vec::new();
+    for number in 1..=32 {
+        let name = format!("n{number}");
+        drop(allocator.observe(&node(&name, &name), now()));
+        let (_, effects) = allocator.assign(&name.as_str().into());
+        told.extend(effects.notices.iter().map(|notice| (number, notice.reason)));
+    }
+    assert_eq!(told, [(29, "PodCIDRPoolNearlyFull"), (32, "PodCIDRPoolNearlyFull")]);
+    assert_eq!(allocator.snapshot().pools[0].pressure, 95, "the metric tells of each");
 }

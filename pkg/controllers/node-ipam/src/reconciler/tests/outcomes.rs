@@ -214,7 +214,7 @@ async fn the_audit_mends_what_differs_from_the_cache_and_wakes_who_has_no_cidr()
     };
     {
         let mut allocator = reconciler.allocator.lock();
-        drop(allocator.gone("uid-a"));
+        drop(allocator.gone("uid-a", Instant::now()));
         drop(allocator.observe(&ghost, Instant::now()));
         let state = allocator.snapshot();
         assert_eq!((state.pending, state.pools[0].used), (1, 1));

@@ -1,0 +1,96 @@
+//! [`Ranges`]: where pod CIDRs come from and where none may be, for who judges a cluster before this
+//! program starts.
+
+use cidr::{IpNet, Pool};
+use pflag::Values;
+use serde::Deserialize;
+
+use super::{Judged, Options, judge};
+use crate::cluster_cidr::plan::Rules;
+use crate::cluster_cidr::{ClusterCidrSpec, Plan};
+
+/// Where pod CIDRs come from and where none may be, by the flags.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges {
+    /// Those of one family in the order in which they are used; none where they come from
+    /// ClusterCIDRs.
+    pub pools: Vec<Pool>,
+    /// Service ranges.
+    pub services: Vec<IpNet>,
+    /// Ranges that are given to nobody.
+    pub excluded: Vec<IpNet>,
+    /// For pools that come from ClusterCIDRs.
+    pub(crate) rules: Option<Rules>,
+}
+
+/// A ClusterCIDR in JSON.
+#[derive(Deserialize)]
+struct WireClusterCidr {
+    spec: ClusterCidrSpec,
+}
+
+impl Ranges {
+    /// `None` when no pod CIDRs are given out, or not by such flags.
+    pub fn of(values: &Values) -> Option<Self> {
+        match judge(values) {
+            Ok(Judged::On { options, cluster_cidrs, .. }) => {
+                let Options { pools, service_ranges: services, excluded, .. } = *options;
+                let rules = cluster_cidrs.map(|of| of.rules);
+                Some(Self { pools, services, excluded, rules })
+            }
+            Ok(Judged::Off) | Err(_) => None,
+        }
+    }
+
+    /// Whether pools come from ClusterCIDRs.
+    pub fn are_of_cluster_cidrs(&self) -> bool {
+        self.rules.is_some()
+    }
+
+    /// With the pools of these ClusterCIDRs, as the API server has them; those that cannot be used
+    /// are left out.
+    #[must_use]
+    pub fn with_cluster_cidrs(mut self, objects: Vec<serde_json::Value>) -> Self {
+        let Some(rules) = self.rules else { return self };
+        let specs = objects.into_iter().filter_map(|object| serde_json::from_value(object).ok());
+        let plans = specs.filter_map(|it: WireClusterCidr| Plan::of(&it.spec, rules).ok());
+        self.pools.extend(plans.flat_map(|plan| plan.pools));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::flags::FLAGS;
+
+    fn ranges(given: &[(&str, &str)]) -> Option<Ranges> {
+        let given = given.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        Ranges::of(&Values::from_given(FLAGS, given).unwrap())
+    }
+
+    #[test]
+    fn they_are_those_of_the_flags_or_of_the_objects_that_can_be_used() {
+        let on = ("allocate-node-cidrs", "true");
+        assert!(ranges(&[]).is_none());
+        assert!(ranges(&[on]).is_none(), "without a range nothing can be given out");
+        let flags = [on, ("cluster-cidr", "10.0.0.0/16"), ("node-cidr-exclude", "10.0.1.0/24")];
+        let of_flags = ranges(&flags).unwrap();
+        assert_eq!((of_flags.pools.len(), of_flags.excluded.len()), (1, 1));
+        assert!(!of_flags.are_of_cluster_cidrs());
+        let objects = || {
+            let good = json!({"spec": {"ipv4": "10.9.0.0/16", "perNodeHostBits": 6}});
+            let bad = json!({"spec": {"ipv4": "10.8.0.0/16", "perNodeHostBits": 99}});
+            vec![bad, json!({}), good]
+        };
+        assert_eq!(of_flags.with_cluster_cidrs(objects()).pools.len(), 1);
+        let multi = ranges(&[on, ("cidr-allocator-type", "MultiCIDRRangeAllocator")]).unwrap();
+        assert!(multi.are_of_cluster_cidrs() && multi.pools.is_empty());
+        let pools = multi.with_cluster_cidrs(objects()).pools;
+        let of_objects: Vec<_> =
+            pools.iter().map(|it| (it.cidr().to_string(), it.mask())).collect();
+        assert_eq!(of_objects, [("10.9.0.0/16".to_owned(), 26)]);
+    }
+}
