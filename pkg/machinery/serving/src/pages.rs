@@ -3,6 +3,7 @@
 mod exposition;
 mod health;
 mod metrics;
+mod openmetrics;
 
 use std::sync::Arc;
 

@@ -2,16 +2,17 @@
 
 use std::sync::OnceLock;
 
-use prometheus::core::Collector as _;
+use prometheus::core::{Collector, Desc};
 use prometheus::process_collector::ProcessCollector;
 use prometheus::proto::MetricFamily;
-use prometheus::{Gauge, Opts, PullingGauge, Registry};
+use prometheus::{Counter, Gauge, Opts, PullingGauge, Registry};
 use tokio::runtime::Handle;
 
 use crate::BuildInfo;
 
 /// Registers what the dashboards read about any process: `process_*`, `go_goroutines` (our live
-/// tasks under the name the Kubernetes panels query) and `icm_build_info`. Called once, inside the
+/// tasks under the name the Kubernetes panels query), `icm_tokio_busy_seconds_total` and
+/// `icm_build_info`. Called once, inside the
 /// runtime whose tasks are to be counted.
 pub fn register_process_metrics(
     registry: &Registry,
@@ -19,6 +20,7 @@ pub fn register_process_metrics(
 ) -> Result<(), prometheus::Error> {
     registry.register(Box::new(ProcessCollector::for_self()))?;
     registry.register(Box::new(live_tasks()?))?;
+    registry.register(Box::new(BusyTime::new()?))?;
     let info = Gauge::with_opts(
         Opts::new("icm_build_info", "What this program was built from. Always 1.")
             .const_label("version", build.version)
@@ -40,6 +42,40 @@ fn live_tasks() -> Result<PullingGauge, prometheus::Error> {
             f64::from(u32::try_from(alive).unwrap_or(u32::MAX))
         }),
     )
+}
+
+/// How long the workers of the runtime were at work: near the wall clock's pace they are the
+/// bottleneck.
+struct BusyTime {
+    runtime: Option<Handle>,
+    counter: Counter,
+}
+
+impl BusyTime {
+    fn new() -> Result<Self, prometheus::Error> {
+        let counter = Counter::new(
+            "icm_tokio_busy_seconds_total",
+            "Time that the workers of the async runtime spent on tasks, all workers added up.",
+        )?;
+        Ok(Self { runtime: Handle::try_current().ok(), counter })
+    }
+}
+
+impl Collector for BusyTime {
+    fn desc(&self) -> Vec<&Desc> {
+        self.counter.desc()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        if let Some(runtime) = &self.runtime {
+            let metrics = runtime.metrics();
+            let of_worker = |worker| metrics.worker_total_busy_duration(worker).as_secs_f64();
+            let busy: f64 = (0..metrics.num_workers()).map(of_worker).sum();
+            // Of two scrapes at once one may have counted more already.
+            self.counter.inc_by((busy - self.counter.get()).max(0.0));
+        }
+        self.counter.collect()
+    }
 }
 
 /// The process start in Unix seconds, as the scraped page itself says it.

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::acceptor::{Acceptor, Admission};
 use crate::certificate::Reloader;
@@ -93,7 +93,9 @@ impl Server {
         }
         tokio::select! {
             () = stop.cancelled() => {}
-            Some(_panicked) = accepting.join_next() => {}
+            Some(Err(err)) = accepting.join_next() => {
+                error!(logger = "serving", %err, "Accepting connections ended badly");
+            }
             () = self.reloader.run() => {}
         }
         accepting.shutdown().await;

@@ -10,7 +10,7 @@ use prometheus::{Registry, TextEncoder};
 use tokio::task::spawn_blocking;
 use tracing::error;
 
-use super::Exposition;
+use super::{Exposition, openmetrics};
 use crate::process_metrics::{START_TIME, own_start, process_start};
 use crate::{Access, Health, Page, Reply, reply};
 
@@ -18,8 +18,9 @@ pub(super) fn pages(health: &Health, registry: &Registry, exposition: &Expositio
     let (health, scraped) = (health.clone(), registry.clone());
     let exposition = Arc::new(exposition.clone());
     [
-        Page::new("/metrics", Access::Authorized, move |_| {
-            metrics(scraped.clone(), exposition.clone())
+        Page::new("/metrics", Access::Authorized, move |request| {
+            let open = openmetrics::is_wanted(&request.headers);
+            metrics(scraped.clone(), exposition.clone(), open)
         }),
         Page::new("/metrics/slis", Access::Authorized, move |request| {
             ready(slis(&health, &request.method))
@@ -28,8 +29,10 @@ pub(super) fn pages(health: &Health, registry: &Registry, exposition: &Expositio
 }
 
 /// Rendered beside the runtime: the series of thousands of objects would hold up its only worker.
-async fn metrics(registry: Registry, exposition: Arc<Exposition>) -> Reply {
-    match spawn_blocking(move || panics::contain_call(|| render(&registry, &exposition))).await {
+async fn metrics(registry: Registry, exposition: Arc<Exposition>, open: bool) -> Reply {
+    match spawn_blocking(move || panics::contain_call(|| render(&registry, &exposition, open)))
+        .await
+    {
         Ok(Ok(page)) => page,
         // As if it had happened here, where it is answered and told.
         Ok(Err(panic)) => resume_unwind(Box::new(panic.to_string())),
@@ -37,10 +40,21 @@ async fn metrics(registry: Registry, exposition: Arc<Exposition>) -> Reply {
     }
 }
 
-fn render(registry: &Registry, exposition: &Exposition) -> Reply {
+/// `open` is for OpenMetrics.
+fn render(registry: &Registry, exposition: &Exposition, open: bool) -> Reply {
     let mut families = registry.gather();
     let start = process_start(&families);
     exposition.limit(&mut families);
+    if open {
+        return started(
+            reply::with_type(
+                StatusCode::OK,
+                openmetrics::CONTENT_TYPE,
+                openmetrics::text(&families),
+            ),
+            start,
+        );
+    }
     match TextEncoder::new().encode_to_string(&families) {
         Ok(text) => prometheus_text(text, start),
         Err(err) => {
@@ -66,11 +80,14 @@ fn slis(health: &Health, method: &Method) -> Reply {
     prometheus_text(health.slis() + &process, start)
 }
 
-/// `start` is the process start in Unix seconds: scrapers use it to tell a restart from a counter
-/// that was reset.
 fn prometheus_text(text: String, start: Option<i64>) -> Reply {
-    let mut reply =
-        reply::with_type(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text);
+    let format = "text/plain; version=0.0.4; charset=utf-8";
+    started(reply::with_type(StatusCode::OK, format, text), start)
+}
+
+/// With the process start in Unix seconds: scrapers use it to tell a restart from a counter that was
+/// reset.
+fn started(mut reply: Reply, start: Option<i64>) -> Reply {
     if let Some(start) = start {
         let name = HeaderName::from_static("process-start-time-unix");
         reply.headers_mut().insert(name, HeaderValue::from(start));
