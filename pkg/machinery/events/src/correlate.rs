@@ -21,7 +21,9 @@ use tokio::time::Instant;
 
 use crate::lru::Lru;
 use crate::object::{EventType, ObjectRef};
+use crate::series;
 use crate::spam::Bucket;
+use crate::wire::event_name;
 
 /// Distinct messages from which on they are folded into one event.
 const AGGREGATE_FROM: usize = 10;
@@ -39,8 +41,6 @@ pub(crate) struct Emission {
     pub(crate) message: String,
     /// When it happened.
     pub(crate) time: Timestamp,
-    /// Name for the Event if it becomes a new one.
-    pub(crate) name: String,
 }
 
 /// An Event as the server is to have it.
@@ -55,6 +55,17 @@ pub(crate) struct Observation {
     pub(crate) last: Timestamp,
     /// 1 for a new Event; more for one that exists, unless the server has forgotten it.
     pub(crate) count: u32,
+    /// It stands for events with other messages, too.
+    pub(crate) folded: bool,
+}
+
+/// An Event that was there already, written by the leader before this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Earlier {
+    /// With the one that was just counted.
+    pub(crate) count: u32,
+    /// When it happened for the first time.
+    pub(crate) first: Option<Timestamp>,
 }
 
 /// Everything that makes two events similar.
@@ -81,15 +92,17 @@ struct Written {
 
 /// What is remembered of past events, in three bounded maps.
 pub(crate) struct Correlator {
+    component: &'static str,
     messages: Lru<Topic, Messages>,
     written: Lru<Identity, Written>,
     buckets: Lru<Topic, Bucket>,
 }
 
 impl Correlator {
-    /// Remembers at most `capacity` entries of each sort.
-    pub(crate) fn new(capacity: usize) -> Self {
+    /// For the events of `component`; remembers at most `capacity` entries of each sort.
+    pub(crate) fn new(component: &'static str, capacity: usize) -> Self {
         Self {
+            component,
             messages: Lru::new(capacity),
             written: Lru::new(capacity),
             buckets: Lru::new(capacity),
@@ -98,10 +111,14 @@ impl Correlator {
 
     /// What to write for `emission`, recorded at `now`; `None` when it is spam.
     pub(crate) fn observe(&mut self, emission: Emission, now: Instant) -> Option<Observation> {
-        let Emission { object, event_type, reason, message, time, name } = emission;
+        let Emission { object, event_type, reason, message, time } = emission;
         let topic = Topic { object: Arc::clone(&object), event_type, reason };
         let (message, identity) = self.aggregate(&topic, message, now);
-        let written = self.written.entry(&identity, || Written { name, first: time, count: 0 });
+        let folded = identity.1.is_none();
+        let series = series::of(self.component, &object, event_type, reason, identity.1.as_deref());
+        let name = || event_name(&object.name, series);
+        let written =
+            self.written.entry(&identity, || Written { name: name(), first: time, count: 0 });
         written.count = written.count.saturating_add(1);
         let observation = Observation {
             object,
@@ -112,9 +129,21 @@ impl Correlator {
             first: written.first,
             last: time,
             count: written.count,
+            folded,
         };
         let bucket = self.buckets.entry(&topic, || Bucket::full(now));
         bucket.take(now).then_some(observation)
+    }
+
+    /// Goes on with the series that an observation was found to continue.
+    pub(crate) fn adopt(&mut self, observation: &Observation, earlier: Earlier) {
+        let Observation { object, event_type, reason, message, name, first, folded, .. } =
+            observation.clone();
+        let topic = Topic { object, event_type, reason };
+        let identity = (topic, (!folded).then_some(message));
+        let written = self.written.entry(&identity, || Written { name, first, count: 0 });
+        written.count = written.count.max(earlier.count);
+        written.first = earlier.first.unwrap_or(first);
     }
 
     fn aggregate(&mut self, topic: &Topic, message: String, now: Instant) -> (String, Identity) {

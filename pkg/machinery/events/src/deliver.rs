@@ -1,8 +1,9 @@
 //! Writes one observation to the API server, patiently but not for ever.
 //!
 //! Called by [`crate::worker`]. A repeat is a strategic-merge PATCH; an Event the server has
-//! forgotten (they live for an hour) is created again under its old name. Every write can be
-//! repeated blindly: counts are absolute, and a POST that happened answers AlreadyExists.
+//! forgotten (they live for an hour) is created again under its old name. One that is there already is
+//! counted on (rule:a-series-outlives-its-leader). Every write can be repeated blindly: counts are
+//! absolute, and a POST whose answer was lost is known again by its reporter and time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +13,11 @@ use k8s_openapi::api::core::v1::Event;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::Status;
 use kube::{Api, Client};
+use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{debug, warn};
 
-use crate::correlate::Observation;
+use crate::correlate::{Earlier, Observation};
 use crate::metrics::DropReason;
 use crate::wire::{self, Source};
 
@@ -40,7 +42,7 @@ pub(crate) struct Sink {
 }
 
 enum Failure {
-    /// The event is known to the server, or its namespace is going away: as good as written.
+    /// Its namespace is going away: as good as written.
     Settled(String),
     /// The server will never take it.
     Permanent(String),
@@ -53,25 +55,36 @@ impl Sink {
         Self { client, source, losses: Arc::new(KeyedLogGate::new(LOG_EVERY)) }
     }
 
-    /// Writes `observation`; an error says why it was given up. A panic below costs this event
-    /// (rule:an-event-costs-no-other).
-    pub(crate) async fn deliver(&self, observation: &Observation) -> Result<(), DropReason> {
+    /// Whose events these are.
+    pub(crate) fn component(&self) -> &'static str {
+        self.source.component
+    }
+
+    /// Writes `observation`, and says what it was counted on; an error says why it was given up. A
+    /// panic below costs this event (rule:an-event-costs-no-other).
+    pub(crate) async fn deliver(
+        &self,
+        observation: &Observation,
+    ) -> Result<Option<Earlier>, DropReason> {
         match panics::contain(self.write_patiently(observation)).await {
             Ok(outcome) => outcome,
             Err(panic) => Err(self.lost(observation, DropReason::Panicked, &panic.to_string())),
         }
     }
 
-    async fn write_patiently(&self, observation: &Observation) -> Result<(), DropReason> {
+    async fn write_patiently(
+        &self,
+        observation: &Observation,
+    ) -> Result<Option<Earlier>, DropReason> {
         let (logger, event) = (self.source.component, &observation.name);
         let give_up = Instant::now() + LIMIT;
         let mut last = String::new();
         for attempt in 0..TRIES {
             match self.attempt(observation, give_up).await {
-                Ok(()) => return Ok(()),
+                Ok(earlier) => return Ok(earlier),
                 Err(Failure::Settled(err)) => {
-                    debug!(logger, event, err, "Event is known or its namespace is terminating");
-                    return Ok(());
+                    debug!(logger, event, err, "The namespace of the event is terminating");
+                    return Ok(None);
                 }
                 Err(Failure::Permanent(err)) => {
                     return Err(self.lost(observation, DropReason::Rejected, &err));
@@ -98,7 +111,11 @@ impl Sink {
         reason
     }
 
-    async fn attempt(&self, observation: &Observation, give_up: Instant) -> Result<(), Failure> {
+    async fn attempt(
+        &self,
+        observation: &Observation,
+        give_up: Instant,
+    ) -> Result<Option<Earlier>, Failure> {
         let limit = give_up.min(Instant::now() + TRY_TIMEOUT);
         match timeout_at(limit, self.write(observation)).await {
             Ok(written) => written.map_err(classify),
@@ -106,27 +123,58 @@ impl Sink {
         }
     }
 
-    async fn write(&self, observation: &Observation) -> Result<(), kube::Error> {
+    async fn write(&self, observation: &Observation) -> Result<Option<Earlier>, kube::Error> {
         let namespace = observation.object.event_namespace();
         let api = Api::<Event>::namespaced(self.client.clone(), namespace);
         if observation.count > 1 {
-            let patch = Patch::Strategic(wire::repeat(observation));
+            let patch = Patch::Strategic(wire::repeat(observation, observation.count));
             match api.patch_metadata(&observation.name, &PatchParams::default(), &patch).await {
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
-                patched => return patched.map(drop),
+                patched => return patched.map(|_| None),
             }
         }
         let event = wire::body(observation, &self.source);
-        api.create(&PostParams::default(), &event).await.map(drop)
+        match api.create(&PostParams::default(), &event).await {
+            Err(kube::Error::Api(status)) if status.is_already_exists() => {
+                self.count_on(&api, observation).await.map(Some)
+            }
+            created => created.map(|_| None),
+        }
+    }
+
+    /// Counts on an Event that is there: of the leader before this one, unless it is from a try of ours
+    /// whose answer was lost.
+    async fn count_on(
+        &self,
+        api: &Api<Event>,
+        observation: &Observation,
+    ) -> Result<Earlier, kube::Error> {
+        let (name, params) = (observation.name.as_str(), PatchParams::default());
+        // Changes nothing and is answered by the Event: a GET would need one more right.
+        let there = api.patch(name, &params, &Patch::Strategic(json!({}))).await?;
+        let count = there.count.and_then(|count| u32::try_from(count).ok()).unwrap_or(1);
+        let first = there.first_timestamp.as_ref().map(|time| time.0);
+        if self.is_ours(&there, observation) {
+            return Ok(Earlier { count, first });
+        }
+        let count = count.saturating_add(1);
+        let patch = Patch::Strategic(wire::repeat(observation, count));
+        api.patch_metadata(name, &params, &patch).await?;
+        Ok(Earlier { count, first })
+    }
+
+    /// The server keeps times in whole seconds.
+    fn is_ours(&self, there: &Event, observation: &Observation) -> bool {
+        let at = there.last_timestamp.as_ref().map(|time| time.0.as_second());
+        there.reporting_instance.as_ref() == Some(&self.source.instance)
+            && at == Some(observation.last.as_second())
     }
 }
 
 fn classify(error: kube::Error) -> Failure {
     match error {
         kube::Error::Api(status) => match status.code {
-            _ if status.is_already_exists() || namespace_terminates(&status) => {
-                Failure::Settled(status.to_string())
-            }
+            _ if namespace_terminates(&status) => Failure::Settled(status.to_string()),
             429 | 500.. => Failure::Transient(status.to_string()),
             _ => Failure::Permanent(status.to_string()),
         },

@@ -6,14 +6,14 @@
 //!
 //! - [`Recorder::event`] never blocks. At most 1000 events wait; more are dropped and counted in
 //!   `icm_event_dropped_total{reason}`, as is every other event that is not written.
-//! - Equal events are one Event with a count; ten or more similar ones within ten minutes are
+//! - Equal events are one Event with a count, whoever leads; ten or more similar ones within ten minutes are
 //!   folded into one; a source gets 25 at once and one per five minutes for each object, type and
 //!   reason.
 //! - Events of one object are written in order. One that cannot be written delays those of a
 //!   quarter of the objects, for a minute at most.
 //! - Every event is logged as well, before any of this.
 //!
-//! The pieces, pure ones first: `object`, `lru`, `spam`, `correlate` (what becomes of an event),
+//! The pieces, pure ones first: `object`, `lru`, `spam`, `series`, `correlate` (what becomes of an event),
 //! `wire` (bodies), `deliver` (I/O and retries), `worker`, `recorder`.
 
 mod correlate;
@@ -22,6 +22,7 @@ mod lru;
 mod metrics;
 mod object;
 mod recorder;
+mod series;
 mod spam;
 mod wire;
 mod worker;

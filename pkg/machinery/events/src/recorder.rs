@@ -1,7 +1,6 @@
 //! The two handles of an event pipeline: one to record events, one to end it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,7 +14,7 @@ use crate::correlate::Emission;
 use crate::deliver::Sink;
 use crate::metrics::{DropReason, EventMetrics};
 use crate::object::{EventType, ObjectRef};
-use crate::wire::{Source, event_name, unix_nanos};
+use crate::wire::Source;
 use crate::worker::{self, Queued, WORKERS, worker_of};
 
 /// Events that may wait, the ones being written included; client-go's number.
@@ -30,7 +29,6 @@ struct Inner {
     queues: [mpsc::UnboundedSender<Queued>; WORKERS],
     slots: Arc<Semaphore>,
     metrics: EventMetrics,
-    last_name: AtomicU64,
 }
 
 /// Writes what the [`Recorder`] records, until flushed. Dropping it drops what was not written.
@@ -66,7 +64,6 @@ pub fn start(
         queues,
         slots: Arc::clone(&slots),
         metrics: metrics.clone(),
-        last_name: AtomicU64::new(0),
     })));
     (recorder, Broadcaster { component, closing, workers, slots, metrics })
 }
@@ -107,21 +104,10 @@ impl Inner {
             return;
         };
         let time = Timestamp::now();
-        let name = event_name(&object.name, self.unused_nanos(unix_nanos(time)));
-        let emission =
-            Emission { object: Arc::new(object), event_type, reason, message, time, name };
+        let emission = Emission { object: Arc::new(object), event_type, reason, message, time };
         let queued = Queued { emission, recorded: Instant::now(), slot };
         if self.queues[worker].send(queued).is_err() {
             self.metrics.drop_one(DropReason::Shutdown);
-        }
-    }
-
-    /// `nanos`, or the next number not yet used: names are unique though clocks are coarse.
-    fn unused_nanos(&self, nanos: u64) -> u64 {
-        let next = |last: u64| nanos.max(last.saturating_add(1));
-        let used = &self.last_name;
-        match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last))) {
-            Ok(last) | Err(last) => next(last),
         }
     }
 

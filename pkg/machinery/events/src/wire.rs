@@ -3,7 +3,6 @@
 //! Used by [`crate::deliver`]. `kubectl describe` and every tool that reads events knows core v1;
 //! the newer group shows in other columns.
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde_json::{Value, json};
@@ -23,9 +22,10 @@ pub(crate) struct Source {
     pub(crate) instance: String,
 }
 
-/// `<object>.<hex unix nanoseconds>`; the object's name is cut where the whole would be too long.
-pub(crate) fn event_name(object: &str, unix_nanos: u64) -> String {
-    let suffix = format!(".{unix_nanos:x}");
+/// `<object>.<hex>`, as client-go names Events; the object's name is cut where the whole would be too
+/// long.
+pub(crate) fn event_name(object: &str, series: u64) -> String {
+    let suffix = format!(".{series:x}");
     let mut end = object.len().min(NAME_LIMIT - suffix.len());
     while !object.is_char_boundary(end) {
         end -= 1;
@@ -57,16 +57,11 @@ pub(crate) fn body(observation: &Observation, source: &Source) -> Event {
     }
 }
 
-/// What changes in an Event that happened again. The message is part of it for folded events,
+/// What changes in an Event that happened again, for the `count`-th time. The message is part of it for folded events,
 /// which show the newest one.
-pub(crate) fn repeat(observation: &Observation) -> Value {
-    let Observation { count, last, message, .. } = observation;
+pub(crate) fn repeat(observation: &Observation, count: u32) -> Value {
+    let Observation { last, message, .. } = observation;
     json!({ "count": count, "lastTimestamp": Time(*last), "message": message })
-}
-
-/// Nanoseconds since 1970; the next 550 years fit.
-pub(crate) fn unix_nanos(time: Timestamp) -> u64 {
-    u64::try_from(time.as_nanosecond()).unwrap_or_default()
 }
 
 fn reference(object: &ObjectRef) -> ObjectReference {
@@ -86,17 +81,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_the_object_and_the_time_in_hex() {
+    fn a_name_is_the_object_and_the_series_in_hex() {
         assert_eq!(event_name("node-1", 0x17f0_abcd), "node-1.17f0abcd");
     }
 
     #[test]
     fn a_name_too_long_is_cut_without_leaving_an_empty_label() {
-        let time = 0x17f0_1234_5678_9abc; // 16 digits
-        let name = event_name(&"a".repeat(253), time);
+        let series = 0x17f0_1234_5678_9abc; // 16 digits
+        let name = event_name(&"a".repeat(253), series);
         assert_eq!(name.len(), 253);
         assert!(name.ends_with(".17f0123456789abc"));
         let cut_at_a_dash = format!("{}-.-{}", "a".repeat(233), "b".repeat(17));
-        assert_eq!(event_name(&cut_at_a_dash, time), format!("{}.{time:x}", "a".repeat(233)));
+        assert_eq!(event_name(&cut_at_a_dash, series), format!("{}.{series:x}", "a".repeat(233)));
     }
 }

@@ -40,7 +40,7 @@ pub(crate) async fn run(
     sink: Sink,
     metrics: EventMetrics,
 ) {
-    let mut correlator = Correlator::new(MEMORY / WORKERS);
+    let mut correlator = Correlator::new(sink.component(), MEMORY / WORKERS);
     loop {
         let next = tokio::select! {
             biased;
@@ -53,11 +53,11 @@ pub(crate) async fn run(
         };
         let Some(Queued { emission, recorded, slot }) = next else { return };
         match correlator.observe(emission, recorded) {
-            Some(observation) => {
-                if let Err(reason) = sink.deliver(&observation).await {
-                    metrics.drop_one(reason);
-                }
-            }
+            Some(observation) => match sink.deliver(&observation).await {
+                Ok(Some(earlier)) => correlator.adopt(&observation, earlier),
+                Ok(None) => {}
+                Err(reason) => metrics.drop_one(reason),
+            },
             None => metrics.drop_one(DropReason::Spam),
         }
         // Kept until here: an event being written still waits.

@@ -34,7 +34,7 @@ async fn refusals_for_good_are_counted_and_not_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_exists_or_whose_namespace_terminates_is_done_with() {
+async fn an_event_whose_namespace_terminates_is_done_with() {
     let terminating = || {
         Reply::Json(
             403,
@@ -45,17 +45,43 @@ async fn an_event_that_exists_or_whose_namespace_terminates_is_done_with() {
             }),
         )
     };
-    let script = move |asked: &Asked| match asked.number {
-        0 => Reply::failure(409, "AlreadyExists"),
-        _ => terminating(),
-    };
-    let server = ApiServer::new(script);
+    let server = ApiServer::new(move |_: &Asked| terminating());
     let (recorder, broadcaster, metrics) = pipeline(&server);
     tell(&recorder, "n", "no block");
-    tell(&recorder, "n", "no room");
     broadcaster.flush(100 * SECOND).await;
-    assert_eq!(server.asked().len(), 2);
+    assert_eq!(server.asked().len(), 1);
     assert_eq!(metrics.dropped(DropReason::Rejected), 0);
+}
+
+/// A server that has an Event of this reporter and time already, three times counted.
+fn has_it(reporter: &'static str, last: &'static str) -> ApiServer {
+    ApiServer::new(move |asked: &Asked| match *asked.method() {
+        Method::POST => Reply::failure(409, "AlreadyExists"),
+        _ if asked.json() == json!({}) => Reply::Json(
+            200,
+            json!({
+                "apiVersion": "v1", "kind": "Event", "metadata": {"name": "n.1"},
+                "involvedObject": {}, "count": 3, "reportingInstance": reporter,
+                "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": last,
+            }),
+        ),
+        _ => Reply::stored(asked),
+    })
+}
+
+/// rule:a-series-outlives-its-leader
+#[tokio::test(start_paused = true)]
+async fn an_event_of_the_leader_before_is_counted_on() {
+    for reporter in ["host_0", "host_1"] {
+        let server = has_it(reporter, "2026-01-01T00:05:00Z");
+        let (recorder, broadcaster, metrics) = pipeline(&server);
+        tell(&recorder, "n", "no block");
+        tell(&recorder, "n", "no block");
+        broadcaster.flush(100 * SECOND).await;
+        let counts: Vec<_> = server.asked().iter().map(|it| it.json()["count"].as_u64()).collect();
+        assert_eq!(counts, [Some(1), None, Some(4), Some(5)], "a POST, a look, two PATCHes");
+        assert_eq!(metrics.dropped(DropReason::Rejected), 0);
+    }
 }
 
 #[tokio::test(start_paused = true)]
