@@ -25,10 +25,10 @@ use pflag::argv::{self, Argv};
 use pflag::controllers::Known;
 use pflag::{Spec, Values, VersionRequest};
 
-pub use gates::{has_alpha_logging, has_flagz, has_statusz, release_on_exit};
+pub use gates::{features, has_alpha_logging, has_flagz, has_statusz, release_on_exit};
 pub use lease::election_config;
 pub use metric_labels::label_values;
-pub use rates::{event_rate, work_rate};
+pub use rates::{event_rate, own_rates, work_rate};
 pub use tls::tls_choice;
 pub use validate::validate;
 pub use version::{VersionInfo, reported_version};

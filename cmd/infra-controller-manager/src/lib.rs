@@ -18,6 +18,7 @@ pub mod crds;
 mod delegated;
 pub mod exit;
 mod exposition;
+mod feature_metrics;
 pub mod flags;
 mod leading;
 mod manifests;
@@ -30,6 +31,7 @@ mod process_limits;
 mod serve;
 pub mod settings;
 mod signals;
+mod stock_absent;
 mod streams;
 pub mod validate_command;
 

@@ -22,10 +22,10 @@ use crate::crds::Installing;
 use crate::delegated::{self, Common};
 use crate::exit::{Fatal, is_lost_leadership};
 use crate::pages::Facts;
-use crate::process_events::Events;
+use crate::process_events::{Events, Sending};
 use crate::serve::{Bound, Serving};
 use crate::settings::{ProcessSettings, is_for_leaders};
-use crate::{build, crds, exposition, leading, pages, signals};
+use crate::{build, crds, exposition, feature_metrics, leading, pages, signals, stock_absent};
 
 /// What writes under way get after leadership is lost.
 const LOST_GRACE: Duration = Duration::from_secs(1);
@@ -40,6 +40,7 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     let health = Health::new();
     let build = build::info(&settings.version);
     serving::register_process_metrics(&registry, &build)?;
+    feature_metrics::register(&registry, &settings.shown.features)?;
     let manifest = settings.label_manifest.as_deref();
     let exposition = exposition::with_manifest(settings.exposition.clone(), manifest).await?;
     let pages = Pages::standard(&health, &registry, &build, &exposition);
@@ -73,9 +74,12 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     };
     info!(server = clients.server(), "Using API server");
     let _probing = probe(&clients, settings.election.as_ref(), &health)?;
+    let _looking = stock_absent::watch(clients.build(Profile::root("stock-absence"))?);
     let fence = if settings.election.is_some() { Fence::closed() } else { Fence::always_open() };
     let identity = settings.election.as_ref().map_or_else(build::identity, |e| e.identity.clone());
-    let events = Events::start(&clients, &registry, &throttles, settings.event_rate, &identity)?;
+    tell_rates(&settings);
+    let sending = Sending { rate: settings.event_rate, dry_run: settings.dry_run };
+    let events = Events::start(&clients, &registry, &throttles, sending, &identity)?;
     let options = HostOptions {
         clients: clients.clone(),
         registry: registry.clone(),
@@ -87,6 +91,8 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
         format: settings.format,
         service_accounts: settings.service_accounts,
         work_rate: settings.work_rate,
+        own_rates: settings.own_rates.clone(),
+        dry_run: settings.dry_run,
         throttle_metrics: throttles,
         event_client: events.client.clone(),
         event_metrics: events.metrics.clone(),
@@ -95,14 +101,7 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
         write_timeout: settings.write_timeout,
     };
     let draining = Arc::new(AtomicBool::new(false));
-    let stopping = draining.clone();
-
-    health.add("shutdown", Endpoints::READY, move || {
-        if stopping.load(Ordering::Relaxed) {
-            return Err("the process is stopping".into());
-        }
-        Ok(())
-    });
+    tell_of_shutdown(&health, draining.clone());
     let outcome = match settings.election.clone() {
         None => {
             if settings.has_leader_work() {
@@ -129,6 +128,30 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     match refused.filter(AbortOnDropHandle::is_finished) {
         Some(refused) if outcome.is_ok() => Err(refused.await?.into()),
         _ => outcome,
+    }
+}
+
+/// Whoever is about to stop is not ready.
+fn tell_of_shutdown(health: &Health, draining: Arc<AtomicBool>) {
+    health.add("shutdown", Endpoints::READY, move || {
+        if draining.load(Ordering::Relaxed) {
+            return Err("the process is stopping".into());
+        }
+        Ok(())
+    });
+}
+
+/// The limits of the clients, and what becomes of their writes.
+fn tell_rates(settings: &ProcessSettings) {
+    for planned in &settings.controllers {
+        let rate = settings.own_rates.get(planned.name);
+        let (qps, burst) = rate.copied().unwrap_or(settings.work_rate);
+        info!(client = planned.name, qps, burst, "Rate limit of requests");
+    }
+    let (qps, burst) = settings.event_rate;
+    info!(client = "events", qps, burst, "Rate limit of requests");
+    if settings.dry_run {
+        warn!("Dry run: the API server judges what is written and stores nothing but the lease");
     }
 }
 

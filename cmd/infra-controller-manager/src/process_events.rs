@@ -20,8 +20,17 @@ pub(crate) struct Events {
     broadcaster: Broadcaster,
 }
 
+/// How events are sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Sending {
+    /// What the throttle lets through.
+    pub(crate) rate: (f64, u32),
+    /// They are judged and not stored.
+    pub(crate) dry_run: bool,
+}
+
 impl Events {
-    /// `rate` is what the throttle lets through; `identity` names the reporting process.
+    /// `identity` names the reporting process.
     ///
     /// # Errors
     /// The client or its metrics cannot be made.
@@ -29,13 +38,13 @@ impl Events {
         clients: &Clients,
         registry: &Registry,
         throttle_metrics: &ThrottleMetrics,
-        rate: (f64, u32),
+        sending: Sending,
         identity: &str,
     ) -> Result<Self> {
         let metrics = EventMetrics::new(registry)?;
-        let (qps, burst) = rate;
+        let Sending { rate: (qps, burst), dry_run } = sending;
         let throttle = Throttle::new("events", qps, burst, throttle_metrics)?;
-        let client = clients.build(Profile { throttle, ..Profile::root("events") })?;
+        let client = clients.build(Profile { throttle, dry_run, ..Profile::root("events") })?;
         let (recorder, broadcaster) =
             events::start(client.clone(), build::PRODUCT, identity, metrics.clone());
         Ok(Self { client, metrics, recorder, broadcaster })

@@ -5,6 +5,7 @@ mod given;
 mod serving;
 mod shown;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ pub use shown::Shown;
 use crate::build;
 use crate::controllers::{BY_NAME_ONLY, Controllers};
 use crate::flags::table::generic::{
-    CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, INSTALL_CRDS,
+    CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, DRY_RUN, INSTALL_CRDS,
     KUBE_API_CONTENT_TYPE, USE_SERVICE_ACCOUNT_CREDENTIALS,
 };
 use crate::flags::table::leader::LEADER_ELECT;
@@ -32,7 +33,8 @@ use crate::flags::table::observing::{
 };
 use crate::flags::table::program::{KUBECONFIG, MASTER};
 use crate::flags::{
-    election_config, event_rate, label_values, release_on_exit, reported_version, work_rate,
+    election_config, event_rate, label_values, own_rates, release_on_exit, reported_version,
+    work_rate,
 };
 
 /// Longest wait for the answer of a controller's write; the fence shortens it as the lease runs
@@ -71,6 +73,10 @@ pub struct ProcessSettings {
     pub service_accounts: bool,
     /// For each controller's client.
     pub work_rate: (f64, u32),
+    /// `--controller-qps`, by canonical name.
+    pub own_rates: BTreeMap<&'static str, (f64, u32)>,
+    /// `--dry-run`.
+    pub dry_run: bool,
     /// For the client that sends events.
     pub event_rate: (f64, u32),
     /// `--controller-start-interval`.
@@ -112,7 +118,7 @@ impl ProcessSettings {
             problems.push(Problem::new("controllers", bad.to_string()));
         }
         let mut idle = Vec::new();
-        let planned = configure(
+        let mut planned = configure(
             values,
             hosted,
             selection.ok().as_ref(),
@@ -120,6 +126,14 @@ impl ProcessSettings {
             &mut warnings,
             &mut problems,
         );
+        let own_rates = own_rates(values, known).unwrap_or_else(|found| {
+            problems.extend(found);
+            BTreeMap::new()
+        });
+        let dry_run = values.get(&DRY_RUN);
+        if dry_run {
+            keep_what_runs_dry(&mut planned, &mut idle);
+        }
         let version = reported_version(values, &build::INFO);
         let install_crds = values.get(&INSTALL_CRDS);
         let leads = install_crds || planned.iter().any(is_for_leaders) || planned.is_empty();
@@ -139,19 +153,14 @@ impl ProcessSettings {
             version,
             serving: ServingSettings::new(values),
             shown: Shown::new(values),
-            exposition: Exposition {
-                disabled: values.get(&DISABLED_METRICS).into_iter().collect(),
-                // Judged above.
-                label_values: label_values(values.get(&ALLOW_METRIC_LABELS)).unwrap_or_default(),
-            },
+            exposition: exposition(values),
             label_manifest: given(values, &ALLOW_METRIC_LABELS_MANIFEST).map(Into::into),
-            format: match values.get(&KUBE_API_CONTENT_TYPE).as_str() {
-                "application/json" => Format::Json,
-                _ => Format::Protobuf,
-            },
+            format: format(values),
             install_crds,
             service_accounts: values.get(&USE_SERVICE_ACCOUNT_CREDENTIALS),
             work_rate: work_rate(values),
+            own_rates,
+            dry_run,
             event_rate: event_rate(values),
             start_interval: values.get(&CONTROLLER_START_INTERVAL).to_std(),
             shutdown_timeout: values.get(&CONTROLLER_SHUTDOWN_TIMEOUT).to_std(),
@@ -167,6 +176,12 @@ impl ProcessSettings {
 /// Whether it runs in the process that leads, and there only.
 pub(crate) fn is_for_leaders(planned: &Hosted) -> bool {
     planned.runner.placement() == Placement::Leader
+}
+
+/// Those that cannot be tried without their writes being stored have nothing to do.
+fn keep_what_runs_dry(planned: &mut Vec<Hosted>, idle: &mut Vec<(&'static str, String)>) {
+    let cannot = planned.extract_if(.., |planned| !planned.runner.can_run_dry());
+    idle.extend(cannot.map(|planned| (planned.name, "it has no --dry-run".to_owned())));
 }
 
 /// Without a selection, because the list is wrong, every controller is asked for its problems.
@@ -202,6 +217,21 @@ fn configure(
         }
     }
     planned
+}
+
+fn exposition(values: &Values) -> Exposition {
+    Exposition {
+        disabled: values.get(&DISABLED_METRICS).into_iter().collect(),
+        // Judged by then.
+        label_values: label_values(values.get(&ALLOW_METRIC_LABELS)).unwrap_or_default(),
+    }
+}
+
+fn format(values: &Values) -> Format {
+    match values.get(&KUBE_API_CONTENT_TYPE).as_str() {
+        "application/json" => Format::Json,
+        _ => Format::Protobuf,
+    }
 }
 
 fn client_options(values: &Values, version: &str) -> ClientOptions {

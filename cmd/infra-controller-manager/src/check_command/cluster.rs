@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use client::CallError;
+use client::AnswerError;
 use http::{Request, StatusCode};
 use kube::client::Body;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use transport::Status;
 
 /// For one answer, to its last byte.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -18,19 +17,6 @@ const PAGE: usize = 500;
 /// The API server, asked as the identity of `--kubeconfig`.
 pub(super) struct Cluster {
     client: kube::Client,
-}
-
-/// Why something is not known.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum AskError {
-    #[error(transparent)]
-    Call(#[from] CallError),
-    #[error("the API server answers {status}: {message}")]
-    Refused { status: StatusCode, message: String },
-    #[error("cannot decode the answer: {0}")]
-    Decode(#[from] serde_json::Error),
-    #[error(transparent)]
-    Request(#[from] http::Error),
 }
 
 #[derive(Deserialize)]
@@ -58,7 +44,7 @@ impl Cluster {
     }
 
     /// Whether it answers, and knows who asks.
-    pub(super) async fn is_there(&self) -> Result<(), AskError> {
+    pub(super) async fn is_there(&self) -> Result<(), AnswerError> {
         self.get::<Value>("/version").await.map(drop)
     }
 
@@ -66,15 +52,18 @@ impl Cluster {
     pub(super) async fn find<T: DeserializeOwned>(
         &self,
         path: &str,
-    ) -> Result<Option<T>, AskError> {
+    ) -> Result<Option<T>, AnswerError> {
         match self.get(path).await {
-            Err(AskError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
+            Err(AnswerError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
             other => other.map(Some),
         }
     }
 
     /// All objects of a collection, whose path ends with a `?` or a query.
-    pub(super) async fn list<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, AskError> {
+    pub(super) async fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> Result<Vec<T>, AnswerError> {
         let (mut all, mut next) = (Vec::new(), String::new());
         loop {
             let from: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
@@ -88,14 +77,9 @@ impl Cluster {
         }
     }
 
-    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AskError> {
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AnswerError> {
         let answer =
             client::answer(&self.client, Request::get(path).body(Body::empty())?, LIMIT).await?;
-        if !answer.status.is_success() {
-            let message = Status::read(&answer.body).map(|status| status.message);
-            let (status, message) = (answer.status, message.unwrap_or_default());
-            return Err(AskError::Refused { status, message });
-        }
-        Ok(serde_json::from_slice(&answer.body)?)
+        answer.decode()
     }
 }

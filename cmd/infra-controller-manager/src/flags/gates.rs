@@ -61,6 +61,15 @@ pub(super) fn without_effect(values: &Values) -> Vec<String> {
         .collect()
 }
 
+/// Name, stage and value of each gate, in the words of Kubernetes' components.
+pub fn features(values: &Values) -> Vec<(&'static str, &'static str, bool)> {
+    let shown = |known: &Known| {
+        let stage = if known.umbrella == ALL_ALPHA { "ALPHA" } else { "BETA" };
+        (known.name, stage, enabled(values, known.name))
+    };
+    KNOWN.iter().map(shown).collect()
+}
+
 /// Names and defaults for help.
 pub(super) fn described() -> String {
     let gates: Vec<String> =

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use pflag::{Problem, Values};
 
 use super::metric_labels::label_values;
-use super::table::generic::KUBE_API_CONTENT_TYPE;
+use super::table::generic::{DRY_RUN, INSTALL_CRDS, KUBE_API_CONTENT_TYPE};
 use super::table::observing::ALLOW_METRIC_LABELS;
 use super::table::program::MASTER;
 use super::table::serving::{
@@ -30,6 +30,9 @@ pub fn validate(values: &Values) -> Vec<Problem> {
     master(values, &mut problems);
     content_type(values, &mut problems);
     serving(values, &mut problems);
+    if values.get(&DRY_RUN) && values.get(&INSTALL_CRDS) {
+        problems.push(INSTALL_CRDS.problem("has no dry run; leave one of the two out"));
+    }
     logs::check(values, &mut problems);
     if let Err(message) = label_values(values.get(&ALLOW_METRIC_LABELS)) {
         problems.push(ALLOW_METRIC_LABELS.problem(message));

@@ -7,7 +7,7 @@ use super::*;
 
 fn shown() -> Shown {
     let flags = vec![("secure-port", "10257".to_owned()), ("v", "2".to_owned())];
-    Shown { flags, flagz: true, statusz: true, profiling: true }
+    Shown { features: Vec::new(), flags, flagz: true, statusz: true, profiling: true }
 }
 
 fn pages(shown: &Shown) -> Pages {

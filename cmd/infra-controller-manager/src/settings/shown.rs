@@ -3,11 +3,13 @@
 use pflag::Values;
 
 use crate::flags::table::observing::PROFILING;
-use crate::flags::{has_flagz, has_statusz};
+use crate::flags::{features, has_flagz, has_statusz};
 
 /// Which of these pages there are, and what they show.
 #[derive(Clone, Debug)]
 pub struct Shown {
+    /// Name, stage and value of each feature gate.
+    pub features: Vec<(&'static str, &'static str, bool)>,
     /// Every flag with its effective value, in order of name: paths and settings, never secrets.
     pub flags: Vec<(&'static str, String)>,
     /// `/flagz` is served.
@@ -21,6 +23,7 @@ pub struct Shown {
 impl Shown {
     pub(super) fn new(values: &Values) -> Self {
         Self {
+            features: features(values),
             flags: values.effective().collect(),
             flagz: has_flagz(values),
             statusz: has_statusz(values),

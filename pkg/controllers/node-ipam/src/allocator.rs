@@ -102,6 +102,8 @@ pub(crate) struct Allocator {
     listed: Vec<Arc<str>>,
     /// What there is at the start is known: a whole list was delivered, or workers have begun.
     is_started: bool,
+    /// Until then nothing is sent (`rule:second-allocator-is-told`).
+    held_until: Option<Instant>,
 }
 
 impl Allocator {
@@ -119,6 +121,7 @@ impl Allocator {
             in_list: false,
             listed: Vec::new(),
             is_started: false,
+            held_until: None,
         };
         for range in service_ranges {
             allocator.set_aside(&Owner::Service(*range), &[*range]);
@@ -137,6 +140,17 @@ impl Allocator {
     fn set_aside(&mut self, owner: &Owner, ranges: &[IpNet]) {
         let taken = self.ledger.occupy(owner, ranges);
         self.counters.count(&taken.change);
+    }
+
+    /// Sends nothing before that moment.
+    pub(crate) fn hold(&mut self, until: Instant) {
+        self.held_until = Some(until);
+    }
+
+    /// For how long from now on nothing is sent.
+    pub(crate) fn held(&self, now: Instant) -> Option<Duration> {
+        let left = self.held_until?.saturating_duration_since(now);
+        (!left.is_zero()).then_some(left)
     }
 
     /// Whether an event of this reason is due for an unassigned Node: the first at once, then one

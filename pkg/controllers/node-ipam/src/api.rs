@@ -11,6 +11,8 @@ use model::Node;
 use tokio::time::Instant;
 use transport::Status;
 
+use crate::Surveyed;
+
 /// Only the metadata of the patched Node comes back: its UID is all that is read of the reply, and
 /// this halves it.
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -73,6 +75,28 @@ impl NodeApi {
     /// # Errors
     /// The read failed or was refused; nothing is known.
     pub(crate) async fn read(&self, name: &str, since: Instant) -> Result<Read, ReadError> {
+        let answer = self.get(name, since).await?;
+        match answer.status {
+            StatusCode::OK => Ok(Read::Found(serde_json::from_slice(&answer.body)?)),
+            // Only the API server's own word about this very Node frees its block.
+            StatusCode::NOT_FOUND if says_not_found(&answer.body, name) => Ok(Read::Absent),
+            status => Err(ReadError::Refused { status, pause: answer.retry_after }),
+        }
+    }
+
+    /// Reads who set the pod CIDRs of a Node.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and for a Node that is gone.
+    pub(crate) async fn survey(&self, name: &str, since: Instant) -> Result<Surveyed, ReadError> {
+        let answer = self.get(name, since).await?;
+        match answer.status {
+            StatusCode::OK => Ok(serde_json::from_slice(&answer.body)?),
+            status => Err(ReadError::Refused { status, pause: answer.retry_after }),
+        }
+    }
+
+    async fn get(&self, name: &str, since: Instant) -> Result<Answer, CallError> {
         let mut request = Request::builder()
             .method(Method::GET)
             .uri(path(name))
@@ -81,13 +105,7 @@ impl NodeApi {
             .map_err(|error| CallError::NotSent(Box::new(error)))?;
         request.extensions_mut().insert("get");
         request.extensions_mut().insert(WaitingSince(since));
-        let answer = self.caller.answer(request, self.patch_timeout).await?;
-        match answer.status {
-            StatusCode::OK => Ok(Read::Found(serde_json::from_slice(&answer.body)?)),
-            // Only the API server's own word about this very Node frees its block.
-            StatusCode::NOT_FOUND if says_not_found(&answer.body, name) => Ok(Read::Absent),
-            status => Err(ReadError::Refused { status, pause: answer.retry_after }),
-        }
+        self.caller.answer(request, self.patch_timeout).await
     }
 }
 

@@ -85,6 +85,11 @@ impl Runner for NodeIpamRun {
         self.cluster_cidrs.as_ref().map(|_| "config/rbac/cluster-cidrs.yaml")
     }
 
+    /// A ClusterCIDR gets a finalizer before it is used.
+    fn can_run_dry(&self) -> bool {
+        self.cluster_cidrs.is_none()
+    }
+
     fn event_component(&self) -> &'static str {
         if self.cluster_cidrs.is_some() { "multiCIDRRangeAllocator" } else { "cidrAllocator" }
     }
@@ -108,7 +113,7 @@ impl Runner for NodeIpamRun {
 
 /// One run of the RangeAllocator.
 async fn allocate_from_flags(context: &Context, options: &Options) -> Result<Stopped, Failure> {
-    let Options { pools, service_ranges, excluded, reuse_delay, concurrency } = options;
+    let Options { pools, service_ranges, excluded, reuse_delay, .. } = options;
     let metrics = context.metrics(|registry| IpamMetrics::new(registry, PoolsOf::Flags))?;
     let allocator = Allocator::new(pools.clone(), service_ranges).without(excluded);
     let allocator = Arc::new(Mutex::new(allocator.resting_for(*reuse_delay)));
@@ -121,7 +126,7 @@ async fn allocate_from_flags(context: &Context, options: &Options) -> Result<Sto
     if service_ranges.is_empty() {
         info!("No --service-cluster-ip-range is given: nothing is kept out of the pools");
     }
-    node_work::work(context, reconciler, *concurrency, std::future::ready(())).await
+    node_work::work(context, reconciler, options, std::future::ready(())).await
 }
 
 /// For the log: what the flags came to.

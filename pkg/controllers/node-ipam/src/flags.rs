@@ -98,6 +98,13 @@ pub(crate) const CONCURRENT_NODE_CIDR_PATCHES: Flag<i64> = Flag::int32(
     "How many Node PATCHes may be in flight at once.",
 );
 
+pub(crate) const ON_SECOND_ALLOCATOR: Flag<String> = Flag::string(
+    GROUP,
+    "on-second-allocator",
+    "pause",
+    "What to do when kube-controller-manager gives out a pod CIDR as well: pause for 30 seconds each time, stop giving out any until a restart, or only warn. It is told in all cases.",
+);
+
 pub(crate) const CLUSTER_CIDR_SELECTOR_TERMS: Flag<String> = Flag::string(
     GROUP,
     "cluster-cidr-selector-terms",
@@ -126,6 +133,7 @@ pub(crate) const FLAGS: &[Spec] = &[
     NODE_CIDR_MASK_SIZE_IPV6.spec(),
     NODE_CIDR_MAX_IPV6_BITS.spec(),
     CONCURRENT_NODE_CIDR_PATCHES.spec(),
+    ON_SECOND_ALLOCATOR.spec(),
     CLUSTER_CIDR_SELECTOR_TERMS.spec(),
     CLUSTER_CIDR_LABEL_WAIT.spec(),
 ];

@@ -21,6 +21,7 @@ mod options;
 mod patch;
 mod predecessor;
 mod reconciler;
+mod second_allocator;
 mod survey;
 
 pub use controller::NodeIpam;

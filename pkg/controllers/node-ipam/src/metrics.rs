@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{
-    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec,
-    Opts, Registry,
+    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts, Registry,
 };
 
 use crate::allocator::{Allocator, Skipped, Snapshot};
@@ -57,6 +57,7 @@ pub(crate) struct IpamMetrics {
     first_patch: Histogram,
     patches: IntCounterVec,
     tries: HistogramVec,
+    second_allocator: IntCounter,
 }
 
 impl IpamMetrics {
@@ -97,13 +98,18 @@ impl IpamMetrics {
             .buckets(vec![1.0, 5.0, 25.0, 125.0, 625.0]),
             of.labels(),
         )?;
+        let second_allocator = IntCounter::new(
+            "node_ipam_second_allocator_total",
+            "How often kube-controller-manager was found to give out pod CIDRs as well.",
+        )?;
+        registry.register(Box::new(second_allocator.clone()))?;
         registry.register(Box::new(assignment.clone()))?;
         registry.register(Box::new(first_patch.clone()))?;
         registry.register(Box::new(patches.clone()))?;
         registry.register(Box::new(tries.clone()))?;
         let allocator = Arc::new(Mutex::new(Weak::new()));
         registry.register(Box::new(StateCollector::new(allocator.clone(), of)?))?;
-        Ok(Self { allocator, assignment, first_patch, patches, tries })
+        Ok(Self { allocator, assignment, first_patch, patches, tries, second_allocator })
     }
 
     /// Shows this allocator from now on.
@@ -132,6 +138,11 @@ impl IpamMetrics {
     /// The first PATCH of a Node left, this long after its event was received.
     pub(crate) fn left_first(&self, delay: Duration) {
         self.first_patch.observe(delay.as_secs_f64());
+    }
+
+    /// kube-controller-manager gives out pod CIDRs as well.
+    pub(crate) fn met_second_allocator(&self) {
+        self.second_allocator.inc();
     }
 
     /// A PATCH ended in this class.

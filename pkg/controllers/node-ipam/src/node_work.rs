@@ -17,7 +17,9 @@ use crate::api::NodeApi;
 use crate::backlog::Backlog;
 use crate::cached_node::CachedNode;
 use crate::metrics::IpamMetrics;
+use crate::options::Options;
 use crate::reconciler::Reconciler;
+use crate::second_allocator::{self, Suspicion};
 
 /// Per Node, for ever (`rule:served-without-another-event`).
 const BACKOFF: Backoff =
@@ -52,24 +54,27 @@ pub(crate) fn reconciler<N: CachedNode>(
         queue: context.queue(queue, BACKOFF),
         backlog: Backlog::default(),
         cluster_cidrs,
+        suspicion: Suspicion::default(),
         api: NodeApi::new(context.caller.clone(), context.settings.write_timeout),
         recorder: context.recorder.clone(),
         metrics,
+        dry_run: context.settings.dry_run,
         stop: context.stop.clone(),
     })
 }
 
-/// Works on Nodes until the stop, so many at once, once all of them are known and `begin` is over.
+/// Works on Nodes until the stop, once all of them are known and `begin` is over.
 ///
 /// # Errors
 /// What ends a run.
 pub(crate) async fn work<N: CachedNode>(
     context: &Context,
     reconciler: Arc<Reconciler<N>>,
-    concurrency: usize,
+    options: &Options,
     begin: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Stopped, Failure> {
     let (nodes, auditor) = (reconciler.nodes.clone(), reconciler.clone());
+    let Options { concurrency, on_second_allocator, .. } = *options;
     // Every Node of the first list is a claim before a worker starts (`rule:list-before-allocate`).
     let work = context
         .run(&reconciler.queue, reconciler.clone())
@@ -84,7 +89,15 @@ pub(crate) async fn work<N: CachedNode>(
         })
         .until_stopped();
     let resting = end_rests(&reconciler, &context.stop);
-    let ((), (), stopped) = tokio::try_join!(work, resting, moment_of(context.stop.clone()))?;
+    let watching = async {
+        // Beside a dry run another one has to do the work.
+        if !context.settings.dry_run {
+            second_allocator::watch(&reconciler, on_second_allocator).await;
+        }
+        Ok(())
+    };
+    let stopped = moment_of(context.stop.clone());
+    let ((), (), (), stopped) = tokio::try_join!(work, resting, watching, stopped)?;
     let deadline = stopped + context.settings.write_timeout + LAST_READS;
     Ok(Stopped { unknown_writes: reconciler.settle_outcomes(deadline).await })
 }

@@ -15,8 +15,9 @@ use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,
     CLUSTER_CIDR, CONCURRENT_NODE_CIDR_PATCHES, NODE_CIDR_EXCLUDE, NODE_CIDR_MASK_SIZE,
     NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6, NODE_CIDR_MAX_IPV6_BITS,
-    POD_CIDR_REUSE_DELAY, SERVICE_CLUSTER_IP_RANGE,
+    ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY, SERVICE_CLUSTER_IP_RANGE,
 };
+use crate::second_allocator::OnSecondAllocator;
 
 pub(crate) use cluster_cidrs::ClusterCidrOptions;
 pub use ranges::Ranges;
@@ -46,6 +47,8 @@ pub(crate) struct Options {
     pub(crate) reuse_delay: Duration,
     /// Most PATCHes in flight at once.
     pub(crate) concurrency: usize,
+    /// What follows from a second allocator.
+    pub(crate) on_second_allocator: OnSecondAllocator,
 }
 
 /// The verdict on a command line.
@@ -88,6 +91,7 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     let limit = ipv6_limit(values, &mut problems);
     let reuse_delay = reuse_delay(values, &mut problems);
     let concurrency = concurrency(values, &mut problems);
+    let on_second_allocator = on_second_allocator(values, &mut problems);
     let pools = match clusters {
         Some(clusters) => pools(values, &clusters, limit, &mut problems),
         None => Vec::new(),
@@ -110,12 +114,26 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     warnings.extend(cluster_cidrs::unused(values, multi));
     let (pools, cluster_cidrs) = if multi { (Vec::new(), Some(of_objects)) } else { (pools, None) };
     if problems.is_empty() {
-        let options = Options { pools, service_ranges, excluded, reuse_delay, concurrency };
-        let options = Box::new(options);
+        let options = Box::new(Options {
+            pools,
+            service_ranges,
+            excluded,
+            reuse_delay,
+            concurrency,
+            on_second_allocator,
+        });
         Ok(Judged::On { options, cluster_cidrs, warnings })
     } else {
         Err(problems)
     }
+}
+
+fn on_second_allocator(values: &Values, problems: &mut Vec<Problem>) -> OnSecondAllocator {
+    let given = values.get(&ON_SECOND_ALLOCATOR);
+    OnSecondAllocator::named(&given).unwrap_or_else(|| {
+        problems.push(ON_SECOND_ALLOCATOR.problem(format!("{given:?} is not pause, stop or warn")));
+        OnSecondAllocator::default()
+    })
 }
 
 /// A pool without a block to give is legal and surely not meant.

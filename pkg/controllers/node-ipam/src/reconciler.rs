@@ -27,6 +27,7 @@ use crate::backlog::Backlog;
 use crate::cached_node::CachedNode;
 use crate::metrics::IpamMetrics;
 use crate::patch::{self, Class};
+use crate::second_allocator::Suspicion;
 use read_result::ReadBack;
 
 /// An unassigned Node's state is told again this often (`rule:one-event-per-state-and-period`).
@@ -44,12 +45,16 @@ pub(crate) struct Reconciler<N: CachedNode> {
     pub(crate) backlog: Backlog,
     /// Where ClusterCIDRs go that nobody has addresses of any more, if pools come from such.
     pub(crate) cluster_cidrs: Option<WorkQueue<Arc<str>>>,
+    /// Whether somebody else gives out pod CIDRs.
+    pub(crate) suspicion: Suspicion,
     /// The API calls.
     pub(crate) api: NodeApi,
     /// For events on Nodes.
     pub(crate) recorder: Recorder,
     /// Counts what cannot be read off the allocator.
     pub(crate) metrics: IpamMetrics,
+    /// What is sent is not stored.
+    pub(crate) dry_run: bool,
     /// Once cancelled, no PATCH leaves any more.
     pub(crate) stop: CancellationToken,
 }
@@ -71,6 +76,9 @@ impl<N: CachedNode> Reconcile for Reconciler<N> {
         let Some(cached) = self.nodes.get(name) else { return Ok(Next::Done) };
         let node = cached.as_ref().as_ref();
         let now = Instant::now();
+        if let Some(wait) = self.allocator.lock().held(now) {
+            return Ok(Next::After(wait.min(REMIND)));
+        }
         if let Some(until) = self.allocator.lock().awaits_labels(&node.uid, now) {
             return Ok(Next::After(until.saturating_duration_since(now)));
         }

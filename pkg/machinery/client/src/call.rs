@@ -4,6 +4,7 @@
 pub(crate) mod answer;
 pub(crate) mod attempt;
 pub(crate) mod caller;
+mod decode;
 pub(crate) mod dispatch;
 pub(crate) mod error;
 pub(crate) mod gate;
@@ -13,9 +14,11 @@ mod progress;
 pub(crate) mod request;
 pub(crate) mod response_size;
 pub(crate) mod sender;
+mod warnings;
 
 pub use answer::{Answer, answer};
 pub use caller::Caller;
+pub use decode::AnswerError;
 pub use error::CallError;
 pub use metrics::RequestMetrics;
 pub use progress::{TRAVEL, applicable_for};

@@ -33,8 +33,8 @@ mod throttle;
 mod testing;
 
 pub use call::{
-    Answer, CallError, Caller, RequestMetrics, SendCheck, TRAVEL, WaitingSince, answer,
-    applicable_for,
+    Answer, AnswerError, CallError, Caller, RequestMetrics, SendCheck, TRAVEL, WaitingSince,
+    answer, applicable_for,
 };
 pub use clients::Clients;
 pub use config::ClientOptions;

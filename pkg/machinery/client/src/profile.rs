@@ -34,6 +34,8 @@ pub struct Profile {
     /// A connection of its own, opened anew after every failure, and nothing that other clients or
     /// the server's 429s cause delays it: for the lease (`rule:the-lease-waits-for-nothing`).
     pub own_connection: bool,
+    /// The server judges its writes and stores none of them (`rule:dry-run-stores-nothing`).
+    pub dry_run: bool,
 }
 
 impl Profile {
@@ -45,6 +47,7 @@ impl Profile {
             fence: None,
             identity: Identity::Root,
             own_connection: false,
+            dry_run: false,
         }
     }
 }

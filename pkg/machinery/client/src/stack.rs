@@ -43,7 +43,7 @@ impl Stack {
             // Unlimited clients still stop for the server's 429; the lease stops for nothing.
             None => (!profile.own_connection).then(|| Throttle::unlimited(&profile.agent)),
         };
-        let dispatch = Dispatch::new(link, user_agent, profile.fence);
+        let dispatch = Dispatch::new(link, user_agent, profile.fence, profile.dry_run);
         let attempt = Attempt::new(Authorize::new(dispatch, bearer), Arc::clone(&metrics));
         Self(Arc::new(Gate::new(attempt, throttle, metrics)))
     }

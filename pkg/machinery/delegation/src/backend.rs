@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backoff::{Backoff, Jitter, LogGate};
-use client::{CallError, Caller};
+use client::{AnswerError, Caller};
 use http::header::CONTENT_TYPE;
 use http::{Request, StatusCode};
 use kube::client::Body;
@@ -11,7 +11,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
-use transport::Status;
 
 use crate::metrics::BackendMetrics;
 
@@ -38,32 +37,6 @@ pub(crate) struct Backend {
     caller: Caller,
     metrics: BackendMetrics,
     reminder: LogGate,
-}
-
-/// Why there is no review.
-#[derive(Debug, thiserror::Error)]
-enum ReviewError {
-    #[error(transparent)]
-    Call(#[from] CallError),
-    #[error("{status}: {message}")]
-    Refused { status: StatusCode, message: String },
-    #[error("cannot decode the review: {0}")]
-    Decode(#[from] serde_json::Error),
-    #[error(transparent)]
-    Request(#[from] http::Error),
-}
-
-impl ReviewError {
-    /// Whether asking again may help.
-    fn may_pass(&self) -> bool {
-        match self {
-            Self::Call(_) => true,
-            Self::Refused { status, .. } => {
-                status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
-            }
-            Self::Decode(_) | Self::Request(_) => false,
-        }
-    }
 }
 
 impl Backend {
@@ -96,7 +69,7 @@ impl Backend {
         None
     }
 
-    async fn attempt<R: DeserializeOwned>(&self, review: &Value) -> Result<R, ReviewError> {
+    async fn attempt<R: DeserializeOwned>(&self, review: &Value) -> Result<R, AnswerError> {
         let request = Request::post(self.kind.path)
             .header(CONTENT_TYPE, "application/json")
             .body(Body::from(review.to_string().into_bytes()))?;
@@ -104,23 +77,17 @@ impl Backend {
         let answer = self.caller.answer(request, TIMEOUT).await;
         let status = answer.as_ref().ok().map(|answer| answer.status);
         self.metrics.count(status, begun.elapsed());
-        let answer = answer?;
-        if !answer.status.is_success() {
-            let message = Status::read(&answer.body).map(|status| status.message);
-            let (status, message) = (answer.status, message.unwrap_or_default());
-            return Err(ReviewError::Refused { status, message });
-        }
-        Ok(serde_json::from_slice(&answer.body)?)
+        answer?.decode()
     }
 
-    fn report(&self, error: &ReviewError) {
+    fn report(&self, error: &AnswerError) {
         let Some(repeated) = self.reminder.pass(Instant::now()) else { return };
         let Kind { task, resource, flag, .. } = self.kind;
         let advice = match error {
-            ReviewError::Refused { status: StatusCode::FORBIDDEN, .. } => format!(
+            AnswerError::Refused { status: StatusCode::FORBIDDEN, .. } => format!(
                 "the identity of {flag} may not create {resource}: bind it to the ClusterRole system:auth-delegator"
             ),
-            ReviewError::Refused { status: StatusCode::UNAUTHORIZED, .. } => {
+            AnswerError::Refused { status: StatusCode::UNAUTHORIZED, .. } => {
                 format!("renew the credentials of {flag}")
             }
             _ => "readers that were allowed before are served for a while".to_owned(),

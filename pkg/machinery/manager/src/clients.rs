@@ -24,6 +24,7 @@ pub struct ClientSource {
     agent: String,
     fence: Fence,
     throttle_metrics: ThrottleMetrics,
+    dry_run: bool,
 }
 
 impl ClientSource {
@@ -43,7 +44,12 @@ impl ClientSource {
         } else {
             (account.to_owned(), Identity::Root)
         };
-        Self { clients, identity, agent, fence, throttle_metrics }
+        Self { clients, identity, agent, fence, throttle_metrics, dry_run: false }
+    }
+
+    /// The same, for a process that stores nothing but its lease.
+    pub(crate) fn with_dry_run(self, dry_run: bool) -> Self {
+        Self { dry_run, ..self }
     }
 
     /// A client of this cluster with the controller's identity, behind the leader's fence and a
@@ -66,8 +72,8 @@ impl ClientSource {
     /// As [`for_purpose`](Self::for_purpose).
     pub fn caller(&self, purpose: &str, (qps, burst): (f64, u32)) -> Result<Caller, ClientError> {
         let throttle = Throttle::new(purpose, qps, burst, &self.throttle_metrics)?;
-        let fence = Some(self.fence.clone());
-        Ok(self.clients.caller(Profile { throttle, fence, ..self.unfenced_profile() })?)
+        let (fence, dry_run) = (Some(self.fence.clone()), self.dry_run);
+        Ok(self.clients.caller(Profile { throttle, fence, dry_run, ..self.unfenced_profile() })?)
     }
 
     /// The source of clients of another cluster, whose kubeconfig an object holds; it acts as that

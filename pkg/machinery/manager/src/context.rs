@@ -61,6 +61,8 @@ pub struct Settings {
     pub work_rate: (f64, u32),
     /// How long a write may take before it is given up; the fence shortens it as the lease ends.
     pub write_timeout: Duration,
+    /// Nothing that is written will be there: no write shows up in a cache.
+    pub dry_run: bool,
 }
 
 /// What the manager follows a run by.

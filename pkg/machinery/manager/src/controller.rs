@@ -94,6 +94,12 @@ pub trait Runner: Send + Sync {
         None
     }
 
+    /// Whether it can be tried with writes that store nothing; one that waits to see what it wrote
+    /// cannot.
+    fn can_run_dry(&self) -> bool {
+        false
+    }
+
     /// The paths of its pages; until it brings them, they say that it is not at work in this
     /// process.
     fn pages(&self) -> &'static [&'static str] {

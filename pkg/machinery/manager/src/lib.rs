@@ -53,7 +53,7 @@ pub use informers::{Informers, InformersOptions};
 pub use object_tasks::ObjectTasks;
 pub use options::{HostOptions, Hosted};
 pub use own_threads::OwnThreads;
-pub use permissions::{Permission, ReviewError, is_allowed};
+pub use permissions::{Permission, is_allowed};
 pub use reachability::watch_api_server;
 pub use reserved_pages::reserve_pages;
 pub use retry::retry;

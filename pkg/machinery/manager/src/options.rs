@@ -1,5 +1,6 @@
 //! What the host is given: [`HostOptions`] and the [`Hosted`] controllers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,10 @@ pub struct HostOptions {
     pub service_accounts: bool,
     /// `--kube-api-qps` and `--kube-api-burst`, for each controller.
     pub work_rate: (f64, u32),
+    /// `--controller-qps`: what single controllers have instead, by canonical name.
+    pub own_rates: BTreeMap<&'static str, (f64, u32)>,
+    /// Writes of controllers are judged by the API server and not stored.
+    pub dry_run: bool,
     /// For the throttles of the controllers' clients.
     pub throttle_metrics: ThrottleMetrics,
     /// Sends all events, behind a throttle of its own.
@@ -71,6 +76,8 @@ impl HostOptions {
             format: Format::default(),
             service_accounts: false,
             work_rate: (20.0, 30),
+            own_rates: BTreeMap::new(),
+            dry_run: false,
             throttle_metrics: ThrottleMetrics::new(registry)?,
             event_client,
             event_metrics: EventMetrics::new(registry)?,
@@ -78,6 +85,11 @@ impl HostOptions {
             shutdown_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(5),
         })
+    }
+
+    /// The rate of a controller's client.
+    pub(crate) fn rate_of(&self, controller: &str) -> (f64, u32) {
+        self.own_rates.get(controller).copied().unwrap_or(self.work_rate)
     }
 }
 

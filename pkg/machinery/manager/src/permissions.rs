@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use client::AnswerError;
 use http::Request;
 use kube::client::Body;
 use prometheus::IntGauge;
@@ -172,23 +173,6 @@ impl Subject {
     }
 }
 
-/// Why it is not known whether a right is there.
-#[derive(Debug, thiserror::Error)]
-pub enum ReviewError {
-    /// The question cannot be put.
-    #[error(transparent)]
-    Request(#[from] http::Error),
-    /// No answer.
-    #[error(transparent)]
-    Call(#[from] client::CallError),
-    /// The server does not say.
-    #[error("cannot check: the server answered {0}")]
-    Refused(http::StatusCode),
-    /// The answer is no review.
-    #[error("cannot decode the review: {0}")]
-    Decode(#[from] serde_json::Error),
-}
-
 /// Whether the attributes of a review of access, such as those of a [`Permission`], are allowed to
 /// `account` of kube-system, or to the identity of `client` itself. Nothing is stored by it.
 ///
@@ -198,7 +182,7 @@ pub async fn is_allowed(
     client: &kube::Client,
     attributes: impl Into<Value>,
     account: Option<&str>,
-) -> Result<bool, ReviewError> {
+) -> Result<bool, AnswerError> {
     let mut spec = json!({"resourceAttributes": attributes.into()});
     let kind = if let Some(account) = account {
         spec["user"] = json!(format!("system:serviceaccount:kube-system:{account}"));
@@ -214,10 +198,7 @@ pub async fn is_allowed(
         .header(http::header::CONTENT_TYPE, "application/json")
         .body(Body::from(body.to_string().into_bytes()))?;
     let answer = client::answer(client, request, TIMEOUT).await?;
-    if !answer.status.is_success() {
-        return Err(ReviewError::Refused(answer.status));
-    }
-    Ok(serde_json::from_slice::<Review>(&answer.body)?.status.allowed)
+    Ok(answer.decode::<Review>()?.status.allowed)
 }
 
 #[derive(Deserialize)]

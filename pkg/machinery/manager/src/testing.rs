@@ -89,7 +89,7 @@ pub(crate) async fn context(client: kube::Client) -> Context {
         identity: "test".into(),
         health: Health::new(),
         pages: Pages::new(),
-        settings: Settings { work_rate: (5.0, 10), write_timeout: Duration::ZERO },
+        settings: Settings { work_rate: (5.0, 10), write_timeout: Duration::ZERO, dry_run: false },
         work,
         informers: informers(client.clone(), metrics),
         caller: client.clone().into(),

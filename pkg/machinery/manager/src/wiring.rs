@@ -95,7 +95,8 @@ impl Wiring {
             by_account,
             fence.clone(),
             options.throttle_metrics.clone(),
-        );
+        )
+        .with_dry_run(options.dry_run);
         let check = PermissionCheck {
             client: clients.unthrottled()?,
             subject: Subject { account, by_account, manifest: hosted.runner.manifest() },
@@ -113,7 +114,8 @@ impl Wiring {
             &options.identity,
             options.event_metrics.clone(),
         );
-        let caller = clients.caller(account, options.work_rate)?;
+        let work_rate = options.rate_of(hosted.name);
+        let caller = clients.caller(account, work_rate)?;
         let context = Context {
             client: caller.kube(),
             caller,
@@ -126,8 +128,9 @@ impl Wiring {
             health: options.health.clone(),
             pages: options.pages.clone(),
             settings: Settings {
-                work_rate: options.work_rate,
+                work_rate,
                 write_timeout: options.write_timeout,
+                dry_run: options.dry_run,
             },
             stop: stop.clone(),
             work: self.work(hosted.name, check),

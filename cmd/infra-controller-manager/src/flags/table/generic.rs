@@ -48,6 +48,20 @@ pub(crate) const KUBE_API_BURST: Flag<i64> = Flag::int32(
     "Requests that each controller may send at once before --kube-api-qps limits it.",
 );
 
+pub(crate) const CONTROLLER_QPS: Flag<Vec<(String, String)>> = Flag::string_map(
+    GROUP,
+    "controller-qps",
+    "",
+    "Requests per second and at once for single controllers, as name=QPS:BURST, instead of --kube-api-qps and --kube-api-burst; -1:0 is unlimited.",
+);
+
+pub(crate) const DRY_RUN: Flag<bool> = Flag::bool(
+    GROUP,
+    "dry-run",
+    "false",
+    "Do everything but store it: decisions are logged, writes are sent with dryRun=All, and the Lease is another one, infra-controller-manager-dry-run unless --leader-elect-resource-name is given. Controllers that need to see what they wrote stay off.",
+);
+
 pub(crate) const KUBE_API_CONTENT_TYPE: Flag<String> = Flag::string(
     GROUP,
     "kube-api-content-type",
@@ -92,6 +106,8 @@ pub(super) const FLAGS: &[Spec] = &[
     FEATURE_GATES.spec(),
     KUBE_API_QPS.spec(),
     KUBE_API_BURST.spec(),
+    CONTROLLER_QPS.spec(),
+    DRY_RUN.spec(),
     KUBE_API_CONTENT_TYPE.spec(),
     EVENT_QPS.spec(),
     EVENT_BURST.spec(),

@@ -34,6 +34,21 @@ fn a_master_with_a_password_is_refused_without_a_word_of_it() {
 }
 
 #[test]
+fn words_and_pairs_that_cannot_be_obeyed_are_refused() {
+    let allocating = ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16"];
+    let second = |word: &str| format!("--on-second-allocator={word}");
+    assert_refused(&[allocating[0], allocating[1], &second("go-on")], "--on-second-allocator: ");
+    for word in ["pause", "stop", "warn"] {
+        assert_fine(&[allocating[0], allocating[1], &second(word)]);
+    }
+    assert_refused(&["--dry-run", "--install-crds"], "--install-crds: has no dry run");
+    for rate in ["1", "0:1", "1:0", "nan:1", "1:-1", ""] {
+        assert_refused(&[&format!("--controller-qps=nodeipam={rate}")], "--controller-qps: ");
+    }
+    assert_refused(&["--controller-qps=nobody=1:1"], "--controller-qps: no controller is named");
+}
+
+#[test]
 fn only_leases_are_locks() {
     for lock in ["endpoints", "configmaps", "endpointsleases", ""] {
         let flag = format!("--leader-elect-resource-lock={lock}");

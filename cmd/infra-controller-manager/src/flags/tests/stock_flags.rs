@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 61] = [
+pub(super) const OURS: [&str; 64] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -198,6 +198,8 @@ pub(super) const OURS: [&str; 61] = [
     "cluster-health-write-qps",
     "cluster-health-zones",
     "concurrent-node-cidr-patches",
+    "controller-qps",
+    "dry-run",
     "event-burst",
     "event-qps",
     "generate-cluster-ca",
@@ -210,6 +212,7 @@ pub(super) const OURS: [&str; 61] = [
     "namespace",
     "node-cidr-exclude",
     "node-cidr-max-ipv6-bits",
+    "on-second-allocator",
     "pod-cidr-reuse-delay",
     "ready-requires-nodes",
     "sync-period",

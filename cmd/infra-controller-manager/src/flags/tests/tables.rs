@@ -121,6 +121,50 @@ fn event_limits_follow_the_work_limits_until_they_are_set() {
 }
 
 #[test]
+fn single_controllers_have_rates_of_their_own() {
+    let known = settings::known(ALL).unwrap();
+    let given = values(&["--controller-qps=nodeipam=50:100,cluster-health-controller=-1:0"]);
+    let expected =
+        [("cluster-health-controller", (-1.0, 0)), ("node-ipam-controller", (50.0, 100))];
+    assert_eq!(own_rates(&given, &known).unwrap(), expected.into());
+    assert!(own_rates(&values(&[]), &known).unwrap().is_empty());
+}
+
+#[test]
+fn a_dry_run_has_a_lease_of_its_own_unless_one_is_named() {
+    let lease = |args: &[&str]| election_config(&values(args), "me".into()).name;
+    assert_eq!(lease(&["--dry-run"]), "infra-controller-manager-dry-run");
+    assert_eq!(lease(&["--dry-run", "--leader-elect-resource-name=mine"]), "mine");
+    assert_eq!(lease(&["--dry-run=false"]), "infra-controller-manager");
+}
+
+#[test]
+fn a_dry_run_leaves_out_what_needs_to_see_what_it_wrote() {
+    let args = ["--dry-run", "--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16"];
+    let names = |args: &[&str]| {
+        let known = settings::known(ALL).unwrap();
+        let settings = settings::ProcessSettings::new(&values(args), &known, ALL);
+        let settings = settings.unwrap_or_else(|problems| panic!("{problems:?}"));
+        let names = settings.controllers.iter().map(|planned| planned.name);
+        (names.collect::<Vec<_>>(), settings.idle)
+    };
+    let (runs, idle) = names(&args);
+    assert_eq!(runs, ["node-ipam-controller"]);
+    let left = ("cluster-health-controller", "it has no --dry-run".to_owned());
+    assert!(idle.contains(&left), "{idle:?}");
+    let multi = ["--cidr-allocator-type=MultiCIDRRangeAllocator"];
+    assert!(names(&[&args[..], &multi].concat()).0.is_empty(), "ClusterCIDRs get finalizers");
+}
+
+#[test]
+fn gates_are_shown_with_their_stage_and_what_they_come_to() {
+    let shown = features(&values(&["--feature-gates=AllAlpha=true,ComponentFlagz=false"]));
+    assert!(shown.contains(&("LoggingAlphaOptions", "ALPHA", true)), "{shown:?}");
+    assert!(shown.contains(&("ComponentFlagz", "BETA", false)), "{shown:?}");
+    assert!(shown.contains(&("ComponentStatusz", "BETA", true)), "{shown:?}");
+}
+
+#[test]
 fn the_lease_is_released_on_exit_when_flag_and_gate_agree() {
     const GATE: &str = "--feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit";
     assert!(release_on_exit(&values(&[])));

@@ -56,8 +56,8 @@ impl Known {
         self.controllers.iter().map(|controller| controller.name).collect()
     }
 
-    /// The canonical name that a name or an alias stands for.
-    pub(super) fn resolve(&self, name: &str) -> Option<&'static str> {
+    /// The canonical name of a hosted controller, by that or an alias.
+    pub fn resolve(&self, name: &str) -> Option<&'static str> {
         let matches = |known: &&Controller| known.name == name || known.aliases.contains(&name);
         self.controllers.iter().find(matches).map(|controller| controller.name)
     }

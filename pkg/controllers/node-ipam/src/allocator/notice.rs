@@ -36,6 +36,8 @@ pub(crate) struct Effects {
     pub(crate) wake: Vec<Arc<str>>,
     /// A Node of ours was seen assigned before its PATCH was answered, after this time.
     pub(crate) assigned: Option<Duration>,
+    /// A Node that waited for a block got one from somebody else.
+    pub(crate) foreign: Option<Arc<str>>,
     /// For each block that was allocated, how it was found.
     pub(crate) skipped: Vec<Skipped>,
     /// Names of ClusterCIDRs that are to go and of which nobody has addresses any more.
@@ -59,6 +61,7 @@ impl Effects {
     pub(super) fn merge(&mut self, other: Self) {
         self.notices.extend(other.notices);
         self.wake.extend(other.wake);
+        self.foreign = other.foreign.or(self.foreign.take());
         self.skipped.extend(other.skipped);
         self.released.extend(other.released);
         self.ended.extend(other.ended);

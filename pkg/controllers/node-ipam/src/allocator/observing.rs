@@ -90,6 +90,9 @@ impl Allocator {
         if waited.is_some() || claim.is_some() {
             self.counters.foreign += 1;
         }
+        if waited.is_some() {
+            effects.foreign = Some(node.name.clone());
+        }
         self.clear_findings(&node.uid);
         self.assigned.insert(node.uid.clone(), node.name.clone());
         let taken = self.ledger.occupy(&owner, &cidrs);

@@ -80,7 +80,7 @@ pub(crate) async fn run(
     });
     let keeping = keep(context, keeper, &queue, &nodes);
     let begin = settled(allocator, first, changed);
-    let working = node_work::work(context, reconciler, options.concurrency, begin);
+    let working = node_work::work(context, reconciler, options, begin);
     let ((), stopped) = tokio::try_join!(keeping, working)?;
     Ok(stopped)
 }

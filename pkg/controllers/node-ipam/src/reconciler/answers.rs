@@ -74,8 +74,12 @@ impl<N: CachedNode> Reconciler<N> {
         if let Some(took) = took {
             self.metrics.assigned(took);
         }
-        info!(v = 2, logger = LOGGER, node = %node.name,
-            cidrs = %Listed(cidrs), "Set node PodCIDR");
+        if self.dry_run {
+            info!(logger = LOGGER, node = %node.name, cidrs = %Listed(cidrs), "Would set node PodCIDR");
+        } else {
+            info!(v = 2, logger = LOGGER, node = %node.name,
+                cidrs = %Listed(cidrs), "Set node PodCIDR");
+        }
     }
 }
 

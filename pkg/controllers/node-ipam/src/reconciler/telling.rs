@@ -16,6 +16,9 @@ impl<N: CachedNode> Reconciler<N> {
         if let Some(took) = effects.assigned {
             self.metrics.assigned(took);
         }
+        if let Some(node) = effects.foreign {
+            self.suspicion.raise(node);
+        }
         for notice in effects.notices {
             if !self.allocator.lock().notice_due(&notice, REMIND, Instant::now()) {
                 continue;

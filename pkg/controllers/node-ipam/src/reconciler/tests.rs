@@ -18,6 +18,7 @@ use crate::backlog::IN_QUEUE;
 use crate::metrics::PoolsOf;
 
 mod outcomes;
+mod second_allocator;
 mod stop;
 
 const POOL: &str = "10.0.0.0/24";
@@ -51,9 +52,11 @@ impl Bench {
             queue: WorkQueue::new("nodes", backoff, &queue),
             backlog: Backlog::default(),
             cluster_cidrs: None,
+            suspicion: Suspicion::default(),
             api,
             recorder,
             metrics: IpamMetrics::new(&registry, PoolsOf::Flags).unwrap(),
+            dry_run: false,
             stop: CancellationToken::new(),
         });
         let watching = crate::node_work::watch(&cache, &reconciler);

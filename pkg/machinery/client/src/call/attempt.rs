@@ -18,6 +18,7 @@ use crate::call::progress::Progress;
 use crate::call::request::{attempt_timeout, is_watch};
 use crate::call::response_size::SizedBody;
 use crate::call::sender::Sender;
+use crate::call::warnings::WARNINGS;
 
 /// Layer around what sends one request.
 pub(crate) struct Attempt<S> {
@@ -68,7 +69,9 @@ where
             trace!(%method, %url, status = ?status, latency_ms = latency.as_millis(), "Request");
         }
         let size = (!watch).then(|| metrics.response_size(&method));
-        let mut response = outcome?.map(|body| SizedBody::new(body, size));
+        let answer = outcome?;
+        WARNINGS.tell(answer.headers());
+        let mut response = answer.map(|body| SizedBody::new(body, size));
         response.extensions_mut().insert(progress);
         Ok(response)
     }

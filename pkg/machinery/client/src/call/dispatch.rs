@@ -31,7 +31,7 @@ use transport::AnswerBody;
 
 use crate::call::link::Link;
 use crate::call::progress::Progress;
-use crate::call::request::{SendCheck, Withdrawn, is_mutating, set_timeout};
+use crate::call::request::{SendCheck, Withdrawn, is_mutating, set_dry_run, set_timeout};
 use crate::call::sender::Sender;
 use crate::identity::snapshot::Snapshot;
 
@@ -44,6 +44,7 @@ pub(crate) struct Dispatch {
     link: Arc<Link<GuardedBody>>,
     user_agent: HeaderValue,
     fence: Option<Fence>,
+    dry_run: bool,
 }
 
 impl Dispatch {
@@ -51,8 +52,9 @@ impl Dispatch {
         link: Arc<Link<GuardedBody>>,
         user_agent: HeaderValue,
         fence: Option<Fence>,
+        dry_run: bool,
     ) -> Self {
-        Self { link, user_agent, fence }
+        Self { link, user_agent, fence, dry_run }
     }
 
     /// Gives a write its time limit, and its body a guard.
@@ -73,6 +75,9 @@ impl Dispatch {
         }
         // Zero would mean no limit at all.
         let timeout = of_attempt.min(of_lease).max(Duration::from_millis(1));
+        if self.dry_run {
+            set_dry_run(request.uri_mut())?;
+        }
         if timeout < Duration::MAX {
             set_timeout(request.uri_mut(), timeout)?;
         }

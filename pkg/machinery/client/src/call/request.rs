@@ -56,17 +56,28 @@ pub(crate) fn attempt_timeout<B>(request: &Request<B>) -> Option<Duration> {
     Some(if is_list { LIST_TIMEOUT } else { CALL_TIMEOUT })
 }
 
-/// Sets the parameter `timeout` of `uri`, in place of one that the caller gave: the limit is
-/// judged where the request is sent, and nobody else knows it.
+/// Sets the parameter `timeout` of `uri`: the limit is judged where the request is sent, and nobody
+/// else knows it.
 pub(crate) fn set_timeout(uri: &mut Uri, timeout: Duration) -> Result<(), http::Error> {
+    set_parameter(uri, "timeout=", &format!("{}ms", timeout.as_millis()))
+}
+
+/// Has the server judge a write and store nothing.
+pub(crate) fn set_dry_run(uri: &mut Uri) -> Result<(), http::Error> {
+    set_parameter(uri, "dryRun=", "All")
+}
+
+/// Sets a parameter in place of one that the caller gave; `name` ends with its sign.
+fn set_parameter(uri: &mut Uri, name: &str, value: &str) -> Result<(), http::Error> {
     let (path, query) = (uri.path(), uri.query().unwrap_or_default());
-    let mut target = String::with_capacity(path.len() + query.len() + "?&timeout=30000ms".len());
+    let mut target =
+        String::with_capacity(path.len() + query.len() + "?&".len() + name.len() + value.len());
     target.extend([path, "?"]);
     let others = query.split('&');
-    for pair in others.filter(|pair| !pair.is_empty() && !pair.starts_with("timeout=")) {
+    for pair in others.filter(|pair| !pair.is_empty() && !pair.starts_with(name)) {
         target.extend([pair, "&"]);
     }
-    target.extend(["timeout=", &timeout.as_millis().to_string(), "ms"]);
+    target.extend([name, value]);
     let mut parts = std::mem::take(uri).into_parts();
     parts.path_and_query = Some(PathAndQuery::try_from(target)?);
     *uri = Uri::from_parts(parts)?;
@@ -113,6 +124,15 @@ mod tests {
         ] {
             let mut uri: Uri = before.parse().unwrap();
             set_timeout(&mut uri, Duration::from_millis(4_750)).unwrap();
+            assert_eq!(uri.to_string(), after);
+        }
+    }
+
+    #[test]
+    fn a_dry_run_is_one_whatever_the_caller_says() {
+        for (before, after) in [("/a", "/a?dryRun=All"), ("/a?dryRun=&x=1", "/a?x=1&dryRun=All")] {
+            let mut uri: Uri = before.parse().unwrap();
+            set_dry_run(&mut uri).unwrap();
             assert_eq!(uri.to_string(), after);
         }
     }

@@ -19,6 +19,7 @@ use governor::{Quota, RateLimiter};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::throttle::advice::Cost;
 use crate::throttle::line::{Head, Line, Turn};
 use crate::throttle::metrics::{BucketMetrics, Level, ThrottleMetrics};
 use crate::throttle::refusals::Refusals;
@@ -67,6 +68,7 @@ struct Bucket {
     line: Arc<Line>,
     in_line: AtomicUsize,
     refusals: Mutex<Refusals>,
+    cost: Cost,
     /// The last one, also when it is over.
     pause: Mutex<Option<Pause>>,
     metrics: Option<BucketMetrics>,
@@ -176,6 +178,7 @@ impl Bucket {
             line: Arc::default(),
             in_line: AtomicUsize::new(0),
             refusals: Mutex::default(),
+            cost: Cost::new(),
             pause: Mutex::new(None),
             metrics,
         }
@@ -192,6 +195,10 @@ impl Bucket {
         let stopped_by = stopped.map(|pause| pause.flow_schema);
         if let Some(metrics) = &self.metrics {
             metrics.waited(time, time >= TIMER_RESOLUTION);
+        }
+        // The server's own stops are no cost of the limit.
+        if let (Some(rate), None) = (&self.rate, &stopped_by) {
+            self.cost.waited(&self.name, rate.qps, started, started + time);
         }
         Wait { time, queue: place.position, stopped_by }
     }

@@ -384,3 +384,17 @@ async fn whatever_leaves_a_write_open_says_from_when_on_it_is_settled() {
     });
     futures::future::join_all(all).await;
 }
+
+/// rule:dry-run-stores-nothing
+#[tokio::test]
+async fn writes_of_a_dry_run_say_so_whatever_their_caller_says() {
+    let server = Server::plain(|_| Conduct::Answer(reply(200))).await;
+    let (clients, _registry) = clients(&server.url()).await;
+    let client = clients.build(Profile { dry_run: true, ..profile() }).unwrap();
+    for method in [Method::GET, Method::PATCH, Method::DELETE] {
+        answer(&client, request(method, "/a?dryRun="), LONG).await.unwrap();
+    }
+    let queries = server.seen().into_iter().map(|seen| seen.head.uri.query().map(str::to_owned));
+    let dry = queries.map(|query| query.is_some_and(|query| query.contains("dryRun=All")));
+    assert_eq!(dry.collect::<Vec<_>>(), [false, true, true]);
+}

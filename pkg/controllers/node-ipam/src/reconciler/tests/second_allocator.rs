@@ -1,0 +1,96 @@
+//! What follows when somebody else gives a Node its pod CIDR (`rule:second-allocator-is-told`).
+
+use crate::second_allocator::{OnSecondAllocator, watch};
+
+use super::*;
+
+const STOCK: &str = "kube-controller-manager";
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A server that says who set the pod CIDRs of a Node.
+fn set_by(manager: &'static str) -> NodeApi {
+    let client = client(move |asked| {
+        let name = asked.path().rsplit('/').next().unwrap_or_default();
+        let mut node = node(name, &["10.0.0.192/26"]);
+        node["metadata"]["managedFields"] = json!([
+            {"manager": "kubelet", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:status": {}}},
+            {
+                "manager": manager, "time": "2026-01-01T00:00:00Z",
+                "fieldsV1": {"f:spec": {"f:podCIDRs": {}}},
+            },
+        ]);
+        Reply::Json(200, node)
+    });
+    NodeApi::new(client, ms(5000))
+}
+
+impl Bench {
+    /// The watch shows a Node with CIDRs that were not sent by us.
+    fn show(&self, name: &str, cidr: &str) {
+        let node: Node = serde_json::from_value(node(name, &[cidr])).unwrap();
+        let effects = self.reconciler.allocator.lock().observe(&node, Instant::now());
+        self.reconciler.carry_out(effects);
+    }
+
+    fn held(&self) -> Option<Duration> {
+        self.reconciler.allocator.lock().held(Instant::now())
+    }
+
+    fn second_allocators(&self) -> Option<f64> {
+        let families = self.registry.gather();
+        let family = families.iter().find(|f| f.name() == "node_ipam_second_allocator_total");
+        Some(family?.get_metric().first()?.get_counter().get_value())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn stock_beside_us_is_told_and_nothing_is_given_out_for_as_long_as_the_flag_says() {
+    for (flag, after_a_second, after_an_hour) in
+        [("warn", false, false), ("pause", true, false), ("stop", true, true)]
+    {
+        let (events, heard) = audience();
+        let bench = Bench::new(set_by(STOCK), events, 26, two_nodes()).await;
+        let (watched, mode) = (bench.reconciler.clone(), OnSecondAllocator::named(flag).unwrap());
+        tokio::spawn(async move { watch(&watched, mode).await });
+        bench.show("b", "10.0.0.192/26");
+        sleep(ms(1000)).await;
+        assert_eq!(bench.second_allocators(), Some(1.0), "{flag}");
+        assert_eq!(bench.held().is_some(), after_a_second, "{flag}");
+        let heard: Vec<_> = heard.lock().iter().map(|told| told.node.clone()).collect();
+        assert_eq!(heard, ["b"], "{flag}");
+        sleep(HOUR).await;
+        assert_eq!(bench.held().is_some(), after_an_hour, "{flag}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_waits_out_the_pause_and_a_second_discovery_prolongs_it_in_silence() {
+    let (events, heard) = audience();
+    let nodes = ["a", "b", "c"].map(|name| node(name, &[])).to_vec();
+    let bench = Bench::new(set_by(STOCK), events, 26, nodes).await;
+    let watched = bench.reconciler.clone();
+    tokio::spawn(async move { watch(&watched, OnSecondAllocator::Pause).await });
+    bench.show("b", "10.0.0.192/26");
+    sleep(ms(10_000)).await;
+    let next = bench.start_reconciling("a").await.unwrap().unwrap();
+    assert!(matches!(next, Next::After(wait) if wait == bench.held().unwrap()), "{next:?}");
+    bench.show("c", "10.0.0.128/26");
+    sleep(ms(1000)).await;
+    assert_eq!(bench.second_allocators(), Some(2.0));
+    assert!(bench.held().unwrap() > ms(28_000), "{:?}", bench.held());
+    assert_eq!(heard.lock().len(), 1, "one is enough to look into it");
+    sleep(ms(30_000)).await;
+    assert_eq!(bench.held(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_else_gives_a_node_its_cidr_is_no_second_allocator() {
+    for manager in ["kubectl", "cloud-controller-manager", "infra-controller-manager"] {
+        let bench = Bench::new(set_by(manager), nobody(), 26, two_nodes()).await;
+        let watched = bench.reconciler.clone();
+        tokio::spawn(async move { watch(&watched, OnSecondAllocator::Stop).await });
+        bench.show("b", "10.0.0.192/26");
+        sleep(ms(1000)).await;
+        assert_eq!((bench.second_allocators(), bench.held()), (Some(0.0), None), "{manager}");
+    }
+}

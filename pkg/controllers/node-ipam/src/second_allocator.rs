@@ -1,0 +1,137 @@
+//! kube-controller-manager that gives out pod CIDRs beside this program
+//! (rule:second-allocator-is-told): noticed when a Node that waited for ours gets one, and confirmed by
+//! what the API server noted of who wrote it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use events::{EventType, ObjectRef};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tracing::{debug, error};
+
+use crate::LOGGER;
+use crate::cached_node::CachedNode;
+use crate::reconciler::Reconciler;
+
+/// The field manager of the other program.
+const STOCK: &str = "kube-controller-manager";
+/// How long nothing is given out after such a discovery.
+const PAUSE: Duration = Duration::from_secs(30);
+/// Longer than any process runs.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// What follows from a second allocator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum OnSecondAllocator {
+    /// It is told, and that is all.
+    Warn,
+    /// Nothing is given out for a while, each time.
+    #[default]
+    Pause,
+    /// Nothing is given out any more by this run.
+    Stop,
+}
+
+impl OnSecondAllocator {
+    /// By the words of the flag.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "warn" => Some(Self::Warn),
+            "pause" => Some(Self::Pause),
+            "stop" => Some(Self::Stop),
+            _ => None,
+        }
+    }
+
+    fn hold(self) -> Option<Duration> {
+        match self {
+            Self::Warn => None,
+            Self::Pause => Some(PAUSE),
+            Self::Stop => Some(FOR_EVER),
+        }
+    }
+
+    fn consequence(self) -> &'static str {
+        match self {
+            Self::Warn => "",
+            Self::Pause => "; no pod CIDR is given out here for 30 seconds",
+            Self::Stop => "; no pod CIDR is given out here until this program is started again",
+        }
+    }
+}
+
+/// A Node that may show that there is another allocator: the last one, for one is enough.
+#[derive(Debug, Default)]
+pub(crate) struct Suspicion {
+    node: Mutex<Option<Arc<str>>>,
+    news: Notify,
+}
+
+impl Suspicion {
+    /// Somebody else gave this Node its pod CIDR while it waited for ours.
+    pub(crate) fn raise(&self, node: Arc<str>) {
+        *self.node.lock() = Some(node);
+        self.news.notify_one();
+    }
+
+    async fn next(&self) -> Arc<str> {
+        loop {
+            self.news.notified().await;
+            if let Some(node) = self.node.lock().take() {
+                return node;
+            }
+        }
+    }
+}
+
+/// Looks into suspicions until the stop.
+pub(crate) async fn watch<N: CachedNode>(
+    reconciler: &Reconciler<N>,
+    on_second_allocator: OnSecondAllocator,
+) {
+    let watching = async {
+        loop {
+            let node = reconciler.suspicion.next().await;
+            match reconciler.api.survey(&node, Instant::now()).await {
+                Ok(seen) if seen.setters.iter().any(|(_, manager)| manager == STOCK) => {
+                    meet(reconciler, &node, &seen.cidrs, on_second_allocator);
+                }
+                Ok(_) => {}
+                // The next Node will tell.
+                Err(err) => debug!(logger = LOGGER, %err, "Cannot find out who set a pod CIDR"),
+            }
+        }
+    };
+    reconciler.stop.run_until_cancelled(watching).await;
+}
+
+fn meet<N: CachedNode>(
+    reconciler: &Reconciler<N>,
+    node: &Arc<str>,
+    cidrs: &[String],
+    on_second_allocator: OnSecondAllocator,
+) {
+    reconciler.metrics.met_second_allocator();
+    if let Some(pause) = on_second_allocator.hold() {
+        let now = Instant::now();
+        let mut allocator = reconciler.allocator.lock();
+        let is_told = allocator.held(now).is_some();
+        allocator.hold(now + pause);
+        if is_told {
+            return;
+        }
+    }
+    let message = format!(
+        "{STOCK} gave out {} while this program does so, too: turn its node-ipam-controller off, \
+         with --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller{}",
+        cidrs.join(","),
+        on_second_allocator.consequence()
+    );
+    error!(logger = LOGGER, %node, "{message}");
+    if let Some(cached) = reconciler.nodes.get(node) {
+        let object = ObjectRef::node(node, &cached.as_ref().as_ref().uid);
+        reconciler.recorder.event(object, EventType::Warning, "SecondAllocator", message);
+    }
+}
