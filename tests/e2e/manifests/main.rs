@@ -9,6 +9,8 @@
 
 mod cluster_health;
 mod files;
+mod helm;
+mod image;
 mod rbac;
 mod rights;
 mod static_pod;

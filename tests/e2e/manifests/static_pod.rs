@@ -10,6 +10,8 @@ use tests::{Process, cluster, poll};
 use crate::files::{dry_run, manifest};
 
 const FILE: &str = "deploy/static-pod/infra-controller-manager.yaml";
+/// Its command line is proven where kubeadm's is.
+const REPLACEMENT: &str = "deploy/static-pod/replacement.yaml";
 /// What a test decides by itself: where the files of this machine and a free port are.
 const OF_THE_TEST: [&str; 5] = [
     "kubeconfig",
@@ -51,12 +53,14 @@ fn probes() -> [HTTPGetAction; 3] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_api_server_takes_the_static_pod_and_refuses_a_misspelt_one() {
+async fn the_api_server_takes_the_static_pods_and_refuses_a_misspelt_one() {
     let cluster = cluster().await;
     let client = cluster.client().await;
+    for file in [FILE, REPLACEMENT] {
+        let pod = dry_run(&client, &manifest(file).remove(0)).await.unwrap();
+        assert_eq!(pod.metadata.namespace.as_deref(), Some("kube-system"));
+    }
     let mut object = manifest(FILE).remove(0);
-    let pod = dry_run(&client, &object).await.unwrap();
-    assert_eq!(pod.metadata.namespace.as_deref(), Some("kube-system"));
     object["spec"]["containers"][0]["livenesProbe"] = serde_json::json!({});
     let error = dry_run(&client, &object).await.unwrap_err().to_string();
     assert!(error.contains("livenesProbe"), "{error}");

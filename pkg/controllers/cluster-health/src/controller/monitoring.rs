@@ -1,4 +1,4 @@
-//! What `config/monitoring` says stands on what is exported.
+//! What `deploy/prometheus` and `deploy/grafana` say stands on what is exported.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,8 @@ use crate::engine::{Exposed, Metrics};
 use crate::kubefed::UpstreamMetrics;
 use crate::tke::SummaryMetrics;
 
-const ALERTS: &str = include_str!("../../../../../config/monitoring/cluster-health-alerts.yaml");
-const DASHBOARD: &str =
-    include_str!("../../../../../config/monitoring/cluster-health-dashboard.json");
+const ALERTS: &str = include_str!("../../../../../deploy/prometheus/rules/cluster-health.yaml");
+const DASHBOARD: &str = include_str!("../../../../../deploy/grafana/cluster-health.json");
 
 /// Everything that one process can export.
 fn everything() -> Registry {

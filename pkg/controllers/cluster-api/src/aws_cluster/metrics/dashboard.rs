@@ -1,4 +1,4 @@
-//! What the dashboard in `config/monitoring` shows is exported.
+//! What the dashboard in `deploy/grafana` shows is exported.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::*;
 
-const DASHBOARD: &str =
-    include_str!("../../../../../../config/monitoring/cluster-api-dashboard.json");
+const DASHBOARD: &str = include_str!("../../../../../../deploy/grafana/cluster-api.json");
 
 #[test]
 fn every_metric_of_the_dashboard_is_exported_and_every_panel_has_a_place_of_its_own() {

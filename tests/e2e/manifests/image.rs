@@ -1,0 +1,106 @@
+//! `deploy/image` and `scripts/sbom`: what a release is packed with.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tests::programs::workspace;
+use tests::temp_dir::TempDir;
+
+const AMD64: u16 = 62;
+const ARM64: u16 = 183;
+
+/// The head of a program for a machine; a dynamic one asks for a linker.
+fn elf(machine: u16, dynamic: bool) -> Vec<u8> {
+    let mut elf = vec![0; 64 + 56];
+    elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    elf[18..20].copy_from_slice(&machine.to_le_bytes());
+    elf[32..40].copy_from_slice(&64_u64.to_le_bytes());
+    elf[54..56].copy_from_slice(&56_u16.to_le_bytes());
+    elf[56..58].copy_from_slice(&1_u16.to_le_bytes());
+    elf[64] = if dynamic { 3 } else { 1 };
+    elf
+}
+
+fn layout(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(workspace().join("deploy/image/oci-layout"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+fn fails(output: &Output, with: &str) {
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && told.contains(with), "{told}");
+}
+
+fn files(folder: &Path) -> BTreeSet<(String, Vec<u8>)> {
+    let blobs = fs::read_dir(folder.join("blobs/sha256")).unwrap();
+    let paths = blobs.map(|blob| blob.unwrap().path()).chain([folder.join("index.json")]);
+    let named = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    paths.map(|path| (named(&path), fs::read(&path).unwrap())).collect()
+}
+
+#[test]
+fn an_image_is_the_same_to_the_byte_each_time_and_a_changed_one_is_noticed() {
+    let folder = TempDir::new("image").unwrap();
+    // Of the other architecture: `check` would run one of ours.
+    let (arch, machine) =
+        if cfg!(target_arch = "aarch64") { ("amd64", AMD64) } else { ("arm64", ARM64) };
+    fs::write(folder.join("program"), elf(machine, false)).unwrap();
+    let program = format!("{arch}=program");
+    for name in ["one", "two"] {
+        let made = layout(&["build", "--version=v1", "--output", name, &program], &folder);
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let checked = layout(&["check", name], &folder);
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    }
+    let (one, two) = (files(&folder.join("one")), files(&folder.join("two")));
+    assert_eq!(one, two);
+    for (name, content) in one.iter().filter(|(name, _)| name != "index.json") {
+        let path = folder.join("one/blobs/sha256").join(name);
+        fs::write(&path, [content, &b"x"[..]].concat()).unwrap();
+        fails(&layout(&["check", "one"], &folder), "is not what its descriptor says");
+        fs::write(&path, content).unwrap();
+    }
+    fs::write(folder.join("one/blobs/sha256/stray"), "").unwrap();
+    fails(&layout(&["check", "one"], &folder), "nobody refers to");
+}
+
+#[test]
+fn a_program_that_is_not_static_or_for_another_machine_makes_no_image() {
+    let folder = TempDir::new("image").unwrap();
+    for (name, content, told) in [
+        ("dynamic", elf(AMD64, true), "not static"),
+        ("other", elf(ARM64, false), "not for amd64"),
+        ("script", b"#!/bin/sh\n".to_vec(), "no 64-bit little-endian ELF"),
+    ] {
+        fs::write(folder.join(name), content).unwrap();
+        let output = format!("{name}.out");
+        let program = format!("amd64={name}");
+        let made = layout(&["build", "--version=v1", "--output", &output, &program], &folder);
+        fails(&made, told);
+    }
+}
+
+#[test]
+fn the_bill_of_materials_has_what_is_linked_and_nothing_else() {
+    let output = Command::new(workspace().join("scripts/sbom")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let bill: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(bill["metadata"]["component"]["name"], "infra-controller-manager");
+    let components = bill["components"].as_array().unwrap();
+    let names: BTreeSet<_> = components.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert!(names.contains("tokio") && names.contains("node-ipam"), "{names:?}");
+    for other in ["proptest", "log-capture", "tests"] {
+        assert!(!names.contains(other), "{other} is linked nowhere");
+    }
+    let tokio = components.iter().find(|it| it["name"] == "tokio").unwrap();
+    assert_eq!(tokio["hashes"][0]["content"].as_str().unwrap().len(), 64);
+    assert_eq!(tokio["licenses"][0]["expression"], "MIT");
+    let unlicensed: Vec<_> = components.iter().filter(|it| it["licenses"].is_null()).collect();
+    assert!(unlicensed.is_empty(), "{unlicensed:?}");
+}
