@@ -6,18 +6,18 @@ use std::path::Path;
 use http::Method;
 use serde_json::{Value, json};
 use tests::kubectl::Shell;
-use tests::programs::control_plane_binaries;
 use tests::{Match, Process, mk_node};
 
 use crate::scene::{AT_ONCE, Scene, writes};
 
-const ALLOCATING: [&str; 3] =
+/// Of a start that gives out pod CIDRs.
+pub(crate) const ALLOCATING: [&str; 3] =
     ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/12", "--use-service-account-credentials"];
 /// There may be anybody at the usual port of this machine.
 const NO_HEALTH: &str = "--stock-healthz=";
 
 /// Runs it; exit code and what it found.
-async fn check(kubeconfig: &Path, args: &[&str]) -> (Option<i32>, Vec<Finding>) {
+pub(crate) async fn check(kubeconfig: &Path, args: &[&str]) -> (Option<i32>, Vec<Finding>) {
     let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
     let checking = Process::bare().args(["check", "-ojson", &kubeconfig]).args(args).start();
     let code = checking.exit(AT_ONCE).await.code();
@@ -31,13 +31,15 @@ async fn check(kubeconfig: &Path, args: &[&str]) -> (Option<i32>, Vec<Finding>) 
 }
 
 /// Severity, check and message.
-type Finding = [String; 3];
+pub(crate) type Finding = [String; 3];
 
-fn has(findings: &[Finding], severity: &str, check: &str, part: &str) -> bool {
+/// Whether there is a finding whose message has this part.
+pub(crate) fn has(findings: &[Finding], severity: &str, check: &str, part: &str) -> bool {
     findings.iter().any(|[s, c, message]| s == severity && c == check && message.contains(part))
 }
 
-fn errors(findings: &[Finding]) -> Vec<&Finding> {
+/// Those that speak against a start.
+pub(crate) fn errors(findings: &[Finding]) -> Vec<&Finding> {
     findings.iter().filter(|[severity, ..]| severity == "error").collect()
 }
 
@@ -140,52 +142,4 @@ async fn a_replica_may_be_started_beside_the_one_that_leads() {
     let held = "kube-system/infra-controller-manager is held by";
     assert!(has(&findings, "ok", "leases", held), "{findings:#?}");
     assert!(leading.is_running());
-}
-
-/// Needs kube-controller-manager, which takes minutes to build where it is not cached:
-/// `cargo test -p tests --test host -- --ignored stock`.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "builds kube-controller-manager"]
-async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_off() {
-    let scene = Scene::set().await;
-    let program = control_plane_binaries(&["kube-controller-manager"]).unwrap().remove(0);
-    let kubeconfig = scene.cluster.manager_kubeconfig();
-    let stock = |controllers: &str| {
-        Process::with_kubeconfig(&kubeconfig)
-            .program(&program)
-            .args(["--allocate-node-cidrs=true", "--cluster-cidr=10.0.0.0/12"])
-            .args(["--use-service-account-credentials=true", controllers])
-            .args(["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s"])
-            .args(["--leader-elect-retry-period=1s"])
-            .start()
-    };
-    let found = async |stock: &Process| {
-        let health = format!("--stock-healthz=https://127.0.0.1:{}/healthz", stock.port());
-        check(&kubeconfig, &[&ALLOCATING[..], &[&*health]].concat()).await
-    };
-    let allocating = stock("--controllers=node-ipam-controller");
-    scene.serves("a").await;
-    let (code, findings) = found(&allocating).await;
-    assert_eq!(code, Some(1), "{findings:#?}");
-    assert!(
-        has(&findings, "error", "stock", "leads and runs node-ipam-controller"),
-        "{findings:#?}"
-    );
-    assert!(has(&findings, "ok", "leases", "kube-controller-manager leads as"), "{findings:#?}");
-    allocating.kill();
-    allocating.exit(AT_ONCE).await;
-
-    let beside = stock("--controllers=ttl-controller,-node-ipam-controller");
-    beside.line("Caches are synced").await;
-    let (code, findings) = found(&beside).await;
-    assert_eq!(code, Some(0), "{findings:#?}");
-    assert!(has(&findings, "ok", "stock", "runs no node-ipam-controller"), "{findings:#?}");
-
-    let ours = scene.start("--use-service-account-credentials").await;
-    scene.serves("b").await;
-    let (code, findings) = found(&beside).await;
-    assert_eq!(code, Some(0), "{findings:#?}");
-    let held = "kube-system/infra-controller-manager is held by";
-    assert!(has(&findings, "ok", "leases", held), "{findings:#?}");
-    drop((ours, beside));
 }

@@ -7,6 +7,8 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use serde_json::Value;
+use tests::programs::workspace;
 use tests::temp_dir::TempDir;
 use tests::{Process, ports};
 
@@ -39,6 +41,24 @@ fn kubeadm_args(kubernetes: &Path) -> Vec<String> {
         "--service-cluster-ip-range=10.96.0.0/12".into(),
         "--use-service-account-credentials=true".into(),
     ]
+}
+
+#[test]
+fn the_manifest_that_replaces_stock_has_kubeadms_command_line() {
+    let path = workspace().join("deploy/static-pod/replacement.yaml");
+    let pod: Value = serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let container = &pod["spec"]["containers"][0];
+    let command: Vec<_> = container["command"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|word| word.as_str().unwrap())
+        .collect();
+    assert_eq!(command[0], "kube-controller-manager");
+    assert_eq!(command[1..], kubeadm_args(Path::new("/etc/kubernetes")));
+    for probe in ["startupProbe", "livenessProbe"] {
+        assert_eq!(container[probe]["httpGet"]["path"], "/healthz", "as stock's");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

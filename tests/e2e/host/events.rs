@@ -42,6 +42,24 @@ async fn an_event_that_happens_again_is_counted_on_the_first() {
     assert_eq!(about_kept, [Method::POST, Method::PATCH, Method::PATCH]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_leader_counts_on_the_events_of_the_one_before() {
+    let scene = Scene::set().await;
+    mk_node("odd").cidr("192.168.0.0/24").create(&scene.client).await;
+    let mut names = std::collections::BTreeSet::new();
+    for round in 1..=2 {
+        let manager = scene.start(ARGS).await;
+        let event = scene
+            .event("odd", "PodCIDROutOfRange", |event| event.count.is_some_and(|n| n >= round))
+            .await;
+        assert_eq!(event.count, Some(round));
+        names.insert(event.metadata.name);
+        manager.terminate();
+        assert!(manager.exit(crate::scene::AT_ONCE).await.success());
+    }
+    assert_eq!(names.len(), 1, "{names:?}");
+}
+
 /// Starts with Nodes that each make an event, then checks that others are served meanwhile and
 /// that the end is not held up.
 async fn does_not_matter(scene: Scene, refused: impl Fn() -> usize) {

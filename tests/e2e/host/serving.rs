@@ -12,6 +12,10 @@ use tests::programs::workspace;
 
 use crate::scene::{Scene, until_readyz};
 
+/// What our metrics begin with, and those that Kubernetes' components share.
+const PREFIXES: [&str; 7] =
+    ["icm_", "node_ipam_", "leader_", "workqueue_", "rest_client_", "process_", "go_"];
+
 async fn leader(scene: &Scene) -> Process {
     let manager = scene.start("--use-service-account-credentials=true").await;
     until_readyz(&manager, 200).await;
@@ -75,20 +79,39 @@ async fn excluded_checks_are_named_and_unknown_ones_warned_about() {
     assert_eq!(last, ["healthz check passed", warning], "{body}");
 }
 
-/// The metrics in the expressions of `config/monitoring/process-alerts.yaml`.
-fn asked_for_by_alerts() -> BTreeSet<String> {
-    let path = workspace().join("config/monitoring/process-alerts.yaml");
+/// The metrics in expressions of PromQL.
+fn metrics_in(expressions: &[String]) -> BTreeSet<String> {
+    let words = expressions
+        .iter()
+        .flat_map(|expression| expression.split(|c: char| !c.is_ascii_lowercase() && c != '_'));
+    let is_metric = |word: &&str| PREFIXES.iter().any(|it| word.starts_with(it));
+    words.filter(is_metric).map(str::to_owned).collect()
+}
+
+/// The expressions of the dashboards of the process and of node-ipam.
+fn of_dashboards() -> Vec<String> {
+    let mut expressions = Vec::new();
+    for name in ["host", "node-ipam"] {
+        let path = workspace().join(format!("deploy/grafana/{name}.json"));
+        let board: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        for panel in board["panels"].as_array().unwrap() {
+            let targets = panel["targets"].as_array().unwrap();
+            expressions.extend(targets.iter().map(|it| it["expr"].as_str().unwrap().to_owned()));
+        }
+    }
+    assert!(expressions.len() > 30, "{expressions:?}");
+    expressions
+}
+
+/// The expressions of `deploy/prometheus/rules/process.yaml`.
+fn of_alerts() -> Vec<String> {
+    let path = workspace().join("deploy/prometheus/rules/process.yaml");
     let rules: Value = serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let groups = rules["groups"].as_array().unwrap();
     let rules = groups.iter().flat_map(|group| group["rules"].as_array().unwrap());
-    let expressions = rules.map(|rule| rule["expr"].as_str().unwrap());
-    let words =
-        expressions.flat_map(|text| text.split(|c: char| !c.is_ascii_lowercase() && c != '_'));
-    let is_metric =
-        |word: &&str| ["icm_", "node_", "leader_"].iter().any(|it| word.starts_with(it));
-    let metrics: BTreeSet<_> = words.filter(is_metric).map(str::to_owned).collect();
-    assert!(metrics.len() > 7, "{metrics:?}");
-    metrics
+    let expressions: Vec<_> = rules.map(|rule| rule["expr"].as_str().unwrap().to_owned()).collect();
+    assert!(expressions.len() > 9, "{expressions:?}");
+    expressions
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,8 +144,12 @@ async fn metrics_have_the_names_that_dashboards_ask_for_and_other_paths_are_404(
     ] {
         assert!(names.contains(&name), "{name} is missing in {names:?}");
     }
-    for name in asked_for_by_alerts() {
-        assert!(names.contains(&&*name), "an alert rule asks for {name}, missing in {names:?}");
+    for (whose, expressions) in [("a dashboard", of_dashboards()), ("an alert", of_alerts())] {
+        let asked = metrics_in(&expressions);
+        assert!(asked.len() > 7, "{asked:?}");
+        for name in asked {
+            assert!(names.contains(&&*name), "{whose} asks for {name}, missing in {names:?}");
+        }
     }
     let lease = [("name", "infra-controller-manager")];
     assert_eq!(metrics.value("leader_election_master_status", &lease), Some(1.0));

@@ -10,6 +10,7 @@ use tests::{Fault, PATIENCE, Process, Stopwatch, create_nodes, mk_node, stalls};
 use tokio::time::timeout;
 
 use crate::scene::{SHORT_LEASE, Scene, lease_writes};
+use crate::unread_log::launch_unread;
 
 /// The threads of leader election (rule:lease-never-behind-work, rule:lease-watchdog). Everything
 /// else is the work's.
@@ -22,6 +23,11 @@ const RENEWALS: usize = 14;
 const LEASE: Duration = Duration::from_secs(6);
 /// As long as renewals may fail.
 const GAP: Duration = Duration::from_secs(5);
+
+/// For all that must hold at once, and for as long as is asked for.
+const CROWD: usize = 10_000;
+/// Renewals come every two seconds by default.
+const RENEWED_WITHIN: Duration = Duration::from_secs(3);
 
 /// A leader whose workers all wait for a throttle that lets one request a second through.
 async fn busy_leader(scene: &Scene) -> Process {
@@ -65,4 +71,28 @@ async fn a_lease_thread_that_stands_still_ends_the_process_before_its_lease_is_o
     assert_eq!(status.code(), Some(1), "{:#?}", leader.lines());
     assert!(took < LEASE, "it ended after {took:?}");
     drop(frozen);
+}
+
+/// With the default timings of the lease: one request a second, ten thousand Nodes that wait, a log that
+/// nobody reads, and every thread that is not the lease's stopped, as if each ran in a circle.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "scripts/accept-host starvation"]
+async fn starvation_for_minutes_delays_no_renewal() {
+    let seconds = std::env::var("STARVATION_SECONDS").map_or(300, |text| text.parse().unwrap());
+    let scene = Scene::set().await;
+    create_nodes(&scene.client, names("n", CROWD).map(mk_node)).await;
+    let (leader, unread) = launch_unread(&scene, SLOW);
+    scene.nodes.until("work has begun", |now| now.assigned() > 0).await;
+    let begun = std::time::Instant::now();
+    let frozen = freeze(leader.pid(), |name| !OF_THE_LEASE.contains(&name));
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+    drop(frozen);
+    assert!(leader.exit_status().is_none(), "it leads still");
+    let renewals = scene.proxy.requests_like(&lease_writes());
+    let renewals: Vec<_> = renewals.iter().filter(|it| it.arrived >= begun).collect();
+    let gaps = renewals.windows(2).map(|it| stalls::without(it[0].arrived, it[1].arrived));
+    let longest = gaps.max().unwrap();
+    println!("{} renewals in {seconds} s, at most {longest:?} apart", renewals.len());
+    assert!(longest < RENEWED_WITHIN, "{longest:?} between two renewals");
+    drop(unread);
 }

@@ -13,8 +13,8 @@ use rustix::process::Signal;
 
 use crate::scene::{AT_ONCE, SHORT_LEASE, Scene};
 
-/// The product with its log in a pipe that nobody reads.
-fn launch_unread(scene: &Scene) -> (Child, PipeReader) {
+/// The product with its log in a pipe that nobody reads; `args` are those of the case.
+pub(crate) fn launch_unread(scene: &Scene, args: &str) -> (Child, PipeReader) {
     let (unread, log) = std::io::pipe().unwrap();
     let child = Child::spawn(programs::product(), |command| {
         command
@@ -22,7 +22,7 @@ fn launch_unread(scene: &Scene) -> (Child, PipeReader) {
             .args(["--bind-address=127.0.0.1", &format!("--secure-port={}", ports::free_port())])
             .arg(format!("--kubeconfig={}", scene.proxy.kubeconfig().display()))
             .args(["--use-service-account-credentials=true"])
-            .args(SHORT_LEASE.split_whitespace())
+            .args(args.split_whitespace())
             .stdout(Stdio::null())
             .stderr(log);
     });
@@ -32,7 +32,7 @@ fn launch_unread(scene: &Scene) -> (Child, PipeReader) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_log_pipe_holds_up_neither_the_lease_nor_the_work_nor_the_end() {
     let scene = Scene::set().await;
-    let (manager, unread) = launch_unread(&scene);
+    let (manager, unread) = launch_unread(&scene, SHORT_LEASE);
     poll("the pipe is full", async || (ioctl_fionread(&unread).unwrap() > 60_000).then_some(()))
         .await;
     let leader = async || Some(scene.holder().await).filter(|holder| !holder.is_empty());

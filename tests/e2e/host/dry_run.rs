@@ -1,0 +1,45 @@
+//! `--dry-run`: what would be done is told, nothing is stored, and who does the work is not disturbed.
+
+use std::collections::BTreeSet;
+
+use tests::Match;
+
+use crate::scene::{Scene, launch, writes};
+
+/// What a dry run may store: its lease. Reviews and tokens are answers and no objects.
+fn may_be_stored(path: &str) -> bool {
+    path.contains("/leases") || path.ends_with("accessreviews") || path.ends_with("/token")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_tells_what_it_would_do_and_stores_nothing_but_its_lease() {
+    let scene = Scene::set().await;
+    tests::mk_node("a").create(&scene.client).await;
+    let dry = launch(&scene.proxy, "--dry-run --use-service-account-credentials=true");
+    let told = dry.line("Would set node PodCIDR").await;
+    assert!(told.contains("10.0.0.0/24"), "{told}");
+    assert!(scene.nodes.now().cidrs("a").is_empty());
+    assert_eq!(scene.holder().await, "", "the lease of the program itself is free");
+
+    let other = scene.another_proxy().await;
+    let real = launch(&other, "--use-service-account-credentials=true");
+    scene.nodes.until("the other one does the work", |now| !now.cidrs("a").is_empty()).await;
+    scene.serves("b").await;
+    assert!(dry.is_running() && real.is_running());
+
+    let sent = scene.proxy.requests_like(&writes());
+    let mut stored = BTreeSet::new();
+    for recorded in &sent {
+        let request = &recorded.request;
+        if request.parameter("dryRun") != Some("All") {
+            assert!(may_be_stored(&request.path), "{} {}", request.method, request.path);
+            stored.insert(request.path.clone());
+        }
+    }
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+    assert!(stored.contains(&format!("{lease}/infra-controller-manager-dry-run")), "{stored:?}");
+    let patched = Match::any().and(|request| request.path == "/api/v1/nodes/a");
+    let patched = scene.proxy.requests_like(&patched.and(|request| !request.method.is_safe()));
+    assert!(!patched.is_empty(), "the API server judges what is decided");
+    assert!(patched.iter().all(|it| it.upstream_status == Some(200)), "{patched:?}");
+}

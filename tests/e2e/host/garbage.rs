@@ -1,0 +1,155 @@
+//! Peers that send garbage, read slowly or begin a handshake and say no more: health answers at once all
+//! along, nothing panics, and the memory comes back. `scripts/accept-host garbage` sends as much as is asked for;
+//! by default it is little.
+
+use std::time::{Duration, Instant};
+
+use http::Method;
+use kube::Client;
+use kube::client::Body;
+use rand::RngExt as _;
+use rand::seq::IndexedRandom as _;
+use tests::{Process, eventually, stalls};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::scene::Scene;
+
+const PATHS: [&str; 9] = [
+    "/livez",
+    "/readyz/ping",
+    "/metrics",
+    "/metrics/slis",
+    "/configz",
+    "/flagz",
+    "/debug/flags/v",
+    "/debug/controllers/node-ipam-controller/",
+    "/",
+];
+const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "BREW"];
+/// As a kubelet's patience in a probe of a second.
+const AT_ONCE: Duration = Duration::from_secs(1);
+/// What an allocator may keep of what was given back.
+const KEPT_BYTES: u64 = 24 << 20;
+
+/// A number from the environment.
+fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+fn client(port: u16) -> Client {
+    let mut config = kube::Config::new(format!("https://127.0.0.1:{port}").parse().unwrap());
+    config.accept_invalid_certs = true;
+    config.default_retry = false;
+    Client::try_from(config).unwrap()
+}
+
+/// Valid enough to be sent, and nothing beyond that.
+fn nonsense(method: &str, path: &str) -> http::Request<Body> {
+    const PARTS: [&str; 8] = ["%00", "%ff%fe", "..", "//", "?", "&verbose=", "%c3%28", ";x=1"];
+    let mut random = rand::rng();
+    let mut target = path.to_owned();
+    for _ in 0..random.random_range(0..6) {
+        target.push_str(PARTS.choose(&mut random).unwrap());
+    }
+    if random.random_ratio(1, 20) {
+        target.push('?');
+        target.push_str(&"x".repeat(6000));
+    }
+    let mut body = vec![0; random.random_range(0..2048)];
+    random.fill(&mut body[..]);
+    let header: Vec<u8> = (0..64).map(|_| random.random_range(b' '..=b'~')).collect();
+    http::Request::builder()
+        .method(Method::from_bytes(method.as_bytes()).unwrap())
+        .uri(target)
+        .header("accept", header.as_slice())
+        .header("x-remote-user", header.as_slice())
+        .body(Body::from(body))
+        .unwrap()
+}
+
+/// Whether it is answered, if not at once: a server may close a connection whose body it does not want.
+async fn send(client: &Client, method: &str, path: &str) -> bool {
+    for _ in 0..3 {
+        let Ok(answer) = client.send(nonsense(method, path)).await else { continue };
+        assert_ne!(answer.status(), 500, "{method} {path}");
+        if answer.into_body().collect_bytes().await.is_ok() {
+            return true;
+        }
+    }
+    false
+}
+
+/// Asks for `/livez` again and again, on a new connection each time; the longest that it took.
+async fn watch_health(port: u16, stop: CancellationToken) -> Duration {
+    let mut longest = Duration::ZERO;
+    while !stop.is_cancelled() {
+        let asked = Instant::now();
+        let answer = tests::process::get(port, "/livez").await.unwrap();
+        assert_eq!(answer, (200, "ok".to_owned()));
+        longest = longest.max(stalls::without(asked, Instant::now()));
+        sleep(Duration::from_millis(50)).await;
+    }
+    longest
+}
+
+/// Resident bytes now.
+fn resident(manager: &Process) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", manager.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_slow_readers_and_half_open_handshakes_cost_neither_health_nor_memory() {
+    let (requests, half_open) = (number("GARBAGE_REQUESTS", 20), number("HALF_OPEN", 100));
+    let scene = Scene::set().await;
+    let manager = scene.start("").await;
+    let port = manager.port();
+    manager.get("/metrics").await.unwrap();
+    let before = resident(&manager);
+    let stop = CancellationToken::new();
+    let health = tokio::spawn(watch_health(port, stop.clone()));
+
+    let mut silent = Vec::new();
+    for _ in 0..half_open {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        stream.write_all(&[0x16, 0x03, 0x01]).await.unwrap();
+        silent.push(stream);
+    }
+    let mut slow = Vec::new();
+    for _ in 0..half_open / 4 {
+        let request = http::Request::get("/metrics").body(Body::empty()).unwrap();
+        slow.push(client(port).send(request).await.unwrap());
+    }
+    let mut senders = JoinSet::new();
+    for method in METHODS {
+        let client = client(port);
+        senders.spawn(async move {
+            let mut answered = 0;
+            for path in PATHS {
+                for _ in 0..requests {
+                    assert!(send(&client, method, path).await, "{method} {path}");
+                    answered += 1;
+                }
+            }
+            answered
+        });
+    }
+    let answered: usize = senders.join_all().await.into_iter().sum();
+    assert_eq!(answered, requests * PATHS.len() * METHODS.len());
+    drop((silent, slow));
+    stop.cancel();
+    let longest = health.await.unwrap();
+    assert!(longest < AT_ONCE, "/livez took {longest:?}");
+    assert!(manager.is_running() && !manager.has_said("panicked"));
+    manager.until_metric("icm_serving_connections", &[], |open| open < 10.0).await;
+    eventually("the memory comes back", || resident(&manager) < before + KEPT_BYTES).await;
+    let after = resident(&manager);
+    println!(
+        "{answered} requests; /livez {longest:?} at most; {before} bytes before, {after} after"
+    );
+}

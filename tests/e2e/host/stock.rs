@@ -1,0 +1,215 @@
+//! The real kube-controller-manager beside the program: `check` finds it, two allocators at once are told,
+//! and a cluster moves over and back (`deploy/TAKE-OVER.md`).
+//!
+//! It takes minutes to build where it is not cached: without it these tests leave themselves out, and say so.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tests::churn::{Churn, Going};
+use tests::observer::Seen;
+use tests::programs::{cached_control_plane_binary, control_plane_binaries};
+use tests::{PATIENCE, Process, assert_never_shared, poll, stalls};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::check::{ALLOCATING, check, errors, has};
+use crate::scene::{AT_ONCE, Scene, launch};
+
+const ON: &str = "--controllers=node-ipam-controller";
+const OFF: &str = "--controllers=ttl-controller,-node-ipam-controller";
+const RELEASING: &str = "--feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=true";
+
+/// Stock's default, and ours.
+const LEASE: Duration = Duration::from_secs(15);
+/// When a lease was not given back, whoever comes next tries for it every two to four and a half seconds.
+const NEXT_TRY: Duration = Duration::from_secs(5);
+
+fn program() -> Option<PathBuf> {
+    let found = cached_control_plane_binary("kube-controller-manager");
+    if found.is_none() {
+        eprintln!(
+            "left out: kube-controller-manager is not built; scripts/control-plane-binary kube-controller-manager does it"
+        );
+    }
+    found
+}
+
+/// Starts it as kubeadm does, as far as it matters here.
+fn stock(program: &Path, scene: &Scene, args: &[&str]) -> Process {
+    Process::with_kubeconfig(&scene.cluster.manager_kubeconfig())
+        .program(program)
+        .args(["--allocate-node-cidrs=true", "--cluster-cidr=10.0.0.0/12"])
+        .args(["--use-service-account-credentials=true"])
+        .args(args.iter().copied())
+        .start()
+}
+
+const SHORT: [&str; 3] = [
+    "--leader-elect-lease-duration=4s",
+    "--leader-elect-renew-deadline=3s",
+    "--leader-elect-retry-period=1s",
+];
+
+/// What `check` says with this stock at its place.
+async fn checked(scene: &Scene, stock: &Process) -> (Option<i32>, Vec<[String; 3]>) {
+    let health = format!("--stock-healthz=https://127.0.0.1:{}/healthz", stock.port());
+    let args = [&ALLOCATING[..], &[&*health]].concat();
+    check(&scene.cluster.manager_kubeconfig(), &args).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_off() {
+    let Some(program) = program() else { return };
+    let scene = Scene::set().await;
+    let allocating = stock(&program, &scene, &[&SHORT[..], &[ON]].concat());
+    scene.serves("a").await;
+    let (code, findings) = checked(&scene, &allocating).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    let runs = "leads and runs node-ipam-controller";
+    assert!(has(&findings, "error", "stock", runs), "{findings:#?}");
+    assert!(has(&findings, "ok", "leases", "kube-controller-manager leads as"), "{findings:#?}");
+    allocating.kill();
+    allocating.exit(AT_ONCE).await;
+
+    let beside = stock(&program, &scene, &[&SHORT[..], &[OFF]].concat());
+    beside.line("Caches are synced").await;
+    let (code, findings) = checked(&scene, &beside).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    assert!(has(&findings, "ok", "stock", "runs no node-ipam-controller"), "{findings:#?}");
+
+    let ours = scene.start("--use-service-account-credentials").await;
+    scene.serves("b").await;
+    let (code, findings) = checked(&scene, &beside).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    let held = "kube-system/infra-controller-manager is held by";
+    assert!(has(&findings, "ok", "leases", held), "{findings:#?}");
+    drop((ours, beside));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_allocators_at_once_are_told_by_event_metric_and_check_and_ours_gives_way() {
+    let Some(program) = program() else { return };
+    let scene = Scene::set().await;
+    let args = "--use-service-account-credentials --on-second-allocator=stop";
+    let ours = scene.start(args).await;
+    scene.serves("ours").await;
+    let theirs = stock(&program, &scene, &[&SHORT[..], &[ON]].concat());
+    let total = "node_ipam_second_allocator_total";
+    // Whoever is quicker gets a Node: sooner or later that is the other one.
+    let mut number = 0;
+    poll("kube-controller-manager was first once", async || {
+        number += 1;
+        scene.serves(&format!("n{number}")).await;
+        ours.metric(total, &[]).await.filter(|met| *met > 0.0)
+    })
+    .await;
+    let told = ours.line("kube-controller-manager gave out 10.").await;
+    assert!(told.contains("until this program is started again"), "{told}");
+    let (code, findings) = checked(&scene, &theirs).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    assert!(!errors(&findings).is_empty(), "{findings:#?}");
+
+    theirs.kill();
+    theirs.exit(AT_ONCE).await;
+    tests::mk_node("late").create(&scene.client).await;
+    ours.until_metric("node_ipam_pending_nodes", &[], |nodes| nodes > 0.0).await;
+    sleep(Duration::from_secs(2)).await;
+    assert!(scene.nodes.now().cidrs("late").is_empty(), "it was told to stop");
+    ours.terminate();
+    assert!(ours.exit(AT_ONCE).await.success());
+    let again = launch(&scene.proxy, "--use-service-account-credentials");
+    scene.nodes.until("late is served", |now| !now.cidrs("late").is_empty()).await;
+    drop(again);
+}
+
+/// What became of all Nodes.
+struct Story {
+    /// The longest time that one which lived on had no CIDR.
+    longest: Duration,
+    nodes: usize,
+}
+
+/// Fails for a CIDR that changed.
+fn story(history: &[Seen]) -> Story {
+    let mut born: HashMap<Arc<str>, Instant> = HashMap::new();
+    let mut given: HashMap<Arc<str>, &[String]> = HashMap::new();
+    let mut longest = Duration::ZERO;
+    for seen in history.iter().filter(|seen| !seen.deleted) {
+        let since = *born.entry(seen.uid.clone()).or_insert(seen.at);
+        if seen.pod_cidrs.is_empty() {
+            continue;
+        }
+        let before = given.entry(seen.uid.clone()).or_insert_with(|| {
+            longest = longest.max(stalls::without(since, seen.at));
+            &seen.pod_cidrs
+        });
+        assert_eq!(*before, seen.pod_cidrs, "the CIDR of {} changed", seen.name);
+    }
+    Story { longest, nodes: born.len() }
+}
+
+/// Moves a cluster of so many Nodes, of which some come and go all the time, over and back.
+async fn migrate(size: usize, gates: &[&str], limit: Duration) {
+    const PHASE: Duration = Duration::from_secs(10);
+    let program = control_plane_binaries(&["kube-controller-manager"]).unwrap().remove(0);
+    let scene = Scene::set().await;
+    let on = [gates, &[ON]].concat();
+    let off = [gates, &[OFF]].concat();
+    let stopped = async |process: Process| {
+        process.terminate();
+        process.exit(PATIENCE).await;
+    };
+    let before = stock(&program, &scene, &on);
+    let churn = Churn::begin(&scene.client, size, Going { old: 2, young: 2 }).await;
+    let all = format!("all {size} Nodes have a CIDR of stock");
+    scene.nodes.until(&all, |now| now.assigned() == size).await;
+    let calm = CancellationToken::new();
+    let churning = tokio::spawn(churn.run(calm.clone()));
+    sleep(PHASE).await;
+    assert_eq!(checked(&scene, &before).await.0, Some(1), "stock gives out CIDRs");
+
+    // Over.
+    stopped(before).await;
+    let beside = stock(&program, &scene, &off);
+    poll("stock answers", async || beside.get("/healthz").await.ok()).await;
+    let (code, findings) = checked(&scene, &beside).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    let ours = scene.start("--use-service-account-credentials").await;
+    sleep(PHASE + LEASE).await;
+    assert!(checked(&scene, &beside).await.0 == Some(0) && ours.is_running());
+
+    // And back.
+    stopped(ours).await;
+    stopped(beside).await;
+    let after = stock(&program, &scene, &on);
+    sleep(PHASE + LEASE).await;
+    calm.cancel();
+    let left = churning.await.unwrap();
+    let served = |now: &tests::observer::Nodes| left.iter().all(|name| !now.cidrs(name).is_empty());
+    scene.nodes.until("whoever is left has a CIDR", served).await;
+
+    let history = scene.nodes.history();
+    assert_never_shared(&history, &[]);
+    let Story { longest, nodes } = story(&history);
+    println!(
+        "{nodes} Nodes, {} states; the longest wait for a CIDR was {longest:?}",
+        history.len()
+    );
+    assert!(longest < limit, "a Node had no CIDR for {longest:?}");
+    drop(after);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "scripts/accept-host migration"]
+async fn migration_of_500_nodes_over_and_back_with_leases_given_back() {
+    migrate(500, &[RELEASING], LEASE).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "scripts/accept-host migration"]
+async fn migration_of_500_nodes_over_and_back_with_stock_as_it_is() {
+    migrate(500, &[], LEASE + NEXT_TRY).await;
+}
