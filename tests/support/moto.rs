@@ -67,6 +67,9 @@ impl Moto {
             command.args(["-H", "127.0.0.1", "-p", "0"]);
             // Instead of its own thousand images, among which there is none for a bastion.
             command.env("MOTO_AMIS_PATH", workspace().join("tests/moto/images.json"));
+            // For sitecustomize.py, beside which Python is to leave nothing.
+            command.env("PYTHONPATH", workspace().join("tests/moto"));
+            command.env("PYTHONDONTWRITEBYTECODE", "1");
             command.stdout(output.try_clone().expect("a second handle")).stderr(output);
         })
         .expect("moto starts");

@@ -1,6 +1,7 @@
 //! `--install-crds`: the CRDs of `config/crd`, put into the cluster by a leader
 //! (rule:crds-of-others-are-not-touched). Begun and ended by `process.rs`.
 
+mod contract_label;
 mod installer;
 mod release;
 
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use client::{Clients, Profile, applicable_for};
+use cluster_api::contract::Contract;
 use fence::Fence;
 use objects::OpenWrites;
 use tokio::task::JoinSet;
@@ -39,19 +41,20 @@ pub(crate) struct Installing {
 }
 
 /// Begins to install every CRD, each tried until it is as it should be or is found not to be ours
-/// to change. Controllers need not wait: a kind that is not served leaves them dormant.
+/// to change. Controllers need not wait: a kind that is not served leaves them dormant. Kinds of
+/// infrastructure are labelled for this contract of Cluster API.
 ///
 /// # Errors
 /// The client cannot be made.
-pub(crate) fn install(clients: &Clients, fence: Fence) -> Result<Installing> {
+pub(crate) fn install(clients: &Clients, fence: Fence, contract: Contract) -> Result<Installing> {
     let profile = Profile { fence: Some(fence), ..Profile::root(LOGGER) };
-    Ok(Installing::start(clients.build(profile)?))
+    Ok(Installing::start(clients.build(profile)?, contract))
 }
 
 impl Installing {
-    fn start(client: kube::Client) -> Self {
+    fn start(client: kube::Client, contract: Contract) -> Self {
         let (stop, open) = (CancellationToken::new(), OpenWrites::default());
-        let installer = Arc::new(Installer::new(client, &open));
+        let installer = Arc::new(Installer::new(client, contract, &open));
         let mut crds = JoinSet::new();
         for manifest in MANIFESTS {
             crds.spawn(Arc::clone(&installer).settle(manifest, stop.clone()));

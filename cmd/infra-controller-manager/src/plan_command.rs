@@ -31,8 +31,8 @@ pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match run(&arguments) {
         Ok(planned) => {
-            let text =
-                if arguments.json { printed::json(&planned) } else { printed::text(&planned) };
+            let print = if arguments.json { printed::json } else { printed::text };
+            let text = print(&planned, &arguments.prices);
             to_stdout(&text);
             let is_complete = planned.iter().all(printed::is_complete);
             if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -233,7 +233,8 @@ async fn led(
 
 /// Begins to install the CRDs, where that is asked for.
 fn install_crds(options: &HostOptions, settings: &ProcessSettings) -> Result<Option<Installing>> {
-    let install = || crds::install(&options.clients, options.fence.clone());
+    let install =
+        || crds::install(&options.clients, options.fence.clone(), settings.infra_contract);
     settings.install_crds.then(install).transpose()
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ::serving::Exposition;
 use client::ClientOptions;
+use cluster_api::contract::Contract;
 use election::ElectionConfig;
 use informer::Format;
 use manager::{Activity, Hosted, Placement};
@@ -69,6 +70,8 @@ pub struct ProcessSettings {
     pub format: Format,
     /// `--install-crds`.
     pub install_crds: bool,
+    /// The contract of Cluster API that the CRDs of infrastructure are labelled for.
+    pub infra_contract: Contract,
     /// `--use-service-account-credentials`.
     pub service_accounts: bool,
     /// For each controller's client.
@@ -136,6 +139,13 @@ impl ProcessSettings {
         }
         let version = reported_version(values, &build::INFO);
         let install_crds = values.get(&INSTALL_CRDS);
+        let infra_contract = Contract::given(values).unwrap_or_else(|problem| {
+            // The controllers that keep it have judged it, too.
+            if problems.iter().all(|known| known.flag != problem.flag) {
+                problems.push(problem);
+            }
+            Contract::default()
+        });
         let leads = install_crds || planned.iter().any(is_for_leaders) || planned.is_empty();
         let election = (leads && values.get(&LEADER_ELECT))
             .then(|| election_config(values, build::identity()));
@@ -157,6 +167,7 @@ impl ProcessSettings {
             label_manifest: given(values, &ALLOW_METRIC_LABELS_MANIFEST).map(Into::into),
             format: format(values),
             install_crds,
+            infra_contract,
             service_accounts: values.get(&USE_SERVICE_ACCOUNT_CREDENTIALS),
             work_rate: work_rate(values),
             own_rates,

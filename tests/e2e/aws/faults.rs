@@ -164,14 +164,23 @@ pub(crate) async fn create(
     let goal = present(&reference.spec);
     world.reset().await;
     let call = run_with(world, &goal, &point, fault).await;
-    let what = format!("{point:?} {fault:?} {call:?}");
+    is_as_without_faults(world, reference, &format!("{point:?} {fault:?} {call:?}")).await;
+    call
+}
+
+/// It is there, once, and as it should be.
+pub(crate) async fn is_as_without_faults(world: &World, reference: &Reference, what: &str) {
     world.proxy.forget();
     let wrong = differences(&inventory(world).await, &reference.inventory);
     assert_eq!(wrong, Vec::<String>::new(), "{what}");
     assert_eq!(totals(world).await, reference.after, "{what}: made twice");
-    world.run_later(&goal).await;
+    world.run_later(&present(&reference.spec)).await;
     assert_eq!(world.writes(), Vec::<String>::new(), "{what}");
-    call
+}
+
+/// Nothing is there, whosever it is.
+pub(crate) async fn is_gone(world: &World, reference: &Reference, what: &str) {
+    assert_eq!(totals(world).await, reference.before, "{what}: something is left");
 }
 
 /// A delete with one fault, of what is there.
@@ -184,8 +193,7 @@ pub(crate) async fn delete(
     world.proxy.forget();
     world.advance(1800);
     let call = run_with(world, &absent(&reference.spec), &point, fault).await;
-    let what = format!("{point:?} {fault:?} {call:?}");
-    assert_eq!(totals(world).await, reference.before, "{what}: something is left");
+    is_gone(world, reference, &format!("{point:?} {fault:?} {call:?}")).await;
     call
 }
 
@@ -209,6 +217,6 @@ pub(crate) async fn deleted_meanwhile(
     }
     let (pass, rest) = world.run(&absent(&reference.spec)).await;
     assert_eq!(rest, Rest::Reached, "{point:?} {call}: {:#?}", pass.problems());
-    assert_eq!(totals(world).await, reference.before, "{point:?} {call}: something is left");
+    is_gone(world, reference, &format!("{point:?} {call}")).await;
     Some(call)
 }

@@ -14,6 +14,7 @@ mod crash_points;
 mod error_classes;
 mod faults;
 mod inventory;
+mod leaders;
 mod policies;
 mod polls;
 mod refusals;

@@ -83,6 +83,12 @@ impl World {
         Executor::new(self.account.region(REGION), identity, self.fence.clone())
     }
 
+    /// One that leads while this process does not.
+    pub(crate) fn executor_of_another_replica(&self) -> Executor {
+        let region = self.account.region(REGION);
+        Executor::new(region, &self.identity.lock(), Fence::always_open())
+    }
+
     /// Works on the cluster of this identity from now on.
     pub(crate) fn turn_to(&self, identity: &Identity) {
         *self.identity.lock() = identity.clone();

@@ -20,7 +20,7 @@ async fn paused_is(stage: &Stage, status: &str) {
 async fn the_sample_is_built_kept_changed_live_and_removed() {
     let Some(stage) = Stage::set().await else { return };
     let before = stage.totals().await;
-    let manager = stage.start_with_aws("");
+    let manager = stage.start_with_aws("--hourly-prices=*:natGateway=0.045");
     stage.run("apply -f config/samples/cluster-api.yaml");
     let made = stage.until(AWS_CLUSTERS, NAME, "is ready", is_ready).await;
     assert_eq!(stage.added(&before).await, sample(3));
@@ -51,6 +51,7 @@ async fn the_sample_is_built_kept_changed_live_and_removed() {
     is_mended(&stage).await;
     let labels = [("operation", "CreateRoute")];
     manager.until_metric("awscluster_drift_repairs_total", &labels, |count| count >= 1.0).await;
+    stage.tells_of("SuccessfulCreateRoute", "; drift: + 0.0.0.0/0 to ").await;
 
     // Live, without an end of what is ready.
     let single = json!({"spec": {"networkSpec": {"natGateways": {"mode": "Single"}}}});
@@ -62,6 +63,7 @@ async fn the_sample_is_built_kept_changed_live_and_removed() {
         })
         .await;
     assert_eq!(changed["status"]["ready"], true);
+    assert_eq!(changed["status"]["natGatewayMode"], "Single");
     assert_eq!(changed["spec"]["controlPlaneEndpoint"], made["spec"]["controlPlaneEndpoint"]);
 
     stage.run(&format!("delete {CLUSTERS} {NAME} --wait=false"));
@@ -91,6 +93,10 @@ async fn is_published(stage: &Stage, made: &Value) {
     let roles: Vec<_> = network["securityGroups"].as_object().unwrap().keys().collect();
     assert_eq!(roles, ["apiserver-lb", "bastion", "controlplane", "lb", "node"]);
     assert_eq!(made["status"]["resources"]["vpc"]["managed"], true);
+    // As the flag says, since the spec does not.
+    assert_eq!(made["status"]["natGatewayMode"], "PerAZ");
+    let cost = &made["metadata"]["annotations"]["aws.cluster.x-k8s.io/hourly-cost"];
+    assert_eq!(*cost, "0.1350 without publicIPv4; classicLoadBalancer; t3.micro");
     assert!(made["status"]["bastion"]["id"].as_str().unwrap().starts_with("i-"));
     assert_eq!(made["status"]["pendingCreates"], Value::Null, "all of them were answered");
     let parts = ["Vpc", "Subnets", "InternetGateway", "NatGateways", "RouteTables", "LoadBalancer"];

@@ -7,8 +7,10 @@
     reason = "a test fails by panicking, and tells on stdout what it has counted"
 )]
 
+mod aws_contracts;
 mod aws_crashes;
 mod aws_crowd;
+mod aws_leaks;
 mod aws_life;
 mod aws_obstacles;
 mod aws_pace;

@@ -167,11 +167,19 @@ impl Scene {
 
     /// Waits for an event of this reason.
     pub(crate) async fn tells(&self, reason: &str) {
-        poll(&format!("there is an event {reason}"), async || {
+        self.tells_of(reason, "").await;
+    }
+
+    /// Waits for an event of this reason with this in its message.
+    pub(crate) async fn tells_of(&self, reason: &str, text: &str) {
+        poll(&format!("there is an event {reason} about {text:?}"), async || {
             let request = http::Request::get("/api/v1/namespaces/default/events").body(Vec::new());
             let events: Value = self.client.request(request.unwrap()).await.ok()?;
             let mut events = events["items"].as_array()?.iter();
-            events.find(|event| event["reason"] == reason).map(drop)
+            let is_it = |event: &&Value| {
+                event["reason"] == reason && event["message"].as_str().unwrap().contains(text)
+            };
+            events.find(is_it).map(drop)
         })
         .await;
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use backoff::{Backoff, Jitter, Series};
+use cluster_api::contract::Contract;
 use informer::MANAGED_BY;
 use model::Resource;
 use objects::{Apply, Dynamic, Object, ObjectClient, OpenWrites, Part};
@@ -13,6 +14,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::contract_label;
 use super::release::newer_release;
 use crate::build;
 
@@ -29,6 +31,7 @@ const API_SERVICES: Resource =
 pub(super) struct Installer {
     crds: ObjectClient<Dynamic>,
     api_services: ObjectClient<Dynamic>,
+    contract: Contract,
 }
 
 /// What is to become of a CRD.
@@ -42,11 +45,11 @@ enum Verdict {
 
 impl Installer {
     /// Its writes of unknown outcome are noted in `open`.
-    pub(super) fn new(client: kube::Client, open: &OpenWrites) -> Self {
+    pub(super) fn new(client: kube::Client, contract: Contract, open: &OpenWrites) -> Self {
         let crds =
             ObjectClient::new(client.clone(), Resource::CRDS, build::PRODUCT, ATTEMPT).noting(open);
         let api_services = ObjectClient::new(client, API_SERVICES, build::PRODUCT, ATTEMPT);
-        Self { crds, api_services }
+        Self { crds, api_services, contract }
     }
 
     /// Tries until nothing is left to do for it, or it is asked to stop: it sends nothing more
@@ -64,7 +67,9 @@ impl Installer {
     }
 
     async fn put(&self, manifest: &str, stop: &CancellationToken) -> Result<()> {
-        let fields: Value = serde_saphyr::from_str(manifest).context("cannot read a manifest")?;
+        let mut fields: Value =
+            serde_saphyr::from_str(manifest).context("cannot read a manifest")?;
+        let keeps_contract = contract_label::put(&mut fields, self.contract);
         let Some(crd) = fields["metadata"]["name"].as_str().map(str::to_owned) else {
             bail!("cannot install a manifest without a name");
         };
@@ -81,7 +86,15 @@ impl Installer {
         };
         // Without force where there was none: one that others make meanwhile is a conflict.
         let apply = Apply { fields, force: uid.is_some(), uid, part: Part::Main };
-        self.crds.apply(&crd, &apply).await?;
+        let applied = self.crds.apply(&crd, &apply).await?;
+        if keeps_contract {
+            // Who put the label of the other contract there may be somebody else, so that an apply
+            // leaves it.
+            let other = self.contract.other_label();
+            self.crds
+                .change(&applied, |_, draft| drop(draft.metadata.labels.remove(&other)))
+                .await?;
+        }
         info!(logger = LOGGER, crd, "{told}");
         Ok(())
     }

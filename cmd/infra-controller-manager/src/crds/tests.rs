@@ -70,7 +70,7 @@ async fn at_a_stop_the_answer_of_an_apply_under_way_is_awaited_and_nothing_more_
             reply
         }))
     });
-    let installing = Installing::start(server.client());
+    let installing = Installing::start(server.client(), Contract::default());
     sleep(Duration::from_secs(1)).await;
     assert_eq!(applied(&server).len(), MANIFESTS.len() - 1);
     installing.stop().await;
@@ -84,7 +84,7 @@ async fn at_a_stop_an_apply_that_is_cut_off_is_waited_for_as_long_as_the_server_
     let server = ApiServer::new(|asked| {
         if asked.method() == "PATCH" { Reply::Silence } else { empty_cluster(asked) }
     });
-    let installing = Installing::start(server.client());
+    let installing = Installing::start(server.client(), Contract::default());
     sleep(Duration::from_secs(1)).await;
     assert_eq!(applied(&server).len(), MANIFESTS.len());
     let began = Instant::now();
@@ -98,7 +98,7 @@ async fn at_a_stop_an_apply_of_unknown_outcome_is_waited_for() {
     let server = ApiServer::new(|asked| {
         if asked.method() == "PATCH" { Reply::Refused } else { empty_cluster(asked) }
     });
-    let installing = Installing::start(server.client());
+    let installing = Installing::start(server.client(), Contract::default());
     sleep(Duration::from_millis(1)).await;
     let began = Instant::now();
     installing.stop().await;
@@ -113,7 +113,7 @@ async fn a_crd_that_cannot_be_installed_holds_up_no_other() {
         }
         empty_cluster(asked)
     });
-    let installing = Installing::start(server.client());
+    let installing = Installing::start(server.client(), Contract::default());
     sleep(Duration::from_secs(600)).await;
     let applied = applied(&server);
     let [mut tries, mut others] = [0; 2];
@@ -149,7 +149,7 @@ async fn the_crd_of_a_newer_release_is_left_alone_and_that_of_an_older_one_is_up
             })),
         )
     });
-    let mut installing = Installing::start(server.client());
+    let mut installing = Installing::start(server.client(), Contract::default());
     assert!(installing.ended().await);
     let mut applied = applied(&server);
     applied.sort();
@@ -158,4 +158,34 @@ async fn the_crd_of_a_newer_release_is_left_alone_and_that_of_an_older_one_is_up
     for asked in server.asked().iter().filter(|asked| asked.method() == "PATCH") {
         assert_eq!(asked.json()["metadata"]["annotations"][RELEASE], build::INFO.version);
     }
+}
+
+/// rule:one-contract-at-a-time
+#[tokio::test(start_paused = true)]
+async fn the_crd_of_infrastructure_gets_the_label_of_one_contract_and_loses_that_of_the_other() {
+    const AWS_CLUSTERS: &str = "awsclusters.infrastructure.cluster.x-k8s.io";
+    let [older, newer] = [Contract::V1Beta1, Contract::V1Beta2].map(|contract| contract.label().0);
+    let (others, last) = (newer.clone(), std::sync::Mutex::new(Value::Null));
+    let server = ApiServer::new(move |asked| {
+        if asked.method() != "PATCH" || name(asked) != AWS_CLUSTERS {
+            return empty_cluster(asked);
+        }
+        let mut last = last.lock().unwrap();
+        if last.is_null() {
+            *last = stored(asked.json());
+            // Somebody else has put it there, so that the apply leaves it.
+            last["metadata"]["labels"][&others] = json!("v1beta2");
+        }
+        Reply::Json(200, last.clone())
+    });
+    let mut installing = Installing::start(server.client(), Contract::V1Beta1);
+    assert!(installing.ended().await);
+    let asked = server.asked();
+    let of_it = |asked: &&Asked| asked.method() == "PATCH" && name(asked) == AWS_CLUSTERS;
+    let written: Vec<_> = asked.iter().filter(of_it).map(|asked| asked.json()).collect();
+    assert_eq!(written.len(), 2, "{written:?}");
+    assert_eq!(written[0]["metadata"]["labels"][&older], "v1beta2");
+    assert_eq!(written[0]["metadata"]["labels"].get(&newer), None);
+    assert_eq!(written[1]["metadata"]["labels"], json!({&newer: null}));
+    assert_eq!(asked.iter().filter(|asked| asked.method() == "PATCH").count(), MANIFESTS.len() + 1);
 }

@@ -1,32 +1,27 @@
 //! A plan, for people and for programs.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use aws_network::Forecast;
+use aws_network::Upkeep;
 use cluster_api::aws_plan::Planned;
+use cluster_api::prices::{Cost, Prices};
 use serde_json::{Value, json};
 
-/// What is paid as long as it is there, by the write that makes it.
-const PAID: [(&str, &str); 4] = [
-    ("CreateNatGateway", "NAT gateways"),
-    ("AllocateAddress", "elastic IPs"),
-    ("CreateLoadBalancer", "load balancers"),
-    ("RunInstances", "instances"),
-];
+/// Hours of a month, as AWS's own calculator counts them.
+const MONTH: f64 = 730.0;
 
 /// Whether all of it can be made.
 pub(super) fn is_complete(planned: &Planned) -> bool {
-    planned.outcome.as_ref().is_ok_and(|said| said.is_reached)
+    planned.outcome.as_ref().is_ok_and(|made| made.forecast.is_reached)
 }
 
 /// One paragraph for each AWSCluster.
-pub(super) fn text(all: &[Planned]) -> String {
-    let paragraphs: Vec<_> = all.iter().map(paragraph).collect();
+pub(super) fn text(all: &[Planned], prices: &Prices) -> String {
+    let paragraphs: Vec<_> = all.iter().map(|planned| paragraph(planned, prices)).collect();
     paragraphs.join("\n")
 }
 
-fn paragraph(planned: &Planned) -> String {
+fn paragraph(planned: &Planned, prices: &Prices) -> String {
     let Planned { namespace, name, region, outcome } = planned;
     let mut text = format!("AWSCluster {namespace}/{name}");
     match outcome {
@@ -36,7 +31,8 @@ fn paragraph(planned: &Planned) -> String {
                 let _infallible = writeln!(text, "  error: {error}");
             }
         }
-        Ok(said) => {
+        Ok(made) => {
+            let said = &made.forecast;
             let _infallible = writeln!(text, " in {region}: {} writes", said.writes.len());
             for planned in &said.writes {
                 let _infallible = writeln!(text, "  {}", planned.action);
@@ -45,21 +41,31 @@ fn paragraph(planned: &Planned) -> String {
                 let _infallible =
                     writeln!(text, "  {}: {}", problem.reason.as_str(), problem.message);
             }
-            let paid: Vec<_> =
-                paid(said).into_iter().map(|(what, number)| format!("{number} {what}")).collect();
+            let paid: Vec<_> = paid(&made.upkeep)
+                .iter()
+                .map(|(what, number)| format!("{number} {what}"))
+                .collect();
             let _infallible = writeln!(text, "Paid by the hour: {}", paid.join(", "));
+            if let Some(Cost { hourly, without_price }) = prices.cost(region, &made.upkeep) {
+                let monthly = hourly * MONTH;
+                let left_out = [vec!["traffic".to_owned()], without_price].concat().join(", ");
+                let _infallible = writeln!(
+                    text,
+                    "Cost: {hourly:.4} an hour, {monthly:.2} in {MONTH} hours, without {left_out}"
+                );
+            }
         }
     }
     text
 }
 
 /// A list with all that is known of each.
-pub(super) fn json(all: &[Planned]) -> String {
-    let all: Vec<Value> = all.iter().map(object).collect();
+pub(super) fn json(all: &[Planned], prices: &Prices) -> String {
+    let all: Vec<Value> = all.iter().map(|planned| object(planned, prices)).collect();
     format!("{:#}\n", Value::Array(all))
 }
 
-fn object(planned: &Planned) -> Value {
+fn object(planned: &Planned, prices: &Prices) -> Value {
     let Planned { namespace, name, region, outcome } = planned;
     let mut object = json!({"namespace": namespace, "name": name, "region": region});
     match outcome {
@@ -67,22 +73,33 @@ fn object(planned: &Planned) -> Value {
             let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
             object["errors"] = json!(errors);
         }
-        Ok(said) => {
+        Ok(made) => {
+            let said = &made.forecast;
             let writes: Vec<_> = said.writes.iter().map(|it| it.action.to_string()).collect();
             let problem = |it: &aws_network::Problem| json!({"reason": it.reason.as_str(), "message": it.message});
             object["writes"] = json!(writes);
             object["problems"] = said.problems.iter().map(problem).collect();
-            object["paidByTheHour"] = json!(BTreeMap::from_iter(paid(said)));
+            object["paidByTheHour"] = Value::from_iter(paid(&made.upkeep));
+            if let Some(cost) = prices.cost(region, &made.upkeep) {
+                object["cost"] = json!({"hourly": cost.hourly, "withoutPrice": cost.without_price});
+            }
         }
     }
     object
 }
 
-fn paid(said: &Forecast) -> Vec<(&'static str, usize)> {
-    let count = |operation: &str| {
-        said.writes.iter().filter(|planned| planned.action.operation() == operation).count()
-    };
-    PAID.into_iter().map(|(operation, what)| (what, count(operation))).collect()
+/// What there is to pay for, in words.
+fn paid(upkeep: &Upkeep) -> Vec<(String, usize)> {
+    let all = [
+        ("NAT gateways", upkeep.nat_gateways),
+        ("public IPv4 addresses", upkeep.public_addresses),
+        ("classic load balancers", upkeep.classic_load_balancers),
+        ("network load balancers", upkeep.network_load_balancers),
+    ];
+    let all = all.into_iter().map(|(what, number)| (what.to_owned(), number));
+    let instances = upkeep.instances.iter();
+    let instances = instances.map(|(of_type, number)| (format!("{of_type} instances"), *number));
+    all.chain(instances).filter(|(_, number)| *number > 0).collect()
 }
 
 #[cfg(test)]
@@ -102,16 +119,22 @@ mod tests {
         of_manifests(&objects, &Given { zones: Vec::new(), default_nat_mode: NatMode::Single })
     }
 
+    fn prices() -> Prices {
+        Prices::read("us-east-2:natGateway=0.045,publicIPv4=0.005,classicLoadBalancer=0.025")
+            .unwrap()
+    }
+
     #[test]
     fn people_read_each_write_and_what_is_paid() {
-        let text = text(&planned());
+        let text = text(&planned(), &prices());
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[0].starts_with("AWSCluster default/testnetwork3 in us-east-2: "), "{text}");
         assert_eq!(lines[1], "  CreateVpc");
         for line in [
             "  CreateSubnet for 10.66.0.160/27",
             "  NatSingleZone: all private subnets depend on the zone of one NAT gateway",
-            "Paid by the hour: 1 NAT gateways, 1 elastic IPs, 1 load balancers, 1 instances",
+            "Paid by the hour: 1 NAT gateways, 5 public IPv4 addresses, 1 classic load balancers, 1 t3.micro instances",
+            "Cost: 0.0950 an hour, 69.35 in 730 hours, without traffic, t3.micro",
             "AWSCluster default/wrong cannot be planned",
         ] {
             assert!(lines.contains(&line), "{line} is not in {text}");
@@ -121,9 +144,10 @@ mod tests {
 
     #[test]
     fn programs_read_the_same() {
-        let all: Value = serde_json::from_str(&json(&planned())).unwrap();
+        let all: Value = serde_json::from_str(&json(&planned(), &prices())).unwrap();
         assert_eq!(all[0]["writes"][0], "CreateVpc");
         assert_eq!(all[0]["paidByTheHour"]["NAT gateways"], 1);
+        assert_eq!(all[0]["cost"]["withoutPrice"], json!(["t3.micro"]));
         assert_eq!(all[0]["problems"][0]["reason"], "NatSingleZone");
         assert!(all[1]["errors"][0].as_str().unwrap().starts_with("cannot use spec: "), "{all}");
     }

@@ -36,6 +36,9 @@
 //! | `pass.rs` | [`Pass`] |
 //! | `conditions.rs` | a plan told to people |
 //! | `forecast.rs` | what a pass would do, without doing it |
+//! | `upkeep.rs` | what is paid for by the hour |
+//! | `places.rs` | where subnets have come to lie, for those who read it in the spec |
+//! | `drift_words.rs` | what a repair has changed |
 
 mod action;
 mod action_words;
@@ -45,6 +48,7 @@ mod conditions;
 mod default_subnets;
 mod deletion;
 mod desired;
+mod drift_words;
 mod elb_action;
 mod elbv2_action;
 mod fold;
@@ -62,6 +66,7 @@ mod observed;
 mod outcome;
 mod part;
 mod pass;
+mod places;
 mod plan;
 mod planner;
 mod query;
@@ -78,6 +83,7 @@ mod tag_drift;
 mod tags;
 mod timestamp;
 mod token;
+mod upkeep;
 mod vpc;
 
 pub use action::{Action, BastionLaunch};
@@ -103,6 +109,7 @@ pub use observed::{Observed, Seen};
 pub use outcome::{Answer, Outcome};
 pub use part::{Part, Reason};
 pub use pass::{DEEP_CHECK_PERIOD, Goal, Pass, Rest, Step};
+pub use places::{Places, SubnetPlace, places};
 pub use plan::{Plan, Planned, Problem, Situation, Wait};
 pub use planner::plan;
 pub use query::{Lookup, Query, Reply, Scope};
@@ -121,3 +128,4 @@ pub use spec_error::SpecError;
 pub use tags::{ATTEMPT_TAG, NAT_ZONE_TAG, ROUTE_TABLE_TAG};
 pub use timestamp::Timestamp;
 pub use token::client_token;
+pub use upkeep::Upkeep;

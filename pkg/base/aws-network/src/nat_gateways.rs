@@ -99,7 +99,7 @@ pub(crate) fn plan<'a>(
 }
 
 /// The zones that shall have a NAT gateway (`rule:nat-policy-counts-private-zones`).
-fn wanted_zones(desired: &Desired, plan: &mut Plan) -> BTreeSet<String> {
+pub(crate) fn wanted_zones(desired: &Desired, plan: &mut Plan) -> BTreeSet<String> {
     let zones = |public: bool| {
         let of_kind = desired.subnets.iter().filter(move |subnet| subnet.public == public);
         of_kind.filter_map(|subnet| subnet.zone.clone())

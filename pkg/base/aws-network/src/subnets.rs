@@ -6,6 +6,7 @@ use crate::action::Action;
 use crate::desired::DesiredSubnet;
 use crate::identity::{Ownership, ROLE_TAG};
 use crate::logical_id::LogicalId;
+use crate::observed::Observed;
 use crate::part::{Part, Reason};
 use crate::plan::{Plan, RECHECK, Situation};
 use crate::query::{Query, Scope};
@@ -66,7 +67,7 @@ pub(crate) fn plan<'a>(
     Some(Subnets { are_complete: available == situation.desired.subnets.len(), placed })
 }
 
-fn is_meant(wanted: &DesiredSubnet, found: &Subnet) -> bool {
+pub(crate) fn is_meant(wanted: &DesiredSubnet, found: &Subnet) -> bool {
     match &wanted.id {
         Some(id) => *id == found.id,
         None => wanted.cidr == Some(found.cidr),
@@ -118,7 +119,8 @@ fn keep<'a>(
         let look = Query::Subnets(Scope::Vpc(home.id.to_owned()));
         plan.wait(Part::Subnets, format!("{} is pending", found.id), RECHECK, look);
     }
-    let public = if home.is_managed { wanted.public } else { is_public(situation, home, found) };
+    let public =
+        if home.is_managed { wanted.public } else { is_public(situation.observed, home.id, found) };
     if home.is_managed && ours {
         correct(situation, wanted, found, plan);
     }
@@ -155,9 +157,9 @@ fn correct(situation: &Situation<'_>, wanted: &DesiredSubnet, found: &Subnet, pl
 }
 
 /// A subnet of somebody else's VPC is public by its tag, or by a route to an internet gateway.
-fn is_public(situation: &Situation<'_>, home: &Home<'_>, subnet: &Subnet) -> bool {
-    let tables = situation.observed.route_tables.all();
-    let here = || tables.iter().filter(|table| table.vpc == home.id);
+pub(crate) fn is_public(observed: &Observed, vpc: &str, subnet: &Subnet) -> bool {
+    let tables = observed.route_tables.all();
+    let here = || tables.iter().filter(|table| table.vpc == vpc);
     let explicit = here().find(|table| table.association_of(&subnet.id).is_some());
     let table = explicit.or_else(|| here().find(|table| table.is_main()));
     let leads_out = |table: &RouteTable| {

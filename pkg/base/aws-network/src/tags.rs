@@ -19,7 +19,7 @@ pub const ROUTE_TABLE_TAG: &str = "aws.cluster.x-k8s.io/route-table-subnet";
 pub const ATTEMPT_TAG: &str = "aws.cluster.x-k8s.io/attempt";
 
 /// The key of the tag that the console shows as the name.
-const NAME_TAG: &str = "Name";
+pub(crate) const NAME_TAG: &str = "Name";
 
 impl Desired {
     fn tags(&self, role: &str, name: String) -> Tags {

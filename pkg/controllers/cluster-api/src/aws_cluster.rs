@@ -10,6 +10,8 @@
 //! | `goal.rs` | what AWS shall have, of the object and its Cluster; pure |
 //! | `build.rs`, `publication.rs`, `removal.rs` | the way there, its endpoint, and the way back |
 //! | `plan_only.rs` | what would be done, published instead of done |
+//! | `leaks.rs` | what has outlived its AWSCluster, told |
+//! | `spec_mirror.rs` | ids of what was made, written into the spec where that is asked for |
 //! | `leg.rs`, `denial.rs` | one leg of a pass, and what it has met |
 //! | `passes.rs` | passes that rest, and until when |
 //! | `stored_memory.rs` | what survives a crash, in the words of the status; pure |
@@ -22,6 +24,7 @@ mod build;
 mod denial;
 mod findings;
 mod goal;
+mod leaks;
 mod leg;
 mod metrics;
 mod owner;
@@ -33,6 +36,7 @@ mod removal;
 mod report;
 mod resource_counts;
 mod run;
+mod spec_mirror;
 mod stored_memory;
 mod write_events;
 

@@ -49,13 +49,21 @@ pub(crate) const GENERATE_CLUSTER_CA: Flag<bool> = Flag::bool(
     "Make the authorities and keys of a Cluster that has an endpoint and none of its own; false where a bootstrap provider makes them.",
 );
 
-const OF_EVERY_BUILD: [Spec; 6] = [
+pub(crate) const INFRA_CONTRACT: Flag<String> = Flag::string(
+    GROUP,
+    "infra-contract",
+    "v1beta2",
+    "Contract of Cluster API that AWSClusters keep, in their status and in the label that --install-crds puts on their CRD: v1beta2 for cores since 1.11, v1beta1 for older ones and for upstream's controllers of AWSMachines. Who applies config/crd by hand changes the label there.",
+);
+
+const OF_EVERY_BUILD: [Spec; 7] = [
     CAPI_MODE.spec(),
     CLUSTER_CONCURRENCY.spec(),
     SYNC_PERIOD.spec(),
     NAMESPACE.spec(),
     WATCH_FILTER.spec(),
     GENERATE_CLUSTER_CA.spec(),
+    INFRA_CONTRACT.spec(),
 ];
 
 #[cfg(not(feature = "aws"))]

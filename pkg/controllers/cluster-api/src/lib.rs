@@ -10,8 +10,10 @@
 //! |---|---|
 //! | `api.rs` | the kinds: typed unions of their dialects, and the marks on objects |
 //! | `phase.rs`, `ownership.rs`, `infrastructure.rs` | what follows from them; pure |
+//! | `contract.rs` | what Cluster API's cores want of infrastructure, in their words; pure |
 //! | `certificates.rs`, `kubeconfig.rs` | what the administrator of a cluster is given; pure |
 //! | `aws_spec.rs`, `aws_plan.rs` | an AWSCluster as the network planner takes it, and what would be made for it; pure |
+//! | `prices.rs` | what it costs, by prices that were given; pure |
 //! | `kind_caches.rs` | caches of kinds that are learnt at run time |
 //! | `cluster.rs` | the Cluster controller |
 //! | `aws_cluster.rs` | the AWSCluster controller; in builds with the feature `aws` |
@@ -24,6 +26,7 @@ pub mod aws_plan;
 pub mod aws_spec;
 pub mod certificates;
 mod cluster;
+pub mod contract;
 mod controller;
 mod flags;
 pub mod infrastructure;
@@ -33,5 +36,6 @@ mod name;
 mod options;
 pub mod ownership;
 pub mod phase;
+pub mod prices;
 
 pub use controller::ClusterApi;

@@ -11,12 +11,15 @@ mod classic;
 mod gateways;
 mod groups;
 mod instances;
+mod marked;
 mod network_balancers;
 mod pages;
 mod routes;
 mod tags;
 mod target_groups;
 mod vpcs;
+
+pub use marked::Marked;
 
 /// As many results in one page as every describe call of EC2 allows.
 const PAGE: i32 = 100;

@@ -37,6 +37,7 @@ pub use account::Account;
 pub use aws_credential_types::Credentials;
 pub use bucket::Rate;
 pub use call_error::CallError;
+pub use describe::Marked;
 pub use executor::Executor;
 pub use leg::{Surroundings, look, run_leg};
 pub use limits::Rates;

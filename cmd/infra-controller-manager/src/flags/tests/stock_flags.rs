@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 64] = [
+pub(super) const OURS: [&str; 65] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -204,6 +204,7 @@ pub(super) const OURS: [&str; 64] = [
     "event-qps",
     "generate-cluster-ca",
     "healthcheck-period",
+    "infra-contract",
     "install-crds",
     "leader-elect-release-on-exit",
     "lower-limit-random-healthcheck-period",
@@ -223,7 +224,7 @@ pub(super) const OURS: [&str; 64] = [
 ];
 
 /// Those of builds with the feature `aws`.
-pub(super) const OF_AWS: [&str; 13] = [
+pub(super) const OF_AWS: [&str; 17] = [
     "aws-read-burst",
     "aws-read-qps",
     "aws-region-endpoints",
@@ -233,7 +234,11 @@ pub(super) const OF_AWS: [&str; 13] = [
     "deep-check-period",
     "default-nat-mode",
     "dns-resolution-check",
+    "hourly-prices",
     "keep-foreign-sg-rules",
+    "leak-scan-period",
+    "leak-scan-regions",
+    "mirror-ids-to-spec",
     "owner-tag-key",
     "plan-only",
     "prune-subnets",

@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A condition in the form of `metav1.Condition`. Fields of the older form, such as `severity`, are
-/// kept by whoever writes whole objects.
+/// A condition in the form of `metav1.Condition`, with the one field more of Cluster API's older form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
@@ -13,6 +12,9 @@ pub struct Condition {
     pub kind: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
+    /// How much it matters, in the older form, of what does not hold: `Error`, `Warning` or `Info`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<String>,
     /// Why, as one word for programs.
     #[serde(default)]
     pub reason: String,
@@ -33,6 +35,7 @@ impl Condition {
         Self {
             kind: kind.to_owned(),
             status: if holds { "True" } else { "False" }.to_owned(),
+            severity: None,
             reason: reason.to_owned(),
             message: message.into(),
             last_transition_time: None,

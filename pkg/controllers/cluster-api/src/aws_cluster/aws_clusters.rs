@@ -53,7 +53,7 @@ impl AwsClusters {
     ) -> Result<(), Error> {
         let now = Timestamp::now();
         let written = self.client.change_status(object, |now_there, status| {
-            report.publish(now_there, status, now);
+            report.publish(now_there, status, now, self.options.contract);
             if let Some(memory) = memory {
                 stored_memory::write(memory, status);
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_network::{Goal, Rest, SpecError};
+use aws_network::{Desired, Goal, Rest, SpecError, Upkeep, places};
 use events::EventType;
 use objects::{Error, Object};
 use workqueue::{Next, Retry};
@@ -20,11 +20,12 @@ use super::publication::{Again, Publication};
 use super::report::Report;
 use super::resource_counts;
 use super::stored_memory;
-use crate::api::APPLIED_TAGS_ANNOTATION;
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::Cluster;
+use crate::api::{APPLIED_TAGS_ANNOTATION, HOURLY_COST_ANNOTATION};
 
 const BALANCER: &str = "LoadBalancerReady";
+
 impl AwsClusters {
     pub(super) async fn build(
         &self,
@@ -42,7 +43,7 @@ impl AwsClusters {
         if self.options.plan_only {
             return self.only_plan(object, &wanted.desired.identity, goal).await;
         }
-        let noted = self.note_tags(object, true).await.map_err(manager::retry)?;
+        let noted = self.note(object, &wanted.desired, true).await.map_err(manager::retry)?;
         let is_news = noted.status.observed_generation != Some(noted.metadata.generation);
         let stored = || stored_memory::read(&object.status);
         let leg = match self.passes.turn(key, uid, &goal, is_news, stored) {
@@ -58,6 +59,8 @@ impl AwsClusters {
             return Ok(Next::Done);
         }
         let told = self.tell_of_leg(&noted, &wanted, &leg).await;
+        let mirrors = self.options.mirror_ids && leg.rest == Rest::Reached;
+        let found = mirrors.then(|| places(&wanted.desired, leg.pass.observed())).flatten();
         let length = self.length(leg.rest);
         let pause = match told {
             // What could not be told is told by the next leg, at once.
@@ -69,7 +72,10 @@ impl AwsClusters {
         let next = self.passes.keep(key, uid, goal, leg.pass, pause);
         told.map_err(manager::retry)?;
         if leg.rest == Rest::Reached {
-            self.note_tags(&noted, false).await.map_err(manager::retry)?;
+            let noted = self.note(&noted, &wanted.desired, false).await.map_err(manager::retry)?;
+            if let Some(found) = found {
+                self.mirror(&noted, owner.dialect, &found).await.map_err(manager::retry)?;
+            }
         }
         Ok(Next::After(next))
     }
@@ -108,6 +114,19 @@ impl AwsClusters {
         self.publish(object, &report, Some(leg.pass.memory())).await?;
         self.tell_problems(object, &problems);
         Ok(again)
+    }
+
+    /// What an hour of a cluster costs, where prices are known (`rule:no-price-is-made-up`).
+    pub(super) fn hourly_cost(
+        &self,
+        object: &Object<AwsCluster>,
+        desired: &Desired,
+    ) -> Option<String> {
+        let vpc = object.status.resources.as_ref().and_then(|it| it.vpc.as_ref());
+        let is_managed = desired.vpc_id.is_none() || vpc.is_some_and(|vpc| vpc.managed);
+        let cost =
+            self.options.prices.cost(&object.body.spec.region, &Upkeep::of(desired, is_managed));
+        cost.map(|cost| cost.to_string())
     }
 
     /// The zones of its region, which stay what they were when its subnets were chosen.
@@ -162,14 +181,24 @@ impl AwsClusters {
         Ok(Next::Done)
     }
 
-    /// Notes which additional tags may be on AWS: before they are set those that were and those
-    /// that shall be, and `before` no longer, those that are.
-    async fn note_tags(
+    /// Notes what an hour costs, and which additional tags may be on AWS: before they are set those
+    /// that were and those that shall be, and `before` no longer, those that are.
+    async fn note(
         &self,
         object: &Arc<Object<AwsCluster>>,
+        desired: &Desired,
         before: bool,
     ) -> Result<Arc<Object<AwsCluster>>, Error> {
+        let cost = self.hourly_cost(object, desired);
         let noted = self.client.change(object, |now_there, draft| {
+            match &cost {
+                Some(cost) => {
+                    let annotation = HOURLY_COST_ANNOTATION.to_owned();
+                    drop(draft.metadata.annotations.insert(annotation, cost.clone()));
+                }
+                // One of prices that are not known any more is worse than none.
+                None => drop(draft.metadata.annotations.remove(HOURLY_COST_ANNOTATION)),
+            }
             let wanted = draft.body.spec.additional_tags.keys().cloned();
             let mut keys: BTreeSet<_> = wanted.collect();
             if before {

@@ -13,12 +13,14 @@ use crate::api::aws_cluster::{BastionStatus, NetworkStatus, VpcStatus};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Findings {
     pub(super) vpc: Option<VpcStatus>,
+    /// The policy for NAT gateways of a network that is ours.
+    pub(super) nat_mode: Option<&'static str>,
     pub(super) network: Option<NetworkStatus>,
     /// Whether bastions were looked for.
     pub(super) knows_bastions: bool,
     pub(super) bastion: Option<BastionStatus>,
-    /// Zones, in the form of contract v1beta2.
-    pub(super) failure_domains: Option<Value>,
+    /// Zones, and whether each can have a control plane.
+    pub(super) failure_domains: Vec<(String, bool)>,
     /// The DNS name of the load balancer.
     pub(super) host: Option<String>,
 }
@@ -28,12 +30,11 @@ impl Findings {
     pub(super) fn of(desired: &Desired, observed: &Observed, memory: &Memory) -> Self {
         let vpc = vpc(desired, observed, memory);
         let seen = outputs(desired, observed, vpc.as_ref().map(|vpc| &*vpc.id));
-        let domains = seen.failure_domains.iter();
-        let domains = domains.map(|(zone, served)| json!({"name": zone, "controlPlane": served}));
-        let domains: Vec<_> = domains.collect();
         let has_groups = observed.security_groups.get().is_some();
+        let is_managed = vpc.as_ref().is_some_and(|vpc| vpc.managed);
         Self {
             vpc,
+            nat_mode: is_managed.then(|| desired.nat.word()),
             network: has_groups.then(|| NetworkStatus {
                 security_groups: groups(desired, observed).into_iter().collect(),
                 api_server_elb: balancer(desired, observed),
@@ -41,7 +42,7 @@ impl Findings {
             }),
             knows_bastions: observed.bastions.get().is_some(),
             bastion: bastion(desired, observed),
-            failure_domains: (!domains.is_empty()).then_some(Value::Array(domains)),
+            failure_domains: seen.failure_domains,
             host: seen.endpoint,
         }
     }

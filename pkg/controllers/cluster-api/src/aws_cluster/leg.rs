@@ -108,11 +108,12 @@ impl Surroundings for Here<'_> {
     }
 
     fn wrote(&self, planned: &Planned, outcome: &Outcome) {
-        self.clusters.metrics.wrote(self.object, &planned.action, outcome);
-        let Some(Told { is_done, reason, message }) = write_events::told(&planned.action, outcome)
-        else {
-            return;
-        };
+        let is_repair = write_events::is_repaired(self.object);
+        if is_repair {
+            self.clusters.metrics.repaired(&planned.action, outcome);
+        }
+        let told = write_events::told(&planned.action, outcome, is_repair);
+        let Some(Told { is_done, reason, message }) = told else { return };
         let severity = if is_done { EventType::Normal } else { EventType::Warning };
         self.clusters.tell(self.object, severity, reason, &message);
     }

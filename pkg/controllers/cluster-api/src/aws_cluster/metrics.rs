@@ -22,6 +22,7 @@ pub(super) struct AwsClusterMetrics {
     repairs: IntCounterVec,
     resources: IntGaugeVec,
     nat_gateways: IntGaugeVec,
+    leaked: IntGaugeVec,
     by_cluster: SeriesByLabel,
     seen: Arc<Mutex<HashMap<Arc<str>, Seen>>>,
 }
@@ -48,12 +49,15 @@ impl AwsClusterMetrics {
         let resources = IntGaugeVec::new(opts, &["namespace", "name", "kind", "state"])?;
         let help = "NAT gateways that can be used, by the policy of their AWSCluster.";
         let nat_gateways = IntGaugeVec::new(Opts::new("awscluster_nat_gateways", help), &["mode"])?;
+        let help = "Resources on AWS whose AWSCluster is gone, as the last scan has found them; see --leak-scan-period.";
+        let leaked = IntGaugeVec::new(Opts::new("awscluster_leaked_resources", help), &["kind"])?;
         registry.register(Box::new(provision.clone()))?;
         registry.register(Box::new(repairs.clone()))?;
         registry.register(Box::new(resources.clone()))?;
         registry.register(Box::new(nat_gateways.clone()))?;
+        registry.register(Box::new(leaked.clone()))?;
         let (by_cluster, seen) = (SeriesByLabel::default(), Arc::default());
-        Ok(Self { provision, repairs, resources, nat_gateways, by_cluster, seen })
+        Ok(Self { provision, repairs, resources, nat_gateways, leaked, by_cluster, seen })
     }
 
     /// So much of it was seen on AWS.
@@ -76,6 +80,14 @@ impl AwsClusterMetrics {
             }
         }
         self.sum_up(&all);
+    }
+
+    /// So many resources of each kind have no AWSCluster.
+    pub(super) fn leaked(&self, counts: &[(&'static str, usize)]) {
+        for (kind, number) in counts {
+            let gauge = self.leaked.with_label_values(&[*kind]);
+            gauge.set(i64::try_from(*number).unwrap_or(i64::MAX));
+        }
     }
 
     /// It is gone.
@@ -104,12 +116,9 @@ impl AwsClusterMetrics {
         }
     }
 
-    /// Something was written for it.
-    pub(super) fn wrote(&self, object: &Object<AwsCluster>, action: &Action, outcome: &Outcome) {
-        let (metadata, status) = (&object.metadata, &object.status);
-        let is_unchanged = status.observed_generation == Some(metadata.generation);
-        let is_repair = status.was_ready() && is_unchanged && !metadata.deleting();
-        if is_repair && matches!(outcome, Outcome::Done(_)) {
+    /// Something was written to repair it.
+    pub(super) fn repaired(&self, action: &Action, outcome: &Outcome) {
+        if matches!(outcome, Outcome::Done(_)) {
             self.repairs.with_label_values(&[action.operation()]).inc();
         }
     }
@@ -119,29 +128,17 @@ impl AwsClusterMetrics {
 mod tests {
     use aws_network::Answer;
     use prometheus::core::Collector as _;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
     #[test]
-    fn only_writes_for_what_was_ready_and_is_wanted_as_before_are_repairs() {
+    fn repairs_that_were_carried_out_are_counted() {
         let metrics = AwsClusterMetrics::new(&Registry::new()).unwrap();
-        let object = |ready: bool, observed: i64, deleted: Value| -> Object<AwsCluster> {
-            Object::read(json!({"metadata": {"name": "a", "namespace": "ns", "uid": "u",
-                "resourceVersion": "1", "generation": 2, "deletionTimestamp": deleted},
-                "spec": {"region": "r"}, "status": {"ready": ready, "observedGeneration": observed}}))
-            .unwrap()
-        };
         let action = Action::DeleteRoute { table: "rtb-1".to_owned() };
-        let done = Outcome::Done(Answer::default());
-        let count = || metrics.repairs.with_label_values(&["DeleteRoute"]).get();
-        metrics.wrote(&object(false, 2, Value::Null), &action, &done);
-        metrics.wrote(&object(true, 1, Value::Null), &action, &done);
-        metrics.wrote(&object(true, 2, json!("2026-01-01T00:00:00Z")), &action, &done);
-        metrics.wrote(&object(true, 2, Value::Null), &action, &Outcome::Unknown);
-        assert_eq!(count(), 0);
-        metrics.wrote(&object(true, 2, Value::Null), &action, &done);
-        assert_eq!(count(), 1);
+        metrics.repaired(&action, &Outcome::Unknown);
+        metrics.repaired(&action, &Outcome::Done(Answer::default()));
+        assert_eq!(metrics.repairs.with_label_values(&["DeleteRoute"]).get(), 1);
     }
 
     #[test]

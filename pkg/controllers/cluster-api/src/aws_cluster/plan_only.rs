@@ -14,14 +14,21 @@ use super::report::{PLAN_ONLY, Report};
 use super::stored_memory;
 use crate::api::aws_cluster::{AwsCluster, PlanStatus};
 
+/// So many writes, and so many problems, are listed; as many as the CRD allows.
+const LISTED: usize = 500;
+
 impl AwsClusters {
-    /// Looks at AWS, and publishes what would be written to reach the goal.
+    /// Looks at AWS, and publishes what would be written to reach the goal, and what that costs.
     pub(super) async fn only_plan(
         &self,
         object: &Arc<Object<AwsCluster>>,
         identity: &Identity,
         goal: Goal,
     ) -> Result<Next, Retry> {
+        let hourly_cost = match &goal {
+            Goal::Present(desired) => self.hourly_cost(object, desired),
+            Goal::Absent(_) => None,
+        };
         let (key, uid) = (&object.metadata.key, &object.metadata.uid);
         let stored = || stored_memory::read(&object.status);
         let pass = match self.passes.turn(key, uid, &goal, false, stored) {
@@ -35,7 +42,7 @@ impl AwsClusters {
         let mut report = Report::of_a_leg(denied.as_ref());
         let pass = match looked {
             Ok(looked) => {
-                tell(&mut report, &forecast(&looked, now));
+                tell(&mut report, &forecast(&looked, now), hourly_cost);
                 looked
             }
             Err(failures) => {
@@ -51,16 +58,44 @@ impl AwsClusters {
     }
 }
 
-fn tell(report: &mut Report, said: &Forecast) {
+/// A status does not become larger than a server takes.
+fn tell(report: &mut Report, said: &Forecast, hourly_cost: Option<String>) {
     let number = said.writes.len();
     let message = format!("{number} writes are planned, and --plan-only sends none");
     report.conditions.state(PLAN_ONLY, true, "Planned", message);
     report.plan = Some(PlanStatus {
-        writes: said.writes.iter().map(|planned| planned.action.to_string()).collect(),
-        problems: messages(&said.problems).into_iter().map(str::to_owned).collect(),
+        writes: said.writes.iter().take(LISTED).map(|planned| planned.action.to_string()).collect(),
+        omitted: number.checked_sub(LISTED).filter(|omitted| *omitted > 0),
+        problems: messages(&said.problems).into_iter().take(LISTED).map(str::to_owned).collect(),
+        hourly_cost,
     });
 }
 
 fn messages(problems: &[Problem]) -> Vec<&str> {
     problems.iter().map(|problem| &*problem.message).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_network::{Action, Part, Planned};
+
+    use super::*;
+
+    #[test]
+    fn a_plan_in_a_status_is_bounded_and_says_how_much_more_there_is() {
+        let write = |number: usize| Planned {
+            part: Part::Subnets,
+            action: Action::DeleteSubnet { subnet: format!("subnet-{number}") },
+        };
+        let told = |number: usize| {
+            let said = Forecast { writes: (0..number).map(write).collect(), ..Forecast::default() };
+            let mut report = Report::default();
+            tell(&mut report, &said, Some("0.1".to_owned()));
+            report.plan.unwrap()
+        };
+        let plan = told(LISTED + 2);
+        assert_eq!((plan.writes.len(), plan.omitted), (LISTED, Some(2)));
+        assert_eq!(plan.writes[1], "DeleteSubnet of subnet-1");
+        assert_eq!((told(LISTED).omitted, plan.hourly_cost.as_deref()), (None, Some("0.1")));
+    }
 }

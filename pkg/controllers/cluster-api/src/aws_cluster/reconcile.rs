@@ -30,6 +30,7 @@ impl Reconcile for AwsClusters {
         if object.metadata.annotations.contains_key(MANAGED_BY_ANNOTATION) {
             // Somebody else makes it (`rule:externally-managed-is-not-touched`).
             self.passes.forget(key);
+            self.metrics.forget(key);
             return Ok(Next::Done);
         }
         let owner = match self.owner(&object).await {

@@ -10,6 +10,7 @@ use super::findings::Findings;
 use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus, PlanStatus, ProvisionedOnce};
 use crate::api::condition::{Condition, Conditions};
 use crate::api::endpoint::Endpoint;
+use crate::contract::Contract;
 
 pub(super) const READY: &str = "Ready";
 /// Nothing is done but planned.
@@ -118,17 +119,20 @@ impl Report {
         self.conditions.stated.push(summary);
     }
 
-    /// Changes a status to say what was found out (`rule:all-dialects-are-published`).
+    /// Changes a status to say what was found out (`rule:all-dialects-are-published`), as the contract
+    /// wants it (`rule:one-contract-at-a-time`).
     pub(super) fn publish(
         &self,
         object: &Object<AwsCluster>,
         status: &mut AwsClusterStatus,
         now: Timestamp,
+        contract: Contract,
     ) {
         self.publish_milestones(status);
-        self.publish_findings(status);
+        self.publish_findings(status, contract);
         self.publish_failure(status);
         self.conditions.publish(&mut status.conditions, object.metadata.generation, now);
+        status.conditions.iter_mut().for_each(|condition| contract.shape(condition));
         status.plan.clone_from(&self.plan);
         status.observed_generation = Some(object.metadata.generation);
     }
@@ -155,10 +159,11 @@ impl Report {
         status.failure_message.clone_from(&status.error_message);
     }
 
-    fn publish_findings(&self, status: &mut AwsClusterStatus) {
+    fn publish_findings(&self, status: &mut AwsClusterStatus, contract: Contract) {
         let found = &self.findings;
         if let Some(vpc) = &found.vpc {
             status.resources.get_or_insert_default().vpc = Some(vpc.clone());
+            status.nat_gateway_mode = found.nat_mode.map(str::to_owned);
         }
         if let Some(network) = &found.network {
             status.network = Some(network.clone());
@@ -167,8 +172,8 @@ impl Report {
         if found.knows_bastions {
             status.bastion.clone_from(&found.bastion);
         }
-        if found.failure_domains.is_some() {
-            status.failure_domains.clone_from(&found.failure_domains);
+        if !found.failure_domains.is_empty() {
+            status.failure_domains = Some(contract.failure_domains(&found.failure_domains));
         }
     }
 }

@@ -51,7 +51,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
     });
     let own_writes = reconcile.client.own_writes().clone();
     let (all, again) = (cache.clone(), queue.clone());
-    context
+    let scanner = Arc::clone(&reconcile);
+    let kept = context
         .run(&queue, reconcile)
         .workers(options.aws.concurrency)
         .item_limit(LEG_LIMIT)
@@ -61,8 +62,12 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
             all.frozen(|objects| objects.keys().for_each(|key| again.add(Arc::clone(key))));
             std::future::ready(())
         })
-        .until_stopped()
-        .await
+        .until_stopped();
+    let Some(period) = options.aws.leak_scan_period else { return kept.await };
+    tokio::select! {
+        ended = kept => ended,
+        () = scanner.scan_for_leaks(period) => Ok(()),
+    }
 }
 
 /// Those of our CRD only (`rule:awsclusters-are-of-our-crd`).

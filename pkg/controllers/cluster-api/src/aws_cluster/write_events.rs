@@ -1,6 +1,11 @@
 //! What became of a write, as events tell it: in upstream's words where it has one. Pure.
 
+use std::fmt::Write as _;
+
 use aws_network::{Action, ElbAction, ElbV2Action, Outcome};
+use objects::Object;
+
+use crate::api::aws_cluster::AwsCluster;
 
 /// An event about a write.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,15 +22,32 @@ macro_rules! reasons {
     };
 }
 
-/// What is told of a write. Nothing of one that was not sent, for it is planned anew.
-pub(super) fn told(action: &Action, outcome: &Outcome) -> Option<Told> {
+/// Whether what is written for it now brings it back to what it was: it was ready, and nobody has
+/// wanted anything else since.
+pub(super) fn is_repaired(object: &Object<AwsCluster>) -> bool {
+    let (metadata, status) = (&object.metadata, &object.status);
+    let is_unchanged = status.observed_generation == Some(metadata.generation);
+    // A plan that was not carried out is no drift.
+    status.was_ready() && is_unchanged && status.plan.is_none() && !metadata.deleting()
+}
+
+/// What is told of a write, with what it has changed if it is a repair. Nothing of one that was not
+/// sent, for it is planned anew.
+pub(super) fn told(action: &Action, outcome: &Outcome, is_repair: bool) -> Option<Told> {
     let [done, failed] = reasons_of(action);
     Some(match outcome {
-        Outcome::Done(answer) if answer.id.is_empty() || action.creates().is_none() => {
-            Told { is_done: true, reason: done, message: action.to_string() }
-        }
         Outcome::Done(answer) => {
-            Told { is_done: true, reason: done, message: format!("{action}: {}", answer.id) }
+            let mut message = action.to_string();
+            if action.creates().is_some() && !answer.id.is_empty() {
+                let _infallible = write!(message, ": {}", answer.id);
+            }
+            if is_repair {
+                message.push_str("; drift");
+                let difference = action.difference();
+                let colon = if difference.is_empty() { "" } else { ": " };
+                let _infallible = write!(message, "{colon}{difference}");
+            }
+            Told { is_done: true, reason: done, message }
         }
         Outcome::Refused(code) => {
             let message = format!("AWS refuses {action}: {code}");
@@ -92,13 +114,30 @@ fn reasons_of(action: &Action) -> [&'static str; 2] {
 #[cfg(test)]
 mod tests {
     use aws_network::Answer;
+    use serde_json::{Value, json};
 
     use super::*;
 
     #[test]
+    fn only_writes_for_what_was_ready_and_is_wanted_as_before_are_repairs() {
+        let is_repaired = |ready: bool, observed: i64, plan: Value, deleted: Value| {
+            let object = json!({"metadata": {"name": "a", "namespace": "ns", "uid": "u",
+                "resourceVersion": "1", "generation": 2, "deletionTimestamp": deleted},
+                "spec": {"region": "r"},
+                "status": {"ready": ready, "observedGeneration": observed, "plan": plan}});
+            is_repaired(&Object::read(object).unwrap())
+        };
+        assert!(is_repaired(true, 2, Value::Null, Value::Null));
+        assert!(!is_repaired(false, 2, Value::Null, Value::Null));
+        assert!(!is_repaired(true, 1, Value::Null, Value::Null));
+        assert!(!is_repaired(true, 2, json!({"writes": ["CreateVpc"]}), Value::Null));
+        assert!(!is_repaired(true, 2, Value::Null, json!("2026-01-01T00:00:00Z")));
+    }
+
+    #[test]
     fn a_write_is_told_in_upstreams_words_with_what_it_is_about() {
         let told = |action: &Action, outcome| {
-            let Told { is_done, reason, message } = told(action, &outcome).unwrap();
+            let Told { is_done, reason, message } = told(action, &outcome, false).unwrap();
             (is_done, reason, message)
         };
         let cidr = "10.0.0.0/16".parse().unwrap();
@@ -115,6 +154,15 @@ mod tests {
         let done = Outcome::Done(Answer::default());
         let message = "ReleaseAddress of eipalloc-1".to_owned();
         assert_eq!(told(&release, done), (true, "SuccessfulReleaseEIP", message));
-        assert_eq!(super::told(&release, &Outcome::NotSent), None);
+        assert_eq!(super::told(&release, &Outcome::NotSent, true), None);
+    }
+
+    #[test]
+    fn a_repair_is_told_with_what_it_has_changed() {
+        let target = aws_network::Target::NatGateway("nat-1".to_owned());
+        let route = Action::CreateRoute { table: "rtb-1".to_owned(), target };
+        let done = Outcome::Done(Answer::default());
+        let message = told(&route, &done, true).unwrap().message;
+        assert_eq!(message, "CreateRoute of rtb-1; drift: + 0.0.0.0/0 to nat-1");
     }
 }

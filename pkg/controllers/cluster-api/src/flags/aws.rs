@@ -60,6 +60,34 @@ pub(crate) const PLAN_ONLY: Flag<bool> = Flag::bool(
     "Write nothing to AWS: what would be written for an AWSCluster, and for its end, stands in its status.plan.",
 );
 
+pub(crate) const MIRROR_IDS_TO_SPEC: Flag<bool> = Flag::bool(
+    GROUP,
+    "mirror-ids-to-spec",
+    "false",
+    "Write the ids of what was made into the spec, as upstream does: of the VPC, its internet gateway, subnets, their route tables and NAT gateways. For upstream's controllers of AWSMachines, which read them there; tools that keep the spec as it is in a repository take them away again.",
+);
+
+pub(crate) const HOURLY_PRICES: Flag<String> = Flag::string(
+    GROUP,
+    "hourly-prices",
+    "",
+    "Prices of AWS for an hour: region:name=price,name=price;region:… with the region * for all others, and the names natGateway, publicIPv4, classicLoadBalancer, networkLoadBalancer and types of instances. With them each AWSCluster says what it costs, without traffic, in the annotation aws.cluster.x-k8s.io/hourly-cost.",
+);
+
+pub(crate) const LEAK_SCAN_PERIOD: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "leak-scan-period",
+    "0s",
+    "How often AWS is searched for resources that carry the tag of --owner-tag-key and no AWSCluster's identity: awscluster_leaked_resources counts them, the log names them, and nothing is removed. Only where no other management cluster uses the account with this key; 0 for never, otherwise at least 10s.",
+);
+
+pub(crate) const LEAK_SCAN_REGIONS: Flag<String> = Flag::string(
+    GROUP,
+    "leak-scan-regions",
+    "",
+    "Regions, separated by commas, that are searched for leaked resources beside those in which there was an AWSCluster since the start.",
+);
+
 pub(crate) const AWS_REGION_ENDPOINTS: Flag<String> = Flag::string(
     GROUP,
     "aws-region-endpoints",
@@ -96,7 +124,7 @@ pub(crate) const AWS_WRITE_BURST: Flag<i64> = Flag::int32(
 );
 
 /// After the flags of every build.
-pub(super) const FLAGS: [Spec; 13] = [
+pub(super) const FLAGS: [Spec; 17] = [
     AWSCLUSTER_CONCURRENCY.spec(),
     DEEP_CHECK_PERIOD.spec(),
     DEFAULT_NAT_MODE.spec(),
@@ -105,6 +133,10 @@ pub(super) const FLAGS: [Spec; 13] = [
     KEEP_FOREIGN_SG_RULES.spec(),
     PRUNE_SUBNETS.spec(),
     PLAN_ONLY.spec(),
+    MIRROR_IDS_TO_SPEC.spec(),
+    HOURLY_PRICES.spec(),
+    LEAK_SCAN_PERIOD.spec(),
+    LEAK_SCAN_REGIONS.spec(),
     AWS_REGION_ENDPOINTS.spec(),
     AWS_READ_QPS.spec(),
     AWS_READ_BURST.spec(),

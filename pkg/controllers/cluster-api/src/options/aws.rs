@@ -1,6 +1,6 @@
 //! [`AwsOptions`]: how AWSClusters are kept, judged from flag values without I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use aws::{Endpoints, Rate, Rates};
@@ -8,9 +8,12 @@ use aws_network::NatMode;
 use pflag::{Flag, Problem, Values};
 
 use super::limits::CONCURRENCY_MAX;
-use crate::flags::aws as flags;
+use crate::contract::Contract;
+use crate::flags::{NAMESPACE, WATCH_FILTER, aws as flags};
+use crate::prices::Prices;
 
 const DEEP_CHECK_MIN: Duration = Duration::from_secs(10);
+const LEAK_SCAN_MIN: Duration = Duration::from_secs(10);
 const TAG_KEY_MAX: usize = 128;
 const BURST_MAX: i64 = 10_000;
 
@@ -32,6 +35,16 @@ pub(crate) struct AwsOptions {
     pub(crate) keep_foreign_rules: bool,
     /// Owned subnets that no spec names are deleted.
     pub(crate) prune_subnets: bool,
+    /// In which words AWSClusters say what has become of them.
+    pub(crate) contract: Contract,
+    /// The ids of what was made are written into the spec.
+    pub(crate) mirror_ids: bool,
+    /// What AWS asks for.
+    pub(crate) prices: Prices,
+    /// How often leaks are looked for; `None` for never.
+    pub(crate) leak_scan_period: Option<Duration>,
+    /// Regions in which they are looked for in any case.
+    pub(crate) leak_scan_regions: BTreeSet<String>,
     /// Where the APIs of regions are.
     pub(crate) endpoints: BTreeMap<String, Endpoints>,
     /// Nothing is written to AWS.
@@ -74,6 +87,14 @@ pub(super) fn judge(values: &Values, problems: &mut Vec<Problem>) -> AwsOptions 
         owner_tag_key: owner_tag_key(values, problems),
         keep_foreign_rules: values.get(&flags::KEEP_FOREIGN_SG_RULES),
         prune_subnets: values.get(&flags::PRUNE_SUBNETS),
+        contract: Contract::given(values).unwrap_or_else(|problem| {
+            problems.push(problem);
+            Contract::default()
+        }),
+        mirror_ids: values.get(&flags::MIRROR_IDS_TO_SPEC),
+        prices: prices(values, problems),
+        leak_scan_period: leak_scan_period(values, problems),
+        leak_scan_regions: leak_scan_regions(values, problems),
         endpoints: region_endpoints(values, problems),
         plan_only: values.get(&flags::PLAN_ONLY),
         rates: Rates {
@@ -117,6 +138,43 @@ fn owner_tag_key(values: &Values, problems: &mut Vec<Problem>) -> String {
         problems.push(flags::OWNER_TAG_KEY.problem(problem));
     }
     key
+}
+
+fn prices(values: &Values, problems: &mut Vec<Problem>) -> Prices {
+    Prices::read(&values.get(&flags::HOURLY_PRICES)).unwrap_or_else(|error| {
+        problems.push(flags::HOURLY_PRICES.problem(error.to_string()));
+        Prices::default()
+    })
+}
+
+/// Where some AWSClusters are not seen, what they own would count as leaked.
+fn leak_scan_period(values: &Values, problems: &mut Vec<Problem>) -> Option<Duration> {
+    let period = values.get(&flags::LEAK_SCAN_PERIOD).to_std();
+    if period.is_zero() {
+        return None;
+    }
+    if period < LEAK_SCAN_MIN {
+        let problem = format!("{period:?} is less than 10s");
+        problems.push(flags::LEAK_SCAN_PERIOD.problem(problem));
+    } else if !values.get(&NAMESPACE).is_empty() || !values.get(&WATCH_FILTER).is_empty() {
+        let problem = "what AWSClusters own that --namespace or --watch-filter leaves out would count as leaked";
+        problems.push(flags::LEAK_SCAN_PERIOD.problem(problem.to_owned()));
+    }
+    Some(period)
+}
+
+fn leak_scan_regions(values: &Values, problems: &mut Vec<Problem>) -> BTreeSet<String> {
+    let text = values.get(&flags::LEAK_SCAN_REGIONS);
+    let is_letter =
+        |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
+    let regions = text.split(',').map(str::trim).filter(|region| !region.is_empty());
+    let regions: BTreeSet<_> = regions.map(str::to_owned).collect();
+    if let Some(wrong) = regions.iter().find(|region| !region.bytes().all(is_letter)) {
+        problems.push(
+            flags::LEAK_SCAN_REGIONS.problem(format!("{wrong:?} is not the name of a region")),
+        );
+    }
+    regions
 }
 
 /// `region:api=URL,api=URL;region:…`.

@@ -27,6 +27,11 @@ fn by_default_all_clusters_are_kept_where_their_crd_is_ours() {
             keep_foreign_rules: false,
             prune_subnets: false,
             endpoints: std::collections::BTreeMap::new(),
+            contract: crate::contract::Contract::V1Beta2,
+            mirror_ids: false,
+            prices: crate::prices::Prices::default(),
+            leak_scan_period: None,
+            leak_scan_regions: std::collections::BTreeSet::new(),
             plan_only: false,
             rates: ::aws::Rates::default(),
         },
@@ -65,6 +70,10 @@ fn every_value_about_aws_that_cannot_be_is_refused_with_its_flag() {
         "--default-nat-mode=Many",
         "--dns-resolution-check=Disabled",
         "--owner-tag-key=aws:owner",
+        "--infra-contract=v1alpha4",
+        "--hourly-prices=us-east-2:natGateway=free",
+        "--leak-scan-period=9s",
+        "--leak-scan-regions=us-east-2,us/east",
         "--aws-read-qps=0",
         "--aws-read-burst=0",
         "--aws-write-qps=-1",
@@ -106,5 +115,18 @@ fn endpoints_of_regions_are_read_and_what_is_none_is_refused_without_being_shown
         let problems = read(wrong).expect_err(wrong);
         assert_eq!(problems.len(), 1, "{wrong}: {problems:?}");
         assert!(!format!("{problems:?}").contains("planted"), "{problems:?}");
+    }
+}
+
+/// rule:a-leak-has-no-living-owner
+#[cfg(feature = "aws")]
+#[test]
+fn leaks_are_looked_for_only_where_all_owners_are_known() {
+    let options = verdict("--leak-scan-period=1h --leak-scan-regions=us-east-2,eu-west-1").unwrap();
+    assert_eq!(options.aws.leak_scan_period, Some(Duration::from_secs(3600)));
+    assert_eq!(options.aws.leak_scan_regions.len(), 2);
+    for some in ["--namespace=one", "--watch-filter=mine"] {
+        let problems = verdict(&format!("--leak-scan-period=1h {some}")).expect_err(some);
+        assert_eq!((problems.len(), &*problems[0].flag), (1, "leak-scan-period"), "{some}");
     }
 }

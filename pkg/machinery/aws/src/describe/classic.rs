@@ -4,6 +4,7 @@ use aws_network::{
     ClassicAttributes, ClassicListener, ClassicLoadBalancer, HealthCheck, Lookup, Reply, Scheme,
     Tags,
 };
+use aws_sdk_elasticloadbalancing::operation::describe_load_balancers::builders::DescribeLoadBalancersFluentBuilder;
 use aws_sdk_elasticloadbalancing::types::{self, ListenerDescription, LoadBalancerDescription};
 
 use crate::call::Call;
@@ -40,13 +41,7 @@ impl Describe<'_> {
             ([name], None) => request.load_balancer_names(name),
             _ => request.page_size(PAGE),
         };
-        let found = pages(
-            self.region,
-            Call::balancer_read("DescribeLoadBalancers"),
-            |token| request.clone().set_marker(token).send(),
-            |page| (page.load_balancer_descriptions, page.next_marker),
-        );
-        let found = match found.await {
+        let found = match self.classic_pages(request).await {
             Err(error) if error.is_not_found() => Vec::new(),
             found => found?,
         };
@@ -55,6 +50,26 @@ impl Describe<'_> {
             lookup.names.contains(&one.name) || lookup.vpc.as_ref() == Some(&one.vpc)
         });
         Ok(found)
+    }
+
+    /// The names of all that there are.
+    pub(super) async fn classic_names(self) -> Result<Vec<String>, CallError> {
+        let request = self.region.elb().describe_load_balancers().page_size(PAGE);
+        let found = self.classic_pages(request).await?;
+        Ok(found.into_iter().filter_map(|one| one.load_balancer_name).collect())
+    }
+
+    async fn classic_pages(
+        self,
+        request: DescribeLoadBalancersFluentBuilder,
+    ) -> Result<Vec<LoadBalancerDescription>, CallError> {
+        let found = pages(
+            self.region,
+            Call::balancer_read("DescribeLoadBalancers"),
+            |token| request.clone().set_marker(token).send(),
+            |page| (page.load_balancer_descriptions, page.next_marker),
+        );
+        found.await
     }
 
     pub(super) async fn classic_attributes(self, name: &str) -> Result<Reply, CallError> {

@@ -18,6 +18,17 @@ impl Describe<'_> {
             Scope::Tagged => self.tag_filter(),
             Scope::Vpc(id) => filter("attachment.vpc-id", id),
         };
+        let mut found = self.internet_gateways_where(filter).await?;
+        found.retain(|gateway| {
+            self.is_in(scope, gateway.attached_to.as_deref().unwrap_or_default(), &gateway.tags)
+        });
+        Ok(found)
+    }
+
+    pub(super) async fn internet_gateways_where(
+        self,
+        filter: Filter,
+    ) -> Result<Vec<InternetGateway>, CallError> {
         let request =
             self.region.ec2().describe_internet_gateways().filters(filter).max_results(PAGE);
         let found = pages(
@@ -26,23 +37,21 @@ impl Describe<'_> {
             |token| request.clone().set_next_token(token).send(),
             |page| (page.internet_gateways, page.next_token),
         );
-        let mut found =
-            found.await?.into_iter().map(internet_gateway).collect::<Result<Vec<_>, _>>()?;
-        found.retain(|gateway| {
-            self.is_in(scope, gateway.attached_to.as_deref().unwrap_or_default(), &gateway.tags)
-        });
+        found.await?.into_iter().map(internet_gateway).collect()
+    }
+
+    pub(super) async fn addresses(self) -> Result<Vec<Address>, CallError> {
+        let mut found = self.addresses_where(self.tag_filter()).await?;
+        found.retain(|address| self.is_tagged(&address.tags));
         Ok(found)
     }
 
     /// This call has no pages.
-    pub(super) async fn addresses(self) -> Result<Vec<Address>, CallError> {
-        let request = self.region.ec2().describe_addresses().filters(self.tag_filter());
+    pub(super) async fn addresses_where(self, filter: Filter) -> Result<Vec<Address>, CallError> {
+        let request = self.region.ec2().describe_addresses().filters(filter);
         let call = Call::ec2_read("DescribeAddresses");
         let answer = one(self.region, call, || request.clone().send()).await?;
-        let found = answer.addresses.unwrap_or_default().into_iter().map(address);
-        let mut found = found.collect::<Result<Vec<_>, _>>()?;
-        found.retain(|address| self.is_tagged(&address.tags));
-        Ok(found)
+        answer.addresses.unwrap_or_default().into_iter().map(address).collect()
     }
 
     pub(super) async fn nat_gateways(self, scope: &Scope) -> Result<Vec<NatGateway>, CallError> {
@@ -60,7 +69,10 @@ impl Describe<'_> {
         self.nat_gateways_where(Filter::builder().name(name).set_values(Some(values)).build()).await
     }
 
-    async fn nat_gateways_where(self, filter: Filter) -> Result<Vec<NatGateway>, CallError> {
+    pub(super) async fn nat_gateways_where(
+        self,
+        filter: Filter,
+    ) -> Result<Vec<NatGateway>, CallError> {
         let request = self.region.ec2().describe_nat_gateways().filter(filter).max_results(PAGE);
         let found = pages(
             self.region,

@@ -1,7 +1,7 @@
 //! Security groups and their rules, one source each.
 
 use aws_network::{Rule, Scope, SecurityGroup, Source};
-use aws_sdk_ec2::types::{self, IpPermission};
+use aws_sdk_ec2::types::{self, Filter, IpPermission};
 
 use crate::call::Call;
 use crate::call_error::CallError;
@@ -14,7 +14,15 @@ impl Describe<'_> {
         self,
         scope: &Scope,
     ) -> Result<Vec<SecurityGroup>, CallError> {
-        let filter = self.filter(scope);
+        let mut found = self.security_groups_where(self.filter(scope)).await?;
+        found.retain(|group| self.is_in(scope, &group.vpc, &group.tags));
+        Ok(found)
+    }
+
+    pub(super) async fn security_groups_where(
+        self,
+        filter: Filter,
+    ) -> Result<Vec<SecurityGroup>, CallError> {
         let request =
             self.region.ec2().describe_security_groups().filters(filter).max_results(PAGE);
         let found = pages(
@@ -23,10 +31,7 @@ impl Describe<'_> {
             |token| request.clone().set_next_token(token).send(),
             |page| (page.security_groups, page.next_token),
         );
-        let mut found =
-            found.await?.into_iter().map(security_group).collect::<Result<Vec<_>, _>>()?;
-        found.retain(|group| self.is_in(scope, &group.vpc, &group.tags));
-        Ok(found)
+        found.await?.into_iter().map(security_group).collect()
     }
 }
 

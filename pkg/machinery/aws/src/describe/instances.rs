@@ -1,7 +1,7 @@
 //! Bastions, the image for them, and network interfaces.
 
 use aws_network::{Instance, InstanceState, NetworkInterface, ROLE_TAG, Role};
-use aws_sdk_ec2::types::{self, InstanceStateName, NetworkInterfaceStatus};
+use aws_sdk_ec2::types::{self, Filter, InstanceStateName, NetworkInterfaceStatus};
 
 use crate::call::Call;
 use crate::call_error::CallError;
@@ -16,13 +16,21 @@ const IMAGE_OWNERS: [(&str, &str); 3] =
 impl Describe<'_> {
     pub(super) async fn bastions(self) -> Result<Vec<Instance>, CallError> {
         let bastion = Role::Bastion.as_str();
-        let request = self
-            .region
-            .ec2()
-            .describe_instances()
-            .filters(self.tag_filter())
-            .filters(filter(&format!("tag:{ROLE_TAG}"), bastion))
-            .max_results(PAGE);
+        let role = filter(&format!("tag:{ROLE_TAG}"), bastion);
+        let mut found = self.instances_where(vec![self.tag_filter(), role]).await?;
+        found.retain(|instance| {
+            self.is_tagged(&instance.tags)
+                && instance.tags.get(ROLE_TAG).is_some_and(|role| role == bastion)
+        });
+        Ok(found)
+    }
+
+    pub(super) async fn instances_where(
+        self,
+        filters: Vec<Filter>,
+    ) -> Result<Vec<Instance>, CallError> {
+        let request =
+            self.region.ec2().describe_instances().set_filters(Some(filters)).max_results(PAGE);
         let reservations = pages(
             self.region,
             Call::ec2_read("DescribeInstances"),
@@ -30,12 +38,7 @@ impl Describe<'_> {
             |page| (page.reservations, page.next_token),
         );
         let instances = reservations.await?.into_iter().filter_map(|one| one.instances);
-        let mut found = instances.flatten().map(instance).collect::<Result<Vec<_>, _>>()?;
-        found.retain(|instance| {
-            self.is_tagged(&instance.tags)
-                && instance.tags.get(ROLE_TAG).is_some_and(|role| role == bastion)
-        });
-        Ok(found)
+        instances.flatten().map(instance).collect()
     }
 
     /// The newest of Canonical's Ubuntu 24.04.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use aws_network::{Lookup, NetworkListener, NetworkLoadBalancer, Reply, Scheme, Tags};
+use aws_sdk_elasticloadbalancingv2::operation::describe_load_balancers::builders::DescribeLoadBalancersFluentBuilder;
 use aws_sdk_elasticloadbalancingv2::types::{self, LoadBalancerSchemeEnum, LoadBalancerStateEnum};
 
 use crate::call::Call;
@@ -50,13 +51,7 @@ impl Describe<'_> {
             ([name], None) => request.names(name),
             _ => request.page_size(PAGE),
         };
-        let found = pages(
-            self.region,
-            Call::balancer_read("DescribeLoadBalancers"),
-            |token| request.clone().set_marker(token).send(),
-            |page| (page.load_balancers, page.next_marker),
-        );
-        let mut found = match found.await {
+        let mut found = match self.balancer_pages(request).await {
             Err(error) if error.is_not_found() => Vec::new(),
             found => found?,
         };
@@ -66,6 +61,37 @@ impl Describe<'_> {
                 || (lookup.vpc.is_some() && lookup.vpc == one.vpc_id)
         });
         Ok(found)
+    }
+
+    /// Names and tags of all that there are.
+    pub(super) async fn network_balancer_tags(self) -> Result<Vec<(String, Tags)>, CallError> {
+        let request = self.region.elbv2().describe_load_balancers().page_size(PAGE);
+        let found = self.balancer_pages(request).await?.into_iter();
+        let pair =
+            |one: types::LoadBalancer| Some((one.load_balancer_arn?, one.load_balancer_name?));
+        self.named_tags(found.filter_map(pair).collect()).await
+    }
+
+    /// The tags of what has these names, by ARN.
+    pub(super) async fn named_tags(
+        self,
+        mut names: BTreeMap<String, String>,
+    ) -> Result<Vec<(String, Tags)>, CallError> {
+        let tags = self.tags_of_arns(names.keys().cloned().collect()).await?;
+        Ok(tags.into_iter().filter_map(|(arn, tags)| Some((names.remove(&arn)?, tags))).collect())
+    }
+
+    async fn balancer_pages(
+        self,
+        request: DescribeLoadBalancersFluentBuilder,
+    ) -> Result<Vec<types::LoadBalancer>, CallError> {
+        let found = pages(
+            self.region,
+            Call::balancer_read("DescribeLoadBalancers"),
+            |token| request.clone().set_marker(token).send(),
+            |page| (page.load_balancers, page.next_marker),
+        );
+        found.await
     }
 
     /// None when the load balancer is gone by now.

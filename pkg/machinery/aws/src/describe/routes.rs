@@ -1,7 +1,7 @@
 //! Route tables.
 
 use aws_network::{Association, Route, RouteTable, Scope, Target};
-use aws_sdk_ec2::types::{self, RouteState, RouteTableAssociationStateCode};
+use aws_sdk_ec2::types::{self, Filter, RouteState, RouteTableAssociationStateCode};
 
 use crate::call::Call;
 use crate::call_error::CallError;
@@ -11,17 +11,23 @@ use super::{Describe, PAGE, required, tags};
 
 impl Describe<'_> {
     pub(super) async fn route_tables(self, scope: &Scope) -> Result<Vec<RouteTable>, CallError> {
-        let request =
-            self.region.ec2().describe_route_tables().filters(self.filter(scope)).max_results(PAGE);
+        let mut found = self.route_tables_where(self.filter(scope)).await?;
+        found.retain(|table| self.is_in(scope, &table.vpc, &table.tags));
+        Ok(found)
+    }
+
+    pub(super) async fn route_tables_where(
+        self,
+        filter: Filter,
+    ) -> Result<Vec<RouteTable>, CallError> {
+        let request = self.region.ec2().describe_route_tables().filters(filter).max_results(PAGE);
         let found = pages(
             self.region,
             Call::ec2_read("DescribeRouteTables"),
             |token| request.clone().set_next_token(token).send(),
             |page| (page.route_tables, page.next_token),
         );
-        let mut found = found.await?.into_iter().map(route_table).collect::<Result<Vec<_>, _>>()?;
-        found.retain(|table| self.is_in(scope, &table.vpc, &table.tags));
-        Ok(found)
+        found.await?.into_iter().map(route_table).collect()
     }
 }
 

@@ -39,6 +39,14 @@ impl Describe<'_> {
         found.into_iter().map(target_group).collect()
     }
 
+    /// Names and tags of all that there are.
+    pub(super) async fn target_group_tags(self) -> Result<Vec<(String, Tags)>, CallError> {
+        let request = self.region.elbv2().describe_target_groups().page_size(PAGE);
+        let found = self.target_group_pages(request).await?.into_iter();
+        let pair = |one: types::TargetGroup| Some((one.target_group_arn?, one.target_group_name?));
+        self.named_tags(found.filter_map(pair).collect()).await
+    }
+
     async fn target_groups_found(
         self,
         lookup: &Lookup,

@@ -11,19 +11,19 @@ use super::{Describe, PAGE, filter, parsed, required, tags};
 
 impl Describe<'_> {
     pub(super) async fn tagged_vpcs(self) -> Result<Vec<Vpc>, CallError> {
-        let mut found = self.vpcs(self.tag_filter()).await?;
+        let mut found = self.vpcs_where(self.tag_filter()).await?;
         found.retain(|vpc| self.is_tagged(&vpc.tags));
         Ok(found)
     }
 
     /// By filter and not by id, for an id that does not exist would be an error.
     pub(super) async fn vpc(self, id: &str) -> Result<Vec<Vpc>, CallError> {
-        let mut found = self.vpcs(filter("vpc-id", id)).await?;
+        let mut found = self.vpcs_where(filter("vpc-id", id)).await?;
         found.retain(|vpc| vpc.id == id);
         Ok(found)
     }
 
-    async fn vpcs(self, filter: Filter) -> Result<Vec<Vpc>, CallError> {
+    pub(super) async fn vpcs_where(self, filter: Filter) -> Result<Vec<Vpc>, CallError> {
         let request = self.region.ec2().describe_vpcs().filters(filter).max_results(PAGE);
         let found = pages(
             self.region,
@@ -54,17 +54,20 @@ impl Describe<'_> {
     }
 
     pub(super) async fn subnets(self, scope: &Scope) -> Result<Vec<Subnet>, CallError> {
-        let request =
-            self.region.ec2().describe_subnets().filters(self.filter(scope)).max_results(PAGE);
+        let mut found = self.subnets_where(self.filter(scope)).await?;
+        found.retain(|subnet| self.is_in(scope, &subnet.vpc, &subnet.tags));
+        Ok(found)
+    }
+
+    pub(super) async fn subnets_where(self, filter: Filter) -> Result<Vec<Subnet>, CallError> {
+        let request = self.region.ec2().describe_subnets().filters(filter).max_results(PAGE);
         let found = pages(
             self.region,
             Call::ec2_read("DescribeSubnets"),
             |token| request.clone().set_next_token(token).send(),
             |page| (page.subnets, page.next_token),
         );
-        let mut found = found.await?.into_iter().map(subnet).collect::<Result<Vec<_>, _>>()?;
-        found.retain(|subnet| self.is_in(scope, &subnet.vpc, &subnet.tags));
-        Ok(found)
+        found.await?.into_iter().map(subnet).collect()
     }
 
     /// Zones that are no local or wavelength zones, and in which we may work.

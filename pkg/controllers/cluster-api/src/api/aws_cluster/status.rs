@@ -37,6 +37,9 @@ pub struct AwsClusterStatus {
     /// The network, in the words of v1beta2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_status: Option<NetworkStatus>,
+    /// How private subnets reach the internet: by the spec, or by the flag where that does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nat_gateway_mode: Option<String>,
     /// The bastion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bastion: Option<BastionStatus>,
@@ -76,14 +79,20 @@ impl AwsClusterStatus {
 
 /// What would be written to AWS.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub struct PlanStatus {
     /// Writes, in an order in which they can be sent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<String>,
+    /// How many more there are than are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<usize>,
     /// What stands in the way.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// What all of it would cost in an hour, in the currency of the prices that were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hourly_cost: Option<String>,
 }
 
 /// What has happened once and stays so.

@@ -137,14 +137,15 @@ fn what_machines_and_people_need_is_published_in_upstreams_words() {
     let found = Findings::of(&desired(), &everything(), &Memory::default());
     assert_eq!(found.vpc, Some(VpcStatus { id: "vpc-1".to_owned(), managed: true }));
     assert_eq!(found.host.as_deref(), Some("c.example.org"));
-    let zones = json!([{"name": "us-east-2a", "controlPlane": true}, {"name": "us-east-2b", "controlPlane": false}]);
-    assert_eq!(found.failure_domains, Some(zones));
+    let zones = [("us-east-2a", true), ("us-east-2b", false)];
+    assert_eq!(found.failure_domains, zones.map(|(zone, served)| (zone.to_owned(), served)));
     let network = serde_json::to_value(found.network.unwrap()).unwrap();
     let groups = json!({"controlplane": {"id": "sg-1", "name": "c-controlplane"}, "node": {"id": "sg-given"}});
     assert_eq!(network["securityGroups"], groups);
     assert_eq!(network["natGatewaysIPs"], json!(["192.0.2.9"]));
     assert_eq!(network["apiServerElb"]["dnsName"], "c.example.org");
     assert_eq!(network["apiServerElb"]["scheme"], "internet-facing");
+    assert_eq!(found.nat_mode, Some(desired().nat.word()));
     let bastion = found.bastion.unwrap();
     assert_eq!((&*bastion.id, bastion.instance_state.as_deref()), ("i-1", Some("running")));
     assert_eq!(bastion.public_ip.as_deref(), Some("192.0.2.1"));

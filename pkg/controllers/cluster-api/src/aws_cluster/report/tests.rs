@@ -36,7 +36,8 @@ fn object() -> Object<AwsCluster> {
 }
 
 fn published(report: &Report, status: &mut AwsClusterStatus) {
-    report.publish(&object(), status, Timestamp::from_second(10).unwrap());
+    let now = Timestamp::from_second(10).unwrap();
+    report.publish(&object(), status, now, Contract::V1Beta2);
 }
 
 fn condition<'a>(status: &'a AwsClusterStatus, kind: &str) -> &'a Condition {

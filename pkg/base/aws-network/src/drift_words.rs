@@ -1,0 +1,195 @@
+//! The words for what a repair has changed. Values of tags and what only AWS wants to know, such as
+//! tokens, are shown to nobody.
+
+use std::fmt;
+
+use crate::action::Action;
+use crate::conditions::listed;
+use crate::elb_action::ElbAction;
+use crate::elbv2_action::ElbV2Action;
+use crate::load_balancers::{ClassicListener, HealthCheck};
+use crate::resources::{DEFAULT_ROUTE, Target};
+use crate::rule::{Rule, Source};
+
+impl Action {
+    /// What is different after the write, such as `+ tcp 6443 from 10.0.0.0/16`; empty for what its
+    /// [`Display`](fmt::Display) says already.
+    pub fn difference(&self) -> String {
+        match self {
+            Self::EnableDnsSupport { .. } => "+ DNS support".to_owned(),
+            Self::EnableDnsHostnames { .. } => "+ DNS host names".to_owned(),
+            Self::SetMapPublicIp { enabled, .. } => {
+                format!("{} public addresses at launch", sign(*enabled))
+            }
+            Self::AttachInternetGateway { vpc, .. } => format!("+ attached to {vpc}"),
+            Self::CreateRoute { target, .. } => format!("+ {DEFAULT_ROUTE} to {target}"),
+            Self::ReplaceRoute { target, .. } => format!("{DEFAULT_ROUTE} now to {target}"),
+            Self::DeleteRoute { .. } => format!("- {DEFAULT_ROUTE}"),
+            Self::AssociateRouteTable { subnet, .. } => format!("+ used by {subnet}"),
+            Self::AuthorizeIngress { rules, .. } => all("+ ", rules),
+            Self::RevokeIngress { rules, .. } => all("- ", rules),
+            Self::DescribeIngress { rules, .. } => all("described anew: ", rules),
+            Self::CreateTags { tags, .. } => all("+ tag ", tags.keys()),
+            Self::DeleteTags { keys, .. } => all("- tag ", keys),
+            Self::Elb(action) => action.difference(),
+            Self::ElbV2(action) => action.difference(),
+            create if create.creates().is_some() => "it was gone".to_owned(),
+            _ => String::new(),
+        }
+    }
+}
+
+impl ElbAction {
+    fn difference(&self) -> String {
+        match self {
+            Self::Create { .. } => "it was gone".to_owned(),
+            Self::ConfigureHealthCheck { check, .. } => format!("health check now {check}"),
+            Self::ModifyAttributes { attributes, .. } => format!(
+                "idle timeout now {} s, {} cross zone",
+                attributes.idle_timeout,
+                sign(attributes.cross_zone)
+            ),
+            Self::AttachSubnets { subnets, .. } => all("+ ", subnets),
+            Self::DetachSubnets { subnets, .. } => all("- ", subnets),
+            Self::ApplyGroups { groups, .. } => all("groups now ", groups),
+            Self::CreateListeners { listeners, .. } => {
+                let port = |listener: &ClassicListener| listener.port;
+                all("+ port ", listeners.iter().map(port))
+            }
+            Self::DeleteListeners { ports, .. } => all("- port ", ports),
+            Self::AddTags { tags, .. } => all("+ tag ", tags.keys()),
+            Self::RemoveTags { keys, .. } => all("- tag ", keys),
+            Self::Delete { .. } => String::new(),
+        }
+    }
+}
+
+impl ElbV2Action {
+    fn difference(&self) -> String {
+        match self {
+            Self::Create { .. } | Self::CreateTargetGroup { .. } => "it was gone".to_owned(),
+            Self::SetCrossZone { enabled, .. } => format!("{} cross zone", sign(*enabled)),
+            Self::SetSubnets { subnets, .. } => all("subnets now ", subnets),
+            Self::SetGroups { groups, .. } => all("groups now ", groups),
+            Self::ConfigureHealthCheck { check, .. } => format!("health check now {check}"),
+            Self::SetPreserveClientIp { enabled, .. } => {
+                format!("{} addresses of clients", sign(*enabled))
+            }
+            Self::CreateListener { port, .. } => format!("+ port {port}"),
+            Self::SetTargetGroup { target_group, .. } => format!("now to {target_group}"),
+            Self::AddTags { tags, .. } => all("+ tag ", tags.keys()),
+            Self::RemoveTags { keys, .. } => all("- tag ", keys),
+            Self::DeleteListener { .. } | Self::Delete { .. } | Self::DeleteTargetGroup { .. } => {
+                String::new()
+            }
+        }
+    }
+}
+
+fn sign(is_added: bool) -> char {
+    if is_added { '+' } else { '-' }
+}
+
+fn all(word: &str, things: impl IntoIterator<Item = impl fmt::Display>) -> String {
+    let texts: Vec<_> = things.into_iter().map(|thing| format!("{word}{thing}")).collect();
+    listed(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        match &*key.protocol {
+            "-1" => formatter.write_str("everything")?,
+            protocol => formatter.write_str(protocol)?,
+        }
+        match (key.from_port, key.to_port) {
+            (-1, _) => {}
+            (from, to) if from == to => write!(formatter, " {from}")?,
+            (from, to) => write!(formatter, " {from}-{to}")?,
+        }
+        match &key.source {
+            Source::Cidr(cidr) => write!(formatter, " from {cidr}"),
+            Source::Group(id) | Source::PrefixList(id) => write!(formatter, " from {id}"),
+        }
+    }
+}
+
+impl fmt::Display for HealthCheck {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { protocol, port, path, interval, timeout, healthy, unhealthy } = self;
+        let path = path.as_deref().unwrap_or_default();
+        write!(
+            formatter,
+            "{protocol}:{port}{path} each {interval} s within {timeout} s, well after {healthy}, ill after {unhealthy}"
+        )
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InternetGateway(id) | Self::NatGateway(id) | Self::Other(id) => {
+                formatter.write_str(id)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tags;
+
+    fn rule(protocol: &str, ports: (i32, i32), source: Source) -> Rule {
+        Rule::new(protocol, ports, source, "for people")
+    }
+
+    #[test]
+    fn a_repair_says_what_it_has_changed() {
+        let group = || "sg-1".to_owned();
+        let anywhere = || Source::Cidr("0.0.0.0/0".parse().unwrap());
+        let rules = vec![
+            rule("tcp", (6443, 6443), anywhere()),
+            rule("tcp", (30000, 32767), anywhere()),
+            rule("-1", (0, 0), Source::Group("sg-2".to_owned())),
+        ];
+        let all =
+            "+ tcp 6443 from 0.0.0.0/0; + tcp 30000-32767 from 0.0.0.0/0; + everything from sg-2";
+        let authorize = Action::AuthorizeIngress { group: group(), rules: rules.clone() };
+        assert_eq!(authorize.difference(), all);
+        let revoke = Action::RevokeIngress { group: group(), rules: rules[..1].to_vec() };
+        assert_eq!(revoke.difference(), "- tcp 6443 from 0.0.0.0/0");
+        let target = Target::NatGateway("nat-1".to_owned());
+        let route = Action::ReplaceRoute { table: "rtb-1".to_owned(), target };
+        assert_eq!(route.difference(), "0.0.0.0/0 now to nat-1");
+        let map = Action::SetMapPublicIp { subnet: "subnet-1".to_owned(), enabled: false };
+        assert_eq!(map.difference(), "- public addresses at launch");
+        let create = Action::CreateInternetGateway { tags: Tags::new() };
+        assert_eq!(create.difference(), "it was gone");
+        let release = Action::ReleaseAddress { allocation: "eipalloc-1".to_owned() };
+        assert_eq!(release.difference(), "", "its name says it");
+        let check = HealthCheck {
+            protocol: "HTTPS".to_owned(),
+            port: 6443,
+            path: Some("/readyz".to_owned()),
+            interval: 10,
+            timeout: 5,
+            healthy: 2,
+            unhealthy: 6,
+        };
+        let name = "c-apiserver".to_owned();
+        let configure = Action::Elb(ElbAction::ConfigureHealthCheck { name, check });
+        let all =
+            "health check now HTTPS:6443/readyz each 10 s within 5 s, well after 2, ill after 6";
+        assert_eq!(configure.difference(), all);
+    }
+
+    #[test]
+    fn values_of_tags_are_shown_to_nobody() {
+        let tags = Tags::from([("team".to_owned(), "planted-value".to_owned())]);
+        let create = Action::CreateTags { resources: vec!["vpc-1".to_owned()], tags: tags.clone() };
+        assert_eq!(create.difference(), "+ tag team");
+        let name = "c-apiserver".to_owned();
+        assert_eq!(Action::Elb(ElbAction::AddTags { name, tags }).difference(), "+ tag team");
+    }
+}

@@ -1,0 +1,141 @@
+//! Looks for what has outlived its AWSCluster: resources on AWS whose owner is no AWSCluster that
+//! there is (`rule:a-leak-has-no-living-owner`). They are told, and left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use aws::{CallError, Marked};
+use aws_network::listed;
+use objects::ObjectMeta;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::aws_clusters::AwsClusters;
+use crate::api::OWNER_ID_ANNOTATION;
+
+impl AwsClusters {
+    /// Scans all regions in which there is or was an AWSCluster, and those that were asked for,
+    /// again and again.
+    pub(super) async fn scan_for_leaks(&self, period: Duration) {
+        let mut ticks = interval(period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut regions, mut leaks) = (self.options.leak_scan_regions.clone(), Leaks::default());
+        loop {
+            self.cache.synced().await;
+            ticks.tick().await;
+            regions.extend(self.regions());
+            for region in &regions {
+                match self.leaked(region).await {
+                    Ok(Some(found)) => tell(region, &leaks.news(region, found)),
+                    // Nobody knows who lives.
+                    Ok(None) => {}
+                    Err(error) => {
+                        tracing::warn!(region, %error, "Cannot look for leaked resources, the next scan tries again");
+                    }
+                }
+            }
+            self.metrics.leaked(&leaks.counts());
+        }
+    }
+
+    /// What nobody in the region owns; none while it is not known who there is.
+    async fn leaked(&self, region: &str) -> Result<Option<Vec<Marked>>, CallError> {
+        let before = self.owners();
+        let marked = self.account.region(region).marked(&self.options.owner_tag_key).await?;
+        // Those that came meanwhile own something, too.
+        let (Some(before), Some(after)) = (before, self.owners()) else { return Ok(None) };
+        let lives = |owner: &String| before.contains(owner) || after.contains(owner);
+        Ok(Some(marked.into_iter().filter(|it| !lives(&it.owner)).collect()))
+    }
+
+    fn regions(&self) -> BTreeSet<String> {
+        self.cache.frozen(|all| all.values().map(|it| it.body.spec.region.clone()).collect())
+    }
+
+    /// The identities of all AWSClusters; none while their kind is not served.
+    fn owners(&self) -> Option<BTreeSet<String>> {
+        let owners =
+            self.cache.frozen(|all| all.values().map(|it| owner_of(&it.metadata)).collect());
+        (!self.cache.is_dormant()).then_some(owners)
+    }
+}
+
+fn owner_of(metadata: &ObjectMeta) -> String {
+    let said = metadata.annotations.get(OWNER_ID_ANNOTATION).cloned();
+    said.unwrap_or_else(|| metadata.uid.to_string())
+}
+
+/// One line for each owner that is gone.
+fn tell(region: &str, news: &BTreeMap<String, Vec<String>>) {
+    for (owner, resources) in news {
+        let texts: Vec<_> = resources.iter().map(String::as_str).collect();
+        tracing::warn!(region, owner, resources = %listed(&texts), "Resources on AWS have no AWSCluster");
+    }
+}
+
+/// What the last scan of each region has found.
+#[derive(Debug, Default)]
+struct Leaks(BTreeMap<String, BTreeSet<Marked>>);
+
+impl Leaks {
+    /// Takes what a scan has found in the place of what an earlier one had, and returns what is
+    /// new, by owner.
+    fn news(&mut self, region: &str, found: Vec<Marked>) -> BTreeMap<String, Vec<String>> {
+        let known = self.0.entry(region.to_owned()).or_default();
+        let found = BTreeSet::from_iter(found);
+        let mut news = BTreeMap::<_, Vec<_>>::new();
+        for Marked { owner, kind, id } in found.difference(known) {
+            news.entry(owner.clone()).or_default().push(format!("{kind} {id}"));
+        }
+        *known = found;
+        news
+    }
+
+    /// How many there are of each kind; none before a region was scanned.
+    fn counts(&self) -> Vec<(&'static str, usize)> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        let count = |kind| self.0.values().flatten().filter(|it| it.kind == kind).count();
+        Marked::KINDS.into_iter().map(|kind| (kind, count(kind))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(owner: &str, kind: &'static str, id: &str) -> Marked {
+        Marked { owner: owner.to_owned(), kind, id: id.to_owned() }
+    }
+
+    /// rule:a-leak-has-no-living-owner
+    #[test]
+    fn a_leak_is_told_once_and_counted_as_long_as_it_is_there() {
+        let mut leaks = Leaks::default();
+        assert!(leaks.counts().is_empty(), "nothing is known before a scan");
+        let (vpc, nat) = (marked("a", "vpc", "vpc-1"), marked("b", "nat_gateway", "nat-1"));
+        let news = leaks.news("r", vec![vpc.clone(), nat.clone()]);
+        let named = |owner: &str, text: &str| (owner.to_owned(), vec![text.to_owned()]);
+        let all = [named("a", "vpc vpc-1"), named("b", "nat_gateway nat-1")];
+        assert_eq!(news, BTreeMap::from(all));
+        assert_eq!(leaks.news("r", vec![vpc.clone(), nat]), BTreeMap::new());
+        leaks.news("other", vec![marked("a", "vpc", "vpc-2")]);
+        let count = |leaks: &Leaks, wanted: &str| {
+            leaks.counts().into_iter().find(|(kind, _)| *kind == wanted).unwrap().1
+        };
+        assert_eq!((count(&leaks, "vpc"), count(&leaks, "nat_gateway")), (2, 1));
+        leaks.news("r", vec![vpc]);
+        assert_eq!((count(&leaks, "vpc"), count(&leaks, "nat_gateway")), (2, 0));
+    }
+
+    #[test]
+    fn an_owner_is_known_by_its_first_uid() {
+        let read = |annotations: serde_json::Value| {
+            let metadata = serde_json::json!({"name": "a", "namespace": "ns", "uid": "second",
+                "resourceVersion": "1", "annotations": annotations});
+            owner_of(&serde_json::from_value(metadata).unwrap())
+        };
+        assert_eq!(read(serde_json::json!({OWNER_ID_ANNOTATION: "first"})), "first");
+        assert_eq!(read(serde_json::json!({})), "second");
+    }
+}

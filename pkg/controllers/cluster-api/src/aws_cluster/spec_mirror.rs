@@ -1,0 +1,162 @@
+//! The ids of what was made, written into the spec as upstream does, where that is asked for
+//! (`rule:mirrored-ids-are-copies`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aws_network::{Places, SubnetPlace};
+use objects::{Error, Object};
+use serde_json::Value;
+
+use super::aws_clusters::AwsClusters;
+use crate::api::aws_cluster::{AwsCluster, AwsClusterSpec, Subnet};
+use crate::api::reference::Dialect;
+
+impl AwsClusters {
+    /// Writes where everything lies into the spec of an AWSCluster whose owner is of this dialect.
+    pub(super) async fn mirror(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        owner: Dialect,
+        places: &Places,
+    ) -> Result<(), Error> {
+        let written = self.client.change(object, |_, draft| {
+            mirror(&mut draft.body.spec, owner, places);
+        });
+        written.await.map(drop)
+    }
+}
+
+/// In the words in which the network is written, or else in those of the owner.
+fn mirror(spec: &mut AwsClusterSpec, owner: Dialect, places: &Places) {
+    let is_said = spec.network().is_some();
+    let is_older = spec.network_spec.is_some() || (!is_said && owner == Dialect::V1Alpha2);
+    let network = if is_older { &mut spec.network_spec } else { &mut spec.network };
+    let network = network.get_or_insert_default();
+    if network.subnets.is_empty() {
+        // Those that were chosen for it.
+        network.subnets = vec![Subnet::default(); places.subnets.len()];
+    }
+    if network.subnets.len() != places.subnets.len() {
+        return;
+    }
+    let vpc = network.vpc.get_or_insert_default();
+    fill(&mut vpc.id, &places.vpc);
+    fill(&mut vpc.cidr_block, &places.cidr.to_string());
+    note(&mut vpc.others, "internetGatewayId", places.internet_gateway.as_deref());
+    for (subnet, place) in network.subnets.iter_mut().zip(&places.subnets) {
+        if is_older {
+            mirror_older(subnet, place)
+        } else {
+            mirror_newer(subnet, place)
+        }
+        fill(&mut subnet.cidr_block, &place.cidr.to_string());
+        fill(&mut subnet.availability_zone, &place.zone);
+        if place.public {
+            subnet.is_public = Some(true);
+        }
+        note(&mut subnet.others, "routeTableId", place.route_table.as_deref());
+        note(&mut subnet.others, "natGatewayId", place.nat_gateway.as_deref());
+    }
+}
+
+/// The id is that of AWS.
+fn mirror_older(subnet: &mut Subnet, place: &SubnetPlace) {
+    fill(&mut subnet.id, &place.id);
+}
+
+/// The id is that of AWS for a subnet that was there before, and otherwise the name.
+fn mirror_newer(subnet: &mut Subnet, place: &SubnetPlace) {
+    fill(&mut subnet.id, if place.name.is_empty() { &place.id } else { &place.name });
+    let is_name = subnet.id.as_ref() != Some(&place.id);
+    note(&mut subnet.others, "resourceID", is_name.then_some(&*place.id));
+}
+
+/// What the user has said stays.
+fn fill(field: &mut Option<String>, text: &str) {
+    if field.as_ref().is_none_or(String::is_empty) {
+        *field = Some(text.to_owned());
+    }
+}
+
+fn note(fields: &mut BTreeMap<String, Value>, name: &str, id: Option<&str>) {
+    match id {
+        Some(id) => drop(fields.insert(name.to_owned(), id.into())),
+        None => drop(fields.remove(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn places() -> Places {
+        let subnet = |id: &str, name: &str, cidr: &str, public| SubnetPlace {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            cidr: cidr.parse().unwrap(),
+            zone: "us-east-2a".to_owned(),
+            public,
+            route_table: Some(format!("rtb-of-{id}")),
+            nat_gateway: public.then(|| "nat-1".to_owned()),
+        };
+        Places {
+            vpc: "vpc-1".to_owned(),
+            cidr: "10.0.0.0/16".parse().unwrap(),
+            internet_gateway: Some("igw-1".to_owned()),
+            subnets: vec![
+                subnet("subnet-1", "c-public", "10.0.0.0/20", true),
+                subnet("subnet-2", "", "10.0.64.0/18", false),
+            ],
+        }
+    }
+
+    fn mirrored(spec: Value, owner: Dialect) -> Value {
+        let mut spec: AwsClusterSpec = serde_json::from_value(spec).unwrap();
+        mirror(&mut spec, owner, &places());
+        let once = serde_json::to_value(&spec).unwrap();
+        mirror(&mut spec, owner, &places());
+        assert_eq!(serde_json::to_value(&spec).unwrap(), once, "and nothing more the next time");
+        once
+    }
+
+    /// rule:mirrored-ids-are-copies
+    #[test]
+    fn ids_are_written_in_the_words_of_the_network_or_of_its_owner() {
+        let vpc = json!({"id": "vpc-1", "cidrBlock": "10.0.0.0/16", "internetGatewayId": "igw-1"});
+        let newer = json!({"region": "us-east-2", "network": {"vpc": vpc, "subnets": [
+            {"id": "c-public", "resourceID": "subnet-1", "cidrBlock": "10.0.0.0/20", "isPublic": true,
+                "availabilityZone": "us-east-2a", "routeTableId": "rtb-of-subnet-1", "natGatewayId": "nat-1"},
+            {"id": "subnet-2", "cidrBlock": "10.0.64.0/18", "availabilityZone": "us-east-2a",
+                "routeTableId": "rtb-of-subnet-2"}]}});
+        assert_eq!(mirrored(json!({"region": "us-east-2"}), Dialect::V1Beta2), newer);
+        let older = mirrored(json!({"region": "us-east-2"}), Dialect::V1Alpha2);
+        let network = &older["networkSpec"];
+        assert_eq!(network["vpc"], vpc);
+        assert_eq!(network["subnets"][0]["id"], "subnet-1");
+        assert_eq!(network["subnets"][0].get("resourceID"), None);
+        assert_eq!(older.get("network"), None);
+        // Only one of them is ever set.
+        let said = json!({"region": "us-east-2", "network": {"vpc": {"cidrBlock": "10.0.0.0/16"}}});
+        assert_eq!(mirrored(said, Dialect::V1Alpha2), newer);
+    }
+
+    #[test]
+    fn what_a_user_has_said_stays_and_what_is_of_another_number_is_left() {
+        let said = json!({"region": "us-east-2", "network": {"subnets": [
+            {"id": "mine", "cidrBlock": "10.0.0.0/20", "tags": {"a": "b"}},
+            {"id": "subnet-2", "natGatewayId": "nat-of-old", "zoneType": "availability-zone"}]}});
+        let subnets = &mirrored(said, Dialect::V1Beta2)["network"]["subnets"];
+        assert_eq!(
+            (&subnets[0]["id"], &subnets[0]["resourceID"]),
+            (&json!("mine"), &json!("subnet-1"))
+        );
+        assert_eq!(subnets[0]["tags"], json!({"a": "b"}));
+        assert_eq!((subnets[1].get("natGatewayId"), subnets[1].get("resourceID")), (None, None));
+        assert_eq!(subnets[1]["zoneType"], "availability-zone");
+        let other = json!({"region": "us-east-2", "network": {"subnets": [{"id": "subnet-1"}]}});
+        assert_eq!(mirrored(other.clone(), Dialect::V1Beta2), other);
+    }
+}

@@ -1,0 +1,148 @@
+//! A change of leader while a call of the former one is on its way: it arrives when the next one is
+//! at work already.
+
+use std::time::Duration;
+
+use aws::{Executor, Surroundings, run_leg};
+use aws_fixtures::{absent, present};
+use aws_network::{Goal, Memory, NatMode, Outcome, Pass, Planned, Rest, Timestamp};
+use parking_lot::Mutex;
+use tests::aws_proxy::Fate;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::faults::{Reference, is_as_without_faults, is_gone};
+use crate::world::World;
+
+/// For so long the call is on its way.
+const ON_ITS_WAY: Duration = Duration::from_millis(300);
+/// No call is on its way for longer, in seconds of the test's own clock.
+const LONGEST: u64 = 10;
+
+/// Creates that make something a second time when they are sent twice, and others.
+const OF_CREATE: [&str; 9] = [
+    "CreateVpc",
+    "CreateSubnet",
+    "CreateInternetGateway",
+    "AllocateAddress",
+    "CreateNatGateway",
+    "CreateRouteTable",
+    "AuthorizeSecurityGroupIngress",
+    "RunInstances",
+    "CreateLoadBalancer",
+];
+const OF_DELETE: [&str; 4] =
+    ["DeleteLoadBalancer", "DeleteNatGateway", "ReleaseAddress", "DeleteVpc"];
+
+/// The one who has led.
+struct Former<'a> {
+    world: &'a World,
+    /// What it has sent without the lease.
+    sent_late: Mutex<Vec<String>>,
+}
+
+impl Former<'_> {
+    fn leads(&self) -> bool {
+        self.world.fence.check().is_ok()
+    }
+}
+
+impl Surroundings for Former<'_> {
+    fn now(&self) -> Timestamp {
+        self.world.now()
+    }
+
+    async fn store(&self, memory: &Memory) -> bool {
+        self.leads() && self.world.store(memory).await
+    }
+
+    fn wrote(&self, planned: &Planned, outcome: &Outcome) {
+        if !self.leads() && *outcome != Outcome::NotSent {
+            self.sent_late.lock().push(planned.action.to_string());
+        }
+    }
+}
+
+/// Leads to a goal, and loses the lease on the way.
+async fn lead_until_lost(world: &World, goal: &Goal, executor: &Executor) -> Vec<String> {
+    let former = Former { world, sent_late: Mutex::default() };
+    let mut pass = Pass::new(goal.clone(), world.memory());
+    while former.leads() {
+        match run_leg(&mut pass, executor, &former).await {
+            Rest::For(seconds) => {
+                world.advance(seconds);
+                pass.resume();
+            }
+            rest => assert!(!former.leads(), "it rests, {rest:?}, and has lost nothing"),
+        }
+    }
+    former.sent_late.into_inner()
+}
+
+/// Leads to the goal; not more time than a call may take passes before it has `arrived`.
+async fn lead_to_the_end(world: &World, goal: &Goal, arrived: &CancellationToken) -> (Pass, Rest) {
+    let executor = world.executor_of_another_replica();
+    let (mut pass, mut rested) = (Pass::new(goal.clone(), world.memory()), 0);
+    for _ in 0..200 {
+        match run_leg(&mut pass, &executor, world).await {
+            Rest::For(seconds) => {
+                rested += seconds;
+                if rested >= LONGEST {
+                    arrived.cancelled().await;
+                }
+                world.advance(seconds);
+                pass.resume();
+            }
+            rest => return (pass, rest),
+        }
+    }
+    panic!("no end: {:#?}\n{:#?}", pass.plan(), pass.problems());
+}
+
+/// Goes to the goal; whoever sends the first call of this name loses the lease with it.
+async fn change_leader_at(world: &World, goal: &Goal, action: &'static str) {
+    let (lose, mut lost) = watch::channel(false);
+    let fence = world.fence.clone();
+    world.proxy.decide(move |_, call| {
+        if call.action != action || *lose.borrow() {
+            return Fate::Pass;
+        }
+        fence.close();
+        lose.send_replace(true);
+        Fate::Delay(ON_ITS_WAY)
+    });
+    let (executor, arrived) = (world.executor(), CancellationToken::new());
+    let former = async {
+        let late = lead_until_lost(world, goal, &executor).await;
+        arrived.cancel();
+        late
+    };
+    let next = async {
+        lost.wait_for(|lost| *lost).await.unwrap();
+        lead_to_the_end(world, goal, &arrived).await
+    };
+    let (late, (pass, rest)) = futures::join!(former, next);
+    // Those that were under way when it lost the lease.
+    assert!(late.len() <= 6, "{action}: {late:?}");
+    assert_eq!(rest, Rest::Reached, "{action}: {:#?}", pass.problems());
+    world.come_back().await;
+}
+
+/// rule:the-fence-is-asked-last
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_leader_gets_over_a_call_of_the_former_one_that_arrives_late() {
+    let Some(world) = World::new().await else { return };
+    let reference = Reference::new(&world, NatMode::PerZone).await;
+    for action in OF_CREATE {
+        world.reset().await;
+        change_leader_at(&world, &present(&reference.spec), action).await;
+        is_as_without_faults(&world, &reference, action).await;
+    }
+    for action in OF_DELETE {
+        world.reset().await;
+        world.run(&present(&reference.spec)).await;
+        world.advance(1800);
+        change_leader_at(&world, &absent(&reference.spec), action).await;
+        is_gone(&world, &reference, action).await;
+    }
+}

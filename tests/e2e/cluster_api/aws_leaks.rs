@@ -1,0 +1,52 @@
+//! What has outlived its AWSCluster is told.
+
+use crate::aws_stage::{NAME, REGION, Stage, is_ready};
+use crate::scene::{AWS_CLUSTERS, CLUSTERS};
+
+const LEAKED: &str = "awscluster_leaked_resources";
+
+/// Makes something with the mark of an AWSCluster that is gone. AWS's answer.
+async fn leak(stage: &Stage, action: &'static str, kind: &'static str) -> String {
+    let parameters = [
+        ("Action", action),
+        ("TagSpecification.1.ResourceType", kind),
+        ("TagSpecification.1.Tag.1.Key", "aws.cluster.x-k8s.io/owner-id"),
+        ("TagSpecification.1.Tag.1.Value", "long-gone"),
+    ];
+    stage.proxy.upstream().ec2(REGION, &parameters).await
+}
+
+/// rule:a-leak-has-no-living-owner
+#[tokio::test(flavor = "multi_thread")]
+async fn what_carries_the_mark_of_nobody_who_lives_is_counted_and_named_and_left() {
+    let Some(stage) = Stage::set().await else { return };
+    let before = stage.totals().await;
+    leak(&stage, "AllocateAddress", "elastic-ip").await;
+    let made = leak(&stage, "CreateInternetGateway", "internet-gateway").await;
+    let gateway = made.split("<internetGatewayId>").nth(1).unwrap().split('<').next().unwrap();
+    let manager =
+        stage.start_with_aws(&format!("--leak-scan-period=10s --leak-scan-regions={REGION}"));
+    for kind in ["elastic_ip", "internet_gateway"] {
+        manager.until_metric(LEAKED, &[("kind", kind)], |count| count >= 1.0).await;
+    }
+    let told = manager.line("Resources on AWS have no AWSCluster").await;
+    assert!(told.contains("long-gone") && told.contains(gateway), "{told}");
+    stage.run("apply -f config/samples/cluster-api.yaml");
+    stage.until(AWS_CLUSTERS, NAME, "is ready", is_ready).await;
+
+    // Seen by a scan of later.
+    let delete = [("Action", "DeleteInternetGateway"), ("InternetGatewayId", gateway)];
+    stage.proxy.upstream().ec2(REGION, &delete).await;
+    manager.until_metric(LEAKED, &[("kind", "internet_gateway")], |count| count == 0.0).await;
+    for (kind, count) in
+        [("vpc", 0.0), ("nat_gateway", 0.0), ("instance", 0.0), ("elastic_ip", 1.0)]
+    {
+        assert_eq!(manager.metric(LEAKED, &[("kind", kind)]).await, Some(count), "{kind}");
+    }
+
+    stage.run(&format!("delete {CLUSTERS} {NAME} --wait=false"));
+    stage.until_gone(AWS_CLUSTERS, NAME).await;
+    let left = [("Addresses".to_owned(), 1)];
+    assert_eq!(stage.added(&before).await, left.into(), "it is told and not removed");
+    stage.end(manager).await;
+}
