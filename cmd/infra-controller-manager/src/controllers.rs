@@ -8,6 +8,3 @@ pub type Controllers = &'static [&'static dyn Controller];
 /// All controllers of the product.
 pub const ALL: Controllers =
     &[&node_ipam::NodeIpam, &cluster_health::ClusterHealth, &cluster_api::ClusterApi];
-
-/// Those that run only when `--controllers` names them: they are not whole yet.
-pub const BY_NAME_ONLY: &[&str] = &["cluster-api-infrastructure-controller"];

@@ -106,8 +106,10 @@ async fn clusters_of_an_unlabelled_crd_are_left_alone_unless_the_mode_says_other
     let kept = |it: &Value| it["status"]["phase"] == "provisioning";
     let manager = scene.start("");
     manager.line("Controller starting...").await;
-    let dormant = [("resource", "clusters.cluster.x-k8s.io")];
-    manager.until_metric("icm_informer_dormant", &dormant, |value| value >= 1.0).await;
+    let sleeps = |line: &str| {
+        line.contains("Kind is dormant") && line.contains("\"clusters.cluster.x-k8s.io\"")
+    };
+    manager.line_where("Clusters are dormant", sleeps).await;
     poll("it is ready", async || {
         let (ready, _) = manager.get("/readyz?verbose").await.ok()?;
         (ready == 200).then_some(())

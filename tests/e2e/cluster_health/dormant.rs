@@ -1,4 +1,4 @@
-//! The default: nobody asked for cluster-health, and there is nothing for it to do yet.
+//! The default: nobody asked for cluster-health or Cluster API, and there is nothing for them to do yet.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_membe
         Process::with_kubeconfig(&identity).args(["--leader-elect=false", "--v=2"]).start();
     let planted = Planted::default();
     let manager = Discreet::new(manager, &planted, &hub);
-    for group in ["core.kubefed.io", "platform.tkestack.io"] {
+    for group in ["core.kubefed.io", "platform.tkestack.io", "\"clusters.cluster.x-k8s.io", "awsclusters."] {
         let sleeps = |line: &str| line.contains("Kind is dormant") && line.contains(group);
         manager.line_where("a kind is dormant", sleeps).await;
     }
@@ -62,7 +62,12 @@ async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_membe
     .await;
     assert!(own_threads(&manager) > 0);
     assert!(!manager.has_said("Missing permission"), "{:?}", manager.lines());
-    for kind in ["kubefedclusters.core.kubefed.io", "clusters.platform.tkestack.io"] {
+    for kind in [
+        "kubefedclusters.core.kubefed.io",
+        "clusters.platform.tkestack.io",
+        "\"clusters.cluster.x-k8s.io",
+        "awsclusters.infrastructure.cluster.x-k8s.io",
+    ] {
         let lines = manager.lines();
         let told = |line: &&String| line.contains("Kind is dormant") && line.contains(kind);
         let told: Vec<_> = lines.iter().filter(told).collect();

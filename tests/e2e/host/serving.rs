@@ -26,8 +26,13 @@ async fn leader(scene: &Scene) -> Process {
 async fn each_health_path_has_its_checks() {
     let scene = Scene::set().await;
     let manager = leader(&scene).await;
-    let everywhere =
-        ["ping", "leaderElection", "node-ipam-controller", "cluster-health-controller"];
+    let everywhere = [
+        "ping",
+        "leaderElection",
+        "node-ipam-controller",
+        "cluster-health-controller",
+        "cluster-api-infrastructure-controller",
+    ];
     let ready = ["informer-sync", "shutdown", "apiserver-reachable"];
     for (endpoint, checks) in [
         ("livez", everywhere.to_vec()),

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use manager::dormancy::{self, Awaited, CrdOf};
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
+use model::Resource;
 use pflag::{Problem, Spec, Values};
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{GROUP, INFRASTRUCTURE_GROUP};
+use crate::api::{AWS_CLUSTERS, CLUSTERS, GROUP, INFRASTRUCTURE_GROUP};
 #[cfg(feature = "aws")]
 use crate::aws_cluster;
 use crate::cluster;
@@ -38,14 +40,41 @@ impl Controller for ClusterApi {
             let reason = "--capi-mode=provider leaves Clusters to Cluster API's own core, and this program was built without AWS";
             return Ok(Configured::idle(reason));
         }
-        let permissions = permissions(&options).leak();
-        Ok(Configured::run(Group { options, permissions }))
+        Ok(Configured::run(Group::new(options)))
     }
 }
 
 struct Group {
     options: Options,
-    permissions: &'static [Permission],
+    /// None in provider mode.
+    clusters: Option<Awaited>,
+    /// None in builds without AWS.
+    aws_clusters: Option<Awaited>,
+}
+
+impl Group {
+    fn new(options: Options) -> Self {
+        let awaited = |kind: Resource, crd, rights: Vec<Permission>| Awaited {
+            kind,
+            crd,
+            namespace: options.namespace.clone(),
+            // As long as the flags, which are judged once.
+            rights: in_namespace(&options, rights).leak(),
+        };
+        let crd_of_clusters = match options.mode {
+            Mode::Auto => Some(CrdOf::Us),
+            Mode::Standalone => Some(CrdOf::Anybody),
+            Mode::Provider => None,
+        };
+        let clusters = crd_of_clusters.map(|crd| awaited(CLUSTERS, crd, rights_for_clusters()));
+        let aws_clusters =
+            cfg!(feature = "aws").then(|| awaited(AWS_CLUSTERS, CrdOf::Us, rights_for_aws_clusters()));
+        Self { clusters, aws_clusters, options }
+    }
+
+    fn kinds(&self) -> Vec<Awaited> {
+        self.clusters.iter().chain(&self.aws_clusters).cloned().collect()
+    }
 }
 
 impl Runner for Group {
@@ -54,7 +83,8 @@ impl Runner for Group {
     }
 
     fn permissions(&self) -> &'static [Permission] {
-        self.permissions
+        // As long as no kind is served it needs none (`rule:dormant-costs-nothing`).
+        &[]
     }
 
     fn manifest(&self) -> Option<&'static str> {
@@ -65,6 +95,14 @@ impl Runner for Group {
         NAME
     }
 
+    fn may_have_predecessor(
+        &self,
+        client: kube::Client,
+    ) -> BoxFuture<'static, Result<bool, Failure>> {
+        let kinds = self.kinds();
+        Box::pin(async move { dormancy::is_any_there(&client, &kinds).await })
+    }
+
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
             // One that fails has the others end in order before the group is run anew.
@@ -73,14 +111,16 @@ impl Runner for Group {
             context.stop = stop.clone();
             let (context, options) = (&context, &self.options);
             let clusters = async {
-                if options.mode == Mode::Provider {
-                    return Ok(());
+                if is_served(context, self.clusters.as_ref()).await {
+                    return ending(cluster::run(context, options).await, &stop);
                 }
-                ending(cluster::run(context, options).await, &stop)
+                Ok(())
             };
             let infrastructure = async {
                 #[cfg(feature = "aws")]
-                ending(aws_cluster::run(context, options).await, &stop)?;
+                if is_served(context, self.aws_clusters.as_ref()).await {
+                    return ending(aws_cluster::run(context, options).await, &stop);
+                }
                 Ok::<(), Failure>(())
             };
             let (clusters, infrastructure) = futures::join!(clusters, infrastructure);
@@ -95,18 +135,30 @@ fn ending(ended: Result<(), Failure>, stop: &CancellationToken) -> Result<(), Fa
     ended.inspect_err(|_| stop.cancel())
 }
 
-/// What the controller does in its own name. Kinds that Clusters refer to are not known yet; of
-/// those of infrastructure the one of this program stands for all.
-fn permissions(options: &Options) -> Vec<Permission> {
-    // As long as the flags, which are judged once.
-    let namespace: &'static str = options.namespace.clone().unwrap_or_default().leak();
-    let of_infrastructure = [
-        Permission::new("get", INFRASTRUCTURE_GROUP, "awsclusters"),
+/// Waits until there is something to do with a kind, and has the rights for it checked then. False
+/// where that never comes.
+async fn is_served(context: &Context, kind: Option<&Awaited>) -> bool {
+    let Some(kind) = kind else { return false };
+    let is_served = context.stop.run_until_cancelled(kind.served(context)).await.is_some();
+    if is_served {
+        context.needs(kind.rights);
+    }
+    is_served
+}
+
+/// What is done to AWSClusters in the controller's own name.
+fn rights_for_aws_clusters() -> Vec<Permission> {
+    vec![
         Permission::new("patch", INFRASTRUCTURE_GROUP, "awsclusters"),
-    ];
-    let of_aws =
-        [Permission::new("patch", INFRASTRUCTURE_GROUP, "awsclusters").subresource("status")];
-    let of_clusters = [
+        Permission::new("patch", INFRASTRUCTURE_GROUP, "awsclusters").subresource("status"),
+    ]
+}
+
+/// What is done for Clusters. Kinds that they refer to are not known yet; of those of infrastructure
+/// the one of this program stands for all.
+fn rights_for_clusters() -> Vec<Permission> {
+    vec![
+        Permission::new("get", INFRASTRUCTURE_GROUP, "awsclusters"),
         Permission::new("patch", GROUP, "clusters"),
         Permission::new("patch", GROUP, "clusters").subresource("status"),
         Permission::new("delete", GROUP, "machines"),
@@ -114,13 +166,10 @@ fn permissions(options: &Options) -> Vec<Permission> {
         Permission::new("get", "", "secrets"),
         Permission::new("create", "", "secrets"),
         Permission::new("patch", "", "secrets"),
-    ];
-    let mut needed = of_infrastructure.to_vec();
-    if cfg!(feature = "aws") {
-        needed.extend(of_aws);
-    }
-    if options.mode != Mode::Provider {
-        needed.extend(of_clusters);
-    }
-    needed.into_iter().map(|right| right.in_namespace(namespace)).collect()
+    ]
+}
+
+fn in_namespace(options: &Options, rights: Vec<Permission>) -> Vec<Permission> {
+    let namespace: &'static str = options.namespace.clone().unwrap_or_default().leak();
+    rights.into_iter().map(|right| right.in_namespace(namespace)).collect()
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use manager::dormancy::{self, Awaited, CrdOf};
 use manager::{
     Configured, Context, Controller, Failure, OwnThreads, Permission, Placement, Runner, Stopped,
 };
@@ -11,7 +12,6 @@ use probe::{ConnectionLimits, Names};
 
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
-use crate::dormancy::{self, Awaited};
 use crate::engine::{self, Exposed, Limits, Metrics, Source};
 use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
@@ -125,12 +125,14 @@ impl Watch {
 fn kinds(options: &Options) -> Vec<Awaited> {
     let kubefed = options.kubefed.as_ref().map(|kubefed| Awaited {
         kind: KUBEFED_CLUSTERS,
+        crd: CrdOf::Default,
         namespace: kubefed.namespace.clone(),
         // As long as the flags, which are judged once.
         rights: kubefed_rights(kubefed, &options.limits).leak(),
     });
     let tke = options.tke.as_ref().map(|tke| Awaited {
         kind: CLUSTERS,
+        crd: CrdOf::Default,
         namespace: None,
         rights: tke_rights(tke, options.kubefed.is_none(), &options.limits).leak(),
     });

@@ -7,7 +7,6 @@
 
 pub mod api;
 mod controller;
-mod dormancy;
 pub mod engine;
 mod flags;
 mod kubefed;

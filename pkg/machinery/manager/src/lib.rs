@@ -23,6 +23,7 @@
 mod clients;
 mod context;
 mod controller;
+pub mod dormancy;
 mod failure;
 mod feed;
 mod host;

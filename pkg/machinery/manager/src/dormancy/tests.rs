@@ -2,8 +2,10 @@ use api_server_double::{ApiServer, Reply};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::kubefed::KUBEFED_CLUSTERS;
-use crate::api::tke::CLUSTERS;
+
+const MEMBERS: Resource =
+    Resource::namespaced("core.kubefed.io", "v1beta1", "KubeFedCluster", "kubefedclusters");
+const CLUSTERS: Resource = Resource::cluster("platform.tkestack.io", "v1", "Cluster", "clusters");
 
 /// A server of these two kinds; what it says of the Clusters, and how often it was asked.
 async fn asked(discovery: Value, clusters: Reply) -> (Result<bool, String>, Vec<String>) {
@@ -13,8 +15,8 @@ async fn asked(discovery: Value, clusters: Reply) -> (Result<bool, String>, Vec<
         "/apis/platform.tkestack.io/v1" => Reply::Json(200, discovery.clone()),
         _ => clusters.lock().unwrap().take().unwrap(),
     });
-    let kinds = [(KUBEFED_CLUSTERS, Some("fed".to_owned())), (CLUSTERS, None)]
-        .map(|(kind, namespace)| Awaited { kind, namespace, rights: &[] });
+    let kinds = [(MEMBERS, Some("fed".to_owned())), (CLUSTERS, None)]
+        .map(|(kind, namespace)| Awaited { kind, crd: CrdOf::Default, namespace, rights: &[] });
     let answer = is_any_there(&server.client(), &kinds).await.map_err(|error| error.to_string());
     let paths = server.asked().iter().map(|asked| asked.path().to_owned()).collect();
     (answer, paths)

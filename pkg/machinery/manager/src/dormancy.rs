@@ -1,5 +1,5 @@
-//! Whether there is anything to watch over: while none of its kinds is served the controller waits
-//! for one and costs the process nothing else (`rule:dormant-costs-nothing`).
+//! [`Awaited`]: kinds without which a controller has nothing to do. While none of them is served it
+//! waits for one and costs the process nothing else (`rule:dormant-costs-nothing`).
 
 use std::time::Duration;
 
@@ -7,39 +7,59 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use http::{Request, StatusCode};
 use kube::client::Body;
-use manager::{Context, Failure, Permission};
 use model::{Kind, Resource};
 use serde::Deserialize;
+
+use crate::{Context, Failure, Permission};
 
 /// Limit of one question.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A kind of member clusters that may come to be served.
-#[derive(Clone)]
-pub(crate) struct Awaited {
-    pub(crate) kind: Resource,
+/// A kind that may come to be served.
+#[derive(Clone, Debug)]
+pub struct Awaited {
+    /// The kind.
+    pub kind: Resource,
+    /// Whose it has to be.
+    pub crd: CrdOf,
     /// Where its objects are; `None` for everywhere.
-    pub(crate) namespace: Option<String>,
+    pub namespace: Option<String>,
     /// What is needed once it is served.
-    pub(crate) rights: &'static [Permission],
+    pub rights: &'static [Permission],
+}
+
+/// Whose CRD makes a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrdOf {
+    /// Ours, or anybody's when the controller was asked for by name.
+    Default,
+    /// Ours.
+    Us,
+    /// Anybody's.
+    Anybody,
 }
 
 impl Awaited {
-    async fn served(&self, context: &Context) {
-        context.informers.until_served(Kind::Custom(self.kind.clone())).await;
+    /// Waits until it is served.
+    pub async fn served(&self, context: &Context) {
+        let informers = match self.crd {
+            CrdOf::Default => context.informers.clone(),
+            CrdOf::Us => context.informers.of_our_crds(),
+            CrdOf::Anybody => context.informers.of_any_owner(),
+        };
+        informers.until_served(Kind::Custom(self.kind.clone())).await;
     }
 }
 
-/// Waits until one of these kinds is served, and for us.
-pub(crate) async fn served(context: &Context, kinds: &[Awaited]) {
+/// Waits until one of these kinds, of which there is one at least, is served.
+pub async fn served(context: &Context, kinds: &[Awaited]) {
     let waits = kinds.iter().map(|kind| kind.served(context));
-    // One flavour at least was asked for.
     let mut waits: FuturesUnordered<_> = waits.collect();
     waits.next().await;
 }
 
 /// Has the rights for each kind checked from the moment on at which that is served.
-pub(crate) fn check_rights(context: &Context, kinds: &[Awaited]) {
+pub fn check_rights(context: &Context, kinds: &[Awaited]) {
     for kind in kinds.iter().cloned() {
         let this = context.clone();
         context.spawn(async move {
@@ -52,7 +72,10 @@ pub(crate) fn check_rights(context: &Context, kinds: &[Awaited]) {
 
 /// Whether there is an object of one of these kinds, whose status a leader before this one may be
 /// writing yet.
-pub(crate) async fn is_any_there(
+///
+/// # Errors
+/// The server does not say.
+pub async fn is_any_there(
     client: &kube::Client,
     kinds: &[Awaited],
 ) -> Result<bool, Failure> {
@@ -87,7 +110,7 @@ async fn read<T: for<'de> Deserialize<'de>>(
         status if status.is_success() => {
             serde_json::from_slice(&answer.body).map(Some).map_err(Failure::new)
         }
-        status => Err(Failure::new(format!("cannot ask for member clusters: HTTP {status}"))),
+        status => Err(Failure::new(format!("cannot ask whether there is anything to do: HTTP {status}"))),
     }
 }
 
