@@ -13,6 +13,7 @@
 
 pub mod build;
 pub mod check_command;
+mod command_line;
 pub mod controllers;
 pub mod crds;
 mod delegated;

@@ -16,9 +16,10 @@ use std::process::ExitCode;
 use anyhow::bail;
 use cluster_api::aws_plan::{self, Planned};
 
+use crate::command_line::Parsed;
 use crate::manifests;
 use crate::streams::{to_stdout, told};
-use arguments::{Arguments, Parsed};
+use arguments::Arguments;
 
 /// The word after the program's name.
 pub const NAME: &str = "plan";

@@ -21,9 +21,10 @@ use std::time::Duration;
 use probe::{ConnectionLimits, Meters, Names, Order, Probed, Prober};
 use prometheus::Registry;
 
-use arguments::{Arguments, Parsed};
+use arguments::Arguments;
 use object::Found;
 
+use crate::command_line::Parsed;
 use crate::streams::told;
 
 /// The word after the program's name.

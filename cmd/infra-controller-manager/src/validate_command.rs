@@ -23,9 +23,10 @@ use std::process::ExitCode;
 use anyhow::bail;
 use serde_json::Value;
 
+use crate::command_line::Parsed;
 use crate::manifests;
 use crate::streams::{to_stderr, to_stdout, told};
-use arguments::{Arguments, Parsed};
+use arguments::Arguments;
 use judged::Judged;
 
 /// The word after the program's name.

@@ -24,7 +24,9 @@ async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_membe
         Process::with_kubeconfig(&identity).args(["--leader-elect=false", "--v=2"]).start();
     let planted = Planted::default();
     let manager = Discreet::new(manager, &planted, &hub);
-    for group in ["core.kubefed.io", "platform.tkestack.io", "\"clusters.cluster.x-k8s.io", "awsclusters."] {
+    for group in
+        ["core.kubefed.io", "platform.tkestack.io", "\"clusters.cluster.x-k8s.io", "awsclusters."]
+    {
         let sleeps = |line: &str| line.contains("Kind is dormant") && line.contains(group);
         manager.line_where("a kind is dormant", sleeps).await;
     }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use aws_network::NatMode;
 use clap::builder::PossibleValuesParser;
-use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgAction, ArgMatches, Command};
 use cluster_api::aws_plan::Given;
 use cluster_api::prices::Prices;
+
+use crate::command_line::{Parsed, option, output, wants_json};
 
 /// What is to be planned, and how the plan is printed.
 #[derive(Debug)]
@@ -20,21 +21,9 @@ pub(super) struct Arguments {
     pub(super) json: bool,
 }
 
-/// What the command line asks for.
-pub(super) enum Parsed {
-    Run(Arguments),
-    Print { text: String, is_error: bool },
-}
-
 impl Arguments {
-    pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed {
-        match command().try_get_matches_from(args) {
-            Ok(matches) => Parsed::Run(Self::read(&matches)),
-            Err(error) => {
-                let is_error = error.kind() != ErrorKind::DisplayHelp;
-                Parsed::Print { text: error.to_string(), is_error }
-            }
-        }
+    pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed<Self> {
+        command().try_get_matches_from(args).map(|matches| Self::read(&matches)).into()
     }
 
     fn read(matches: &ArgMatches) -> Self {
@@ -48,7 +37,7 @@ impl Arguments {
                 default_nat_mode: mode.unwrap_or_default(),
             },
             prices: matches.get_one("hourly-prices").cloned().unwrap_or_default(),
-            json: text("output").is_some_and(|format| format == "json"),
+            json: wants_json(matches),
         }
     }
 }
@@ -65,9 +54,6 @@ Examples:
   infra-controller-manager plan -f cluster.yaml --zones us-east-2a,us-east-2b,us-east-2c -o json";
 
 fn command() -> Command {
-    let option = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help)
-    };
     Command::new("infra-controller-manager plan")
         .no_binary_name(true)
         .about(ABOUT)
@@ -85,10 +71,7 @@ fn command() -> Command {
                 .value_parser(PossibleValuesParser::new(NatMode::WORDS)),
             option("hourly-prices", "PRICES", "What AWS asks for an hour, as the flag of the manager: region:natGateway=0.045,publicIPv4=0.005,…")
                 .value_parser(Prices::read),
-            option("output", "FORMAT", "How the plan is printed")
-                .short('o')
-                .default_value("text")
-                .value_parser(PossibleValuesParser::new(["text", "json"])),
+            output("How the plan is printed"),
         ])
 }
 
@@ -96,7 +79,7 @@ fn command() -> Command {
 mod tests {
     use super::*;
 
-    fn parse(args: &[&str]) -> Parsed {
+    fn parse(args: &[&str]) -> Parsed<Arguments> {
         Arguments::parse(args.iter().map(OsString::from))
     }
 

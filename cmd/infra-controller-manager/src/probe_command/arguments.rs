@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
-use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use cluster_health::Subject;
 use pflag::GoDuration;
 use probe::TlsOptions;
+
+use crate::command_line::{Parsed, option, output, wants_json};
 
 /// What is to be probed, and how the answer is printed.
 #[derive(Debug)]
@@ -35,21 +36,10 @@ pub(super) struct Arguments {
     pub(super) json: bool,
 }
 
-/// What the command line asks for.
-pub(super) enum Parsed {
-    Run(Box<Arguments>),
-    Print { text: String, is_error: bool },
-}
-
 impl Arguments {
-    pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed {
-        match command().try_get_matches_from(args) {
-            Ok(matches) => Parsed::Run(Box::new(Self::read(&matches))),
-            Err(error) => {
-                let is_error = error.kind() != ErrorKind::DisplayHelp;
-                Parsed::Print { text: error.to_string(), is_error }
-            }
-        }
+    pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed<Box<Self>> {
+        let parsed = command().try_get_matches_from(args);
+        parsed.map(|matches| Box::new(Self::read(&matches))).into()
     }
 
     fn read(matches: &ArgMatches) -> Self {
@@ -72,7 +62,7 @@ impl Arguments {
             allow_plaintext: matches.get_flag("allow-plaintext-endpoints"),
             authenticated_read: matches.get_flag("authenticated-read"),
             timeout: matches.get_one("timeout").copied().unwrap_or_default(),
-            json: text("output").is_some_and(|format| format == "json"),
+            json: wants_json(matches),
         }
     }
 }
@@ -88,9 +78,6 @@ const EXAMPLES: &str = "Examples:
   infra-controller-manager probe -f member.yaml -o json";
 
 fn command() -> Command {
-    let option = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help)
-    };
     let switch = |name: &'static str, help: &'static str| {
         Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
     };
@@ -130,10 +117,7 @@ fn command() -> Command {
             option("timeout", "DURATION", "Wall time for everything")
                 .default_value("5s")
                 .value_parser(timeout),
-            option("output", "FORMAT", "How the answer is printed")
-                .short('o')
-                .default_value("text")
-                .value_parser(PossibleValuesParser::new(["text", "json"])),
+            output("How the answer is printed"),
             switch("authenticated-read", "Also read a namespace with the credential; a Cluster is always read"),
             switch("allow-plaintext-endpoints", "Send the credential over plain http too"),
         ])
@@ -149,7 +133,7 @@ fn timeout(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
 
-    fn parse(args: &[&str]) -> Parsed {
+    fn parse(args: &[&str]) -> Parsed<Box<Arguments>> {
         Arguments::parse(args.iter().map(OsString::from))
     }
 

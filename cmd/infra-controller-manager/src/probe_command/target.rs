@@ -171,8 +171,8 @@ fn read_token(path: &Path) -> anyhow::Result<SecretString> {
 mod tests {
     use std::ffi::OsString;
 
-    use super::super::arguments::Parsed;
     use super::*;
+    use crate::command_line::Parsed;
 
     #[test]
     fn a_context_whose_user_is_not_there_is_refused_and_one_without_a_user_is_not() {

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgAction, ArgMatches, Command};
+
+use crate::command_line::{Parsed, option, output, wants_json};
 
 /// What is to be judged, and how the judgement is printed.
 #[derive(Debug)]
@@ -27,14 +29,8 @@ pub(super) enum Wanted {
     Update,
 }
 
-/// What the command line asks for.
-pub(super) enum Parsed {
-    Run(Arguments),
-    Print { text: String, is_error: bool },
-}
-
 impl Arguments {
-    pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed {
+    pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Parsed<Self> {
         let mut command = command();
         let parsed = command.try_get_matches_from_mut(args).and_then(|matches| {
             let arguments = Self::read(&matches);
@@ -46,13 +42,7 @@ impl Arguments {
             }
             Ok(arguments)
         });
-        match parsed {
-            Ok(arguments) => Parsed::Run(arguments),
-            Err(error) => {
-                let is_error = error.kind() != ErrorKind::DisplayHelp;
-                Parsed::Print { text: error.to_string(), is_error }
-            }
-        }
+        parsed.into()
     }
 
     fn read(matches: &ArgMatches) -> Self {
@@ -66,7 +56,7 @@ impl Arguments {
                 _ => Wanted::Update,
             }),
             environment: text("environment").map(PathBuf::from),
-            json: text("output").is_some_and(|format| format == "json"),
+            json: wants_json(matches),
         }
     }
 }
@@ -97,9 +87,6 @@ Examples:
   infra-controller-manager validate -f new.yaml --environment environment.yaml -o json";
 
 fn command() -> Command {
-    let option = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help)
-    };
     let files = |name, help| option(name, "FILE", help).num_args(1..).action(ArgAction::Append);
     Command::new("infra-controller-manager validate")
         .no_binary_name(true)
@@ -114,10 +101,7 @@ fn command() -> Command {
                 .value_parser(PossibleValuesParser::new(["create", "update"]))
                 .requires_if("update", "old"),
             option("environment", "FILE", "What is known beside the objects"),
-            option("output", "FORMAT", "How the judgement is printed")
-                .short('o')
-                .default_value("text")
-                .value_parser(PossibleValuesParser::new(["text", "json"])),
+            output("How the judgement is printed"),
         ])
 }
 
@@ -125,7 +109,7 @@ fn command() -> Command {
 mod tests {
     use super::*;
 
-    fn parse(args: &[&str]) -> Parsed {
+    fn parse(args: &[&str]) -> Parsed<Arguments> {
         Arguments::parse(args.iter().map(OsString::from))
     }
 

@@ -67,8 +67,8 @@ impl Group {
             Mode::Provider => None,
         };
         let clusters = crd_of_clusters.map(|crd| awaited(CLUSTERS, crd, rights_for_clusters()));
-        let aws_clusters =
-            cfg!(feature = "aws").then(|| awaited(AWS_CLUSTERS, CrdOf::Us, rights_for_aws_clusters()));
+        let aws_clusters = cfg!(feature = "aws")
+            .then(|| awaited(AWS_CLUSTERS, CrdOf::Us, rights_for_aws_clusters()));
         Self { clusters, aws_clusters, options }
     }
 

@@ -75,10 +75,7 @@ pub fn check_rights(context: &Context, kinds: &[Awaited]) {
 ///
 /// # Errors
 /// The server does not say.
-pub async fn is_any_there(
-    client: &kube::Client,
-    kinds: &[Awaited],
-) -> Result<bool, Failure> {
+pub async fn is_any_there(client: &kube::Client, kinds: &[Awaited]) -> Result<bool, Failure> {
     for Awaited { kind, namespace, .. } in kinds {
         let Resource { group, version, plural, .. } = kind;
         // Everybody may ask this, and only of a kind that is served one needs rights.
@@ -110,7 +107,9 @@ async fn read<T: for<'de> Deserialize<'de>>(
         status if status.is_success() => {
             serde_json::from_slice(&answer.body).map(Some).map_err(Failure::new)
         }
-        status => Err(Failure::new(format!("cannot ask whether there is anything to do: HTTP {status}"))),
+        status => {
+            Err(Failure::new(format!("cannot ask whether there is anything to do: HTTP {status}")))
+        }
     }
 }
 

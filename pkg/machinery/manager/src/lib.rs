@@ -16,6 +16,7 @@
 //! | `supervisor.rs`, `tasks.rs`, `stalls.rs` | keeps one running, and says when it is not well |
 //! | `own_threads.rs` | [`OwnThreads`]: threads beside those of the process, for much work |
 //! | `permissions.rs` | [`Permission`]: which rights are missing |
+//! | `dormancy.rs` | [`dormancy`]: kinds without which a controller has nothing to do |
 //! | `reachability.rs` | whether the API server answers |
 #![doc = ""]
 #![doc = include_str!("../EXAMPLE.md")]
