@@ -182,7 +182,7 @@ async fn the_crd_of_infrastructure_gets_the_label_of_one_contract_and_loses_that
     assert!(installing.ended().await);
     let asked = server.asked();
     let of_it = |asked: &&Asked| asked.method() == "PATCH" && name(asked) == AWS_CLUSTERS;
-    let written: Vec<_> = asked.iter().filter(of_it).map(|asked| asked.json()).collect();
+    let written: Vec<_> = asked.iter().filter(of_it).map(Asked::json).collect();
     assert_eq!(written.len(), 2, "{written:?}");
     assert_eq!(written[0]["metadata"]["labels"][&older], "v1beta2");
     assert_eq!(written[0]["metadata"]["labels"].get(&newer), None);

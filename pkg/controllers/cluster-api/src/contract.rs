@@ -79,7 +79,7 @@ impl Contract {
                 let zone = |(name, served): &(String, bool)| {
                     (name.clone(), json!({"controlPlane": served}))
                 };
-                Value::Object(Map::from_iter(zones.iter().map(zone)))
+                Value::Object(zones.iter().map(zone).collect::<Map<_, _>>())
             }
             Self::V1Beta2 => {
                 let zone =

@@ -69,7 +69,7 @@ impl Group {
         let clusters = crd_of_clusters.map(|crd| awaited(CLUSTERS, crd, rights_for_clusters()));
         let aws_clusters = cfg!(feature = "aws")
             .then(|| awaited(AWS_CLUSTERS, CrdOf::Us, rights_for_aws_clusters()));
-        Self { clusters, aws_clusters, options }
+        Self { options, clusters, aws_clusters }
     }
 
     fn kinds(&self) -> Vec<Awaited> {

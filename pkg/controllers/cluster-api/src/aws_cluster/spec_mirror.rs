@@ -46,9 +46,9 @@ fn mirror(spec: &mut AwsClusterSpec, owner: Dialect, places: &Places) {
     note(&mut vpc.others, "internetGatewayId", places.internet_gateway.as_deref());
     for (subnet, place) in network.subnets.iter_mut().zip(&places.subnets) {
         if is_older {
-            mirror_older(subnet, place)
+            mirror_older(subnet, place);
         } else {
-            mirror_newer(subnet, place)
+            mirror_newer(subnet, place);
         }
         fill(&mut subnet.cidr_block, &place.cidr.to_string());
         fill(&mut subnet.availability_zone, &place.zone);

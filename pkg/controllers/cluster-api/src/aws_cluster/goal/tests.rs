@@ -14,6 +14,11 @@ fn options() -> AwsOptions {
         keep_foreign_rules: false,
         prune_subnets: false,
         endpoints: std::collections::BTreeMap::new(),
+        contract: crate::contract::Contract::default(),
+        mirror_ids: false,
+        prices: crate::prices::Prices::default(),
+        leak_scan_period: None,
+        leak_scan_regions: BTreeSet::new(),
         plan_only: false,
         rates: aws::Rates::default(),
     }
