@@ -6,5 +6,12 @@ use manager::Controller;
 pub type Controllers = &'static [&'static dyn Controller];
 
 /// All controllers of the product.
-pub const ALL: Controllers =
-    &[&node_ipam::NodeIpam, &cluster_health::ClusterHealth, &cluster_api::ClusterApi];
+pub const ALL: Controllers = &[
+    &node_ipam::NodeIpam,
+    &cluster_health::ClusterHealth,
+    &cluster_health::ValidationWebhook,
+    &cluster_api::ClusterApi,
+];
+
+/// Those that run only when `--controllers` names them: the webhook takes a port that others may have.
+pub const BY_NAME_ONLY: &[&str] = &["validation-webhook-controller"];

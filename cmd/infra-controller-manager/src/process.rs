@@ -13,7 +13,7 @@ use fence::Fence;
 use logging::LogHandle;
 use manager::{Ended, Host, HostOptions, Hosted, Placement};
 use prometheus::Registry;
-use serving::{Endpoints, Health, Pages};
+use serving::{Endpoints, Health, Pages, ServingMetrics};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
@@ -49,8 +49,9 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     let log = log.clone();
     pages::add(&pages, &facts, move |verbosity| log.set_verbosity(verbosity));
     manager::reserve_pages(&pages, &settings.controllers);
+    let listeners = ServingMetrics::new(&registry)?;
     let bound = match &settings.serving {
-        Some(serving) => Some(Bound::new(&serving.listener, &registry).await?),
+        Some(serving) => Some(Bound::new(&serving.listener, &listeners).await?),
         None => None,
     };
     let requests = RequestMetrics::new(&registry)?;
@@ -85,6 +86,7 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
         registry: registry.clone(),
         health: health.clone(),
         pages,
+        listeners,
         fence: fence.clone(),
         product: build::PRODUCT,
         identity,

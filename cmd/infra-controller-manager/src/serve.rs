@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use prometheus::Registry;
 use serving::{Guard, ListenerOptions, Pages, Server, ServingMetrics};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -27,9 +26,9 @@ impl Bound {
     ///
     /// # Errors
     /// The port is taken, or the certificate cannot be used.
-    pub(crate) async fn new(options: &ListenerOptions, registry: &Registry) -> Result<Self> {
+    pub(crate) async fn new(options: &ListenerOptions, metrics: &ServingMetrics) -> Result<Self> {
         let server = Server::bind(options).await?;
-        Ok(Self { server, metrics: ServingMetrics::new(registry)? })
+        Ok(Self { server, metrics: metrics.clone() })
     }
 
     /// Serves these pages, those that controllers add later included.

@@ -23,7 +23,7 @@ pub use serving::ServingSettings;
 pub use shown::Shown;
 
 use crate::build;
-use crate::controllers::Controllers;
+use crate::controllers::{BY_NAME_ONLY, Controllers};
 use crate::flags::table::generic::{
     CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, DRY_RUN, INSTALL_CRDS,
     KUBE_API_CONTENT_TYPE, USE_SERVICE_ACCOUNT_CREDENTIALS,
@@ -98,7 +98,7 @@ pub fn known(hosted: Controllers) -> Result<Known, controllers::RegistryError> {
     let controllers = hosted.iter().map(|controller| controllers::Controller {
         name: controller.name(),
         aliases: controller.aliases(),
-        on_by_default: true,
+        on_by_default: !BY_NAME_ONLY.contains(&controller.name()),
     });
     Known::new(controllers.collect())
 }

@@ -1,12 +1,14 @@
 //! `infra-controller-manager validate`: judges the objects of manifests as the API server would be
-//! asked to store them, one after the other. Exit code 0 when all may be stored, else 1. It asks
-//! nobody: what it must know of other objects and of the network it reads from a file.
+//! asked to store them, one after the other. Exit code 0 when all may be stored, else 1. It asks no
+//! server for objects: what it must know of others it reads from a file. The network it asks, unless
+//! that file has the answers or it is told to stay offline.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `arguments.rs` | its command line |
 //! | `identity.rs` | what an object is called, and which one it replaces |
 //! | `environment.rs` | what is known beside the objects |
+//! | `network.rs` | what the network says |
 //! | `judged.rs` | what is said of each object |
 //! | `printed.rs` | that, for people and for programs |
 
@@ -14,6 +16,7 @@ mod arguments;
 mod environment;
 mod identity;
 mod judged;
+mod network;
 mod printed;
 
 use std::ffi::OsString;
@@ -28,6 +31,7 @@ use crate::manifests;
 use crate::streams::{to_stderr, to_stdout, told};
 use arguments::Arguments;
 use judged::Judged;
+use network::Network;
 
 /// The word after the program's name.
 pub const NAME: &str = "validate";
@@ -60,7 +64,15 @@ fn run(arguments: &Arguments) -> anyhow::Result<Vec<Judged>> {
     }
     let old = all(&arguments.old)?;
     let environment = arguments.environment.as_deref().map(environment::read).transpose()?;
-    Ok(judged::all(&objects, &old, arguments.operation, environment.unwrap_or_default()))
+    let asks = !arguments.offline && environment.is_none();
+    let environment = environment.unwrap_or_default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let network = if asks { Some(Network::new([&objects[..], &old[..]].concat())?) } else { None };
+    let judging = judged::all(&objects, &old, arguments.operation, environment, network.as_ref());
+    let judged = runtime.block_on(judging);
+    // A name that nobody answers for must not hold up the end.
+    runtime.shutdown_background();
+    Ok(judged)
 }
 
 fn all(files: &[PathBuf]) -> anyhow::Result<Vec<Value>> {

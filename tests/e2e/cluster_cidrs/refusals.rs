@@ -18,7 +18,7 @@ async fn the_api_server_refuses_what_is_of_no_family_too_small_or_changed() {
         (everybody(&["10.0.0.0/16", "fd00::/121"], 8), "leave at least one block in ipv6"),
         (
             json!({"ipv4": "10.0.0.0/16", "perNodeHostBits": 8, "nodeSelector": {"nodeSelectorTerms": []}}),
-            "should have at least 1 items",
+            "must have at least one node selector term",
         ),
     ] {
         let refusal = hub.create_refused(&cluster_cidr("refused", &spec));

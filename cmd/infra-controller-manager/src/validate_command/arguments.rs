@@ -19,6 +19,8 @@ pub(super) struct Arguments {
     /// `None` leaves it to what is stored.
     pub(super) operation: Option<Wanted>,
     pub(super) environment: Option<PathBuf>,
+    /// The network is not asked.
+    pub(super) offline: bool,
     pub(super) json: bool,
 }
 
@@ -56,16 +58,19 @@ impl Arguments {
                 _ => Wanted::Update,
             }),
             environment: text("environment").map(PathBuf::from),
+            offline: matches.get_flag("offline"),
             json: wants_json(matches),
         }
     }
 }
 
 const ABOUT: &str = "Judges objects before they are stored: Cluster, ClusterCredential and Machine of \
-    platform.tkestack.io, KubeFedCluster and KubeFedConfig of core.kubefed.io, and ClusterCIDR of \
-    networking.x-k8s.io. Prints one line for each error and exits with 1, or exits with 0. It asks no \
-    server; what it could not check without one it names.";
-const HELP: &str = "The environment is a file in YAML with what is known beside the objects; all of it may be left out:
+    platform.tkestack.io, KubeFedCluster and KubeFedConfig of core.kubefed.io, ClusterCIDR of \
+    networking.x-k8s.io, and AWSCluster of infrastructure.cluster.x-k8s.io. Prints one line for each error and exits with 1, or exits with 0. It asks the \
+    machines and API servers that new objects name, without a credential that is not among the \
+    objects; what it could not check it names.";
+const HELP: &str = "The environment is a file in YAML with what is known beside the objects, answers of the network among it,
+which is not asked then; all of it may be left out:
   clusters, machines, clusterCredentials, kubeFedClusters
                      lists of the objects that are stored; an empty list says that there are none
   licence            maxClusters, maxNodes, maxCPUs; 0 is without limit
@@ -100,7 +105,8 @@ fn command() -> Command {
             option("operation", "NAME", "What is to happen to all objects. Default: update for those that are in --old, create for the others")
                 .value_parser(PossibleValuesParser::new(["create", "update"]))
                 .requires_if("update", "old"),
-            option("environment", "FILE", "What is known beside the objects"),
+            option("environment", "FILE", "What is known beside the objects; the network is not asked"),
+            Arg::new("offline").long("offline").action(ArgAction::SetTrue).help("Do not ask the network"),
             output("How the judgement is printed"),
         ])
 }
@@ -125,13 +131,14 @@ mod tests {
             "-ojson",
             "--environment",
             "-",
+            "--offline",
         ];
         let Parsed::Run(arguments) = parse(&args) else { panic!("they are refused") };
         assert_eq!(arguments.files, ["a", "b", "c"].map(PathBuf::from));
         assert_eq!(arguments.old, [PathBuf::from("d")]);
         assert_eq!(arguments.operation, Some(Wanted::Update));
         assert_eq!(arguments.environment, Some(PathBuf::from("-")));
-        assert!(arguments.json);
+        assert!(arguments.json && arguments.offline);
     }
 
     #[test]

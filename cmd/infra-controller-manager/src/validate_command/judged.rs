@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 use validation::{
-    Environment, ErrorType, FieldError, Findings, Kind, Operation, Unchecked, validate,
+    Environment, ErrorType, FieldError, Findings, Kind, Operation, Question, Unchecked, validate,
 };
 
 use super::arguments::Wanted;
 use super::identity::Identity;
+use super::network::Network;
 
 /// Kinds that stand beside those with rules in a manifest: group or version, and kind.
-const WITHOUT_RULES: [(&str, &str); 5] = [
+const WITHOUT_RULES: [(&str, &str); 4] = [
     ("v1", "Namespace"),
     ("v1", "Secret"),
     ("cluster.x-k8s.io", "Cluster"),
     ("cluster.x-k8s.io", "Machine"),
-    ("infrastructure.cluster.x-k8s.io", "AWSCluster"),
 ];
 
 /// An object, and what is said of it.
@@ -30,11 +30,12 @@ impl Judged {
 }
 
 /// Judges one object after the other; each counts as stored for those after it.
-pub(super) fn all(
+pub(super) async fn all(
     objects: &[Value],
     old: &[Value],
     wanted: Option<Wanted>,
     mut environment: Environment,
+    network: Option<&Network>,
 ) -> Vec<Judged> {
     let mut judged = Vec::new();
     for object in objects {
@@ -42,7 +43,12 @@ pub(super) fn all(
         let findings = match Kind::of(object) {
             Some(kind) => {
                 let stored = identity.find(old).filter(|_| wanted != Some(Wanted::Create));
-                let findings = one(kind, object, stored, wanted, &environment);
+                let mut findings = one(kind, object, stored, wanted, &environment);
+                let questions = questions(&findings);
+                if let Some(network) = network.filter(|_| !questions.is_empty()) {
+                    environment.network_checks = network.ask(&questions, object).await;
+                    findings = one(kind, object, stored, wanted, &environment);
+                }
                 if findings.errors.is_empty() {
                     store(kind, object, &mut environment);
                 }
@@ -53,6 +59,14 @@ pub(super) fn all(
         judged.push(Judged { identity, findings });
     }
     judged
+}
+
+/// What the network would tell of an object that nothing else is wrong with.
+fn questions(findings: &Findings) -> Vec<Question> {
+    if !findings.errors.is_empty() {
+        return Vec::new();
+    }
+    findings.unchecked.iter().filter_map(|unchecked| unchecked.asks.clone()).collect()
 }
 
 fn one(
@@ -77,7 +91,7 @@ fn of_no_kind(identity: &Identity) -> Findings {
     let group = api_version.split_once('/').map_or(&**api_version, |(group, _)| group);
     if WITHOUT_RULES.contains(&(group, kind)) {
         let question = format!("there are no rules for {kind} of {api_version}");
-        let unchecked = Unchecked { field: "kind".to_owned(), question, told_by: None };
+        let unchecked = Unchecked { field: "kind".to_owned(), question, told_by: None, asks: None };
         return Findings { unchecked: vec![unchecked], ..Findings::default() };
     }
     let known = Kind::ALL.map(|kind| format!("\"{} of {}\"", kind.name(), kind.api_version()));
@@ -100,7 +114,7 @@ fn store(kind: Kind, object: &Value, environment: &mut Environment) {
         Kind::Machine => &mut environment.machines,
         Kind::ClusterCredential => &mut environment.cluster_credentials,
         Kind::KubeFedCluster => &mut environment.kube_fed_clusters,
-        Kind::KubeFedConfig | Kind::ClusterCidr => return,
+        Kind::KubeFedConfig | Kind::ClusterCidr | Kind::AwsCluster => return,
     };
     if let Some(list) = list {
         let identity = Identity::of(object);

@@ -10,6 +10,8 @@ use crate::subject::Subject;
 
 /// The fewest address bits inside a block.
 const FEWEST_HOST_BITS: i64 = 4;
+/// The most: of the largest block that an IPv6 range can have.
+const MOST_HOST_BITS: i64 = 124;
 /// Blocks of an IPv6 range are counted with so many bits at most.
 const MOST_BLOCK_BITS: i64 = 16;
 
@@ -21,6 +23,10 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let ranges = ranges(&spec, findings);
     host_bits(&spec.field("perNodeHostBits"), &ranges, findings);
     node_selector::check(&spec.field("nodeSelector"), findings);
+    // The last: of a spec that is said to be missing nothing more is said.
+    if ["ipv4", "ipv6"].iter().all(|name| spec.field(name).is_absent()) {
+        findings.required(&spec, "at least one of ipv4 and ipv6");
+    }
     // rule:ranges-stay
     let Some(old) = subject.old_spec() else { return };
     for name in ["perNodeHostBits", "ipv4", "ipv6", "nodeSelector"] {
@@ -35,13 +41,10 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
 fn ranges(spec: &Place<'_>, findings: &mut Findings) -> Vec<IpNet> {
     let mut ranges = Vec::new();
     let (ipv4, ipv6) = (spec.field("ipv4"), spec.field("ipv6"));
-    if ipv4.word().is_none() && ipv6.word().is_none() {
-        findings.required(spec, "at least one of ipv4 and ipv6");
-    }
     for (at, family, is_v4) in
         [(&ipv4, "must be an IPv4 CIDR", true), (&ipv6, "must be an IPv6 CIDR", false)]
     {
-        match at.word().map(formats::cidr) {
+        match at.text().map(formats::cidr) {
             None => {}
             Some(Some(range)) if matches!(range, IpNet::V4(_)) == is_v4 => ranges.push(range),
             Some(Some(_)) => findings.invalid(at, family),
@@ -54,6 +57,9 @@ fn ranges(spec: &Place<'_>, findings: &mut Findings) -> Vec<IpNet> {
 /// `rule:blocks-fit-their-range`
 fn host_bits(at: &Place<'_>, ranges: &[IpNet], findings: &mut Findings) {
     let Some(bits) = at.number() else { return findings.required(at, "") };
+    if bits > MOST_HOST_BITS {
+        return findings.invalid(at, &format!("must be less than or equal to {MOST_HOST_BITS}"));
+    }
     if bits < FEWEST_HOST_BITS {
         return findings
             .invalid(at, &format!("must be greater than or equal to {FEWEST_HOST_BITS}"));

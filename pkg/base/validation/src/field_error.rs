@@ -19,6 +19,8 @@ pub enum ErrorType {
     Forbidden,
     /// It is a list with too many items.
     TooMany,
+    /// It is a text with too many characters.
+    TooLong,
 }
 
 impl ErrorType {
@@ -32,6 +34,7 @@ impl ErrorType {
             Self::Duplicate => "FieldValueDuplicate",
             Self::Forbidden => "FieldValueForbidden",
             Self::TooMany => "FieldValueTooMany",
+            Self::TooLong => "FieldValueTooLong",
         }
     }
 }

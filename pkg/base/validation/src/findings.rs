@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::field_error::{ErrorType, FieldError};
-use crate::one_line;
 use crate::place::{Place, quoted};
+use crate::{Question, one_line};
 
 /// What a judgement came to. An object without errors may be stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,11 +26,13 @@ pub struct Unchecked {
     pub question: String,
     /// The part of the environment that would tell.
     pub told_by: Option<&'static str>,
+    /// The same for a program, where the network would know.
+    pub asks: Option<Question>,
 }
 
 impl fmt::Display for Unchecked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { field, question, told_by } = self;
+        let Self { field, question, told_by, .. } = self;
         write!(f, "{field}: not checked: {question}")?;
         told_by.map_or(Ok(()), |part| write!(f, " ({part} of the environment would tell)"))
     }
@@ -78,13 +80,28 @@ impl Findings {
         self.push(at, ErrorType::TooMany, detail);
     }
 
+    pub(crate) fn too_long(&mut self, at: &Place<'_>, most: usize) {
+        let detail = format!("Too long: may not be more than {most} bytes");
+        self.push(at, ErrorType::TooLong, detail);
+    }
+
     pub(crate) fn warn(&mut self, at: &Place<'_>, text: &str) {
         self.warnings.push(one_line(&format!("{}: {text}", at.path())));
     }
 
     pub(crate) fn unchecked(&mut self, at: &Place<'_>, question: &str, told_by: &'static str) {
         let (field, question) = (one_line(at.path()), one_line(question));
-        self.unchecked.push(Unchecked { field, question, told_by: Some(told_by) });
+        self.unchecked.push(Unchecked { field, question, told_by: Some(told_by), asks: None });
+    }
+
+    /// What only the network knows.
+    pub(crate) fn unasked(&mut self, at: &Place<'_>, asks: Question) {
+        self.unchecked.push(Unchecked {
+            field: one_line(at.path()),
+            question: one_line(&asks.to_string()),
+            told_by: Some(asks.told_by()),
+            asks: Some(asks),
+        });
     }
 
     /// Nothing more is said of a field that is missing or of another type, nor of what is in it.

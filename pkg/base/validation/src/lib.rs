@@ -9,17 +9,18 @@
 //! | file | holds |
 //! |---|---|
 //! | `kind.rs`, `operation.rs` | what is judged, and what is to happen to it |
-//! | `environment.rs`, `network_checks.rs` | what is known beside the object |
+//! | `environment.rs`, `network_checks.rs`, `question.rs` | what is known beside the object, and what the network could be asked |
 //! | `field_error.rs`, `findings.rs` | what is wrong, in the API server's words, and the list of it |
 //! | `place.rs`, `shape.rs`, `shapes.rs` | a field of an object, and the types that fields have |
 //! | `one_line.rs` | keys and names as they stand in a message |
 //! | `subject.rs` | an object as it is and as it was |
 //! | `stored.rs` | errors that are not new |
-//! | `name.rs`, `formats.rs`, `login.rs`, `endpoint.rs` | names, texts, SSH and URLs, which several kinds have |
+//! | `name.rs`, `formats.rs`, `login.rs`, `endpoint.rs`, `taints.rs` | names, texts, SSH, URLs and taints, which several kinds have |
 //! | `cluster.rs`, `credential.rs`, `machine.rs` | rules of TKEStack's kinds |
 //! | `licence.rs`, `known_clusters.rs` | limits, and what is counted against them |
 //! | `kubefed_cluster.rs`, `kubefed_config.rs` | rules of KubeFed's kinds |
 //! | `cluster_cidr.rs`, `node_selector.rs` | rules of ClusterCIDR |
+//! | `aws_cluster.rs` | rules of AWSCluster |
 #![cfg_attr(
     not(test),
     forbid(
@@ -33,6 +34,7 @@
     )
 )]
 
+mod aws_cluster;
 mod cluster;
 mod cluster_cidr;
 mod credential;
@@ -54,10 +56,12 @@ mod node_selector;
 mod one_line;
 mod operation;
 mod place;
+mod question;
 mod shape;
 mod shapes;
 mod stored;
 mod subject;
+mod taints;
 
 pub use endpoint::{Endpoint, EndpointError};
 pub use environment::{Environment, Licence};
@@ -67,6 +71,7 @@ pub use kind::Kind;
 pub use network_checks::{CheckResult, NetworkChecks};
 pub use one_line::one_line;
 pub use operation::Operation;
+pub use question::Question;
 
 use serde_json::Value;
 
@@ -109,7 +114,7 @@ fn spec(kind: Kind, subject: &Subject<'_>, findings: &mut Findings) {
         Kind::Cluster => cluster::about_others(subject, findings),
         Kind::Machine => machine::about_others(subject, findings),
         Kind::KubeFedCluster => kubefed_cluster::about_others(subject, findings),
-        Kind::ClusterCredential | Kind::KubeFedConfig | Kind::ClusterCidr => {}
+        Kind::ClusterCredential | Kind::KubeFedConfig | Kind::ClusterCidr | Kind::AwsCluster => {}
     }
     if !findings.errors.is_empty() {
         return;
@@ -120,7 +125,8 @@ fn spec(kind: Kind, subject: &Subject<'_>, findings: &mut Findings) {
         Kind::ClusterCredential
         | Kind::KubeFedCluster
         | Kind::KubeFedConfig
-        | Kind::ClusterCidr => {}
+        | Kind::ClusterCidr
+        | Kind::AwsCluster => {}
     }
 }
 
@@ -135,6 +141,7 @@ fn static_rules(kind: Kind, subject: &Subject<'_>) -> Findings {
         Kind::KubeFedCluster => kubefed_cluster::check(&subject.root(), &mut findings),
         Kind::KubeFedConfig => kubefed_config::check(&subject.root(), &mut findings),
         Kind::ClusterCidr => cluster_cidr::check(subject, &mut findings),
+        Kind::AwsCluster => aws_cluster::check(subject, &mut findings),
     }
     findings
 }

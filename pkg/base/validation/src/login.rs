@@ -4,6 +4,7 @@ use crate::findings::Findings;
 use crate::formats::{self, host_and_port};
 use crate::network_checks::CheckResult;
 use crate::place::Place;
+use crate::question::Question;
 use crate::subject::Subject;
 
 /// The fields that a connection is made with.
@@ -59,9 +60,6 @@ pub(crate) fn answers(subject: &Subject<'_>, at: &Place<'_>, findings: &mut Find
         Some(CheckResult::Failed(code)) => {
             findings.forbidden(at, &format!("SSH to {target} does not work: {code}"));
         }
-        None => {
-            let question = format!("whether SSH answers at {target}");
-            findings.unchecked(at, &question, "networkChecks.ssh");
-        }
+        None => findings.unasked(at, Question::Ssh(target)),
     }
 }

@@ -10,7 +10,7 @@ use crate::formats::IMMUTABLE;
 use crate::known_clusters::machines_of;
 use crate::place::Place;
 use crate::subject::{Subject, name_of};
-use crate::{licence, login};
+use crate::{licence, login, taints};
 
 pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
@@ -19,6 +19,7 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
     kind_of_machine(subject, findings);
     login::check(&spec, findings);
+    taints::check(&spec, findings);
     let Some(old) = subject.old_spec() else { return };
     // rule:machines-stay-what-they-were-made
     for name in ["type", "clusterName"] {

@@ -17,7 +17,7 @@ pub(crate) fn check(kind: Kind, object: &Place<'_>, findings: &mut Findings) {
     };
     let problem = match kind {
         Kind::Cluster | Kind::Machine | Kind::ClusterCidr => label_problem(text),
-        Kind::ClusterCredential | Kind::KubeFedCluster | Kind::KubeFedConfig => {
+        Kind::ClusterCredential | Kind::KubeFedCluster | Kind::KubeFedConfig | Kind::AwsCluster => {
             subdomain_problem(text)
         }
     };

@@ -56,8 +56,10 @@ fn of_label(requirement: &Place<'_>, findings: &mut Findings) {
 
 fn of_field(requirement: &Place<'_>, findings: &mut Findings) {
     let key = requirement.field("key");
-    if key.text() != Some(NAME) {
-        findings.not_supported(&key, &key.shown(), [NAME]);
+    match key.text() {
+        None => findings.required(&key, ""),
+        Some(NAME) => {}
+        Some(_) => findings.not_supported(&key, &key.shown(), [NAME]),
     }
     let values = requirement.field("values");
     let has_operator = operator(requirement, &OF_FIELDS, findings).is_some();
@@ -73,11 +75,15 @@ fn operator<'a>(
     findings: &mut Findings,
 ) -> Option<&'a str> {
     let at = requirement.field("operator");
-    let text = at.text().filter(|text| known.contains(text));
-    if text.is_none() {
+    let Some(text) = at.text() else {
+        findings.required(&at, "");
+        return None;
+    };
+    if !known.contains(&text) {
         findings.not_supported(&at, &at.shown(), known.iter().copied());
+        return None;
     }
-    text
+    Some(text)
 }
 
 /// `prefix/name`, of which the prefix may be left out.

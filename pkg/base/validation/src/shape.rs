@@ -36,7 +36,8 @@ fn is_base64(text: &str) -> bool {
     !text.is_empty() && decoded(text).is_some()
 }
 
-fn each<'a>(
+/// Calls `visit` with each place that a path of names leads to.
+pub(crate) fn each<'a>(
     place: Place<'a>,
     mut names: std::str::Split<'_, char>,
     visit: &mut impl FnMut(&Place<'a>),

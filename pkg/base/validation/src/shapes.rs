@@ -1,4 +1,7 @@
-//! The fields of each kind, with their types: those of `config/crd`, all but the status.
+//! The fields of each kind, with their types: those of `config/crd`, all but the status. `shapes/aws_cluster.rs` has
+//! those of the largest kind.
+
+pub(crate) mod aws_cluster;
 
 use crate::kind::Kind;
 use crate::shape::Field;
@@ -13,6 +16,7 @@ pub(crate) fn of(kind: Kind) -> &'static [Field] {
         Kind::KubeFedCluster => MEMBER,
         Kind::KubeFedConfig => FEDERATION,
         Kind::ClusterCidr => RANGE,
+        Kind::AwsCluster => aws_cluster::CLUSTER,
     }
 }
 
@@ -179,19 +183,19 @@ const RANGE: &[Field] = &[
     ("spec.ipv4", Text),
     ("spec.ipv6", Text),
     ("spec.nodeSelector", Object),
-    ("spec.nodeSelector.nodeSelectorTerms", List(64)),
+    ("spec.nodeSelector.nodeSelectorTerms", List(16)),
     ("spec.nodeSelector.nodeSelectorTerms[]", Object),
-    ("spec.nodeSelector.nodeSelectorTerms[].matchExpressions", List(64)),
+    ("spec.nodeSelector.nodeSelectorTerms[].matchExpressions", List(32)),
     ("spec.nodeSelector.nodeSelectorTerms[].matchExpressions[]", Object),
     ("spec.nodeSelector.nodeSelectorTerms[].matchExpressions[].key", Text),
     ("spec.nodeSelector.nodeSelectorTerms[].matchExpressions[].operator", Text),
-    ("spec.nodeSelector.nodeSelectorTerms[].matchExpressions[].values", List(1024)),
+    ("spec.nodeSelector.nodeSelectorTerms[].matchExpressions[].values", List(64)),
     ("spec.nodeSelector.nodeSelectorTerms[].matchExpressions[].values[]", Text),
-    ("spec.nodeSelector.nodeSelectorTerms[].matchFields", List(64)),
+    ("spec.nodeSelector.nodeSelectorTerms[].matchFields", List(32)),
     ("spec.nodeSelector.nodeSelectorTerms[].matchFields[]", Object),
     ("spec.nodeSelector.nodeSelectorTerms[].matchFields[].key", Text),
     ("spec.nodeSelector.nodeSelectorTerms[].matchFields[].operator", Text),
-    ("spec.nodeSelector.nodeSelectorTerms[].matchFields[].values", List(1024)),
+    ("spec.nodeSelector.nodeSelectorTerms[].matchFields[].values", List(64)),
     ("spec.nodeSelector.nodeSelectorTerms[].matchFields[].values[]", Text),
 ];
 

@@ -2,9 +2,11 @@
 //!
 //! [`ClusterHealth`] is what the manager registers. `flags` and `options` judge the command line,
 //! [`engine`] probes and publishes, and each flavour tells it of its clusters. [`Subject`] is one
-//! cluster for the command `probe`. The rules that code
-//! and tests cite stand in `RULES.md`.
+//! cluster for the command `probe`. [`ValidationWebhook`] judges objects before they are stored, and
+//! [`network`] asks what it must know, for the command `validate` too. The rules that code and tests
+//! cite stand in `RULES.md`.
 
+pub mod admission;
 pub mod api;
 mod controller;
 pub mod engine;
@@ -12,6 +14,7 @@ mod flags;
 mod kubefed;
 mod member;
 mod missing_rights;
+pub mod network;
 mod object_name;
 mod options;
 mod paging;
@@ -23,6 +26,7 @@ mod stored_objects;
 mod subject;
 mod tke;
 
+pub use admission::ValidationWebhook;
 pub use controller::ClusterHealth;
 pub use options::{KubeFedOptions, MemberOptions, Options};
 pub use stored_objects::{StoredError, StoredObjects};

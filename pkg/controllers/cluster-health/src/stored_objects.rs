@@ -73,6 +73,12 @@ impl StoredObjects {
         Self { documents, api }
     }
 
+    /// The same, and this document before all others.
+    pub(crate) fn with(&self, document: Value) -> Self {
+        let documents = std::iter::once(document).chain(self.documents.iter().cloned()).collect();
+        Self { documents, api: self.api.clone() }
+    }
+
     pub(crate) fn api(&self) -> Option<&kube::Client> {
         self.api.as_ref()
     }

@@ -9,7 +9,7 @@ use fence::Fence;
 use model::Resource;
 use objects::{ObjectClient, OpenWrites, Schema};
 use prometheus::Registry;
-use serving::{Health, Pages};
+use serving::{Health, Pages, ServingMetrics};
 use tokio_util::sync::CancellationToken;
 use workqueue::{Backoff, ControllerMetrics, Key, PanicLimit, QueueMetrics, WorkQueue};
 
@@ -46,6 +46,8 @@ pub struct Context {
     /// For the controller's own pages of the secure port, below `/debug/controllers/<name>`; a
     /// later run's page replaces that of an earlier one.
     pub pages: Pages,
+    /// For a listener of the controller's own, such as one for admission webhooks.
+    pub listeners: ServingMetrics,
     /// What the command line says to all controllers.
     pub settings: Settings,
     /// Cancelled when this run is to stop.

@@ -9,7 +9,7 @@ use events::EventMetrics;
 use fence::Fence;
 use informer::Format;
 use prometheus::Registry;
-use serving::{Health, Pages};
+use serving::{Health, Pages, ServingMetrics};
 
 use crate::{ClientError, Runner, StartError};
 
@@ -23,6 +23,8 @@ pub struct HostOptions {
     pub health: Health,
     /// What the secure port serves.
     pub pages: Pages,
+    /// For the listeners of controllers, beside that of the secure port.
+    pub listeners: ServingMetrics,
     /// No write passes it once leadership is lost.
     pub fence: Fence,
     /// Name of this process in `running_managed_controllers`.
@@ -54,8 +56,8 @@ pub struct HostOptions {
 }
 
 impl HostOptions {
-    /// Stock's defaults, for a process without leader election; registers the metrics of throttles
-    /// and events. A process that writes events of its own makes the value itself.
+    /// Stock's defaults, for a process without leader election; registers the metrics of throttles,
+    /// listeners and events. A process that writes events of its own makes the value itself.
     ///
     /// # Errors
     /// A metric is registered already, or the clients cannot be used.
@@ -70,6 +72,7 @@ impl HostOptions {
             registry: registry.clone(),
             health: Health::new(),
             pages: Pages::new(),
+            listeners: ServingMetrics::new(registry)?,
             fence: Fence::always_open(),
             product,
             identity: product.to_owned(),

@@ -14,7 +14,7 @@ use informer::{Format, InformerMetrics, Server};
 use objects::OpenWrites;
 use prometheus::{IntCounter, IntGauge, Registry};
 use serde_json::{Value, json};
-use serving::{Health, Pages};
+use serving::{Health, Pages, ServingMetrics};
 use tokio_util::sync::CancellationToken;
 use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 
@@ -89,6 +89,7 @@ pub(crate) async fn context(client: kube::Client) -> Context {
         identity: "test".into(),
         health: Health::new(),
         pages: Pages::new(),
+        listeners: ServingMetrics::new(&Registry::new()).unwrap(),
         settings: Settings { work_rate: (5.0, 10), write_timeout: Duration::ZERO, dry_run: false },
         work,
         informers: informers(client.clone(), metrics),

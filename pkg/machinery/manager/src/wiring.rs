@@ -127,6 +127,7 @@ impl Wiring {
             registry: options.registry.clone(),
             health: options.health.clone(),
             pages: options.pages.clone(),
+            listeners: options.listeners.clone(),
             settings: Settings {
                 work_rate,
                 write_timeout: options.write_timeout,

@@ -6,6 +6,7 @@ mod named;
 mod pair;
 mod reloader;
 mod self_signed;
+mod supplied;
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 pub(crate) use reloader::Reloader;
+pub use supplied::SuppliedCertificate;
 
 /// The pair that new handshakes get, but for names that have one of their own: probes come by IP
 /// address.

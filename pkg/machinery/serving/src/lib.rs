@@ -42,6 +42,7 @@ mod tls;
 
 pub use access::Access;
 pub use build_info::BuildInfo;
+pub use certificate::SuppliedCertificate;
 pub use client_ca::ClientRoots;
 pub use dispatch::answer;
 pub use error::ServeError;

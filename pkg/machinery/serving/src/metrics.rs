@@ -3,7 +3,7 @@
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
 /// Metrics of all listeners of a process, told apart by the label `listener`. Clones share them.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ServingMetrics {
     connections: IntGaugeVec,
     handshake_errors: IntCounterVec,

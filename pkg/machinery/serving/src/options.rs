@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-use crate::TlsOptions;
 use crate::error::STOCK_PORT;
+use crate::{SuppliedCertificate, TlsOptions};
 
 /// How to listen, and which certificate to show.
 #[derive(Clone, Debug)]
@@ -76,6 +76,8 @@ pub enum CertificateSource {
         /// Base name of the two files.
         name: &'static str,
     },
+    /// A pair that its owner replaces.
+    Supplied(SuppliedCertificate),
     /// A self-signed pair that lives as long as the process.
     #[default]
     Memory,

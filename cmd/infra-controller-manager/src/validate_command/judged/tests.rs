@@ -20,6 +20,17 @@ fn cluster() -> Value {
     })
 }
 
+/// Without a network.
+fn all(
+    objects: &[Value],
+    old: &[Value],
+    wanted: Option<Wanted>,
+    environment: Environment,
+) -> Vec<Judged> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(super::all(objects, old, wanted, environment, None))
+}
+
 /// With nothing stored.
 fn empty() -> Environment {
     Environment { clusters: Some(vec![]), machines: Some(vec![]), ..Environment::default() }
@@ -60,9 +71,8 @@ fn what_is_stored_is_changed_and_everything_else_is_made() {
 #[test]
 fn kinds_without_rules_are_named_and_unknown_ones_refused() {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
-    let aws =
-        json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSCluster"});
-    let judged = all(&[namespace, aws], &[], None, empty());
+    let upstreams = json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster"});
+    let judged = all(&[namespace, upstreams], &[], None, empty());
     assert_eq!(printed::errors(&judged), "");
     let said = printed::remarks(&judged);
     assert!(

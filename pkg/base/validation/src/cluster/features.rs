@@ -19,6 +19,14 @@ pub(super) fn check(spec: &Place<'_>, findings: &mut Findings) {
         findings.invalid(&ipvs, "needs spec.serviceCIDR");
     }
     high_availability(&features.field("ha"), findings);
+    // rule:files-have-both-paths
+    for file in features.field("files").items() {
+        for path in ["src", "dst"].map(|name| file.field(name)) {
+            if path.is_absent() {
+                findings.required(&path, "");
+            }
+        }
+    }
 }
 
 /// `rule:high-availability-has-an-address`

@@ -7,6 +7,10 @@ use crate::findings::Findings;
 use crate::login;
 use crate::place::Place;
 use crate::subject::Subject;
+use crate::taints;
+
+/// Ways of SSH to a machine that is not reached itself.
+const PROXIES: [&str; 2] = ["SSHJumpServer", "SOCKS5"];
 
 pub(super) fn check(spec: &Place<'_>, is_baremetal: bool, findings: &mut Findings) {
     let machines = spec.field("machines");
@@ -17,11 +21,21 @@ pub(super) fn check(spec: &Place<'_>, is_baremetal: bool, findings: &mut Finding
     let mut seen = BTreeSet::new();
     for machine in machines.items() {
         login::check(&machine, findings);
+        taints::check(&machine, findings);
+        proxy(&machine.field("proxy"), findings);
         // rule:masters-are-different-machines
         let ip = machine.field("ip");
         if ip.word().is_some_and(|text| !seen.insert(text)) {
             findings.duplicate(&ip);
         }
+    }
+}
+
+/// `rule:proxies-are-known`
+fn proxy(proxy: &Place<'_>, findings: &mut Findings) {
+    let kind = proxy.field("type");
+    if kind.text().is_some_and(|text| !PROXIES.contains(&text)) {
+        findings.not_supported(&kind, &kind.shown(), PROXIES);
     }
 }
 

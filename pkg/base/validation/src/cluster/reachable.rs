@@ -7,6 +7,7 @@ use crate::findings::Findings;
 use crate::formats::{self, host_and_port};
 use crate::network_checks::CheckResult;
 use crate::place::Place;
+use crate::question::Question;
 use crate::subject::{Subject, name_of};
 
 /// Whether there is an API server where the addresses lead (`rule:addresses-answer`).
@@ -31,10 +32,7 @@ pub(super) fn addresses(subject: &Subject<'_>, findings: &mut Findings) {
             Some(CheckResult::Failed(code)) => {
                 findings.invalid(&address, &format!("no connection to {target}: {code}"));
             }
-            None => {
-                let question = format!("whether {target} can be connected to");
-                findings.unchecked(&address, &question, "networkChecks.tcp");
-            }
+            None => findings.unasked(&address, Question::Tcp(target)),
         }
     }
 }
@@ -73,10 +71,7 @@ pub(super) fn credential(subject: &Subject<'_>, findings: &mut Findings) {
             let why = format!("the API server does not take the ClusterCredential {name}: {code}");
             findings.invalid(&at, &why);
         }
-        None => {
-            let question = format!("whether the API server takes the ClusterCredential {name}");
-            findings.unchecked(&at, &question, "networkChecks.credentials");
-        }
+        None => findings.unasked(&at, Question::Credential(name.to_owned())),
     }
 }
 
@@ -94,9 +89,6 @@ pub(super) fn import(subject: &Subject<'_>, findings: &mut Findings) {
         Some(CheckResult::Failed(code)) => {
             findings.invalid(&at, &format!("the cluster cannot be imported: {code}"));
         }
-        None => {
-            let question = "whether the cluster is imported already";
-            findings.unchecked(&at, question, "networkChecks.imports");
-        }
+        None => findings.unasked(&at, Question::Import(name.to_owned())),
     }
 }

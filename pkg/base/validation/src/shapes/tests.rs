@@ -7,7 +7,9 @@ use crate::shape::Shape;
 
 /// Adds every field of a schema, with its type.
 fn collect(schema: &Value, path: &str, fields: &mut BTreeMap<String, Shape>) {
-    let shape = match (schema["type"].as_str().unwrap(), schema["format"].as_str()) {
+    // One without a type holds anything.
+    let Some(of_type) = schema["type"].as_str() else { return };
+    let shape = match (of_type, schema["format"].as_str()) {
         ("string", Some("byte")) => Bytes,
         ("string", _) => Text,
         ("integer", _) => Integer,
@@ -23,6 +25,22 @@ fn collect(schema: &Value, path: &str, fields: &mut BTreeMap<String, Shape>) {
     if schema["items"].is_object() {
         collect(&schema["items"], &format!("{path}[]"), fields);
     }
+}
+
+/// What stands in an AWSCluster more than once.
+fn below_networks() -> BTreeMap<String, Shape> {
+    let mut fields = BTreeMap::new();
+    let mut add = |at: &str, table: &[Field]| {
+        fields.extend(table.iter().map(|&(path, shape)| (format!("{at}.{path}"), shape)));
+    };
+    for network in ["spec.network", "spec.networkSpec"] {
+        add(network, aws_cluster::NETWORK);
+        for rules in ["additionalControlPlaneIngressRules", "additionalNodeIngressRules"] {
+            add(&format!("{network}.{rules}[]"), aws_cluster::RULE);
+        }
+    }
+    add("spec.controlPlaneLoadBalancer.ingressRules[]", aws_cluster::RULE);
+    fields
 }
 
 /// rule:wrong-types-are-told-first
@@ -46,6 +64,16 @@ fn fields_and_their_types_are_those_of_the_schemas_that_are_shipped() {
             include_str!("../../../../../config/crd/core.kubefed.io_kubefedclusters.yaml"),
         ),
         (
+            Kind::ClusterCidr,
+            include_str!("../../../../../config/crd/networking.x-k8s.io_clustercidrs.yaml"),
+        ),
+        (
+            Kind::AwsCluster,
+            include_str!(
+                "../../../../../config/crd/infrastructure.cluster.x-k8s.io_awsclusters.yaml"
+            ),
+        ),
+        (
             Kind::KubeFedConfig,
             include_str!("../../../../../config/crd/core.kubefed.io_kubefedconfigs.yaml"),
         ),
@@ -58,11 +86,14 @@ fn fields_and_their_types_are_those_of_the_schemas_that_are_shipped() {
                 collect(field, name, &mut shipped);
             }
         }
-        let known: BTreeMap<String, Shape> = of(kind)
+        let mut known: BTreeMap<String, Shape> = of(kind)
             .iter()
             .filter(|(path, _)| !path.starts_with("metadata"))
             .map(|&(path, shape)| (path.to_owned(), shape))
             .collect();
+        if kind == Kind::AwsCluster {
+            known.extend(below_networks());
+        }
         assert_eq!(known, shipped, "{kind}");
     }
 }

@@ -14,7 +14,7 @@ fn long() -> String {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    [names(), types(), sizes(), ranges(), masters(), features(), addresses()]
+    [names(), types(), sizes(), ranges(), masters(), set_up(), features(), addresses()]
         .into_iter()
         .flatten()
         .collect()
@@ -43,6 +43,28 @@ fn names() -> Vec<Row> {
             long()
         )]),
         row("names-are-labels", credential, json!({"metadata.name": "a.b"})),
+    ]
+}
+
+fn set_up() -> Vec<Row> {
+    let of = |rule, name: &str, value: Value| {
+        row(rule, baremetal, json!({format!("spec.machines.1.{name}"): value}))
+    };
+    let taint = |taint: Value| of("taints-are-whole", "taints", json!([taint]));
+    let proxy = |kind: &str| of("proxies-are-known", "proxy", json!({"type": kind}));
+    let file = |file: Value| {
+        row("files-have-both-paths", baremetal, json!({"spec.features": {"files": [file]}}))
+    };
+    let at = "spec.machines[1]";
+    vec![
+        taint(json!({"key": "k", "effect": "NoExecute"})),
+        taint(json!({"effect": "NoExecute"})).says(&[&format!("{at}.taints[0].key: Required: Required value")]),
+        taint(json!({"key": "k"})).says(&[&format!("{at}.taints[0].effect: Required: Required value")]),
+        taint(json!({"key": "k", "effect": "Never"})).says(&[&format!("{at}.taints[0].effect: NotSupported: Unsupported value: \"Never\": supported values: \"NoSchedule\", \"PreferNoSchedule\", \"NoExecute\"")]),
+        proxy("SOCKS5"),
+        proxy("HTTP").says(&[&format!("{at}.proxy.type: NotSupported: Unsupported value: \"HTTP\": supported values: \"SSHJumpServer\", \"SOCKS5\"")]),
+        file(json!({"src": "a", "dst": "b"})),
+        file(json!({"src": "a"})).says(&["spec.features.files[0].dst: Required: Required value"]),
     ]
 }
 

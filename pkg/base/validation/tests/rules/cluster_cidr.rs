@@ -23,7 +23,8 @@ fn ranges() -> Vec<Row> {
     };
     vec![
         at(json!({"spec.ipv4": null})),
-        at(json!({"spec.ipv6": ""})),
+        at(json!({"spec.ipv6": null})),
+        at(json!({"spec.ipv6": ""})).says(&[&says("ipv6", "", CIDR)]),
         at(json!({"spec.ipv4": null, "spec.ipv6": null}))
             .says(&["spec: Required: Required value: at least one of ipv4 and ipv6"]),
         at(json!({"spec.ipv4": "10.0.0.0"})).says(&[&says("ipv4", "10.0.0.0", CIDR)]),
@@ -58,6 +59,7 @@ fn blocks() -> Vec<Row> {
         at(json!(16)),
         wide(64, "fd00::/48"),
         at(json!(3)).says(&[&says(3, "must be greater than or equal to 4")]),
+        at(json!(125)).says(&[&says(125, "must be less than or equal to 124")]),
         at(json!(17)).says(&[
             &says(17, "must be less than or equal to 16 for 10.0.0.0/16"),
             &says(17, "must be less than or equal to 16 for fd00::/112"),

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::row::Row;
-use crate::{cluster, cluster_cidr, cluster_network, cluster_updates, kubefed, licence, machine};
+use crate::{
+    aws_cluster, cluster, cluster_cidr, cluster_network, cluster_updates, kubefed, licence, machine,
+};
 
 /// Judged by a test of its own: it is about a status.
 const OF_A_STATUS: &str = "member-conditions-are-known";
@@ -15,6 +17,7 @@ fn every_rule_has_objects_that_it_accepts_and_objects_that_it_refuses() {
     let rules: BTreeSet<&str> =
         of_objects.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     let rows: Vec<Row> = [
+        aws_cluster::rows(),
         cluster::rows(),
         cluster_cidr::rows(),
         cluster_network::rows(),

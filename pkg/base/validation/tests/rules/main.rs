@@ -7,6 +7,7 @@
 )]
 
 mod any_json;
+mod aws_cluster;
 mod cluster;
 mod cluster_cidr;
 mod cluster_network;

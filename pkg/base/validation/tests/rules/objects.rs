@@ -71,6 +71,15 @@ pub(crate) fn range() -> Value {
     })
 }
 
-pub(crate) fn all() -> [Value; 7] {
-    [imported(), baremetal(), credential(), machine(), member(), federation(), range()]
+pub(crate) fn aws() -> Value {
+    json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSCluster",
+        "metadata": {"name": "one", "namespace": "default"},
+        "spec": {"region": "us-east-2", "network": {"vpc": {"cidrBlock": "10.0.0.0/16"},
+            "subnets": [{"availabilityZone": "us-east-2a", "cidrBlock": "10.0.0.0/24"}]}},
+    })
+}
+
+pub(crate) fn all() -> [Value; 8] {
+    [imported(), baremetal(), credential(), machine(), member(), federation(), range(), aws()]
 }

@@ -46,17 +46,31 @@ impl Row {
     }
 
     pub(crate) fn judge(&self) -> Findings {
-        let object = edited((self.base)(), &self.edits);
-        let old = self.old.as_ref().map(|edits| edited((self.base)(), edits));
+        let (object, old) = (self.object(), self.stored());
         let operation = match &old {
             Some(old) => Operation::Update { old },
             None => Operation::Create,
         };
-        let environment = json!({
+        let environment = environment_of(self.known());
+        validate(Kind::of(&object).unwrap(), &object, operation, &environment)
+    }
+
+    /// What is judged.
+    pub(crate) fn object(&self) -> Value {
+        edited((self.base)(), &self.edits)
+    }
+
+    /// What it replaces.
+    pub(crate) fn stored(&self) -> Option<Value> {
+        self.old.as_ref().map(|edits| edited((self.base)(), edits))
+    }
+
+    /// What is known beside it: in the form of a file of the command `validate`.
+    pub(crate) fn known(&self) -> Value {
+        let nothing = json!({
             "clusters": [], "machines": [], "clusterCredentials": [], "kubeFedClusters": [],
         });
-        let environment = environment_of(edited(environment, &self.environment));
-        validate(Kind::of(&object).unwrap(), &object, operation, &environment)
+        edited(nothing, &self.environment)
     }
 }
 

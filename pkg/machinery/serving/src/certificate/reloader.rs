@@ -22,6 +22,8 @@ enum Source {
     Files(Paths),
     Directory(Paths),
     Memory,
+    /// Its owner renews it.
+    Supplied,
 }
 
 /// Owner of the serving pair.
@@ -42,21 +44,22 @@ impl Reloader {
         bind: Vec<IpAddr>,
         client_ca: Option<Arc<ClientCa>>,
     ) -> Result<Self, ServeError> {
+        let supplied = match source {
+            CertificateSource::Supplied(supplied) => Some(supplied.current()),
+            _ => None,
+        };
         let source = Source::of(source);
-        let (pair, key) = match &source {
-            Source::Files(paths) => from_files(paths).await?,
-            Source::Directory(paths) => from_folder(paths, &bind, SystemTime::now()).await?,
-            Source::Memory => {
-                let made = make(&bind, SystemTime::now())?;
-                info!(logger = "serving", "Generated self-signed cert in-memory");
-                made
+        let (pair, current) = match supplied {
+            Some(current) => (Pair { chain: Vec::new(), key: Vec::new() }, current),
+            None => {
+                let (pair, key) = first(&source, &bind).await?;
+                (pair, Current::new(key))
             }
         };
         let mut loaded = Vec::new();
         for one in named {
             loaded.push(Arc::new(Named::load(one).await?));
         }
-        let current = Current::new(key);
         Ok(Self { source, bind, pair, current, named: loaded, client_ca })
     }
 
@@ -96,6 +99,7 @@ impl Reloader {
                 }
                 make(&self.bind, now)?
             }
+            Source::Supplied => return Ok(false),
         };
         if pair == self.pair {
             return Ok(false);
@@ -116,6 +120,7 @@ impl Source {
                 let file = |extension| folder.join(format!("{name}.{extension}"));
                 Self::Directory(Paths { cert: file("crt"), key: file("key") })
             }
+            CertificateSource::Supplied(_) => Self::Supplied,
             CertificateSource::Memory => Self::Memory,
         }
     }
@@ -126,6 +131,20 @@ fn report(what: &str, outcome: Result<bool, ServeError>) {
         Ok(true) => info!(logger = "serving", "{what} replaced"),
         Ok(false) => {}
         Err(err) => warn!(logger = "serving", %err, "Cannot renew, keeping the old one: {what}"),
+    }
+}
+
+/// What a listener begins with.
+async fn first(source: &Source, bind: &[IpAddr]) -> Result<(Pair, CertifiedKey), ServeError> {
+    let now = SystemTime::now();
+    match source {
+        Source::Files(paths) => from_files(paths).await,
+        Source::Directory(paths) => from_folder(paths, bind, now).await,
+        Source::Memory | Source::Supplied => {
+            let made = make(bind, now)?;
+            info!(logger = "serving", "Generated self-signed cert in-memory");
+            Ok(made)
+        }
     }
 }
 

@@ -1,0 +1,35 @@
+//! The network, as the machine at which the command runs reaches it.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use cluster_health::StoredObjects;
+use cluster_health::network::{DialPolicy, NetworkChecker, NetworkOptions};
+use serde_json::Value;
+use tokio::time::Instant;
+use validation::{NetworkChecks, Question};
+
+/// For all questions about one object.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Asks for one object after the other.
+pub(super) struct Network {
+    checker: NetworkChecker,
+    /// Every object that is named, with the credentials among them.
+    objects: StoredObjects,
+}
+
+impl Network {
+    /// Any address may be dialled: whoever runs the command can dial it without us.
+    pub(super) fn new(objects: Vec<Value>) -> anyhow::Result<Self> {
+        let policy = DialPolicy::default();
+        let options = NetworkOptions { ssh: true, import: true, policy, secret_namespace: None };
+        let checker = NetworkChecker::new(options).context("cannot ask the network")?;
+        Ok(Self { checker, objects: StoredObjects::new(objects, None) })
+    }
+
+    /// The answers that there are.
+    pub(super) async fn ask(&self, questions: &[Question], object: &Value) -> NetworkChecks {
+        self.checker.answers(questions, object, &self.objects, Instant::now() + LIMIT).await
+    }
+}

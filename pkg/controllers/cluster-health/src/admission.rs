@@ -1,0 +1,26 @@
+//! The webhook that the API server asks before it stores a Cluster, a Machine or a KubeFedCluster:
+//! the judgement of `validation`, with what only the other objects and the network know
+//! (`rule:the-webhook-helps-and-never-hurts`).
+//!
+//! | file | holds |
+//! |---|---|
+//! | `controller.rs` | [`ValidationWebhook`]: the controller as the manager sees it |
+//! | `flags.rs`, `options.rs` | its flags, judged |
+//! | `serving.rs` | the listener, its certificate and its registration |
+//! | `review.rs` | AdmissionReview, in and out. Pure |
+//! | `judge.rs` | one request, judged |
+//! | `known.rs`, `kept.rs` | the other objects, of which only what rules read is kept |
+//! | `metrics.rs` | what was asked and answered |
+
+mod controller;
+mod flags;
+mod judge;
+mod kept;
+mod known;
+mod metrics;
+mod options;
+mod review;
+mod serving;
+
+pub use controller::ValidationWebhook;
+pub use review::{Review, Subject};

@@ -1,0 +1,132 @@
+//! [`ValidationWebhook`]: the webhook as the manager sees it: in every replica, whoever leads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fence::BootInstant;
+use futures::future::BoxFuture;
+use manager::{Configured, Context, Controller, Failure, Permission, Placement, Runner, Stopped};
+use pflag::{Problem, Spec, Values};
+use serving::{Access, Page, Pages};
+
+use super::flags::FLAGS;
+use super::judge::Judge;
+use super::known::Known;
+use super::metrics::WebhookMetrics;
+use super::options::{WebhookOptions, judge};
+use super::serving::{REGISTRATION, SECRET, SECRET_NAMESPACE, serve};
+use crate::network::{NetworkChecker, NetworkOptions};
+
+const NAME: &str = "validation-webhook-controller";
+const PATH: &str = "/validate";
+/// An object may have 1.5 MiB in the store, and there may be two of them in a request.
+const BODY: usize = 4 * 1024 * 1024;
+
+/// Judges objects before the API server stores them.
+#[derive(Debug)]
+pub struct ValidationWebhook;
+
+impl Controller for ValidationWebhook {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        &["validation-webhook"]
+    }
+
+    fn flags(&self) -> &'static [Spec] {
+        FLAGS
+    }
+
+    fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {
+        let options = judge(values)?;
+        let mut warnings = Vec::new();
+        if options.client_ca.is_none() {
+            warnings.push(
+                "The validating webhook has no --webhook-client-ca-file: whoever reaches its port may ask it, and have it dial addresses".to_owned(),
+            );
+        }
+        Ok(Configured::run(Webhook { options }).with_warnings(warnings))
+    }
+}
+
+struct Webhook {
+    options: WebhookOptions,
+}
+
+const REGISTRATIONS: &str = "admissionregistration.k8s.io";
+/// What it does in its own name. Its objects are watched by the process.
+static RIGHTS: [Permission; 6] = [
+    Permission::new("get", REGISTRATIONS, "validatingwebhookconfigurations").named(REGISTRATION),
+    Permission::new("patch", REGISTRATIONS, "validatingwebhookconfigurations").named(REGISTRATION),
+    Permission::new("get", "platform.tkestack.io", "clustercredentials"),
+    Permission::new("create", "", "secrets").in_namespace(SECRET_NAMESPACE),
+    Permission::new("get", "", "secrets").in_namespace(SECRET_NAMESPACE).named(SECRET),
+    Permission::new("patch", "", "secrets").in_namespace(SECRET_NAMESPACE).named(SECRET),
+];
+/// Those that it does without when the operator gives it a certificate.
+const FOR_THE_SECRET: usize = 3;
+
+impl Runner for Webhook {
+    fn placement(&self) -> Placement {
+        Placement::EveryReplica
+    }
+
+    fn service_account(&self) -> &'static str {
+        NAME
+    }
+
+    fn permissions(&self) -> &'static [Permission] {
+        match self.options.cert_dir {
+            None => &RIGHTS,
+            Some(_) => &RIGHTS[..RIGHTS.len() - FOR_THE_SECRET],
+        }
+    }
+
+    fn manifest(&self) -> Option<&'static str> {
+        Some("config/rbac/validation-webhook.yaml")
+    }
+
+    fn event_component(&self) -> &'static str {
+        NAME
+    }
+
+    fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
+        Box::pin(async move {
+            // Each of its writes is of one version of its object, so no lease is needed.
+            context.fence.open_for(BootInstant::now(), Duration::MAX);
+            serve(&context, &self.options, self.pages_of(&context).await?).await?;
+            context.fence.close();
+            Ok(Stopped::default())
+        })
+    }
+}
+
+impl Webhook {
+    async fn pages_of(&self, context: &Context) -> Result<Pages, Failure> {
+        let mut options = self.options.clone();
+        let own = own_addresses(context.clients.factory().server()).await;
+        options.network.policy = options.network.policy.without(own);
+        let network: NetworkOptions = options.network.clone();
+        let known = Known::new(context, network.secret_namespace.as_deref());
+        let metrics = context.metrics(WebhookMetrics::new)?;
+        let checker = NetworkChecker::new(network)?;
+        let (api, has_ca) = (context.client.clone(), options.client_ca.is_some());
+        let judge = Arc::new(Judge::new(options, known, checker, api, metrics));
+        let access = if has_ca { Access::TrustedCertificate } else { Access::Authorized };
+        let page = Page::new(PATH, access, move |request| Arc::clone(&judge).answer(request));
+        let pages = Pages::new();
+        pages.add(page.with_body_limit(BODY));
+        Ok(pages)
+    }
+}
+
+/// Where the management API itself is, as far as that can be told now.
+async fn own_addresses(server: &str) -> Vec<std::net::SocketAddr> {
+    let Ok(uri) = server.parse::<http::Uri>() else { return Vec::new() };
+    let Some(host) = uri.host() else { return Vec::new() };
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let port = uri.port_u16().unwrap_or(443);
+    tokio::net::lookup_host((host, port)).await.map(Iterator::collect).unwrap_or_default()
+}

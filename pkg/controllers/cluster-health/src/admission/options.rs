@@ -1,0 +1,171 @@
+//! [`WebhookOptions`]: the flags, judged. No I/O.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use pflag::{Flag, Problem, Values};
+use validation::{Environment, Licence};
+use webhook_registration::FailurePolicy;
+
+use super::flags;
+use crate::flags::KUBEFED_NAMESPACE;
+use crate::network::{DialPolicy, NetworkOptions};
+
+/// What the webhook runs with.
+#[derive(Clone, Debug)]
+pub(super) struct WebhookOptions {
+    pub(super) address: IpAddr,
+    /// 0 takes any free one.
+    pub(super) port: u16,
+    /// `None`: the program makes its certificate.
+    pub(super) cert_dir: Option<PathBuf>,
+    pub(super) client_ca: Option<PathBuf>,
+    pub(super) failure_policy: FailurePolicy,
+    pub(super) network: NetworkOptions,
+    /// Without any objects.
+    pub(super) environment: Environment,
+}
+
+/// Judges the values.
+///
+/// # Errors
+/// Every broken rule.
+pub(super) fn judge(values: &Values) -> Result<WebhookOptions, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let (address, port) = bind_address(values, &mut problems);
+    let failure_policy = word(
+        values,
+        &flags::FAILURE_POLICY,
+        [("Ignore", FailurePolicy::Ignore), ("Fail", FailurePolicy::Fail)],
+        &mut problems,
+    );
+    let ssh = word(values, &flags::SSH_CHECK, [("tcp", true), ("off", false)], &mut problems);
+    let namespace = Some(values.get(&KUBEFED_NAMESPACE)).filter(|text| !text.is_empty());
+    let policy = policy(values, &mut problems);
+    let environment = environment(values, &mut problems);
+    let path = |flag: &Flag<String>| {
+        Some(values.get(flag)).filter(|text| !text.is_empty()).map(PathBuf::from)
+    };
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    Ok(WebhookOptions {
+        address,
+        port,
+        cert_dir: path(&flags::CERT_DIR),
+        client_ca: path(&flags::CLIENT_CA_FILE),
+        failure_policy,
+        network: NetworkOptions {
+            ssh,
+            import: values.get(&flags::IMPORT_CHECK),
+            policy,
+            secret_namespace: namespace,
+        },
+        environment,
+    })
+}
+
+fn bind_address(values: &Values, problems: &mut Vec<Problem>) -> (IpAddr, u16) {
+    let everywhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let text = values.get(&flags::BIND_ADDRESS);
+    let read = || {
+        let (host, port) = text.rsplit_once(':')?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let address = if host.is_empty() { everywhere } else { host.parse().ok()? };
+        Some((address, port.parse().ok()?))
+    };
+    read().unwrap_or_else(|| {
+        let rule = format!("{text:?} is not [ADDRESS]:PORT, such as :9443");
+        problems.push(flags::BIND_ADDRESS.problem(rule));
+        (everywhere, 0)
+    })
+}
+
+/// One of two words.
+fn word<T>(
+    values: &Values,
+    flag: &Flag<String>,
+    words: [(&str, T); 2],
+    problems: &mut Vec<Problem>,
+) -> T {
+    let given = values.get(flag);
+    let [first, second] = words;
+    if given != first.0 && given != second.0 {
+        let rule = format!("{given:?} is neither {} nor {}", first.0, second.0);
+        problems.push(flag.problem(rule));
+    }
+    if given == second.0 { second.1 } else { first.1 }
+}
+
+fn policy(values: &Values, problems: &mut Vec<Problem>) -> DialPolicy {
+    let refused = values.get(&flags::DIAL_DENY_CIDRS);
+    let allowed = values.get(&flags::DIAL_ALLOW_CIDRS);
+    for (flag, texts) in [(&flags::DIAL_DENY_CIDRS, &refused), (&flags::DIAL_ALLOW_CIDRS, &allowed)]
+    {
+        if let Err(error) = DialPolicy::new(texts, &[]) {
+            problems.push(flag.problem(error.to_string()));
+        }
+    }
+    DialPolicy::new(&refused, &allowed).unwrap_or_default()
+}
+
+fn environment(values: &Values, problems: &mut Vec<Problem>) -> Environment {
+    let mut count = |flag: &Flag<i64>| {
+        u64::try_from(values.get(flag)).unwrap_or_else(|_| {
+            problems.push(flag.problem("must be 0, which is without limit, or more"));
+            0
+        })
+    };
+    let licence = Licence {
+        max_clusters: count(&flags::MAX_CLUSTERS),
+        max_nodes: count(&flags::MAX_NODES),
+        max_cpus: count(&flags::MAX_CPUS),
+    };
+    let cluster_types = values.get(&flags::CLUSTER_TYPES);
+    if cluster_types.is_empty() {
+        problems.push(flags::CLUSTER_TYPES.problem("must name one type at least"));
+    }
+    let supported_versions = values.get(&flags::SUPPORTED_VERSIONS);
+    Environment { cluster_types, supported_versions, licence, ..Environment::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flags::FLAGS;
+    use super::*;
+
+    fn judged(given: &[(&str, &str)]) -> Result<WebhookOptions, Vec<String>> {
+        let specs = FLAGS.iter().chain(crate::flags::FLAGS);
+        let values = Values::from_given(specs, given.iter().copied()).unwrap();
+        judge(&values).map_err(|problems| problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn the_defaults_are_good_and_hurt_nobody() {
+        let options = judged(&[]).unwrap();
+        assert_eq!((options.port, options.failure_policy), (9443, FailurePolicy::Ignore));
+        assert!(options.address.is_unspecified() && options.network.ssh && !options.network.import);
+        assert_eq!(options.environment.cluster_types, Environment::default().cluster_types);
+        assert_eq!(options.environment.licence, Licence::default());
+        let local = judged(&[("webhook-bind-address", "[::1]:0")]).unwrap();
+        assert_eq!((local.address.to_string(), local.port), ("::1".to_owned(), 0));
+    }
+
+    #[test]
+    fn every_broken_value_is_told_by_its_flag() {
+        for (name, value) in [
+            ("webhook-bind-address", "9443"),
+            ("webhook-bind-address", "here:9443"),
+            ("webhook-bind-address", ":99999"),
+            ("webhook-failure-policy", "ignore"),
+            ("ssh-check", "auth"),
+            ("dial-deny-cidrs", "10.0.0.0"),
+            ("dial-allow-cidrs", "x"),
+            ("license-max-nodes", "-1"),
+            ("tke-cluster-types", ""),
+        ] {
+            let problems = judged(&[(name, value)]).unwrap_err();
+            assert!(matches!(&problems[..], [one] if one.contains(name)), "{name}: {problems:?}");
+        }
+    }
+}

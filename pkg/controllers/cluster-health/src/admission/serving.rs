@@ -1,0 +1,199 @@
+//! The listener of the webhook: bound once there is a certificate, and kept in order with the API
+//! server until the end.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use backoff::LogGate;
+use manager::{Context, Failure};
+use model::Resource;
+use serving::{
+    CertificateSource, ClientCertificates, Endpoints, Everyone, ListenerOptions, Pages, Server,
+    SuppliedCertificate,
+};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tracing::{error, info, warn};
+use webhook_registration::{Keeper, Kept, Leaf, Lives, Wanted};
+
+use super::options::WebhookOptions;
+
+/// Of the ValidatingWebhookConfiguration, as `config/webhook` has it.
+pub(super) const REGISTRATION: &str = "infra-controller-manager";
+/// Where its authority is kept.
+pub(super) const SECRET_NAMESPACE: &str = "kube-system";
+pub(super) const SECRET: &str = "infra-controller-manager-webhook";
+const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets");
+const REGISTRATIONS: Resource = Resource::cluster(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+);
+/// How often secret and registration are looked at.
+const ROUND: Duration = Duration::from_secs(5);
+/// Between the first rounds, until there is a certificate.
+const FIRST: Duration = Duration::from_secs(1);
+const SAID_AGAIN: Duration = Duration::from_secs(600);
+
+/// Serves `pages` until the end of the run.
+///
+/// # Errors
+/// The listener ended by itself, or a certificate of ours cannot be used.
+pub(super) async fn serve(
+    context: &Context,
+    options: &WebhookOptions,
+    pages: Pages,
+) -> Result<(), Failure> {
+    let mut keeping = Keeping::new(context, options);
+    let Some(first) = context.stop.run_until_cancelled(keeping.first(options)).await else {
+        return Ok(());
+    };
+    let (certificate, supplied) = first?;
+    let options = listener(options, certificate);
+    let Some(server) = context.stop.run_until_cancelled(bound(context, &options)).await else {
+        return Ok(());
+    };
+    for address in server.local_addrs() {
+        info!(%address, "Serving the validating webhook");
+    }
+    let serving = server.serve(pages, Arc::new(Everyone), &context.listeners, context.stop.clone());
+    tokio::select! {
+        () = serving => match context.stop.is_cancelled() {
+            true => Ok(()),
+            false => Err(Failure::new("the listener of the webhook ended")),
+        },
+        never = keeping.run(supplied) => match never {},
+    }
+}
+
+/// Tries until the port is ours. That it is not makes the process unready, so that no Service leads
+/// here, and stops nothing else (`rule:the-webhook-helps-and-never-hurts`).
+async fn bound(context: &Context, options: &ListenerOptions) -> Server {
+    let is_bound = Arc::new(AtomicBool::new(false));
+    let shown = Arc::clone(&is_bound);
+    context.health.add("validation-webhook", Endpoints::READY, move || {
+        let is_bound = shown.load(Ordering::Relaxed);
+        if is_bound { Ok(()) } else { Err("the webhook does not listen yet".to_owned()) }
+    });
+    let failed = LogGate::new(SAID_AGAIN);
+    loop {
+        match Server::bind(options).await {
+            Ok(server) => {
+                is_bound.store(true, Ordering::Relaxed);
+                return server;
+            }
+            Err(err) => {
+                if failed.pass(Instant::now().into_std()).is_some() {
+                    error!(%err, "Cannot serve the validating webhook; it is tried again");
+                }
+                sleep(ROUND).await;
+            }
+        }
+    }
+}
+
+fn listener(options: &WebhookOptions, certificate: CertificateSource) -> ListenerOptions {
+    ListenerOptions {
+        name: "webhook",
+        port_flag: "--webhook-bind-address",
+        bind_address: options.address,
+        port: options.port,
+        certificate,
+        client_certificates: match &options.client_ca {
+            Some(file) => ClientCertificates::Of(file.clone()),
+            None => ClientCertificates::Ignored,
+        },
+        ..ListenerOptions::default()
+    }
+}
+
+fn files(folder: &Path) -> CertificateSource {
+    CertificateSource::Files { certificate: folder.join("tls.crt"), key: folder.join("tls.key") }
+}
+
+/// Rounds of the keeper, and what is told of them.
+struct Keeping {
+    keeper: Keeper,
+    failed: LogGate,
+    /// As it was told last.
+    is_registered: Option<bool>,
+}
+
+impl Keeping {
+    fn new(context: &Context, options: &WebhookOptions) -> Self {
+        let secret = format!("{SECRET_NAMESPACE}/{SECRET}");
+        let wanted = Wanted {
+            registration: REGISTRATION.to_owned(),
+            secret: options.cert_dir.is_none().then_some(secret),
+            failure_policy: options.failure_policy,
+            lives: Lives::default(),
+        };
+        let keeper = Keeper::new(context.objects(SECRETS), context.objects(REGISTRATIONS), wanted);
+        Self { keeper, failed: LogGate::new(SAID_AGAIN), is_registered: None }
+    }
+
+    /// The certificate to begin with, tried until there is one.
+    async fn first(
+        &mut self,
+        options: &WebhookOptions,
+    ) -> Result<(CertificateSource, Option<SuppliedCertificate>), Failure> {
+        if let Some(folder) = &options.cert_dir {
+            return Ok((files(folder), None));
+        }
+        loop {
+            if let Some(Leaf { certificate, key, .. }) = self.round().await {
+                let supplied =
+                    SuppliedCertificate::new(&certificate, &key).map_err(Failure::new)?;
+                return Ok((CertificateSource::Supplied(supplied.clone()), Some(supplied)));
+            }
+            sleep(FIRST).await;
+        }
+    }
+
+    /// Looks again for ever.
+    async fn run(&mut self, supplied: Option<SuppliedCertificate>) -> std::convert::Infallible {
+        let mut rounds = interval(ROUND);
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            rounds.tick().await;
+            let (leaf, supplied) = (self.round().await, supplied.as_ref());
+            let Some((leaf, supplied)) = leaf.zip(supplied) else { continue };
+            if let Err(err) = supplied.replace(&leaf.certificate, &leaf.key) {
+                error!(%err, "Cannot show a certificate that was just made");
+            }
+        }
+    }
+
+    async fn round(&mut self) -> Option<Leaf> {
+        match self.keeper.round(SystemTime::now()).await {
+            Ok(Kept { is_registered, leaf }) => {
+                if self.failed.reset() {
+                    info!("The webhook is in order with the API server again");
+                }
+                if self.is_registered.replace(is_registered) != Some(is_registered) {
+                    tell(is_registered);
+                }
+                leaf
+            }
+            Err(err) => {
+                if self.failed.pass(Instant::now().into_std()).is_some() {
+                    warn!(%err, "Cannot keep the webhook in order with the API server");
+                }
+                None
+            }
+        }
+    }
+}
+
+fn tell(is_registered: bool) {
+    if is_registered {
+        info!(registration = REGISTRATION, "The API server is told of the webhook");
+    } else {
+        warn!(
+            registration = REGISTRATION,
+            "No API server asks the webhook: apply config/webhook/validation.yaml"
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! [`DialPolicy`]: which addresses may be dialled for somebody who wrote them into an object.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use futures::FutureExt as _;
+use ipnet::IpNet;
+use transport::Names;
+
+/// Never meant for machines or API servers, or worse: this host, the services that give credentials
+/// to cloud machines, and everybody at once.
+const REFUSED: [&str; 12] = [
+    "0.0.0.0/8",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
+    "100.100.100.200/32",
+    "168.63.129.16/32",
+    "::/128",
+    "::1/128",
+    "fe80::/10",
+    "ff00::/8",
+    "fd00:ec2::254/128",
+];
+
+/// Which addresses may be dialled (`rule:the-network-is-asked-with-care`).
+#[derive(Clone, Debug, Default)]
+pub struct DialPolicy {
+    refused: Vec<IpNet>,
+    allowed: Vec<IpNet>,
+    own: Vec<SocketAddr>,
+}
+
+/// A text that is no CIDR.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no CIDR, such as 10.0.0.0/8")]
+pub struct DialPolicyError(String);
+
+impl DialPolicy {
+    /// Refuses the addresses of `refused` beside those that nobody may mean; those of `allowed` are
+    /// dialled all the same.
+    ///
+    /// # Errors
+    /// One is no CIDR.
+    pub fn new(refused: &[String], allowed: &[String]) -> Result<Self, DialPolicyError> {
+        let read = |texts: &[String]| {
+            let read = texts.iter().map(|text| text.parse::<IpNet>().map_err(|_| text.clone()));
+            read.collect::<Result<Vec<_>, _>>().map_err(DialPolicyError)
+        };
+        let mut all: Vec<IpNet> = REFUSED.iter().filter_map(|text| text.parse().ok()).collect();
+        all.extend(read(refused)?);
+        Ok(Self { refused: all, allowed: read(allowed)?, own: Vec::new() })
+    }
+
+    #[cfg(test)]
+    pub(super) fn refused(&self) -> usize {
+        self.refused.len()
+    }
+
+    /// Refuses these addresses of the management API as well, each at its port.
+    #[must_use]
+    pub fn without(self, own: Vec<SocketAddr>) -> Self {
+        Self { own, ..self }
+    }
+
+    /// Whether this may be dialled.
+    pub(super) fn permits(&self, address: SocketAddr) -> bool {
+        let canonical = SocketAddr::new(address.ip().to_canonical(), address.port());
+        self.permits_host(canonical.ip()) && !self.own.contains(&canonical)
+    }
+
+    /// The same for any port.
+    pub(super) fn permits_host(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let holds = |nets: &[IpNet]| nets.iter().any(|net| net.contains(&address));
+        holds(&self.allowed) || !holds(&self.refused)
+    }
+}
+
+/// The system's resolver, which gives no address that may not be dialled: a name that resolves to
+/// another one a moment later changes nothing.
+pub(super) fn guarded_names(policy: &DialPolicy) -> Names {
+    let policy = policy.clone();
+    Names::new(move |host| {
+        let policy = policy.clone();
+        let found = async move {
+            let found: Vec<IpAddr> =
+                tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect();
+            if found.iter().all(|address| policy.permits_host(*address)) {
+                Ok(found)
+            } else {
+                Err(io::ErrorKind::PermissionDenied.into())
+            }
+        };
+        found.boxed()
+    })
+}

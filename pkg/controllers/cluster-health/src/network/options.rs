@@ -1,0 +1,16 @@
+//! [`NetworkOptions`]: what is asked of the network at all, and how.
+
+use super::DialPolicy;
+
+/// What is asked at all, and how.
+#[derive(Clone, Debug)]
+pub struct NetworkOptions {
+    /// Whether machines are asked for SSH.
+    pub ssh: bool,
+    /// Whether clusters are asked if somebody has imported them.
+    pub import: bool,
+    /// Which addresses may be dialled.
+    pub policy: DialPolicy,
+    /// The only namespace of the Secrets that ClusterCredentials refer to, if there is one.
+    pub secret_namespace: Option<String>,
+}

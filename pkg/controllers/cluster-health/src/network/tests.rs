@@ -1,0 +1,162 @@
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
+
+use super::*;
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(ToString::to_string).collect()
+}
+
+fn checker(policy: DialPolicy) -> NetworkChecker {
+    let options = NetworkOptions { ssh: true, import: true, policy, secret_namespace: None };
+    NetworkChecker::new(options).unwrap()
+}
+
+/// One that may dial this host, as no other should.
+fn at_home() -> NetworkChecker {
+    checker(DialPolicy::new(&[], &texts(&["127.0.0.0/8"])).unwrap())
+}
+
+async fn answers(
+    checker: &NetworkChecker,
+    questions: &[Question],
+    object: &Value,
+) -> NetworkChecks {
+    let end = Instant::now() + Duration::from_secs(60);
+    checker.answers(questions, object, &StoredObjects::new(Vec::new(), None), end).await
+}
+
+fn code(code: &str) -> CheckResult {
+    CheckResult::Failed(code.to_owned())
+}
+
+/// A server that says this to everybody, and its address.
+async fn saying(words: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(words).await.unwrap();
+        }
+    });
+    address.to_string()
+}
+
+/// rule:the-network-is-asked-with-care
+#[test]
+fn addresses_that_nobody_may_mean_are_not_dialled_and_others_are() {
+    let policy = DialPolicy::new(&texts(&["10.9.0.0/16"]), &texts(&["127.0.0.2/32"])).unwrap();
+    let policy = policy.without(vec!["10.0.0.1:6443".parse().unwrap()]);
+    for (address, expected) in [
+        ("127.0.0.1:22", false),
+        ("127.0.0.2:22", true),
+        ("[::1]:22", false),
+        ("[::ffff:127.0.0.1]:22", false),
+        ("0.0.0.0:22", false),
+        ("169.254.169.254:80", false),
+        ("100.100.100.200:80", false),
+        ("[fd00:ec2::254]:80", false),
+        ("[fe80::1]:22", false),
+        ("224.0.0.1:22", false),
+        ("255.255.255.255:22", false),
+        ("10.9.1.1:22", false),
+        ("10.0.0.1:6443", false),
+        ("[::ffff:10.0.0.1]:6443", false),
+        ("10.0.0.1:22", true),
+        ("192.168.1.1:22", true),
+        ("[2001:db8::1]:22", true),
+    ] {
+        assert_eq!(policy.permits(address.parse().unwrap()), expected, "{address}");
+    }
+    assert_eq!(policy_size(), 12, "each of them is a CIDR");
+    let error = DialPolicy::new(&texts(&["10.0.0.0"]), &[]).unwrap_err();
+    assert_eq!(error.to_string(), "\"10.0.0.0\" is no CIDR, such as 10.0.0.0/8");
+}
+
+fn policy_size() -> usize {
+    DialPolicy::new(&[], &[]).unwrap().refused()
+}
+
+#[tokio::test]
+async fn each_question_has_an_answer_or_a_code() {
+    let checker = at_home();
+    let (ssh, web) = (saying(b"SSH-2.0-x\r\n").await, saying(b"HTTP/1.1 200\r\n\r\n").await);
+    let closed = {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        listener.local_addr().unwrap().to_string()
+    };
+    let questions: Vec<Question> = [
+        Question::Ssh(ssh.clone()),
+        Question::Ssh(closed.clone()),
+        Question::Tcp(web.clone()),
+        Question::Tcp("nobody.invalid:1".to_owned()),
+        Question::Tcp("no port".to_owned()),
+    ]
+    .into();
+    let known = answers(&checker, &questions, &json!({})).await;
+    assert_eq!(known.ssh[&ssh], CheckResult::Passed);
+    assert_eq!(known.ssh[&closed], code("connect-refused"));
+    assert_eq!(known.tcp[&web], CheckResult::Passed);
+    assert_eq!(known.tcp["nobody.invalid:1"], code("dns"));
+    assert_eq!(known.tcp["no port"], code("bad-endpoint"));
+}
+
+/// rule:the-network-is-asked-with-care
+#[tokio::test]
+async fn this_host_is_not_dialled_by_name_or_by_number() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let checker = checker(DialPolicy::new(&[], &[]).unwrap());
+    let targets = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+    let questions = targets.clone().map(Question::Tcp);
+    let known = answers(&checker, &questions, &json!({})).await;
+    for target in targets {
+        assert_eq!(known.tcp[&target], code("address-denied"), "{target}");
+    }
+    let cluster = json!({"apiVersion": "platform.tkestack.io/v1", "kind": "Cluster",
+        "metadata": {"name": "one"}, "spec": {"type": "Imported",
+            "clusterCredentialRef": {"name": "cc"},
+            "addresses": [{"type": "Real", "host": "127.0.0.1", "port": port}]}});
+    let credential = json!({"apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
+        "metadata": {"name": "cc"}, "clusterName": "one", "token": "planted"});
+    let objects = StoredObjects::new(vec![credential], None);
+    let questions = [Question::Credential("cc".to_owned()), Question::Import("one".to_owned())];
+    let end = Instant::now() + Duration::from_secs(60);
+    let known = checker.answers(&questions, &cluster, &objects, end).await;
+    assert_eq!(known.credentials["cc"], code("address-denied"));
+    assert!(known.imports.is_empty(), "nobody can tell");
+    let quiet = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
+    assert!(quiet.is_err(), "it was dialled");
+}
+
+#[tokio::test]
+async fn what_is_turned_off_or_not_answered_in_time_is_not_known() {
+    let policy = DialPolicy::new(&[], &[]).unwrap();
+    let options = NetworkOptions { ssh: false, import: false, policy, secret_namespace: None };
+    let checker = NetworkChecker::new(options).unwrap();
+    let questions = [Question::Ssh("10.0.0.1:22".into()), Question::Import("one".into())];
+    assert_eq!(answers(&checker, &questions, &json!({})).await, NetworkChecks::default());
+
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let question = [Question::Ssh(silent.local_addr().unwrap().to_string())];
+    let objects = StoredObjects::new(Vec::new(), None);
+    let known = at_home().answers(&question, &json!({}), &objects, Instant::now()).await;
+    assert_eq!(known, NetworkChecks::default(), "the time of the request is over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_says_nothing_takes_three_seconds_and_many_take_no_longer() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let questions: Vec<Question> =
+        (1..=12).map(|host| Question::Ssh(format!("127.0.0.{host}:{port}"))).collect();
+    let begun = Instant::now();
+    let known = answers(&at_home(), &questions, &json!({})).await;
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert_eq!(known.ssh.len(), questions.len());
+    assert_eq!(known.ssh[&format!("127.0.0.1:{port}")], code("timeout"));
+}

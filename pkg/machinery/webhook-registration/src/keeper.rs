@@ -1,0 +1,219 @@
+//! [`Keeper`]: brings the Secret and the registration to what they should be, a round at a time.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use objects::{Draft, Dynamic, Object, ObjectClient};
+use tracing::{info, warn};
+
+use crate::authorities::{Authorities, Lives};
+use crate::authority::{AuthorityError, Leaf};
+use crate::registration::{FailurePolicy, Registration, mend};
+use crate::secret_form;
+
+/// Changes of the Secret in one round, those by others among them.
+const CHANGES: u32 = 5;
+/// The name of a certificate that nobody asks for yet.
+const NOBODY: &str = "localhost";
+
+/// What is kept, and how.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Name of the ValidatingWebhookConfiguration.
+    pub registration: String,
+    /// Namespace and name of the Secret; `None` where the operator gives a certificate.
+    pub secret: Option<String>,
+    /// Written into the registration.
+    pub failure_policy: FailurePolicy,
+    /// How long things last.
+    pub lives: Lives,
+}
+
+/// What a round came to.
+pub struct Kept {
+    /// Whether there is a registration: without it nobody asks.
+    pub is_registered: bool,
+    /// To be shown from now on, if there is anything new.
+    pub leaf: Option<Leaf>,
+}
+
+/// Why a round did not come to its end. The next one begins anew.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// The API server.
+    #[error(transparent)]
+    Objects(#[from] objects::Error),
+    /// No certificate could be made.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    /// Others write the Secret all the time.
+    #[error("cannot settle the authority: the Secret is changed by others all the time")]
+    Busy,
+}
+
+/// Keeps one webhook in order, beside the other replicas that do the same.
+pub struct Keeper {
+    secrets: ObjectClient<Dynamic>,
+    registrations: ObjectClient<Dynamic>,
+    wanted: Wanted,
+    /// As the Secret held them last: it is made anew with them when somebody deletes it.
+    known: Option<Authorities>,
+    shown: Option<Shown>,
+    told_injected: bool,
+}
+
+/// The certificate that is in use.
+struct Shown {
+    authority: String,
+    names: Vec<String>,
+    renew: SystemTime,
+}
+
+type Stored = Arc<Object<Dynamic>>;
+
+impl Keeper {
+    /// Through these clients, of the kinds Secret and ValidatingWebhookConfiguration.
+    pub fn new(
+        secrets: ObjectClient<Dynamic>,
+        registrations: ObjectClient<Dynamic>,
+        wanted: Wanted,
+    ) -> Self {
+        let (known, shown, told_injected) = (None, None, false);
+        Self { secrets, registrations, wanted, known, shown, told_injected }
+    }
+
+    /// Does what there is to do now.
+    ///
+    /// # Errors
+    /// Something could not be read, written or made; what was done before stays.
+    pub async fn round(&mut self, now: SystemTime) -> Result<Kept, KeepError> {
+        for _ in 0..CHANGES {
+            // rule:registration-is-read-first
+            let registration = self.registrations.read(&self.wanted.registration).await?;
+            let is_registered = registration.is_some();
+            let Some(secret) = self.wanted.secret.clone() else {
+                self.write(registration.as_ref(), None).await?;
+                return Ok(Kept { is_registered, leaf: None });
+            };
+            let (stored, authorities) = self.authorities(&secret, now).await?;
+            let bundle = authorities.bundle();
+            let is_published = self.write(registration.as_ref(), Some(&bundle)).await?;
+            if let Some(after) = authorities.step(now, &self.wanted.lives, is_published)? {
+                self.replace(&stored, &after).await?;
+                continue;
+            }
+            let names = registration.map(|it| Registration::of(&it.body).names());
+            let leaf = self.leaf(&authorities, names.unwrap_or_default(), is_published, now)?;
+            return Ok(Kept { is_registered, leaf });
+        }
+        Err(KeepError::Busy)
+    }
+
+    /// What the Secret holds, which is made where there is none
+    /// (`rule:a-secret-is-made-once-and-replaced-by-version`).
+    async fn authorities(
+        &mut self,
+        key: &str,
+        now: SystemTime,
+    ) -> Result<(Stored, Authorities), KeepError> {
+        let stored = match self.secrets.read(key).await? {
+            Some(stored) => stored,
+            None => {
+                let new = match &self.known {
+                    Some(known) => known.clone(),
+                    None => Authorities::make(now, &self.wanted.lives)?,
+                };
+                let draft = Draft::new(secret_form::body(&new));
+                self.secrets.create_if_absent(key, &draft).await?.into_object()
+            }
+        };
+        match secret_form::read(&stored.body) {
+            Ok(authorities) => {
+                self.known = Some(authorities.clone());
+                Ok((stored, authorities))
+            }
+            Err(err) => {
+                warn!(secret = key, %err, "The authority of the webhook is made anew");
+                let new = match self.known.take() {
+                    Some(known) => known,
+                    None => Authorities::make(now, &self.wanted.lives)?,
+                };
+                self.replace(&stored, &new).await?;
+                let stored = self.secrets.read(key).await?.unwrap_or(stored);
+                let authorities = secret_form::read(&stored.body)?;
+                Ok((stored, authorities))
+            }
+        }
+    }
+
+    /// In the version that was read, or not at all.
+    async fn replace(&self, stored: &Stored, with: &Authorities) -> Result<(), KeepError> {
+        let version = stored.metadata.resource_version;
+        let written = self.secrets.change(stored, |object, draft| {
+            if object.metadata.resource_version == version {
+                draft.body = secret_form::body(with);
+            }
+        });
+        written.await?;
+        Ok(())
+    }
+
+    /// Writes the registration in the version that was read, or not at all; whether it has the
+    /// bundle then.
+    async fn write(
+        &mut self,
+        registration: Option<&Stored>,
+        bundle: Option<&str>,
+    ) -> Result<bool, KeepError> {
+        let Some(stored) = registration else { return Ok(true) };
+        let annotations = stored.metadata.annotations.keys().map(String::as_str);
+        // rule:others-certificates-are-left-alone
+        let is_injected = Registration::is_injected(annotations);
+        if is_injected && bundle.is_some() && !std::mem::replace(&mut self.told_injected, true) {
+            warn!(
+                registration = self.wanted.registration,
+                "The registration of the webhook asks cert-manager for its bundle: give the certificate with --webhook-cert-dir, or take the annotation away"
+            );
+        }
+        let bundle = bundle.filter(|_| !is_injected);
+        let (version, policy) = (stored.metadata.resource_version, self.wanted.failure_policy);
+        let written = self.registrations.change(stored, |object, draft| {
+            if object.metadata.resource_version == version {
+                mend(&mut draft.body, bundle, policy);
+            }
+        });
+        let written = written.await?;
+        if written.changed {
+            info!(registration = self.wanted.registration, "Registration of the webhook written");
+        }
+        let body = &written.object.body;
+        Ok(bundle.is_none_or(|bundle| Registration::of(body).has_bundle(bundle)))
+    }
+
+    /// A new certificate, where one is due. Nothing is shown that API servers do not know yet, but
+    /// for the first, without which nothing could be shown at all.
+    fn leaf(
+        &mut self,
+        authorities: &Authorities,
+        mut names: Vec<String>,
+        is_published: bool,
+        now: SystemTime,
+    ) -> Result<Option<Leaf>, KeepError> {
+        if names.is_empty() {
+            names.push(NOBODY.to_owned());
+        }
+        let current = authorities.current();
+        let is_good = |shown: &Shown| {
+            shown.authority == current.certificate && shown.names == names && now < shown.renew
+        };
+        if self.shown.as_ref().is_some_and(|shown| is_good(shown) || !is_published) {
+            return Ok(None);
+        }
+        let leaf = current.sign(&names, now, self.wanted.lives.leaf)?;
+        let life = leaf.until.duration_since(now).unwrap_or_default();
+        let renew = Lives::renewal(leaf.until, life);
+        info!(?names, "Serving certificate of the webhook made");
+        self.shown = Some(Shown { authority: current.certificate.clone(), names, renew });
+        Ok(Some(leaf))
+    }
+}

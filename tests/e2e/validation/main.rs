@@ -1,0 +1,44 @@
+//! What is wrong with an object, told by the library, by the command and by a real API server.
+//!
+//! `table.rs` feeds the rows of the library's own tests to all three; `random.rs` objects that are
+//! made up from the schemas; `dynamic_rules.rs` has the product judge by what is stored and by the
+//! network; `failures.rs` breaks the webhook; `replicas.rs` is about its certificate.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod dynamic_rules;
+mod failures;
+mod random;
+mod replicas;
+mod scene;
+mod server;
+mod table;
+
+// The rows of the library's tests: one table for all.
+#[path = "../../../pkg/base/validation/tests/rules/aws_cluster.rs"]
+mod aws_cluster;
+#[allow(dead_code, reason = "the library's tests use more of it")]
+#[path = "../../../pkg/base/validation/tests/rules/cluster.rs"]
+mod cluster;
+#[path = "../../../pkg/base/validation/tests/rules/cluster_cidr.rs"]
+mod cluster_cidr;
+#[path = "../../../pkg/base/validation/tests/rules/cluster_network.rs"]
+mod cluster_network;
+#[path = "../../../pkg/base/validation/tests/rules/cluster_updates.rs"]
+mod cluster_updates;
+#[allow(dead_code, reason = "the library's tests use more of it")]
+#[path = "../../../pkg/base/validation/tests/rules/kubefed.rs"]
+mod kubefed;
+#[path = "../../../pkg/base/validation/tests/rules/licence.rs"]
+mod licence;
+#[path = "../../../pkg/base/validation/tests/rules/machine.rs"]
+mod machine;
+#[path = "../../../pkg/base/validation/tests/rules/objects.rs"]
+mod objects;
+#[allow(dead_code, reason = "the library's tests use more of it")]
+#[path = "../../../pkg/base/validation/tests/rules/row.rs"]
+mod row;

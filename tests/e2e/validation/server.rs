@@ -1,0 +1,56 @@
+//! What a real API server says of an object.
+
+use std::collections::BTreeSet;
+
+use kube::api::{DynamicObject, PostParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client, discovery};
+use serde_json::Value;
+
+/// Where an error is, and which kind of error.
+pub(crate) type Cause = (String, String);
+
+/// The API of an object, and the object as it is sent there.
+pub(crate) async fn api(client: &Client, object: &Value) -> (Api<DynamicObject>, DynamicObject) {
+    let object: DynamicObject = serde_json::from_value(object.clone()).unwrap();
+    let kind = GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap();
+    let (resource, _) = discovery::pinned_kind(client, &kind).await.unwrap();
+    let api = match &object.metadata.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    (api, object)
+}
+
+pub(crate) fn dry_run() -> PostParams {
+    PostParams { dry_run: true, ..PostParams::default() }
+}
+
+/// Every cause of a refusal; none when it is taken.
+pub(crate) fn causes<T>(answer: kube::Result<T>) -> BTreeSet<Cause> {
+    let status = match answer {
+        Ok(_) => return BTreeSet::new(),
+        Err(kube::Error::Api(status)) => status,
+        Err(error) => panic!("no answer: {error}"),
+    };
+    assert_eq!(status.code, 422, "{status:?}");
+    let causes = status.details.map(|details| details.causes).unwrap_or_default();
+    // Said where CEL was left out since the schema had refused already.
+    let causes = causes.into_iter().filter(|cause| cause.field != "<nil>");
+    causes.map(|cause| as_a_schema_says(&cause.field, &cause.reason)).collect()
+}
+
+/// Those that the library tells too: of a field of another type it says nothing more.
+pub(crate) fn comparable(found: BTreeSet<Cause>, expected: &BTreeSet<Cause>) -> BTreeSet<Cause> {
+    let is_of_another_type =
+        |field: &str| expected.contains(&(field.to_owned(), "FieldValueTypeInvalid".to_owned()));
+    let is_told =
+        |(field, reason): &Cause| reason == "FieldValueTypeInvalid" || !is_of_another_type(field);
+    found.into_iter().filter(is_told).collect()
+}
+
+/// A schema names the list in which an item is there twice, and the library the item.
+pub(crate) fn as_a_schema_says(field: &str, reason: &str) -> Cause {
+    let list = field.split_once('[').filter(|_| reason == "FieldValueDuplicate");
+    (list.map_or(field, |(list, _)| list).to_owned(), reason.to_owned())
+}
