@@ -155,7 +155,7 @@ pub(super) const STOCK: [(&str, &str); 150] = [
 ];
 
 /// Ours in addition, with the flags that the hosted controllers add.
-pub(super) const OURS: [&str; 65] = [
+pub(super) const OURS: [&str; 78] = [
     "additional-bind-addresses",
     "additional-cluster-cidrs",
     "allow-plaintext-endpoints",
@@ -199,14 +199,20 @@ pub(super) const OURS: [&str; 65] = [
     "cluster-health-zones",
     "concurrent-node-cidr-patches",
     "controller-qps",
+    "dial-allow-cidrs",
+    "dial-deny-cidrs",
     "dry-run",
     "event-burst",
     "event-qps",
     "generate-cluster-ca",
     "healthcheck-period",
+    "import-check",
     "infra-contract",
     "install-crds",
     "leader-elect-release-on-exit",
+    "license-max-clusters",
+    "license-max-cpus",
+    "license-max-nodes",
     "lower-limit-random-healthcheck-period",
     "machine-require-node-ready",
     "metrics-allowed-users",
@@ -216,11 +222,18 @@ pub(super) const OURS: [&str; 65] = [
     "on-second-allocator",
     "pod-cidr-reuse-delay",
     "ready-requires-nodes",
+    "ssh-check",
     "sync-period",
+    "tke-cluster-types",
     "tke-insecure-when-no-ca",
+    "tke-supported-versions",
     "upper-limit-random-healthcheck-period",
     "upstream-metrics",
     "watch-filter",
+    "webhook-bind-address",
+    "webhook-cert-dir",
+    "webhook-client-ca-file",
+    "webhook-failure-policy",
 ];
 
 /// Those of builds with the feature `aws`.
