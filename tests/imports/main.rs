@@ -45,7 +45,7 @@ fn roots() -> Vec<PathBuf> {
         folders.push(entry.unwrap().path());
     }
     folders.extend(
-        ["support", "bench", "soak", "imports", "api-server-double/src"]
+        ["support", "bench", "soak", "imports", "api-server-double/src", "gce-stub/src"]
             .map(|name| workspace().join("tests").join(name)),
     );
     let mut roots: Vec<_> = folders

@@ -46,6 +46,20 @@ impl NewNode {
         self
     }
 
+    /// Says which VM it is; given after the pod CIDRs.
+    #[must_use]
+    pub fn provider_id(mut self, id: &str) -> Self {
+        self.object["spec"]["providerID"] = id.into();
+        self
+    }
+
+    /// Adds a condition of this type.
+    #[must_use]
+    pub fn condition(mut self, kind: &str, status: &str) -> Self {
+        self.object["status"] = json!({"conditions": [{"type": kind, "status": status}]});
+        self
+    }
+
     /// Adds a finalizer: deleting the node then only marks it.
     #[must_use]
     pub fn finalizer(mut self, name: &str) -> Self {

@@ -92,10 +92,10 @@ async fn each_error_names_its_flag_and_its_cause() {
             "--node-cidr-max-ipv6-bits",
         ),
         (
-            "an allocator that is not built",
+            "an allocator that asks a cloud, and none",
             format!("{V4} --cidr-allocator-type=CloudAllocator"),
             "--cidr-allocator-type",
-            "not built yet",
+            "--cloud-provider=gce",
         ),
         (
             "an unknown allocator lists the valid ones",

@@ -11,7 +11,7 @@
 //! | `cached.rs` | [`Cached`], what an informer needs to know of a type |
 //! | `kind.rs` | [`Kind`], what an informer is to find |
 //! | `resource.rs` | [`Resource`], a kind and its paths as a value |
-//! | `node.rs` | [`Node`], slim and strict; [`LabelledNode`], with labels and taints |
+//! | `node.rs` | [`Node`], slim and strict; [`LabelledNode`], with labels and taints; [`CloudNode`], with its VM |
 //! | `metadata.rs` | [`Metadata`], of an object of any kind |
 //! | `own_writes.rs` | [`OwnWrites`], what a cache must show before a key is worked on |
 //! | `read.rs` | the serde readers for text, versions and presence |
@@ -29,7 +29,7 @@ mod resource;
 pub use cached::{Cached, Decoding, FromProtobuf, StaticKind, View};
 pub use kind::Kind;
 pub use metadata::Metadata;
-pub use node::{LabelledNode, Node, NodeMarks, PodCidrs};
+pub use node::{CloudNode, LabelledNode, Node, NodeMarks, PodCidrs};
 pub use own_writes::{OwnWrite, OwnWrites};
 pub use read::{object_key, resource_version};
 pub use resource::Resource;

@@ -1,5 +1,6 @@
 //! The Node of core/v1 as the controllers see it.
 
+mod cloud;
 mod labelled;
 mod pod_cidrs;
 
@@ -12,6 +13,7 @@ use crate::cached::share;
 use crate::protobuf::{Fields, Malformed, Meta};
 use crate::read::{presence, resource_version, shared_text};
 use crate::{Cached, Decoding, FromProtobuf, Kind, Resource, StaticKind};
+pub use cloud::CloudNode;
 pub use labelled::{LabelledNode, NodeMarks};
 pub use pod_cidrs::PodCidrs;
 

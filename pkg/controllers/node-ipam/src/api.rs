@@ -1,4 +1,4 @@
-//! The two calls that node-ipam makes: the PATCH and the consistent read of one Node.
+//! The calls that node-ipam makes: PATCHes and the consistent read of one Node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,16 +56,38 @@ impl NodeApi {
         since: Instant,
         check: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Result<Answer, CallError> {
+        self.send(path(name), body, since, Some(SendCheck(Arc::new(check)))).await
+    }
+
+    /// Sends a PATCH of a Node's status.
+    pub(crate) async fn patch_status(
+        &self,
+        name: &str,
+        body: Bytes,
+        since: Instant,
+    ) -> Result<Answer, CallError> {
+        self.send(format!("{}/status", path(name)), body, since, None).await
+    }
+
+    async fn send(
+        &self,
+        path: String,
+        body: Bytes,
+        since: Instant,
+        check: Option<SendCheck>,
+    ) -> Result<Answer, CallError> {
         let mut request = Request::builder()
             .method(Method::PATCH)
-            .uri(path(name))
+            .uri(path)
             .header(header::CONTENT_TYPE, "application/strategic-merge-patch+json")
             .header(header::ACCEPT, METADATA_ONLY)
             .body(Body::from(body))
             .map_err(|error| CallError::NotSent(Box::new(error)))?;
         request.extensions_mut().insert("patch");
         request.extensions_mut().insert(WaitingSince(since));
-        request.extensions_mut().insert(SendCheck(Arc::new(check)));
+        if let Some(check) = check {
+            request.extensions_mut().insert(check);
+        }
         self.caller.answer(request, self.patch_timeout).await
     }
 

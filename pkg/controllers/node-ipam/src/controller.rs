@@ -12,11 +12,12 @@ use tracing::info;
 
 use crate::LOGGER;
 use crate::allocator::Allocator;
+use crate::cloud::run::{self as cloud_run, Mode};
 use crate::cluster_cidr;
 use crate::flags::FLAGS;
 use crate::metrics::{IpamMetrics, PoolsOf};
 use crate::node_work;
-use crate::options::{ClusterCidrOptions, Judged, Options, judge};
+use crate::options::{CloudOptions, ClusterCidrOptions, Judged, Options, judge};
 use crate::predecessor;
 
 /// Stock's own account; its ClusterRole, which lets it read and write Nodes, exists in every
@@ -26,6 +27,10 @@ const ACCOUNT: &str = "node-controller";
 /// What both allocators do with Nodes.
 const NODES: [Permission; 2] =
     [Permission::new("get", "", "nodes"), Permission::new("patch", "", "nodes")];
+
+/// What the allocators do that ask a cloud.
+const NODES_AND_THEIR_STATUS: [Permission; 3] =
+    [NODES[0], NODES[1], Permission::new("patch", "", "nodes").subresource("status")];
 
 /// What the MultiCIDRRangeAllocator does.
 const NODES_AND_CLUSTER_CIDRS: [Permission; 6] = [
@@ -57,8 +62,8 @@ impl Controller for NodeIpam {
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {
         Ok(match judge(values)? {
             Judged::Off => Configured::idle("--allocate-node-cidrs is false"),
-            Judged::On { options, cluster_cidrs, warnings } => {
-                Configured::run(NodeIpamRun { options: *options, cluster_cidrs })
+            Judged::On { options, cluster_cidrs, cloud, warnings } => {
+                Configured::run(NodeIpamRun { options: *options, cluster_cidrs, cloud })
                     .with_warnings(warnings)
             }
         })
@@ -66,10 +71,11 @@ impl Controller for NodeIpam {
 }
 
 /// What the flags ask for: the RangeAllocator, or the MultiCIDRRangeAllocator when they speak of
-/// ClusterCIDRs.
+/// ClusterCIDRs, or one of those that ask a cloud.
 struct NodeIpamRun {
     options: Options,
     cluster_cidrs: Option<ClusterCidrOptions>,
+    cloud: Option<Box<CloudOptions>>,
 }
 
 impl Runner for NodeIpamRun {
@@ -78,7 +84,11 @@ impl Runner for NodeIpamRun {
     }
 
     fn permissions(&self) -> &'static [Permission] {
-        if self.cluster_cidrs.is_some() { &NODES_AND_CLUSTER_CIDRS } else { &NODES }
+        match (&self.cluster_cidrs, &self.cloud) {
+            (Some(_), _) => &NODES_AND_CLUSTER_CIDRS,
+            (None, Some(_)) => &NODES_AND_THEIR_STATUS,
+            (None, None) => &NODES,
+        }
     }
 
     fn manifest(&self) -> Option<&'static str> {
@@ -91,7 +101,12 @@ impl Runner for NodeIpamRun {
     }
 
     fn event_component(&self) -> &'static str {
-        if self.cluster_cidrs.is_some() { "multiCIDRRangeAllocator" } else { "cidrAllocator" }
+        match (&self.cluster_cidrs, self.cloud.as_deref()) {
+            (Some(_), _) => "multiCIDRRangeAllocator",
+            // Upstream's CloudAllocator has the name of the RangeAllocator.
+            (None, Some(CloudOptions { mode: Mode::Sync { .. }, .. })) => "cloudCIDRAllocator",
+            (None, _) => "cidrAllocator",
+        }
     }
 
     fn may_have_predecessor(
@@ -103,9 +118,13 @@ impl Runner for NodeIpamRun {
 
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
-            match &self.cluster_cidrs {
-                Some(of) => cluster_cidr::run::run(&context, &self.options, of).await,
-                None => allocate_from_flags(&context, &self.options).await,
+            let concurrency = self.options.concurrency;
+            match (&self.cluster_cidrs, self.cloud.as_deref()) {
+                (Some(of), _) => cluster_cidr::run::run(&context, &self.options, of).await,
+                (None, Some(CloudOptions { google, mode })) => {
+                    cloud_run::run(&context, google, mode, concurrency).await
+                }
+                (None, None) => allocate_from_flags(&context, &self.options).await,
             }
         })
     }

@@ -4,12 +4,26 @@ use pflag::{Flag, GoDuration, Spec, Verdict};
 
 const GROUP: &str = "node-ipam-controller";
 
-/// Of no effect until a cloud's allocators are built; judged all the same.
 pub(crate) const CLOUD_PROVIDER: Flag<String> = Flag::string(
-    "accepted for compatibility",
+    GROUP,
     "cloud-provider",
     "",
-    "Cloud of the cluster: empty or external; gce is not built yet.",
+    "Cloud of the cluster: empty or external for none; gce for the allocators that ask Google Compute Engine.",
+);
+
+pub(crate) const CLOUD_CONFIG: Flag<String> = Flag::string(
+    GROUP,
+    "cloud-config",
+    "",
+    "Settings file of the cloud, in Google's form: section [global] with project-id, secondary-range-name, api-endpoint, token-url, token-body. For --cloud-provider=gce; without it the metadata server of our own VM is asked.",
+);
+
+/// Judged, so that nobody relies on it.
+pub(crate) const CONFIGURE_CLOUD_ROUTES: Flag<bool> = Flag::bool(
+    "accepted for compatibility",
+    "configure-cloud-routes",
+    "true",
+    "Program cloud routes to pod CIDRs.",
 )
 .with_verdict(Verdict::Accepted);
 
@@ -60,7 +74,7 @@ pub(crate) const CIDR_ALLOCATOR_TYPE: Flag<String> = Flag::string(
     GROUP,
     "cidr-allocator-type",
     "RangeAllocator",
-    "Where pod CIDRs come from: RangeAllocator for --cluster-cidr, MultiCIDRRangeAllocator for ClusterCIDR objects. Refused until built: CloudAllocator, IPAMFromCluster, IPAMFromCloud.",
+    "Where pod CIDRs come from: RangeAllocator for --cluster-cidr, MultiCIDRRangeAllocator for ClusterCIDR objects; with --cloud-provider=gce also CloudAllocator and IPAMFromCloud for what the Nodes' VMs have, IPAMFromCluster for --cluster-cidr, routed by the cloud.",
 );
 
 pub(crate) const NODE_CIDR_MASK_SIZE: Flag<i64> = Flag::int32(
@@ -121,6 +135,8 @@ pub(crate) const CLUSTER_CIDR_LABEL_WAIT: Flag<GoDuration> = Flag::duration(
 
 pub(crate) const FLAGS: &[Spec] = &[
     CLOUD_PROVIDER.spec(),
+    CLOUD_CONFIG.spec(),
+    CONFIGURE_CLOUD_ROUTES.spec(),
     ALLOCATE_NODE_CIDRS.spec(),
     CLUSTER_CIDR.spec(),
     SERVICE_CLUSTER_IP_RANGE.spec(),

@@ -1,7 +1,7 @@
 //! node-ipam: every Node gets its pod CIDR, never the same twice.
 //!
 //! [`NodeIpam`] is what the manager registers. Inside, from pure to I/O: `options` turns flags into
-//! pools, `cluster_cidr` does so with objects, `allocator` decides who gets which block, `patch`
+//! pools, `cluster_cidr` does so with objects, `cloud` takes what VMs have, `allocator` decides who gets which block, `patch`
 //! knows the body and the meaning of answers, `api` sends, `reconciler` works on one Node,
 //! `node_work` on all of them, of which `backlog` holds back those that the queue has no room for,
 //! `controller` runs it all. [`survey`] stands beside all this: it says
@@ -12,6 +12,7 @@ mod allocator;
 mod api;
 mod backlog;
 mod cached_node;
+mod cloud;
 mod cluster_cidr;
 mod controller;
 mod flags;

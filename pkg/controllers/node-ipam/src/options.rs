@@ -3,6 +3,7 @@
 //! All problems are found in one pass, so that a user mends the command line once.
 
 mod additional_ranges;
+mod cloud;
 mod cluster_cidrs;
 mod ranges;
 
@@ -19,13 +20,13 @@ use crate::flags::{
 };
 use crate::second_allocator::OnSecondAllocator;
 
+pub(crate) use cloud::CloudOptions;
 pub(crate) use cluster_cidrs::ClusterCidrOptions;
 pub use ranges::Ranges;
 
-/// The allocator types that exist; the first and the last are built
-/// (`rule:unbuilt-types-are-refused`).
+/// The allocator types that exist.
 const ALLOCATOR_TYPES: [&str; 5] =
-    ["RangeAllocator", "CloudAllocator", "IPAMFromCluster", "IPAMFromCloud", MULTI_CIDR];
+    ["RangeAllocator", cloud::CLOUD_ALLOCATOR, "IPAMFromCluster", "IPAMFromCloud", MULTI_CIDR];
 
 /// Pools from ClusterCIDRs.
 const MULTI_CIDR: &str = "MultiCIDRRangeAllocator";
@@ -62,6 +63,8 @@ pub(crate) enum Judged {
         options: Box<Options>,
         /// For pools that come from ClusterCIDRs.
         cluster_cidrs: Option<ClusterCidrOptions>,
+        /// For an allocator that asks a cloud.
+        cloud: Option<Box<CloudOptions>>,
         /// One sentence each, naming its flag.
         warnings: Vec<String>,
     },
@@ -74,16 +77,17 @@ pub(crate) enum Judged {
 pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
     let allocates = values.get(&ALLOCATE_NODE_CIDRS);
     let mut problems = Vec::new();
-    check_cloud_provider(&values.get(&CLOUD_PROVIDER), allocates, &mut problems);
+    let kind = values.get(&CIDR_ALLOCATOR_TYPE);
+    let provider = values.get(&CLOUD_PROVIDER);
+    cloud::check_provider(&provider, allocates.then_some(kind.as_str()), &mut problems);
     if !allocates {
         return if problems.is_empty() { Ok(Judged::Off) } else { Err(problems) };
     }
     let mut warnings = Vec::new();
-    let kind = values.get(&CIDR_ALLOCATOR_TYPE);
     check_allocator_type(&kind, &mut problems);
     let multi = kind == MULTI_CIDR;
     let given = values.get(&CLUSTER_CIDR);
-    let unneeded = multi && given.trim().is_empty();
+    let unneeded = kind == cloud::CLOUD_ALLOCATOR || (multi && given.trim().is_empty());
     let clusters = if unneeded { None } else { cluster_cidrs(&given, &mut problems) };
     let service_ranges =
         service_ranges(&values.get(&SERVICE_CLUSTER_IP_RANGE), &mut problems, &mut warnings);
@@ -112,6 +116,10 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
         of_objects.check_default(&mut problems);
     }
     warnings.extend(cluster_cidrs::unused(values, multi));
+    warnings.extend(cloud::unused(values, &kind, &pools));
+    let reserved = [&service_ranges[..], &excluded].concat();
+    let services = &service_ranges;
+    let cloud = CloudOptions::judge(values, &kind, &pools, services, &reserved, &mut problems);
     let (pools, cluster_cidrs) = if multi { (Vec::new(), Some(of_objects)) } else { (pools, None) };
     if problems.is_empty() {
         let options = Box::new(Options {
@@ -122,7 +130,7 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
             concurrency,
             on_second_allocator,
         });
-        Ok(Judged::On { options, cluster_cidrs, warnings })
+        Ok(Judged::On { options, cluster_cidrs, cloud: cloud.map(Box::new), warnings })
     } else {
         Err(problems)
     }
@@ -145,26 +153,10 @@ fn swallowed(pool: &Pool, flag: &Flag<String>, ranges: &[IpNet]) -> Option<Strin
     ))
 }
 
-fn check_cloud_provider(name: &str, allocates: bool, problems: &mut Vec<Problem>) {
-    match name {
-        "gce" if allocates => problems.push(CLOUD_PROVIDER.problem(
-            "gce is not built yet; leave the flag out, or set --allocate-node-cidrs=false",
-        )),
-        "" | "external" | "gce" => {}
-        other => problems.push(
-            CLOUD_PROVIDER
-                .problem(format!("{other:?} is not a cloud provider; use \"\", external or gce")),
-        ),
-    }
-}
-
 fn check_allocator_type(kind: &str, problems: &mut Vec<Problem>) {
     match kind {
-        "" | "RangeAllocator" | MULTI_CIDR => {}
-        known if ALLOCATOR_TYPES.contains(&known) => problems.push(
-            CIDR_ALLOCATOR_TYPE
-                .problem(format!("{known} is not built yet; use RangeAllocator or {MULTI_CIDR}")),
-        ),
+        "" => {}
+        known if ALLOCATOR_TYPES.contains(&known) => {}
         other => problems.push(
             CIDR_ALLOCATOR_TYPE
                 .problem(format!("{other:?} is not one of {}", ALLOCATOR_TYPES.join(", "))),

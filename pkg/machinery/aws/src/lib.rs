@@ -11,7 +11,7 @@
 //! | `options.rs`, `account.rs`, `region.rs` | credentials, connections, clients |
 //! | `executor.rs`, `leg.rs` | one read, one write; one leg of a pass |
 //! | `attempts.rs`, `call.rs`, `call_error.rs` | one call: its turn, its attempts, how it fails |
-//! | `limits.rs`, `bucket.rs` | how often AWS is called |
+//! | `limits.rs` | how often AWS is called |
 //! | `gate.rs` | the fence, asked last |
 //! | `describe.rs`, `polls.rs` | queries, answered; those about what takes minutes, for many clusters at once |
 //! | `perform.rs` | writes, sent |
@@ -19,7 +19,6 @@
 
 mod account;
 mod attempts;
-mod bucket;
 mod call;
 mod call_error;
 mod describe;
@@ -35,7 +34,7 @@ mod region;
 
 pub use account::Account;
 pub use aws_credential_types::Credentials;
-pub use bucket::Rate;
+pub use backoff::Rate;
 pub use call_error::CallError;
 pub use describe::Marked;
 pub use executor::Executor;

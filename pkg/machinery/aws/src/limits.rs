@@ -4,11 +4,10 @@
 
 use std::collections::HashMap;
 
+use backoff::{Bucket, Rate};
 use parking_lot::Mutex as SyncMutex;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
-
-use crate::bucket::{Bucket, Rate};
 
 /// Which API is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -19,7 +19,8 @@ pub trait Controller: Send + Sync {
     /// The flags that it owns.
     fn flags(&self) -> &'static [Spec];
 
-    /// Judges the command line before anything is started. No I/O.
+    /// Judges the command line before anything is started. No I/O, but for files that belong to the
+    /// command line.
     ///
     /// # Errors
     /// Every problem, so that all can be mended at once.

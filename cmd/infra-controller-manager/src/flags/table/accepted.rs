@@ -7,9 +7,7 @@ use super::verdicts::{ACCEPTED_GROUP, accepted};
 const NO_CLOUD: &str = "the in-tree cloud providers are gone; leave it out";
 
 pub(super) const CLOUD: &[Spec] = &[
-    accepted("cloud-config", Kind::String, "", "Settings file of the cloud provider."),
     accepted("cluster-name", Kind::String, "kubernetes", "Prefix for names of cloud objects."),
-    accepted("configure-cloud-routes", Kind::Bool, "true", "Program cloud routes to pod CIDRs."),
     accepted("external-cloud-volume-plugin", Kind::String, "", "In-tree volume plugin to load."),
     accepted("node-monitor-period", Kind::Duration, "5s", "Pause between looks at Node status."),
     accepted("route-reconciliation-period", Kind::Duration, "10s", "Pause between route checks."),

@@ -117,10 +117,10 @@ fn cloud_providers_other_than_external_and_gce_are_refused() {
 }
 
 #[test]
-fn gce_is_refused_as_not_built_while_cidrs_are_allocated() {
-    assert_fine(&["--cloud-provider=gce"]);
-    let args = ["--cloud-provider=gce", "--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16"];
-    assert_refused(&args, "--cloud-provider: gce is not built yet");
+fn an_allocator_that_asks_a_cloud_is_refused_without_one() {
+    let args = ["--allocate-node-cidrs", "--cidr-allocator-type=CloudAllocator"];
+    assert_refused(&args, "--cidr-allocator-type: CloudAllocator takes pod CIDRs from a cloud");
+    assert_fine(&[args[0], args[1], "--cloud-provider=gce"]);
 }
 
 #[test]

@@ -1,9 +1,7 @@
-//! [`Bucket`]: a token bucket that slows down when AWS says so (`rule:a-throttle-slows-everybody`).
-//! Its rate changes, which the limiters of libraries do not know. No clock of its own.
+//! [`Bucket`]: a token bucket that slows down when a cloud says so. Its rate changes, which the
+//! limiters of libraries do not know.
 
-use std::time::Duration;
-
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How many calls may be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,9 +21,10 @@ const ONE_SIGN: Duration = Duration::from_secs(2);
 /// It never gets slower than this part of its full rate.
 const SLOWEST: f64 = 1.0 / 16.0;
 
-/// Tokens, and how fast they come back.
+/// Tokens, and how fast they come back. After [`Bucket::throttled`] the rate is halved for a minute,
+/// and comes back a tenth in every ten seconds.
 #[derive(Clone, Debug)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     rate: Rate,
     tokens: f64,
     counted: Instant,
@@ -41,12 +40,17 @@ struct Slowed {
 
 impl Bucket {
     /// A full one.
-    pub(crate) fn new(rate: Rate, now: Instant) -> Self {
-        Self { rate, tokens: f64::from(rate.burst.max(1)), counted: now, slowed: None }
+    pub fn new(rate: Rate, now: impl Into<Instant>) -> Self {
+        let tokens = f64::from(rate.burst.max(1));
+        Self { rate, tokens, counted: now.into(), slowed: None }
     }
 
     /// Takes a token, or tells how long it takes until there is one.
-    pub(crate) fn take(&mut self, now: Instant) -> Result<(), Duration> {
+    ///
+    /// # Errors
+    /// The time until there is one.
+    pub fn take(&mut self, now: impl Into<Instant>) -> Result<(), Duration> {
+        let now = now.into();
         self.refill(now);
         if self.tokens >= 1.0 {
             self.tokens -= 1.0;
@@ -58,8 +62,9 @@ impl Bucket {
         Err(Duration::try_from_secs_f64(seconds).unwrap_or(SLOW_FOR))
     }
 
-    /// AWS has refused a call as one too many: what is left is lost, and the rate is halved.
-    pub(crate) fn throttled(&mut self, now: Instant) {
+    /// The cloud has refused a call as one too many: what is left is lost, and the rate is halved.
+    pub fn throttled(&mut self, now: impl Into<Instant>) {
+        let now = now.into();
         self.refill(now);
         self.tokens = 0.0;
         let is_known = |slowed: Slowed| now.saturating_duration_since(slowed.since) < ONE_SIGN;

@@ -1,0 +1,36 @@
+//! Pod CIDRs that a cloud knows of: the CloudAllocator copies what the VM of a Node has been given;
+//! IPAMFromCloud does so too and goes on looking; IPAMFromCluster gives out blocks and has the
+//! cloud route them.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `provider.rs` | [`Cloud`](provider::Cloud): what is asked of a cloud |
+//! | `google.rs` | Google's |
+//! | `families.rs`, `copying.rs`, `syncing.rs` | what is to be done for a Node, without I/O |
+//! | `claims.rs` | who has which CIDRs |
+//! | `condition.rs`, `writes.rs` | what is written to Nodes |
+//! | `cloud_nodes.rs`, `seen.rs`, `telling.rs` | the Nodes of a run, and what is said of them |
+//! | `copier.rs`, `syncer.rs` | one pass over one Node |
+//! | `metrics.rs` | what is counted |
+//! | `run.rs` | one run of either |
+
+mod claims;
+mod cloud_nodes;
+mod condition;
+mod copier;
+mod copying;
+mod families;
+mod google;
+mod metrics;
+mod provider;
+pub(crate) mod run;
+mod seen;
+mod syncer;
+pub(crate) mod syncing;
+mod telling;
+mod writes;
+
+pub(crate) use families::Families;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! Who has what, as the watch and the workers come and go.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn node(name: &str, cidrs: &[&str]) -> Node {
+    Node {
+        name: name.into(),
+        uid: format!("uid-{name}").into(),
+        resource_version: 1,
+        deleting: false,
+        pod_cidrs: cidrs.iter().collect(),
+    }
+}
+
+fn net(text: &str) -> IpNet {
+    text.parse().unwrap()
+}
+
+/// Of two blocks.
+fn pool() -> Claims {
+    Claims::new(Some(Pool::new(net("10.0.0.0/23"), 24, 16).unwrap()), &[])
+}
+
+/// `rule:reserved-block-is-kept`
+#[test]
+fn a_node_is_given_the_same_block_until_it_is_gone() {
+    let (mut claims, a, b) = (pool(), node("a", &[]), node("b", &[]));
+    claims.see(&a);
+    claims.see(&b);
+    for _ in 0..3 {
+        assert_eq!(claims.block(&a), Ok(net("10.0.0.0/24")));
+    }
+    assert_eq!(claims.block(&b), Ok(net("10.0.1.0/24")));
+    claims.gone(&a.uid);
+    claims.see(&node("c", &[]));
+    assert_eq!(claims.block(&node("c", &[])), Ok(net("10.0.0.0/24")));
+    assert_eq!(claims.block(&a), Err(Refusal::NotNow), "it is gone");
+}
+
+#[test]
+fn a_full_pool_wakes_those_who_wait_when_a_block_is_freed() {
+    let mut claims = pool();
+    claims.see(&node("a", &["10.0.0.0/23"]));
+    claims.see(&node("b", &[]));
+    assert!(matches!(claims.block(&node("b", &[])), Err(Refusal::Full(_))));
+    assert_eq!(claims.gone(&"uid-a".into()), [Arc::from("b")]);
+    assert_eq!(claims.block(&node("b", &[])), Ok(net("10.0.0.0/24")));
+}
+
+#[test]
+fn reserved_addresses_are_given_to_nobody() {
+    let pool = Pool::new(net("10.0.0.0/23"), 24, 16).unwrap();
+    let mut claims = Claims::new(Some(pool), &[net("10.0.0.128/25")]);
+    claims.see(&node("a", &[]));
+    assert_eq!(claims.block(&node("a", &[])), Ok(net("10.0.1.0/24")));
+    assert_eq!(claims.usage(), Some((net("10.0.0.0/23"), 2, 2)));
+}
+
+/// `rule:block-has-one-holder`
+#[test]
+fn what_another_node_has_is_not_taken_until_that_one_is_gone() {
+    let (mut claims, cidrs) = (Claims::new(None, &[]), [net("10.0.0.0/24")]);
+    let (old, new) = (node("old", &["10.0.0.0/25"]), node("new", &[]));
+    claims.see(&old);
+    claims.see(&new);
+    let held = claims.take(&new, &cidrs).unwrap_err();
+    assert_eq!(held, Refusal::Held { cidr: cidrs[0], by: "old".into() });
+    assert_eq!(claims.of(&new.uid), [], "it is in nobody's way");
+    assert!(!claims.may_send(&new.uid, &cidrs));
+    assert_eq!(claims.gone(&old.uid), [Arc::from("new")]);
+    assert_eq!(claims.take(&new, &cidrs), Ok(()));
+    assert!(claims.may_send(&new.uid, &cidrs));
+}
+
+/// `rule:block-has-one-holder`
+#[test]
+fn a_block_that_somebody_else_took_is_moved_before_it_left_and_not_sent_afterwards() {
+    let (mut claims, a, b) = (pool(), node("a", &[]), node("b", &[]));
+    claims.see(&a);
+    claims.see(&b);
+    let block = claims.block(&a).unwrap();
+    claims.see(&node("foreign", &["10.0.0.0/24"]));
+    assert!(!claims.may_send(&a.uid, &[block]));
+    let moved = claims.block(&a).unwrap();
+    assert_eq!(moved, net("10.0.1.0/24"));
+    assert!(claims.may_send(&a.uid, &[moved]));
+    claims.see(&node("another", &["10.0.1.0/24"]));
+    assert!(matches!(claims.block(&a), Err(Refusal::Held { .. })));
+    assert!(!claims.may_send(&a.uid, &[moved]));
+    assert_eq!(claims.of(&a.uid), [moved], "it may have been carried out");
+}
+
+#[test]
+fn nothing_is_given_out_while_a_list_is_taken_in() {
+    let (mut claims, a) = (pool(), node("a", &[]));
+    claims.see(&a);
+    let block = claims.block(&a).unwrap();
+    claims.set_in_list(true);
+    assert_eq!(claims.block(&a), Err(Refusal::NotNow));
+    assert_eq!(claims.take(&a, &[block]), Err(Refusal::NotNow));
+    assert!(!claims.may_send(&a.uid, &[block]));
+    claims.set_in_list(false);
+    assert!(claims.may_send(&a.uid, &[block]));
+}
+
+#[test]
+fn what_somebody_else_wrote_replaces_the_claim() {
+    let (mut claims, a) = (pool(), node("a", &[]));
+    claims.see(&a);
+    claims.block(&a).unwrap();
+    claims.see(&node("a", &["10.0.1.0/24"]));
+    assert_eq!(claims.of(&a.uid), [net("10.0.1.0/24")]);
+    assert_eq!(claims.usage(), Some((net("10.0.0.0/23"), 1, 2)));
+}
+
+#[test]
+fn what_was_written_counts_before_the_cache_shows_it() {
+    let (mut claims, a) = (pool(), node("a", &[]));
+    claims.see(&a);
+    claims.block(&a).unwrap();
+    assert_eq!(claims.pod_cidrs(&a), [""; 0]);
+    claims.written(&a.uid);
+    claims.see(&a);
+    assert_eq!(claims.pod_cidrs(&a), ["10.0.0.0/24"]);
+    assert_eq!(claims.pod_cidrs(&node("a", &["10.0.1.0/24"])), ["10.0.1.0/24"]);
+    claims.gone(&a.uid);
+    claims.written(&a.uid);
+    assert_eq!(claims.pod_cidrs(&a), [""; 0]);
+}
+
+/// `rule:claims-are-audited`
+#[test]
+fn an_audit_mends_what_the_watch_did_not_tell() {
+    let mut claims = pool();
+    let (a, b) = (node("a", &["10.0.0.0/24"]), node("b", &["10.0.1.0/24"]));
+    claims.see(&a);
+    assert_eq!(claims.audit([&a].into_iter()), 0);
+    assert_eq!(claims.audit([&b].into_iter()), 2, "one has gone, one has come");
+    assert_eq!((claims.of(&a.uid), claims.of(&b.uid)), (&[][..], &[net("10.0.1.0/24")][..]));
+    assert_eq!(claims.audit([&b].into_iter()), 0);
+}
+
+#[test]
+fn garbage_is_nobodys_claim_and_no_reason_to_fail() {
+    let mut claims = pool();
+    claims.see(&node("a", &["garbage", "10.0.0.0/24"]));
+    assert_eq!(claims.of(&"uid-a".into()), [net("10.0.0.0/24")]);
+    assert_eq!(claims.pod_cidrs(&node("a", &["garbage"])), ["garbage"]);
+}
+
+proptest! {
+    /// `rule:block-has-one-holder`, whatever the order.
+    #[test]
+    fn no_two_nodes_may_ever_be_sent_the_same(
+        steps in prop::collection::vec((0..4_u8, 0..6_u8, 0..4_u8), 1..60),
+    ) {
+        let mut claims = Claims::new(Some(Pool::new(net("10.0.0.0/22"), 24, 16).unwrap()), &[]);
+        let mut sent: HashMap<Uid, Vec<IpNet>> = HashMap::new();
+        for (step, who, what) in steps {
+            let name = format!("n{who}");
+            let (a, cidr) = (node(&name, &[]), format!("10.0.{what}.0/24"));
+            match step {
+                0 => { claims.see(&a); }
+                1 => { claims.gone(&a.uid); sent.remove(&a.uid); }
+                2 => { drop(claims.take(&a, &[net(&cidr)])); }
+                _ => { drop(claims.block(&a)); }
+            }
+            let mine = claims.of(&a.uid).to_vec();
+            if !mine.is_empty() && claims.may_send(&a.uid, &mine) {
+                sent.insert(a.uid.clone(), mine.clone());
+                for (other, theirs) in &sent {
+                    prop_assert!(*other == a.uid || *theirs != mine, "{other} and {}", a.uid);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! [`CloudNodes`]: the Nodes of a run, what is claimed for them, and what both the copier and the
+//! syncer do with one of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cidr::IpNet;
+use informer::{Delta, Informer, Subscription};
+use model::{CloudNode, Node};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use workqueue::{Next, Retry, WorkQueue};
+
+use super::claims::{Claims, Refusal};
+use super::metrics::CloudMetrics;
+use super::provider::{Cloud, CloudError, VmRanges};
+use super::seen::Seen;
+use super::telling::Teller;
+use super::writes::{Before, NodeWrites, Written};
+
+/// After a refusal that nothing but somebody's help mends.
+const REFUSED_PAUSE: Duration = Duration::from_secs(60);
+
+/// Nobody but the operator sets these right.
+pub(super) const MISMATCH: &str = "CloudCIDRAllocatorMismatch";
+/// The cloud has nothing for a Node, or there is no block.
+pub(super) const NOT_AVAILABLE: &str = "CIDRNotAvailable";
+/// What was to be written was refused.
+pub(super) const FAILED: &str = "CIDRAssignmentFailed";
+
+/// The Nodes of a run.
+pub(super) struct CloudNodes<C: Cloud> {
+    pub(super) nodes: Informer<CloudNode>,
+    pub(super) queue: WorkQueue<Arc<str>>,
+    pub(super) cloud: C,
+    pub(super) claims: Arc<Mutex<Claims>>,
+    pub(super) writes: NodeWrites,
+    pub(super) metrics: CloudMetrics,
+    pub(super) teller: Teller,
+    pub(super) seen: Seen,
+    pub(super) stop: CancellationToken,
+}
+
+/// Why a pass over a Node ends.
+pub(super) type Ended = Result<Next, Retry>;
+
+impl<C: Cloud> CloudNodes<C> {
+    /// Feeds claims and queue from the watch, in its order; `wants` says which Nodes are worked on
+    /// when they change, and `gone` hears of those that are no more.
+    pub(super) fn watch(
+        self: &Arc<Self>,
+        wants: impl Fn(&CloudNode) -> bool + Send + Sync + 'static,
+        gone: impl Fn(&Self, &Node) + Send + Sync + 'static,
+    ) -> Subscription<CloudNode> {
+        let this = Arc::downgrade(self);
+        self.nodes.subscribe(move |delta| {
+            let Some(this) = this.upgrade() else { return };
+            match delta {
+                Delta::Updated { old, new } if is_no_news(old, new) => {}
+                Delta::Added(node) => this.take_in(node, true),
+                Delta::Updated { new, .. } => this.take_in(new, wants(new)),
+                Delta::Deleted(node) => {
+                    this.let_go(&node.node);
+                    gone(&this, &node.node);
+                }
+                Delta::ListStarts => this.claims.lock().set_in_list(true),
+                Delta::ListEnds => this.claims.lock().set_in_list(false),
+            }
+        })
+    }
+
+    fn take_in(&self, node: &CloudNode, is_wanted: bool) {
+        let name = &node.node.name;
+        self.seen.note(name, Instant::now());
+        let woken = self.claims.lock().see(&node.node);
+        if !node.node.pod_cidrs.is_empty() {
+            self.writes.forget(&node.node.uid);
+        }
+        self.wake(woken);
+        if is_wanted {
+            self.queue.add(Arc::clone(name));
+        }
+        self.metrics.show(&self.claims.lock());
+    }
+
+    fn let_go(&self, node: &Node) {
+        let woken = self.claims.lock().gone(&node.uid);
+        self.writes.forget(&node.uid);
+        // The name may be another Node's by now, whose `Added` follows.
+        self.seen.forget(&node.name);
+        self.wake(woken);
+        self.metrics.show(&self.claims.lock());
+    }
+
+    fn wake(&self, names: Vec<Arc<str>>) {
+        for name in names {
+            self.queue.add(name);
+        }
+    }
+
+    /// What the VM of a Node has, as of a read that is not older than `age` and than the Node's
+    /// last change. An error is told where somebody has to hear of it.
+    pub(super) async fn vm(&self, node: &CloudNode, age: Duration) -> Result<VmRanges, Ended> {
+        let name = &node.node.name;
+        let not_before = self.seen.not_before(name, age, Instant::now());
+        let reading = self.cloud.ranges(&node.provider_id, not_before);
+        match self.stop.run_until_cancelled(reading).await {
+            None => Err(Ok(Next::Done)),
+            Some(Ok(vm)) => Ok(vm),
+            Some(Err(error)) => Err(Err(self.failed(&node.node, error, NOT_AVAILABLE))),
+        }
+    }
+
+    /// What a refusal of the cloud leads to (`rule:cloud-errors-have-classes`).
+    pub(super) fn failed(&self, node: &Node, error: CloudError, reason: &'static str) -> Retry {
+        match error {
+            CloudError::Throttled { reason, pause } => Retry::throttled(reason, pause),
+            CloudError::Absent(why) => {
+                self.teller.tell(node, NOT_AVAILABLE, &why);
+                Retry::expected(why)
+            }
+            CloudError::Refused(why) => {
+                self.teller.tell(node, reason, &why);
+                Retry::new(why).at_least(REFUSED_PAUSE)
+            }
+            CloudError::Failed(why) => Retry::new(why),
+        }
+    }
+
+    /// What a claim that cannot be made leads to.
+    pub(super) fn refused(&self, node: &Node, refusal: Refusal) -> Retry {
+        match &refusal {
+            Refusal::NotNow => {}
+            Refusal::Held { .. } => self.teller.tell(node, FAILED, &refusal.to_string()),
+            Refusal::Full(_) => self.teller.tell(node, NOT_AVAILABLE, &refusal.to_string()),
+        }
+        Retry::expected(refusal)
+    }
+
+    /// Writes what is claimed for a Node to it. `Ok` when it is there.
+    pub(super) async fn write_cidrs(&self, node: &Node, cidrs: &[IpNet]) -> Result<(), Ended> {
+        let (claims, uid, planned) =
+            (Arc::clone(&self.claims), Arc::clone(&node.uid), cidrs.to_vec());
+        let check = move || claims.lock().may_send(&uid, &planned);
+        let since = self.seen.at(&node.name, Instant::now());
+        self.done(node, self.writes.set_cidrs(node, cidrs, since, check).await)?;
+        self.claims.lock().written(&node.uid);
+        Ok(())
+    }
+
+    /// Says on a Node that its network is ready, unless it says so already
+    /// (`rule:network-is-ready-once`).
+    pub(super) async fn make_ready(&self, node: &CloudNode, message: &str) -> Result<(), Ended> {
+        if node.network_is_ready {
+            return Ok(());
+        }
+        self.done(&node.node, self.writes.make_ready(&node.node, message).await)
+    }
+
+    /// Nothing of an earlier run of the same key is open; `Err` while it is not known.
+    pub(super) async fn settle(&self, node: &Node) -> Result<(), Ended> {
+        match self.writes.settle(node).await {
+            Before::Clear => Ok(()),
+            // The watch brings it.
+            Before::Shows(cidrs) => {
+                Err(Err(Retry::expected(format!("the Node has {cidrs:?} by now"))))
+            }
+            Before::Unknown(retry) => Err(Err(retry)),
+        }
+    }
+
+    fn done(&self, node: &Node, written: Written) -> Result<(), Ended> {
+        match written {
+            Written::Done => Ok(()),
+            Written::Stopped => Err(Ok(Next::Done)),
+            Written::Not(retry) => Err(Err(retry)),
+            Written::Rejected(why, pause) => {
+                self.teller.tell(node, FAILED, &why);
+                Err(Err(Retry::expected(why).at_least(pause)))
+            }
+        }
+    }
+}
+
+/// Heartbeats by the thousand change nothing that counts.
+fn is_no_news(old: &CloudNode, new: &CloudNode) -> bool {
+    old.node.pod_cidrs == new.node.pod_cidrs
+        && old.node.deleting == new.node.deleting
+        && old.provider_id == new.provider_id
+        && old.network_is_ready == new.network_is_ready
+        && old.network_taint == new.network_taint
+}

@@ -1,0 +1,172 @@
+//! One run of the CloudAllocator, of IPAMFromCluster or of IPAMFromCloud.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cidr::{IpNet, Pool};
+use gce::Client;
+use informer::Subscription;
+use manager::{Context, Failure, Stopped};
+use model::CloudNode;
+use parking_lot::Mutex;
+use tracing::{error, info};
+use workqueue::{Backoff, Reconcile};
+
+use super::claims::Claims;
+use super::cloud_nodes::CloudNodes;
+use super::copier::{self, Copier};
+use super::families::Families;
+use super::google::GoogleCloud;
+use super::metrics::CloudMetrics;
+use super::provider::Cloud;
+use super::seen::Seen;
+use super::syncer::{self, Syncer};
+use super::syncing::{Direction, TIMER};
+use super::telling::Teller;
+use super::writes::NodeWrites;
+use crate::LOGGER;
+use crate::api::NodeApi;
+
+/// How often all claims are compared with the cache.
+const AUDIT: Duration = Duration::from_secs(600);
+/// The first list is given up after this time, and tried from anew.
+const FIRST_LIST: Duration = Duration::from_secs(600);
+/// One pass over a Node: an operation of the cloud takes up to two minutes, and calls wait for each
+/// other.
+const ITEM_LIMIT: Duration = Duration::from_secs(300);
+
+/// What the flags ask for.
+#[derive(Clone, Debug)]
+pub(crate) enum Mode {
+    /// The CloudAllocator.
+    Copy(Families),
+    /// IPAMFromCluster or IPAMFromCloud.
+    Sync {
+        /// Which of them.
+        direction: Direction,
+        /// Where blocks come from.
+        pool: Pool,
+        /// What no Node may get of it.
+        reserved: Vec<IpNet>,
+    },
+}
+
+/// Runs until it is asked to stop, with so many Nodes at once.
+///
+/// # Errors
+/// What ends a run.
+pub(crate) async fn run(
+    context: &Context,
+    google: &gce::Config,
+    mode: &Mode,
+    concurrency: usize,
+) -> Result<Stopped, Failure> {
+    let calls = context.metrics(gce::Metrics::new)?;
+    let env = |name: &str| std::env::var(name).ok();
+    let client = Client::new(google.clone(), calls, context.fence.clone(), &env);
+    let cloud = GoogleCloud::new(client.map_err(Failure::new)?);
+    match mode {
+        Mode::Copy(families) => copy(context, cloud, families, concurrency).await,
+        Mode::Sync { direction, pool, reserved } => {
+            let claims = Claims::new(Some(pool.clone()), reserved);
+            sync(context, cloud, *direction, claims, concurrency).await
+        }
+    }
+}
+
+async fn copy<C: Cloud>(
+    context: &Context,
+    cloud: C,
+    families: &Families,
+    concurrency: usize,
+) -> Result<Stopped, Failure> {
+    let queue = "cloudCIDRAllocator";
+    let all = nodes(context, cloud, queue, copier::BACKOFF, Claims::new(None, &[]))?;
+    let watching = all.watch(copier::wants, |_, _| {});
+    info!(logger = LOGGER, "Copying pod CIDRs from the VMs of Nodes");
+    let copier = Copier { all: Arc::clone(&all), families: families.clone() };
+    work(context, &all, copier, watching, concurrency).await
+}
+
+async fn sync<C: Cloud>(
+    context: &Context,
+    cloud: C,
+    direction: Direction,
+    claims: Claims,
+    concurrency: usize,
+) -> Result<Stopped, Failure> {
+    let all = nodes(context, cloud, "ipam_node", TIMER.backoff(), claims)?;
+    let spread = Arc::<Mutex<_>>::default();
+    let syncer = Syncer { all: Arc::clone(&all), direction, spread: Arc::clone(&spread) };
+    let gone = move |all: &CloudNodes<C>, node: &model::Node| {
+        spread.lock().remove(&node.uid);
+        syncer::ended(all, node);
+    };
+    let watching = all.watch(|_| true, gone);
+    info!(logger = LOGGER, mode = direction.name(), "Keeping Nodes and their VMs at one");
+    work(context, &all, syncer, watching, concurrency).await
+}
+
+fn nodes<C: Cloud>(
+    context: &Context,
+    cloud: C,
+    queue: &str,
+    backoff: Backoff,
+    claims: Claims,
+) -> Result<Arc<CloudNodes<C>>, Failure> {
+    let metrics = context.metrics(|registry| CloudMetrics::new(registry, queue))?;
+    metrics.show(&claims);
+    let writes = NodeWrites {
+        api: NodeApi::new(context.caller.clone(), context.settings.write_timeout),
+        metrics: metrics.clone(),
+        stop: context.stop.clone(),
+        open: Mutex::default(),
+    };
+    Ok(Arc::new(CloudNodes {
+        nodes: context.informers.get::<CloudNode>(),
+        queue: context.queue(queue, backoff),
+        cloud,
+        claims: Arc::new(Mutex::new(claims)),
+        writes,
+        metrics,
+        teller: Teller::new(context.recorder.clone()),
+        seen: Seen::default(),
+        stop: context.stop.clone(),
+    }))
+}
+
+/// Works on the Nodes until the stop, once all of them are known (`rule:list-before-allocate`).
+async fn work<C: Cloud, R: Reconcile<Key = Arc<str>>>(
+    context: &Context,
+    all: &Arc<CloudNodes<C>>,
+    reconcile: R,
+    watching: Subscription<CloudNode>,
+    concurrency: usize,
+) -> Result<Stopped, Failure> {
+    let auditor = Arc::clone(all);
+    context
+        .run(&all.queue, Arc::new(reconcile))
+        .workers(concurrency)
+        .item_limit(ITEM_LIMIT)
+        .start_filled(&all.nodes)
+        .start_within(FIRST_LIST)
+        .audit(AUDIT, move || {
+            audit(&auditor);
+            std::future::ready(())
+        })
+        .until_stopped()
+        .await?;
+    drop(watching);
+    Ok(Stopped { unknown_writes: all.writes.unknown() })
+}
+
+/// Compares claims and cache (`rule:claims-are-audited`).
+fn audit<C: Cloud>(all: &CloudNodes<C>) {
+    let mended = all.nodes.frozen(|store| {
+        let live = store.values().map(|node| &node.node);
+        all.claims.lock().audit(live)
+    });
+    if mended > 0 {
+        error!(mended, "Claims differed from the cache and were mended; please report this");
+    }
+}

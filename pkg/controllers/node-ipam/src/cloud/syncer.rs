@@ -1,0 +1,140 @@
+//! [`Syncer`]: the pass of IPAMFromCluster and IPAMFromCloud over one Node.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cidr::IpNet;
+use model::{CloudNode, Node};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tracing::warn;
+use workqueue::{Next, Reconcile, Retry};
+
+use super::cloud_nodes::{CloudNodes, Ended, FAILED, MISMATCH};
+use super::copier::difference;
+use super::provider::{Cloud, VmRanges};
+use super::syncing::{Direction, Step, TIMER, decide};
+use crate::LOGGER;
+
+/// Upstream's words.
+const MESSAGE: &str = "NodeController created an implicit route";
+/// After a failure a younger read is wanted.
+const YOUNG: Duration = Duration::from_secs(5);
+const WRONG_MODE: &str = "CloudCIDRAllocatorInvalidMode";
+const GARBAGE: &str = "CloudCIDRAllocatorInvalidPodCIDR";
+
+/// Syncs.
+pub(super) struct Syncer<C: Cloud> {
+    pub(super) all: Arc<CloudNodes<C>>,
+    pub(super) direction: Direction,
+    /// Those whose first resync is behind them.
+    pub(super) spread: Arc<Mutex<HashSet<Arc<str>>>>,
+}
+
+impl<C: Cloud> Reconcile for Syncer<C> {
+    type Key = Arc<str>;
+
+    async fn reconcile(&self, name: &Arc<str>) -> Result<Next, Retry> {
+        let Some(node) = self.all.nodes.get(name) else { return Ok(Next::Done) };
+        if node.node.deleting {
+            return Ok(Next::Done);
+        }
+        if node.provider_id.is_empty() {
+            return Err(Retry::expected("the Node has no spec.providerID"));
+        }
+        match self.sync(&node).await {
+            Ok(()) => Ok(Next::After(self.resync(&node.node.uid))),
+            Err(ended) => ended,
+        }
+    }
+}
+
+impl<C: Cloud> Syncer<C> {
+    async fn sync(&self, node: &CloudNode) -> Result<(), Ended> {
+        let has_failed = self.all.queue.failures(&node.node.name) > 0;
+        let vm = self.all.vm(node, if has_failed { YOUNG } else { TIMER.resync }).await?;
+        if vm.aliases.len() > 1 {
+            warn!(logger = LOGGER, node = %node.node.name,
+                "Its VM has several alias ranges, of which the first counts");
+        }
+        let (has, ours) = {
+            let claims = self.all.claims.lock();
+            (claims.pod_cidrs(&node.node), claims.told(&node.node.uid))
+        };
+        match decide(self.direction, has.first().map(String::as_str), vm.first(), ours) {
+            Step::Settled => self.all.make_ready(node, MESSAGE).await,
+            Step::Mismatch => {
+                self.all.teller.tell(&node.node, MISMATCH, &difference(&has, &vm));
+                Ok(())
+            }
+            Step::WrongMode(why) => {
+                if let Some(alias) = vm.first().filter(|_| has.is_empty()) {
+                    // It works for this VM, so that it is given to no other.
+                    let _is_alone = self.all.claims.lock().take(&node.node, &[alias]).is_ok();
+                }
+                let why = format!("{} does not allow that {why}", self.direction.name());
+                self.all.teller.tell(&node.node, WRONG_MODE, &why);
+                Err(Err(Retry::expected(why)))
+            }
+            Step::Allocate => self.allocate(node, &vm).await,
+            Step::TakeOver(alias) => {
+                self.all.settle(&node.node).await?;
+                let taken = self.all.claims.lock().take(&node.node, &[alias]);
+                taken.map_err(|refusal| Err(self.all.refused(&node.node, refusal)))?;
+                self.all.write_cidrs(&node.node, &[alias]).await?;
+                self.all.make_ready(node, MESSAGE).await
+            }
+            Step::Route(cidr) => {
+                self.route(node, cidr).await?;
+                self.all.make_ready(node, MESSAGE).await
+            }
+        }
+    }
+
+    /// The cloud routes the block before the Node has it: a Node that starts pods without a route
+    /// loses their packets.
+    async fn allocate(&self, node: &CloudNode, vm: &VmRanges) -> Result<(), Ended> {
+        self.all.settle(&node.node).await?;
+        let block = self.all.claims.lock().block(&node.node);
+        let block = block.map_err(|refusal| Err(self.all.refused(&node.node, refusal)))?;
+        self.all.metrics.show(&self.all.claims.lock());
+        if vm.first() != Some(block) {
+            self.route(node, block).await?;
+        }
+        self.all.write_cidrs(&node.node, &[block]).await?;
+        self.all.make_ready(node, MESSAGE).await
+    }
+
+    async fn route(&self, node: &CloudNode, range: IpNet) -> Result<(), Ended> {
+        let uid = &node.node.uid;
+        if !self.all.claims.lock().may_send(uid, &[range]) {
+            return Err(Err(Retry::expected("somebody else has the block by now")));
+        }
+        let adding = self.all.cloud.add_range(&node.provider_id, range);
+        let added = self.all.stop.run_until_cancelled(adding).await;
+        // What was read before does not show it.
+        self.all.seen.note(&node.node.name, Instant::now());
+        match added {
+            None => Err(Ok(Next::Done)),
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(Err(self.all.failed(&node.node, error, FAILED))),
+        }
+    }
+
+    /// The first resyncs are spread, so that all Nodes of the start do not come back at once.
+    fn resync(&self, uid: &Arc<str>) -> Duration {
+        if self.spread.lock().insert(Arc::clone(uid)) {
+            TIMER.resync.mul_f64(rand::random())
+        } else {
+            TIMER.resync
+        }
+    }
+}
+
+/// A Node is gone: its claim is freed already, and what could not be read is told.
+pub(super) fn ended<C: Cloud>(all: &CloudNodes<C>, node: &Node) {
+    if let Some(garbage) = node.pod_cidrs.iter().find(|text| cidr::parse(text).is_err()) {
+        all.teller.tell(node, GARBAGE, &format!("its pod CIDR was {garbage:?}"));
+    }
+}

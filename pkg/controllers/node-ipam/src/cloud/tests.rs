@@ -1,0 +1,203 @@
+//! A cache, a cloud and an API server that do as they are told, on a paused clock.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use api_server_double::{ApiServer, Reply, client};
+use cidr::{IpNet, Pool};
+use client::SendCheck;
+use events::{Broadcaster, EventMetrics};
+use futures::stream::{self, StreamExt as _};
+use http::Method;
+use informer::{Informer, InformerMetrics, Subscription};
+use model::CloudNode;
+use parking_lot::Mutex;
+use prometheus::Registry;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use workqueue::{Next, QueueMetrics, Retry, WorkQueue};
+
+use super::claims::Claims;
+use super::cloud_nodes::CloudNodes;
+use super::copier::BACKOFF;
+use super::metrics::CloudMetrics;
+use super::provider::{Cloud, CloudError, VmRanges};
+use super::seen::Seen;
+use super::telling::Teller;
+use super::writes::NodeWrites;
+use crate::api::NodeApi;
+
+mod copier;
+mod syncer;
+
+const VM: &str = "gce://p/z/a";
+
+/// What the cloud answers, and what it was asked for.
+#[derive(Default)]
+struct Script {
+    /// By providerID; nothing for all others.
+    ranges: HashMap<String, Result<VmRanges, CloudError>>,
+    /// To additions in turn; done when there is none.
+    additions: VecDeque<Result<(), CloudError>>,
+    added: Vec<String>,
+}
+
+#[derive(Clone, Default)]
+struct Scripted(Arc<Mutex<Script>>);
+
+impl Cloud for Scripted {
+    async fn ranges(&self, provider_id: &str, _: Instant) -> Result<VmRanges, CloudError> {
+        self.0.lock().ranges.get(provider_id).cloned().unwrap_or_else(|| Ok(VmRanges::default()))
+    }
+
+    async fn add_range(&self, provider_id: &str, range: IpNet) -> Result<(), CloudError> {
+        let mut script = self.0.lock();
+        script.added.push(format!("{provider_id} {range}"));
+        let answer = script.additions.pop_front().unwrap_or(Ok(()));
+        if answer.is_ok() {
+            let vm = VmRanges { aliases: vec![range], ipv6: None };
+            script.ranges.insert(provider_id.to_owned(), Ok(vm));
+        }
+        answer
+    }
+}
+
+/// The Nodes of a run with their world, and what has to live as long.
+struct Bench {
+    all: Arc<CloudNodes<Scripted>>,
+    cloud: Scripted,
+    server: ApiServer,
+    events: ApiServer,
+    _broadcaster: Broadcaster,
+    _watching: Subscription<CloudNode>,
+}
+
+impl Bench {
+    /// A cluster with these Nodes, whose API server answers PATCHes so in turn, and then by the
+    /// object; `pool` is of /24 blocks.
+    async fn new(pool: Option<&str>, nodes: Vec<Value>, patches: &[u16]) -> Self {
+        let registry = Registry::new();
+        let cache: Informer<CloudNode> = Informer::of_all(
+            lists(nodes.clone()),
+            &InformerMetrics::new(&registry, "test").unwrap(),
+        );
+        let metrics = CloudMetrics::new(&registry, "test").unwrap();
+        let events = ApiServer::new(Reply::stored);
+        let event_metrics = EventMetrics::new(&registry).unwrap();
+        let (recorder, broadcaster) =
+            events::start(events.client(), "cidrAllocator", "test", event_metrics);
+        let pool = pool.map(|cidr| Pool::new(cidr.parse().unwrap(), 24, 16).unwrap());
+        let (server, stop) = (server(nodes, patches), CancellationToken::new());
+        let cloud = Scripted::default();
+        let all = Arc::new(CloudNodes {
+            nodes: cache.clone(),
+            queue: WorkQueue::new("nodes", BACKOFF, &QueueMetrics::new(&registry).unwrap()),
+            cloud: cloud.clone(),
+            claims: Arc::new(Mutex::new(Claims::new(pool, &[]))),
+            writes: NodeWrites {
+                api: NodeApi::new(server.client(), Duration::from_secs(5)),
+                metrics: metrics.clone(),
+                stop: stop.clone(),
+                open: Mutex::default(),
+            },
+            metrics,
+            teller: Teller::new(recorder),
+            seen: Seen::default(),
+            stop,
+        });
+        let watching = all.watch(|_| true, |_, _| {});
+        tokio::spawn(async move { cache.run(CancellationToken::new()).await });
+        all.nodes.synced().await;
+        Self { all, cloud, server, events, _broadcaster: broadcaster, _watching: watching }
+    }
+
+    fn vm(&self, provider_id: &str, aliases: &[&str]) {
+        let aliases = aliases.iter().map(|range| range.parse().unwrap()).collect();
+        let vm = VmRanges { aliases, ipv6: None };
+        self.cloud.0.lock().ranges.insert(provider_id.to_owned(), Ok(vm));
+    }
+
+    fn vm_fails(&self, provider_id: &str, error: CloudError) {
+        self.cloud.0.lock().ranges.insert(provider_id.to_owned(), Err(error));
+    }
+
+    /// The PATCHes so far: path and body.
+    fn patches(&self) -> Vec<(String, Value)> {
+        let asked = self.server.asked();
+        let patches = asked.iter().filter(|asked| asked.method() == Method::PATCH);
+        patches.map(|asked| (asked.path().to_owned(), asked.json())).collect()
+    }
+
+    /// The pod CIDRs that were sent, and how often a Node was said to be ready.
+    fn written(&self) -> (Vec<String>, usize) {
+        let cidrs = |(_, body): &(String, Value)| {
+            body["spec"]["podCIDRs"]
+                .as_array()
+                .map(|all| all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","))
+        };
+        let patches = self.patches();
+        let ready = patches.iter().filter(|(path, _)| path.ends_with("/status")).count();
+        (patches.iter().filter_map(cidrs).collect(), ready)
+    }
+
+    /// The reasons of the events so far, in order.
+    async fn told(&self) -> Vec<String> {
+        // They are written by tasks of their own.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let asked = self.events.asked();
+        asked.iter().filter_map(|it| it.json()["reason"].as_str().map(str::to_owned)).collect()
+    }
+}
+
+fn node(name: &str, cidrs: &[&str], provider_id: &str, network: &str) -> Value {
+    let metadata = json!({"name": name, "uid": format!("uid-{name}"), "resourceVersion": "1"});
+    let conditions = match network {
+        "" => json!([]),
+        status => json!([{"type": "NetworkUnavailable", "status": status}]),
+    };
+    json!({
+        "metadata": metadata, "spec": {"podCIDRs": cidrs, "providerID": provider_id},
+        "status": {"conditions": conditions},
+    })
+}
+
+/// A server that has these Nodes and never another.
+fn lists(nodes: Vec<Value>) -> kube::Client {
+    client(move |asked| {
+        let mut events = Vec::new();
+        if asked.query().contains("sendInitialEvents=true") {
+            events.extend(nodes.iter().map(|node| json!({"type": "ADDED", "object": node})));
+            let end = json!({"k8s.io/initial-events-end": "true"});
+            let mark = json!({"metadata": {"resourceVersion": "2", "annotations": end}});
+            events.push(json!({"type": "BOOKMARK", "object": mark}));
+        }
+        Reply::Watch(stream::iter(events).chain(stream::pending()).boxed())
+    })
+}
+
+/// Answers PATCHes with these codes in turn, and everything else by the Node.
+fn server(nodes: Vec<Value>, patches: &[u16]) -> ApiServer {
+    let codes = Mutex::new(patches.iter().copied().collect::<VecDeque<_>>());
+    ApiServer::new(move |asked| {
+        let leaves = asked.head.extensions.get().is_none_or(|SendCheck(check)| check());
+        if !leaves {
+            return Reply::Fails("withdrawn".into());
+        }
+        let name = asked.path().trim_start_matches("/api/v1/nodes/").trim_end_matches("/status");
+        let node = nodes.iter().find(|node| node["metadata"]["name"] == name).unwrap();
+        let code = match *asked.method() {
+            Method::PATCH => codes.lock().pop_front().unwrap_or(200),
+            _ => 200,
+        };
+        match code {
+            200 => Reply::Json(200, node.clone()),
+            code => Reply::failure(code, "Refused"),
+        }
+    })
+}
+
+fn is_expected(ended: &Result<Next, Retry>) -> bool {
+    ended.as_ref().is_err_and(|retry| !retry.is_throttled())
+}

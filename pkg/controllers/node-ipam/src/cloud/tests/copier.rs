@@ -1,0 +1,164 @@
+//! The CloudAllocator's pass over one Node.
+
+use workqueue::Reconcile as _;
+
+use super::super::copier::Copier;
+use super::super::families::Families;
+use super::*;
+
+async fn pass(bench: &Bench, name: &str) -> Result<Next, Retry> {
+    let families = Families::of_services(&[]);
+    let copier = Copier { all: Arc::clone(&bench.all), families };
+    copier.reconcile(&name.into()).await
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_gets_the_first_alias_of_its_vm_and_is_said_to_be_ready() {
+    let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[]).await;
+    bench.vm(VM, &["10.0.1.0/24", "10.9.0.0/24"]);
+    assert_eq!(pass(&bench, "a").await.unwrap(), Next::Done);
+    let patches = bench.patches();
+    let [(spec, cidrs), (status, condition)] = &patches[..] else { panic!("{patches:?}") };
+    assert_eq!((spec.as_str(), status.as_str()), ("/api/v1/nodes/a", "/api/v1/nodes/a/status"));
+    assert_eq!(cidrs["metadata"]["uid"], "uid-a");
+    assert_eq!(cidrs["spec"], json!({"podCIDR": "10.0.1.0/24", "podCIDRs": ["10.0.1.0/24"]}));
+    let condition = &condition["status"]["conditions"][0];
+    assert_eq!(condition["message"], "NodeController create implicit route");
+    assert_eq!(bench.told().await, [""; 0]);
+}
+
+/// `rule:network-is-ready-once`
+#[tokio::test(start_paused = true)]
+async fn the_condition_is_written_when_it_says_something_else_and_only_then() {
+    for (network, ready) in [("", 1), ("True", 1), ("Unknown", 1), ("False", 0)] {
+        let bench = Bench::new(None, vec![node("a", &["10.0.1.0/24"], VM, network)], &[]).await;
+        bench.vm(VM, &["10.0.1.0/24"]);
+        assert_eq!(pass(&bench, "a").await.unwrap(), Next::Done);
+        assert_eq!(bench.written(), (vec![], ready), "{network:?}");
+    }
+}
+
+/// `rule:cloud-and-node-disagree`
+#[tokio::test(start_paused = true)]
+async fn a_node_that_differs_is_told_once_and_neither_patched_nor_said_to_be_ready() {
+    let bench = Bench::new(None, vec![node("a", &["10.0.2.0/24"], VM, "True")], &[]).await;
+    bench.vm(VM, &["10.0.1.0/24"]);
+    for _ in 0..3 {
+        assert_eq!(pass(&bench, "a").await.unwrap(), Next::After(seconds(60)));
+    }
+    assert_eq!(bench.patches(), []);
+    assert_eq!(bench.told().await, ["CloudCIDRAllocatorMismatch"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vm_without_a_range_and_one_that_is_not_there_are_told_and_tried_again() {
+    let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[]).await;
+    assert!(is_expected(&pass(&bench, "a").await));
+    assert_eq!(bench.told().await, ["CIDRNotAvailable"]);
+    let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[]).await;
+    bench.vm_fails(VM, CloudError::Absent("no VM".into()));
+    assert!(is_expected(&pass(&bench, "a").await));
+    assert_eq!(bench.told().await, ["CIDRNotAvailable"]);
+}
+
+/// `rule:cloud-errors-have-classes`
+#[tokio::test(start_paused = true)]
+async fn what_the_cloud_refuses_leads_to_what_its_class_says() {
+    let (pause, why) = (Some(seconds(7)), "why".to_owned());
+    for (error, throttled, at_least, told) in [
+        (CloudError::Throttled { reason: why.clone(), pause }, true, 7, 0),
+        (CloudError::Refused(why.clone()), false, 60, 1),
+        (CloudError::Failed(why), false, 0, 0),
+    ] {
+        let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[]).await;
+        bench.vm_fails(VM, error.clone());
+        let retry = pass(&bench, "a").await.unwrap_err();
+        assert_eq!(
+            (retry.is_throttled(), retry.pause()),
+            (throttled, seconds(at_least)),
+            "{error}"
+        );
+        assert_eq!(bench.told().await.len(), told, "{error}");
+        assert_eq!(bench.patches(), []);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_whose_vm_is_not_known_yet_is_no_failure() {
+    let bench = Bench::new(None, vec![node("a", &[], "", "")], &[]).await;
+    assert_eq!(pass(&bench, "a").await.unwrap(), Next::Done);
+    assert_eq!(pass(&bench, "gone").await.unwrap(), Next::Done);
+    assert_eq!((bench.patches(), bench.told().await), (vec![], vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fails_for_long_is_tried_once_in_a_minute() {
+    let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[]).await;
+    let name = Arc::from("a");
+    for failures in 0..25 {
+        let retry = pass(&bench, "a").await.unwrap_err();
+        let pause = if failures < 20 { Duration::ZERO } else { seconds(60) };
+        assert_eq!(retry.pause(), pause, "after {failures}");
+        bench.all.queue.retry(&name, Duration::ZERO);
+    }
+}
+
+/// `rule:block-has-one-holder`
+#[tokio::test(start_paused = true)]
+async fn a_range_that_another_node_still_has_is_not_written_again() {
+    let nodes =
+        vec![node("old", &["10.0.1.0/24"], "gce://p/z/old", "False"), node("a", &[], VM, "")];
+    let bench = Bench::new(None, nodes, &[]).await;
+    bench.vm(VM, &["10.0.1.0/24"]);
+    let retry = pass(&bench, "a").await.unwrap_err();
+    assert!(retry.error().to_string().contains("still that of Node old"), "{retry:?}");
+    assert_eq!(
+        (bench.patches(), bench.told().await),
+        (vec![], vec!["CIDRAssignmentFailed".into()])
+    );
+    bench.all.claims.lock().gone(&"uid-old".into());
+    assert_eq!(pass(&bench, "a").await.unwrap(), Next::Done);
+    assert_eq!(bench.written().0, ["10.0.1.0/24"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_that_is_refused_is_told_and_one_that_is_not_due_is_not() {
+    for (code, told) in [(403, 1), (422, 1), (429, 0), (404, 0), (409, 0)] {
+        let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[code]).await;
+        bench.vm(VM, &["10.0.1.0/24"]);
+        let retry = pass(&bench, "a").await.unwrap_err();
+        assert_eq!(retry.is_throttled(), code == 429, "{code}");
+        let reasons = bench.told().await;
+        assert_eq!(reasons, vec!["CIDRAssignmentFailed"; told], "{code}");
+    }
+}
+
+/// `rule:unknown-outcome-ends`
+#[tokio::test(start_paused = true)]
+async fn after_a_lost_answer_nothing_is_sent_before_the_server_can_no_longer_apply_it() {
+    let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[504]).await;
+    bench.vm(VM, &["10.0.1.0/24"]);
+    assert!(pass(&bench, "a").await.is_err());
+    assert_eq!(bench.all.writes.unknown(), 1);
+    let retry = pass(&bench, "a").await.unwrap_err();
+    let pause = retry.pause();
+    assert!(pause > seconds(5) && pause <= bench.all.writes.api.applicable_for(), "{pause:?}");
+    assert_eq!(bench.written().0.len(), 1, "a read, and no second PATCH");
+    tokio::time::sleep(pause).await;
+    assert_eq!(bench.all.writes.unknown(), 0);
+    assert_eq!(pass(&bench, "a").await.unwrap(), Next::Done);
+    assert_eq!(bench.written(), (vec!["10.0.1.0/24".to_owned(); 2], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_the_stop_nothing_is_sent() {
+    let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[]).await;
+    bench.vm(VM, &["10.0.1.0/24"]);
+    bench.all.stop.cancel();
+    assert_eq!(pass(&bench, "a").await.unwrap(), Next::Done);
+    assert_eq!(bench.server.asked().len(), 0);
+}

@@ -1,0 +1,181 @@
+//! The pass of IPAMFromCluster and IPAMFromCloud over one Node: what each row of the table does.
+
+use workqueue::Reconcile as _;
+
+use super::super::syncer::Syncer;
+use super::super::syncing::Direction::{self, FromCloud, FromCluster};
+use super::*;
+
+const POOL: Option<&str> = Some("10.0.0.0/16");
+const MISMATCH: &str = "CloudCIDRAllocatorMismatch";
+const WRONG_MODE: &str = "CloudCIDRAllocatorInvalidMode";
+
+async fn pass(bench: &Bench, direction: Direction) -> Result<Next, Retry> {
+    let (all, spread) = (Arc::clone(&bench.all), Arc::default());
+    let syncer = Syncer { all, direction, spread };
+    syncer.reconcile(&"a".into()).await
+}
+
+/// Nodes that were synced come back within the time of a resync.
+fn is_synced(ended: &Result<Next, Retry>) -> bool {
+    matches!(ended, Ok(Next::After(wait)) if *wait <= Duration::from_secs(30))
+}
+
+/// A Node with this pod CIDR and a VM with this alias, each empty for none.
+async fn scene(has: &str, alias: &str) -> Bench {
+    let bench = Bench::new(POOL, vec![node("a", &one(has), VM, "")], &[]).await;
+    bench.vm(VM, &one(alias));
+    bench
+}
+
+fn one(text: &str) -> Vec<&str> {
+    Some(text).filter(|text| !text.is_empty()).into_iter().collect()
+}
+
+fn added(bench: &Bench) -> Vec<String> {
+    bench.cloud.0.lock().added.clone()
+}
+
+const BLOCK: &str = "10.0.0.0/24";
+const OTHER: &str = "10.0.7.0/24";
+
+#[tokio::test(start_paused = true)]
+async fn from_cluster_nothing_and_nothing_becomes_a_block_an_alias_a_pod_cidr_and_a_condition() {
+    let bench = scene("", "").await;
+    assert!(is_synced(&pass(&bench, FromCluster).await));
+    assert_eq!(added(&bench), [format!("{VM} {BLOCK}")]);
+    assert_eq!(bench.written(), (vec![BLOCK.to_owned()], 1));
+    let message = &bench.patches()[1].1["status"]["conditions"][0]["message"];
+    assert_eq!(*message, "NodeController created an implicit route");
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_cluster_an_alias_alone_is_the_wrong_mode() {
+    let bench = scene("", OTHER).await;
+    assert!(is_expected(&pass(&bench, FromCluster).await));
+    assert_eq!((bench.patches(), added(&bench)), (vec![], vec![]));
+    assert_eq!(bench.told().await, [WRONG_MODE]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_cluster_an_alias_alone_is_given_to_no_other_node() {
+    let other = "gce://p/z/b";
+    let nodes = vec![node("a", &[], VM, ""), node("b", &[], other, "")];
+    let bench = Bench::new(POOL, nodes, &[]).await;
+    bench.vm(VM, &[BLOCK]);
+    for _ in 0..2 {
+        assert!(is_expected(&pass(&bench, FromCluster).await));
+    }
+    let syncer =
+        Syncer { all: Arc::clone(&bench.all), direction: FromCluster, spread: Arc::default() };
+    assert!(is_synced(&syncer.reconcile(&"b".into()).await));
+    assert_eq!(bench.written().0, ["10.0.1.0/24"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_cluster_a_pod_cidr_alone_is_routed_and_the_condition_set() {
+    let bench = scene(OTHER, "").await;
+    assert!(is_synced(&pass(&bench, FromCluster).await));
+    assert_eq!(added(&bench), [format!("{VM} {OTHER}")]);
+    assert_eq!(bench.written(), (vec![], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_cloud_an_alias_becomes_the_pod_cidr_also_outside_of_the_pool() {
+    for alias in [BLOCK, "192.168.0.0/24"] {
+        let bench = scene("", alias).await;
+        assert!(is_synced(&pass(&bench, FromCloud).await));
+        assert_eq!((added(&bench), bench.written()), (vec![], (vec![alias.to_owned()], 1)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_cloud_no_alias_is_the_wrong_mode_whatever_the_node_has() {
+    for has in ["", BLOCK] {
+        let bench = scene(has, "").await;
+        assert!(is_expected(&pass(&bench, FromCloud).await), "{has:?}");
+        assert_eq!((bench.patches(), added(&bench)), (vec![], vec![]));
+        assert_eq!(bench.told().await, [WRONG_MODE], "{has:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_both_modes_what_is_equal_costs_no_write_but_that_of_a_wrong_condition() {
+    for direction in [FromCluster, FromCloud] {
+        for (network, ready) in [("False", 0), ("True", 1)] {
+            let bench = Bench::new(POOL, vec![node("a", &[BLOCK], VM, network)], &[]).await;
+            bench.vm(VM, &[BLOCK]);
+            assert!(is_synced(&pass(&bench, direction).await));
+            assert_eq!((added(&bench), bench.written()), (vec![], (vec![], ready)));
+        }
+    }
+}
+
+/// `rule:cloud-and-node-disagree`
+#[tokio::test(start_paused = true)]
+async fn in_both_modes_what_differs_is_told_and_no_error() {
+    for direction in [FromCluster, FromCloud] {
+        let bench = scene(BLOCK, OTHER).await;
+        assert!(is_synced(&pass(&bench, direction).await));
+        assert_eq!((added(&bench), bench.patches()), (vec![], vec![]));
+        assert_eq!(bench.told().await, [MISMATCH]);
+    }
+}
+
+/// `rule:reserved-block-is-kept`
+#[tokio::test(start_paused = true)]
+async fn a_block_whose_alias_could_not_be_set_is_asked_for_again_and_no_other() {
+    let bench = scene("", "").await;
+    let refused = || Err(CloudError::Refused("in use".into()));
+    let failed = Err(CloudError::Failed("no answer".into()));
+    bench.cloud.0.lock().additions = [refused(), failed].into();
+    let retry = pass(&bench, FromCluster).await.unwrap_err();
+    assert_eq!(retry.pause(), Duration::from_secs(60));
+    assert!(is_expected(&pass(&bench, FromCluster).await));
+    assert_eq!(bench.patches(), []);
+    assert!(is_synced(&pass(&bench, FromCluster).await));
+    assert_eq!(added(&bench), vec![format!("{VM} {BLOCK}"); 3]);
+    assert_eq!(bench.written(), (vec![BLOCK.to_owned()], 1));
+    assert_eq!(bench.told().await, ["CIDRAssignmentFailed"]);
+}
+
+/// `rule:reserved-block-is-kept`
+#[tokio::test(start_paused = true)]
+async fn a_pod_cidr_that_could_not_be_written_is_written_again_and_the_alias_stays() {
+    let bench = Bench::new(POOL, vec![node("a", &[], VM, "")], &[403]).await;
+    assert!(is_expected(&pass(&bench, FromCluster).await));
+    assert!(is_synced(&pass(&bench, FromCluster).await));
+    assert_eq!(added(&bench), [format!("{VM} {BLOCK}")]);
+    assert_eq!(bench.written(), (vec![BLOCK.to_owned(); 2], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_pool_is_told_and_nothing_is_routed() {
+    let nodes = vec![node("b", &["10.0.0.0/16"], "", "False"), node("a", &[], VM, "")];
+    let bench = Bench::new(POOL, nodes, &[]).await;
+    assert!(is_expected(&pass(&bench, FromCluster).await));
+    assert_eq!((added(&bench), bench.patches()), (vec![], vec![]));
+    assert_eq!(bench.told().await, ["CIDRNotAvailable"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_gone_is_no_error_and_one_without_a_vm_is() {
+    let bench = Bench::new(POOL, vec![node("a", &[], "", "")], &[]).await;
+    assert!(is_expected(&pass(&bench, FromCluster).await));
+    let bench = Bench::new(POOL, vec![], &[]).await;
+    assert_eq!(pass(&bench, FromCluster).await.unwrap(), Next::Done);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_resyncs_are_spread_and_the_others_are_not() {
+    let bench = scene(BLOCK, BLOCK).await;
+    let (all, spread) = (Arc::clone(&bench.all), Arc::default());
+    let syncer = Syncer { all, direction: FromCloud, spread };
+    let mut waits = Vec::new();
+    for _ in 0..3 {
+        let Next::After(wait) = syncer.reconcile(&"a".into()).await.unwrap() else { panic!() };
+        waits.push(wait);
+    }
+    let resync = Duration::from_secs(30);
+    assert!(waits[0] < resync && waits[1..] == [resync; 2], "{waits:?}");
+}

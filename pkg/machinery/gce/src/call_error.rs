@@ -1,0 +1,101 @@
+//! [`CallError`]: how a call of Google failed, as far as it counts for what comes next.
+
+use std::time::Duration;
+
+use fence::Fenced;
+
+/// Google's word for a VM that is being changed by somebody else.
+pub(crate) const VM_BUSY: &str = "resourceNotReady";
+
+/// How a call of Google failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// There is no such thing.
+    #[error("cannot find {what} at Google")]
+    NotFound {
+        /// What was asked for.
+        what: String,
+    },
+    /// One call too many, or the VM is busy with another change. Nothing was done.
+    #[error("cannot call Google now: {reason}; it is tried again later")]
+    Throttled {
+        /// Google's word for it.
+        reason: String,
+        /// How long Google wants to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// A right or a valid credential is missing. Nothing was done.
+    #[error("cannot call Google with these rights: {message}; see the rights in the docs of gce")]
+    Forbidden {
+        /// Google's words.
+        message: String,
+    },
+    /// Somebody else has changed the interface meanwhile. Nothing was done.
+    #[error("cannot change the network interface: somebody else has changed it meanwhile")]
+    Stale,
+    /// Google has looked at the call and does not want it. Nothing was done.
+    #[error("cannot have it of Google: {status} {reason}: {message}")]
+    Refused {
+        /// HTTP status.
+        status: u16,
+        /// Google's word for it; empty if there is none.
+        reason: String,
+        /// Google's words.
+        message: String,
+    },
+    /// The operation began and came to nothing.
+    #[error("cannot have it of Google: the operation failed with {code}: {message}")]
+    Failed {
+        /// Google's word for it.
+        code: String,
+        /// Google's words.
+        message: String,
+    },
+    /// There was no answer, or none that can be read: it may have been carried out.
+    #[error("cannot tell what became of the call: {reason}")]
+    Unanswered {
+        /// Why, for people.
+        reason: String,
+    },
+    /// Nothing was sent.
+    #[error("cannot send the call: {reason}")]
+    NotSent {
+        /// Why, for people.
+        reason: String,
+    },
+}
+
+impl CallError {
+    pub(crate) fn unanswered(reason: impl ToString) -> Self {
+        Self::Unanswered { reason: reason.to_string() }
+    }
+
+    pub(crate) fn not_sent(reason: impl ToString) -> Self {
+        Self::NotSent { reason: reason.to_string() }
+    }
+
+    /// Whether all calls have to slow down, and not only those about one VM.
+    pub(crate) fn slows_all(&self) -> bool {
+        matches!(self, Self::Throttled { reason, .. } if reason != VM_BUSY)
+    }
+
+    /// The label `code` of metrics.
+    pub(crate) fn label(&self) -> String {
+        match self {
+            Self::NotFound { .. } => "404".to_owned(),
+            Self::Throttled { reason, .. } => reason.clone(),
+            Self::Forbidden { .. } => "403".to_owned(),
+            Self::Stale => "412".to_owned(),
+            Self::Refused { status, .. } => status.to_string(),
+            Self::Failed { .. } => "failed".to_owned(),
+            Self::Unanswered { .. } => "unanswered".to_owned(),
+            Self::NotSent { .. } => "not_sent".to_owned(),
+        }
+    }
+}
+
+impl From<Fenced> for CallError {
+    fn from(fenced: Fenced) -> Self {
+        Self::not_sent(fenced)
+    }
+}

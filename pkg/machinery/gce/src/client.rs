@@ -1,0 +1,256 @@
+//! [`Client`]: the calls of Google that Nodes' pod ranges take.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cidr::IpNet;
+use fence::Fence;
+use http::{HeaderValue, Method};
+use serde::{Deserialize, Serialize};
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+use crate::call_error::CallError;
+use crate::channel::Channel;
+use crate::config::Config;
+use crate::exchange::{Call, Exchange};
+use crate::instance::{AliasRange, FIELDS, Instance, NetworkInterface};
+use crate::limits::Limits;
+use crate::metadata::Metadata;
+use crate::metrics::Metrics;
+use crate::operation::Operation;
+use crate::provider_id::ProviderId;
+use crate::tokens::{CredentialsOrCall, Tokens};
+
+/// VMs of one page; the most that Google gives.
+const PAGE: u32 = 500;
+/// More pages than any zone has.
+const PAGES: usize = 1000;
+/// An operation that takes longer is looked at anew by whoever wanted it.
+const OPERATION: Duration = Duration::from_secs(120);
+/// Between two looks at an operation: the first comes soon, the others at a steady pace.
+const LOOKS: [Duration; 3] =
+    [Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(2)];
+
+/// Calls Google for one project. Clones share connections, token and limits.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    exchange: Exchange,
+    config: Config,
+    metadata: Metadata,
+    project: OnceCell<String>,
+}
+
+/// Why there can be no client.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot call Google: {0}")]
+pub struct ClientError(CredentialsOrCall);
+
+impl Client {
+    /// A client that writes only while the fence is open. Nothing is called yet; `env` reads the
+    /// environment.
+    ///
+    /// # Errors
+    /// The credentials that are meant, or a proxy, cannot be used.
+    pub fn new(
+        config: Config,
+        metrics: Metrics,
+        fence: Fence,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ClientError> {
+        let tokens = Tokens::from(&config.tokens, env, metrics.clone()).map_err(ClientError)?;
+        let of_call = |error: CallError| ClientError(error.into());
+        let api = config.api.parse().map_err(|error| of_call(CallError::not_sent(error)))?;
+        let channel = Channel::to(&api, env).map_err(of_call)?;
+        let metadata = Metadata::find(env).map_err(of_call)?;
+        let agent = format!(
+            "infra-controller-manager/{} ({})",
+            env!("CARGO_PKG_VERSION"),
+            go_conventions::platform()
+        );
+        let agent = HeaderValue::from_str(&agent);
+        let agent = agent.map_err(|error| of_call(CallError::not_sent(error)))?;
+        let limits = Limits::new();
+        let exchange = Exchange { channel, tokens, limits, metrics, fence, agent };
+        let project = OnceCell::new();
+        Ok(Self(Arc::new(Inner { exchange, config, metadata, project })))
+    }
+
+    /// One VM.
+    ///
+    /// # Errors
+    /// It is not there or not in our project, or the call failed.
+    pub async fn instance(&self, vm: &ProviderId) -> Result<Instance, CallError> {
+        let (url, what) = (self.url(vm, &format!("?fields={FIELDS}")).await?, format!("VM {vm}"));
+        let call = Call {
+            name: "instances.get",
+            method: Method::GET,
+            url: &url,
+            body: Bytes::new(),
+            what: &what,
+        };
+        self.0.exchange.make(&call).await
+    }
+
+    /// All VMs of a zone, page by page.
+    ///
+    /// # Errors
+    /// A page could not be read: no part of a list is a list.
+    pub async fn instances(&self, zone: &str) -> Result<Vec<Instance>, CallError> {
+        let (project, what) = (self.project().await?, format!("zone {zone}"));
+        let all = format!("{}projects/{project}/zones/{zone}/instances", self.0.config.api);
+        let fields = format!("items({FIELDS}),nextPageToken");
+        let (mut found, mut token) = (Vec::new(), String::new());
+        for _ in 0..PAGES {
+            let size = PAGE.to_string();
+            let pairs = [("maxResults", &*size), ("fields", &fields), ("pageToken", &token)];
+            let url = format!("{all}?{}", query(&pairs));
+            let call = Call {
+                name: "instances.list",
+                method: Method::GET,
+                url: &url,
+                body: Bytes::new(),
+                what: &what,
+            };
+            let page: Page = self.0.exchange.make(&call).await?;
+            found.extend(page.items);
+            token = page.next_page_token;
+            if token.is_empty() {
+                return Ok(found);
+            }
+        }
+        Err(CallError::unanswered(format!("the list of {what} does not end")))
+    }
+
+    /// Gives a VM an alias beside those that it has, and returns when it works. One that is there
+    /// already is not asked for again, so that a call of which nothing is known may be repeated
+    /// (`rule:alias-is-read-before-it-is-written`).
+    ///
+    /// # Errors
+    /// The VM may have it by now only after [`CallError::Unanswered`].
+    pub async fn add_alias(&self, vm: &ProviderId, range: IpNet) -> Result<(), CallError> {
+        match self.try_add_alias(vm, range).await {
+            Err(CallError::Stale) => self.try_add_alias(vm, range).await,
+            other => other,
+        }
+    }
+
+    async fn try_add_alias(&self, vm: &ProviderId, range: IpNet) -> Result<(), CallError> {
+        let instance = self.instance(vm).await?;
+        let Some(interface) = instance.primary() else {
+            return Err(CallError::NotFound { what: format!("a network interface of VM {vm}") });
+        };
+        if interface.has(&range) {
+            return Ok(());
+        }
+        let body = self.change_of(interface, range)?;
+        let request = Uuid::new_v4().to_string();
+        let pairs = [("networkInterface", &*interface.name), ("requestId", &request)];
+        let path = format!("/updateNetworkInterface?{}", query(&pairs));
+        let (url, what) = (self.url(vm, &path).await?, format!("VM {vm}"));
+        let call = Call {
+            name: "instances.updateNetworkInterface",
+            method: Method::PATCH,
+            url: &url,
+            body,
+            what: &what,
+        };
+        let begun: Operation = self.0.exchange.make(&call).await?;
+        self.end_of(begun, &vm.zone).await
+    }
+
+    /// The list of aliases is replaced as a whole, so those that are there are sent back.
+    fn change_of(&self, interface: &NetworkInterface, range: IpNet) -> Result<Bytes, CallError> {
+        let mut aliases = interface.alias_ip_ranges.clone();
+        aliases.push(AliasRange {
+            ip_cidr_range: cidr::canonical(&range),
+            subnetwork_range_name: self.0.config.secondary_range.clone(),
+        });
+        let (name, fingerprint) = (&interface.name, &interface.fingerprint);
+        let change = Change { name, fingerprint, alias_ip_ranges: aliases };
+        serde_json::to_vec(&change).map(Bytes::from).map_err(CallError::not_sent)
+    }
+
+    /// Waits for the end of an operation; a look that fails says nothing about it.
+    async fn end_of(&self, begun: Operation, zone: &str) -> Result<(), CallError> {
+        let (mut operation, started) = (begun, Instant::now());
+        let project = self.project().await?;
+        let base = format!("{}projects/{project}/zones/{zone}/operations/", self.0.config.api);
+        let (url, what) =
+            (format!("{base}{}", operation.name), format!("operation {}", operation.name));
+        let call = Call {
+            name: "zoneOperations.get",
+            method: Method::GET,
+            url: &url,
+            body: Bytes::new(),
+            what: &what,
+        };
+        let mut pauses = LOOKS.into_iter().chain(std::iter::repeat(LOOKS[LOOKS.len() - 1]));
+        loop {
+            if let Some(outcome) = operation.outcome() {
+                return outcome;
+            }
+            if started.elapsed() > OPERATION {
+                return Err(CallError::unanswered(format!("{what} is not done in {OPERATION:?}")));
+            }
+            sleep(pauses.next().unwrap_or(OPERATION)).await;
+            match self.0.exchange.make(&call).await {
+                Ok(looked) => operation = looked,
+                Err(CallError::NotFound { .. } | CallError::Forbidden { .. }) => {
+                    return Err(CallError::unanswered(format!("{what} cannot be looked at")));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// The address of a VM, or of something below it.
+    async fn url(&self, vm: &ProviderId, below: &str) -> Result<String, CallError> {
+        let project = self.project().await?;
+        // Whoever may write Nodes could have us call any project (`rule:one-project-is-called`).
+        if vm.project != project {
+            return Err(CallError::NotSent {
+                reason: format!("VM {vm} is not of project {project}"),
+            });
+        }
+        let ProviderId { zone, instance, .. } = vm;
+        let api = &self.0.config.api;
+        Ok(format!("{api}projects/{project}/zones/{zone}/instances/{instance}{below}"))
+    }
+
+    async fn project(&self) -> Result<&str, CallError> {
+        if let Some(project) = &self.0.config.project {
+            return Ok(project);
+        }
+        let asked = self.0.project.get_or_try_init(|| self.0.metadata.project()).await?;
+        Ok(asked)
+    }
+}
+
+/// A query of those pairs that have a value.
+fn query(pairs: &[(&str, &str)]) -> String {
+    let given = pairs.iter().filter(|(_, value)| !value.is_empty());
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish()
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Page {
+    items: Vec<Instance>,
+    next_page_token: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Change<'a> {
+    name: &'a str,
+    fingerprint: &'a str,
+    alias_ip_ranges: Vec<AliasRange>,
+}
+
+#[cfg(test)]
+mod tests;

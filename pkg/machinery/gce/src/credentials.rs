@@ -1,0 +1,169 @@
+//! [`Credentials`]: those in a file, as Google's tools look for them.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use http::Uri;
+use secrecy::SecretString;
+use secrecy::zeroize::{Zeroize as _, Zeroizing};
+use serde::Deserialize;
+
+use crate::jwt::{BadKey, Signer};
+
+/// Where tokens of users are given out; files of service accounts name their own place.
+const TOKENS: &str = "https://oauth2.googleapis.com/token";
+
+/// Why the file cannot be used. Nothing of it is shown.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot use the credentials in {path}: {why}")]
+pub struct CredentialsError {
+    path: String,
+    why: String,
+}
+
+/// Who calls.
+pub(crate) enum Credentials {
+    ServiceAccount { email: String, signer: Box<Signer>, token_uri: Uri },
+    User { client_id: String, secret: SecretString, refresh_token: SecretString, token_uri: Uri },
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ServiceAccount { email, .. } => write!(f, "ServiceAccount({email})"),
+            Self::User { .. } => f.write_str("User"),
+        }
+    }
+}
+
+/// A file of either kind.
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    r#type: String,
+    #[serde(default)]
+    client_email: String,
+    #[serde(default)]
+    private_key_id: String,
+    #[serde(default)]
+    private_key: String,
+    #[serde(default)]
+    token_uri: String,
+    #[serde(default)]
+    client_id: String,
+    #[serde(default)]
+    client_secret: String,
+    #[serde(default)]
+    refresh_token: String,
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        for secret in [&mut self.private_key, &mut self.client_secret, &mut self.refresh_token] {
+            secret.zeroize();
+        }
+    }
+}
+
+impl Credentials {
+    /// Of the file that `GOOGLE_APPLICATION_CREDENTIALS` names, else of gcloud's own file if there
+    /// is one.
+    ///
+    /// # Errors
+    /// The file that is meant cannot be used.
+    pub(crate) fn find(
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, CredentialsError> {
+        let named = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(path) = named("GOOGLE_APPLICATION_CREDENTIALS") {
+            return Self::read(&path).map(Some);
+        }
+        let folder =
+            named("CLOUDSDK_CONFIG").or_else(|| Some(named("HOME")?.join(".config/gcloud")));
+        let well_known = folder.map(|folder| folder.join("application_default_credentials.json"));
+        well_known.filter(|path| path.exists()).map(|path| Self::read(&path)).transpose()
+    }
+
+    fn read(path: &Path) -> Result<Self, CredentialsError> {
+        let bad = |why: String| CredentialsError { path: path.display().to_string(), why };
+        let text = Zeroizing::new(std::fs::read(path).map_err(|error| bad(error.to_string()))?);
+        Self::parse(&text).map_err(bad)
+    }
+
+    fn parse(text: &[u8]) -> Result<Self, String> {
+        // serde's own words may quote the text.
+        let mut file: File = serde_json::from_slice(text)
+            .map_err(|error| format!("line {} is not JSON of credentials", error.line()))?;
+        let token_uri = if file.token_uri.is_empty() { TOKENS } else { &file.token_uri };
+        let token_uri = token_uri.parse::<Uri>().ok().filter(|uri| uri.host().is_some());
+        let token_uri = token_uri.ok_or("its token_uri is not a URL")?;
+        match file.r#type.as_str() {
+            "service_account" if file.client_email.is_empty() => {
+                Err("it has no client_email".into())
+            }
+            "service_account" => {
+                let key_id = std::mem::take(&mut file.private_key_id);
+                let signer = Signer::from_pem(&file.private_key, key_id);
+                let signer = Box::new(signer.map_err(|error: BadKey| error.to_string())?);
+                let email = std::mem::take(&mut file.client_email);
+                Ok(Self::ServiceAccount { email, signer, token_uri })
+            }
+            "authorized_user" => Ok(Self::User {
+                client_id: std::mem::take(&mut file.client_id),
+                secret: SecretString::from(file.client_secret.as_str()),
+                refresh_token: SecretString::from(file.refresh_token.as_str()),
+                token_uri,
+            }),
+            _ => Err("its type must be service_account or authorized_user".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_files_are_read() {
+        let account = json!({
+            "type": "service_account", "client_email": "a@p", "private_key_id": "1",
+            "private_key": gce_stub::SERVICE_ACCOUNT_KEY, "token_uri": "http://t/x", "project_id": "p",
+        });
+        let read = Credentials::parse(account.to_string().as_bytes()).unwrap();
+        assert_eq!(format!("{read:?}"), "ServiceAccount(a@p)");
+        let user = json!({
+            "type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r",
+        });
+        let read = Credentials::parse(user.to_string().as_bytes()).unwrap();
+        let Credentials::User { token_uri, .. } = &read else { panic!("{read:?}") };
+        assert_eq!(token_uri, TOKENS);
+    }
+
+    #[test]
+    fn nothing_of_a_file_that_cannot_be_used_is_shown() {
+        for (text, why) in [
+            (r#"{"type": "service_account", "client_email": "a", "private_key": "hidden"}"#, "RSA"),
+            (r#"{"type": "service_account", "private_key": "hidden"}"#, "client_email"),
+            (r#"{"type": "external_account", "private_key": "hidden"}"#, "type must be"),
+            (r#"{"private_key": hidden}"#, "not JSON"),
+            (r#"{"type": "authorized_user", "token_uri": "/hidden"}"#, "token_uri"),
+        ] {
+            let error = Credentials::parse(text.as_bytes()).unwrap_err();
+            assert!(error.contains(why) && !error.contains("hidden"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_file_that_the_environment_names_must_be_there_and_gclouds_own_need_not() {
+        let named = |name: &str| {
+            (name == "GOOGLE_APPLICATION_CREDENTIALS").then(|| "/nowhere/key.json".to_owned())
+        };
+        let error = Credentials::find(&named).unwrap_err().to_string();
+        assert!(error.contains("/nowhere/key.json"), "{error}");
+        let elsewhere = |name: &str| (name == "HOME").then(|| "/nowhere".to_owned());
+        assert!(Credentials::find(&elsewhere).unwrap().is_none());
+        assert!(Credentials::find(&|_| None).unwrap().is_none());
+    }
+}

@@ -1,0 +1,88 @@
+//! [`Exchange`]: one call of the API, from its turn to its answer. What is called stands in
+//! `client.rs`.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use fence::Fence;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderValue, Method, Request, StatusCode};
+use http_body_util::Full;
+use serde::de::DeserializeOwned;
+
+use crate::answer_error::classify;
+use crate::call_error::CallError;
+use crate::channel::{Answer, Channel};
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::tokens::Tokens;
+
+/// One request and its answer.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// What all calls share.
+pub(crate) struct Exchange {
+    pub(crate) channel: Channel,
+    pub(crate) tokens: Tokens,
+    pub(crate) limits: Limits,
+    pub(crate) metrics: Metrics,
+    pub(crate) fence: Fence,
+    pub(crate) agent: HeaderValue,
+}
+
+/// One call.
+pub(crate) struct Call<'a> {
+    /// The label of metrics.
+    pub(crate) name: &'static str,
+    pub(crate) method: Method,
+    pub(crate) url: &'a str,
+    /// JSON; empty for none.
+    pub(crate) body: Bytes,
+    /// What it is about, for errors.
+    pub(crate) what: &'a str,
+}
+
+impl Exchange {
+    /// Makes a call and reads its answer. One that was refused for its token is made once more with
+    /// a new one (`rule:refused-token-is-replaced-once`).
+    pub(crate) async fn make<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T, CallError> {
+        let mut bearer = self.tokens.bearer().await?;
+        let mut answer = self.send(call, &bearer).await;
+        if answer.as_ref().is_ok_and(|answer| answer.status == StatusCode::UNAUTHORIZED) {
+            self.tokens.forget(&bearer).await;
+            bearer = self.tokens.bearer().await?;
+            answer = self.send(call, &bearer).await;
+        }
+        let read = answer.and_then(|answer| read(&answer, call.what));
+        self.metrics.called(call.name, &read);
+        if read.as_ref().is_err_and(CallError::slows_all) {
+            self.limits.throttled();
+        }
+        read
+    }
+
+    async fn send(&self, call: &Call<'_>, bearer: &HeaderValue) -> Result<Answer, CallError> {
+        let request = Request::builder()
+            .method(&call.method)
+            .uri(call.url)
+            .header(AUTHORIZATION, bearer)
+            .header(USER_AGENT, &self.agent)
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .body(Full::from(call.body.clone()))
+            .map_err(CallError::not_sent)?;
+        let _turn = self.limits.turn().await;
+        if call.method != Method::GET {
+            // Asked last: waiting for a turn can take longer than a lease.
+            self.fence.check()?;
+        }
+        self.channel.ask(request, LIMIT).await
+    }
+}
+
+fn read<T: DeserializeOwned>(answer: &Answer, what: &str) -> Result<T, CallError> {
+    if !answer.status.is_success() {
+        return Err(classify(answer.status, answer.retry_after, &answer.body, what));
+    }
+    serde_json::from_slice(&answer.body)
+        .map_err(|error| CallError::unanswered(format!("the answer cannot be read: {error}")))
+}

@@ -1,0 +1,55 @@
+//! Metrics of calls to Google. Those of tokens have the names that kube-controller-manager had.
+
+use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+
+use crate::call_error::CallError;
+
+/// Metrics of calls to Google. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    requests: IntCounterVec,
+    tokens: IntCounter,
+    token_failures: IntCounter,
+}
+
+impl Metrics {
+    /// Registers them.
+    ///
+    /// # Errors
+    /// One of the names is taken.
+    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let metrics = Self {
+            requests: IntCounterVec::new(
+                Opts::new(
+                    "node_ipam_cloud_requests_total",
+                    "Calls to the cloud, by what was called and what came of it.",
+                ),
+                &["call", "code"],
+            )?,
+            tokens: IntCounter::new(
+                "get_token_count",
+                "Tokens that were asked for to call the cloud.",
+            )?,
+            token_failures: IntCounter::new(
+                "get_token_fail_count",
+                "Tokens that were asked for to call the cloud, and not given.",
+            )?,
+        };
+        registry.register(Box::new(metrics.requests.clone()))?;
+        registry.register(Box::new(metrics.tokens.clone()))?;
+        registry.register(Box::new(metrics.token_failures.clone()))?;
+        Ok(metrics)
+    }
+
+    pub(crate) fn called<T>(&self, call: &str, outcome: &Result<T, CallError>) {
+        let code = outcome.as_ref().err().map_or_else(|| "200".to_owned(), CallError::label);
+        self.requests.with_label_values(&[call, &code]).inc();
+    }
+
+    pub(crate) fn asked_for_token(&self, was_given: bool) {
+        self.tokens.inc();
+        if !was_given {
+            self.token_failures.inc();
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! [`Fault`]: what goes wrong with a call.
+
+use std::collections::VecDeque;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// This status and reason; nothing is done.
+    Status(u16, &'static str),
+    /// 429 with a `Retry-After` of so many seconds; nothing is done.
+    RetryAfter(u64),
+    /// The connection is cut; nothing is done.
+    Cut,
+    /// It is done, and then the connection is cut.
+    LostAnswer,
+    /// The operation that it begins ends with this error.
+    LateFailure(&'static str),
+}
+
+/// The faults to come, by the name of the call.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(VecDeque<(String, Fault)>);
+
+impl Faults {
+    pub(crate) fn add(&mut self, call: &str, count: usize, fault: Fault) {
+        self.0.extend(std::iter::repeat_n((call.to_owned(), fault), count));
+    }
+
+    /// What goes wrong with the next call of this name.
+    pub(crate) fn take(&mut self, call: &str) -> Option<Fault> {
+        let place = self.0.iter().position(|(name, _)| name == call)?;
+        self.0.remove(place).map(|(_, fault)| fault)
+    }
+}
