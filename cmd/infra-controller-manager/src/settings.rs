@@ -43,6 +43,7 @@ use crate::flags::{
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Everything that the command line decides.
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct ProcessSettings {
     /// What to run once leading.
     pub controllers: Vec<Hosted>,

@@ -14,7 +14,7 @@ fn whole_cluster() -> Value {
             "clusterCIDR": "10.244.0.0/16", "serviceCIDR": null, "dnsDomain": "example.org",
             "bootstrapApps": [{"app": {"spec": {"name": "a"}}}],
             "features": {
-                "ipvs": true, "gpuType": null, "skipConditions": ["EnsureNvidiaDriver"],
+                "ipvs": null, "gpuType": null, "skipConditions": ["EnsureNvidiaDriver"],
                 "ha": {"tke": {"vip": "10.0.0.9", "vrid": 1}, "thirdParty": null},
                 "files": [{"src": "a", "dst": "b", "mode": 7}],
                 "upgrade": {"mode": "Auto", "strategy": {"maxUnready": 1, "drainNodeBeforeUpgrade": true}},

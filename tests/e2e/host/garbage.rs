@@ -149,7 +149,7 @@ async fn garbage_slow_readers_and_half_open_handshakes_cost_neither_health_nor_m
     manager.until_metric("icm_serving_connections", &[], |open| open < 10.0).await;
     eventually("the memory comes back", || resident(&manager) < before + KEPT_BYTES).await;
     let after = resident(&manager);
-    println!(
+    eprintln!(
         "{answered} requests; /livez {longest:?} at most; {before} bytes before, {after} after"
     );
 }

@@ -92,7 +92,7 @@ async fn starvation_for_minutes_delays_no_renewal() {
     let renewals: Vec<_> = renewals.iter().filter(|it| it.arrived >= begun).collect();
     let gaps = renewals.windows(2).map(|it| stalls::without(it[0].arrived, it[1].arrived));
     let longest = gaps.max().unwrap();
-    println!("{} renewals in {seconds} s, at most {longest:?} apart", renewals.len());
+    eprintln!("{} renewals in {seconds} s, at most {longest:?} apart", renewals.len());
     assert!(longest < RENEWED_WITHIN, "{longest:?} between two renewals");
     drop(unread);
 }

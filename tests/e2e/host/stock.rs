@@ -194,7 +194,7 @@ async fn migrate(size: usize, gates: &[&str], limit: Duration) {
     let history = scene.nodes.history();
     assert_never_shared(&history, &[]);
     let Story { longest, nodes } = story(&history);
-    println!(
+    eprintln!(
         "{nodes} Nodes, {} states; the longest wait for a CIDR was {longest:?}",
         history.len()
     );

@@ -30,7 +30,7 @@ impl Tokens {
     }
 
     fn present(&self) -> String {
-        format!("token-{}", self.generation)
+        format!("hidden-token-{}", self.generation)
     }
 
     /// Answers requests about tokens and the VM that we run on; none for all others.

@@ -1,12 +1,13 @@
 //! What the Nodes tell of their pod CIDRs, in words.
 
+use client::AnswerError;
 use http::StatusCode;
 use jiff::Timestamp;
 use node_ipam::{Finding, PoolUsage, Ranges, Surveyed, survey, usage};
 use pflag::Values;
 use serde_json::Value;
 
-use super::cluster::{AskError, Cluster};
+use super::cluster::Cluster;
 use super::report::{Check, Report, Severity};
 use crate::build;
 
@@ -53,7 +54,7 @@ pub(super) async fn count(
     if ranges.are_of_cluster_cidrs() {
         match cluster.list::<Value>(CLUSTER_CIDRS).await {
             Ok(objects) => ranges = ranges.with_cluster_cidrs(objects),
-            Err(AskError::Refused { status: StatusCode::NOT_FOUND, .. }) => {
+            Err(AnswerError::Refused { status: StatusCode::NOT_FOUND, .. }) => {
                 let advice = "apply their CRD of config/crd, or give --install-crds";
                 report.warn(Check::Nodes, "ClusterCIDRs are not served", advice);
             }

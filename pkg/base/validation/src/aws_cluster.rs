@@ -30,7 +30,9 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for network in DIALECTS.map(|dialect| spec.field(dialect)) {
         shape::check(&network, shapes::NETWORK, findings);
     }
-    rules(&spec).for_each(|rule| shape::check(&rule, shapes::RULE, findings));
+    for rule in rules(&spec) {
+        shape::check(&rule, shapes::RULE, findings);
+    }
     required(&spec, findings);
     limit::check(&subject.root(), limits::CLUSTER, findings);
     tags(&spec.field("additionalTags"), findings);
@@ -38,8 +40,12 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if DIALECTS.iter().all(|dialect| !spec.field(dialect).is_absent()) {
         findings.invalid(&spec, "set spec.network or spec.networkSpec, not both");
     }
-    DIALECTS.iter().for_each(|dialect| network(&spec.field(dialect), findings));
-    rules(&spec).for_each(|rule| sources(&rule, findings));
+    for dialect in DIALECTS {
+        network(&spec.field(dialect), findings);
+    }
+    for rule in rules(&spec) {
+        sources(&rule, findings);
+    }
     let name = spec.at(&["controlPlaneLoadBalancer", "name"]);
     if name.text().is_some_and(|text| !is_balancer_name(text)) {
         findings.invalid(&name, "is made of letters, digits and hyphens, none of them at its ends");
@@ -66,7 +72,9 @@ fn required(spec: &Place<'_>, findings: &mut Findings) {
             whole(&rule, &["description", "protocol", "fromPort", "toPort"]);
         }
     }
-    rules(spec).for_each(|rule| whole(&rule, &["protocol", "fromPort", "toPort"]));
+    for rule in rules(spec) {
+        whole(&rule, &["protocol", "fromPort", "toPort"]);
+    }
 }
 
 /// The rules for traffic, wherever they stand.

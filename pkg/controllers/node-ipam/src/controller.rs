@@ -120,7 +120,9 @@ impl Runner for NodeIpamRun {
         Box::pin(async move {
             let concurrency = self.options.concurrency;
             match (&self.cluster_cidrs, self.cloud.as_deref()) {
-                (Some(of), _) => cluster_cidr::run::run(&context, &self.options, of).await,
+                (Some(of), _) => {
+                    Box::pin(cluster_cidr::run::run(&context, &self.options, of)).await
+                }
                 (None, Some(CloudOptions { google, mode })) => {
                     cloud_run::run(&context, google, mode, concurrency).await
                 }

@@ -60,7 +60,7 @@ impl Authorities {
         let next = self.next.iter().map(|next| &next.certificate);
         let all = [&self.current.certificate].into_iter().chain(next);
         let all = all.chain(self.previous.iter().map(|(certificate, _)| certificate));
-        all.map(|certificate| format!("{}\n", certificate.trim_end())).collect()
+        all.flat_map(|certificate| [certificate.trim_end(), "\n"]).collect()
     }
 
     /// What is to be stored in place of this, if anything. `is_published` says whether API servers

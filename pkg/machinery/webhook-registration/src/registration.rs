@@ -48,7 +48,7 @@ impl<'a> Registration<'a> {
 
     /// The names by which API servers call, which the certificate has to have; none without a
     /// webhook.
-    pub fn names(&self) -> Vec<String> {
+    pub fn names(self) -> Vec<String> {
         let mut names: Vec<String> = self.webhooks().filter_map(name).collect();
         names.sort_unstable();
         names.dedup();
@@ -56,7 +56,7 @@ impl<'a> Registration<'a> {
     }
 
     /// Whether every webhook has this bundle.
-    pub fn has_bundle(&self, bundle: &str) -> bool {
+    pub fn has_bundle(self, bundle: &str) -> bool {
         let wanted = STANDARD.encode(bundle);
         let has = |webhook: &Value| {
             webhook.pointer("/clientConfig/caBundle").and_then(Value::as_str) == Some(&*wanted)
@@ -64,7 +64,7 @@ impl<'a> Registration<'a> {
         self.webhooks().all(has)
     }
 
-    fn webhooks(&self) -> impl Iterator<Item = &'a Value> + use<'a> {
+    fn webhooks(self) -> impl Iterator<Item = &'a Value> + use<'a> {
         self.body.get("webhooks").and_then(Value::as_array).into_iter().flatten()
     }
 }

@@ -48,6 +48,7 @@ fn groups_stand_in_their_documented_order() {
             "Authorization flags:",
             "Node-ipam-controller flags:",
             "Cluster-health-controller flags:",
+            "Validation-webhook-controller flags:",
             "Cluster-api-infrastructure-controller flags:",
             "Metrics flags:",
             "Logs flags:",

@@ -89,6 +89,8 @@ fn credentials() -> Vec<Row> {
         at(json!({"clientKey": null})).says(&["clientKey: Required: Required value: clientCert and clientKey go together"]),
         at(json!({"clientCert": null})).says(&["clientCert: Required: Required value: clientCert and clientKey go together"]),
         at(json!({"clusterName": null})).says(&["clusterName: Required: Required value"]),
+        row("references-are-whole", credential, json!({"secretRef": {"namespace": "n", "name": "s"}})),
+        row("references-are-whole", credential, json!({"secretRef": {"namespace": "n"}})).says(&["secretRef.name: Required: Required value"]),
         accepted("ok"),
         accepted("unauthorized").says(&["spec.clusterCredentialRef: Invalid: Invalid value: \"object\": the API server does not take the ClusterCredential cc-1: unauthorized"]),
         accepted("unauthorized").was(reference),

@@ -60,10 +60,10 @@ pub(super) async fn serve(
     }
     let serving = server.serve(pages, Arc::new(Everyone), &context.listeners, context.stop.clone());
     tokio::select! {
-        () = serving => match context.stop.is_cancelled() {
-            true => Ok(()),
-            false => Err(Failure::new("the listener of the webhook ended")),
-        },
+        () = serving => {
+            let ended = || Failure::new("the listener of the webhook ended");
+            if context.stop.is_cancelled() { Ok(()) } else { Err(ended()) }
+        }
         never = keeping.run(supplied) => match never {},
     }
 }

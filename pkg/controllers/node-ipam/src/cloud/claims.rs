@@ -124,6 +124,14 @@ impl Claims {
         block.filter(|_| self.sent.contains(uid))
     }
 
+    /// Whether a Node shows what we have written to it.
+    pub(super) fn shows_ours(&self, node: &Node) -> bool {
+        let shown = node.pod_cidrs.iter().map(|text| cidr::parse(text).ok());
+        !node.pod_cidrs.is_empty()
+            && self.sent.contains(&node.uid)
+            && shown.eq(self.of(&node.uid).iter().copied().map(Some))
+    }
+
     /// Claims what the cloud has given the VM of a Node.
     pub(super) fn take(&mut self, node: &Node, cidrs: &[IpNet]) -> Result<(), Refusal> {
         self.check(node)?;

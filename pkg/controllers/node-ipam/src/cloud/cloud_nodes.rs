@@ -72,7 +72,10 @@ impl<C: Cloud> CloudNodes<C> {
 
     fn take_in(&self, node: &CloudNode, is_wanted: bool) {
         let name = &node.node.name;
-        self.seen.note(name, Instant::now());
+        // Our own write says nothing new about its VM.
+        if !self.claims.lock().shows_ours(&node.node) {
+            self.seen.note(name, Instant::now());
+        }
         let woken = self.claims.lock().see(&node.node);
         if !node.node.pod_cidrs.is_empty() {
             self.writes.forget(&node.node.uid);

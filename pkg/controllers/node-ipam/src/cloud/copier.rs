@@ -56,7 +56,9 @@ impl<C: Cloud> Reconcile for Copier<C> {
 
 impl<C: Cloud> Copier<C> {
     async fn copy(&self, node: &CloudNode) -> Result<Next, Ended> {
-        let vm = self.all.vm(node, YOUNG).await?;
+        // What we have written was read of the VM just then.
+        let is_ours = self.all.claims.lock().shows_ours(&node.node);
+        let vm = self.all.vm(node, if is_ours { RECHECK } else { YOUNG }).await?;
         let has = self.all.claims.lock().pod_cidrs(&node.node);
         match decide(&has, &vm, &self.families) {
             Decision::NotAvailable => {

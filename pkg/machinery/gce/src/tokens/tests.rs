@@ -51,8 +51,8 @@ async fn a_token_comes_from_wherever_the_file_says() {
         (alternate.as_str(), None, 2),
     ] {
         let (before, tokens) = (stub.tokens_given(), tokens(&stub, config, file));
-        assert_eq!(tokens.bearer().await.unwrap(), "Bearer token-0", "{config}");
-        assert_eq!(tokens.bearer().await.unwrap(), "Bearer token-0", "{config}");
+        assert_eq!(tokens.bearer().await.unwrap(), "Bearer hidden-token-0", "{config}");
+        assert_eq!(tokens.bearer().await.unwrap(), "Bearer hidden-token-0", "{config}");
         assert_eq!(stub.tokens_given() - before, asked, "{config}");
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
             match part.split_once('=') {
                 Some(("q", given)) => of_range = given.parse().unwrap_or(0.0),
                 Some(("version", version)) => {
-                    known = ["0.0.1", "0.0.4", "1.0.0"].contains(&version)
+                    known = ["0.0.1", "0.0.4", "1.0.0"].contains(&version);
                 }
                 _ => {}
             }
@@ -67,10 +67,10 @@ fn write_family(page: &mut String, family: &MetricFamily) -> std::fmt::Result {
         let labels = series.get_label();
         match family.get_field_type() {
             MetricType::COUNTER => {
-                write_sample(page, name, labels, None, series.get_counter().get_value())?
+                write_sample(page, name, labels, None, series.get_counter().get_value())?;
             }
             MetricType::GAUGE => {
-                write_sample(page, name, labels, None, series.get_gauge().get_value())?
+                write_sample(page, name, labels, None, series.get_gauge().get_value())?;
             }
             MetricType::HISTOGRAM => write_histogram(page, name, series)?,
             // The library makes neither.

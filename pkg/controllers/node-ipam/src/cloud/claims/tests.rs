@@ -130,6 +130,21 @@ fn what_was_written_counts_before_the_cache_shows_it() {
     assert_eq!(claims.pod_cidrs(&a), [""; 0]);
 }
 
+#[test]
+fn a_node_shows_ours_when_it_has_just_what_was_sent() {
+    let (mut claims, cidrs) = (pool(), [net("10.0.0.0/24")]);
+    let shown = node("a", &["10.0.0.0/24"]);
+    claims.see(&shown);
+    assert!(!claims.shows_ours(&shown), "somebody else has written it");
+    claims.gone(&shown.uid);
+    claims.see(&node("a", &[]));
+    assert_eq!(claims.block(&node("a", &[])), Ok(cidrs[0]));
+    assert!(claims.may_send(&shown.uid, &cidrs));
+    assert!(claims.shows_ours(&shown));
+    assert!(!claims.shows_ours(&node("a", &[])));
+    assert!(!claims.shows_ours(&node("a", &["10.0.1.0/24"])));
+}
+
 /// `rule:claims-are-audited`
 #[test]
 fn an_audit_mends_what_the_watch_did_not_tell() {
