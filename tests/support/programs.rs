@@ -41,15 +41,6 @@ pub fn control_plane_binaries(names: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(String::from_utf8(output.stdout)?.lines().map(PathBuf::from).collect())
 }
 
-/// The path of a program of the control plane that is there already.
-pub fn cached_control_plane_binary(name: &str) -> Option<PathBuf> {
-    let script = workspace().join("scripts/control-plane-binary");
-    let output =
-        Command::new(script).args(["--cached", name]).stdin(Stdio::null()).output().ok()?;
-    let path = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| PathBuf::from(path.trim_end()))
-}
-
 /// The product's binary: `$ICM_BINARY` when set, else what `cargo build` makes of the checkout,
 /// in the profile this crate was built with.
 pub fn product() -> &'static Path {

@@ -6,9 +6,13 @@ use tests::Match;
 
 use crate::scene::{Scene, launch, writes};
 
-/// What a dry run may store: its lease. Reviews and tokens are answers and no objects.
+/// What a dry run may store: its lease, and the account that it works as. Reviews and tokens are answers and
+/// no objects.
 fn may_be_stored(path: &str) -> bool {
-    path.contains("/leases") || path.ends_with("accessreviews") || path.ends_with("/token")
+    path.contains("/leases")
+        || path.ends_with("/serviceaccounts")
+        || path.ends_with("accessreviews")
+        || path.ends_with("/token")
 }
 
 #[tokio::test(flavor = "multi_thread")]

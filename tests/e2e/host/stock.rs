@@ -1,7 +1,5 @@
 //! The real kube-controller-manager beside the program: `check` finds it, two allocators at once are told,
 //! and a cluster moves over and back (`deploy/TAKE-OVER.md`).
-//!
-//! It takes minutes to build where it is not cached: without it these tests leave themselves out, and say so.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,9 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tests::churn::{Churn, Going};
+use tests::fault_proxy::{Canned, Fault};
 use tests::observer::Seen;
-use tests::programs::{cached_control_plane_binary, control_plane_binaries};
-use tests::{PATIENCE, Process, assert_never_shared, poll, stalls};
+use tests::programs::control_plane_binaries;
+use tests::{Match, PATIENCE, Process, assert_never_shared, stalls};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -27,14 +26,8 @@ const LEASE: Duration = Duration::from_secs(15);
 /// When a lease was not given back, whoever comes next tries for it every two to four and a half seconds.
 const NEXT_TRY: Duration = Duration::from_secs(5);
 
-fn program() -> Option<PathBuf> {
-    let found = cached_control_plane_binary("kube-controller-manager");
-    if found.is_none() {
-        eprintln!(
-            "left out: kube-controller-manager is not built; scripts/control-plane-binary kube-controller-manager does it"
-        );
-    }
-    found
+fn program() -> PathBuf {
+    control_plane_binaries(&["kube-controller-manager"]).unwrap().remove(0)
 }
 
 /// Starts it as kubeadm does, as far as it matters here.
@@ -62,7 +55,7 @@ async fn checked(scene: &Scene, stock: &Process) -> (Option<i32>, Vec<[String; 3
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_off() {
-    let Some(program) = program() else { return };
+    let program = program();
     let scene = Scene::set().await;
     let allocating = stock(&program, &scene, &[&SHORT[..], &[ON]].concat());
     scene.serves("a").await;
@@ -91,21 +84,21 @@ async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_of
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_allocators_at_once_are_told_by_event_metric_and_check_and_ours_gives_way() {
-    let Some(program) = program() else { return };
+    let program = program();
     let scene = Scene::set().await;
     let args = "--use-service-account-credentials --on-second-allocator=stop";
     let ours = scene.start(args).await;
     scene.serves("ours").await;
     let theirs = stock(&program, &scene, &[&SHORT[..], &[ON]].concat());
     let total = "node_ipam_second_allocator_total";
-    // Whoever is quicker gets a Node: sooner or later that is the other one.
-    let mut number = 0;
-    poll("kube-controller-manager was first once", async || {
-        number += 1;
-        scene.serves(&format!("n{number}")).await;
-        ours.metric(total, &[]).await.filter(|met| *met > 0.0)
-    })
-    .await;
+    // Whoever is quicker gets a Node: ours is held up here.
+    let patches = Match::any().and(|request| request.path == "/api/v1/nodes/theirs");
+    let patches = patches.and(|request| !request.method.is_safe());
+    let busy = Fault::Answer(Canned::status(429).retry_after(1));
+    let held_up = scene.proxy.on(patches).times(usize::MAX).then(busy);
+    scene.serves("theirs").await;
+    ours.until_metric(total, &[], |met| met > 0.0).await;
+    held_up.remove();
     let told = ours.line("kube-controller-manager gave out 10.").await;
     assert!(told.contains("until this program is started again"), "{told}");
     let (code, findings) = checked(&scene, &theirs).await;
@@ -154,7 +147,7 @@ fn story(history: &[Seen]) -> Story {
 /// Moves a cluster of so many Nodes, of which some come and go all the time, over and back.
 async fn migrate(size: usize, gates: &[&str], limit: Duration) {
     const PHASE: Duration = Duration::from_secs(10);
-    let program = control_plane_binaries(&["kube-controller-manager"]).unwrap().remove(0);
+    let program = program();
     let scene = Scene::set().await;
     let on = [gates, &[ON]].concat();
     let off = [gates, &[OFF]].concat();

@@ -12,8 +12,6 @@ use crate::subject::Subject;
 const FEWEST_HOST_BITS: i64 = 4;
 /// The most: of the largest block that an IPv6 range can have.
 const MOST_HOST_BITS: i64 = 124;
-/// Blocks of an IPv6 range are counted with so many bits at most.
-const MOST_BLOCK_BITS: i64 = 16;
 
 pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
@@ -68,12 +66,6 @@ fn host_bits(at: &Place<'_>, ranges: &[IpNet], findings: &mut Findings) {
         let room = i64::from(range.max_prefix_len().saturating_sub(range.prefix_len()));
         if bits > room {
             findings.invalid(at, &format!("must be less than or equal to {room} for {range}"));
-        } else if matches!(range, IpNet::V6(_)) && room.saturating_sub(bits) > MOST_BLOCK_BITS {
-            let least = room.saturating_sub(MOST_BLOCK_BITS);
-            let why = format!(
-                "must be greater than or equal to {least} for {range}: a range has at most 65536 blocks"
-            );
-            findings.invalid(at, &why);
         }
     }
 }
