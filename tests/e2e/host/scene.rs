@@ -85,8 +85,13 @@ impl Scene {
 
     /// Who holds it; empty when nobody does, or when there is none yet.
     pub(crate) async fn holder(&self) -> String {
+        self.holder_of("infra-controller-manager").await
+    }
+
+    /// The same of another lease.
+    pub(crate) async fn holder_of(&self, name: &str) -> String {
         let leases = Api::<Lease>::namespaced(self.client.clone(), "kube-system");
-        let lease = leases.get_opt("infra-controller-manager").await.unwrap();
+        let lease = leases.get_opt(name).await.unwrap();
         lease.as_ref().map(holder).unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-//! The real kube-controller-manager beside the program: `check` finds it, two allocators at once are told,
+//! The real kube-controller-manager beside the program: `check` finds it,
 //! and a cluster moves over and back (`deploy/TAKE-OVER.md`).
 
 use std::collections::HashMap;
@@ -7,15 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tests::churn::{Churn, Going};
-use tests::fault_proxy::{Canned, Fault};
 use tests::observer::Seen;
 use tests::programs::control_plane_binaries;
-use tests::{Match, PATIENCE, Process, assert_never_shared, stalls};
+use tests::{PATIENCE, Process, assert_never_shared, poll, stalls};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::check::{ALLOCATING, check, errors, has};
-use crate::scene::{AT_ONCE, Scene, launch};
+use crate::check::{ALLOCATING, check, has};
+use crate::scene::{AT_ONCE, Scene};
 
 const ON: &str = "--controllers=node-ipam-controller";
 const OFF: &str = "--controllers=ttl-controller,-node-ipam-controller";
@@ -80,42 +79,6 @@ async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_of
     let held = "kube-system/infra-controller-manager is held by";
     assert!(has(&findings, "ok", "leases", held), "{findings:#?}");
     drop((ours, beside));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn two_allocators_at_once_are_told_by_event_metric_and_check_and_ours_gives_way() {
-    let program = program();
-    let scene = Scene::set().await;
-    let args = "--use-service-account-credentials --on-second-allocator=stop";
-    let ours = scene.start(args).await;
-    scene.serves("ours").await;
-    let theirs = stock(&program, &scene, &[&SHORT[..], &[ON]].concat());
-    let total = "node_ipam_second_allocator_total";
-    // Whoever is quicker gets a Node: ours is held up here.
-    let patches = Match::any().and(|request| request.path == "/api/v1/nodes/theirs");
-    let patches = patches.and(|request| !request.method.is_safe());
-    let busy = Fault::Answer(Canned::status(429).retry_after(1));
-    let held_up = scene.proxy.on(patches).times(usize::MAX).then(busy);
-    scene.serves("theirs").await;
-    ours.until_metric(total, &[], |met| met > 0.0).await;
-    held_up.remove();
-    let told = ours.line("kube-controller-manager gave out 10.").await;
-    assert!(told.contains("until this program is started again"), "{told}");
-    let (code, findings) = checked(&scene, &theirs).await;
-    assert_eq!(code, Some(1), "{findings:#?}");
-    assert!(!errors(&findings).is_empty(), "{findings:#?}");
-
-    theirs.kill();
-    theirs.exit(AT_ONCE).await;
-    tests::mk_node("late").create(&scene.client).await;
-    ours.until_metric("node_ipam_pending_nodes", &[], |nodes| nodes > 0.0).await;
-    sleep(Duration::from_secs(2)).await;
-    assert!(scene.nodes.now().cidrs("late").is_empty(), "it was told to stop");
-    ours.terminate();
-    assert!(ours.exit(AT_ONCE).await.success());
-    let again = launch(&scene.proxy, "--use-service-account-credentials");
-    scene.nodes.until("late is served", |now| !now.cidrs("late").is_empty()).await;
-    drop(again);
 }
 
 /// What became of all Nodes.
