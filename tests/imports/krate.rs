@@ -51,7 +51,8 @@ impl Krate {
             let own = folder.join(child);
             let candidates = [folder.join(format!("{child}.rs")), own.join("mod.rs")];
             let found = candidates.iter().find(|path| path.exists());
-            let found = found.unwrap_or_else(|| panic!("{file}: no file for mod {child}"));
+            // What compiles and is not there has a #[path]: it is a file of another crate.
+            let Some(found) = found else { continue };
             self.add_file(top, found, &own, joined(&at, child));
         }
         for (name, inline) in std::mem::take(&mut source.inline) {

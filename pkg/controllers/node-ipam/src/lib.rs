@@ -24,6 +24,7 @@ mod predecessor;
 mod reconciler;
 mod second_allocator;
 mod survey;
+mod suspicion;
 
 pub use controller::NodeIpam;
 pub use options::Ranges;

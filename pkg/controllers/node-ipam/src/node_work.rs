@@ -19,7 +19,8 @@ use crate::cached_node::CachedNode;
 use crate::metrics::IpamMetrics;
 use crate::options::Options;
 use crate::reconciler::Reconciler;
-use crate::second_allocator::{self, Suspicion};
+use crate::second_allocator;
+use crate::suspicion::Suspicion;
 
 /// Per Node, for ever (`rule:served-without-another-event`).
 const BACKOFF: Backoff =

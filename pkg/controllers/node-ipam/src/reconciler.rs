@@ -27,7 +27,7 @@ use crate::backlog::Backlog;
 use crate::cached_node::CachedNode;
 use crate::metrics::IpamMetrics;
 use crate::patch::{self, Class};
-use crate::second_allocator::Suspicion;
+use crate::suspicion::Suspicion;
 use read_result::ReadBack;
 
 /// An unassigned Node's state is told again this often (`rule:one-event-per-state-and-period`).

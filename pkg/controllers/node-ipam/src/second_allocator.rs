@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use events::{EventType, ObjectRef};
-use parking_lot::Mutex;
-use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::{debug, error};
 
@@ -58,30 +56,6 @@ impl OnSecondAllocator {
             Self::Warn => "",
             Self::Pause => "; no pod CIDR is given out here for 30 seconds",
             Self::Stop => "; no pod CIDR is given out here until this program is started again",
-        }
-    }
-}
-
-/// A Node that may show that there is another allocator: the last one, for one is enough.
-#[derive(Debug, Default)]
-pub(crate) struct Suspicion {
-    node: Mutex<Option<Arc<str>>>,
-    news: Notify,
-}
-
-impl Suspicion {
-    /// Somebody else gave this Node its pod CIDR while it waited for ours.
-    pub(crate) fn raise(&self, node: Arc<str>) {
-        *self.node.lock() = Some(node);
-        self.news.notify_one();
-    }
-
-    async fn next(&self) -> Arc<str> {
-        loop {
-            self.news.notified().await;
-            if let Some(node) = self.node.lock().take() {
-                return node;
-            }
         }
     }
 }

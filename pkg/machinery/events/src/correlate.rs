@@ -19,11 +19,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::event_name::event_name;
 use crate::lru::Lru;
 use crate::object::{EventType, ObjectRef};
 use crate::series;
 use crate::spam::Bucket;
-use crate::wire::event_name;
 
 /// Distinct messages from which on they are folded into one event.
 const AGGREGATE_FROM: usize = 10;

@@ -18,6 +18,7 @@
 
 mod correlate;
 mod deliver;
+mod event_name;
 mod lru;
 mod metrics;
 mod object;
