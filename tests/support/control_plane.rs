@@ -3,7 +3,7 @@
 //!
 //! Called by [`crate::cluster`](mod@crate::cluster) for tests and by `tests/bin/control-plane.rs`
 //! for people, demo and benchmark. etcd listens on unix sockets in the directory, kube-apiserver on
-//! one free loopback port; a lost race for the port is retried. Ready means: `/readyz` is 200 (it
+//! one free loopback port; a start that fails is tried again. Ready means: `/readyz` is 200 (it
 //! covers the RBAC bootstrap roles) and the namespaces that controllers write to exist.
 
 mod outage;
@@ -57,8 +57,11 @@ impl ControlPlane {
         let mut attempt = 1;
         loop {
             match Self::attempt(&options).await {
-                Err(error) if attempt < ATTEMPTS && format!("{error:#}").contains("in use") => {
-                    attempt += 1; // another process took the port between our look and the bind
+                // On a busy machine another process takes the port, or a start-up hook of
+                // kube-apiserver gives up.
+                Err(error) if attempt < ATTEMPTS => {
+                    eprintln!("attempt {attempt} to start a control plane: {error:#}");
+                    attempt += 1;
                 }
                 result => return result,
             }
