@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::aws_stage::{Stage, is_ready, ours, spec};
-use crate::scene::{AWS_CLUSTERS, aws_cluster, cluster, condition};
+use crate::scene::{AWS_CLUSTERS, CLUSTERS, Scene, aws_cluster, cluster, condition};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_spec_that_cannot_be_followed_is_told_once_and_mended_by_its_user() {
@@ -63,7 +63,7 @@ async fn a_program_without_credentials_says_so_and_one_with_them_goes_on() {
     let ready = stage.until(AWS_CLUSTERS, "locked", "is ready", is_ready).await;
     assert_eq!(credentials(&ready)["status"], "True");
 
-    // rule:paused-is-left-alone
+    // rule:paused-is-left-alone, cluster-api-provider-aws#4584
     let of = format!("{AWS_CLUSTERS} locked");
     stage.run(&format!("annotate {of} cluster.x-k8s.io/paused=yes"));
     let paused = |it: &Value| condition(it, "Paused")["status"] == "True";
@@ -78,4 +78,29 @@ async fn a_program_without_credentials_says_so_and_one_with_them_goes_on() {
         .await;
     assert!(stage.proxy.calls().is_empty(), "{:?}", stage.proxy.calls());
     stage.end(manager).await;
+}
+
+/// cluster-api-provider-aws#2606, rule:abandoned-only-by-its-user
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_never_made_goes_without_credentials_when_its_user_says_so() {
+    let scene = Scene::set().await;
+    let manager = scene.start("");
+    scene.create(&ours("never", &spec("10.1.1.0/24")));
+    scene.create(&cluster("never"));
+    let denied = |it: &Value| condition(it, "PrincipalCredentialRetrieved")["status"] == "False";
+    scene.until(AWS_CLUSTERS, "never", "says that there are no credentials", denied).await;
+    scene.run(&format!("delete {CLUSTERS} never --wait=false"));
+    let way_out = "the annotation aws.cluster.x-k8s.io/allow-abandon=true lets it go";
+    scene
+        .until(AWS_CLUSTERS, "never", "stays and says why", |it| {
+            let deleting = condition(it, "Deleting");
+            let said = deleting["message"].as_str().unwrap_or_default();
+            deleting["reason"] == "DeletingFailed" && said.ends_with(way_out)
+        })
+        .await;
+    scene.run(&format!("annotate {AWS_CLUSTERS} never aws.cluster.x-k8s.io/allow-abandon=true"));
+    scene.until_gone(AWS_CLUSTERS, "never").await;
+    scene.tells("Abandoned").await;
+    scene.until_gone(CLUSTERS, "never").await;
+    scene.end(manager).await;
 }

@@ -58,5 +58,30 @@ pub const FREE_INTERFACES_ANNOTATION: &str = "aws.cluster.x-k8s.io/force-delete-
 /// Annotation: with `false`, load balancers and groups that Kubernetes made for Services outlive
 /// the cluster.
 pub const EXTERNAL_RESOURCES_ANNOTATION: &str = "aws.cluster.x-k8s.io/external-resource-gc";
+/// Annotation: with `true`, one that is deleted goes although AWS is not accessible, if nothing is
+/// known to have been made for it.
+pub const ABANDON_ANNOTATION: &str = "aws.cluster.x-k8s.io/allow-abandon";
 /// Annotation of a Cluster with the network of its Pods.
 pub const CNI_ANNOTATION: &str = "cluster.k8s.io/network-cni";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_user_may_say_by_annotation_stands_in_the_description_of_the_kind() {
+        let crd =
+            include_str!("../../../../config/crd/infrastructure.cluster.x-k8s.io_awsclusters.yaml");
+        for annotation in [
+            PAUSED_ANNOTATION,
+            MANAGED_BY_ANNOTATION,
+            ADOPT_ANNOTATION,
+            RECREATE_ANNOTATION,
+            EXTERNAL_RESOURCES_ANNOTATION,
+            FREE_INTERFACES_ANNOTATION,
+            ABANDON_ANNOTATION,
+        ] {
+            assert!(crd.contains(&format!("- {annotation}")), "{annotation}");
+        }
+    }
+}

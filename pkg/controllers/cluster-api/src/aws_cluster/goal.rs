@@ -9,8 +9,9 @@ use super::owner::Owner;
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::Cluster;
 use crate::api::{
-    ADOPT_ANNOTATION, APPLIED_TAGS_ANNOTATION, CNI_ANNOTATION, EXTERNAL_RESOURCES_ANNOTATION,
-    FREE_INTERFACES_ANNOTATION, OWNER_ID_ANNOTATION, RECREATE_ANNOTATION,
+    ABANDON_ANNOTATION, ADOPT_ANNOTATION, APPLIED_TAGS_ANNOTATION, CNI_ANNOTATION,
+    EXTERNAL_RESOURCES_ANNOTATION, FREE_INTERFACES_ANNOTATION, OWNER_ID_ANNOTATION,
+    RECREATE_ANNOTATION,
 };
 use crate::aws_spec::{self, Circumstances};
 use crate::options::AwsOptions;
@@ -92,6 +93,11 @@ pub(super) fn absent(object: &Object<AwsCluster>, cluster: &str, options: &AwsOp
         collects_external: !says(metadata, EXTERNAL_RESOURCES_ANNOTATION, "false"),
         deletes_free_interfaces: says(metadata, FREE_INTERFACES_ANNOTATION, "true"),
     }
+}
+
+/// Whether its user lets it go although nobody can look at what is left of it.
+pub(super) fn may_be_abandoned(object: &Object<AwsCluster>) -> bool {
+    says(&object.metadata, ABANDON_ANNOTATION, "true")
 }
 
 /// Whether subnets have to be chosen, for which the zones of the region count.

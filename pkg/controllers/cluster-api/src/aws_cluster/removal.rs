@@ -1,5 +1,6 @@
 //! The end of an AWSCluster: it goes when nothing of it is left on AWS.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,18 +11,24 @@ use workqueue::{Next, Retry};
 
 use super::aws_clusters::AwsClusters;
 use super::goal;
+use super::leg::Leg;
 use super::owner::Owner;
 use super::passes::{Pause, Turn};
-use super::report::{READY, Report};
+use super::report::{CREDENTIALS, READY, Report};
 use super::stored_memory;
 use crate::api::aws_cluster::AwsCluster;
-use crate::api::{AWS_CLUSTER_FINALIZER, CLUSTER_NAME_LABEL, GROUP, INFRASTRUCTURE_GROUP};
+use crate::api::{
+    ABANDON_ANNOTATION, AWS_CLUSTER_FINALIZER, CLUSTER_NAME_LABEL, GROUP, INFRASTRUCTURE_GROUP,
+};
 use crate::kind_caches::Known;
 
 const DELETING: &str = "Deleting";
 /// What runs in the network.
 const DEPENDENTS: [(&str, &str); 2] = [(GROUP, "Machine"), (INFRASTRUCTURE_GROUP, "AWSMachine")];
 const DEPENDENTS_AGAIN: Duration = Duration::from_secs(20);
+const WAY_OUT: &str = "nothing is known to have been made, and if nothing was, the annotation";
+const ABANDONED: &str =
+    "AWS is not accessible and nothing is known to have been made; what there may be is left";
 
 impl AwsClusters {
     pub(super) async fn end(
@@ -47,7 +54,9 @@ impl AwsClusters {
             return self.only_plan(object, &identity, goal).await;
         }
         let stored = || stored_memory::read(&object.status);
-        let pass = match self.passes.turn(key, uid, &goal, false, stored) {
+        // Who says now that it may go does not wait for the next look.
+        let is_news = is_denied(object) && goal::may_be_abandoned(object);
+        let pass = match self.passes.turn(key, uid, &goal, is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
             Turn::Tell(pass, _) | Turn::Go(pass) => *pass,
         };
@@ -56,13 +65,14 @@ impl AwsClusters {
             return Ok(Next::Done);
         }
         if leg.rest == Rest::Reached {
-            return self.let_go(object).await;
+            let message = "nothing of it is left on AWS";
+            return self.let_go(object, EventType::Normal, "Deleted", message).await;
+        }
+        if is_unseen(&leg) && goal::may_be_abandoned(object) {
+            return self.let_go(object, EventType::Warning, "Abandoned", ABANDONED).await;
         }
         let problems = leg.pass.problems();
-        let mut report = Report::of_a_leg(leg.denied.as_ref());
-        let reason = if problems.is_empty() { "Deleting" } else { "DeletingFailed" };
-        report.conditions.state(DELETING, true, reason, left_over(&leg.pass, &problems));
-        report.conditions.state(READY, false, DELETING, "it is being deleted");
+        let report = report_of(&leg, &problems);
         let told = self.publish(object, &report, Some(leg.pass.memory())).await;
         // What could not be told is told by the next leg, at once.
         let length = if told.is_err() { Duration::ZERO } else { self.length(leg.rest) };
@@ -72,9 +82,15 @@ impl AwsClusters {
         Ok(Next::After(next))
     }
 
-    async fn let_go(&self, object: &Arc<Object<AwsCluster>>) -> Result<Next, Retry> {
+    async fn let_go(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        severity: EventType,
+        reason: &'static str,
+        message: &str,
+    ) -> Result<Next, Retry> {
         self.passes.forget(&object.metadata.key);
-        self.tell(object, EventType::Normal, "Deleted", "nothing of it is left on AWS");
+        self.tell(object, severity, reason, message);
         let removed = self.client.remove_finalizer(object, AWS_CLUSTER_FINALIZER).await;
         removed.map(|_| Next::Done).map_err(manager::retry)
     }
@@ -104,6 +120,29 @@ impl AwsClusters {
         let left: Vec<_> = left.iter().map(String::as_str).collect();
         (!left.is_empty()).then(|| format!("not gone yet: {}", listed(&left)))
     }
+}
+
+/// Nobody may look, and nothing is known to have been made (`rule:abandoned-only-by-its-user`).
+fn is_unseen(leg: &Leg) -> bool {
+    leg.denied.is_some() && leg.pass.memory().records.is_empty()
+}
+
+/// Whether nobody might look when it was last looked at.
+fn is_denied(object: &Object<AwsCluster>) -> bool {
+    let mut conditions = object.status.conditions.iter();
+    conditions.any(|condition| condition.kind == CREDENTIALS && !condition.holds())
+}
+
+fn report_of(leg: &Leg, problems: &[Problem]) -> Report {
+    let mut report = Report::of_a_leg(leg.denied.as_ref());
+    let reason = if problems.is_empty() { "Deleting" } else { "DeletingFailed" };
+    let mut message = left_over(&leg.pass, problems);
+    if is_unseen(leg) {
+        let _infallible = write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true lets it go");
+    }
+    report.conditions.state(DELETING, true, reason, message);
+    report.conditions.state(READY, false, DELETING, "it is being deleted");
+    report
 }
 
 /// What is awaited and what stands in the way.

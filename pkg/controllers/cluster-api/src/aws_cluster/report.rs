@@ -15,7 +15,8 @@ use crate::contract::Contract;
 pub(super) const READY: &str = "Ready";
 /// Nothing is done but planned.
 pub(super) const PLAN_ONLY: &str = "PlanOnly";
-const CREDENTIALS: &str = "PrincipalCredentialRetrieved";
+/// Whether AWS is accessible.
+pub(super) const CREDENTIALS: &str = "PrincipalCredentialRetrieved";
 const SUPPORTED: &str = "SpecSupported";
 /// What upstream calls what only a change of the spec mends.
 const INVALID: &str = "InvalidConfiguration";

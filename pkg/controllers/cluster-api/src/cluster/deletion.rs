@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_network::listed;
 use objects::{Dynamic, Object, ObjectClient, Propagation};
 
 use super::reconcile::Clusters;
@@ -22,8 +23,6 @@ const MAKERS: [&str; 2] = ["MachineDeployment", "MachineSet"];
 const DESCENDANTS_AGAIN: Duration = Duration::from_secs(5);
 /// Should the watch not tell that the infrastructure is gone.
 const INFRASTRUCTURE_AGAIN: Duration = Duration::from_secs(30);
-/// Names that a condition lists.
-const NAMED: usize = 5;
 
 /// Something that belongs to a Cluster.
 struct Descendant {
@@ -160,9 +159,6 @@ async fn delete(client: &ObjectClient<Dynamic>, object: &Object<Dynamic>) -> Res
 }
 
 fn waiting_for(descendants: &[Descendant]) -> String {
-    let names: Vec<_> = descendants.iter().take(NAMED).map(|it| &*it.name).collect();
-    match descendants.len().checked_sub(NAMED) {
-        Some(more @ 1..) => format!("{} and {more} more are not gone yet", names.join(", ")),
-        _ => format!("not gone yet: {}", names.join(", ")),
-    }
+    let names: Vec<_> = descendants.iter().map(|it| &*it.name).collect();
+    format!("not gone yet: {}", listed(&names))
 }
