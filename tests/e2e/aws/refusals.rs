@@ -120,6 +120,20 @@ async fn what_was_planned_too_long_ago_does_not_leave() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_leave_in_time_does_not_take_the_turn_of_another() {
+    // rule:no-turn-is-taken-in-vain
+    let rate = Rate { per_second: 1.0 / 60.0, burst: 1 };
+    let Some(world) = World::with_rates(Rates { read: rate, write: rate }).await else { return };
+    assert!(matches!(world.executor().write(&vpc(), soon()).await, Outcome::Done(_)));
+    // The next turn comes in a minute.
+    let (asked, by) = (Instant::now(), Instant::now() + Duration::from_millis(100));
+    assert_eq!(world.executor().write(&vpc(), by).await, Outcome::NotSent);
+    let waited = asked.elapsed();
+    assert!(waited < Duration::from_secs(30), "{waited:?}: it has waited for a turn in vain");
+    assert_eq!(world.actions(), ["CreateVpc"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn codes_come_through_as_aws_gives_them() {
     let Some(world) = World::new().await else { return };
     for code in ["VpcLimitExceeded", "UnauthorizedOperation", "InvalidVpc.Range"] {

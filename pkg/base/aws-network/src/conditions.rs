@@ -96,24 +96,21 @@ pub struct Outputs {
 /// What others need to know, as far as it is known.
 pub fn outputs(desired: &Desired, observed: &Observed, vpc: Option<&str>) -> Outputs {
     let balancer = desired.load_balancer.as_ref();
-    let (endpoint, served) = balancer.map_or((None, Vec::new()), |wanted| match wanted.kind {
+    let seen = balancer.and_then(|wanted| match wanted.kind {
         LoadBalancerKind::Classic => {
-            let found = observed.classic.all().iter().find(|found| found.name == wanted.name);
-            found.map_or((None, Vec::new()), |found| {
-                (Some(found.dns_name.clone()), found.subnets.clone())
-            })
+            let found = observed.classic.all().iter().find(|found| found.name == wanted.name)?;
+            Some((found.dns_name.clone(), found.subnets.clone()))
         }
         LoadBalancerKind::Network => {
-            let found = observed.network.all().iter().find(|found| found.name == wanted.name);
-            found.map_or((None, Vec::new()), |found| {
-                (Some(found.dns_name.clone()), found.subnets.clone())
-            })
+            let found = observed.network.all().iter().find(|found| found.name == wanted.name)?;
+            Some((found.dns_name.clone(), found.subnets.clone()))
         }
     });
+    let (endpoint, served) = seen.unwrap_or_default();
     let bastions = observed.bastions.all().iter();
     Outputs {
         vpc: vpc.map(str::to_owned),
-        endpoint: endpoint.filter(|name| !name.is_empty()),
+        endpoint: Some(endpoint).filter(|name| !name.is_empty()),
         nat_addresses: nat_addresses(desired, observed),
         failure_domains: failure_domains(desired, observed, &served),
         bastion: bastions.filter(|found| found.is_live()).find_map(|found| found.public_ip),

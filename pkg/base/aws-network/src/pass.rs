@@ -332,7 +332,7 @@ impl Pass {
         self.troubles.push(Trouble {
             action,
             problem: Problem { part, reason: refusal.reason(), message },
-            until: now.plus(lengthened(refusal.pause(), times)),
+            until: now.plus(lengthened(refusal.pause(), refusal.longest_pause(), times)),
             times,
         });
     }

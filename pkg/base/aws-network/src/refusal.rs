@@ -29,6 +29,9 @@ pub enum Refusal {
     Invalid,
 }
 
+/// Seconds to which pauses grow while nothing helps.
+pub(crate) const LONGEST_PAUSE: u64 = 300;
+
 /// Codes for something that does not exist.
 const NOT_FOUND: [&str; 5] = [
     "Gateway.NotAttached",
@@ -176,6 +179,17 @@ impl Refusal {
             Self::Permission => 60,
             Self::Quota => 120,
             Self::Invalid => 600,
+        }
+    }
+
+    /// Seconds to which that time grows while it is refused again and again
+    /// (`rule:what-is-refused-is-tried-later-each-time`).
+    pub fn longest_pause(self) -> u64 {
+        match self {
+            // What it waits for goes by itself, within minutes.
+            Self::InUse => 60,
+            Self::Quota | Self::Invalid => 600,
+            _ => LONGEST_PAUSE,
         }
     }
 }

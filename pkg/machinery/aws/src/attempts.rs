@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use rand::RngExt as _;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::call::Call;
 use crate::call_error::CallError;
@@ -15,13 +15,15 @@ const ATTEMPTS: u32 = 3;
 /// The second attempt comes within this time, the third within twice as much.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Sends a call until it is answered for good, or was tried often enough. `send` makes one request.
+/// Sends a call until it is answered for good, or was tried often enough. `send` makes one request;
+/// none is made after `leaves_by`, and none that cannot leave by then takes the turn of another.
 ///
 /// The error of a call whose first attempt may have been carried out says so, even when a later one
 /// was throttled or held back.
 pub(crate) async fn send<T, F>(
     region: &Region,
     call: Call,
+    leaves_by: Option<Instant>,
     mut send: impl FnMut() -> F,
 ) -> Result<T, CallError>
 where
@@ -29,7 +31,7 @@ where
 {
     let (mut retries, mut doubt) = (0, None);
     let ended = loop {
-        match attempt(region, call, &mut send).await {
+        match attempt(region, call, leaves_by, &mut send).await {
             Err(error) if retries + 1 < ATTEMPTS && may_follow(&error, call) => {
                 if error.leaves_doubt() {
                     doubt = Some(error);
@@ -60,14 +62,16 @@ fn may_follow(error: &CallError, call: Call) -> bool {
 async fn attempt<T, F>(
     region: &Region,
     call: Call,
+    leaves_by: Option<Instant>,
     send: &mut impl FnMut() -> F,
 ) -> Result<T, CallError>
 where
     F: Future<Output = Result<T, CallError>>,
 {
     let asked = Instant::now();
-    region.limits().wait(call.service, call.class).await;
+    let turn = take_turn(region, call, leaves_by).await;
     region.metrics().waited(call, asked.elapsed());
+    turn?;
     let sent = Instant::now();
     let ended = send().await;
     match &ended {
@@ -79,4 +83,22 @@ where
         region.limits().throttled(call.service, call.class);
     }
     ended
+}
+
+/// Waits for the turn of a call, and leaves it to another when it would come too late
+/// (`rule:no-turn-is-taken-in-vain`).
+async fn take_turn(
+    region: &Region,
+    call: Call,
+    leaves_by: Option<Instant>,
+) -> Result<(), CallError> {
+    let turn = region.limits().wait(call.service, call.class);
+    let Some(at) = leaves_by else {
+        turn.await;
+        return Ok(());
+    };
+    timeout_at(at, turn).await.map_err(|_| {
+        let reason = "its turn has not come while its plan held; it is planned anew";
+        CallError::NotSent { reason: reason.to_owned() }
+    })
 }

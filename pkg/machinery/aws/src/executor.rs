@@ -84,7 +84,7 @@ impl Executor {
     /// Carries out a write, unless the fence is closed or `leaves_by` has passed.
     pub async fn write(&self, action: &Action, leaves_by: Instant) -> Outcome {
         let call = call_of(action);
-        let sent = attempts::send(&self.region, call, || async {
+        let sent = attempts::send(&self.region, call, Some(leaves_by), || async {
             let gate = Gate::new(&self.fence, leaves_by);
             let performed = Box::pin(perform(&self.region, &gate, action)).await;
             performed.map_err(|error| as_seen_by(&gate, error))

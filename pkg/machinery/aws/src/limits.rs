@@ -141,6 +141,7 @@ mod tests {
         assert_eq!(start.elapsed(), waited);
     }
 
+    /// cluster-api-provider-aws#1275, #2794
     #[tokio::test(start_paused = true)]
     async fn a_throttled_class_slows_down_for_everybody() {
         let (limits, start) = (limits(), Instant::now());

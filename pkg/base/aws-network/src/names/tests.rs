@@ -1,5 +1,6 @@
 use super::*;
 
+/// cluster-api-provider-aws#889
 #[test]
 fn short_names_of_load_balancers_are_readable_and_long_ones_hashed_as_upstream_does() {
     for (cluster, name) in [

@@ -10,9 +10,6 @@ use crate::query::Query;
 use crate::refusal::Refusal;
 use crate::timestamp::Timestamp;
 
-/// Seconds to which pauses grow while nothing helps.
-const LONGEST_PAUSE: u64 = 300;
-
 /// What may still be sent in a leg.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum MaySend {
@@ -48,10 +45,10 @@ pub(super) fn rests_on_memory(action: &Action) -> bool {
     action.creates().is_some_and(|(logical, _)| !logical.is_protected())
 }
 
-/// A pause that doubles with every fruitless leg.
-pub(super) fn lengthened(pause: u64, fruitless: u32) -> u64 {
-    let doubled = pause.saturating_mul(2_u64.saturating_pow(fruitless.saturating_sub(1)));
-    doubled.min(LONGEST_PAUSE.max(pause))
+/// A pause that doubles each time that nothing has come of it, up to `longest`.
+pub(super) fn lengthened(pause: u64, longest: u64, times: u32) -> u64 {
+    let doubled = pause.saturating_mul(2_u64.saturating_pow(times.saturating_sub(1)));
+    doubled.min(longest.max(pause))
 }
 
 /// What happened since the pass began or was resumed.

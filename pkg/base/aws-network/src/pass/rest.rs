@@ -7,7 +7,7 @@ use crate::part::Reason;
 use crate::plan::Planned;
 use crate::planner::is_deeply_known;
 use crate::query::Query;
-use crate::refusal::Refusal;
+use crate::refusal::{LONGEST_PAUSE, Refusal};
 use crate::timestamp::Timestamp;
 
 use super::leg::{MaySend, Trouble, lengthened};
@@ -76,7 +76,7 @@ impl Pass {
         let doubt = failed.or(is_in_doubt.then_some(LOOK_AGAIN));
         self.fruitless =
             if self.leg.progressed || doubt.is_none() { 0 } else { self.fruitless + 1 };
-        let doubt = doubt.map(|pause| lengthened(pause, self.fruitless));
+        let doubt = doubt.map(|pause| lengthened(pause, LONGEST_PAUSE, self.fruitless));
         let troubles = self.troubles.iter().map(|trouble| trouble.until.left(now));
         let waits = self.plan.waits.iter().map(|wait| wait.after);
         match waits.chain(self.plan.look_again).chain(doubt).chain(troubles).min() {

@@ -8,6 +8,7 @@ fn group(id: &str) -> Source {
     Source::Group(id.to_owned())
 }
 
+/// cluster-api-provider-aws#5023
 #[test]
 fn rules_that_aws_shows_in_another_form_are_the_same_rule() {
     for (left, right) in [

@@ -1,7 +1,9 @@
 //! What AWS refuses, delays or breaks.
 
 use aws_fixtures::{absent, present, seed};
-use aws_network::{NatState, Part, Pass, Reason, Rest, Step, Timestamp, conditions, is_ready};
+use aws_network::{
+    Goal, NatState, Part, Pass, Reason, Rest, Step, Timestamp, conditions, is_ready,
+};
 
 use crate::cloud::Nature;
 use crate::driver::World;
@@ -28,6 +30,30 @@ fn a_quota_stops_what_needs_it_and_nothing_else() {
     let (_, rest) = world.run(&present(&seed()), &mut |_| None);
     assert_eq!(rest, Rest::Reached);
     assert_eq!(world.cloud.addresses.ever(), 3);
+}
+
+/// How often a call was sent in an hour in which it was refused.
+fn tries_in_an_hour(goal: &Goal, call: &'static str, code: &'static str) -> usize {
+    let mut world = World::new(Nature::PROMPT, 4);
+    if matches!(goal, Goal::Absent(_)) {
+        world.run(&present(&seed()), &mut |_| None);
+        world.writes.clear();
+    }
+    world.cloud.refusals.push((call, code, u32::MAX));
+    world.run_once_for(goal, 3600);
+    world.writes.iter().filter(|write| write.action.operation() == call).count()
+}
+
+#[test]
+fn what_is_in_use_is_tried_each_minute_a_quota_each_ten_and_a_right_each_five() {
+    // rule:what-is-refused-is-tried-later-each-time
+    let (made, gone) = (present(&seed()), absent(&seed()));
+    // After 10, 20 and 40 seconds, then each minute.
+    assert!((60..=66).contains(&tries_in_an_hour(&gone, "DeleteVpc", "DependencyViolation")));
+    // After 2, 4 and 8 minutes, then each ten.
+    assert!((7..=9).contains(&tries_in_an_hour(&made, "CreateVpc", "VpcLimitExceeded")));
+    // After 1, 2 and 4 minutes, then each five.
+    assert!((13..=16).contains(&tries_in_an_hour(&made, "CreateVpc", "UnauthorizedOperation")));
 }
 
 #[test]
@@ -91,6 +117,7 @@ fn throttles_and_failures_of_aws_are_got_over() {
     }
 }
 
+/// cluster-api-provider-aws#815, #4723
 #[test]
 fn while_the_status_cannot_be_written_nothing_is_made_that_could_be_lost() {
     let mut world = World::new(Nature::PROMPT, 4);

@@ -81,6 +81,7 @@ mod tests {
 
     use super::*;
 
+    /// cluster-api-provider-aws#5023
     #[test]
     fn a_permission_of_many_sources_is_as_many_rules() {
         let permission = IpPermission::builder()

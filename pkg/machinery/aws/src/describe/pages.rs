@@ -44,6 +44,6 @@ where
     CallError: From<Error>,
     Fetched: Future<Output = Result<Answer, Error>>,
 {
-    attempts::send(region, call, || async { Box::pin(fetch()).await.map_err(CallError::from) })
-        .await
+    let send = || async { Box::pin(fetch()).await.map_err(CallError::from) };
+    attempts::send(region, call, None, send).await
 }
