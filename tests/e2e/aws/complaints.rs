@@ -1,12 +1,13 @@
 //! What users of upstream's AWS provider have complained about, and what does not happen here. More
-//! of it is in other files: too many NAT gateways and slow ones in `policies.rs`, duplicates and
-//! leaks in `crash_points.rs`, throttling in `polls.rs` and `refusals.rs`, quotas and blocked
-//! deletions in `error_classes.rs`.
+//! of it is in other files, each test with the numbers of its complaints: too many NAT gateways and
+//! slow ones in `policies.rs`, throttling in `polls.rs`, quotas and blocked deletions in
+//! `error_classes.rs`, objects that are deleted at once or cannot be in `tests/e2e/cluster_api`, and
+//! what needs no AWS in the crate `aws-network`.
 
 use aws_fixtures::{absent, identity, present, with_nats};
 use aws_network::{
-    Action, Identity, NAT_ZONE_TAG, NatGateway, NatMode, Query, ROLE_TAG, Reply, Rest, Route,
-    RouteTable, Scope, SecurityGroup, Spec, SubnetSpec, Target,
+    Action, Answer, Identity, NAT_ZONE_TAG, NatGateway, NatMode, Outcome, Query, ROLE_TAG, Reply,
+    Rest, Route, RouteTable, Scope, SecurityGroup, Spec, Subnet, SubnetSpec, Tags, Target,
 };
 use roxmltree::Document;
 
@@ -37,6 +38,21 @@ async fn tables(world: &World) -> Vec<RouteTable> {
     let reply = world.executor().read(&Query::RouteTables(Scope::Tagged)).await.unwrap();
     let Reply::RouteTables(found) = reply else { panic!("no route tables") };
     found
+}
+
+async fn subnets(world: &World) -> Vec<Subnet> {
+    let reply = world.executor().read(&Query::Subnets(Scope::Tagged)).await.unwrap();
+    let Reply::Subnets(found) = reply else { panic!("no subnets") };
+    found
+}
+
+/// Carries out a write that no plan has asked for.
+async fn write(world: &World, action: &Action) -> Answer {
+    let soon = tokio::time::Instant::now() + tests::PATIENCE;
+    match world.executor().write(action, soon).await {
+        Outcome::Done(answer) => answer,
+        other => panic!("{action}: {other:?}"),
+    }
 }
 
 async fn group(world: &World, end: &str) -> SecurityGroup {
@@ -94,8 +110,7 @@ async fn routes_that_are_lost_or_lead_to_what_is_gone_come_back() {
     let lost = nat_gateways(&world).await.remove(0);
     let zone = lost.tags[NAT_ZONE_TAG].clone();
     let delete = Action::DeleteNatGateway { nat_gateway: lost.id.clone() };
-    let soon = tokio::time::Instant::now() + tests::PATIENCE;
-    world.executor().write(&delete, soon).await;
+    write(&world, &delete).await;
     let writes = mended(&world, &spec, &wanted).await;
     assert_eq!(writes, ["CreateNatGateway", "ReplaceRoute"]);
     let new = nat_gateways(&world).await.into_iter().find(|nat| nat.tags[NAT_ZONE_TAG] == zone);
@@ -184,8 +199,7 @@ async fn load_balancers_of_services_go_with_their_cluster() {
     let before = totals(&world).await;
     let spec = with_nats(NatMode::Single);
     world.run(&present(&spec)).await;
-    let reply = world.executor().read(&Query::Subnets(Scope::Tagged)).await.unwrap();
-    let Reply::Subnets(subnets) = reply else { panic!("no subnets") };
+    let subnets = subnets(&world).await;
     let node = group(&world, "-node").await.id;
     let create = [
         ("Action", "CreateLoadBalancer"),
@@ -200,6 +214,41 @@ async fn load_balancers_of_services_go_with_their_cluster() {
     ];
     world.proxy.upstream().elb(REGION, &create).await;
     let (pass, rest) = world.run_later(&absent(&spec)).await;
+    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    assert_eq!(totals(&world).await, before);
+}
+
+/// cluster-api-provider-aws#986, #1185, #2227
+#[tokio::test(flavor = "multi_thread")]
+async fn what_neither_the_spec_nor_the_status_names_is_deleted_too() {
+    // rule:deletion-follows-tags
+    let Some(world) = World::new().await else { return };
+    let before = totals(&world).await;
+    let spec = with_nats(NatMode::PerZone);
+    world.run(&present(&spec)).await;
+    // A NAT gateway in a subnet in which no spec wants one, and an address that a crash has left.
+    let Identity { owner_tag, owner_id, .. } = identity();
+    let tags = Tags::from([(identity().cluster_tag(), "owned".to_owned()), (owner_tag, owner_id)]);
+    let zone = "us-east-2a".to_owned();
+    let allocate = Action::AllocateAddress { zone: zone.clone(), tags: tags.clone() };
+    let allocation = write(&world, &allocate).await.id;
+    let private = subnets(&world).await.into_iter().find(|subnet| !subnet.map_public_ip).unwrap();
+    let create = Action::CreateNatGateway {
+        vpc: private.vpc,
+        zone,
+        subnet: private.id,
+        allocation,
+        attempt: 0,
+        token: "another".to_owned(),
+        tags,
+    };
+    write(&world, &create).await;
+    write(&world, &allocate).await;
+    assert_eq!(nat_gateways(&world).await.len(), 4);
+
+    world.lose_status();
+    let forgotten = Spec { subnets: Vec::new(), vpc_cidr: None, ..spec };
+    let (pass, rest) = world.run_later(&absent(&forgotten)).await;
     assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
     assert_eq!(totals(&world).await, before);
 }

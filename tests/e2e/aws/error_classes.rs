@@ -137,6 +137,7 @@ async fn what_was_just_made_and_is_not_known_everywhere_is_waited_for_and_not_ma
     made_all_the_same(with_nats(NatMode::PerZone), &fates).await;
 }
 
+/// cluster-api-provider-aws#1846, #4985
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_in_use_is_deleted_later() {
     let fates = [
@@ -157,6 +158,7 @@ async fn a_target_group_in_use_is_deleted_later() {
     deleted_all_the_same(with_network_balancer(), &fates).await;
 }
 
+/// cluster-api-provider-aws#3810
 #[tokio::test(flavor = "multi_thread")]
 async fn what_blocks_a_deletion_for_five_minutes_is_named() {
     let Some(world) = World::new().await else { return };
@@ -203,6 +205,7 @@ async fn failures_of_aws_itself_are_got_over_and_nothing_is_made_twice() {
     made_all_the_same(with_nats(NatMode::PerZone), &fates).await;
 }
 
+/// cluster-api-provider-aws#1808: many clusters share a region's few addresses.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quota_is_named_and_stops_only_what_needs_it() {
     let Some(world) = World::new().await else { return };
@@ -254,6 +257,13 @@ async fn tags_of_a_create_need_the_right_to_tag() {
     world.proxy.forbid("ec2:CreateTags");
     let (pass, _) = world.leg(&present(&with_nats(NatMode::PerZone))).await;
     assert_eq!(problem_of(pass.problems(), Part::Vpc).reason, Reason::PermissionDenied);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_was_used_for_something_else_is_replaced_by_another() {
+    let creates = ["CreateNatGateway", "CreateRouteTable", "RunInstances"];
+    let fates = creates.map(|action| (action, Fate::Refuse("IdempotentParameterMismatch")));
+    made_all_the_same(with_nats(NatMode::PerZone), &fates).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

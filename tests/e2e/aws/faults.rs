@@ -59,7 +59,7 @@ pub(crate) enum Point {
 }
 
 impl Point {
-    fn is_it(&self, number: usize, call: &Call) -> bool {
+    pub(crate) fn is_it(&self, number: usize, call: &Call) -> bool {
         match self {
             Self::First(name) => call.action == *name,
             Self::Number(wanted) => number == *wanted,
@@ -72,6 +72,10 @@ impl Point {
 pub(crate) struct Table(BTreeMap<String, BTreeMap<Fault, usize>>);
 
 impl Table {
+    pub(crate) fn count(&self, call: &str) -> usize {
+        self.0.get(call).into_iter().flat_map(BTreeMap::values).sum()
+    }
+
     pub(crate) fn note(&mut self, call: String, fault: Fault) {
         *self.0.entry(call).or_default().entry(fault).or_default() += 1;
     }
@@ -195,6 +199,33 @@ pub(crate) async fn delete(
     let call = run_with(world, &absent(&reference.spec), &point, fault).await;
     is_gone(world, reference, &format!("{point:?} {fault:?} {call:?}")).await;
     call
+}
+
+/// Leads to a goal and dies before this patch of the status, from 0, is stored. Whether there was one.
+async fn dies_at_patch(world: &World, goal: &Goal, number: usize) -> bool {
+    world.die_at_store(number);
+    let died = world.live(goal).await.is_none();
+    world.come_back().await;
+    let (pass, rest) = world.run(goal).await;
+    assert_eq!(rest, Rest::Reached, "patch {number}: {:#?}", pass.problems());
+    died
+}
+
+/// A create and a delete, in each of which the process dies before this patch of the status.
+/// Whether there was one in each.
+pub(crate) async fn without_a_patch(
+    world: &World,
+    reference: &Reference,
+    number: usize,
+) -> [bool; 2] {
+    world.reset().await;
+    let in_create = dies_at_patch(world, &present(&reference.spec), number).await;
+    is_as_without_faults(world, reference, &format!("create without patch {number}")).await;
+    world.proxy.forget();
+    world.advance(1800);
+    let in_delete = dies_at_patch(world, &absent(&reference.spec), number).await;
+    is_gone(world, reference, &format!("delete without patch {number}")).await;
+    [in_create, in_delete]
 }
 
 /// The process dies in a create, and the object is deleted before it is back, perhaps without its

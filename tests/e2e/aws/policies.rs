@@ -2,7 +2,8 @@
 //! generation.
 
 use aws_fixtures::{absent, load_balancer, present, with_nats};
-use aws_network::{LoadBalancerKind, NatMode, Rest};
+use aws_network::{LoadBalancerKind, NatMode, Part, Reason, Rest};
+use tests::aws_proxy::Fate;
 
 use crate::inventory::inventory;
 use crate::totals::totals;
@@ -12,6 +13,7 @@ fn count(lines: &[String], start: &str) -> usize {
     lines.iter().filter(|line| line.starts_with(start)).count()
 }
 
+/// cluster-api-provider-aws#1323, #2118: three NAT gateways are dear, and not everybody needs them.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_nat_policy_changes_live_and_no_route_leads_nowhere() {
     let Some(world) = World::new().await else { return };
@@ -39,6 +41,7 @@ async fn the_nat_policy_changes_live_and_no_route_leads_nowhere() {
     assert_eq!(totals(&world).await, before);
 }
 
+/// cluster-api-provider-aws#1792, #2263
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_but_their_routes_waits_for_slow_nat_gateways() {
     let Some(world) = World::new().await else { return };
@@ -51,6 +54,36 @@ async fn nothing_but_their_routes_waits_for_slow_nat_gateways() {
     assert!(actions.len() <= 58 + 8, "{} calls", actions.len());
     let place = |name: &str| actions.iter().rposition(|action| action == name).unwrap();
     assert!(place("CreateLoadBalancer") < place("CreateRoute"), "{actions:?}");
+}
+
+/// cluster-api-provider-aws#5856, #5961: of gateways that are made at once, the failure of one is
+/// told and is that of no other.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_nat_gateway_that_is_refused_is_told_and_holds_no_other_up() {
+    let Some(world) = World::new().await else { return };
+    let goal = present(&with_nats(NatMode::PerZone));
+    world.proxy.decide(|_, call| {
+        let is_of_zone = call.parameters.values().any(|value| value == "us-east-2b");
+        if call.action == "CreateNatGateway" && is_of_zone {
+            Fate::Refuse("NatGatewayLimitExceeded")
+        } else {
+            Fate::Pass
+        }
+    });
+    let (pass, rest) = world.leg(&goal).await;
+    assert!(matches!(rest, Rest::For(_)), "{rest:?}: it is tried again");
+    let problems = pass.problems();
+    let told = problems.iter().filter(|problem| problem.part == Part::NatGateways);
+    let told: Vec<_> = told.map(|problem| (problem.reason, &*problem.message)).collect();
+    let message = "AWS refuses CreateNatGateway for us-east-2b: NatGatewayLimitExceeded";
+    assert_eq!(told, [(Reason::QuotaExceeded, message)]);
+    let lines = inventory(&world).await;
+    let routes = lines.iter().filter(|line| line.contains("to nat ")).count();
+    assert_eq!((count(&lines, "nat"), routes), (2, 2), "{lines:#?}");
+
+    world.proxy.forget();
+    assert_eq!(world.run(&goal).await.1, Rest::Reached);
+    assert_eq!(count(&inventory(&world).await, "nat"), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]

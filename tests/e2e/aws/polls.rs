@@ -16,7 +16,7 @@ fn cluster(number: usize) -> Identity {
     Identity { owner_id: format!("{cluster}-owner"), cluster, ..identity() }
 }
 
-/// A minute of waiting for NAT gateways costs the region as much for many clusters as for one.
+/// cluster-api-provider-aws#1275, #2794: a minute of waiting for NAT gateways costs the region as much for many clusters as for one.
 #[tokio::test(flavor = "multi_thread")]
 async fn clusters_that_wait_for_nat_gateways_are_polled_together() {
     // rule:clusters-wait-together

@@ -1,6 +1,7 @@
 //! The program is killed with calls of AWS under way, whose answers it never gets, and comes back.
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use tests::aws_proxy::Fate;
 use tests::{PATIENCE, Process};
 
 use crate::aws_stage::{NAME, Stage, is_ready, sample};
@@ -60,10 +61,40 @@ async fn what_was_deleted_while_nobody_lived_is_removed_all_the_same_without_its
     live_until(&stage, "CreateSubnet", 3).await;
     let half = stage.added(&before).await;
     assert!(half["Vpcs"] == 1 && half["Subnets"] >= 1, "{half:?}");
-    let none = serde_json::json!({"status": null});
+    let none = json!({"status": null});
     stage.patch(&format!("{AWS_CLUSTERS} {NAME} --subresource=status"), "merge", &none);
     assert_eq!(stage.find(AWS_CLUSTERS, NAME).await.unwrap()["status"], Value::Null);
     stage.run(&format!("delete {CLUSTERS} {NAME} --wait=false"));
+    let manager = stage.start_with_aws("");
+    stage.until_gone(AWS_CLUSTERS, NAME).await;
+    assert_eq!(stage.totals().await, before, "nothing is left");
+    stage.until_gone(CLUSTERS, NAME).await;
+    stage.end(manager).await;
+}
+
+/// cluster-api-provider-aws#1454, rule:held-before-the-first-write
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_deleted_at_the_first_call_is_held_until_nothing_of_it_is_left() {
+    let Some(stage) = Stage::set().await else { return };
+    let before = stage.totals().await;
+    stage.proxy.decide(|number, _| if number == 0 { Fate::CrashBefore } else { Fate::Pass });
+    stage.run("apply -f config/samples/cluster-api.yaml");
+    let manager = stage.start_with_aws("");
+    stage.died().await;
+    let held = stage.find(AWS_CLUSTERS, NAME).await.unwrap();
+    let finalizer = "awscluster.infrastructure.cluster.x-k8s.io";
+    assert_eq!(held["metadata"]["finalizers"], json!([finalizer]));
+    let identity = &held["metadata"]["annotations"]["aws.cluster.x-k8s.io/owner-id"];
+    assert_eq!(*identity, held["metadata"]["uid"]);
+    end(&stage, manager).await;
+
+    // The first write is carried out, and the answer comes to nobody.
+    stage.die_after("CreateVpc", 0);
+    let manager = stage.start_with_aws("");
+    stage.died().await;
+    stage.run(&format!("delete {CLUSTERS} {NAME} --wait=false"));
+    end(&stage, manager).await;
+    assert_eq!(stage.added(&before).await["Vpcs"], 1);
     let manager = stage.start_with_aws("");
     stage.until_gone(AWS_CLUSTERS, NAME).await;
     assert_eq!(stage.totals().await, before, "nothing is left");

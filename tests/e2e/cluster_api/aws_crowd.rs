@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tests::aws_proxy::{AwsProxy, Fate};
 
 use crate::aws_stage::{Stage, ours, spec};
@@ -18,6 +18,24 @@ const LOOK: usize = 8;
 const MINUTES: usize = 10;
 /// A read of NAT gateways serves all clusters for so many seconds.
 const SERVES_FOR: u64 = 8;
+
+/// What was seen of the calls.
+#[derive(Default)]
+struct Seen {
+    /// When each came.
+    at: Vec<Instant>,
+    refused: usize,
+}
+
+impl Seen {
+    fn busiest_minute(&self) -> usize {
+        let within = |(number, start): (usize, &Instant)| {
+            let end = *start + Duration::from_secs(60);
+            self.at.partition_point(|at| *at < end) - number
+        };
+        self.at.iter().enumerate().map(within).max().unwrap_or_default()
+    }
+}
 
 /// Clusters, and how often AWS may be called for them.
 #[derive(Clone, Copy)]
@@ -40,31 +58,33 @@ impl Crowd {
     }
 
     /// Refuses each call of an action that is called more often than EC2's documentation allows:
-    /// for reads with filters 100 and 20 more in each second, for writes 50 and 5. Counts them.
-    fn guard(self, proxy: &AwsProxy) -> Arc<AtomicUsize> {
-        let refused = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&refused);
+    /// for reads with filters 100 and 20 more in each second, for writes 50 and 5.
+    fn guard(self, proxy: &AwsProxy) -> Arc<Mutex<Seen>> {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let seeing = Arc::clone(&seen);
         let times = f64::from(self.times);
         let mut left: BTreeMap<String, (f64, Instant)> = BTreeMap::new();
         proxy.decide(move |_, call| {
             let (burst, rate) = if call.is_write() { (50.0, 5.0) } else { (100.0, 20.0) };
             let (burst, rate, now) = (burst * times, rate * times, Instant::now());
+            let mut seen = seeing.lock();
+            seen.at.push(now);
             let (tokens, at) = left.entry(call.action.clone()).or_insert((burst, now));
             *tokens = (*tokens + now.duration_since(*at).as_secs_f64() * rate).min(burst);
             *at = now;
             if *tokens < 1.0 {
-                count.fetch_add(1, Ordering::Relaxed);
+                seen.refused += 1;
                 return Fate::Refuse("RequestLimitExceeded");
             }
             *tokens -= 1.0;
             Fate::Pass
         });
-        refused
+        seen
     }
 
     /// Makes all of them, looks at them once more, and prints the calls.
     async fn is_kept_in_few_calls(self, stage: &Stage) {
-        let refused = self.guard(&stage.proxy);
+        let seen = self.guard(&stage.proxy);
         stage.proxy.nats_pending_until(self.pending);
         let manager = stage.start_with_aws(&self.args());
         let start = Instant::now();
@@ -86,22 +106,23 @@ impl Crowd {
 
         // Another process finds all as it should be.
         stage.proxy.forget();
-        let refused_later = self.guard(&stage.proxy);
+        let seen_later = self.guard(&stage.proxy);
         let manager = stage.start_with_aws(&self.args());
         let looked = async || stage.proxy.calls().len() >= self.number * LOOK;
         until("a look at each", looked).await;
         stage.end(manager).await;
         let looks = stage.proxy.calls().len();
         println!(
-            "{} clusters: ready after {:.0} s and {} calls, {nat_reads} of them reads of NAT gateways; \
-             kept with {} calls in a minute",
+            "{} clusters: ready after {:.0} s and {} calls, {} of them in the busiest minute, and {nat_reads} of \
+             them reads of NAT gateways; kept with {} calls in a minute",
             self.number,
             took.as_secs_f64(),
             made.len(),
+            seen.lock().busiest_minute(),
             looks / MINUTES,
         );
         assert_eq!(stage.writes(), [""; 0]);
-        let refused = refused.load(Ordering::Relaxed) + refused_later.load(Ordering::Relaxed);
+        let refused = seen.lock().refused + seen_later.lock().refused;
         assert_eq!(refused, 0, "calls too many");
         // One when it is made and one when it is ready, and what serves all while they wait.
         let served = usize::try_from(took.as_secs() / SERVES_FOR).unwrap() + 2;

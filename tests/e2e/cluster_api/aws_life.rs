@@ -26,6 +26,8 @@ async fn the_sample_is_built_kept_changed_live_and_removed() {
     assert_eq!(stage.added(&before).await, sample(3));
     is_published(&stage, &made).await;
     stage.tells("SuccessfulCreateVPC").await;
+    // cluster-api-provider-aws#1346
+    stage.tells_of("SuccessfulAllocateAddress", "AllocateAddress for us-east-2b: eipalloc-").await;
     stage.tells("Ready").await;
 
     // A look at what is as it should be.
@@ -64,6 +66,7 @@ async fn the_sample_is_built_kept_changed_live_and_removed() {
         .await;
     assert_eq!(changed["status"]["ready"], true);
     assert_eq!(changed["status"]["natGatewayMode"], "Single");
+    stage.tells("SuccessfulReleaseEIP").await;
     assert_eq!(changed["spec"]["controlPlaneEndpoint"], made["spec"]["controlPlaneEndpoint"]);
 
     stage.run(&format!("delete {CLUSTERS} {NAME} --wait=false"));

@@ -113,6 +113,7 @@ fn an_adopted_cluster_may_change_its_policy() {
     assert_eq!(world.cloud.nats.all().iter().filter(|nat| !nat.is_gone()).count(), 1);
 }
 
+/// cluster-api-provider-aws#2546
 #[test]
 fn a_gateway_and_a_table_that_a_crash_left_unused_are_used() {
     let mut world = upstreams();

@@ -267,7 +267,7 @@ fn no_write_ever_names_what_is_not_ours() {
     }
 }
 
-/// Two VPCs that are ours, which only an unlucky crash can leave.
+/// Two VPCs that are ours, which only an unlucky crash can leave (cluster-api-provider-aws#2563, #2658).
 #[test]
 fn of_two_vpcs_the_one_in_use_counts_and_the_empty_one_goes() {
     // rule:one-vpc-counts
