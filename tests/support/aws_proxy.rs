@@ -250,6 +250,7 @@ async fn answer_to(
     if let Some(code) = state.permissions.lock().refuses(call) {
         return answer::refusal(call, code, 403);
     }
+    let _turn = state.tokens.turn(call).await;
     if let Some(known) = state.tokens.answer(call) {
         return known;
     }

@@ -41,7 +41,8 @@ impl Seen {
 #[derive(Clone, Copy)]
 struct Crowd {
     number: usize,
-    /// So many times as often as by default, and as AWS allows by default.
+    /// So many times as often as by default, and as AWS allows by default. The API server, too, which
+    /// hears of each write by an event.
     times: u32,
     /// For so long NAT gateways are pending.
     pending: Duration,
@@ -52,7 +53,7 @@ impl Crowd {
         let [read, reads, write, writes] = [20, 40, 5, 50].map(|rate| rate * self.times);
         format!(
             "--aws-read-qps={read} --aws-read-burst={reads} --aws-write-qps={write} --aws-write-burst={writes} \
-             --awscluster-concurrency={}",
+             --kube-api-qps={read} --kube-api-burst={reads} --awscluster-concurrency={}",
             self.number
         )
     }

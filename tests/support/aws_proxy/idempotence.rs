@@ -2,18 +2,26 @@
 //! token with other parameters. moto creates again.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
 use http_body_util::Full;
 use parking_lot::Mutex;
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 use super::answer;
 use super::call::Call;
 
 /// What was answered to creates with a token.
 #[derive(Default)]
-pub(super) struct Tokens(Mutex<HashMap<(String, String), First>>);
+pub(super) struct Tokens {
+    first: Mutex<HashMap<Key, First>>,
+    turns: Mutex<HashMap<Key, Arc<Turn<()>>>>,
+}
+
+/// The name of a create and its token.
+type Key = (String, String);
 
 struct First {
     parameters: BTreeMap<String, String>,
@@ -21,9 +29,15 @@ struct First {
 }
 
 impl Tokens {
+    /// Of creates with one token one is carried out at a time: the next one hears its answer.
+    pub(super) async fn turn(&self, call: &Call) -> Option<OwnedMutexGuard<()>> {
+        let turn = Arc::clone(self.turns.lock().entry(key(call)?).or_default());
+        Some(turn.lock_owned().await)
+    }
+
     /// The answer to a create whose token is known.
     pub(super) fn answer(&self, call: &Call) -> Option<Response<Full<Bytes>>> {
-        let tokens = self.0.lock();
+        let tokens = self.first.lock();
         let first = tokens.get(&key(call)?)?;
         Some(if first.parameters == call.parameters {
             Response::new(Full::new(Bytes::from(first.answer.clone())))
@@ -36,16 +50,16 @@ impl Tokens {
     pub(super) fn note(&self, call: &Call, answer: &str) {
         if let Some(key) = key(call) {
             let first = First { parameters: call.parameters.clone(), answer: answer.to_owned() };
-            self.0.lock().insert(key, first);
+            self.first.lock().insert(key, first);
         }
     }
 
     pub(super) fn forget(&self) {
-        self.0.lock().clear();
+        self.first.lock().clear();
     }
 }
 
-fn key(call: &Call) -> Option<(String, String)> {
+fn key(call: &Call) -> Option<Key> {
     let token = call.parameters.get("ClientToken")?;
     Some((call.action.clone(), token.clone()))
 }
