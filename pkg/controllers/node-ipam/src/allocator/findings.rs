@@ -97,6 +97,12 @@ impl Findings {
         self.in_services.values().sum()
     }
 
+    /// Nodes of which it is known what they were told.
+    #[cfg(test)]
+    pub(super) fn told_nodes(&self) -> usize {
+        self.told.len()
+    }
+
     fn forget_told(&mut self, uid: &str, reason: &'static str) {
         if let Some(told) = self.told.get_mut(uid) {
             told.forget(reason);

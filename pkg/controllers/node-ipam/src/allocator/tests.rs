@@ -1,6 +1,7 @@
 //! The allocator's rules.
 
 mod cluster_cidrs;
+mod memory;
 mod naive_model;
 mod outcomes;
 mod resting;

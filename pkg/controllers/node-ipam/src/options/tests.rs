@@ -291,6 +291,8 @@ fn with_objects_the_cluster_cidr_may_be_left_out_and_else_becomes_one() {
     let bits = |line: &str| of_objects(line).0.default.map(|spec| spec.per_node_host_bits);
     assert_eq!(bits("--cluster-cidr=10.0.0.0/16"), Some(8));
     assert_eq!(bits("--cluster-cidr=10.0.0.0/16 --node-cidr-mask-size=26"), Some(6));
+    let further = "--cluster-cidr=10.0.0.0/16 --additional-cluster-cidrs=10.9.0.0/16";
+    assert_eq!(of_objects(further).0.default, of_objects("--cluster-cidr=10.0.0.0/16").0.default);
     let refused = refused_of_objects("--cluster-cidr=10.0.0.0/16,fd00::/56");
     for part in ["--cluster-cidr: ", "default-cluster-cidr with perNodeHostBits 8", "2^64"] {
         assert!(refused.contains(part), "{refused}");

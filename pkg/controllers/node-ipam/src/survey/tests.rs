@@ -93,6 +93,7 @@ fn addresses_of_services_other_sizes_and_pools_that_are_too_small_are_told() {
     ];
     assert_eq!(found(&[a, b]), expected);
     let many: Vec<_> = (0..=256).map(|index| node(&index.to_string(), &[])).collect();
+    assert_eq!(found(&many[1..]), [Finding::Waiting { nodes: 256 }], "one block for each");
     let expected = [
         Finding::TooSmall { pools: vec![net("10.0.0.0/16")], blocks: 256, nodes: 257 },
         Finding::TooSmall { pools: vec![net("fd00::/56")], blocks: 256, nodes: 257 },
@@ -116,8 +117,9 @@ fn allocators_that_take_turns_are_told_and_a_take_over_is_not() {
             vec![given(0, STOCK, 3 * hour), given(1, OURS, 2 * hour), given(2, STOCK, hour)],
             Some(Finding::InTurns { managers: managers(), lately: false }),
         ),
+        (vec![given(0, OURS, hour), given(1, STOCK, 600)], None),
         (
-            vec![given(0, OURS, hour), given(1, STOCK, 30)],
+            vec![given(0, OURS, hour), given(1, STOCK, 599)],
             Some(Finding::Lately { manager: STOCK.to_owned(), node: "n1".to_owned() }),
         ),
     ] {

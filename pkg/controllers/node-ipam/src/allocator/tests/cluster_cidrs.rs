@@ -225,6 +225,55 @@ fn of_those_that_may_serve_a_node_the_ones_in_use_are_named_as_full() {
     assert_eq!(shortage(left), Shortage::NotSelected);
 }
 
+/// `rule:first-starved-first-served`
+#[test]
+fn a_new_one_with_room_serves_all_who_wait_in_one_line() {
+    let mut allocator = empty();
+    for name in ["first", "second", "third"] {
+        assert_eq!(shortage(join(&mut allocator, name, &[])), Shortage::NotSelected);
+    }
+    let effects = serve(&mut allocator, "new", &everybody("10.0.0.0/22", 8));
+    assert_eq!(effects.wake, ["first".into(), "second".into(), "third".into()]);
+}
+
+#[test]
+fn of_many_that_are_full_five_are_named() {
+    let full = |count: u8| {
+        let mut allocator = empty();
+        for index in 0..count {
+            let range = format!("10.0.{index}.0/24");
+            drop(serve(&mut allocator, &index.to_string(), &everybody(&range, 8)));
+            drop(join(&mut allocator, &format!("of {index}"), &[]));
+        }
+        shortage(join(&mut allocator, "n", &[]))
+    };
+    assert_eq!(full(5), Shortage::AllFull("0, 1, 2, 3, 4".into()));
+    assert_eq!(full(7), Shortage::AllFull("0, 1, 2, 3, 4, 2 more".into()));
+}
+
+#[test]
+fn what_was_given_of_one_is_counted_for_it_after_another_is_gone() {
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "first", &labelled("10.0.0.0/22", 8, "first")));
+    drop(serve(&mut allocator, "second", &labelled("10.1.0.0/22", 8, "second")));
+    drop(join(&mut allocator, "n", &["second"]));
+    drop(allocator.cluster_cidr_gone("first"));
+    let pools = allocator.snapshot().pools;
+    assert_eq!(pools.iter().map(|pool| pool.occupied_total).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn one_that_is_seen_again_goes_on_where_it_was_and_one_with_other_fields_begins_anew() {
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "a", &everybody("10.0.0.0/22", 8)));
+    assert_eq!(sent(join(&mut allocator, "n", &[])), ["10.0.0.0/24"]);
+    drop(allocator.gone("n", now()));
+    drop(serve(&mut allocator, "a", &everybody("10.0.0.0/22", 8)));
+    assert_eq!(sent(join(&mut allocator, "o", &[])), ["10.0.1.0/24"], "blocks come back last");
+    drop(serve(&mut allocator, "a", &everybody("10.9.0.0/22", 8)));
+    assert_eq!(sent(join(&mut allocator, "p", &[])), ["10.9.0.0/24"]);
+}
+
 /// The object's own worker may know of the deletion before the watch tells it.
 #[test]
 fn one_that_is_being_deleted_gives_out_nothing_whatever_older_copies_say() {

@@ -121,6 +121,18 @@ fn a_node_that_overlaps_several_names_one_and_counts_the_others() {
 }
 
 #[test]
+fn who_overlapped_before_is_told_of_the_next_too() {
+    let mut allocator = small();
+    for name in ["a", "b"] {
+        drop(allocator.observe(&node(name, name).cidrs(&["10.0.0.0/30"]), now()));
+    }
+    let effects = allocator.observe(&node("c", "c").cidrs(&["10.0.0.0/30"]), now());
+    let mut told: Vec<_> = effects.notices.iter().map(|notice| &*notice.uid).collect();
+    told.sort_unstable();
+    assert_eq!(told, ["a", "b", "c"]);
+}
+
+#[test]
 fn two_nodes_that_overlap_in_both_families_are_one_pair() {
     let mut allocator = small();
     let both = ["10.0.0.0/30", "fd00::/64"];
@@ -314,4 +326,18 @@ fn ranges_of_one_family_are_told_of_when_they_are_nearly_full_together() {
     }
     assert_eq!(told, [(29, "PodCIDRPoolNearlyFull"), (32, "PodCIDRPoolNearlyFull")]);
     assert_eq!(allocator.snapshot().pools[0].pressure, 95, "the metric tells of each");
+}
+
+#[test]
+fn a_node_that_is_seen_again_goes_on_waiting() {
+    let mut allocator = small();
+    drop(allocator.observe(&node("a", "a"), now()));
+    drop(allocator.observe(&node("a", "a"), now()));
+    assert_eq!(sent(allocator.assign(&"a".into()).0), ["10.0.0.0/30"]);
+    for name in ["b", "c", "d"] {
+        drop(settle(&mut allocator, name));
+    }
+    assert!(matches!(add(&mut allocator, "starved"), Assignment::Starved(_)));
+    drop(allocator.observe(&node("starved", "starved"), now()));
+    assert_eq!(allocator.gone("b", now()).wake, ["starved".into()]);
 }
