@@ -16,6 +16,8 @@ use crate::scene::{AWS_CLUSTERS, cluster};
 const LOOK: usize = 8;
 /// Looks at each cluster in a minute are so many times fewer, by default.
 const MINUTES: usize = 10;
+/// Worked on at once: those that wait are not. moto is one process, and slow.
+const WORKERS: usize = 10;
 /// A read of NAT gateways serves all clusters for so many seconds.
 const SERVES_FOR: u64 = 8;
 
@@ -53,8 +55,7 @@ impl Crowd {
         let [read, reads, write, writes] = [20, 40, 5, 50].map(|rate| rate * self.times);
         format!(
             "--aws-read-qps={read} --aws-read-burst={reads} --aws-write-qps={write} --aws-write-burst={writes} \
-             --kube-api-qps={read} --kube-api-burst={reads} --awscluster-concurrency={}",
-            self.number
+             --kube-api-qps={read} --kube-api-burst={reads} --awscluster-concurrency={WORKERS}"
         )
     }
 
