@@ -1,4 +1,4 @@
-//! The real kube-controller-manager beside the program: `check` finds it,
+//! The real kube-controller-manager beside the program: `check` finds it, two allocators at once are told,
 //! and a cluster moves over and back (`deploy/TAKE-OVER.md`).
 
 use std::collections::HashMap;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use tests::churn::{Churn, Going};
 use tests::observer::Seen;
 use tests::programs::control_plane_binaries;
-use tests::{PATIENCE, Process, assert_never_shared, poll, stalls};
+use tests::{Match, PATIENCE, Process, assert_never_shared, mk_node, poll, stalls};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::check::{ALLOCATING, check, has};
-use crate::scene::{AT_ONCE, Scene};
+use crate::check::{ALLOCATING, check, errors, has};
+use crate::scene::{AT_ONCE, Scene, launch};
 
 const ON: &str = "--controllers=node-ipam-controller";
 const OFF: &str = "--controllers=ttl-controller,-node-ipam-controller";
@@ -79,6 +79,49 @@ async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_of
     let held = "kube-system/infra-controller-manager is held by";
     assert!(has(&findings, "ok", "leases", held), "{findings:#?}");
     drop((ours, beside));
+}
+
+/// The hard case: both choose the same block, so that only who wrote it tells (rule:second-allocator-is-told).
+#[tokio::test(flavor = "multi_thread")]
+async fn two_allocators_at_once_are_told_by_event_metric_and_check_and_ours_gives_way() {
+    let program = program();
+    let scene = Scene::set().await;
+    let args = "--use-service-account-credentials --on-second-allocator=stop";
+    let ours = scene.start(args).await;
+    scene.serves("ours").await;
+    let theirs = stock(&program, &scene, &[&SHORT[..], &[ON]].concat());
+    let health = async || theirs.get("/healthz?verbose").await.ok();
+    let runs = async || health().await?.1.contains("node-ipam-controller").then_some(());
+    poll("stock's allocator runs", runs).await;
+    let writes = Match::node_patches().and(|request| request.path.ends_with("/theirs"));
+    let held = scene.proxy.on(writes.clone()).hold();
+    // As a kubelet's: of an object without any field the API server notes no writers.
+    mk_node("theirs").label("kubernetes.io/hostname", "theirs").create(&scene.client).await;
+    scene.nodes.until("stock serves it", |now| !now.cidrs("theirs").is_empty()).await;
+    held.arrived(1).await;
+    held.release();
+    ours.until_metric("node_ipam_second_allocator_total", &[], |met| met > 0.0).await;
+    let told = ours.line("kube-controller-manager gave out 10.0.1.0/24").await;
+    assert!(told.contains("until this program is started again"), "{told}");
+    let answers: Vec<_> =
+        scene.proxy.requests_like(&writes).iter().map(|it| it.upstream_status).collect();
+    assert_eq!(answers, [Some(200)], "both chose the same block");
+    scene.event("theirs", "SecondAllocator", |_| true).await;
+    let (code, findings) = checked(&scene, &theirs).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    assert!(!errors(&findings).is_empty(), "{findings:#?}");
+
+    theirs.kill();
+    theirs.exit(AT_ONCE).await;
+    mk_node("late").create(&scene.client).await;
+    ours.until_metric("node_ipam_pending_nodes", &[], |nodes| nodes > 0.0).await;
+    sleep(Duration::from_secs(2)).await;
+    assert!(scene.nodes.now().cidrs("late").is_empty(), "it was told to stop");
+    ours.terminate();
+    assert!(ours.exit(AT_ONCE).await.success());
+    let again = launch(&scene.proxy, "--use-service-account-credentials");
+    scene.nodes.until("late is served", |now| !now.cidrs("late").is_empty()).await;
+    drop(again);
 }
 
 /// What became of all Nodes.

@@ -27,7 +27,7 @@ use crate::backlog::Backlog;
 use crate::cached_node::CachedNode;
 use crate::metrics::IpamMetrics;
 use crate::patch::{self, Class};
-use crate::suspicion::Suspicion;
+use crate::suspicion::{Suspicion, is_stocks};
 use read_result::ReadBack;
 
 /// An unassigned Node's state is told again this often (`rule:one-event-per-state-and-period`).
@@ -159,6 +159,9 @@ impl<N: CachedNode> Reconciler<N> {
         };
         let answer = self.api.patch(&node.name, body, since, check).await?;
         let class = patch::classify(answer.status, answer.retry_after, &answer.body, &node.uid);
+        if class == Class::Done && is_stocks(&answer.body) {
+            self.suspicion.raise(node.name.clone());
+        }
         Ok((class, answer.settled_at))
     }
 }

@@ -1,20 +1,22 @@
 //! kube-controller-manager that gives out pod CIDRs beside this program
-//! (rule:second-allocator-is-told): noticed when a Node that waited for ours gets one, and confirmed by
-//! what the API server noted of who wrote it.
+//! (rule:second-allocator-is-told): noticed when a Node has CIDRs that we did not write, even if they are those
+//! that we chose, and confirmed by what the API server noted of who wrote them, and when.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use events::{EventType, ObjectRef};
-use tokio::time::Instant;
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep};
 use tracing::{debug, error};
 
 use crate::LOGGER;
 use crate::cached_node::CachedNode;
 use crate::reconciler::Reconciler;
+use crate::suspicion::{STOCK, is_set_by_stock};
 
-/// The field manager of the other program.
-const STOCK: &str = "kube-controller-manager";
+/// One Node is looked into per this time: others may be served by whom they like.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// How long nothing is given out after such a discovery.
 const PAUSE: Duration = Duration::from_secs(30);
 /// Longer than any process runs.
@@ -65,17 +67,20 @@ pub(crate) async fn watch<N: CachedNode>(
     reconciler: &Reconciler<N>,
     on_second_allocator: OnSecondAllocator,
 ) {
+    // What it gave out before is what is taken over. The API server notes whole seconds.
+    let begun = Timestamp::from_second(Timestamp::now().as_second()).unwrap_or(Timestamp::MIN);
     let watching = async {
         loop {
             let node = reconciler.suspicion.next().await;
             match reconciler.api.survey(&node, Instant::now()).await {
-                Ok(seen) if seen.setters.iter().any(|(_, manager)| manager == STOCK) => {
+                Ok(seen) if is_set_by_stock(&seen, begun) => {
                     meet(reconciler, &node, &seen.cidrs, on_second_allocator);
                 }
                 Ok(_) => {}
                 // The next Node will tell.
                 Err(err) => debug!(logger = LOGGER, %err, "Cannot find out who set a pod CIDR"),
             }
+            sleep(LOOK_EVERY).await;
         }
     };
     reconciler.stop.run_until_cancelled(watching).await;

@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+
+use crate::Surveyed;
+
+/// The field manager of the other program.
+pub(crate) const STOCK: &str = "kube-controller-manager";
 
 /// A Node that may show that there is another allocator: the last one, for one is enough.
 #[derive(Debug, Default)]
@@ -13,7 +19,7 @@ pub(crate) struct Suspicion {
 }
 
 impl Suspicion {
-    /// Somebody else gave this Node its pod CIDR while it waited for ours.
+    /// Somebody else may have given this Node its pod CIDR.
     pub(crate) fn raise(&self, node: Arc<str>) {
         *self.node.lock() = Some(node);
         self.news.notify_one();
@@ -28,4 +34,18 @@ impl Suspicion {
             }
         }
     }
+}
+
+/// Whether the answer to a PATCH, which is the Node or its metadata, says that stock had set the same CIDRs
+/// before: then the PATCH has changed nothing.
+pub(crate) fn is_stocks(answer: &[u8]) -> bool {
+    // Almost no answer has to be decoded.
+    answer.windows(STOCK.len()).any(|bytes| bytes == STOCK.as_bytes())
+        && serde_json::from_slice(answer)
+            .is_ok_and(|node: Surveyed| is_set_by_stock(&node, Timestamp::MIN))
+}
+
+/// Whether it gave the Node its CIDRs at that moment or later.
+pub(crate) fn is_set_by_stock(node: &Surveyed, since: Timestamp) -> bool {
+    node.setters.iter().any(|(at, manager)| *at >= since && manager == STOCK)
 }

@@ -36,7 +36,7 @@ pub(crate) struct Effects {
     pub(crate) wake: Vec<Arc<str>>,
     /// A Node of ours was seen assigned before its PATCH was answered, after this time.
     pub(crate) assigned: Option<Duration>,
-    /// A Node that waited for a block got one from somebody else.
+    /// A Node whose CIDRs no PATCH of ours can have written.
     pub(crate) foreign: Option<Arc<str>>,
     /// For each block that was allocated, how it was found.
     pub(crate) skipped: Vec<Skipped>,

@@ -82,16 +82,19 @@ impl Allocator {
         let claim = self.ledger.claim(&owner);
         let seen_before = self.assigned.contains_key(&node.uid);
         let is_known = (seen_before || claim.is_some()) && !unsent_and_taken;
-        if is_known && same_set(claim.unwrap_or_default(), &cidrs) {
+        let is_foreign = match &waited {
+            // Two that choose alike choose the same block. Of a PATCH that is open its answer tells.
+            Some(waited) => !is_same(claim, &cidrs) || !waited.outcome().is_open(),
+            None => !is_known && self.is_started,
+        };
+        effects.foreign = is_foreign.then(|| node.name.clone());
+        if is_known && is_same(claim, &cidrs) {
             self.assigned.insert(node.uid.clone(), node.name.clone());
             effects.assigned = waited.map(|open| now.saturating_duration_since(open.since));
             return effects;
         }
         if waited.is_some() || claim.is_some() {
             self.counters.foreign += 1;
-        }
-        if waited.is_some() {
-            effects.foreign = Some(node.name.clone());
         }
         self.clear_findings(&node.uid);
         self.assigned.insert(node.uid.clone(), node.name.clone());
@@ -210,8 +213,9 @@ impl Allocator {
     }
 }
 
-fn same_set(a: &[IpNet], b: &[IpNet]) -> bool {
-    a.len() == b.len() && a.iter().all(|net| b.contains(net))
+fn is_same(claim: Option<&[IpNet]>, cidrs: &[IpNet]) -> bool {
+    let claim = claim.unwrap_or_default();
+    claim.len() == cidrs.len() && claim.iter().all(|net| cidrs.contains(net))
 }
 
 /// The Node's CIDRs, and those of its texts that are not CIDRs.

@@ -1,5 +1,7 @@
 //! What follows when somebody else gives a Node its pod CIDR (`rule:second-allocator-is-told`).
 
+use client::SendCheck;
+
 use crate::second_allocator::{OnSecondAllocator, watch};
 
 use super::*;
@@ -7,21 +9,27 @@ use super::*;
 const STOCK: &str = "kube-controller-manager";
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A server that says who set the pod CIDRs of a Node.
-fn set_by(manager: &'static str) -> NodeApi {
+/// A server that says who set the pod CIDRs of a Node, and when. It takes a PATCH for what is there already.
+fn set_at(manager: &'static str, time: &'static str) -> NodeApi {
     let client = client(move |asked| {
+        if let Some(SendCheck(check)) = asked.head.extensions.get() {
+            assert!(check());
+        }
         let name = asked.path().rsplit('/').next().unwrap_or_default();
         let mut node = node(name, &["10.0.0.192/26"]);
         node["metadata"]["managedFields"] = json!([
-            {"manager": "kubelet", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:status": {}}},
-            {
-                "manager": manager, "time": "2026-01-01T00:00:00Z",
-                "fieldsV1": {"f:spec": {"f:podCIDRs": {}}},
-            },
+            {"manager": "kubelet", "time": time, "fieldsV1": {"f:status": {}}},
+            {"manager": STOCK, "time": time, "fieldsV1": {"f:spec": {"f:taints": {}}}},
+            {"manager": manager, "time": time, "fieldsV1": {"f:spec": {"f:podCIDRs": {}}}},
         ]);
         Reply::Json(200, node)
     });
     NodeApi::new(client, ms(5000))
+}
+
+/// The same while this program runs.
+fn set_by(manager: &'static str) -> NodeApi {
+    set_at(manager, "2999-01-01T00:00:00Z")
 }
 
 impl Bench {
@@ -30,6 +38,14 @@ impl Bench {
         let node: Node = serde_json::from_value(node(name, &[cidr])).unwrap();
         let effects = self.reconciler.allocator.lock().observe(&node, Instant::now());
         self.reconciler.carry_out(effects);
+    }
+
+    /// A bench whose watch over the other allocator runs, with the Nodes a and b.
+    async fn watching(api: NodeApi) -> Self {
+        let bench = Self::new(api, nobody(), 26, two_nodes()).await;
+        let watched = bench.reconciler.clone();
+        tokio::spawn(async move { watch(&watched, OnSecondAllocator::Pause).await });
+        bench
     }
 
     fn held(&self) -> Option<Duration> {
@@ -93,4 +109,59 @@ async fn whoever_else_gives_a_node_its_cidr_is_no_second_allocator() {
         sleep(ms(1000)).await;
         assert_eq!((bench.second_allocators(), bench.held()), (Some(0.0), None), "{manager}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_block_that_ours_chose_is_told_too_when_stock_wrote_it() {
+    let bench = Bench::watching(set_by(STOCK)).await;
+    let uid = Arc::from("uid-b");
+    let (assignment, _) = bench.reconciler.allocator.lock().assign(&uid);
+    let Assignment::Send { cidrs, .. } = assignment else { panic!("{assignment:?}") };
+    bench.show("b", &cidrs[0].to_string());
+    sleep(ms(1000)).await;
+    assert_eq!(bench.second_allocators(), Some(1.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_to_our_own_patch_tells_that_stock_had_written_the_same() {
+    for (manager, met) in [(STOCK, 1.0), ("infra-controller-manager", 0.0)] {
+        let bench = Bench::watching(set_by(manager)).await;
+        bench.start_reconciling("a").await.unwrap().unwrap();
+        assert!((bench.patched("done") - 1.0).abs() < 0.1);
+        sleep(ms(1000)).await;
+        assert_eq!(bench.second_allocators(), Some(met), "{manager}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_served_before_we_saw_it_is_looked_at_unless_it_was_there_at_the_start() {
+    let bench = Bench::watching(set_by(STOCK)).await;
+    bench.show("new", "10.0.0.64/26");
+    sleep(ms(1000)).await;
+    assert_eq!(bench.second_allocators(), Some(1.0));
+
+    let there = vec![node("old", &["10.0.0.64/26"])];
+    let bench = Bench::new(set_by(STOCK), nobody(), 26, there).await;
+    let watched = bench.reconciler.clone();
+    tokio::spawn(async move { watch(&watched, OnSecondAllocator::Pause).await });
+    sleep(ms(1000)).await;
+    assert_eq!(bench.second_allocators(), Some(0.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stock_gave_out_before_we_began_is_no_second_allocator() {
+    let bench = Bench::watching(set_at(STOCK, "2026-01-01T00:00:00Z")).await;
+    bench.show("b", "10.0.0.192/26");
+    sleep(ms(1000)).await;
+    assert_eq!((bench.second_allocators(), bench.held()), (Some(0.0), None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_node_is_looked_into_per_ten_seconds() {
+    let bench = Bench::watching(set_by(STOCK)).await;
+    for number in 0..50 {
+        bench.show(&format!("n{number}"), "10.1.0.0/26");
+        sleep(ms(500)).await;
+    }
+    assert_eq!(bench.second_allocators(), Some(3.0), "in 25 seconds");
 }
