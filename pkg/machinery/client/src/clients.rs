@@ -104,7 +104,9 @@ impl Clients {
         let fail = |source: &Source, error| {
             source.blame(KubeconfigError::Tls { field: "certificate-authority", source: error })
         };
-        let credentials = Credentials::load(source.clone(), &process_environment, tls).await?;
+        let plugins = metrics.plugins.clone();
+        let credentials = Credentials::load(source.clone(), &process_environment, tls, plugins);
+        let credentials = credentials.await?;
         let link = |shown| {
             Link::new(Arc::clone(&credentials), shown, Protocol::Negotiated)
                 .map(Arc::new)

@@ -5,6 +5,7 @@ pub(crate) mod account;
 pub(crate) mod authorize;
 pub(crate) mod credentials;
 mod plugin;
+pub(crate) mod plugin_metrics;
 mod plugin_runs;
 pub(crate) mod snapshot;
 mod token;

@@ -9,6 +9,9 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{GaugeVec, Opts};
 
+/// The labels of upstream's metrics.
+pub(crate) const UPSTREAM: [&str; 4] = ["name", "group", "version", "resource"];
+
 /// What a scrape reads from one informer.
 pub(crate) struct Sample {
     pub(crate) resource: Arc<str>,
@@ -37,6 +40,7 @@ pub(crate) struct Gauges {
     dormant: GaugeVec,
     silent: GaugeVec,
     version: GaugeVec,
+    queued: GaugeVec,
     probes: Probes,
 }
 
@@ -66,14 +70,19 @@ impl Gauges {
             version: gauge(
                 "informer_store_resource_version",
                 "Newest resource version seen, modulo 1e15",
-                &["name", "group", "version", "resource"],
+                &UPSTREAM,
+            )?,
+            queued: gauge(
+                "informer_queued_items",
+                "[ALPHA] Objects that wait to be told to handlers: none, for they are told as they are read",
+                &UPSTREAM,
             )?,
             probes,
         })
     }
 
-    fn families(&self) -> [&GaugeVec; 5] {
-        [&self.objects, &self.synced, &self.dormant, &self.silent, &self.version]
+    fn families(&self) -> [&GaugeVec; 6] {
+        [&self.objects, &self.synced, &self.dormant, &self.silent, &self.version, &self.queued]
     }
 
     #[allow(clippy::cast_precision_loss, reason = "a gauge is an f64, exact up to 2⁵³")]
@@ -87,6 +96,7 @@ impl Gauges {
         let name = [&*self.product, &sample.selection].join(" ");
         let labels = [name.trim(), &sample.group, &sample.api_version, &sample.resource];
         self.version.with_label_values(&labels).set((sample.version % EXACT) as f64);
+        self.queued.with_label_values(&labels).set(0.0);
     }
 }
 

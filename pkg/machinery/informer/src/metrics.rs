@@ -1,4 +1,4 @@
-//! The `icm_informer_*` metrics and upstream's `informer_store_resource_version`.
+//! The `icm_informer_*` metrics and upstream's `informer_*`.
 //!
 //! Counters are written as things happen, for all sources of a resource together; what describes
 //! the store of one source is read from the informers when somebody scrapes.
@@ -6,12 +6,13 @@
 use std::sync::{Arc, Weak};
 
 use metric_series::{Held, SeriesByLabel};
+use model::Kind;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
 
 use crate::absences::Absences;
-use crate::gauges::{Gauges, Probe, Probes};
+use crate::gauges::{Gauges, Probe, Probes, UPSTREAM};
 
 /// Metrics of all informers of one registry; cheap to clone.
 #[derive(Clone)]
@@ -22,6 +23,8 @@ pub struct InformerMetrics {
     relists: IntCounterVec,
     undecodable: IntCounterVec,
     list_duration: HistogramVec,
+    processing: HistogramVec,
+    product: Arc<str>,
     /// A kind's series go with its last informer (rule:series-end-with-their-thing).
     resources: SeriesByLabel,
     probes: Probes,
@@ -65,6 +68,13 @@ impl InformerMetrics {
             &["resource"],
         )?;
         let list_duration = HistogramVec::new(duration, &["resource"])?;
+        let processing = HistogramOpts::new(
+            "informer_processing_latency_seconds",
+            "[ALPHA] Time from an event of a watch until all handlers have been told",
+        )
+        .buckets(vec![0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]);
+        let processing = HistogramVec::new(processing, &UPSTREAM)?;
+        registry.register(Box::new(processing.clone()))?;
         registry.register(Box::new(list_duration.clone()))?;
         for family in [&lists, &watches, &errors, &relists, &undecodable] {
             registry.register(Box::new(family.clone()))?;
@@ -80,6 +90,8 @@ impl InformerMetrics {
             relists,
             undecodable,
             list_duration,
+            processing,
+            product: product.into(),
             resources,
             probes,
             absences,
@@ -91,13 +103,15 @@ impl InformerMetrics {
         self.absences.clone()
     }
 
-    pub(crate) fn of_resource(&self, resource: &Arc<str>) -> Counters {
+    pub(crate) fn of_resource(&self, resource: &Arc<str>, kind: &Kind) -> Counters {
+        let upstream = [&*self.product, kind.group(), kind.version(), resource];
         let series = self.resources.hold(resource);
         let label: &[&str] = &[resource];
         Counters {
             lists: series.series(&self.lists, label),
             watches: series.series(&self.watches, label),
             list_duration: series.series(&self.list_duration, label),
+            processing: series.series(&self.processing, &upstream),
             errors: self.errors.clone(),
             relists: self.relists.clone(),
             undecodable: series.series(&self.undecodable, label),
@@ -118,6 +132,7 @@ pub(crate) struct Counters {
     pub(crate) lists: IntCounter,
     pub(crate) watches: IntCounter,
     pub(crate) list_duration: Histogram,
+    pub(crate) processing: Histogram,
     errors: IntCounterVec,
     relists: IntCounterVec,
     pub(crate) undecodable: IntCounter,

@@ -237,6 +237,7 @@ impl<T: Cached> Reflector<T> {
 
     fn apply(&mut self, event: Event<T>) {
         let shared = &self.shared;
+        let _timed = shared.metrics.processing.start_timer();
         let version = match event {
             Event::Added(object) | Event::Modified(object) => {
                 let version = object.resource_version();

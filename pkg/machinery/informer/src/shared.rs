@@ -49,7 +49,7 @@ impl<T: Cached> Shared<T> {
         let resource: Arc<str> = source.kind.to_string().into();
         let shared = Arc::new(Self {
             format,
-            metrics: metrics.of_resource(&resource),
+            metrics: metrics.of_resource(&resource, &source.kind),
             absences: metrics.absences(),
             store: Store::new(Arc::clone(&resource)),
             unreadables: Unreadables::default(),

@@ -1,5 +1,6 @@
 //! The pages of one listener. They come while the server runs; requests see those of that moment.
 
+mod counts;
 mod exposition;
 mod health;
 mod metrics;

@@ -13,6 +13,7 @@ use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
 
+use crate::identity::plugin_metrics::PluginMetrics;
 use crate::latency::LATENCY_BUCKETS;
 
 /// Stock's size buckets, 64 B to 16 MiB.
@@ -51,6 +52,7 @@ pub struct RequestMetrics {
     server_duration: HistogramVec,
     server_throttled: IntCounterVec,
     fenced: IntCounter,
+    pub(crate) plugins: PluginMetrics,
     /// The host of a member cluster goes with its last client (`rule:series-end-with-their-thing`).
     hosts: SeriesByLabel,
     /// So do those of a client with it.
@@ -117,6 +119,7 @@ impl RequestMetrics {
                 "icm_fenced_requests_total",
                 "Writes that were not sent because the leader lease was not held",
             )?,
+            plugins: PluginMetrics::new(r)?,
             hosts: SeriesByLabel::default(),
             clients: SeriesByLabel::default(),
         })

@@ -20,6 +20,7 @@ use crate::config::settings::Settings;
 use crate::config::{Environment, Source};
 use crate::error::{ConfigError, KubeconfigError};
 use crate::identity::plugin::PluginError;
+use crate::identity::plugin_metrics::PluginMetrics;
 use crate::identity::plugin_runs::PluginRuns;
 use crate::identity::snapshot::Snapshot;
 
@@ -37,6 +38,7 @@ pub(crate) struct Credentials {
     current: Mutex<Arc<Snapshot>>,
     refused: Arc<Notify>,
     unreadable: LogGate,
+    plugins: PluginMetrics,
 }
 
 impl Credentials {
@@ -45,11 +47,12 @@ impl Credentials {
         source: Source,
         environment: Environment<'static>,
         tls: Arc<TlsConfigs>,
+        plugins: PluginMetrics,
     ) -> Result<Arc<Self>, ConfigError> {
         let settings = read_settings(&source, environment).await?;
         let mut plugin = None;
         if let Some(spec) = &settings.user.plugin {
-            let mut first = PluginRuns::new(spec.clone());
+            let mut first = PluginRuns::new(spec.clone(), &plugins);
             // One that takes longer is run again by the follower.
             timeout(FIRST_RUN, first.run()).await.ok();
             if let Some(error @ PluginError::Start { .. }) = first.failure() {
@@ -67,6 +70,7 @@ impl Credentials {
             current: Mutex::new(Arc::new(snapshot)),
             refused: Arc::default(),
             unreadable: LogGate::new(Duration::from_secs(60)),
+            plugins,
         });
         if follow {
             let refused = Arc::clone(&credentials.refused);
@@ -105,7 +109,7 @@ impl Credentials {
         refused: bool,
     ) -> Result<(), ConfigError> {
         let settings = read_settings(&self.source, self.environment).await?;
-        PluginRuns::adopt(plugin, settings.user.plugin.as_ref());
+        PluginRuns::adopt(plugin, settings.user.plugin.as_ref(), &self.plugins);
         if let Some(plugin) = plugin
             && plugin.is_due(refused)
         {

@@ -95,6 +95,8 @@ pub(crate) struct Issued {
     pub(crate) certificate: Option<ClientCertificate>,
     /// When to ask again; `None` when only a refusal tells.
     pub(crate) renew_at: Option<Instant>,
+    /// When it ends, if that was said.
+    pub(crate) ends_at: Option<Instant>,
 }
 
 #[derive(Deserialize)]
@@ -181,14 +183,19 @@ fn read(output: &[u8], command: &str, now: SystemTime) -> Result<Issued, PluginE
     if authorization.is_none() && certificate.is_none() {
         return Err(fail("it holds neither a token nor a certificate"));
     }
-    let renew_at = status.expiration_timestamp.map(|end| Instant::now() + renewal(end, now));
-    Ok(Issued { authorization, certificate, renew_at })
+    let end = status.expiration_timestamp;
+    let renew_at = end.map(|end| Instant::now() + renewal(end, now));
+    let ends_at = end.map(|end| Instant::now() + life(end, now));
+    Ok(Issued { authorization, certificate, renew_at, ends_at })
 }
 
 /// A fifth of the life before its end, so that a run that fails can be repeated in time.
 fn renewal(end: Timestamp, now: SystemTime) -> Duration {
-    let life = SystemTime::from(end).duration_since(now).unwrap_or_default();
-    life.mul_f64(0.8).max(RENEWAL_PAUSE)
+    life(end, now).mul_f64(0.8).max(RENEWAL_PAUSE)
+}
+
+fn life(end: Timestamp, now: SystemTime) -> Duration {
+    SystemTime::from(end).duration_since(now).unwrap_or_default()
 }
 
 /// The last part of the path: the rest says nothing of use.

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::config::settings::PluginSpec;
 use crate::identity::plugin::{self, Issued, PluginError};
+use crate::identity::plugin_metrics::{End, PluginMetrics};
 
 /// The server's refusals make a plugin run at most this often.
 const REFUSAL_PAUSE: Duration = Duration::from_secs(5);
@@ -22,19 +23,38 @@ pub(crate) struct PluginRuns {
     ran_at: Option<Instant>,
     retry_at: Option<Instant>,
     retries: Series,
+    metrics: PluginMetrics,
+    end: End,
+    /// Since when the certificate is in use that it gave.
+    certified_at: Option<Instant>,
 }
 
 impl PluginRuns {
-    pub(crate) fn new(spec: PluginSpec) -> Self {
+    pub(crate) fn new(spec: PluginSpec, metrics: &PluginMetrics) -> Self {
         let (first, cap) = (Duration::from_secs(5), Duration::from_secs(60));
         let retries = Series::new(Backoff::doubling(first, cap, Jitter::None));
-        Self { spec, issued: None, failure: None, ran_at: None, retry_at: None, retries }
+        let (end, metrics) = (metrics.follow(), metrics.clone());
+        Self {
+            spec,
+            issued: None,
+            failure: None,
+            ran_at: None,
+            retry_at: None,
+            retries,
+            metrics,
+            end,
+            certified_at: None,
+        }
     }
 
     /// Starts over when the plugin of the configuration is another one.
-    pub(crate) fn adopt(runs: &mut Option<Self>, spec: Option<&PluginSpec>) {
+    pub(crate) fn adopt(
+        runs: &mut Option<Self>,
+        spec: Option<&PluginSpec>,
+        metrics: &PluginMetrics,
+    ) {
         if runs.as_ref().map(|runs| &runs.spec) != spec {
-            *runs = spec.cloned().map(Self::new);
+            *runs = spec.cloned().map(|spec| Self::new(spec, metrics));
         }
     }
 
@@ -72,12 +92,26 @@ impl PluginRuns {
         match plugin::run(&self.spec).await {
             Ok(issued) => {
                 self.retries.reset();
+                self.measure(&issued);
                 (self.issued, self.failure, self.retry_at) = (Some(issued), None, None);
             }
             Err(error) => {
                 let pause = self.retries.fail(Instant::now());
                 (self.failure, self.retry_at) = (Some(error), Some(Instant::now() + pause));
             }
+        }
+    }
+
+    fn measure(&mut self, next: &Issued) {
+        *self.end.lock() = next.ends_at;
+        let before = self.issued.as_ref().and_then(|issued| issued.certificate.as_ref());
+        let is_rotated = before.is_some() && before != next.certificate.as_ref();
+        let now = Instant::now();
+        if let Some(since) = self.certified_at.filter(|_| is_rotated) {
+            self.metrics.rotated(now.saturating_duration_since(since));
+        }
+        if before != next.certificate.as_ref() {
+            self.certified_at = Some(now);
         }
     }
 }

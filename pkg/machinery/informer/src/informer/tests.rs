@@ -137,7 +137,7 @@ async fn stopping_ends_the_loop_and_keeps_the_store() {
 async fn a_scrape_shows_the_state_of_the_store() {
     let mut run = start();
     run.assert_metric("icm_informer_synced{resource=\"nodes\",source=\"\"} 0");
-    let _wire = run.server.serve_list(1_000_000_000_000_042, &[crate::script::node("a", 1)]).await;
+    let wire = run.server.serve_list(1_000_000_000_000_042, &[crate::script::node("a", 1)]).await;
     run.deltas.next(1).await;
     run.informer.synced().await;
     tokio::time::advance(Duration::from_secs(3)).await;
@@ -150,7 +150,15 @@ async fn a_scrape_shows_the_state_of_the_store() {
         "icm_informer_list_duration_seconds_count{resource=\"nodes\"} 1",
         "informer_store_resource_version{group=\"\",name=\"infra-controller-manager\",\
          resource=\"nodes\",version=\"v1\"} 42",
+        "informer_queued_items{group=\"\",name=\"infra-controller-manager\",resource=\"nodes\",\
+         version=\"v1\"} 0",
     ] {
         run.assert_metric(line);
     }
+    wire.event("MODIFIED", &crate::script::node("a", 1_000_000_000_000_043));
+    run.deltas.next(1).await;
+    run.assert_metric(
+        "informer_processing_latency_seconds_count{group=\"\",name=\"infra-controller-manager\",\
+         resource=\"nodes\",version=\"v1\"} 1",
+    );
 }

@@ -10,7 +10,7 @@ use prometheus::{Registry, TextEncoder};
 use tokio::task::spawn_blocking;
 use tracing::error;
 
-use super::{Exposition, openmetrics};
+use super::{Exposition, counts, openmetrics};
 use crate::process_metrics::{START_TIME, own_start, process_start};
 use crate::{Access, Health, Page, Reply, reply};
 
@@ -44,7 +44,9 @@ async fn metrics(registry: Registry, exposition: Arc<Exposition>, open: bool) ->
 fn render(registry: &Registry, exposition: &Exposition, open: bool) -> Reply {
     let mut families = registry.gather();
     let start = process_start(&families);
+    let counts = counts::of(&families, exposition);
     exposition.limit(&mut families);
+    families.extend(counts);
     if open {
         return started(
             reply::with_type(

@@ -10,9 +10,13 @@ use crate::config::process_environment;
 use crate::testing::server::Authority;
 use crate::testing::{TempFile, kubeconfig, kubeconfig_text};
 
+fn metrics() -> PluginMetrics {
+    PluginMetrics::new(&prometheus::Registry::new()).unwrap()
+}
+
 async fn load(path: &std::path::Path) -> Arc<Credentials> {
     let source = Source::File { path: path.to_owned(), master: None };
-    Credentials::load(source, &process_environment, Arc::default()).await.unwrap()
+    Credentials::load(source, &process_environment, Arc::default(), metrics()).await.unwrap()
 }
 
 fn authorization(credentials: &Credentials) -> Result<String, PluginError> {
@@ -49,7 +53,8 @@ async fn an_empty_token_file_leaves_the_last_good_token_and_is_refused_at_start(
         sleep(POLL * 3).await;
         assert_eq!(authorization(&credentials).unwrap(), "Bearer one");
         let source = Source::File { path: file.path().to_owned(), master: None };
-        let fresh = Credentials::load(source, &process_environment, Arc::default()).await;
+        let fresh =
+            Credentials::load(source, &process_environment, Arc::default(), metrics()).await;
         let error = fresh.err().unwrap().to_string();
         assert!(error.contains("tokenFile is empty"), "{error}");
     }
@@ -167,7 +172,8 @@ async fn a_plugin_that_is_due_makes_nobody_read_a_broken_kubeconfig_without_paus
     let user = "exec: {command: 'false', apiVersion: client.authentication.k8s.io/v1}";
     let file = kubeconfig("server: 'https://a', insecure-skip-tls-verify: true", user);
     let source = Source::File { path: file.path().to_owned(), master: None };
-    let credentials = Credentials::load(source, &environment, Arc::default()).await.unwrap();
+    let credentials =
+        Credentials::load(source, &environment, Arc::default(), metrics()).await.unwrap();
     IS_BROKEN.store(true, Ordering::Relaxed);
     tokio::select! {
         () = sleep(Duration::from_secs(60)) => {}
@@ -210,7 +216,7 @@ async fn a_plugin_runs_once_for_all_and_again_when_the_server_refuses_what_it_ga
     assert_eq!(runs(&count), 1);
 
     let mut plugin = None;
-    PluginRuns::adopt(&mut plugin, Some(&plugin_spec(&credentials)));
+    PluginRuns::adopt(&mut plugin, Some(&plugin_spec(&credentials)), &metrics());
     credentials.refresh(&mut plugin, false).await;
     assert_eq!(authorization(&credentials).unwrap(), "Bearer token-2");
     credentials.refresh(&mut plugin, false).await;
@@ -226,7 +232,7 @@ async fn requests_never_wait_for_a_plugin_and_keep_what_it_gave_when_it_fails() 
     let (file, count, script) = with_plugin("");
     let credentials = load(file.path()).await;
     fs::write(script.path(), "sleep 1; echo HUSH; exit 1").unwrap();
-    let mut plugin = Some(PluginRuns::new(plugin_spec(&credentials)));
+    let mut plugin = Some(PluginRuns::new(plugin_spec(&credentials), &metrics()));
     let refreshed = std::cell::Cell::new(false);
     let refreshing = async {
         credentials.refresh(&mut plugin, true).await;
@@ -244,4 +250,49 @@ async fn requests_never_wait_for_a_plugin_and_keep_what_it_gave_when_it_fails() 
 fn plugin_spec(credentials: &Credentials) -> crate::config::settings::PluginSpec {
     let settings = credentials.source.read(&process_environment).unwrap();
     settings.user.plugin.unwrap()
+}
+
+#[tokio::test]
+async fn the_life_of_what_a_plugin_gave_and_the_age_of_its_certificates_are_measured() {
+    const TTL: &str = "rest_client_exec_plugin_ttl_seconds";
+    let registry = prometheus::Registry::new();
+    let metrics = PluginMetrics::new(&registry).unwrap();
+    let shown = |name: &str| {
+        let page = prometheus::TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+        let line = page.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+        line.unwrap().to_owned()
+    };
+    assert_eq!(shown(TTL), "inf", "no plugin");
+    let (chain, key) = Authority::new().client("plugin");
+    let text = |value: &str| serde_json::to_string(value).unwrap();
+    let given = |chain: &str, key: &str| {
+        let (chain, key) = (text(chain), text(key));
+        let status = format!(
+            r#"{{"clientCertificateData":{chain},"clientKeyData":{key},"expirationTimestamp":"2199-01-01T00:00:00Z"}}"#
+        );
+        format!(r#"{{"kind":"ExecCredential","status":{status}}}"#)
+    };
+    let credential = TempFile::new(&given(&chain, &key));
+    let mut runs = PluginRuns::new(
+        crate::config::settings::PluginSpec {
+            command: "cat".into(),
+            args: vec![credential.path().display().to_string()],
+            env: Vec::new(),
+            api_version: "client.authentication.k8s.io/v1".into(),
+            cluster: None,
+        },
+        &metrics,
+    );
+    for _ in 0..2 {
+        runs.run().await;
+    }
+    let left: f64 = shown(TTL).parse().unwrap();
+    assert!(left > 5e9 && left.is_finite(), "{left}");
+    assert_eq!(shown("rest_client_exec_plugin_certificate_rotation_age_count"), "0");
+    let (chain, key) = Authority::new().client("plugin");
+    fs::write(credential.path(), given(&chain, &key)).unwrap();
+    runs.run().await;
+    assert_eq!(shown("rest_client_exec_plugin_certificate_rotation_age_count"), "1");
+    drop(runs);
+    assert_eq!(shown(TTL), "inf", "its plugin is gone");
 }

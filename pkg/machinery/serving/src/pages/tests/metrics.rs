@@ -86,6 +86,19 @@ async fn a_disabled_metric_is_not_shown_and_its_neighbours_are() {
 }
 
 #[tokio::test]
+async fn metrics_are_counted_by_their_stability_and_those_that_are_disabled_too() {
+    let disabled = ["hidden".to_owned(), "unknown".to_owned()].into();
+    let standard = exposing(&Exposition { disabled, ..Exposition::default() });
+    for (name, help) in [("hidden", "[ALPHA] A gauge."), ("shown", "[ALPHA] A gauge.")] {
+        standard.registry.register(Box::new(IntGauge::new(name, help).unwrap())).unwrap();
+    }
+    let counts = series(&standard, "registered_metrics_total{").await;
+    let alpha = "registered_metrics_total{deprecated_version=\"\",stability_level=\"ALPHA\"} 2";
+    assert!(counts.iter().any(|line| line == alpha), "{counts:?}");
+    assert_eq!(series(&standard, "disabled_metrics_total ").await, ["disabled_metrics_total 2"]);
+}
+
+#[tokio::test]
 async fn series_with_labels_that_are_not_expected_are_added_up() {
     let values = BTreeSet::from(["a".to_owned()]);
     let label_values = ["requests", "seconds"]
