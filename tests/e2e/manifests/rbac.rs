@@ -17,11 +17,12 @@ use tests::{Cluster, FaultProxy, Observer, PATIENCE, Process, cluster, mk_node};
 use crate::files::{apply, manifest};
 use crate::rights::Right;
 
-const ROLES: &str = "config/rbac/role.yaml";
-const BINDINGS: &str = "config/rbac/role-binding.yaml";
+pub(crate) const ROLES: &str = "config/rbac/role.yaml";
+pub(crate) const BINDINGS: &str = "config/rbac/role-binding.yaml";
 /// The service account of the bindings, as a token of it would be read.
-const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
-const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
+pub(crate) const USER: &str = "system:serviceaccount:kube-system:infra-controller-manager";
+pub(crate) const GROUPS: [&str; 2] =
+    ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
 
 /// A cluster with the manifests of `config/rbac`.
 async fn cluster_with_roles() -> (Cluster, Client) {
@@ -65,6 +66,22 @@ async fn life(cluster: &Cluster, client: &Client, wire: Wire, node: &str) -> Vec
     requests
 }
 
+/// One life of a dry run, which leads by a lease of its own.
+async fn dry_life(cluster: &Cluster, client: &Client) -> Vec<Recorded> {
+    let proxy = FaultProxy::start(cluster, USER, &GROUPS).await;
+    let manager = Process::with_kubeconfig(proxy.kubeconfig())
+        .args(["--use-service-account-credentials=true", "--allocate-node-cidrs=true"])
+        .args(["--cluster-cidr=10.0.0.0/22", "--dry-run"])
+        .start();
+    mk_node("c").create(client).await;
+    manager.line("Would set node PodCIDR").await;
+    manager.terminate();
+    assert!(manager.exit(PATIENCE).await.success());
+    let mut requests = proxy.requests();
+    requests.retain(|seen| !seen.request.has_token());
+    requests
+}
+
 /// The product does it after five minutes at the earliest: an Event that exists is counted up.
 async fn repeat_an_event(proxy: &FaultProxy) {
     let client = client_from(proxy.kubeconfig()).await.unwrap();
@@ -83,6 +100,7 @@ async fn the_product_runs_with_the_rights_of_config_rbac_and_needs_every_one_of_
     // A list is the beginning of a watch where the server can, else it needs its own verb.
     let mut requests = life(&cluster, &client, Wire::ProtobufStreamed, "a").await;
     requests.extend(life(&cluster, &client, Wire::ProtobufPages, "b").await);
+    requests.extend(dry_life(&cluster, &client).await);
     let needed: BTreeSet<_> = requests
         .iter()
         .filter_map(|seen| Right::needed(&seen.request))
