@@ -35,6 +35,7 @@
 //! | [`threads`] | stops single threads of a child process |
 //! | [`stalls`] | what a busy machine adds to a time that is promised |
 //! | [`usage`] | what a process costs |
+//! | [`prometheus_server`] | a real Prometheus, and what the dashboards ask it |
 //! | [`churn`], [`soak`] | Nodes that come and go; two replicas under all faults at once |
 //! | [`moto`], [`aws_proxy`] | an imitation of AWS, and what makes it as strict and as unreliable as AWS |
 //! | [`aws_totals`] | how much there is of everything in a region |
@@ -74,6 +75,7 @@ pub mod pool;
 pub mod ports;
 pub mod process;
 pub mod programs;
+pub mod prometheus_server;
 pub mod soak;
 pub mod stalls;
 pub mod temp_dir;

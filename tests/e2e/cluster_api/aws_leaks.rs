@@ -6,7 +6,7 @@ use crate::scene::{AWS_CLUSTERS, CLUSTERS};
 const LEAKED: &str = "awscluster_leaked_resources";
 
 /// Makes something with the mark of an AWSCluster that is gone. AWS's answer.
-async fn leak(stage: &Stage, action: &'static str, kind: &'static str) -> String {
+pub(crate) async fn leak(stage: &Stage, action: &'static str, kind: &'static str) -> String {
     let parameters = [
         ("Action", action),
         ("TagSpecification.1.ResourceType", kind),

@@ -114,7 +114,7 @@ async fn is_published(stage: &Stage, made: &Value) {
 }
 
 /// Takes a way out away, and waits until it is back.
-async fn is_mended(stage: &Stage) {
+pub(crate) async fn is_mended(stage: &Stage) {
     let upstream = stage.proxy.upstream();
     let described = [
         ("Action", "DescribeRouteTables"),

@@ -22,6 +22,7 @@ mod birth;
 mod death;
 mod dialects;
 mod printing;
+mod prometheus;
 mod refusals;
 mod restarts;
 mod scene;

@@ -12,6 +12,7 @@ mod dormant;
 mod kubefed;
 mod listeners;
 mod probe_command;
+mod prometheus;
 mod scene;
 mod set_ups;
 mod sharding;

@@ -1,0 +1,68 @@
+//! The dashboard of cluster-health on a real Prometheus, with members of both flavours in every state.
+
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::PostParams;
+use serde_json::{Value, json};
+use tests::Process;
+use tests::control_plane::{ADMIN_GROUP, ControlPlane};
+use tests::kubectl::{FEDERATION, Kubectl, hub};
+use tests::member::{Account, member};
+use tests::prometheus_server::PrometheusServer;
+
+use crate::kubefed::secret;
+
+fn kubefed(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedCluster",
+        "metadata": {"name": name, "namespace": FEDERATION}, "spec": spec})
+}
+
+/// One that is well, one whose certificate is not looked at, one that is gone, and one of TKE that has a second
+/// address, where nobody is.
+fn members(hub: &Kubectl, member: &ControlPlane, token: &str) {
+    let (url, of) = (member.url(), json!({"name": "one"}));
+    let port: u16 = url.rsplit(':').next().unwrap().parse().unwrap();
+    let address = |kind: &str, port: u16| json!({"type": kind, "host": "127.0.0.1", "port": port});
+    hub.create_all(&[
+        json!({"apiVersion": "v1", "kind": "Secret", "stringData": secret(member, token),
+            "metadata": {"name": "one", "namespace": FEDERATION}}),
+        kubefed("well", &json!({"apiEndpoint": url, "secretRef": of})),
+        kubefed(
+            "unchecked",
+            &json!({"apiEndpoint": url, "secretRef": of,
+            "disabledTLSValidations": ["*"]}),
+        ),
+        kubefed("gone", &json!({"apiEndpoint": "https://127.0.0.1:9", "secretRef": of})),
+        json!({"apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
+            "metadata": {"name": "cc-tke"}, "tenantID": "t", "clusterName": "cls-tke",
+            "token": token}),
+        json!({"apiVersion": "platform.tkestack.io/v1", "kind": "Cluster",
+            "metadata": {"name": "cls-tke"}, "spec": {"tenantID": "t", "type": "Imported",
+                "addresses": [address("Real", port), address("Real", 9)]}}),
+    ]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Prometheus: scripts/check-deploy"]
+async fn every_panel_of_the_dashboard_has_data_on_a_real_prometheus() {
+    let (hub, member) = futures::join!(hub(), member());
+    let account = Account::of(&member).await;
+    account.empower().await;
+    let node: Node = serde_json::from_value(json!({"metadata": {"name": "never-ready"}})).unwrap();
+    let nodes = Api::<Node>::all(member.client().await);
+    nodes.create(&PostParams::default(), &node).await.unwrap();
+    members(&hub, &member, &account.token);
+    let kubeconfig = hub.plane.kubeconfig("watcher", &[ADMIN_GROUP]).unwrap();
+    let start = |args: &[&str]| {
+        Process::with_kubeconfig(&kubeconfig)
+            .args(["--controllers=cluster-health-controller", "--leader-elect=false"])
+            .args(["--cluster-health-period=1s", "--cluster-health-timeout=900ms"])
+            .args(["--cluster-health-confirm-interval=1s"])
+            .args(args.iter().copied())
+            .start()
+    };
+    let watching = start(&[]);
+    let auditing = start(&["--cluster-health-audit"]);
+    let prometheus = PrometheusServer::start(&[&watching, &auditing], "").await;
+    prometheus.shows("cluster-health").await;
+}
