@@ -82,7 +82,7 @@ impl Help<'_> {
         let count = self.shown_of(table::ACCEPTED_GROUP).len();
         let line = format!(
             "{count} more flags of kube-controller-manager are accepted, checked and without \
-             effect, since what they are for is not hosted here: see --help=all."
+             effect, since what they are for is not hosted here or done in any case: see --help=all."
         );
         wrapped(&line, width, 0).join("\n")
     }
@@ -171,8 +171,8 @@ impl Section {
         let (mut text, column) =
             (format!("\n{} flags:\n\n", capitalised(self.group)), self.column());
         if self.group == table::ACCEPTED_GROUP {
-            let note =
-                "  They are checked and have no effect: what they are for is not hosted here.";
+            let note = "  They are checked and have no effect: what they are for is not hosted here, \
+                 or is done in any case, as they say.";
             text = format!("{text}{}\n\n", wrapped(note, width, 0).join("\n  "));
         }
         for (name, description) in &self.rows {

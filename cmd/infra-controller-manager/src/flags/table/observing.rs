@@ -110,5 +110,10 @@ pub(super) const LOGS: &[Spec] = &[
 
 pub(super) const DEBUGGING: &[Spec] = &[
     PROFILING.spec(),
-    accepted("contention-profiling", Kind::Bool, "false", "Profile blocked goroutines."),
+    accepted(
+        "contention-profiling",
+        Kind::Bool,
+        "false",
+        "Profile blocked goroutines; this program has none.",
+    ),
 ];
