@@ -17,6 +17,7 @@ seed, at the same time and on a control plane of its own.
 
   --seeds FIRST-LAST  the scenes (1-10)
   --cluster-cidrs     the product takes pod CIDRs from ClusterCIDRs
+  --cloud             the product takes pod CIDRs from VMs, which a stub of Google's calls has
   --seconds N         how long the faults of one scene last (60)
   --logs FOLDER       keeps the log of every process there
   --peer              plays every scene with kube-controller-manager too
@@ -47,6 +48,7 @@ pub(crate) fn parse(
         match flag.as_str() {
             "-h" | "--help" => return Ok(None),
             "--logs" => options.logs = Some(value()?.into()),
+            "--cloud" => options.allocator = Allocator::Cloud,
             "--cluster-cidrs" => options.allocator = Allocator::MultiCidr,
             "--peer" => options.peer = true,
             "--seconds" => options.length = Duration::from_secs(value()?.parse()?),

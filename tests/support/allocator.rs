@@ -1,5 +1,5 @@
 //! [`Allocator`]: where the product takes pod CIDRs from. What it promises of one it promises of the
-//! other, so a scene is played for both.
+//! others, so a scene is played for all.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,17 +20,23 @@ pub enum Allocator {
     /// ClusterCIDRs. One is made of the flags, so that the flags of a scene do for both, as long as
     /// a block has 16 addresses at least and a scene has one family.
     MultiCidr,
+    /// The aliases of VMs, which [`Vms`](crate::Vms) makes of the flags. It has no pool.
+    Cloud,
 }
 
 impl Allocator {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Range, Self::MultiCidr];
+    pub const ALL: [Self; 3] = [Self::Range, Self::MultiCidr, Self::Cloud];
+
+    /// Those that choose blocks of a pool themselves.
+    pub const WITH_POOLS: [Self; 2] = [Self::Range, Self::MultiCidr];
 
     /// What asks the product for it.
     pub const fn flag(self) -> &'static str {
         match self {
             Self::Range => "--cidr-allocator-type=RangeAllocator",
             Self::MultiCidr => "--cidr-allocator-type=MultiCIDRRangeAllocator",
+            Self::Cloud => "--cidr-allocator-type=CloudAllocator",
         }
     }
 
@@ -38,8 +44,10 @@ impl Allocator {
     pub fn metric(self, of: &str) -> String {
         match (self, of) {
             // Spelled so in kube-controller-manager.
-            (Self::Range, "max_cidrs") => "node_ipam_controller_cirdset_max_cidrs".to_owned(),
-            (Self::Range, of) => format!("node_ipam_controller_cidrset_{of}"),
+            (Self::Range | Self::Cloud, "max_cidrs") => {
+                "node_ipam_controller_cirdset_max_cidrs".to_owned()
+            }
+            (Self::Range | Self::Cloud, of) => format!("node_ipam_controller_cidrset_{of}"),
             (Self::MultiCidr, of) => format!("node_ipam_controller_multicidrset_{of}"),
         }
     }
@@ -48,7 +56,7 @@ impl Allocator {
     /// is left.
     pub async fn prepare(self, plane: &ControlPlane) {
         static READY: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
-        if self == Self::Range {
+        if self != Self::MultiCidr {
             return;
         }
         // A directory is never used again, unlike a port.

@@ -7,8 +7,8 @@ use kube::Client;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::nodes::names;
-use crate::{create_nodes, delete_nodes, mk_node};
+use crate::nodes::{NewNode, names};
+use crate::{Vms, create_nodes, delete_nodes, mk_node};
 
 const BEAT: Duration = Duration::from_millis(250);
 /// Fewer than go at a beat, so that names are used again within milliseconds.
@@ -27,6 +27,8 @@ pub struct Going {
 pub struct Churn {
     client: Client,
     going: Going,
+    /// What the Nodes are on, if on anything.
+    vms: Option<Vms>,
     /// Oldest first.
     alive: VecDeque<String>,
     /// Names without a Node, the one longest unused first.
@@ -35,9 +37,10 @@ pub struct Churn {
 
 impl Churn {
     /// Makes so many Nodes.
-    pub async fn begin(client: &Client, size: usize, going: Going) -> Self {
+    pub async fn begin(client: &Client, size: usize, going: Going, vms: Option<Vms>) -> Self {
+        let (client, alive) = (client.clone(), VecDeque::new());
         let free = names("n", size + SPARE_NAMES).collect();
-        let mut churn = Self { client: client.clone(), going, alive: VecDeque::new(), free };
+        let mut churn = Self { client, going, vms, alive, free };
         churn.create(size).await;
         churn
     }
@@ -57,9 +60,14 @@ impl Churn {
         self.alive.into()
     }
 
+    fn node(&self, name: &str) -> NewNode {
+        self.vms.as_ref().map_or_else(|| mk_node(name), |vms| vms.node(name))
+    }
+
     async fn create(&mut self, count: usize) {
         let coming: Vec<_> = self.free.drain(..count).collect();
-        create_nodes(&self.client, coming.iter().cloned().map(mk_node)).await;
+        let nodes: Vec<_> = coming.iter().map(|name| self.node(name)).collect();
+        create_nodes(&self.client, nodes).await;
         self.alive.extend(coming);
     }
 }

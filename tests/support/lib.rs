@@ -27,7 +27,7 @@
 //! | [`member`] | member clusters, and accounts at them |
 //! | [`planted`] | secrets that nobody may show, and the product among them |
 //! | [`pool`] | what is lent from one test to the next |
-//! | [`allocator`] | where the product takes pod CIDRs from |
+//! | [`allocator`], [`vms`] | where the product takes pod CIDRs from, and the VMs of a cloud that has them |
 //! | [`process`] | the product: start, await log lines and exit, signals, metrics |
 //! | [`nodes`], [`observer`], [`history`] | make nodes, watch them, check what was seen |
 //! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
@@ -81,6 +81,7 @@ pub mod stalls;
 pub mod temp_dir;
 pub mod threads;
 pub mod usage;
+pub mod vms;
 pub mod watchdog;
 
 pub use allocator::Allocator;
@@ -93,6 +94,7 @@ pub use observer::Observer;
 pub use poll::{eventually, poll};
 pub use process::Process;
 pub use stalls::Stopwatch;
+pub use vms::Vms;
 
 use std::time::Duration;
 

@@ -28,13 +28,15 @@ pub use scene::{Contender, Scene};
 
 use crate::churn::{Churn, Going};
 use crate::observer::Seen;
-use crate::{ControlPlane, Observer, delete_nodes, history, mk_node};
+use crate::{Allocator, ControlPlane, Observer, Vms, delete_nodes, history, mk_node};
 use pair::Pair;
 
 /// Small blocks, more than half as many again as there are Nodes; the Services take a quarter and a
 /// foreign Node some, so that what is in use is known to the block.
 const POOL: &str = "--cluster-cidr=10.0.0.0/17 --node-cidr-mask-size=28 \
      --service-cluster-ip-range=10.0.0.0/19";
+/// What the cloud gives the VMs, again and again.
+const OF_CLOUD: &str = "--cluster-cidr=10.1.0.0/18 --node-cidr-mask-size=28";
 const FOREIGN: (&str, &str) = ("foreign", "10.0.32.0/22");
 const BASELINE: f64 = 0.25;
 const BLOCKS: f64 = 2_048.0;
@@ -56,10 +58,14 @@ pub async fn play(scene: &Scene, contender: &Contender, plane: &ControlPlane) ->
     let client = plane.client().await;
     let nodes = Observer::start(&client).await;
     mk_node(FOREIGN.0).cidr(FOREIGN.1).create(&client).await;
-    let mut pair = Pair::start(plane, contender, POOL, scene).await;
+    let (pool, vms) = match scene.allocator {
+        Allocator::Cloud => (OF_CLOUD, Some(Vms::start().await)),
+        _ => (POOL, None),
+    };
+    let mut pair = Pair::start(plane, contender, (pool, vms.clone()), scene).await;
     // Until there is one, nobody can serve anybody: that time is no contender's merit.
     pair.first_leader().await;
-    let churn = Churn::begin(&client, ALIVE, GOING).await;
+    let churn = Churn::begin(&client, ALIVE, GOING, vms).await;
     let calm = CancellationToken::new();
     let churning = tokio::spawn(churn.run(calm.clone()));
 

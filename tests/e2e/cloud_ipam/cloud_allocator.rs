@@ -41,6 +41,8 @@ async fn a_hundred_nodes_of_a_zone_cost_one_list_and_each_gets_the_alias_of_its_
     scene.ready("last").await;
     let more = scene.proxy.node_patches().len() - patches;
     assert_eq!(more, 1, "one PATCH for one Node");
+    manager.until_metric("node_ipam_pending_nodes", &[], |nodes| nodes == 0.0).await;
+    manager.until_metric("node_ipam_conflicts", &[], |pairs| pairs == 0.0).await;
     let labels = [("call", "instances.list"), ("code", "200")];
     manager.until_metric("node_ipam_cloud_requests_total", &labels, |count| count >= 1.0).await;
     let dropped = manager.metric("workqueue_dropped_objects", &[("name", "cloudCIDRAllocator")]);

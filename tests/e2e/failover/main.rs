@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tests::churn::{Churn, Going};
 use tests::{
-    Allocator, Observer, assert_never_shared, assert_patches_end, assert_patches_never_share,
+    Allocator, Observer, Vms, assert_never_shared, assert_patches_end, assert_patches_never_share,
     cluster, create_nodes, delete_nodes, mk_node,
 };
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,8 @@ use crate::replicas::{End, Replicas};
 /// many as Nodes at the most.
 const ARGS: &str = "--cluster-cidr=10.0.0.0/16 --node-cidr-mask-size=28 \
      --service-cluster-ip-range=10.0.0.0/18";
+/// 512 blocks, which come round while Nodes do: one that is not freed serves no Node again.
+const CLOUD_ARGS: &str = "--cluster-cidr=10.1.0.0/19 --node-cidr-mask-size=28";
 const FOREIGN: [(&str, &str); 2] = [("foreign-64", "10.0.64.0/22"), ("foreign-8", "10.0.68.0/25")];
 const BASELINE: f64 = 1_024.0 / 4_096.0;
 
@@ -46,6 +48,12 @@ async fn the_same_holds_for_blocks_of_cluster_cidrs() {
     leaders_and_nodes_come_and_go(Allocator::MultiCidr, 400, going, 2).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_holds_for_what_a_cloud_gives_again_and_again() {
+    let going = Going { old: 8, young: 2 };
+    leaders_and_nodes_come_and_go(Allocator::Cloud, 200, going, 2).await;
+}
+
 /// So many Nodes are alive at a time, and so many leaders are ended.
 async fn leaders_and_nodes_come_and_go(
     allocator: Allocator,
@@ -58,8 +66,12 @@ async fn leaders_and_nodes_come_and_go(
     let client = cluster.client().await;
     let nodes = Observer::start(&client).await;
     create_nodes(&client, FOREIGN.map(|(name, cidr)| mk_node(name).cidr(cidr))).await;
-    let mut replicas = Replicas::start(&cluster, allocator, ARGS).await;
-    let churn = Churn::begin(&client, alive, going).await;
+    let (args, vms) = match allocator {
+        Allocator::Cloud => (CLOUD_ARGS, Some(Vms::start().await)),
+        _ => (ARGS, None),
+    };
+    let mut replicas = Replicas::start(&cluster, allocator, vms.clone(), args).await;
+    let churn = Churn::begin(&client, alive, going, vms.clone()).await;
     let calm = CancellationToken::new();
     let churning = tokio::spawn(churn.run(calm.clone()));
 
@@ -79,7 +91,12 @@ async fn leaders_and_nodes_come_and_go(
     let leader = replicas.leader().await;
     let all = alive + FOREIGN.len();
     let what = "every Node that is left has a block";
-    nodes.until_within(LONG, what, |now| now.len() == all && now.assigned() == all).await;
+    let now = nodes.until_within(LONG, what, |now| now.len() == all && now.assigned() == all).await;
+    if let Some(vms) = &vms {
+        for name in &left {
+            assert_eq!(now.cidrs(name), vms.alias(name), "{name}");
+        }
+    }
     delete_nodes(&client, left.into_iter().chain(FOREIGN.map(|(name, _)| name.to_owned()))).await;
     nodes.until_within(LONG, "all Nodes are gone", |now| now.is_empty()).await;
     replicas.until_back_at(leader, BASELINE).await;

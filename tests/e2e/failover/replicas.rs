@@ -7,7 +7,7 @@ use std::iter::Cycle;
 use futures::future::select_all;
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::NodePatch;
-use tests::{Allocator, Cluster, FaultProxy, PATIENCE, Process, Wire, eventually};
+use tests::{Allocator, Cluster, FaultProxy, PATIENCE, Process, Vms, Wire, eventually};
 
 /// How a leader ends.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,7 @@ pub(crate) enum End {
 pub(crate) struct Replicas<'a> {
     cluster: &'a Cluster,
     allocator: Allocator,
+    vms: Option<Vms>,
     args: &'a str,
     /// Of the next processes, one after the other.
     wires: Cycle<IntoIter<Wire, 3>>,
@@ -35,11 +36,16 @@ struct Replica {
 }
 
 impl<'a> Replicas<'a> {
-    pub(crate) async fn start(cluster: &'a Cluster, allocator: Allocator, args: &'a str) -> Self {
+    pub(crate) async fn start(
+        cluster: &'a Cluster,
+        allocator: Allocator,
+        vms: Option<Vms>,
+        args: &'a str,
+    ) -> Self {
         let mut wires = Wire::ALL.into_iter().cycle();
         let first = wires.by_ref().take(2).collect::<Vec<_>>();
         let (running, ended) = (Vec::new(), Vec::new());
-        let mut replicas = Self { cluster, allocator, args, wires, running, ended };
+        let mut replicas = Self { cluster, allocator, vms, args, wires, running, ended };
         for wire in first {
             let replica = replicas.replica(wire).await;
             replicas.running.push(replica);
@@ -48,8 +54,17 @@ impl<'a> Replicas<'a> {
     }
 
     async fn replica(&self, wire: Wire) -> Replica {
-        let args = format!("{} {}", self.allocator.flag(), self.args);
-        Replica::start(self.cluster, &args, wire).await
+        let proxy = FaultProxy::start_with(wire, self.cluster, MANAGER_USER, &[]).await;
+        let launch = Process::with_kubeconfig(proxy.kubeconfig())
+            .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true"])
+            .args(["--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=5s"])
+            .args(["--leader-elect-retry-period=500ms", self.allocator.flag()])
+            .args(self.args.split_whitespace());
+        let launch = match &self.vms {
+            Some(vms) => vms.equip(launch, self.args),
+            None => launch,
+        };
+        Replica { manager: launch.start(), proxy }
     }
 
     /// Waits until one of them leads, and says which.
@@ -95,8 +110,10 @@ impl<'a> Replicas<'a> {
     /// Waits until the pool that this leader sees is used no more than that, and all is settled.
     pub(crate) async fn until_back_at(&self, leader: usize, share: f64) {
         let manager = &self.running[leader].manager;
-        let usage = self.allocator.metric("usage_cidrs");
-        manager.until_metric(&usage, &[], |now| (now - share).abs() < 1e-6).await;
+        if self.vms.is_none() {
+            let usage = self.allocator.metric("usage_cidrs");
+            manager.until_metric(&usage, &[], |now| (now - share).abs() < 1e-6).await;
+        }
         for metric in ["node_ipam_pending_nodes", "node_ipam_conflicts"] {
             manager.until_metric(metric, &[], |now| now == 0.0).await;
         }
@@ -118,17 +135,4 @@ fn same_block_each_time(patches: Vec<NodePatch>) -> Vec<NodePatch> {
         assert_eq!(*cidrs, &patch.pod_cidrs, "node {} was sent both", patch.node);
     }
     patches
-}
-
-impl Replica {
-    async fn start(cluster: &Cluster, args: &str, wire: Wire) -> Self {
-        let proxy = FaultProxy::start_with(wire, cluster, MANAGER_USER, &[]).await;
-        let manager = Process::with_kubeconfig(proxy.kubeconfig())
-            .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true"])
-            .args(["--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=5s"])
-            .args(["--leader-elect-retry-period=500ms"])
-            .args(args.split_whitespace())
-            .start();
-        Self { manager, proxy }
-    }
 }

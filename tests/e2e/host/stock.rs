@@ -162,7 +162,7 @@ async fn migrate(size: usize, gates: &[&str], limit: Duration) {
         process.exit(PATIENCE).await;
     };
     let before = stock(&program, &scene, &on);
-    let churn = Churn::begin(&scene.client, size, Going { old: 2, young: 2 }).await;
+    let churn = Churn::begin(&scene.client, size, Going { old: 2, young: 2 }, None).await;
     let all = format!("all {size} Nodes have a CIDR of stock");
     scene.nodes.until(&all, |now| now.assigned() == size).await;
     let calm = CancellationToken::new();

@@ -30,7 +30,7 @@ async fn until_conflicts(manager: &Process, pairs: f64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_somebody_else_set_before_our_patch_arrives_is_adopted_and_our_block_freed() {
-    for allocator in Allocator::ALL {
+    for allocator in Allocator::WITH_POOLS {
         foreign_value_is_adopted(allocator).await;
     }
 }

@@ -98,7 +98,7 @@ async fn frozen_store_is_survived(allocator: Allocator) {
     let scene = Scene::set_for(allocator).await;
     let manager = scene.start("--cluster-cidr=10.0.0.0/22").await;
     let hold = scene.proxy.on(patch_of("a")).times(1).hold();
-    mk_node("a").create(&scene.client).await;
+    scene.mk_node("a").create(&scene.client).await;
     hold.arrived(1).await;
     let frozen = scene.cluster.freeze_store();
     let read = scene.proxy.on(tests::Match::node_gets()).then(tests::Fault::None);

@@ -62,8 +62,11 @@ async fn a_connection_reset_before_the_server_got_the_patch_is_survived() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_500_is_survived_whether_the_patch_was_applied_or_not() {
-    for (allocator, codes) in [(Allocator::Range, &[500, 503][..]), (Allocator::MultiCidr, &[500])]
-    {
+    for (allocator, codes) in [
+        (Allocator::Range, &[500, 503][..]),
+        (Allocator::MultiCidr, &[500]),
+        (Allocator::Cloud, &[500]),
+    ] {
         let both = |code: &u16| {
             let applied = Fault::ReplaceAnswer(Canned::status(*code));
             [(Fault::status(*code), false), (applied, true)]
@@ -96,7 +99,7 @@ async fn block_stays_with_its_patch(allocator: Allocator) {
     let manager = scene.start("--cluster-cidr=10.0.0.0/24").await;
     let blind = scene.proxy.on(Match::node_gets()).then(Fault::status(500));
     let unknown = scene.proxy.on(patch_of("a")).times(1).then(Fault::status(500));
-    mk_node("a").create(&scene.client).await;
+    scene.mk_node("a").create(&scene.client).await;
     unknown.hit(1).await;
     scene.starves("b").await;
     blind.hit(3).await;

@@ -45,7 +45,7 @@ async fn after_a_429_its_node_waits_as_long_as_was_asked_and_no_other_node_does(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_patch_makes_one_event_and_is_tried_again() {
-    for allocator in Allocator::ALL {
+    for allocator in Allocator::WITH_POOLS {
         rejections_are_survived(allocator).await;
     }
 }

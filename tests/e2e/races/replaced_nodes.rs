@@ -16,7 +16,7 @@ async fn patch_on_its_way(allocator: Allocator) -> (Scene, Process, Hold) {
     let scene = Scene::set_for(allocator).await;
     let manager = scene.start(&format!("--cluster-cidr={POOL}")).await;
     let hold = scene.proxy.on(patch_of("a")).times(1).hold();
-    mk_node("a").create(&scene.client).await;
+    scene.mk_node("a").create(&scene.client).await;
     hold.arrived(1).await;
     until_used(&manager, POOL, 1.0).await;
     (scene, manager, hold)
@@ -62,7 +62,7 @@ async fn a_node_recreated_under_its_name_gets_its_own_block() {
 async fn recreated_node_gets_its_own_block(allocator: Allocator) {
     let (scene, manager, hold) = patch_on_its_way(allocator).await;
     scene.remove("a").await;
-    mk_node("a").create(&scene.client).await;
+    scene.mk_node("a").create(&scene.client).await;
     let code = answer(&scene, hold).await;
     assert!(matches!(code, Some(409 | 422)), "the uid protects the new Node: {code:?}");
     let cidrs = scene.assigned("a").await;

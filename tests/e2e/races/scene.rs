@@ -9,9 +9,9 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::{NodePatch, Recorded};
-use tests::nodes::delete_node;
+use tests::nodes::{NewNode, delete_node};
 use tests::{
-    Allocator, Cluster, FaultProxy, Match, Observer, Process, Wire, cluster, mk_node, poll,
+    Allocator, Cluster, FaultProxy, Match, Observer, Process, Vms, Wire, cluster, mk_node, poll,
 };
 use tests::{assert_never_shared, assert_patches_end, assert_patches_never_share};
 
@@ -24,6 +24,7 @@ pub(crate) const SHORT_LEASE: &str = "--leader-elect-lease-duration=6s \
 /// reach the API server directly.
 pub(crate) struct Scene {
     allocator: Allocator,
+    vms: Option<Vms>,
     pub(crate) proxy: FaultProxy,
     pub(crate) nodes: Observer,
     pub(crate) client: Client,
@@ -51,7 +52,8 @@ impl Scene {
         let client = cluster.client().await;
         let nodes = Observer::start(&client).await;
         let proxy = FaultProxy::start_with(wire, &cluster, MANAGER_USER, &[]).await;
-        Self { allocator, proxy, nodes, client, cluster }
+        let vms = if allocator == Allocator::Cloud { Some(Vms::start().await) } else { None };
+        Self { allocator, vms, proxy, nodes, client, cluster }
     }
 
     /// Another way to the same cluster, so that two processes can be told apart.
@@ -75,16 +77,24 @@ impl Scene {
 
     /// The product behind this proxy, as kubeadm runs it; `args` are those of the case.
     pub(crate) fn launch(&self, proxy: &FaultProxy, args: &str) -> Process {
-        Process::with_kubeconfig(proxy.kubeconfig())
+        let launch = Process::with_kubeconfig(proxy.kubeconfig())
             .args(["--allocate-node-cidrs=true", "--use-service-account-credentials=true", "--v=2"])
             .args([self.allocator.flag()])
-            .args(args.split_whitespace())
-            .start()
+            .args(args.split_whitespace());
+        match &self.vms {
+            Some(vms) => vms.equip(launch, args).start(),
+            None => launch.start(),
+        }
+    }
+
+    /// A Node to be made, which the allocator of the scene can serve.
+    pub(crate) fn mk_node(&self, name: &str) -> NewNode {
+        self.vms.as_ref().map_or_else(|| mk_node(name), |vms| vms.node(name))
     }
 
     /// Creates a Node and waits for its CIDRs.
     pub(crate) async fn add(&self, name: &str) -> Vec<String> {
-        mk_node(name).create(&self.client).await;
+        self.mk_node(name).create(&self.client).await;
         self.assigned(name).await
     }
 
@@ -101,10 +111,15 @@ impl Scene {
         self.nodes.until(&format!("{name} is gone"), |now| !now.contains_key(name)).await;
     }
 
-    /// Creates a Node and waits for the event that says that there is no block for it.
+    /// Creates a Node and waits for the event that says that there is no block for it, or that the
+    /// one of its VM is still another Node's.
     pub(crate) async fn starves(&self, name: &str) {
-        mk_node(name).create(&self.client).await;
-        self.event(name, "CIDRNotAvailable").await;
+        self.mk_node(name).create(&self.client).await;
+        let reason = match self.allocator {
+            Allocator::Cloud => "CIDRAssignmentFailed",
+            _ => "CIDRNotAvailable",
+        };
+        self.event(name, reason).await;
         assert!(self.nodes.now().cidrs(name).is_empty(), "{name} starves and yet has a CIDR");
     }
 
@@ -208,8 +223,12 @@ pub(crate) async fn settled(manager: &Process) {
 pub(crate) async fn until_used(manager: &Process, pool: &str, used: f64) {
     let label = [("clusterCIDR", pool)];
     let metrics = manager.metrics().await;
+    let of_cloud = [("name", "cloudCIDRAllocator")];
+    if metrics.value("workqueue_dropped_objects", &of_cloud).is_some() {
+        return; // it has no pool
+    }
     // Whichever allocator it is: each has names of its own for the same.
-    let shown = Allocator::ALL.into_iter().find_map(|allocator| {
+    let shown = Allocator::WITH_POOLS.into_iter().find_map(|allocator| {
         Some((allocator, metrics.value(&allocator.metric("max_cidrs"), &label)?))
     });
     let (allocator, max) = shown.unwrap_or_else(|| panic!("no metric for pool {pool}"));

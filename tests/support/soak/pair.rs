@@ -14,7 +14,7 @@ use super::scene::{Contender, Scene};
 use crate::control_plane::MANAGER_USER;
 use crate::fault_proxy::NodePatch;
 use crate::metrics::Metrics;
-use crate::{ControlPlane, FaultProxy, Match, PATIENCE, Process, Wire};
+use crate::{ControlPlane, FaultProxy, Match, PATIENCE, Process, Vms, Wire};
 
 const TICK: Duration = Duration::from_millis(50);
 /// Between two ends: long enough for a lease to expire and for another term of some seconds.
@@ -28,6 +28,7 @@ pub(super) struct Pair<'a> {
     plane: &'a ControlPlane,
     contender: &'a Contender,
     pool: &'a str,
+    vms: Option<Vms>,
     scene: &'a Scene,
     /// Draws when and how leaders end, and nothing else.
     dice: Dice,
@@ -50,14 +51,25 @@ impl<'a> Pair<'a> {
     pub(super) async fn start(
         plane: &'a ControlPlane,
         contender: &'a Contender,
-        pool: &'a str,
+        (pool, vms): (&'a str, Option<Vms>),
         scene: &'a Scene,
     ) -> Self {
         let dice = Dice::new(scene.seed);
         let (running, ended, terms) = (Vec::new(), Vec::new(), Vec::new());
         let (started, next_end) = (0, None);
-        let mut pair =
-            Self { plane, contender, pool, scene, dice, next_end, started, running, ended, terms };
+        let mut pair = Self {
+            plane,
+            contender,
+            pool,
+            vms,
+            scene,
+            dice,
+            next_end,
+            started,
+            running,
+            ended,
+            terms,
+        };
         for _ in 0..2 {
             let replica = pair.replica().await;
             pair.running.push(replica);
@@ -98,9 +110,9 @@ impl<'a> Pair<'a> {
     }
 
     /// Blocks in use beyond the share that is always in use, once that does not change any more;
-    /// none when the contender does not let us read its metrics.
+    /// none when the contender does not let us read its metrics, or has no pool.
     pub(super) async fn leaked(&mut self, baseline: f64, blocks: f64) -> Option<f64> {
-        let Contender::Product = self.contender else { return None };
+        let (Contender::Product, None) = (self.contender, &self.vms) else { return None };
         let deadline = Instant::now() + PATIENCE;
         loop {
             self.replace_ended().await;
@@ -201,6 +213,9 @@ impl<'a> Pair<'a> {
             Contender::Product => launch.args([self.scene.allocator.flag()]),
             Contender::Stock(path) => launch.program(path),
         };
+        if let Some(vms) = &self.vms {
+            launch = vms.equip(launch, self.pool);
+        }
         let manager = launch.start();
         Replica { manager, proxy, faults, asked_to_stop: None, end: "by itself" }
     }

@@ -21,9 +21,7 @@ mod findings;
 mod lines;
 mod notice;
 mod observing;
-mod outcome;
 mod owner;
-mod pressure;
 mod resting;
 mod rests;
 mod sending;
@@ -54,7 +52,6 @@ pub(crate) use owner::Uid;
 use rests::Rests;
 pub(crate) use sending::{AfterRead, OpenOutcome};
 pub(crate) use shortage::Shortage;
-pub(crate) use snapshot::Snapshot;
 use unassigned::{Phase, Place, Unassigned};
 
 /// After the first Nodes of a cluster, of which all were unassigned at once, memory is given back
@@ -212,5 +209,5 @@ impl Allocator {
 fn is_family_at(pools: &[Pool], one: &Pool, percent: u8) -> bool {
     let of_family = || pools.iter().filter(|pool| pool.family() == one.family());
     let (used, blocks) = (of_family().map(Pool::used).sum(), of_family().map(Pool::blocks).sum());
-    pressure::at_least(used, blocks, percent.into())
+    crate::pressure::at_least(used, blocks, percent.into())
 }

@@ -7,11 +7,11 @@
 //! | `provider.rs` | [`Cloud`](provider::Cloud): what is asked of a cloud |
 //! | `google.rs` | Google's |
 //! | `families.rs`, `copying.rs`, `syncing.rs` | what is to be done for a Node, without I/O |
-//! | `claims.rs` | who has which CIDRs |
+//! | `claims.rs`, `counts.rs` | who has which CIDRs, and what is counted of that |
 //! | `condition.rs`, `writes.rs` | what is written to Nodes |
 //! | `cloud_nodes.rs`, `seen.rs`, `telling.rs` | the Nodes of a run, and what is said of them |
 //! | `copier.rs`, `syncer.rs` | one pass over one Node |
-//! | `metrics.rs` | what is counted |
+//! | `metrics.rs` | what is shown |
 //! | `run.rs` | one run of either |
 
 mod claims;
@@ -19,6 +19,7 @@ mod cloud_nodes;
 mod condition;
 mod copier;
 mod copying;
+mod counts;
 mod families;
 mod google;
 mod metrics;

@@ -4,7 +4,8 @@
 //! pools, `cluster_cidr` does so with objects, `cloud` takes what VMs have, `allocator` decides who gets which block, `patch`
 //! knows the body and the meaning of answers, `api` sends, `reconciler` works on one Node,
 //! `node_work` on all of them, of which `backlog` holds back those that the queue has no room for,
-//! `controller` runs it all. [`survey`] stands beside all this: it says
+//! `controller` runs it all. What the allocators of both kinds share stands beside them: `snapshot` is what metrics show,
+//! `outcome` what may yet become of a PATCH, `pressure` how full a pool is. [`survey`] stands beside all this: it says
 //! what is wrong with the pod CIDRs of a cluster before anything runs. The rules that code and tests cite stand
 //! in `RULES.md`; which allocator is for whom in `ALLOCATORS.md`.
 
@@ -19,10 +20,13 @@ mod flags;
 mod metrics;
 mod node_work;
 mod options;
+mod outcome;
 mod patch;
 mod predecessor;
+mod pressure;
 mod reconciler;
 mod second_allocator;
+mod snapshot;
 mod survey;
 mod suspicion;
 

@@ -38,7 +38,7 @@ const ITEM_LIMIT: Duration = Duration::from_secs(180);
 /// Besides the time of a PATCH, for settling the last outcomes after a stop: one second in which a
 /// PATCH travels to the server, and two for reads. With 5 s of the PATCH it fits into stock's
 /// default for `--controller-shutdown-timeout`, 10 s.
-const LAST_READS: Duration = Duration::from_secs(3);
+pub(crate) const LAST_READS: Duration = Duration::from_secs(3);
 
 /// What works on the Nodes of one run, with a queue of this name.
 pub(crate) fn reconciler<N: CachedNode>(
@@ -112,7 +112,8 @@ fn item_limit(context: &Context, concurrency: usize) -> Duration {
     ITEM_LIMIT.max(turn)
 }
 
-async fn moment_of(stop: CancellationToken) -> Result<Instant, Failure> {
+/// The moment of the stop.
+pub(crate) async fn moment_of(stop: CancellationToken) -> Result<Instant, Failure> {
     stop.cancelled().await;
     Ok(Instant::now())
 }

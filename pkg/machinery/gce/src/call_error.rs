@@ -57,6 +57,9 @@ pub enum CallError {
         /// Why, for people.
         reason: String,
     },
+    /// Whoever wanted it said no when it was about to be sent.
+    #[error("cannot send the call: it is not wanted any more")]
+    Withdrawn,
     /// Nothing was sent.
     #[error("cannot send the call: {reason}")]
     NotSent {
@@ -89,6 +92,7 @@ impl CallError {
             Self::Refused { status, .. } => status.to_string(),
             Self::Failed { .. } => "failed".to_owned(),
             Self::Unanswered { .. } => "unanswered".to_owned(),
+            Self::Withdrawn => "withdrawn".to_owned(),
             Self::NotSent { .. } => "not_sent".to_owned(),
         }
     }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::call_error::CallError;
 use crate::channel::Channel;
 use crate::config::Config;
-use crate::exchange::{Call, Exchange};
+use crate::exchange::{Call, Exchange, MayLeave};
 use crate::instance::{AliasRange, FIELDS, Instance, NetworkInterface};
 use crate::limits::Limits;
 use crate::metadata::Metadata;
@@ -92,6 +92,7 @@ impl Client {
             url: &url,
             body: Bytes::new(),
             what: &what,
+            may_leave: None,
         };
         self.0.exchange.make(&call).await
     }
@@ -115,6 +116,7 @@ impl Client {
                 url: &url,
                 body: Bytes::new(),
                 what: &what,
+                may_leave: None,
             };
             let page: Page = self.0.exchange.make(&call).await?;
             found.extend(page.items);
@@ -128,24 +130,43 @@ impl Client {
 
     /// Gives a VM an alias beside those that it has, and returns when it works. One that is there
     /// already is not asked for again, so that a call of which nothing is known may be repeated
-    /// (`rule:alias-is-read-before-it-is-written`).
+    /// (`rule:alias-is-read-before-it-is-written`). `known` are the aliases by which the caller has
+    /// decided so, and `may_leave` is asked when the write is about to be sent.
     ///
     /// # Errors
-    /// The VM may have it by now only after [`CallError::Unanswered`].
-    pub async fn add_alias(&self, vm: &ProviderId, range: IpNet) -> Result<(), CallError> {
-        match self.try_add_alias(vm, range).await {
-            Err(CallError::Stale) => self.try_add_alias(vm, range).await,
+    /// The VM may have it by now only after [`CallError::Unanswered`]; with [`CallError::Stale`] it
+    /// has other aliases than were known.
+    pub async fn add_alias(
+        &self,
+        vm: &ProviderId,
+        range: IpNet,
+        known: &[IpNet],
+        may_leave: MayLeave<'_>,
+    ) -> Result<(), CallError> {
+        match self.try_add_alias(vm, range, known, may_leave).await {
+            Err(CallError::Stale) => self.try_add_alias(vm, range, known, may_leave).await,
             other => other,
         }
     }
 
-    async fn try_add_alias(&self, vm: &ProviderId, range: IpNet) -> Result<(), CallError> {
+    async fn try_add_alias(
+        &self,
+        vm: &ProviderId,
+        range: IpNet,
+        known: &[IpNet],
+        may_leave: MayLeave<'_>,
+    ) -> Result<(), CallError> {
         let instance = self.instance(vm).await?;
         let Some(interface) = instance.primary() else {
             return Err(CallError::NotFound { what: format!("a network interface of VM {vm}") });
         };
-        if interface.has(&range) {
+        let aliases = interface.aliases().map_err(CallError::not_sent)?;
+        if aliases.contains(&range) {
             return Ok(());
+        }
+        // A VM that somebody else has given an alias meanwhile must not end up with two.
+        if aliases != known {
+            return Err(CallError::Stale);
         }
         let body = self.change_of(interface, range)?;
         let request = Uuid::new_v4().to_string();
@@ -158,6 +179,7 @@ impl Client {
             url: &url,
             body,
             what: &what,
+            may_leave: Some(may_leave),
         };
         let begun: Operation = self.0.exchange.make(&call).await?;
         self.end_of(begun, &vm.zone).await
@@ -188,6 +210,7 @@ impl Client {
             url: &url,
             body: Bytes::new(),
             what: &what,
+            may_leave: None,
         };
         let mut pauses = LOOKS.into_iter().chain(std::iter::repeat(LOOKS[LOOKS.len() - 1]));
         loop {

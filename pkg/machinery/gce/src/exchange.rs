@@ -30,6 +30,9 @@ pub(crate) struct Exchange {
     pub(crate) agent: HeaderValue,
 }
 
+/// Asked when a write is about to be sent: whether it still may.
+pub type MayLeave<'a> = &'a (dyn Fn() -> bool + Sync);
+
 /// One call.
 pub(crate) struct Call<'a> {
     /// The label of metrics.
@@ -40,6 +43,8 @@ pub(crate) struct Call<'a> {
     pub(crate) body: Bytes,
     /// What it is about, for errors.
     pub(crate) what: &'a str,
+    /// For writes.
+    pub(crate) may_leave: Option<MayLeave<'a>>,
 }
 
 impl Exchange {
@@ -71,9 +76,12 @@ impl Exchange {
             .body(Full::from(call.body.clone()))
             .map_err(CallError::not_sent)?;
         let _turn = self.limits.turn().await;
-        if call.method != Method::GET {
+        if let Some(may_leave) = call.may_leave {
             // Asked last: waiting for a turn can take longer than a lease.
             self.fence.check()?;
+            if !may_leave() {
+                return Err(CallError::Withdrawn);
+            }
         }
         self.channel.ask(request, LIMIT).await
     }

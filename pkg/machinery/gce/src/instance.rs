@@ -77,8 +77,7 @@ impl Instance {
     /// One of its ranges cannot be read.
     pub fn pod_ranges(&self) -> Result<PodRanges, BadRange> {
         let Some(interface) = self.primary() else { return Ok(PodRanges::default()) };
-        let aliases = interface.alias_ip_ranges.iter().map(|alias| range(&alias.ip_cidr_range));
-        Ok(PodRanges { aliases: aliases.collect::<Result<_, _>>()?, ipv6: interface.ipv6()? })
+        Ok(PodRanges { aliases: interface.aliases()?, ipv6: interface.ipv6()? })
     }
 }
 
@@ -99,9 +98,9 @@ impl NetworkInterface {
         Ok(Some(range.trunc()))
     }
 
-    /// Whether it has this very alias.
-    pub(crate) fn has(&self, wanted: &IpNet) -> bool {
-        self.alias_ip_ranges.iter().any(|alias| range(&alias.ip_cidr_range).as_ref() == Ok(wanted))
+    /// Its aliases, in Google's order.
+    pub(crate) fn aliases(&self) -> Result<Vec<IpNet>, BadRange> {
+        self.alias_ip_ranges.iter().map(|alias| range(&alias.ip_cidr_range)).collect()
     }
 }
 

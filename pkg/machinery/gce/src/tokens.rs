@@ -27,6 +27,8 @@ const SCOPE: &str = "https://www.googleapis.com/auth/compute";
 const LIMIT: Duration = Duration::from_secs(30);
 /// A token is renewed so long before its end, or half-way where it lives no longer than this.
 const MARGIN: Duration = Duration::from_secs(60);
+/// No token is held for longer, whatever is said of it: Google's live for an hour.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// Who waited while a token was refused is told the same, and asks no more.
 const FAILED_FOR: Duration = Duration::from_secs(2);
 
@@ -62,6 +64,12 @@ enum Source {
 struct Token {
     text: SecretString,
     lasts: Duration,
+}
+
+impl Token {
+    fn new(text: String, seconds: u64) -> Self {
+        Self { text: text.into(), lasts: Duration::from_secs(seconds).min(LONGEST) }
+    }
 }
 
 impl Tokens {
@@ -204,7 +212,7 @@ struct OAuthToken {
 
 fn of_oauth(answer: &Answer) -> Result<Token, CallError> {
     let OAuthToken { access_token, expires_in } = read(answer)?;
-    Ok(Token { text: access_token.into(), lasts: Duration::from_secs(expires_in) })
+    Ok(Token::new(access_token, expires_in))
 }
 
 #[derive(Deserialize)]
@@ -220,8 +228,7 @@ fn of_alternate(answer: &Answer) -> Result<Token, CallError> {
         .parse()
         .map_err(|_| CallError::not_sent("no token was given: its expireTime is not a time"))?;
     let seconds = expire_time.as_second().saturating_sub(Timestamp::now().as_second());
-    let lasts = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-    Ok(Token { text: access_token.into(), lasts })
+    Ok(Token::new(access_token, u64::try_from(seconds).unwrap_or_default()))
 }
 
 /// Neither the body nor serde's words about it are shown.

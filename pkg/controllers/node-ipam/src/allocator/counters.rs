@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use cidr::{Change, Pool};
 
-use super::pressure::Pressure;
+use crate::pressure::Pressure;
 
 /// One pool's numbers.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,8 +6,8 @@ use model::NodeMarks;
 use tokio::time::Instant;
 
 use super::catalogue::Candidates;
-use super::outcome::Outcome;
 use super::told::Told;
+use crate::outcome::Outcome;
 
 /// Where the Node stands.
 #[derive(Debug, PartialEq, Eq)]

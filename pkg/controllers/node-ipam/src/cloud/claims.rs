@@ -9,6 +9,11 @@ use std::sync::Arc;
 
 use cidr::{Exhausted, IpNet, Ledger, Pool};
 use model::Node;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::counts::Counts;
+use crate::snapshot::{Counted, Snapshot};
 
 /// A Node's UID.
 type Uid = Arc<str>;
@@ -41,36 +46,72 @@ pub(super) enum Refusal {
     Full(#[from] Exhausted),
 }
 
+/// How far a live Node has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// It has no pod CIDRs, and nothing was sent for it.
+    Empty,
+    /// What is claimed for it may have left this process.
+    Sent,
+    /// It was written to; the cache does not show it yet.
+    Written,
+    /// It shows pod CIDRs.
+    Shows {
+        /// They are what we have sent.
+        ours: bool,
+    },
+}
+
+/// A live Node.
+#[derive(Debug)]
+struct Known {
+    name: Arc<str>,
+    phase: Phase,
+    /// When it was first seen.
+    since: Instant,
+}
+
+/// What follows from a change.
+#[derive(Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub(super) struct Effects {
+    /// Names of Nodes that may try again.
+    pub(super) wake: Vec<Arc<str>>,
+    /// The Node shows what another one has.
+    pub(super) conflict: Option<Conflict>,
+}
+
+/// Two Nodes that overlap.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Conflict {
+    pub(super) mine: IpNet,
+    pub(super) theirs: IpNet,
+    /// Name and UID of the other Node.
+    pub(super) other: (Arc<str>, Uid),
+}
+
 /// The claims of all Nodes.
 #[derive(Debug)]
 pub(super) struct Claims {
     ledger: Ledger<Owner>,
-    /// The live Nodes.
-    names: HashMap<Uid, Arc<str>>,
-    /// Nodes whose claim may have left this process.
-    sent: HashSet<Uid>,
-    /// Nodes that were written to; the cache may not show it yet.
-    written: HashSet<Uid>,
+    nodes: HashMap<Uid, Known>,
     /// Names of Nodes that were refused.
     waiting: BTreeSet<Arc<str>>,
     in_list: bool,
+    counts: Counts,
 }
 
 impl Claims {
     /// Of a pool, or of none where the cloud chooses.
     pub(super) fn new(pool: Option<Pool>, reserved: &[IpNet]) -> Self {
         let mut ledger = Ledger::new(pool.into_iter().collect());
+        let mut counts = Counts::default();
         for range in reserved {
-            ledger.occupy(&Owner::Reserved(*range), &[*range]);
+            let occupied = ledger.occupy(&Owner::Reserved(*range), &[*range]);
+            counts.change(&occupied.change, ledger.pools());
         }
-        Self {
-            ledger,
-            names: HashMap::new(),
-            sent: HashSet::new(),
-            written: HashSet::new(),
-            waiting: BTreeSet::new(),
-            in_list: false,
-        }
+        let (nodes, waiting) = (HashMap::new(), BTreeSet::new());
+        Self { ledger, nodes, waiting, in_list: false, counts }
     }
 
     /// Whether a list of Nodes is being taken in.
@@ -78,36 +119,55 @@ impl Claims {
         self.in_list = in_list;
     }
 
-    /// Takes in a Node as the watch shows it; the names of those that may try again.
-    pub(super) fn see(&mut self, node: &Node) -> Vec<Arc<str>> {
-        self.names.insert(Arc::clone(&node.uid), Arc::clone(&node.name));
-        let shown: Vec<IpNet> =
-            node.pod_cidrs.iter().filter_map(|it| cidr::parse(it).ok()).collect();
+    /// Takes in a Node as the watch shows it.
+    pub(super) fn see(&mut self, node: &Node) -> Effects {
+        let is_ours = self.shows_ours(node);
+        let known = self.nodes.get(&node.uid);
+        let since = known.map_or_else(Instant::now, |known| known.since);
+        let known = known.map(|known| known.phase);
+        let phase = match known {
+            known if node.pod_cidrs.is_empty() => known.unwrap_or(Phase::Empty),
+            _ => Phase::Shows { ours: is_ours },
+        };
+        let name = Arc::clone(&node.name);
+        self.nodes.insert(Arc::clone(&node.uid), Known { name, phase, since });
         if node.pod_cidrs.is_empty() {
-            return Vec::new();
+            return Effects::default();
         }
-        self.written.remove(&node.uid);
-        let owner = Owner::Node(Arc::clone(&node.uid));
-        if self.ledger.claim(&owner) == Some(&shown[..]) {
-            return Vec::new();
+        self.waiting.remove(&node.name);
+        if matches!(known, Some(Phase::Empty | Phase::Sent)) && !is_ours {
+            self.counts.foreign += 1;
         }
-        let had = self.ledger.claim(&owner).is_some();
-        self.ledger.occupy(&owner, &shown);
-        if had { self.wake() } else { Vec::new() }
+        let shown: Vec<IpNet> =
+            node.pod_cidrs.iter().filter_map(|text| cidr::parse(text).ok()).collect();
+        self.counts.set_garbage(&node.uid, node.pod_cidrs.iter().count() - shown.len());
+        let had = !self.of(&node.uid).is_empty();
+        if self.of(&node.uid) == shown {
+            return Effects::default();
+        }
+        self.set(&node.uid, &shown);
+        let wake = if had { self.wake() } else { Vec::new() };
+        Effects { wake, conflict: self.overlaps(&node.uid).next() }
     }
 
-    /// A Node is gone; the names of those that may try again.
-    pub(super) fn gone(&mut self, uid: &Uid) -> Vec<Arc<str>> {
-        self.names.remove(uid);
-        self.sent.remove(uid);
-        self.written.remove(uid);
-        self.ledger.release(&Owner::Node(Arc::clone(uid)));
-        self.wake()
+    /// A Node is gone.
+    pub(super) fn gone(&mut self, uid: &Uid) -> Effects {
+        if let Some(known) = self.nodes.remove(uid) {
+            self.waiting.remove(&known.name);
+        }
+        self.set(uid, &[]);
+        self.counts.set_garbage(uid, 0);
+        Effects { wake: self.wake(), conflict: None }
+    }
+
+    /// Since when a Node has waited, if it does.
+    pub(super) fn since(&self, uid: &Uid) -> Instant {
+        self.nodes.get(uid).map_or_else(Instant::now, |known| known.since)
     }
 
     /// The pod CIDRs of a Node: what the cache shows, or what was written since.
     pub(super) fn pod_cidrs(&self, node: &Node) -> Vec<String> {
-        if node.pod_cidrs.is_empty() && self.written.contains(&node.uid) {
+        if node.pod_cidrs.is_empty() && self.phase(&node.uid) == Some(Phase::Written) {
             return self.of(&node.uid).iter().map(cidr::canonical).collect();
         }
         node.pod_cidrs.iter().map(str::to_owned).collect()
@@ -120,67 +180,72 @@ impl Claims {
 
     /// The block of a Node that the cloud may have been told of.
     pub(super) fn told(&self, uid: &Uid) -> Option<IpNet> {
-        let block = self.of(uid).first().copied();
-        block.filter(|_| self.sent.contains(uid))
+        self.of(uid).first().copied().filter(|_| self.was_sent(uid))
     }
 
     /// Whether a Node shows what we have written to it.
     pub(super) fn shows_ours(&self, node: &Node) -> bool {
         let shown = node.pod_cidrs.iter().map(|text| cidr::parse(text).ok());
         !node.pod_cidrs.is_empty()
-            && self.sent.contains(&node.uid)
+            && self.was_sent(&node.uid)
             && shown.eq(self.of(&node.uid).iter().copied().map(Some))
     }
 
-    /// Claims what the cloud has given the VM of a Node.
+    /// Claims what the cloud has given the VM of a Node. What was claimed for it before can no
+    /// longer be written.
     pub(super) fn take(&mut self, node: &Node, cidrs: &[IpNet]) -> Result<(), Refusal> {
         self.check(node)?;
-        let owner = Owner::Node(Arc::clone(&node.uid));
         let before = self.of(&node.uid).to_vec();
-        self.ledger.occupy(&owner, cidrs);
-        let Err(held) = self.check_alone(&node.uid) else { return Ok(()) };
+        self.set(&node.uid, cidrs);
+        let Err(held) = self.check_alone(&node.uid) else {
+            if before != cidrs {
+                self.set_phase(&node.uid, Phase::Empty);
+            }
+            return Ok(());
+        };
         self.waiting.insert(Arc::clone(&node.name));
         // What has not left is in nobody's way.
-        let keeps = if self.sent.contains(&node.uid) { before } else { Vec::new() };
-        self.ledger.occupy(&owner, &keeps);
+        let keeps = if self.was_sent(&node.uid) { before } else { Vec::new() };
+        self.set(&node.uid, &keeps);
         Err(held)
     }
 
     /// The block of a Node: the one that it was given before, or a free one.
     pub(super) fn block(&mut self, node: &Node) -> Result<IpNet, Refusal> {
         self.check(node)?;
-        let owner = Owner::Node(Arc::clone(&node.uid));
         if let Err(held) = self.check_alone(&node.uid) {
-            if self.sent.contains(&node.uid) {
+            if self.was_sent(&node.uid) {
                 self.waiting.insert(Arc::clone(&node.name));
                 return Err(held);
             }
             // Somebody else took it before it left.
-            self.ledger.release(&owner);
+            self.set(&node.uid, &[]);
         }
-        let allocated = self.ledger.allocate(&owner).inspect_err(|_| {
+        let allocated = self.ledger.allocate(&Owner::Node(Arc::clone(&node.uid)));
+        let allocated = allocated.inspect_err(|_| {
             self.waiting.insert(Arc::clone(&node.name));
-        });
+        })?;
+        self.counts.change(&allocated.change, self.ledger.pools());
         // A pool gives one block; none is left where there is no pool.
-        allocated?.cidrs.first().copied().ok_or(Refusal::NotNow)
+        allocated.cidrs.first().copied().ok_or(Refusal::NotNow)
     }
 
     /// Asked when something of a Node is about to leave: whether it still may.
     pub(super) fn may_send(&mut self, uid: &Uid, cidrs: &[IpNet]) -> bool {
         let may = !self.in_list
-            && self.names.contains_key(uid)
+            && self.nodes.contains_key(uid)
             && cidrs.iter().all(|cidr| self.of(uid).contains(cidr))
             && self.check_alone(uid).is_ok();
-        if may {
-            self.sent.insert(Arc::clone(uid));
+        if may && self.phase(uid) == Some(Phase::Empty) {
+            self.set_phase(uid, Phase::Sent);
         }
         may
     }
 
     /// The Node has what is claimed for it.
     pub(super) fn written(&mut self, uid: &Uid) {
-        if self.names.contains_key(uid) {
-            self.written.insert(Arc::clone(uid));
+        if matches!(self.phase(uid), Some(Phase::Empty | Phase::Sent)) {
+            self.set_phase(uid, Phase::Written);
         }
     }
 
@@ -190,47 +255,99 @@ impl Claims {
         for node in live {
             known.insert(Arc::clone(&node.uid));
             let (was_known, before) =
-                (self.names.contains_key(&node.uid), self.of(&node.uid).to_vec());
-            let woken = self.see(node);
-            self.waiting.extend(woken);
+                (self.nodes.contains_key(&node.uid), self.of(&node.uid).to_vec());
+            let Effects { wake, .. } = self.see(node);
+            self.waiting.extend(wake);
             mended += usize::from(!was_known || before != self.of(&node.uid));
         }
-        let gone: Vec<_> = self.names.keys().filter(|uid| !known.contains(*uid)).cloned().collect();
+        let gone: Vec<_> = self.nodes.keys().filter(|uid| !known.contains(*uid)).cloned().collect();
         mended += gone.len();
         for uid in gone {
-            let woken = self.gone(&uid);
-            self.waiting.extend(woken);
+            let Effects { wake, .. } = self.gone(&uid);
+            self.waiting.extend(wake);
         }
         mended
     }
 
-    /// Used blocks of the pool, and all of them.
-    pub(super) fn usage(&self) -> Option<(IpNet, u128, u128)> {
-        let pool = self.ledger.pools().first()?;
-        Some((pool.cidr(), pool.used(), pool.blocks()))
+    /// Makes these the claim of a Node.
+    fn set(&mut self, uid: &Uid, cidrs: &[IpNet]) {
+        let owner = Owner::Node(Arc::clone(uid));
+        let before = self.others_of(uid);
+        let occupied = self.ledger.occupy(&owner, cidrs);
+        self.counts.change(&occupied.change, self.ledger.pools());
+        // Without a pool nothing is outside of it.
+        let is_pooled = !self.ledger.pools().is_empty();
+        self.counts.set_external(uid, if is_pooled { occupied.external.len() } else { 0 });
+        let after = self.others_of(uid);
+        self.counts.conflicts = self.counts.conflicts + after - before;
+    }
+
+    /// How many other Nodes overlap a Node.
+    fn others_of(&self, uid: &Uid) -> usize {
+        let others = self.overlaps(uid).map(|conflict| conflict.other.1);
+        others.collect::<HashSet<_>>().len()
+    }
+
+    /// The claims of other Nodes that overlap those of a Node.
+    fn overlaps<'a>(&'a self, uid: &'a Uid) -> impl Iterator<Item = Conflict> + 'a {
+        self.of(uid).iter().flat_map(move |mine| {
+            let others = self.ledger.overlapping(mine).into_iter();
+            others.filter_map(move |(owner, theirs)| match owner {
+                Owner::Node(other) if other != *uid => {
+                    let name = self.nodes.get(&other).map(|known| Arc::clone(&known.name));
+                    let other = (name.unwrap_or_default(), other);
+                    Some(Conflict { mine: *mine, theirs, other })
+                }
+                _ => None,
+            })
+        })
+    }
+
+    fn phase(&self, uid: &Uid) -> Option<Phase> {
+        self.nodes.get(uid).map(|known| known.phase)
+    }
+
+    fn set_phase(&mut self, uid: &Uid, phase: Phase) {
+        if let Some(known) = self.nodes.get_mut(uid) {
+            known.phase = phase;
+        }
+    }
+
+    fn was_sent(&self, uid: &Uid) -> bool {
+        matches!(self.phase(uid), Some(Phase::Sent | Phase::Written | Phase::Shows { ours: true }))
     }
 
     fn check(&self, node: &Node) -> Result<(), Refusal> {
-        let is_live = self.names.contains_key(&node.uid);
+        let is_live = self.nodes.contains_key(&node.uid);
         if is_live && !self.in_list { Ok(()) } else { Err(Refusal::NotNow) }
     }
 
     /// Whether no other Node's claim overlaps that of this one.
     fn check_alone(&self, uid: &Uid) -> Result<(), Refusal> {
-        for mine in self.of(uid) {
-            for (other, _) in self.ledger.overlapping(mine) {
-                let Owner::Node(other) = other else { continue };
-                if other != *uid {
-                    let by = self.names.get(&other).cloned().unwrap_or_default();
-                    return Err(Refusal::Held { cidr: *mine, by });
-                }
-            }
+        match self.overlaps(uid).next() {
+            Some(Conflict { mine, other: (by, _), .. }) => Err(Refusal::Held { cidr: mine, by }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn wake(&mut self) -> Vec<Arc<str>> {
         std::mem::take(&mut self.waiting).into_iter().collect()
+    }
+}
+
+impl Counted for Mutex<Claims> {
+    fn count(&self) -> Snapshot {
+        let claims = self.lock();
+        let mut snapshot = claims.counts.snapshot(claims.ledger.pools());
+        for (uid, known) in &claims.nodes {
+            match known.phase {
+                Phase::Shows { .. } => {}
+                _ if claims.waiting.contains(&known.name) => snapshot.starved += 1,
+                _ if claims.of(uid).is_empty() => snapshot.pending += 1,
+                _ => snapshot.reserved += 1,
+            }
+        }
+        snapshot
     }
 }
 

@@ -2,25 +2,29 @@
 //! syncer do with one of them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cidr::IpNet;
 use informer::{Delta, Informer, Subscription};
 use model::{CloudNode, Node};
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use workqueue::{Next, Retry, WorkQueue};
 
 use super::claims::{Claims, Refusal};
-use super::metrics::CloudMetrics;
 use super::provider::{Cloud, CloudError, VmRanges};
 use super::seen::Seen;
 use super::telling::Teller;
-use super::writes::{Before, NodeWrites, Written};
+use super::writes::{Before, Leaves, NodeWrites, Written};
 
 /// After a refusal that nothing but somebody's help mends.
 const REFUSED_PAUSE: Duration = Duration::from_secs(60);
+
+/// What the cloud was asked for before the stop has so long to come about. With the time of the PATCH
+/// that follows, 5 s, it fits into stock's default for `--controller-shutdown-timeout`, 10 s.
+const LAST_CALLS: Duration = Duration::from_secs(4);
 
 /// Nobody but the operator sets these right.
 pub(super) const MISMATCH: &str = "CloudCIDRAllocatorMismatch";
@@ -36,10 +40,11 @@ pub(super) struct CloudNodes<C: Cloud> {
     pub(super) cloud: C,
     pub(super) claims: Arc<Mutex<Claims>>,
     pub(super) writes: NodeWrites,
-    pub(super) metrics: CloudMetrics,
     pub(super) teller: Teller,
     pub(super) seen: Seen,
     pub(super) stop: CancellationToken,
+    /// Writes to the cloud that the stop cut off.
+    pub(super) cut_off: AtomicUsize,
 }
 
 /// Why a pass over a Node ends.
@@ -76,24 +81,25 @@ impl<C: Cloud> CloudNodes<C> {
         if !self.claims.lock().shows_ours(&node.node) {
             self.seen.note(name, Instant::now());
         }
-        let woken = self.claims.lock().see(&node.node);
+        let effects = self.claims.lock().see(&node.node);
         if !node.node.pod_cidrs.is_empty() {
             self.writes.forget(&node.node.uid);
         }
-        self.wake(woken);
+        self.wake(effects.wake);
+        if let Some(conflict) = effects.conflict {
+            self.teller.conflict(&node.node, &conflict);
+        }
         if is_wanted {
             self.queue.add(Arc::clone(name));
         }
-        self.metrics.show(&self.claims.lock());
     }
 
     fn let_go(&self, node: &Node) {
-        let woken = self.claims.lock().gone(&node.uid);
+        let effects = self.claims.lock().gone(&node.uid);
         self.writes.forget(&node.uid);
         // The name may be another Node's by now, whose `Added` follows.
         self.seen.forget(&node.name);
-        self.wake(woken);
-        self.metrics.show(&self.claims.lock());
+        self.wake(effects.wake);
     }
 
     fn wake(&self, names: Vec<Arc<str>>) {
@@ -127,6 +133,7 @@ impl<C: Cloud> CloudNodes<C> {
                 self.teller.tell(node, reason, &why);
                 Retry::new(why).at_least(REFUSED_PAUSE)
             }
+            CloudError::Withdrawn => Retry::expected("it may not be sent any more"),
             CloudError::Failed(why) => Retry::new(why),
         }
     }
@@ -141,13 +148,63 @@ impl<C: Cloud> CloudNodes<C> {
         Retry::expected(refusal)
     }
 
+    /// Has the cloud route a range to the VM of a Node, which has what was read of it. Once that
+    /// has begun it is awaited beyond the stop (`rule:begun-alias-is-finished`).
+    pub(super) async fn route(
+        &self,
+        node: &CloudNode,
+        range: IpNet,
+        vm: &VmRanges,
+    ) -> Result<(), Ended> {
+        let (claims, stop) = (Arc::clone(&self.claims), self.stop.clone());
+        let (uid, left) = (Arc::clone(&node.node.uid), AtomicBool::new(false));
+        let may_leave = || {
+            let may = !stop.is_cancelled() && claims.lock().may_send(&uid, &[range]);
+            left.fetch_or(may, Ordering::Relaxed);
+            may
+        };
+        let adding = self.cloud.add_range(&node.provider_id, range, vm, &may_leave);
+        let added = self.finish(adding, &left).await;
+        // What was read before does not show it.
+        self.seen.note(&node.node.name, Instant::now());
+        match added {
+            None => Err(Ok(Next::Done)),
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(Err(self.failed(&node.node, error, FAILED))),
+        }
+    }
+
+    /// What has left by the stop is awaited for a while; `None` when that was not enough, or when
+    /// nothing had left.
+    async fn finish<T>(&self, begun: impl Future<Output = T>, left: &AtomicBool) -> Option<T> {
+        tokio::pin!(begun);
+        tokio::select! {
+            done = &mut begun => return Some(done),
+            () = self.stop.cancelled() => {}
+        }
+        if !left.load(Ordering::Relaxed) {
+            return None;
+        }
+        let done = timeout(LAST_CALLS, begun).await.ok();
+        if done.is_none() {
+            self.cut_off.fetch_add(1, Ordering::Relaxed);
+        }
+        done
+    }
+
     /// Writes what is claimed for a Node to it. `Ok` when it is there.
-    pub(super) async fn write_cidrs(&self, node: &Node, cidrs: &[IpNet]) -> Result<(), Ended> {
+    pub(super) async fn write_cidrs(
+        &self,
+        node: &Node,
+        cidrs: &[IpNet],
+        leaves: Leaves,
+    ) -> Result<(), Ended> {
         let (claims, uid, planned) =
             (Arc::clone(&self.claims), Arc::clone(&node.uid), cidrs.to_vec());
         let check = move || claims.lock().may_send(&uid, &planned);
-        let since = self.seen.at(&node.name, Instant::now());
-        self.done(node, self.writes.set_cidrs(node, cidrs, since, check).await)?;
+        let since = self.claims.lock().since(&node.uid);
+        let written = self.writes.set_cidrs(node, cidrs, (since, leaves), check).await;
+        self.done(node, written)?;
         self.claims.lock().written(&node.uid);
         Ok(())
     }
@@ -161,9 +218,10 @@ impl<C: Cloud> CloudNodes<C> {
         self.done(&node.node, self.writes.make_ready(&node.node, message).await)
     }
 
-    /// Nothing of an earlier run of the same key is open; `Err` while it is not known.
-    pub(super) async fn settle(&self, node: &Node) -> Result<(), Ended> {
-        match self.writes.settle(node).await {
+    /// No earlier PATCH of the Node can be carried out any more, or one of what is planned only;
+    /// `Err` while it is not known.
+    pub(super) async fn settle(&self, node: &Node, planned: &[IpNet]) -> Result<(), Ended> {
+        match self.writes.settle(node, planned).await {
             Before::Clear => Ok(()),
             // The watch brings it.
             Before::Shows(cidrs) => {

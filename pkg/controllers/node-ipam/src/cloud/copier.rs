@@ -11,6 +11,7 @@ use super::cloud_nodes::{CloudNodes, Ended, MISMATCH, NOT_AVAILABLE};
 use super::copying::{Decision, decide};
 use super::families::Families;
 use super::provider::{Cloud, VmRanges};
+use super::writes::Leaves;
 
 /// Upstream's words.
 const MESSAGE: &str = "NodeController create implicit route";
@@ -76,10 +77,10 @@ impl<C: Cloud> Copier<C> {
                 Ok(Next::Done)
             }
             Decision::Assign(cidrs) => {
-                self.all.settle(&node.node).await?;
+                self.all.settle(&node.node, &cidrs).await?;
                 let taken = self.all.claims.lock().take(&node.node, &cidrs);
                 taken.map_err(|refusal| Err(self.all.refused(&node.node, refusal)))?;
-                self.all.write_cidrs(&node.node, &cidrs).await?;
+                self.all.write_cidrs(&node.node, &cidrs, Leaves::UntilTheStop).await?;
                 self.all.make_ready(node, MESSAGE).await?;
                 Ok(Next::Done)
             }

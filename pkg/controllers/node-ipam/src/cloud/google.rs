@@ -26,8 +26,15 @@ impl Cloud for GoogleCloud {
         Ok(VmRanges { aliases: ranges.aliases, ipv6: ranges.ipv6 })
     }
 
-    async fn add_range(&self, provider_id: &str, range: IpNet) -> Result<(), CloudError> {
-        self.client.add_alias(&parse(provider_id)?, range).await.map_err(what_next)
+    async fn add_range(
+        &self,
+        provider_id: &str,
+        range: IpNet,
+        read: &VmRanges,
+        may_leave: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), CloudError> {
+        let vm = parse(provider_id)?;
+        self.client.add_alias(&vm, range, &read.aliases, may_leave).await.map_err(what_next)
     }
 }
 
@@ -43,6 +50,7 @@ fn what_next(error: CallError) -> CloudError {
         CallError::Forbidden { .. } | CallError::Refused { .. } | CallError::Failed { .. } => {
             CloudError::Refused(reason)
         }
+        CallError::Withdrawn => CloudError::Withdrawn,
         CallError::Stale | CallError::Unanswered { .. } | CallError::NotSent { .. } => {
             CloudError::Failed(reason)
         }

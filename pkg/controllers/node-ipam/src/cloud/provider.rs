@@ -14,11 +14,14 @@ pub(crate) trait Cloud: Send + Sync + 'static {
         not_before: Instant,
     ) -> impl Future<Output = Result<VmRanges, CloudError>> + Send;
 
-    /// Has a range routed to the VM, beside what it has. May be repeated.
+    /// Has a range routed to the VM beside what it has, unless that is something else than was read
+    /// by whoever decided, or `may_leave` says no when it is about to be sent. May be repeated.
     fn add_range(
         &self,
         provider_id: &str,
         range: IpNet,
+        read: &VmRanges,
+        may_leave: &(dyn Fn() -> bool + Sync),
     ) -> impl Future<Output = Result<(), CloudError>> + Send;
 }
 
@@ -55,6 +58,9 @@ pub(crate) enum CloudError {
     /// Not without somebody's help: a right is missing, or the cloud does not want it.
     #[error("{0}")]
     Refused(String),
+    /// It was not sent, as whoever wanted it wanted.
+    #[error("it may not be sent any more")]
+    Withdrawn,
     /// It may work next time.
     #[error("{0}")]
     Failed(String),

@@ -1,6 +1,7 @@
 //! One run of the CloudAllocator, of IPAMFromCluster or of IPAMFromCloud.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cidr::{IpNet, Pool};
@@ -26,6 +27,7 @@ use super::telling::Teller;
 use super::writes::NodeWrites;
 use crate::LOGGER;
 use crate::api::NodeApi;
+use crate::node_work::{LAST_READS, moment_of};
 
 /// How often all claims are compared with the cache.
 const AUDIT: Duration = Duration::from_secs(600);
@@ -115,10 +117,11 @@ fn nodes<C: Cloud>(
     claims: Claims,
 ) -> Result<Arc<CloudNodes<C>>, Failure> {
     let metrics = context.metrics(|registry| CloudMetrics::new(registry, queue))?;
-    metrics.show(&claims);
+    let claims = Arc::new(Mutex::new(claims));
+    metrics.state.attach(&claims);
     let writes = NodeWrites {
         api: NodeApi::new(context.caller.clone(), context.settings.write_timeout),
-        metrics: metrics.clone(),
+        metrics: metrics.writes,
         stop: context.stop.clone(),
         open: Mutex::default(),
     };
@@ -126,12 +129,12 @@ fn nodes<C: Cloud>(
         nodes: context.informers.get::<CloudNode>(),
         queue: context.queue(queue, backoff),
         cloud,
-        claims: Arc::new(Mutex::new(claims)),
+        claims,
         writes,
-        metrics,
         teller: Teller::new(context.recorder.clone()),
         seen: Seen::default(),
         stop: context.stop.clone(),
+        cut_off: AtomicUsize::new(0),
     }))
 }
 
@@ -144,7 +147,7 @@ async fn work<C: Cloud, R: Reconcile<Key = Arc<str>>>(
     concurrency: usize,
 ) -> Result<Stopped, Failure> {
     let auditor = Arc::clone(all);
-    context
+    let work = context
         .run(&all.queue, Arc::new(reconcile))
         .workers(concurrency)
         .item_limit(ITEM_LIMIT)
@@ -154,10 +157,12 @@ async fn work<C: Cloud, R: Reconcile<Key = Arc<str>>>(
             audit(&auditor);
             std::future::ready(())
         })
-        .until_stopped()
-        .await?;
+        .until_stopped();
+    let ((), stopped) = tokio::try_join!(work, moment_of(context.stop.clone()))?;
     drop(watching);
-    Ok(Stopped { unknown_writes: all.writes.unknown() })
+    let deadline = stopped + context.settings.write_timeout + LAST_READS;
+    let cut_off = all.cut_off.load(Ordering::Relaxed);
+    Ok(Stopped { unknown_writes: cut_off + all.writes.settle_all(deadline).await })
 }
 
 /// Compares claims and cache (`rule:claims-are-audited`).

@@ -23,15 +23,10 @@ impl Seen {
         self.0.lock().remove(name);
     }
 
-    /// When a Node last changed.
-    pub(super) fn at(&self, name: &str, now: Instant) -> Instant {
-        self.0.lock().get(name).copied().unwrap_or(now)
-    }
-
     /// The earliest moment of a read that counts, if it may be no older than `age`.
     pub(super) fn not_before(&self, name: &str, age: Duration, now: Instant) -> Instant {
         let oldest = now.checked_sub(age).unwrap_or(now);
-        self.at(name, now).max(oldest)
+        self.0.lock().get(name).copied().unwrap_or(now).max(oldest)
     }
 }
 

@@ -7,14 +7,14 @@ use std::time::Duration;
 use cidr::IpNet;
 use model::{CloudNode, Node};
 use parking_lot::Mutex;
-use tokio::time::Instant;
 use tracing::warn;
 use workqueue::{Next, Reconcile, Retry};
 
-use super::cloud_nodes::{CloudNodes, Ended, FAILED, MISMATCH};
+use super::cloud_nodes::{CloudNodes, Ended, MISMATCH};
 use super::copier::difference;
 use super::provider::{Cloud, VmRanges};
 use super::syncing::{Direction, Step, TIMER, decide};
+use super::writes::Leaves;
 use crate::LOGGER;
 
 /// Upstream's words.
@@ -69,7 +69,7 @@ impl<C: Cloud> Syncer<C> {
                 Ok(())
             }
             Step::WrongMode(why) => {
-                if let Some(alias) = vm.first().filter(|_| has.is_empty()) {
+                if let Some(alias) = vm.first().filter(|_| has.is_empty() && ours.is_none()) {
                     // It works for this VM, so that it is given to no other.
                     let _is_alone = self.all.claims.lock().take(&node.node, &[alias]).is_ok();
                 }
@@ -77,16 +77,16 @@ impl<C: Cloud> Syncer<C> {
                 self.all.teller.tell(&node.node, WRONG_MODE, &why);
                 Err(Err(Retry::expected(why)))
             }
-            Step::Allocate => self.allocate(node, &vm).await,
+            Step::Allocate => self.allocate(node, &vm, ours).await,
             Step::TakeOver(alias) => {
-                self.all.settle(&node.node).await?;
+                self.all.settle(&node.node, &[alias]).await?;
                 let taken = self.all.claims.lock().take(&node.node, &[alias]);
                 taken.map_err(|refusal| Err(self.all.refused(&node.node, refusal)))?;
-                self.all.write_cidrs(&node.node, &[alias]).await?;
+                self.all.write_cidrs(&node.node, &[alias], Leaves::UntilTheStop).await?;
                 self.all.make_ready(node, MESSAGE).await
             }
             Step::Route(cidr) => {
-                self.route(node, cidr).await?;
+                self.all.route(node, cidr, &vm).await?;
                 self.all.make_ready(node, MESSAGE).await
             }
         }
@@ -94,32 +94,20 @@ impl<C: Cloud> Syncer<C> {
 
     /// The cloud routes the block before the Node has it: a Node that starts pods without a route
     /// loses their packets.
-    async fn allocate(&self, node: &CloudNode, vm: &VmRanges) -> Result<(), Ended> {
-        self.all.settle(&node.node).await?;
+    async fn allocate(
+        &self,
+        node: &CloudNode,
+        vm: &VmRanges,
+        ours: Option<IpNet>,
+    ) -> Result<(), Ended> {
+        self.all.settle(&node.node, ours.as_slice()).await?;
         let block = self.all.claims.lock().block(&node.node);
         let block = block.map_err(|refusal| Err(self.all.refused(&node.node, refusal)))?;
-        self.all.metrics.show(&self.all.claims.lock());
         if vm.first() != Some(block) {
-            self.route(node, block).await?;
+            self.all.route(node, block, vm).await?;
         }
-        self.all.write_cidrs(&node.node, &[block]).await?;
+        self.all.write_cidrs(&node.node, &[block], Leaves::AlsoAfterTheStop).await?;
         self.all.make_ready(node, MESSAGE).await
-    }
-
-    async fn route(&self, node: &CloudNode, range: IpNet) -> Result<(), Ended> {
-        let uid = &node.node.uid;
-        if !self.all.claims.lock().may_send(uid, &[range]) {
-            return Err(Err(Retry::expected("somebody else has the block by now")));
-        }
-        let adding = self.all.cloud.add_range(&node.provider_id, range);
-        let added = self.all.stop.run_until_cancelled(adding).await;
-        // What was read before does not show it.
-        self.all.seen.note(&node.node.name, Instant::now());
-        match added {
-            None => Err(Ok(Next::Done)),
-            Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(Err(self.all.failed(&node.node, error, FAILED))),
-        }
     }
 
     /// The first resyncs are spread, so that all Nodes of the start do not come back at once.

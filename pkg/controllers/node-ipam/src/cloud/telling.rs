@@ -9,8 +9,10 @@ use model::Node;
 use tokio::time::Instant;
 use tracing::warn;
 
+use super::claims::Conflict;
 use crate::LOGGER;
 
+const CONFLICT: &str = "PodCIDRConflict";
 /// A state that lasts is told again this often.
 const REMIND: Duration = Duration::from_secs(300);
 
@@ -35,5 +37,25 @@ impl Teller {
         let message = format!("Node {} status is now: {reason}: {why}", node.name);
         let object = ObjectRef::node(&node.name, &node.uid);
         self.recorder.event(object, EventType::Normal, reason, message);
+    }
+
+    /// A warning on both Nodes of a pair that overlaps.
+    pub(super) fn conflict(&self, node: &Node, conflict: &Conflict) {
+        let (mine, theirs) = (cidr::canonical(&conflict.mine), cidr::canonical(&conflict.theirs));
+        let (other, uid) = &conflict.other;
+        self.overlap((&node.name, &node.uid, &mine), (other, &theirs));
+        self.overlap((other, uid, &theirs), (&node.name, &mine));
+    }
+
+    fn overlap(&self, (name, uid, mine): (&str, &Arc<str>, &str), (other, theirs): (&str, &str)) {
+        if self.gate.pass((Arc::clone(uid), CONFLICT), Instant::now()).is_none() {
+            return;
+        }
+        let message = format!(
+            "Pod CIDR {mine} of Node {name} overlaps {theirs} of Node {other}; pod CIDRs cannot be \
+             changed: delete and re-create one of the two"
+        );
+        warn!(logger = LOGGER, node = %name, reason = CONFLICT, err = message, "Nodes overlap");
+        self.recorder.event(ObjectRef::node(name, uid), EventType::Warning, CONFLICT, message);
     }
 }

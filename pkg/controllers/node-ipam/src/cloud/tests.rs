@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use api_server_double::{ApiServer, Reply, client};
@@ -42,6 +43,7 @@ struct Script {
     /// To additions in turn; done when there is none.
     additions: VecDeque<Result<(), CloudError>>,
     added: Vec<String>,
+    addition_takes: Duration,
 }
 
 #[derive(Clone, Default)]
@@ -52,9 +54,23 @@ impl Cloud for Scripted {
         self.0.lock().ranges.get(provider_id).cloned().unwrap_or_else(|| Ok(VmRanges::default()))
     }
 
-    async fn add_range(&self, provider_id: &str, range: IpNet) -> Result<(), CloudError> {
+    async fn add_range(
+        &self,
+        provider_id: &str,
+        range: IpNet,
+        _: &VmRanges,
+        may_leave: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), CloudError> {
+        if !may_leave() {
+            return Err(CloudError::Withdrawn);
+        }
+        let takes = {
+            let mut script = self.0.lock();
+            script.added.push(format!("{provider_id} {range}"));
+            script.addition_takes
+        };
+        tokio::time::sleep(takes).await;
         let mut script = self.0.lock();
-        script.added.push(format!("{provider_id} {range}"));
         let answer = script.additions.pop_front().unwrap_or(Ok(()));
         if answer.is_ok() {
             let vm = VmRanges { aliases: vec![range], ipv6: None };
@@ -70,6 +86,7 @@ struct Bench {
     cloud: Scripted,
     server: ApiServer,
     events: ApiServer,
+    registry: Registry,
     _broadcaster: Broadcaster,
     _watching: Subscription<CloudNode>,
 }
@@ -89,28 +106,38 @@ impl Bench {
         let (recorder, broadcaster) =
             events::start(events.client(), "cidrAllocator", "test", event_metrics);
         let pool = pool.map(|cidr| Pool::new(cidr.parse().unwrap(), 24, 16).unwrap());
+        let claims = Arc::new(Mutex::new(Claims::new(pool, &[])));
+        metrics.state.attach(&claims);
         let (server, stop) = (server(nodes, patches), CancellationToken::new());
         let cloud = Scripted::default();
         let all = Arc::new(CloudNodes {
             nodes: cache.clone(),
             queue: WorkQueue::new("nodes", BACKOFF, &QueueMetrics::new(&registry).unwrap()),
             cloud: cloud.clone(),
-            claims: Arc::new(Mutex::new(Claims::new(pool, &[]))),
+            claims,
             writes: NodeWrites {
                 api: NodeApi::new(server.client(), Duration::from_secs(5)),
-                metrics: metrics.clone(),
+                metrics: metrics.writes,
                 stop: stop.clone(),
                 open: Mutex::default(),
             },
-            metrics,
             teller: Teller::new(recorder),
             seen: Seen::default(),
             stop,
+            cut_off: AtomicUsize::new(0),
         });
         let watching = all.watch(|_| true, |_, _| {});
         tokio::spawn(async move { cache.run(CancellationToken::new()).await });
         all.nodes.synced().await;
-        Self { all, cloud, server, events, _broadcaster: broadcaster, _watching: watching }
+        Self {
+            all,
+            cloud,
+            server,
+            events,
+            registry,
+            _broadcaster: broadcaster,
+            _watching: watching,
+        }
     }
 
     fn vm(&self, provider_id: &str, aliases: &[&str]) {
@@ -130,6 +157,11 @@ impl Bench {
         patches.map(|asked| (asked.path().to_owned(), asked.json())).collect()
     }
 
+    /// The methods of the requests so far.
+    fn methods(&self) -> Vec<String> {
+        self.server.asked().iter().map(|asked| asked.method().to_string()).collect()
+    }
+
     /// The pod CIDRs that were sent, and how often a Node was said to be ready.
     fn written(&self) -> (Vec<String>, usize) {
         let cidrs = |(_, body): &(String, Value)| {
@@ -140,6 +172,15 @@ impl Bench {
         let patches = self.patches();
         let ready = patches.iter().filter(|(path, _)| path.ends_with("/status")).count();
         (patches.iter().filter_map(cidrs).collect(), ready)
+    }
+
+    /// Whether a metric has this value, summed over its labels.
+    fn shows(&self, name: &str, value: f64) -> bool {
+        let families = self.registry.gather();
+        let family = families.iter().find(|family| family.name() == name);
+        let metrics = family.map(prometheus::proto::MetricFamily::get_metric).unwrap_or_default();
+        let values = metrics.iter().map(|it| it.get_gauge().get_value());
+        (values.sum::<f64>() - value).abs() < 1e-6
     }
 
     /// The reasons of the events so far, in order.

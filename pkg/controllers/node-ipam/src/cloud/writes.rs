@@ -9,27 +9,53 @@ use std::time::Duration;
 use bytes::Bytes;
 use cidr::IpNet;
 use client::{Answer, CallError};
+use futures::stream::{self, StreamExt as _};
 use http::StatusCode;
 use jiff::Timestamp;
 use model::Node;
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use workqueue::Retry;
 
 use super::condition;
-use super::metrics::CloudMetrics;
 use crate::api::{NodeApi, Read, ReadError};
+use crate::metrics::WriteMetrics;
+use crate::outcome::Outcome;
 use crate::patch::{self, Class};
+
+/// Reads side by side at the stop.
+const READS: usize = 64;
+/// Between two reads of one Node at the stop, when the first failed.
+const READ_AGAIN: Duration = Duration::from_millis(250);
 
 /// Sends PATCHes.
 pub(super) struct NodeWrites {
     pub(super) api: NodeApi,
-    pub(super) metrics: CloudMetrics,
-    /// Once cancelled, no PATCH leaves any more.
+    pub(super) metrics: WriteMetrics,
+    /// Once cancelled, no PATCH leaves any more, but for [`Leaves::AlsoAfterTheStop`].
     pub(super) stop: CancellationToken,
-    /// By UID: until when the server may carry out a PATCH of which nothing is known.
-    pub(super) open: Mutex<HashMap<Arc<str>, Instant>>,
+    /// By UID: PATCHes of pod CIDRs of which nothing is known.
+    pub(super) open: Mutex<HashMap<Arc<str>, Open>>,
+}
+
+/// PATCHes of a Node that the server may yet carry out.
+#[derive(Debug)]
+pub(super) struct Open {
+    node: Node,
+    /// What the last of them carries.
+    cidrs: Vec<IpNet>,
+    outcome: Outcome,
+}
+
+/// Until when a PATCH may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leaves {
+    /// What still waits for the throttle at the stop is never sent.
+    UntilTheStop,
+    /// It is the second half of what the cloud has carried out already
+    /// (`rule:begun-alias-is-finished`).
+    AlsoAfterTheStop,
 }
 
 /// What became of a write.
@@ -57,24 +83,21 @@ pub(super) enum Before {
 }
 
 impl NodeWrites {
-    /// Settles what became of an earlier PATCH (`rule:unknown-outcome-ends`): by a consistent read that
-    /// shows it, or by one that does not and was begun when the server could no longer carry it
-    /// out.
-    pub(super) async fn settle(&self, node: &Node) -> Before {
-        let Some(until) = self.open.lock().get(&node.uid).copied() else { return Before::Clear };
+    /// Settles what became of an earlier PATCH (`rule:unknown-outcome-ends`): by a consistent read
+    /// that shows it, or by those that do not and were begun when the server could no longer carry
+    /// it out. What was sent may be sent again before that, `planned` being it.
+    pub(super) async fn settle(&self, node: &Node, planned: &[IpNet]) -> Before {
+        if !self.open.lock().contains_key(&node.uid) {
+            return Before::Clear;
+        }
         let begun = Instant::now();
         match self.api.read(&node.name, begun).await {
+            Ok(Read::Found(found)) if found.uid == node.uid && found.pod_cidrs.is_empty() => {
+                self.read_empty(&node.uid, begun, planned)
+            }
             Ok(Read::Found(found)) if found.uid == node.uid => {
-                if !found.pod_cidrs.is_empty() {
-                    self.forget(&node.uid);
-                    return Before::Shows(found.pod_cidrs.iter().map(str::to_owned).collect());
-                }
-                if begun < until {
-                    let retry = Retry::expected("an earlier PATCH may yet be applied");
-                    return Before::Unknown(retry.at_least(until - begun));
-                }
                 self.forget(&node.uid);
-                Before::Clear
+                Before::Shows(found.pod_cidrs.iter().map(str::to_owned).collect())
             }
             Ok(Read::Found(_) | Read::Absent) => {
                 self.forget(&node.uid);
@@ -87,21 +110,52 @@ impl NodeWrites {
         }
     }
 
+    fn read_empty(&self, uid: &str, begun: Instant, planned: &[IpNet]) -> Before {
+        let (mut all, now) = (self.open.lock(), Instant::now());
+        let Some(open) = all.get_mut(uid) else { return Before::Clear };
+        open.outcome.read_empty(begun, now);
+        match open.outcome.until() {
+            None => {
+                all.remove(uid);
+                Before::Clear
+            }
+            Some(_) if open.cidrs == planned => Before::Clear,
+            Some(until) => {
+                let retry = Retry::expected("an earlier PATCH may yet be applied");
+                Before::Unknown(retry.at_least(until.saturating_duration_since(now)))
+            }
+        }
+    }
+
+    /// Settles by reads what is open, until `deadline`; how many stay unknown. Called when no
+    /// worker runs any more (`rule:stop-settles-outcomes`).
+    pub(super) async fn settle_all(&self, deadline: Instant) -> usize {
+        let open: Vec<_> = self.open.lock().values().map(|open| open.node.clone()).collect();
+        let reads = stream::iter(open).for_each_concurrent(READS, async |node| {
+            while let Before::Unknown(retry) = self.settle(&node, &[]).await {
+                sleep(retry.pause().max(READ_AGAIN)).await;
+            }
+        });
+        // What is not settled then is counted below.
+        let _in_time = timeout_at(deadline, reads).await.is_ok();
+        self.open.lock().len()
+    }
+
     /// Sets the pod CIDRs of a Node that has waited since then, unless `check` says no when they
     /// are about to leave.
     pub(super) async fn set_cidrs(
         &self,
         node: &Node,
         cidrs: &[IpNet],
-        since: Instant,
+        (since, leaves): (Instant, Leaves),
         check: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Written {
         let (body, stop) = (patch::body(&node.uid, cidrs), self.stop.clone());
-        let sent = Arc::new(AtomicBool::new(false));
-        let leaves = Arc::clone(&sent);
+        let sent = Arc::new(AtomicBool::new(leaves == Leaves::AlsoAfterTheStop));
+        let left = Arc::clone(&sent);
         let check = move || {
-            let may = !stop.is_cancelled() && check();
-            leaves.fetch_or(may, Ordering::Relaxed);
+            let may = (leaves == Leaves::AlsoAfterTheStop || !stop.is_cancelled()) && check();
+            left.fetch_or(may, Ordering::Relaxed);
             may
         };
         let send = self.api.patch(&node.name, body, since, check);
@@ -116,7 +170,7 @@ impl NodeWrites {
                 send.await
             }
         };
-        let written = self.judge(node, answer);
+        let written = self.judge(node, cidrs, answer);
         if matches!(written, Written::Done) {
             self.metrics.assigned(since.elapsed());
         }
@@ -130,13 +184,15 @@ impl NodeWrites {
         }
         let body: Bytes = condition::body(&node.uid, message, Timestamp::now());
         let answer = self.api.patch_status(&node.name, body, Instant::now()).await;
-        self.judge(node, answer)
+        // One that is applied late says what is true anyway.
+        self.judge(node, &[], answer)
     }
 
-    fn judge(&self, node: &Node, answer: Result<Answer, CallError>) -> Written {
+    /// What an answer means to a write of these pod CIDRs, or of none.
+    fn judge(&self, node: &Node, cidrs: &[IpNet], answer: Result<Answer, CallError>) -> Written {
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => return self.judge_failure(node, error),
+            Err(error) => return self.judge_failure(node, cidrs, error),
         };
         let class = patch::classify(answer.status, answer.retry_after, &answer.body, &node.uid);
         self.metrics.patched(class.label());
@@ -153,13 +209,13 @@ impl NodeWrites {
                 Written::Not(Retry::throttled("the server asked to wait", retry_after))
             }
             Class::Ambiguous { message } => {
-                self.note(node, answer.settled_at);
+                self.note(node, cidrs, answer.settled_at);
                 Written::Not(Retry::expected(format!("the PATCH may have been applied: {message}")))
             }
         }
     }
 
-    fn judge_failure(&self, node: &Node, error: CallError) -> Written {
+    fn judge_failure(&self, node: &Node, cidrs: &[IpNet], error: CallError) -> Written {
         match error {
             CallError::Withdrawn if self.stop.is_cancelled() => Written::Stopped,
             CallError::Withdrawn => Written::Not(Retry::expected(error)),
@@ -169,28 +225,30 @@ impl NodeWrites {
             }
             CallError::Timeout { .. } | CallError::Transport { .. } => {
                 self.metrics.patched("ambiguous");
-                self.note(node, error.settled_at());
+                self.note(node, cidrs, error.settled_at());
                 Written::Not(error.into())
             }
         }
     }
 
-    /// The server may carry a PATCH out until then.
-    fn note(&self, node: &Node, until: Option<Instant>) {
+    /// The server may carry a PATCH of pod CIDRs out until then.
+    fn note(&self, node: &Node, cidrs: &[IpNet], until: Option<Instant>) {
+        if cidrs.is_empty() {
+            return;
+        }
         let until = until.unwrap_or_else(|| Instant::now() + self.api.applicable_for());
-        let mut open = self.open.lock();
-        let known = open.entry(Arc::clone(&node.uid)).or_insert(until);
-        *known = until.max(*known);
+        let mut all = self.open.lock();
+        let open = all.entry(Arc::clone(&node.uid)).or_insert_with(|| Open {
+            node: node.clone(),
+            cidrs: Vec::new(),
+            outcome: Outcome::default(),
+        });
+        cidrs.clone_into(&mut open.cidrs);
+        open.outcome.lost(Some(until));
     }
 
     /// Nothing is open of this Node any more.
     pub(super) fn forget(&self, uid: &str) {
         self.open.lock().remove(uid);
-    }
-
-    /// How many PATCHes the server may yet carry out.
-    pub(super) fn unknown(&self) -> usize {
-        let now = Instant::now();
-        self.open.lock().values().filter(|until| **until > now).count()
     }
 }

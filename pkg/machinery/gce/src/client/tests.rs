@@ -27,6 +27,11 @@ fn vm(name: &str) -> ProviderId {
     ProviderId::parse(&GceStub::provider_id(ZONE, name)).unwrap()
 }
 
+/// As who has read no alias of the VM.
+async fn add(client: &Client, name: &str, range: &str) -> Result<(), CallError> {
+    client.add_alias(&vm(name), net(range), &[], &|| true).await
+}
+
 fn net(text: &str) -> IpNet {
     text.parse().unwrap()
 }
@@ -64,10 +69,28 @@ async fn a_page_that_fails_spoils_the_list() {
 async fn an_alias_is_added_beside_the_others_and_once() {
     let (stub, client) = begin().await;
     stub.add_vm(ZONE, "a", &["10.9.0.0/28"]);
-    client.add_alias(&vm("a"), net("10.0.1.0/24")).await.unwrap();
+    let (range, known) = (net("10.0.1.0/24"), [net("10.9.0.0/28")]);
+    client.add_alias(&vm("a"), range, &known, &|| true).await.unwrap();
     assert_eq!(stub.aliases(ZONE, "a"), ["10.9.0.0/28", "10.0.1.0/24"]);
-    client.add_alias(&vm("a"), net("10.0.1.0/24")).await.unwrap();
+    client.add_alias(&vm("a"), range, &known, &|| true).await.unwrap();
     assert_eq!(stub.count(WRITE), 1);
+}
+
+/// `rule:alias-is-read-before-it-is-written`
+#[tokio::test]
+async fn a_vm_that_somebody_else_has_given_an_alias_meanwhile_gets_no_second_one() {
+    let (stub, client) = begin().await;
+    stub.add_vm(ZONE, "a", &["10.9.0.0/28"]);
+    assert_eq!(add(&client, "a", "10.0.1.0/24").await, Err(CallError::Stale));
+    assert_eq!((stub.count(WRITE), stub.aliases(ZONE, "a")), (0, vec!["10.9.0.0/28".to_owned()]));
+}
+
+#[tokio::test]
+async fn who_wanted_a_write_can_call_it_back_until_it_leaves() {
+    let (stub, client) = begin().await;
+    stub.add_vm(ZONE, "a", &[]);
+    let withdrawn = client.add_alias(&vm("a"), net("10.0.1.0/24"), &[], &|| false).await;
+    assert_eq!((withdrawn, stub.count(WRITE)), (Err(CallError::Withdrawn), 0));
 }
 
 /// `rule:alias-is-read-before-it-is-written`
@@ -76,13 +99,13 @@ async fn a_write_whose_answer_was_lost_is_found_when_it_is_tried_again() {
     let (stub, client) = begin().await;
     stub.add_vm(ZONE, "a", &[]);
     stub.fail(WRITE, 1, Fault::LostAnswer);
-    let lost = client.add_alias(&vm("a"), net("10.0.1.0/24")).await;
+    let lost = add(&client, "a", "10.0.1.0/24").await;
     assert!(matches!(lost, Err(CallError::Unanswered { .. })), "{lost:?}");
     // Operations go on by themselves.
     for _ in 0..2 {
         client.instance(&vm("a")).await.unwrap();
     }
-    client.add_alias(&vm("a"), net("10.0.1.0/24")).await.unwrap();
+    add(&client, "a", "10.0.1.0/24").await.unwrap();
     assert_eq!((stub.count(WRITE), stub.aliases(ZONE, "a")), (1, vec!["10.0.1.0/24".to_owned()]));
 }
 
@@ -91,9 +114,10 @@ async fn a_stale_fingerprint_is_read_anew_once() {
     let (stub, client) = begin().await;
     stub.add_vm(ZONE, "a", &[]);
     stub.fail(WRITE, 1, Fault::Status(412, "conditionNotMet"));
-    client.add_alias(&vm("a"), net("10.0.1.0/24")).await.unwrap();
+    add(&client, "a", "10.0.1.0/24").await.unwrap();
+    stub.add_vm(ZONE, "b", &[]);
     stub.fail(WRITE, 2, Fault::Status(412, "conditionNotMet"));
-    let again = client.add_alias(&vm("a"), net("10.0.2.0/24")).await;
+    let again = add(&client, "b", "10.0.2.0/24").await;
     assert_eq!(again, Err(CallError::Stale));
 }
 
@@ -102,9 +126,9 @@ async fn an_operation_that_fails_late_is_told_with_its_code() {
     let (stub, client) = begin().await;
     stub.add_vm(ZONE, "a", &[]);
     stub.add_vm(ZONE, "b", &["10.0.0.0/23"]);
-    let taken = client.add_alias(&vm("a"), net("10.0.1.0/24")).await.unwrap_err();
+    let taken = add(&client, "a", "10.0.1.0/24").await.unwrap_err();
     assert!(taken.to_string().contains("IP_IN_USE_BY_ANOTHER_RESOURCE"), "{taken}");
-    let outside = client.add_alias(&vm("a"), net("172.16.0.0/24")).await.unwrap_err();
+    let outside = add(&client, "a", "172.16.0.0/24").await.unwrap_err();
     assert!(outside.to_string().contains("INVALID_USAGE"), "{outside}");
     assert_eq!(stub.aliases(ZONE, "a"), [""; 0]);
 }
@@ -114,7 +138,7 @@ async fn a_look_that_fails_says_nothing_about_the_operation() {
     let (stub, client) = begin().await;
     stub.add_vm(ZONE, "a", &[]);
     stub.fail("zoneOperations.get", 1, Fault::Status(503, "backendError"));
-    client.add_alias(&vm("a"), net("10.0.1.0/24")).await.unwrap();
+    add(&client, "a", "10.0.1.0/24").await.unwrap();
 }
 
 /// `rule:one-project-is-called`
@@ -145,7 +169,7 @@ async fn a_closed_fence_stops_writes_and_no_reads() {
     let stub = GceStub::start().await;
     stub.add_vm(ZONE, "a", &[]);
     let client = client(&stub, Fence::closed());
-    let fenced = client.add_alias(&vm("a"), net("10.0.1.0/24")).await;
+    let fenced = add(&client, "a", "10.0.1.0/24").await;
     assert!(matches!(fenced, Err(CallError::NotSent { .. })), "{fenced:?}");
     assert_eq!((stub.count("instances.get"), stub.count(WRITE)), (1, 0));
 }

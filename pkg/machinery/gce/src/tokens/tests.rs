@@ -106,6 +106,17 @@ async fn a_token_that_expired_in_between_is_replaced_and_the_call_made_again() {
     }
 }
 
+/// A moment that far in the future cannot be computed.
+#[test]
+fn a_token_is_held_for_a_day_at_the_most() {
+    let body = format!(r#"{{"access_token": "hidden", "expires_in": {}}}"#, u64::MAX);
+    let body = Bytes::from(body);
+    let answer = Answer { status: http::StatusCode::OK, retry_after: None, body };
+    let token = of_oauth(&answer).unwrap();
+    assert_eq!(token.lasts, LONGEST);
+    assert!(Instant::now().checked_add(token.lasts).is_some());
+}
+
 #[test]
 fn nothing_that_is_printed_holds_a_token() {
     let token = Token { text: "hidden".to_owned().into(), lasts: LIMIT };

@@ -120,7 +120,7 @@ async fn a_range_that_another_node_still_has_is_not_written_again() {
         (bench.patches(), bench.told().await),
         (vec![], vec!["CIDRAssignmentFailed".into()])
     );
-    bench.all.claims.lock().gone(&"uid-old".into());
+    drop(bench.all.claims.lock().gone(&"uid-old".into()));
     assert_eq!(pass(&bench, "a").await.unwrap(), Next::Done);
     assert_eq!(bench.written().0, ["10.0.1.0/24"]);
 }
@@ -137,21 +137,59 @@ async fn a_patch_that_is_refused_is_told_and_one_that_is_not_due_is_not() {
     }
 }
 
-/// `rule:unknown-outcome-ends`
+/// `rule:read-before-resend`
 #[tokio::test(start_paused = true)]
-async fn after_a_lost_answer_nothing_is_sent_before_the_server_can_no_longer_apply_it() {
+async fn after_a_lost_answer_the_node_is_read_and_the_same_sent_again_at_once() {
     let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[504]).await;
     bench.vm(VM, &["10.0.1.0/24"]);
     assert!(pass(&bench, "a").await.is_err());
-    assert_eq!(bench.all.writes.unknown(), 1);
-    let retry = pass(&bench, "a").await.unwrap_err();
-    let pause = retry.pause();
-    assert!(pause > seconds(5) && pause <= bench.all.writes.api.applicable_for(), "{pause:?}");
-    assert_eq!(bench.written().0.len(), 1, "a read, and no second PATCH");
-    tokio::time::sleep(pause).await;
-    assert_eq!(bench.all.writes.unknown(), 0);
+    assert!(bench.shows("node_ipam_pending_nodes", 1.0));
     assert_eq!(pass(&bench, "a").await.unwrap(), Next::Done);
     assert_eq!(bench.written(), (vec!["10.0.1.0/24".to_owned(); 2], 1));
+    assert_eq!(bench.methods(), ["PATCH", "GET", "PATCH", "PATCH"]);
+    assert!(bench.all.writes.open.lock().is_empty());
+}
+
+/// `rule:unknown-outcome-ends`
+#[tokio::test(start_paused = true)]
+async fn after_a_lost_answer_nothing_else_is_sent_before_three_reads_show_that_it_ended() {
+    let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[504]).await;
+    bench.vm(VM, &["10.0.1.0/24"]);
+    assert!(pass(&bench, "a").await.is_err());
+    bench.vm(VM, &["10.0.2.0/24"]);
+    let mut pauses = Vec::new();
+    while let Err(retry) = pass(&bench, "a").await {
+        pauses.push(retry.pause());
+        tokio::time::sleep(retry.pause()).await;
+    }
+    let [deadline, aftermath, at_once] = pauses[..] else { panic!("{pauses:?}") };
+    let longest = bench.all.writes.api.applicable_for();
+    assert!(deadline > seconds(5) && deadline <= longest, "{deadline:?}");
+    assert_eq!((aftermath, at_once), (seconds(1), Duration::ZERO));
+    assert_eq!(bench.written().0, ["10.0.1.0/24", "10.0.2.0/24"]);
+}
+
+/// `rule:stop-settles-outcomes`
+#[tokio::test(start_paused = true)]
+async fn at_the_stop_what_is_open_is_settled_by_reads() {
+    for (limit, unknown) in [(seconds(3), 1), (seconds(60), 0)] {
+        let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[504]).await;
+        bench.vm(VM, &["10.0.1.0/24"]);
+        assert!(pass(&bench, "a").await.is_err());
+        bench.all.stop.cancel();
+        let settled = bench.all.writes.settle_all(Instant::now() + limit).await;
+        assert_eq!(settled, unknown, "{limit:?}");
+        assert_eq!(bench.written().0.len(), 1, "no second PATCH");
+    }
+}
+
+/// `rule:block-has-one-holder`
+#[tokio::test(start_paused = true)]
+async fn two_nodes_with_one_pod_cidr_are_counted_and_warned_of_on_both() {
+    let nodes = ["a", "b"].map(|name| node(name, &["10.0.1.0/24"], VM, "False"));
+    let bench = Bench::new(None, nodes.to_vec(), &[]).await;
+    assert_eq!(bench.told().await, ["PodCIDRConflict"; 2]);
+    assert!(bench.shows("node_ipam_conflicts", 1.0));
 }
 
 #[tokio::test(start_paused = true)]

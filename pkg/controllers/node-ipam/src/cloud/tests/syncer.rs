@@ -149,6 +149,47 @@ async fn a_pod_cidr_that_could_not_be_written_is_written_again_and_the_alias_sta
     assert_eq!(bench.written(), (vec![BLOCK.to_owned(); 2], 1));
 }
 
+/// `rule:reserved-block-is-kept`
+#[tokio::test(start_paused = true)]
+async fn an_alias_that_somebody_else_set_after_ours_was_asked_for_is_no_alias_of_ours() {
+    let bench = scene("", "").await;
+    bench.cloud.0.lock().additions = [Err(CloudError::Failed("no answer".into()))].into();
+    assert!(is_expected(&pass(&bench, FromCluster).await));
+    bench.vm(VM, &[OTHER]);
+    for _ in 0..3 {
+        assert!(is_expected(&pass(&bench, FromCluster).await));
+    }
+    assert_eq!(bench.written(), (vec![], 0));
+    assert_eq!(bench.told().await, [WRONG_MODE]);
+}
+
+/// `rule:begun-alias-is-finished`
+#[tokio::test(start_paused = true)]
+async fn an_alias_that_was_asked_for_before_the_stop_becomes_the_pod_cidr_of_the_node_after_it() {
+    for (takes, written, cut_off) in [(3, vec![BLOCK.to_owned()], 0), (30, vec![], 1)] {
+        let bench = scene("", "").await;
+        bench.cloud.0.lock().addition_takes = Duration::from_secs(takes);
+        let stop = bench.all.stop.clone();
+        let stopping = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            stop.cancel();
+        };
+        let (ended, ()) = tokio::join!(pass(&bench, FromCluster), stopping);
+        assert_eq!(ended.unwrap(), Next::Done, "{takes} s");
+        assert_eq!(added(&bench), [format!("{VM} {BLOCK}")]);
+        assert_eq!(bench.written(), (written, 0), "{takes} s");
+        assert_eq!(bench.all.cut_off.load(Ordering::Relaxed), cut_off, "{takes} s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_the_stop_no_alias_is_asked_for() {
+    let bench = scene("", "").await;
+    bench.all.stop.cancel();
+    assert_eq!(pass(&bench, FromCluster).await.unwrap(), Next::Done);
+    assert_eq!((added(&bench), bench.patches()), (vec![], vec![]));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_full_pool_is_told_and_nothing_is_routed() {
     let nodes = vec![node("b", &["10.0.0.0/16"], "", "False"), node("a", &[], VM, "")];
@@ -156,6 +197,8 @@ async fn a_full_pool_is_told_and_nothing_is_routed() {
     assert!(is_expected(&pass(&bench, FromCluster).await));
     assert_eq!((added(&bench), bench.patches()), (vec![], vec![]));
     assert_eq!(bench.told().await, ["CIDRNotAvailable"]);
+    assert!(bench.shows("node_ipam_controller_cidrset_usage_cidrs", 1.0));
+    assert!(bench.shows("node_ipam_pool_pressure_percent", 95.0));
 }
 
 #[tokio::test(start_paused = true)]

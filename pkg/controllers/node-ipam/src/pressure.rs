@@ -9,13 +9,13 @@ const REARM: u128 = 5;
 
 /// The highest line that a pool stands at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pressure {
+pub(crate) struct Pressure {
     line: Option<u8>,
 }
 
 impl Pressure {
     /// Takes in the pool's use and returns a line that was crossed upwards just now.
-    pub(super) fn update(&mut self, used: u128, blocks: u128) -> Option<u8> {
+    pub(crate) fn update(&mut self, used: u128, blocks: u128) -> Option<u8> {
         let reached = LINES.into_iter().rev().find(|line| at_least(used, blocks, (*line).into()));
         if reached > self.line {
             self.line = reached;
@@ -26,7 +26,7 @@ impl Pressure {
     }
 
     /// Takes in that blocks were freed.
-    pub(super) fn relieve(&mut self, used: u128, blocks: u128) {
+    pub(crate) fn relieve(&mut self, used: u128, blocks: u128) {
         while let Some(line) = self.line {
             if at_least(used, blocks, u128::from(line) - REARM) {
                 break;
@@ -36,13 +36,13 @@ impl Pressure {
     }
 
     /// The line in force: 0, 80 or 95.
-    pub(super) fn percent(self) -> u8 {
+    pub(crate) fn percent(self) -> u8 {
         self.line.unwrap_or(0)
     }
 }
 
 /// Whether so many percent of the blocks are used.
-pub(super) fn at_least(used: u128, blocks: u128, percent: u128) -> bool {
+pub(crate) fn at_least(used: u128, blocks: u128, percent: u128) -> bool {
     // Blocks may be 2^64, so this stays far below the limit of u128.
     used * 100 >= blocks * percent
 }

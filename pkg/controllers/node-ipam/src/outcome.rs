@@ -15,7 +15,7 @@ const READS: u8 = 3;
 /// PATCHes whose outcome is not known, the one in flight included. Every moment in here is the one
 /// from which on the server can no longer apply the PATCH.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     in_flight: Option<Instant>,
     unknown: Option<Instant>,
     /// So many of the [`READS`] have shown the Node without CIDRs.
@@ -24,14 +24,14 @@ pub(super) struct Outcome {
 
 impl Outcome {
     /// A PATCH leaves that the server can apply until then.
-    pub(super) fn sent(&mut self, until: Instant) {
+    pub(crate) fn sent(&mut self, until: Instant) {
         // Nothing was said of the one before it.
         *self = Self { in_flight: Some(until), unknown: self.until(), empty_reads: 0 };
     }
 
     /// No answer says what became of the last PATCH; `until` is what the client knows of it, and
     /// may be sooner or later than what was said when it left.
-    pub(super) fn lost(&mut self, until: Option<Instant>) {
+    pub(crate) fn lost(&mut self, until: Option<Instant>) {
         let lost = until.or(self.in_flight);
         if lost.is_some() {
             self.empty_reads = 0;
@@ -41,12 +41,12 @@ impl Outcome {
     }
 
     /// The answer to the last PATCH says that it wrote nothing. It says nothing of those before.
-    pub(super) fn refused(&mut self) {
+    pub(crate) fn refused(&mut self) {
         self.in_flight = None;
     }
 
     /// A consistent read that was begun and answered at those moments shows the Node without CIDRs.
-    pub(super) fn read_empty(&mut self, begun: Instant, answered: Instant) {
+    pub(crate) fn read_empty(&mut self, begun: Instant, answered: Instant) {
         if self.until().is_none_or(|until| begun < until) {
             return;
         }
@@ -60,12 +60,12 @@ impl Outcome {
     }
 
     /// The moment after which the next read counts; `None` when nothing is open.
-    pub(super) fn until(&self) -> Option<Instant> {
+    pub(crate) fn until(&self) -> Option<Instant> {
         self.unknown.max(self.in_flight)
     }
 
     /// Whether the server may yet apply something.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.until().is_some()
     }
 }
