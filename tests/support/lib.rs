@@ -33,6 +33,7 @@
 //! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
 //! | [`mod@poll`] | waiting for what nothing announces |
 //! | [`threads`] | stops single threads of a child process |
+//! | [`stored_before`] | objects older than the rules of their schemas |
 //! | [`stalls`] | what a busy machine adds to a time that is promised |
 //! | [`usage`] | what a process costs |
 //! | [`prometheus_server`] | a real Prometheus, and what the dashboards ask it |
@@ -78,6 +79,7 @@ pub mod programs;
 pub mod prometheus_server;
 pub mod soak;
 pub mod stalls;
+pub mod stored_before;
 pub mod temp_dir;
 pub mod threads;
 pub mod usage;

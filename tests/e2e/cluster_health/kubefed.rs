@@ -111,4 +111,11 @@ async fn zones_and_region_are_those_of_the_nodes() {
         scene.kubectl("get events -A").contains("MultipleRegions").then_some(())
     })
     .await;
+    // rule:one-cluster-twice-is-told
+    scene.create_cluster("two", &spec(&member, "one")).await;
+    poll("the second one is told that it is the first one", async || {
+        let told = "the KubeFedCluster kube-federation-system/one is the same cluster";
+        scene.kubectl("get events -A").contains(told).then_some(())
+    })
+    .await;
 }

@@ -48,6 +48,21 @@ fn every_list_is_bounded() {
     });
 }
 
+/// rule:numbers-have-the-bounds-of-their-schemas
+#[test]
+fn every_number_of_32_bits_that_users_write_is_bounded() {
+    let mut seen = 0;
+    every_field(|path, field| {
+        if path.contains(".spec.") && field["format"] == "int32" {
+            seen += 1;
+            let holds =
+                |bound: &str| field[bound].as_i64().is_some_and(|it| i32::try_from(it).is_ok());
+            assert!(holds("minimum") && holds("maximum"), "{path} has no minimum or maximum");
+        }
+    });
+    assert!(seen > 15, "{seen} numbers");
+}
+
 /// An object inside of an open one would be pruned if it were not open itself.
 #[test]
 fn open_objects_are_open_all_the_way_down() {

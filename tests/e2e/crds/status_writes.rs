@@ -9,10 +9,9 @@ use tests::Process;
 use tests::kubectl::Kubectl;
 use tests::poll::poll;
 use tests::programs::workspace;
+use tests::stored_before::{after_an_upgrade, hopeless};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
-
-use crate::stored_before::{after_an_upgrade, hopeless};
 
 /// rule:status-writes-judge-no-spec
 #[tokio::test(flavor = "multi_thread")]

@@ -61,7 +61,12 @@ fn errors_are_lines_on_standard_output_and_the_exit_code_is_1() {
     let (code, printed, _) = validate(&["-f", "-"], &format!("---\n{one}\n---\n{list}\n---\n"));
     let lines: Vec<&str> = printed.lines().collect();
     assert_eq!((code, lines[0]), (Some(1), &*format!("Machine/mc-1: spec.port: {port}")));
-    assert!(lines.contains(&"Machine/mc-2: spec.ip: Required: Required value"), "{printed}");
+    assert!(
+        lines.contains(
+            &"Machine/mc-2: spec.ip: Required: Required value: the IP address of the machine"
+        ),
+        "{printed}"
+    );
 
     let foreign = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
     let (code, printed, _) = validate(&["-f", "-"], foreign);

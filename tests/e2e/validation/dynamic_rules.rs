@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::Client;
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tests::kubectl::Kubectl;
 use tests::member::member;
@@ -146,6 +146,14 @@ async fn other_objects_the_licence_and_the_network_are_judged_by_the_product() {
     clusters.create(&dry_run(), &sent).await.unwrap();
     // rule:clusters-are-imported-once
     made(&client, &with("cls-1", "cc-good")).await;
+    // rule:sizes-are-powers-of-two: of a change too, though no schema says it.
+    let (clusters, _) = api(&client, &cluster("cls-1", server)).await;
+    let pods = |pods: u32| Patch::Merge(json!({"spec": {"properties": {"maxNodePodNum": pods}}}));
+    let merge = PatchParams::default();
+    let answer = causes(clusters.patch("cls-1", &merge, &pods(7)).await);
+    let at = ("spec.properties.maxNodePodNum".to_owned(), "FieldValueNotSupported".to_owned());
+    assert_eq!(answer, BTreeSet::from([at]));
+    clusters.patch("cls-1", &merge, &pods(64)).await.unwrap();
     mark(&member.client().await).await;
     refused(&client, &with("cls-2", "cc-good"), "metadata.name", INVALID).await;
 

@@ -1,8 +1,9 @@
 //! What is wrong with an object, told by the library, by the command and by a real API server.
 //!
-//! `table.rs` feeds the rows of the library's own tests to all three; `random.rs` objects that are
-//! made up from the schemas; `dynamic_rules.rs` has the product judge by what is stored and by the
-//! network; `failures.rs` breaks the webhook; `replicas.rs` is about its certificate.
+//! `table.rs` feeds the rows of the library's own tests to all three, `shipped.rs` the shipped samples, and `random.rs`
+//! objects that are made up from the schemas; `dynamic_rules.rs` has the product judge by what is stored and by the
+//! network; `failures.rs` breaks the webhook, and
+//! `incident.rs` everything; `replicas.rs` is about its certificate.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,10 +13,12 @@
 
 mod dynamic_rules;
 mod failures;
+mod incident;
 mod random;
 mod replicas;
 mod scene;
 mod server;
+mod shipped;
 mod table;
 
 // The rows of the library's tests: one table for all.
@@ -42,3 +45,6 @@ mod objects;
 #[allow(dead_code, reason = "the library's tests use more of it")]
 #[path = "../../../pkg/base/validation/tests/rules/row.rs"]
 mod row;
+#[allow(dead_code, reason = "the library's tests use more of it")]
+#[path = "../../../pkg/base/validation/tests/rules/samples.rs"]
+mod samples;

@@ -23,6 +23,9 @@ const IN_CI: usize = 600;
 /// Requests under way.
 const AT_ONCE: usize = 24;
 
+/// Longer than any text may be whose length is bounded.
+const LONG: usize = 2100;
+
 /// Words that rules know, and words that they refuse.
 const WORDS: [&str; 30] = [
     "",
@@ -56,8 +59,32 @@ const WORDS: [&str; 30] = [
     "10s",
     "In",
 ];
-const NUMBERS: [i64; 16] =
-    [0, -1, 1, 3, 4, 8, 16, 22, 32, 124, 255, 256, 6443, 65_535, 65_536, 4_294_967_296];
+const NUMBERS: [&str; 24] = [
+    "0",
+    "-1",
+    "1",
+    "3",
+    "4",
+    "8",
+    "16",
+    "22",
+    "22.0",
+    "32",
+    "124",
+    "255",
+    "256",
+    "1e3",
+    "6443",
+    "65535",
+    "65536",
+    "2147483647",
+    "2147483648",
+    "-2147483649",
+    "4294967296",
+    "9007199254740993.0",
+    "9223372036854775807",
+    "9223372036854775808",
+];
 
 struct Maker {
     random: StdRng,
@@ -82,9 +109,16 @@ impl Maker {
         }
         match (schema["type"].as_str().unwrap_or_default(), schema["format"].as_str()) {
             ("string", Some("byte")) => self.pick(&["c2VjcmV0", "", "no base64"]).to_owned().into(),
-            ("string", Some("date-time")) => json!("2026-01-02T03:04:05Z"),
+            ("string", Some("date-time")) => self
+                .pick(&["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.6+01:00", "today"])
+                .to_owned()
+                .into(),
+            ("string", _) if self.random.random_range(0..40) == 0 => "a".repeat(LONG).into(),
             ("string", _) => (*self.pick(&WORDS)).into(),
-            ("integer", _) => (*self.pick(&NUMBERS)).into(),
+            ("integer", _) => {
+                let text = self.pick::<&str>(&NUMBERS);
+                serde_json::from_str(text).unwrap()
+            }
             ("boolean", _) => self.random.random_range(0..2).eq(&0).into(),
             ("array", _) => {
                 let count = self.random.random_range(0..3);

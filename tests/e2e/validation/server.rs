@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kube::api::{DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
+use kube::core::response::StatusCause;
 use kube::{Api, Client, discovery};
 use serde_json::Value;
 
@@ -26,6 +27,10 @@ pub(crate) fn dry_run() -> PostParams {
     PostParams { dry_run: true, ..PostParams::default() }
 }
 
+/// What the API server says without a field, beside the error of the field: that it left out CEL since the schema had
+/// refused already, and that so many bits do not hold a number.
+const SAID_BESIDE: [&str; 2] = ["rules were not checked", "Checked value must be of type integer"];
+
 /// Every cause of a refusal; none when it is taken.
 pub(crate) fn causes<T>(answer: kube::Result<T>) -> BTreeSet<Cause> {
     let status = match answer {
@@ -35,9 +40,15 @@ pub(crate) fn causes<T>(answer: kube::Result<T>) -> BTreeSet<Cause> {
     };
     assert_eq!(status.code, 422, "{status:?}");
     let causes = status.details.map(|details| details.causes).unwrap_or_default();
-    // Said where CEL was left out since the schema had refused already.
-    let causes = causes.into_iter().filter(|cause| cause.field != "<nil>");
-    causes.map(|cause| as_a_schema_says(&cause.field, &cause.reason)).collect()
+    let is_told = |cause: &StatusCause| !SAID_BESIDE.iter().any(|it| cause.message.contains(it));
+    let told: BTreeSet<Cause> = causes
+        .iter()
+        .filter(|cause| is_told(cause))
+        .map(|cause| as_a_schema_says(&cause.field, &cause.reason))
+        .collect();
+    // What is refused for nothing that can be told apart is refused all the same.
+    assert!(!told.is_empty(), "no field is named: {causes:?}");
+    told
 }
 
 /// Those that the library tells too: of a field of another type it says nothing more.

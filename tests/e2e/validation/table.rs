@@ -235,6 +235,8 @@ async fn library_command_and_api_server_refuse_the_same_fields_for_the_same_caus
         );
     }
     assert!(wrong.is_empty(), "{} of them\n{}", wrong.len(), wrong.join("\n"));
+    surroundings.set(Some(Environment::default()));
+    println!("{}", crate::shipped::are_judged_alike(&kubectl, &client).await.join("\n"));
     // One rule is about a status that the server drops.
     let unasked: Vec<_> =
         tallies.iter().filter(|(_, it)| it.asked == 0).map(|(rule, _)| *rule).collect();

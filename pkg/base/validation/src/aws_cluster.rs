@@ -1,16 +1,12 @@
 //! Rules of Cluster API's AWSCluster, in both of its dialects: what its schema and the rules in it
 //! say.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `limit.rs` | what a field may hold beside its type |
-//! | `limits.rs` | that, of each field |
+//! `limits.rs` has what its fields may hold beside their types.
 
-mod limit;
-mod limits;
+pub(crate) mod limits;
 
 use crate::findings::Findings;
 use crate::formats::{IMMUTABLE, cidr};
+use crate::limit;
 use crate::place::Place;
 use crate::shape;
 use crate::shapes::aws_cluster as shapes;
@@ -25,7 +21,7 @@ const TAG_KEY_CHARS: usize = 128;
 pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
     if spec.is_absent() {
-        return findings.required(&spec, "");
+        return findings.required(&spec, "what the cluster has on AWS");
     }
     for network in DIALECTS.map(|dialect| spec.field(dialect)) {
         shape::check(&network, shapes::NETWORK, findings);
@@ -60,7 +56,7 @@ fn required(spec: &Place<'_>, findings: &mut Findings) {
     let mut whole = |at: &Place<'_>, names: &[&str]| {
         for field in names.iter().map(|name| at.field(name)).filter(Place::is_absent) {
             if !at.is_absent() {
-                findings.required(&field, "");
+                findings.required(&field, &needs(names));
             }
         }
     };
@@ -74,6 +70,14 @@ fn required(spec: &Place<'_>, findings: &mut Findings) {
     }
     for rule in rules(spec) {
         whole(&rule, &["protocol", "fromPort", "toPort"]);
+    }
+}
+
+/// What belongs together.
+fn needs(names: &[&str]) -> String {
+    match names {
+        [one] => format!("the {one} of AWS"),
+        _ => format!("needed are {}", names.join(", ")),
     }
 }
 

@@ -28,7 +28,7 @@ use crate::subject::Subject;
 pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
     if spec.is_absent() {
-        return findings.required(&spec, "");
+        return findings.required(&spec, "what the cluster is to be");
     }
     kind_of_cluster(subject, findings);
     version(subject, findings);
@@ -65,11 +65,11 @@ pub(crate) fn network(subject: &Subject<'_>, findings: &mut Findings) {
 fn kind_of_cluster(subject: &Subject<'_>, findings: &mut Findings) {
     let (tenant, of) = (subject.spec().field("tenantID"), subject.spec().field("type"));
     if tenant.is_absent() {
-        findings.required(&tenant, "");
+        findings.required(&tenant, "the tenant that the cluster is of");
     }
     let types = &subject.environment.cluster_types;
     match of.word() {
-        None => findings.required(&of, ""),
+        None => findings.required(&of, "who made the cluster, such as Imported or Baremetal"),
         Some(text) if !types.iter().any(|known| known == text) => {
             findings.not_supported(&of, &of.shown(), types.iter().map(String::as_str));
         }

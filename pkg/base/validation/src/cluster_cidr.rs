@@ -9,14 +9,14 @@ use crate::place::Place;
 use crate::subject::Subject;
 
 /// The fewest address bits inside a block.
-const FEWEST_HOST_BITS: i64 = 4;
+pub(crate) const FEWEST_HOST_BITS: i64 = 4;
 /// The most: of the largest block that an IPv6 range can have.
-const MOST_HOST_BITS: i64 = 124;
+pub(crate) const MOST_HOST_BITS: i64 = 124;
 
 pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
     if spec.is_absent() {
-        return findings.required(&spec, "");
+        return findings.required(&spec, "the ranges");
     }
     let ranges = ranges(&spec, findings);
     host_bits(&spec.field("perNodeHostBits"), &ranges, findings);
@@ -54,13 +54,12 @@ fn ranges(spec: &Place<'_>, findings: &mut Findings) -> Vec<IpNet> {
 
 /// `rule:blocks-fit-their-range`
 fn host_bits(at: &Place<'_>, ranges: &[IpNet], findings: &mut Findings) {
-    let Some(bits) = at.number() else { return findings.required(at, "") };
+    let Some(bits) = at.number() else {
+        return findings.required(at, "the address bits inside of a block, such as 8");
+    };
+    // Of others it is told already that no range has blocks of them.
     if bits > MOST_HOST_BITS {
-        return findings.invalid(at, &format!("must be less than or equal to {MOST_HOST_BITS}"));
-    }
-    if bits < FEWEST_HOST_BITS {
-        return findings
-            .invalid(at, &format!("must be greater than or equal to {FEWEST_HOST_BITS}"));
+        return;
     }
     for range in ranges {
         let room = i64::from(range.max_prefix_len().saturating_sub(range.prefix_len()));

@@ -4,17 +4,20 @@ use crate::findings::Findings;
 use crate::place::Place;
 
 pub(crate) fn check(credential: &Place<'_>, findings: &mut Findings) {
-    for name in ["tenantID", "clusterName"] {
+    for (name, what) in [
+        ("tenantID", "the tenant that the cluster is of"),
+        ("clusterName", "the Cluster that it leads into"),
+    ] {
         let at = credential.field(name);
         if at.is_absent() {
-            findings.required(&at, "");
+            findings.required(&at, what);
         }
     }
     // rule:references-are-whole
     let reference = credential.field("secretRef");
     for field in ["namespace", "name"].map(|name| reference.field(name)) {
         if !reference.is_absent() && field.is_absent() {
-            findings.required(&field, "");
+            findings.required(&field, "a Secret is named by its namespace and its name");
         }
     }
     // rule:client-pairs-are-whole

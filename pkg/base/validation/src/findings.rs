@@ -86,11 +86,11 @@ impl Findings {
     }
 
     pub(crate) fn warn(&mut self, at: &Place<'_>, text: &str) {
-        self.warnings.push(one_line(&format!("{}: {text}", at.path())));
+        self.warnings.push(one_line(&format!("{}: {}", at.path(), without_secrets(text))));
     }
 
     pub(crate) fn unchecked(&mut self, at: &Place<'_>, question: &str, told_by: &'static str) {
-        let (field, question) = (one_line(at.path()), one_line(question));
+        let (field, question) = (one_line(at.path()), one_line(without_secrets(question)));
         self.unchecked.push(Unchecked { field, question, told_by: Some(told_by), asks: None });
     }
 
@@ -98,7 +98,7 @@ impl Findings {
     pub(crate) fn unasked(&mut self, at: &Place<'_>, asks: Question) {
         self.unchecked.push(Unchecked {
             field: one_line(at.path()),
-            question: one_line(&asks.to_string()),
+            question: one_line(without_secrets(&asks.to_string())),
             told_by: Some(asks.told_by()),
             asks: Some(asks),
         });
@@ -115,6 +115,11 @@ impl Findings {
             self.errors.push(FieldError { field, error_type, detail });
         }
     }
+}
+
+/// `rule:secrets-are-not-echoed`
+fn without_secrets(text: &str) -> &str {
+    if text.contains('@') { "(hidden)" } else { text }
 }
 
 fn is_within(path: &str, ancestor: &str) -> bool {

@@ -53,6 +53,57 @@ fn is_mapped(address: &IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some())
 }
 
+/// A date and a time with its zone, as the API server reads them.
+pub(crate) fn is_date_time(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let Some((date, time)) = text.split_once('t') else { return false };
+    let (clock, rest) = time.split_at_checked(8).unwrap_or_default();
+    let is_clock = numbers(clock, ':', &[2, 2, 2])
+        .is_some_and(|it| matches!(it[..], [0..=23, 0..=59, 0..=59]));
+    is_date(date) && is_clock && is_zone(after_fraction(rest))
+}
+
+fn is_date(text: &str) -> bool {
+    let is_one = |date: Vec<u32>| match date[..] {
+        [year, month, day] => (1..=days(year, month)).contains(&day),
+        _ => false,
+    };
+    numbers(text, '-', &[4, 2, 2]).is_some_and(is_one)
+}
+
+fn is_zone(text: &str) -> bool {
+    let signed = text.strip_prefix(['+', '-']);
+    text == "z" || signed.is_some_and(|zone| numbers(zone, ':', &[2, 2]).is_some())
+}
+
+/// What follows a fraction of a second; all of it where there is none.
+fn after_fraction(text: &str) -> &str {
+    let Some(fraction) = text.strip_prefix('.') else { return text };
+    let rest = fraction.trim_start_matches(|it: char| it.is_ascii_digit());
+    if rest.len() < fraction.len() { rest } else { text }
+}
+
+/// Numbers of so many digits each.
+fn numbers(text: &str, between: char, digits: &[usize]) -> Option<Vec<u32>> {
+    let parts: Vec<&str> = text.split(between).collect();
+    let is_number = |(part, digits): (&&str, &usize)| {
+        part.len() == *digits && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let all = parts.len() == digits.len() && parts.iter().zip(digits).all(is_number);
+    all.then(|| parts.iter().filter_map(|part| part.parse().ok()).collect())
+}
+
+fn days(year: u32, month: u32) -> u32 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    }
+}
+
 /// A TCP port.
 pub(crate) fn port(number: i64) -> Option<u16> {
     u16::try_from(number).ok().filter(|&port| port > 0)
@@ -73,3 +124,6 @@ pub(crate) fn host_and_port(host: &str, port: u16) -> String {
         _ => format!("{host}:{port}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

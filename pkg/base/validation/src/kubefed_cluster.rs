@@ -18,7 +18,7 @@ const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 pub(crate) fn check(object: &Place<'_>, findings: &mut Findings) {
     let spec = object.field("spec");
     if spec.is_absent() {
-        return findings.required(&spec, "");
+        return findings.required(&spec, "how the member is reached");
     }
     endpoint(&spec.field("apiEndpoint"), findings);
     secret(&spec, findings);

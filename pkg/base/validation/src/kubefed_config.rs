@@ -9,7 +9,7 @@ use crate::place::Place;
 pub(crate) fn check(object: &Place<'_>, findings: &mut Findings) {
     let spec = object.field("spec");
     if spec.is_absent() {
-        return findings.required(&spec, "");
+        return findings.required(&spec, "the settings of the federation");
     }
     let health = spec.field("clusterHealthCheck");
     if health.is_absent() {
@@ -26,7 +26,7 @@ pub(crate) fn check(object: &Place<'_>, findings: &mut Findings) {
     for name in ["failureThreshold", "successThreshold"] {
         let at = health.field(name);
         match at.number() {
-            None => findings.required(&at, ""),
+            None => findings.required(&at, "a number of probes, such as 3"),
             Some(number) if number < 1 => findings.invalid(&at, "must be greater than 0"),
             Some(_) => {}
         }

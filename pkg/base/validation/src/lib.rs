@@ -12,6 +12,7 @@
 //! | `environment.rs`, `network_checks.rs`, `question.rs` | what is known beside the object, and what the network could be asked |
 //! | `field_error.rs`, `findings.rs` | what is wrong, in the API server's words, and the list of it |
 //! | `place.rs`, `shape.rs`, `shapes.rs` | a field of an object, and the types that fields have |
+//! | `limit.rs`, `limits.rs` | what fields may hold beside that |
 //! | `one_line.rs` | keys and names as they stand in a message |
 //! | `subject.rs` | an object as it is and as it was |
 //! | `stored.rs` | errors that are not new |
@@ -48,6 +49,8 @@ mod known_clusters;
 mod kubefed_cluster;
 mod kubefed_config;
 mod licence;
+mod limit;
+mod limits;
 mod login;
 mod machine;
 mod name;
@@ -133,6 +136,7 @@ fn spec(kind: Kind, subject: &Subject<'_>, findings: &mut Findings) {
 fn static_rules(kind: Kind, subject: &Subject<'_>) -> Findings {
     let mut findings = Findings::default();
     shape::check(&subject.root(), shapes::of(kind), &mut findings);
+    limit::check(&subject.root(), limits::of(kind), &mut findings);
     name::check(kind, &subject.root(), &mut findings);
     match kind {
         Kind::Cluster => cluster::check(subject, &mut findings),

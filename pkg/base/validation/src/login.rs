@@ -11,15 +11,22 @@ use crate::subject::Subject;
 const CONNECTION: [&str; 7] =
     ["ip", "port", "username", "password", "privateKey", "passPhrase", "proxy"];
 
+const JUMP_SERVER: &str = "SSHJumpServer";
+/// Ways of SSH to a machine that is not reached itself.
+pub(crate) const PROXIES: [&str; 2] = [JUMP_SERVER, "SOCKS5"];
+
 /// `at` has the fields of a connection (`rule:machines-can-be-logged-into`).
 pub(crate) fn check(at: &Place<'_>, findings: &mut Findings) {
     let ip = at.field("ip");
     match ip.word() {
-        None => findings.required(&ip, ""),
+        None => findings.required(&ip, "the IP address of the machine"),
         Some(text) if formats::ip(text).is_none() => findings.invalid(&ip, formats::IP),
         Some(_) => {}
     }
-    port(&at.field("port"), findings);
+    let port = at.field("port");
+    if port.is_absent() {
+        findings.required(&port, "the port of SSH, such as 22");
+    }
     let username = at.field("username");
     if username.word().is_none() {
         findings.required(&username, "the user of SSH");
@@ -32,19 +39,21 @@ pub(crate) fn check(at: &Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// A port that must be there.
-pub(crate) fn port(at: &Place<'_>, findings: &mut Findings) {
-    match at.number() {
-        None => findings.required(at, ""),
-        Some(number) if formats::port(number).is_none() => findings.invalid(at, formats::PORT),
-        Some(_) => {}
+/// Where SSH is to answer, and who: the machine itself, or the jump server before it, behind which nothing can be seen
+/// without logging in. Through another proxy nothing is asked.
+fn asked(at: &Place<'_>) -> Option<(String, &'static str)> {
+    let proxy = at.field("proxy");
+    match proxy.field("type").word() {
+        None => Some((target(at)?, "SSH")),
+        Some(JUMP_SERVER) => Some((target(&proxy)?, "the jump server")),
+        Some(_) => None,
     }
 }
 
-/// Where SSH is to answer.
-pub(crate) fn target(at: &Place<'_>) -> Option<String> {
+fn target(at: &Place<'_>) -> Option<String> {
     let port = formats::port(at.field("port").number()?)?;
-    Some(host_and_port(at.field("ip").word()?, port))
+    let ip = at.field("ip").word().filter(|text| formats::ip(text).is_some())?;
+    Some(host_and_port(ip, port))
 }
 
 /// Whether SSH gets to both in the same way.
@@ -54,12 +63,13 @@ pub(crate) fn is_same(one: &Place<'_>, other: &Place<'_>) -> bool {
 
 /// What the network said of a machine (`rule:machines-answer-ssh`).
 pub(crate) fn answers(subject: &Subject<'_>, at: &Place<'_>, findings: &mut Findings) {
-    let Some(target) = target(at) else { return };
-    match subject.environment.network_checks.ssh.get(&target) {
+    let Some((target, who)) = asked(at) else { return };
+    let question = Question::Ssh(target.clone());
+    match subject.environment.network_checks.answer(&question) {
         Some(CheckResult::Passed) => {}
         Some(CheckResult::Failed(code)) => {
-            findings.forbidden(at, &format!("SSH to {target} does not work: {code}"));
+            findings.forbidden(at, &format!("{who} does not answer at {target}: {code}"));
         }
-        None => findings.unasked(at, Question::Ssh(target)),
+        None => findings.unasked(at, question),
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cluster::ranges;
 use crate::findings::Findings;
-use crate::formats::IMMUTABLE;
+use crate::formats::{self, IMMUTABLE};
 use crate::known_clusters::machines_of;
 use crate::place::Place;
 use crate::subject::{Subject, name_of};
@@ -15,7 +15,7 @@ use crate::{licence, login, taints};
 pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let spec = subject.spec();
     if spec.is_absent() {
-        return findings.required(&spec, "");
+        return findings.required(&spec, "how the machine is reached");
     }
     kind_of_machine(subject, findings);
     login::check(&spec, findings);
@@ -35,7 +35,7 @@ fn kind_of_machine(subject: &Subject<'_>, findings: &mut Findings) {
     let (of, cluster) = (subject.spec().field("type"), subject.spec().field("clusterName"));
     let types = &subject.environment.machine_types;
     match of.word() {
-        None => findings.required(&of, ""),
+        None => findings.required(&of, "what the machine is, such as Baremetal"),
         Some(text) if !types.iter().any(|known| known == text) => {
             findings.not_supported(&of, &of.shown(), types.iter().map(String::as_str));
         }
@@ -97,7 +97,8 @@ fn address_is_free(
 ) {
     let at = subject.spec().field("ip");
     let before = subject.old_spec().and_then(|old| old.field("ip").word());
-    let Some(ip) = at.word().filter(|ip| before != Some(ip)) else { return };
+    let is_asked = |ip: &&str| before != Some(ip) && formats::ip(ip).is_some();
+    let Some(ip) = at.word().filter(is_asked) else { return };
     let Some(machines) = subject.environment.machines.as_deref() else {
         let question = format!("whether another Machine of {name} has the address {ip}");
         return findings.unchecked(&at, &question, "machines");

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::question::Question;
+
 /// A code is a word, so that no message of a server gets into an answer.
 const LONGEST_CODE: usize = 40;
 
@@ -22,6 +24,30 @@ pub struct NetworkChecks {
     /// UID of the namespace kube-system of KubeFed's members, by `namespace/name`.
     #[serde(rename = "kubeSystemUIDs")]
     pub kube_system_uids: BTreeMap<String, String>,
+}
+
+impl NetworkChecks {
+    /// The answer to a question, where it was asked.
+    pub fn answer(&self, question: &Question) -> Option<&CheckResult> {
+        let answers = match question {
+            Question::Ssh(_) => &self.ssh,
+            Question::Tcp(_) => &self.tcp,
+            Question::Credential(_) => &self.credentials,
+            Question::Import(_) => &self.imports,
+        };
+        answers.get(question.about())
+    }
+
+    /// Takes in an answer.
+    pub fn take(&mut self, question: &Question, answer: CheckResult) {
+        let answers = match question {
+            Question::Ssh(_) => &mut self.ssh,
+            Question::Tcp(_) => &mut self.tcp,
+            Question::Credential(_) => &mut self.credentials,
+            Question::Import(_) => &mut self.imports,
+        };
+        answers.insert(question.about().to_owned(), answer);
+    }
 }
 
 /// What a check came to: `ok`, or a code such as `connect-refused`.

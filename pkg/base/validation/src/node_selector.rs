@@ -25,7 +25,7 @@ pub(crate) fn check(selector: &Place<'_>, findings: &mut Findings) {
 fn of_label(requirement: &Place<'_>, findings: &mut Findings) {
     let key = requirement.field("key");
     match key.word() {
-        None => findings.required(&key, ""),
+        None => findings.required(&key, "the key of a label"),
         Some(text) if !is_label_key(text) => findings.invalid(&key, "must be the key of a label"),
         Some(_) => {}
     }
@@ -57,7 +57,7 @@ fn of_label(requirement: &Place<'_>, findings: &mut Findings) {
 fn of_field(requirement: &Place<'_>, findings: &mut Findings) {
     let key = requirement.field("key");
     match key.text() {
-        None => findings.required(&key, ""),
+        None => findings.required(&key, "the name of a field"),
         Some(NAME) => {}
         Some(_) => findings.not_supported(&key, &key.shown(), [NAME]),
     }
@@ -76,7 +76,7 @@ fn operator<'a>(
 ) -> Option<&'a str> {
     let at = requirement.field("operator");
     let Some(text) = at.text() else {
-        findings.required(&at, "");
+        findings.required(&at, "how values are compared, such as In");
         return None;
     };
     if !known.contains(&text) {

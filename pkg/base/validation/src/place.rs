@@ -87,10 +87,14 @@ impl<'a> Place<'a> {
     }
 }
 
+/// Up to here the API server takes what is written with a fraction or an exponent for a whole number.
+const MOST_BY_FRACTION: f64 = 9_007_199_254_740_991.0;
+
 /// A whole number, also one that is written as `22.0`.
 pub(crate) fn whole(value: &Value) -> Option<i64> {
     let by_fraction = || {
-        let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
+        let is_whole = |number: &f64| number.fract() == 0.0 && number.abs() <= MOST_BY_FRACTION;
+        let number = value.as_f64().filter(is_whole)?;
         format!("{number:.0}").parse().ok()
     };
     value.as_i64().or_else(by_fraction)

@@ -16,6 +16,15 @@ pub enum Question {
 }
 
 impl Question {
+    /// What it is about: an address, or the name of an object.
+    pub fn about(&self) -> &str {
+        match self {
+            Self::Ssh(about) | Self::Tcp(about) | Self::Credential(about) | Self::Import(about) => {
+                about
+            }
+        }
+    }
+
     /// The part of the environment that has the answer.
     pub fn told_by(&self) -> &'static str {
         match self {

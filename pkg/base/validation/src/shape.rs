@@ -10,7 +10,8 @@ use crate::place::{Place, type_of};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Text,
-    Integer,
+    /// A whole number from the one to the other.
+    Integer(i64, i64),
     Boolean,
     /// A text that holds bytes in base64, secret ones as a rule.
     Bytes,
@@ -20,6 +21,16 @@ pub(crate) enum Shape {
     /// A list of so many items at most.
     List(usize),
 }
+
+/// What 32 bits hold. The API server refuses other numbers without naming the field, so the schemas have these bounds
+/// too.
+pub(crate) const INT32: Shape = Shape::Integer(i32::MIN as i64, i32::MAX as i64);
+/// What 64 bits hold, which is all that the API server reads as a whole number.
+pub(crate) const INT64: Shape = Shape::Integer(i64::MIN, i64::MAX);
+/// A TCP port.
+pub(crate) const PORT: Shape = Shape::Integer(1, 65_535);
+/// A TCP port, or 0 of one that is left to others.
+pub(crate) const PORT_OR_NONE: Shape = Shape::Integer(0, 65_535);
 
 /// A field by its path, in which `[]` stands for every item, and its type.
 pub(crate) type Field = (&'static str, Shape);
@@ -49,6 +60,12 @@ pub(crate) fn each<'a>(
     }
 }
 
+fn in_range(place: &Place<'_>, least: i64, most: i64, findings: &mut Findings) {
+    if place.number().is_some_and(|number| !(least..=most).contains(&number)) {
+        findings.invalid(place, &format!("must be between {least} and {most}, inclusive"));
+    }
+}
+
 fn one(place: &Place<'_>, shape: Shape, findings: &mut Findings) {
     let found = place.value();
     let wanted = match (shape, found) {
@@ -56,7 +73,9 @@ fn one(place: &Place<'_>, shape: Shape, findings: &mut Findings) {
         | (Shape::Text, Value::String(_))
         | (Shape::Boolean, Value::Bool(_))
         | (Shape::Object, Value::Object(_)) => return,
-        (Shape::Integer, Value::Number(_)) if place.number().is_some() => return,
+        (Shape::Integer(least, most), Value::Number(_)) if place.number().is_some() => {
+            return in_range(place, least, most, findings);
+        }
         (Shape::Bytes, Value::String(text)) if is_base64(text) => return,
         (Shape::List(most), Value::Array(items)) => {
             if items.len() > most {
@@ -70,9 +89,11 @@ fn one(place: &Place<'_>, shape: Shape, findings: &mut Findings) {
             return others.for_each(|at| findings.type_invalid(&at, type_of(at.value()), "string"));
         }
         // What is in it may be secret.
-        (Shape::Bytes, Value::String(_)) => return findings.type_invalid(place, "string", "byte"),
+        (Shape::Bytes, Value::String(_)) => {
+            return findings.type_invalid(place, "string", "byte (base64)");
+        }
         (Shape::Text | Shape::Bytes, _) => "string",
-        (Shape::Integer, _) => "integer",
+        (Shape::Integer(..), _) => "integer",
         (Shape::Boolean, _) => "boolean",
         (Shape::Object | Shape::Texts, _) => "object",
         (Shape::List(_), _) => "array",

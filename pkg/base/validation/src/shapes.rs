@@ -3,9 +3,10 @@
 
 pub(crate) mod aws_cluster;
 
+use crate::cluster_cidr::{FEWEST_HOST_BITS, MOST_HOST_BITS};
 use crate::kind::Kind;
-use crate::shape::Field;
 use crate::shape::Shape::{Boolean, Bytes, Integer, List, Object, Text, Texts};
+use crate::shape::{Field, INT32, INT64, PORT, PORT_OR_NONE};
 
 /// The fields of a kind, each after the one that it is in.
 pub(crate) fn of(kind: Kind) -> &'static [Field] {
@@ -46,10 +47,10 @@ const CLUSTER: &[Field] = &[
     ("spec.features.ha", Object),
     ("spec.features.ha.tke", Object),
     ("spec.features.ha.tke.vip", Text),
-    ("spec.features.ha.tke.vrid", Integer),
+    ("spec.features.ha.tke.vrid", Integer(1, 255)),
     ("spec.features.ha.thirdParty", Object),
     ("spec.features.ha.thirdParty.vip", Text),
-    ("spec.features.ha.thirdParty.vport", Integer),
+    ("spec.features.ha.thirdParty.vport", PORT),
     ("spec.features.ipv6DualStack", Boolean),
     ("spec.features.hooks", Texts),
     ("spec.features.files", List(256)),
@@ -60,13 +61,13 @@ const CLUSTER: &[Field] = &[
     ("spec.features.upgrade.mode", Text),
     ("spec.features.upgrade.strategy", Object),
     ("spec.properties", Object),
-    ("spec.properties.maxClusterServiceNum", Integer),
-    ("spec.properties.maxNodePodNum", Integer),
+    ("spec.properties.maxClusterServiceNum", INT32),
+    ("spec.properties.maxNodePodNum", INT32),
     ("spec.properties.oversoldRatio", Texts),
     ("spec.machines", List(64)),
     ("spec.machines[]", Object),
     ("spec.machines[].ip", Text),
-    ("spec.machines[].port", Integer),
+    ("spec.machines[].port", PORT),
     ("spec.machines[].username", Text),
     ("spec.machines[].password", Bytes),
     ("spec.machines[].privateKey", Bytes),
@@ -81,7 +82,7 @@ const CLUSTER: &[Field] = &[
     ("spec.machines[].proxy", Object),
     ("spec.machines[].proxy.type", Text),
     ("spec.machines[].proxy.ip", Text),
-    ("spec.machines[].proxy.port", Integer),
+    ("spec.machines[].proxy.port", PORT_OR_NONE),
     ("spec.machines[].proxy.username", Text),
     ("spec.machines[].proxy.password", Bytes),
     ("spec.machines[].proxy.privateKey", Bytes),
@@ -97,7 +98,7 @@ const CLUSTER: &[Field] = &[
     ("spec.addresses[]", Object),
     ("spec.addresses[].type", Text),
     ("spec.addresses[].host", Text),
-    ("spec.addresses[].port", Integer),
+    ("spec.addresses[].port", PORT),
     ("spec.addresses[].path", Text),
 ];
 
@@ -137,7 +138,7 @@ const MACHINE: &[Field] = &[
     ("spec.clusterName", Text),
     ("spec.type", Text),
     ("spec.ip", Text),
-    ("spec.port", Integer),
+    ("spec.port", PORT),
     ("spec.username", Text),
     ("spec.password", Bytes),
     ("spec.privateKey", Bytes),
@@ -170,8 +171,8 @@ const FEDERATION: &[Field] = &[
     ("spec", Object),
     ("spec.clusterHealthCheck", Object),
     ("spec.clusterHealthCheck.period", Text),
-    ("spec.clusterHealthCheck.failureThreshold", Integer),
-    ("spec.clusterHealthCheck.successThreshold", Integer),
+    ("spec.clusterHealthCheck.failureThreshold", INT64),
+    ("spec.clusterHealthCheck.successThreshold", INT64),
     ("spec.clusterHealthCheck.timeout", Text),
 ];
 
@@ -179,7 +180,7 @@ const RANGE: &[Field] = &[
     ("metadata", Object),
     ("metadata.name", Text),
     ("spec", Object),
-    ("spec.perNodeHostBits", Integer),
+    ("spec.perNodeHostBits", Integer(FEWEST_HOST_BITS, MOST_HOST_BITS)),
     ("spec.ipv4", Text),
     ("spec.ipv6", Text),
     ("spec.nodeSelector", Object),

@@ -10,10 +10,10 @@ pub(crate) fn check(owner: &Place<'_>, findings: &mut Findings) {
     for taint in owner.field("taints").items() {
         let (key, effect) = (taint.field("key"), taint.field("effect"));
         if key.is_absent() {
-            findings.required(&key, "");
+            findings.required(&key, "the name of the taint");
         }
         match effect.text() {
-            None => findings.required(&effect, ""),
+            None => findings.required(&effect, "what the taint does, such as NoSchedule"),
             Some(text) if !EFFECTS.contains(&text) => {
                 findings.not_supported(&effect, &effect.shown(), EFFECTS);
             }

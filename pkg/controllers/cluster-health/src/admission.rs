@@ -9,6 +9,7 @@
 //! | `serving.rs` | the listener, its certificate and its registration |
 //! | `review.rs` | AdmissionReview, in and out. Pure |
 //! | `judge.rs` | one request, judged |
+//! | `room.rs` | how much may be judged at once |
 //! | `known.rs`, `kept.rs` | the other objects, of which only what rules read is kept |
 //! | `metrics.rs` | what was asked and answered |
 
@@ -20,6 +21,7 @@ mod known;
 mod metrics;
 mod options;
 mod review;
+mod room;
 mod serving;
 
 pub use controller::ValidationWebhook;

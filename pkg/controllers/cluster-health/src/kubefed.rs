@@ -9,11 +9,12 @@
 //! | `access.rs` | how a member is reached, from its object and its Secret |
 //! | `one_cluster.rs` | how one member is reached, looked up once |
 //! | `settings.rs` | how members are probed, by flags and KubeFedConfig |
-//! | `places.rs`, `survey.rs` | zones and region; reading them |
+//! | `places.rs`, `doubles.rs`, `survey.rs` | zones and region; which cluster it is; reading them |
 //! | `upstream_metrics.rs` | [`UpstreamMetrics`], under the names of KubeFed's controller |
 //! | `status.rs` | what is published as conditions, and read back |
 
 mod access;
+mod doubles;
 mod flavour;
 mod following;
 mod one_cluster;

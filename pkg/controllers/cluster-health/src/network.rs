@@ -73,13 +73,7 @@ impl NetworkChecker {
         let mut known = NetworkChecks::default();
         for (question, answer) in answers {
             let Some(answer) = answer else { continue };
-            let (part, key) = match question {
-                Question::Ssh(target) => (&mut known.ssh, target),
-                Question::Tcp(target) => (&mut known.tcp, target),
-                Question::Credential(name) => (&mut known.credentials, name),
-                Question::Import(name) => (&mut known.imports, name),
-            };
-            part.insert(key.clone(), answer);
+            known.take(question, answer);
         }
         known
     }

@@ -43,6 +43,9 @@ const CLOSE: Duration = Duration::from_secs(2);
 const HEAD_BYTES: u32 = 64 * 1024;
 /// HTTP/2 streams of a connection unless the options say otherwise.
 const STREAMS: u32 = 100;
+/// What a peer may send of one request, and of all on its connection, before somebody reads it.
+const STREAM_WINDOW: u32 = 64 * 1024;
+const CONNECTION_WINDOW: u32 = 256 * 1024;
 
 /// What all connections of a listener share.
 pub(crate) struct Connections {
@@ -113,6 +116,8 @@ impl Connections {
                 .timer(TokioTimer::new())
                 .max_concurrent_streams(streams)
                 .max_header_list_size(HEAD_BYTES)
+                .initial_stream_window_size(STREAM_WINDOW)
+                .initial_connection_window_size(CONNECTION_WINDOW)
                 .serve_connection(io, service);
             self.drive(connection, &activity).await;
         } else {

@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, HeaderValue};
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, StatusCode};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http::{Method, Request, StatusCode};
+use http_body_util::Full;
 use hyper::body::Body;
 use tokio::time::timeout;
-use tracing::{debug, error};
+use tracing::error;
 
 use crate::guard::{Guard, Visit};
 use crate::page::{Page, PageRequest};
@@ -61,8 +61,8 @@ where
         return refusal;
     }
     let Some(page) = page else { return reply::not_found() };
-    match read(body, &head.headers, page.body_limit()).await {
-        Ok(body) => ask(&page, peer, head, body).await,
+    match page.body().read(body, &head.headers).await {
+        Ok(body) => ask(&page, peer, head, body.bytes.clone()).await,
         Err(refusal) => refusal,
     }
 }
@@ -79,31 +79,6 @@ async fn admit(access: Access, guard: &dyn Guard, peer: &Peer, head: &Parts) -> 
     }
 }
 
-/// The body, which has at most `limit` bytes. A page without a limit reads none.
-async fn read<B>(body: B, headers: &HeaderMap, limit: usize) -> Result<Bytes, Reply>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    if limit == 0 {
-        return Ok(Bytes::new());
-    }
-    let announced =
-        headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: usize| length > limit) {
-        return Err(too_large(limit));
-    }
-    match Limited::new(body, limit).collect().await {
-        Ok(read) => Ok(read.to_bytes()),
-        Err(err) if err.is::<LengthLimitError>() => Err(too_large(limit)),
-        Err(err) => {
-            debug!(v = 5, logger = "serving", %err, "Cannot read request body");
-            let message = "the request body ended too early";
-            Err(reply::failure(StatusCode::BAD_REQUEST, "BadRequest", message))
-        }
-    }
-}
-
 async fn ask(page: &Page, peer: Peer, head: Parts, body: Bytes) -> Reply {
     let Parts { method, uri, mut headers, .. } = head;
     headers.remove(AUTHORIZATION);
@@ -112,11 +87,6 @@ async fn ask(page: &Page, peer: Peer, head: Parts, body: Bytes) -> Reply {
         error!(logger = "serving", path, %err, "Page panicked");
         reply::failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "the page failed")
     })
-}
-
-fn too_large(limit: usize) -> Reply {
-    let message = format!("the request body has more than {limit} bytes");
-    reply::failure(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &message)
 }
 
 #[cfg(test)]

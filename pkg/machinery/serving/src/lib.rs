@@ -21,6 +21,7 @@
 mod acceptor;
 mod access;
 mod activity;
+mod body;
 mod build_info;
 mod certificate;
 mod client_ca;

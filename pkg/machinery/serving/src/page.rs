@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
 use panics::Panic;
 
+use crate::body::BodyLimit;
 use crate::{Access, Peer, Reply};
 
 type Answer = Pin<Box<dyn Future<Output = Reply> + Send>>;
@@ -31,7 +32,7 @@ pub struct PageRequest {
 pub struct Page {
     path: String,
     access: Access,
-    body_limit: usize,
+    body: BodyLimit,
     handler: Handler,
 }
 
@@ -48,14 +49,15 @@ impl Page {
         F: Future<Output = Reply> + Send + 'static,
     {
         let handler = move |request| -> Answer { Box::pin(handler(request)) };
-        Self { path: path.into(), access, body_limit: 0, handler: Box::new(handler) }
+        let body = BodyLimit::new(0);
+        Self { path: path.into(), access, body, handler: Box::new(handler) }
     }
 
-    /// Reads the body of a request first, when it has at most `bytes`; a longer one is refused.
-    /// Without this no body is read.
+    /// Reads the body of a request first, when it has at most `bytes`; a longer one is refused, and
+    /// so is one that comes when others fill eight times as much. Without this no body is read.
     #[must_use]
     pub fn with_body_limit(self, bytes: usize) -> Self {
-        Self { body_limit: bytes, ..self }
+        Self { body: BodyLimit::new(bytes), ..self }
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -66,8 +68,8 @@ impl Page {
         self.access
     }
 
-    pub(crate) fn body_limit(&self) -> usize {
-        self.body_limit
+    pub(crate) fn body(&self) -> &BodyLimit {
+        &self.body
     }
 
     /// Whether this page stands for `path`.

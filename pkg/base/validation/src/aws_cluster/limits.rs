@@ -1,9 +1,9 @@
 //! What the fields of an AWSCluster may hold: the limits of `config/crd`.
 
-use super::limit::Limit::{self, Between, Cidr, Keys, Longest, Shortest, Values, Words};
+use crate::limit::Limit::{self, Cidr, Keys, Longest, Shortest, Values, Words};
 
 /// All but those of networks and of rules for traffic.
-pub(super) const CLUSTER: &[(&str, Limit)] = &[
+pub(crate) const CLUSTER: &[(&str, Limit)] = &[
     ("spec.region", Longest(64)),
     ("spec.region", Shortest(1)),
     ("spec.sshKeyName", Longest(255)),
@@ -21,10 +21,6 @@ pub(super) const CLUSTER: &[(&str, Limit)] = &[
         Words(&["TCP", "SSL", "HTTP", "HTTPS", "TLS", "UDP"]),
     ),
     ("spec.controlPlaneLoadBalancer.healthCheck.path", Longest(1024)),
-    ("spec.controlPlaneLoadBalancer.healthCheck.intervalSeconds", Between(5, 300)),
-    ("spec.controlPlaneLoadBalancer.healthCheck.timeoutSeconds", Between(2, 120)),
-    ("spec.controlPlaneLoadBalancer.healthCheck.thresholdCount", Between(2, 10)),
-    ("spec.controlPlaneLoadBalancer.healthCheck.unhealthyThresholdCount", Between(2, 10)),
     ("spec.controlPlaneLoadBalancer.additionalSecurityGroups[]", Longest(64)),
     ("spec.controlPlaneLoadBalancer.dnsResolutionCheck", Words(&["None", "Enabled"])),
     ("spec.bastion.allowedCIDRBlocks[]", Longest(43)),
@@ -34,11 +30,10 @@ pub(super) const CLUSTER: &[(&str, Limit)] = &[
     ("spec.identityRef.kind", Longest(63)),
     ("spec.identityRef.name", Longest(253)),
     ("spec.controlPlaneEndpoint.host", Longest(512)),
-    ("spec.controlPlaneEndpoint.port", Between(0, 65535)),
 ];
 
 /// Of a network, but for its rules.
-pub(super) const NETWORK: &[(&str, Limit)] = &[
+pub(crate) const NETWORK: &[(&str, Limit)] = &[
     ("vpc.id", Longest(64)),
     ("vpc.cidrBlock", Longest(18)),
     ("vpc.cidrBlock", Cidr),
@@ -64,8 +59,6 @@ pub(super) const NETWORK: &[(&str, Limit)] = &[
     ("natGateways.availabilityZone", Longest(64)),
     ("cni.cniIngressRules[].description", Longest(255)),
     ("cni.cniIngressRules[].protocol", Longest(16)),
-    ("cni.cniIngressRules[].fromPort", Between(-1, 65535)),
-    ("cni.cniIngressRules[].toPort", Between(-1, 65535)),
     ("securityGroupOverrides", Keys(8)),
     ("securityGroupOverrides", Values(64)),
     ("nodePortIngressRuleCidrBlocks[]", Longest(43)),
@@ -73,11 +66,9 @@ pub(super) const NETWORK: &[(&str, Limit)] = &[
 ];
 
 /// Of a rule for traffic.
-pub(super) const RULE: &[(&str, Limit)] = &[
+pub(crate) const RULE: &[(&str, Limit)] = &[
     ("description", Longest(255)),
     ("protocol", Longest(16)),
-    ("fromPort", Between(-1, 65535)),
-    ("toPort", Between(-1, 65535)),
     ("cidrBlocks[]", Longest(43)),
     ("cidrBlocks[]", Cidr),
     ("ipv6CidrBlocks[]", Longest(43)),

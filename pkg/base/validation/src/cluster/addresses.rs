@@ -2,7 +2,6 @@
 
 use crate::cluster::types::IMPORTED;
 use crate::findings::Findings;
-use crate::login;
 use crate::place::Place;
 
 /// Those that probes use.
@@ -20,7 +19,8 @@ pub(super) fn check(cluster: &Place<'_>, findings: &mut Findings) {
     let is_imported = cluster.at(&["spec", "type"]).text() == Some(IMPORTED);
     let addresses = list(cluster);
     if is_imported && addresses.items().next().is_none() {
-        return findings.required(&addresses, "a Cluster of type Imported has spec.addresses");
+        return findings
+            .required(&addresses, "say in spec.addresses where the API server of the cluster is");
     }
     // The status of others is not judged.
     if is_imported || addresses.path().starts_with("spec") {
@@ -33,17 +33,24 @@ pub(super) fn check(cluster: &Place<'_>, findings: &mut Findings) {
 fn one(address: &Place<'_>, types: &[&'static str], findings: &mut Findings) {
     let of = address.field("type");
     match of.text() {
-        None => findings.required(&of, ""),
+        None => findings.required(&of, "what kind of address it is, such as Internal"),
         Some(text) if !types.contains(&text) => {
             findings.not_supported(&of, &of.shown(), types.iter().copied());
         }
         Some(_) => {}
     }
     let host = address.field("host");
-    if host.word().is_none() {
-        findings.required(&host, "");
+    match host.word() {
+        None => findings.required(&host, "the name or IP address of the API server"),
+        Some(text) if text.contains(['@', '/']) => {
+            findings.invalid(&host, "must be a name or an IP address and nothing else");
+        }
+        Some(_) => {}
     }
-    login::port(&address.field("port"), findings);
+    let port = address.field("port");
+    if port.is_absent() {
+        findings.required(&port, "the port of the API server, such as 6443");
+    }
     let path = address.field("path");
     if path.word().is_some_and(|text| !text.starts_with('/')) {
         findings.invalid(&path, "must begin with /");

@@ -23,7 +23,7 @@ pub(super) fn check(spec: &Place<'_>, findings: &mut Findings) {
     for file in features.field("files").items() {
         for path in ["src", "dst"].map(|name| file.field(name)) {
             if path.is_absent() {
-                findings.required(&path, "");
+                findings.required(&path, "a file is copied from src to dst");
             }
         }
     }
@@ -38,12 +38,8 @@ fn high_availability(ha: &Place<'_>, findings: &mut Findings) {
             findings.invalid(&vip, formats::IP);
         }
     }
-    let router = own.field("vrid");
-    if router.number().is_some_and(|number| !(1..=255).contains(&number)) {
-        findings.invalid(&router, "must be between 1 and 255, inclusive");
-    }
     let port = others.field("vport");
-    if !others.is_absent() && port.number().and_then(formats::port).is_none() {
+    if !others.is_absent() && port.is_absent() {
         findings.invalid(&port, formats::PORT);
     }
 }

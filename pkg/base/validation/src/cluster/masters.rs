@@ -9,9 +9,6 @@ use crate::place::Place;
 use crate::subject::Subject;
 use crate::taints;
 
-/// Ways of SSH to a machine that is not reached itself.
-const PROXIES: [&str; 2] = ["SSHJumpServer", "SOCKS5"];
-
 pub(super) fn check(spec: &Place<'_>, is_baremetal: bool, findings: &mut Findings) {
     let machines = spec.field("machines");
     // rule:baremetal-has-masters
@@ -34,8 +31,8 @@ pub(super) fn check(spec: &Place<'_>, is_baremetal: bool, findings: &mut Finding
 /// `rule:proxies-are-known`
 fn proxy(proxy: &Place<'_>, findings: &mut Findings) {
     let kind = proxy.field("type");
-    if kind.text().is_some_and(|text| !PROXIES.contains(&text)) {
-        findings.not_supported(&kind, &kind.shown(), PROXIES);
+    if kind.text().is_some_and(|text| !login::PROXIES.contains(&text)) {
+        findings.not_supported(&kind, &kind.shown(), login::PROXIES);
     }
 }
 

@@ -27,20 +27,16 @@ pub(super) fn addresses(subject: &Subject<'_>, findings: &mut Findings) {
         let port = address.field("port").number().and_then(formats::port);
         let (Some(host), Some(port)) = (address.field("host").word(), port) else { continue };
         let target = host_and_port(host, port);
-        match subject.environment.network_checks.tcp.get(&target) {
-            Some(CheckResult::Passed) => {}
-            Some(CheckResult::Failed(code)) => {
-                findings.invalid(&address, &format!("no connection to {target}: {code}"));
-            }
-            None => findings.unasked(&address, Question::Tcp(target)),
-        }
+        let why = format!("no connection to {target}");
+        told(subject, &address, Question::Tcp(target), &why, findings);
     }
 }
 
 /// The name of the credential, where it is new.
 fn new_credential<'a>(subject: &Subject<'a>) -> Option<(Place<'a>, &'a str)> {
     let of = |spec: &Place<'a>| spec.at(&["clusterCredentialRef", "name"]).word();
-    let name = of(&subject.spec())?;
+    // No object has such a name, and it may be anything.
+    let name = of(&subject.spec()).filter(|name| !name.contains('@'))?;
     let before = subject.old_spec().and_then(|old| of(&old));
     (before != Some(name)).then(|| (subject.spec().field("clusterCredentialRef"), name))
 }
@@ -65,14 +61,8 @@ pub(super) fn credential_pair(subject: &Subject<'_>, findings: &mut Findings) {
 /// `rule:credentials-are-accepted`
 pub(super) fn credential(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((at, name)) = new_credential(subject) else { return };
-    match subject.environment.network_checks.credentials.get(name) {
-        Some(CheckResult::Passed) => {}
-        Some(CheckResult::Failed(code)) => {
-            let why = format!("the API server does not take the ClusterCredential {name}: {code}");
-            findings.invalid(&at, &why);
-        }
-        None => findings.unasked(&at, Question::Credential(name.to_owned())),
-    }
+    let why = format!("the API server does not take the ClusterCredential {name}");
+    told(subject, &at, Question::Credential(name.to_owned()), &why, findings);
 }
 
 /// `rule:clusters-are-imported-once`
@@ -84,11 +74,21 @@ pub(super) fn import(subject: &Subject<'_>, findings: &mut Findings) {
     if !is_imported || !subject.is_new() {
         return;
     }
-    match subject.environment.network_checks.imports.get(name) {
+    let question = Question::Import(name.to_owned());
+    told(subject, &at, question, "the cluster cannot be imported", findings);
+}
+
+/// Takes what the network said, or leaves the question to whoever may ask it.
+fn told(
+    subject: &Subject<'_>,
+    at: &Place<'_>,
+    question: Question,
+    why: &str,
+    findings: &mut Findings,
+) {
+    match subject.environment.network_checks.answer(&question) {
         Some(CheckResult::Passed) => {}
-        Some(CheckResult::Failed(code)) => {
-            findings.invalid(&at, &format!("the cluster cannot be imported: {code}"));
-        }
-        None => findings.unasked(&at, Question::Import(name.to_owned())),
+        Some(CheckResult::Failed(code)) => findings.invalid(at, &format!("{why}: {code}")),
+        None => findings.unasked(at, question),
     }
 }

@@ -1,7 +1,10 @@
 //! The fields of an AWSCluster, with their types: those of `config/crd`.
 
-use crate::shape::Field;
 use crate::shape::Shape::{Boolean, Integer, List, Object, Text, Texts};
+use crate::shape::{Field, INT64, PORT_OR_NONE, Shape};
+
+/// A port of a rule for traffic; -1 stands for all of them.
+const PORT_OF_RULE: Shape = Integer(-1, 65_535);
 
 /// All but those of networks and of rules for traffic.
 pub(crate) const CLUSTER: &[Field] = &[
@@ -23,10 +26,10 @@ pub(crate) const CLUSTER: &[Field] = &[
     ("spec.controlPlaneLoadBalancer.healthCheckProtocol", Text),
     ("spec.controlPlaneLoadBalancer.healthCheck", Object),
     ("spec.controlPlaneLoadBalancer.healthCheck.path", Text),
-    ("spec.controlPlaneLoadBalancer.healthCheck.intervalSeconds", Integer),
-    ("spec.controlPlaneLoadBalancer.healthCheck.timeoutSeconds", Integer),
-    ("spec.controlPlaneLoadBalancer.healthCheck.thresholdCount", Integer),
-    ("spec.controlPlaneLoadBalancer.healthCheck.unhealthyThresholdCount", Integer),
+    ("spec.controlPlaneLoadBalancer.healthCheck.intervalSeconds", Integer(5, 300)),
+    ("spec.controlPlaneLoadBalancer.healthCheck.timeoutSeconds", Integer(2, 120)),
+    ("spec.controlPlaneLoadBalancer.healthCheck.thresholdCount", Integer(2, 10)),
+    ("spec.controlPlaneLoadBalancer.healthCheck.unhealthyThresholdCount", Integer(2, 10)),
     ("spec.controlPlaneLoadBalancer.additionalSecurityGroups", List(32)),
     ("spec.controlPlaneLoadBalancer.additionalSecurityGroups[]", Text),
     ("spec.controlPlaneLoadBalancer.ingressRules", List(32)),
@@ -46,7 +49,7 @@ pub(crate) const CLUSTER: &[Field] = &[
     ("spec.identityRef.name", Text),
     ("spec.controlPlaneEndpoint", Object),
     ("spec.controlPlaneEndpoint.host", Text),
-    ("spec.controlPlaneEndpoint.port", Integer),
+    ("spec.controlPlaneEndpoint.port", PORT_OR_NONE),
 ];
 
 /// Of `spec.network` and of `spec.networkSpec`, but for rules.
@@ -58,7 +61,7 @@ pub(crate) const NETWORK: &[Field] = &[
     ("vpc.tags", Texts),
     ("vpc.ipamPool", Object),
     ("vpc.ipv6", Object),
-    ("vpc.availabilityZoneUsageLimit", Integer),
+    ("vpc.availabilityZoneUsageLimit", INT64),
     ("vpc.availabilityZoneSelection", Text),
     ("vpc.subnetSchema", Text),
     ("vpc.emptyRoutesDefaultVPCSecurityGroup", Boolean),
@@ -86,8 +89,8 @@ pub(crate) const NETWORK: &[Field] = &[
     ("cni.cniIngressRules[]", Object),
     ("cni.cniIngressRules[].description", Text),
     ("cni.cniIngressRules[].protocol", Text),
-    ("cni.cniIngressRules[].fromPort", Integer),
-    ("cni.cniIngressRules[].toPort", Integer),
+    ("cni.cniIngressRules[].fromPort", PORT_OF_RULE),
+    ("cni.cniIngressRules[].toPort", PORT_OF_RULE),
     ("securityGroupOverrides", Texts),
     ("additionalControlPlaneIngressRules", List(32)),
     ("additionalControlPlaneIngressRules[]", Object),
@@ -101,8 +104,8 @@ pub(crate) const NETWORK: &[Field] = &[
 pub(crate) const RULE: &[Field] = &[
     ("description", Text),
     ("protocol", Text),
-    ("fromPort", Integer),
-    ("toPort", Integer),
+    ("fromPort", PORT_OF_RULE),
+    ("toPort", PORT_OF_RULE),
     ("cidrBlocks", List(64)),
     ("cidrBlocks[]", Text),
     ("ipv6CidrBlocks", List(64)),

@@ -1,8 +1,9 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::*;
+use crate::limit::Limit;
 use crate::shape::Shape;
 
 /// Adds every field of a schema, with its type.
@@ -12,7 +13,10 @@ fn collect(schema: &Value, path: &str, fields: &mut BTreeMap<String, Shape>) {
     let shape = match (of_type, schema["format"].as_str()) {
         ("string", Some("byte")) => Bytes,
         ("string", _) => Text,
-        ("integer", _) => Integer,
+        ("integer", _) => {
+            let bound = |name: &str| schema[name].as_i64();
+            Integer(bound("minimum").unwrap_or(i64::MIN), bound("maximum").unwrap_or(i64::MAX))
+        }
         ("boolean", _) => Boolean,
         ("array", _) => List(schema["maxItems"].as_u64().unwrap().try_into().unwrap()),
         _ if schema["additionalProperties"]["type"] == "string" => Texts,
@@ -25,6 +29,66 @@ fn collect(schema: &Value, path: &str, fields: &mut BTreeMap<String, Shape>) {
     if schema["items"].is_object() {
         collect(&schema["items"], &format!("{path}[]"), fields);
     }
+}
+
+/// Adds every limit of a schema that the library has as one.
+fn collect_limits(schema: &Value, path: &str, found: &mut BTreeSet<(String, Wanted)>) {
+    let number =
+        |schema: &Value, name: &str| schema[name].as_u64().map(|it| it.try_into().unwrap());
+    let longest = number(schema, "maxLength").map(Wanted::Longest);
+    let keys = number(schema, "maxProperties").map(Wanted::Keys);
+    let values = number(&schema["additionalProperties"], "maxLength").map(Wanted::Values);
+    let time = (schema["format"] == "date-time").then_some(Wanted::DateTime);
+    let cidr = (schema["format"] == "cidr").then_some(Wanted::Cidr);
+    found.extend(
+        [longest, keys, values, time, cidr].into_iter().flatten().map(|it| (path.to_owned(), it)),
+    );
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        collect_limits(field, &format!("{path}.{name}"), found);
+    }
+    if schema["items"].is_object() {
+        collect_limits(&schema["items"], &format!("{path}[]"), found);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wanted {
+    Longest(usize),
+    Keys(usize),
+    Values(usize),
+    DateTime,
+    Cidr,
+}
+
+fn wanted(limits: &[(&str, Limit)], at: &str) -> BTreeSet<(String, Wanted)> {
+    let wanted = |(path, limit): &(&str, Limit)| {
+        let wanted = match *limit {
+            Limit::Longest(most) => Wanted::Longest(most),
+            Limit::Keys(most) => Wanted::Keys(most),
+            Limit::Values(most) => Wanted::Values(most),
+            Limit::DateTime => Wanted::DateTime,
+            Limit::Cidr => Wanted::Cidr,
+            Limit::Words(_) | Limit::Shortest(_) => return None,
+        };
+        Some((format!("{at}{path}"), wanted))
+    };
+    limits.iter().filter_map(wanted).collect()
+}
+
+fn limits_of(kind: Kind) -> BTreeSet<(String, Wanted)> {
+    let mut found = wanted(crate::limits::of(kind), "");
+    if kind == Kind::AwsCluster {
+        use crate::aws_cluster::limits::{CLUSTER, NETWORK, RULE};
+        found.extend(wanted(CLUSTER, ""));
+        for network in ["spec.network.", "spec.networkSpec."] {
+            found.extend(wanted(NETWORK, network));
+            for rules in ["additionalControlPlaneIngressRules", "additionalNodeIngressRules"] {
+                found.extend(wanted(RULE, &format!("{network}{rules}[].")));
+            }
+        }
+        found.extend(wanted(RULE, "spec.controlPlaneLoadBalancer.ingressRules[]."));
+    }
+    found
 }
 
 /// What stands in an AWSCluster more than once.
@@ -43,9 +107,10 @@ fn below_networks() -> BTreeMap<String, Shape> {
     fields
 }
 
-/// rule:wrong-types-are-told-first
+/// rule:wrong-types-are-told-first, rule:numbers-have-the-bounds-of-their-schemas,
+/// rule:texts-have-the-bounds-of-their-schemas
 #[test]
-fn fields_and_their_types_are_those_of_the_schemas_that_are_shipped() {
+fn fields_their_types_and_bounds_are_those_of_the_schemas_that_are_shipped() {
     for (kind, crd) in [
         (
             Kind::Cluster,
@@ -80,10 +145,11 @@ fn fields_and_their_types_are_those_of_the_schemas_that_are_shipped() {
     ] {
         let crd: Value = serde_saphyr::from_str(crd).unwrap();
         let root = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-        let mut shipped = BTreeMap::new();
+        let (mut shipped, mut limits) = (BTreeMap::new(), BTreeSet::new());
         for (name, field) in root["properties"].as_object().unwrap() {
             if !["apiVersion", "kind", "metadata", "status"].contains(&&**name) {
                 collect(field, name, &mut shipped);
+                collect_limits(field, name, &mut limits);
             }
         }
         let mut known: BTreeMap<String, Shape> = of(kind)
@@ -95,5 +161,6 @@ fn fields_and_their_types_are_those_of_the_schemas_that_are_shipped() {
             known.extend(below_networks());
         }
         assert_eq!(known, shipped, "{kind}");
+        assert_eq!(limits_of(kind), limits, "{kind}");
     }
 }

@@ -25,14 +25,14 @@ fn fields() -> Vec<Row> {
     vec![
         whole(json!({})),
         whole(json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha2"})),
-        whole(json!({"spec.region": null})).says(&["spec.region: Required: Required value"]),
+        whole(json!({"spec.region": null})).says(&["spec.region: Required: Required value: the region of AWS"]),
         whole(json!({"spec.region": ""})).says(&["spec.region: Invalid: Invalid value: \"\": should be at least 1 chars long"]),
         whole(json!({"spec.region": long})).says(&["spec.region: TooLong: Too long: may not be more than 64 bytes"]),
-        whole(json!({"spec.identityRef": {"kind": "k"}})).says(&["spec.identityRef.name: Required: Required value"]),
-        whole(json!({"spec.controlPlaneEndpoint": {"host": "h", "port": 65_536}})).says(&["spec.controlPlaneEndpoint.port: Invalid: Invalid value: 65536: must be less than or equal to 65535"]),
+        whole(json!({"spec.identityRef": {"kind": "k"}})).says(&["spec.identityRef.name: Required: Required value: needed are kind, name"]),
+        whole(json!({"spec.controlPlaneEndpoint": {"host": "h", "port": 65_536}})).says(&["spec.controlPlaneEndpoint.port: Invalid: Invalid value: 65536: must be between 0 and 65535, inclusive"]),
         whole(json!({"spec.controlPlaneLoadBalancer": {"scheme": "private"}})).says(&["spec.controlPlaneLoadBalancer.scheme: NotSupported: Unsupported value: \"private\": supported values: \"Internet-facing\", \"internet-facing\", \"internal\""]),
         whole(json!({"spec.controlPlaneLoadBalancer": {"name": "-a"}})).says(&["spec.controlPlaneLoadBalancer.name: Invalid: Invalid value: \"-a\": is made of letters, digits and hyphens, none of them at its ends"]),
-        whole(json!({"spec.bastion": {"allowedCIDRBlocks": ["x"]}})).says(&["spec.bastion.allowedCIDRBlocks[0]: TypeInvalid: Invalid value: \"string\": spec.bastion.allowedCIDRBlocks[0] in body must be of type cidr: \"string\""]),
+        whole(json!({"spec.bastion": {"allowedCIDRBlocks": ["x"]}})).says(&["spec.bastion.allowedCIDRBlocks[0]: TypeInvalid: Invalid value: \"string\": spec.bastion.allowedCIDRBlocks[0] in body must be of type cidr (such as 10.0.0.0/16): \"string\""]),
         tags(json!({"team": "a b", "example.com/x": "y@z"})),
         tags(json!({"AWS:x": "y"})).says(&[&key]),
         tags(json!({"": "y"})).says(&[&key]),
@@ -56,7 +56,7 @@ fn networks() -> Vec<Row> {
         vpc("10.0.0.0/28"),
         vpc("10.0.0.0/15").says(&[&mask("10.0.0.0/15")]),
         vpc("10.0.0.0/29").says(&[&mask("10.0.0.0/29")]),
-        vpc("10.0.0.0").says(&["spec.network.vpc.cidrBlock: TypeInvalid: Invalid value: \"string\": spec.network.vpc.cidrBlock in body must be of type cidr: \"string\""]),
+        vpc("10.0.0.0").says(&["spec.network.vpc.cidrBlock: TypeInvalid: Invalid value: \"string\": spec.network.vpc.cidrBlock in body must be of type cidr (such as 10.0.0.0/16): \"string\""]),
         made(json!({"spec.network.subnets": [{"id": "subnet-1"}]})),
         made(json!({"spec.network.subnets": [{"isPublic": true}]})).says(&[subnet]),
         made(json!({"spec.network.natGateways": {"availabilityZone": "a"}})),
@@ -86,8 +86,9 @@ fn traffic() -> Vec<Row> {
         at(rule(json!({"cidrBlocks": [], "sourceSecurityGroupIds": ["sg"]}))),
         at(rule(json!({"ipv6CidrBlocks": ["fd00::/8"], "sourceSecurityGroupRoles": ["node"]})))
             .says(&[&both]),
-        at(json!({"protocol": "tcp", "toPort": 2}))
-            .says(&[&format!("{place}.fromPort: Required: Required value")]),
+        at(json!({"protocol": "tcp", "toPort": 2})).says(&[&format!(
+            "{place}.fromPort: Required: Required value: needed are protocol, fromPort, toPort"
+        )]),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::objects::{baremetal, credential, imported, master};
+use crate::objects::{baremetal, credential, imported, machine, master, range};
 use crate::row::{Row, all_hold, row};
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
@@ -43,6 +43,10 @@ fn names() -> Vec<Row> {
             long()
         )]),
         row("names-are-labels", credential, json!({"metadata.name": "a.b"})),
+        row("names-are-labels", machine, json!({"metadata.name": "a.b"}))
+            .given(json!({"clusters": [baremetal()]}))
+            .says(&[&refused("a.b")]),
+        row("names-are-labels", range, json!({"metadata.name": "a.b"})).says(&[&refused("a.b")]),
     ]
 }
 
@@ -51,20 +55,21 @@ fn set_up() -> Vec<Row> {
         row(rule, baremetal, json!({format!("spec.machines.1.{name}"): value}))
     };
     let taint = |taint: Value| of("taints-are-whole", "taints", json!([taint]));
-    let proxy = |kind: &str| of("proxies-are-known", "proxy", json!({"type": kind}));
+    let proxy = |kind: &str| of("proxies-are-known", "proxy", json!({"type": kind, "port": 0}));
     let file = |file: Value| {
         row("files-have-both-paths", baremetal, json!({"spec.features": {"files": [file]}}))
     };
     let at = "spec.machines[1]";
     vec![
         taint(json!({"key": "k", "effect": "NoExecute"})),
-        taint(json!({"effect": "NoExecute"})).says(&[&format!("{at}.taints[0].key: Required: Required value")]),
-        taint(json!({"key": "k"})).says(&[&format!("{at}.taints[0].effect: Required: Required value")]),
+        taint(json!({"effect": "NoExecute"})).says(&[&format!("{at}.taints[0].key: Required: Required value: the name of the taint")]),
+        taint(json!({"key": "k"})).says(&[&format!("{at}.taints[0].effect: Required: Required value: what the taint does, such as NoSchedule")]),
+        taint(json!({"key": "k", "effect": "NoExecute", "timeAdded": "today"})).says(&[&format!("{at}.taints[0].timeAdded: TypeInvalid: Invalid value: \"string\": {at}.taints[0].timeAdded in body must be of type date-time (such as 2026-01-02T03:04:05Z): \"string\"")]),
         taint(json!({"key": "k", "effect": "Never"})).says(&[&format!("{at}.taints[0].effect: NotSupported: Unsupported value: \"Never\": supported values: \"NoSchedule\", \"PreferNoSchedule\", \"NoExecute\"")]),
         proxy("SOCKS5"),
         proxy("HTTP").says(&[&format!("{at}.proxy.type: NotSupported: Unsupported value: \"HTTP\": supported values: \"SSHJumpServer\", \"SOCKS5\"")]),
         file(json!({"src": "a", "dst": "b"})),
-        file(json!({"src": "a"})).says(&["spec.features.files[0].dst: Required: Required value"]),
+        file(json!({"src": "a"})).says(&["spec.features.files[0].dst: Required: Required value: a file is copied from src to dst"]),
     ]
 }
 
@@ -76,10 +81,10 @@ fn types() -> Vec<Row> {
         at(json!({"spec.type": "EKSHosting"})),
         at(json!({"spec.type": "Own"})).given(json!({"clusterTypes": ["Own"]})),
         at(json!({"spec.type": "Own"})).says(&["spec.type: NotSupported: Unsupported value: \"Own\": supported values: \"Imported\", \"Baremetal\", \"EKSHosting\", \"Edge\""]),
-        at(json!({"spec.type": null})).says(&["spec.type: Required: Required value"]),
-        at(json!({"spec.type": ""})).says(&["spec.type: Required: Required value"]),
-        at(json!({"spec.tenantID": null})).says(&["spec.tenantID: Required: Required value"]),
-        at(json!({"spec": null})).says(&["spec: Required: Required value"]),
+        at(json!({"spec.type": null})).says(&["spec.type: Required: Required value: who made the cluster, such as Imported or Baremetal"]),
+        at(json!({"spec.type": ""})).says(&["spec.type: Required: Required value: who made the cluster, such as Imported or Baremetal"]),
+        at(json!({"spec.tenantID": null})).says(&["spec.tenantID: Required: Required value: the tenant that the cluster is of"]),
+        at(json!({"spec": null})).says(&["spec: Required: Required value: what the cluster is to be"]),
         version(json!({})),
         version(json!({})).given(known.clone()),
         row("new-versions-are-supported", imported, json!({"spec.version": "1"})).given(known.clone()),
@@ -99,6 +104,7 @@ fn sizes() -> Vec<Row> {
         at(json!({"spec.properties": {"maxNodePodNum": 16, "maxClusterServiceNum": 32}})),
         at(json!({"spec.properties": {"maxNodePodNum": 256.0, "maxClusterServiceNum": 32768}})),
         at(json!({"spec.properties": {"maxNodePodNum": 8}})).says(&["spec.properties.maxNodePodNum: NotSupported: Unsupported value: 8: supported values: \"16\", \"32\", \"64\", \"128\", \"256\""]),
+        at(json!({"spec.properties": {"maxNodePodNum": 4_294_967_296_i64}})).says(&["spec.properties.maxNodePodNum: Invalid: Invalid value: 4294967296: must be between -2147483648 and 2147483647, inclusive", "spec.properties.maxNodePodNum: NotSupported: Unsupported value: 4294967296: supported values: \"16\", \"32\", \"64\", \"128\", \"256\""]),
         at(json!({"spec.properties": {"maxClusterServiceNum": 65536}})).says(&[&format!("{services}: NotSupported: Unsupported value: 65536: supported values: \"32\", \"64\", \"128\", \"256\", \"512\", \"1024\", \"2048\", \"4096\", \"8192\", \"16384\", \"32768\"")]),
         one(json!({"spec.serviceCIDR": "10.96.0.0/16"})),
         one(json!({"spec.serviceCIDR": "", "spec.properties": {"maxClusterServiceNum": 64}})),
@@ -167,17 +173,17 @@ fn masters() -> Vec<Row> {
         login("ip", json!("fd00::1")),
         login("port", json!(65535)),
         login("passPhrase", json!("c2VjcmV0")),
-        login("ip", json!(null)).says(&["spec.machines[1].ip: Required: Required value"]),
+        login("ip", json!(null)).says(&["spec.machines[1].ip: Required: Required value: the IP address of the machine"]),
         login("ip", json!("10.0.0.256")).says(&[&format!("spec.machines[1].ip: Invalid: Invalid value: \"10.0.0.256\": {IP}")]),
         login("ip", json!("::ffff:10.0.0.2")).says(&[&format!("spec.machines[1].ip: Invalid: Invalid value: \"::ffff:10.0.0.2\": {IP}")]),
-        login("port", json!(null)).says(&["spec.machines[1].port: Required: Required value"]),
+        login("port", json!(null)).says(&["spec.machines[1].port: Required: Required value: the port of SSH, such as 22"]),
         login("port", json!(0)).says(&[&port("0")]),
         login("port", json!(65536)).says(&[&port("65536")]),
         login("port", json!(-1)).says(&[&port("-1")]),
         login("username", json!("")).says(&["spec.machines[1].username: Required: Required value: the user of SSH"]),
         login("password", json!(null)).says(&[no_key]),
-        login("password", json!("")).says(&["spec.machines[1].password: TypeInvalid: Invalid value: \"string\": spec.machines[1].password in body must be of type byte: \"string\""]),
-        login("password", json!("not base64")).says(&["spec.machines[1].password: TypeInvalid: Invalid value: \"string\": spec.machines[1].password in body must be of type byte: \"string\""]),
+        login("password", json!("")).says(&["spec.machines[1].password: TypeInvalid: Invalid value: \"string\": spec.machines[1].password in body must be of type byte (base64): \"string\""]),
+        login("password", json!("not base64")).says(&["spec.machines[1].password: TypeInvalid: Invalid value: \"string\": spec.machines[1].password in body must be of type byte (base64): \"string\""]),
         different("10.0.0.3"),
         different("10.0.0.1").says(&["spec.machines[1].ip: Duplicate: Duplicate value: \"10.0.0.1\""]),
     ]
@@ -204,13 +210,14 @@ fn features() -> Vec<Row> {
         ipvs(json!({"spec.features": {"ipvs": true}})).says(&["spec.features.ipvs: Invalid: Invalid value: true: needs spec.serviceCIDR"]),
         ha(json!({"tke": {"vip": "10.0.0.9", "vrid": 255}})),
         ha(json!({"thirdParty": {"vip": "fd00::9", "vport": 6443}, "tke": null})),
+        ha(json!({"thirdParty": {"vip": "10.0.0.9"}})).says(&["spec.features.ha.thirdParty.vport: Invalid: Invalid value: \"\": must be between 1 and 65535, inclusive"]),
         ha(json!({"tke": {"vip": "lb"}})).says(&[&ip("tke", "lb")]),
         ha(json!({"tke": {}})).says(&[&ip("tke", "")]),
         ha(json!({"tke": {"vip": "10.0.0.9", "vrid": 256}})).says(&["spec.features.ha.tke.vrid: Invalid: Invalid value: 256: must be between 1 and 255, inclusive"]),
         ha(json!({"tke": {"vip": "10.0.0.9", "vrid": 0}})).says(&["spec.features.ha.tke.vrid: Invalid: Invalid value: 0: must be between 1 and 255, inclusive"]),
         ha(json!({"thirdParty": {"vip": "x", "vport": 0}})).says(&[
-            &ip("thirdParty", "x"),
             "spec.features.ha.thirdParty.vport: Invalid: Invalid value: 0: must be between 1 and 65535, inclusive",
+            &ip("thirdParty", "x"),
         ]),
     ]
 }
@@ -224,7 +231,7 @@ fn addresses() -> Vec<Row> {
     };
     let of_status = |list: Value| json!({"spec.addresses": null, "status": {"addresses": list}});
     let none = [
-        "status.addresses: Required: Required value: a Cluster of type Imported has spec.addresses",
+        "status.addresses: Required: Required value: say in spec.addresses where the API server of the cluster is",
     ];
     vec![
         some(json!({})),
@@ -232,16 +239,18 @@ fn addresses() -> Vec<Row> {
         row("imported-clusters-have-addresses", baremetal, json!({})),
         some(json!({"spec.addresses": null})).says(&none),
         some(json!({"spec.addresses": []})).says(&none),
-        some(of_status(json!([{"type": "Real", "port": 1}]))).says(&["status.addresses[0].host: Required: Required value"]),
+        some(of_status(json!([{"type": "Real", "port": 1}]))).says(&["status.addresses[0].host: Required: Required value: the name or IP address of the API server"]),
         whole("type", json!("Advertise")),
         whole("path", json!(null)),
         whole("path", json!("")),
         whole("port", json!(65535)),
         row("addresses-are-whole", baremetal, json!({"spec.addresses": [{"type": "Public", "host": "h", "port": 1}]})),
         whole("type", json!("Public")).says(&["spec.addresses[1].type: NotSupported: Unsupported value: \"Public\": supported values: \"Advertise\", \"Real\", \"Internal\""]),
-        whole("type", json!(null)).says(&["spec.addresses[1].type: Required: Required value"]),
-        whole("host", json!("")).says(&["spec.addresses[1].host: Required: Required value"]),
-        whole("port", json!(null)).says(&["spec.addresses[1].port: Required: Required value"]),
+        whole("type", json!(null)).says(&["spec.addresses[1].type: Required: Required value: what kind of address it is, such as Internal"]),
+        whole("host", json!("")).says(&["spec.addresses[1].host: Required: Required value: the name or IP address of the API server"]),
+        whole("host", json!("https://api.example")).says(&["spec.addresses[1].host: Invalid: Invalid value: \"https://api.example\": must be a name or an IP address and nothing else"]),
+        whole("host", json!("user:planted@api.example")).says(&["spec.addresses[1].host: Invalid: Invalid value: \"(hidden)\": must be a name or an IP address and nothing else"]),
+        whole("port", json!(null)).says(&["spec.addresses[1].port: Required: Required value: the port of the API server, such as 6443"]),
         whole("port", json!(70_000)).says(&["spec.addresses[1].port: Invalid: Invalid value: 70000: must be between 1 and 65535, inclusive"]),
         whole("path", json!("a")).says(&["spec.addresses[1].path: Invalid: Invalid value: \"a\": must begin with /"]),
         row("addresses-are-whole", baremetal, json!({"spec.addresses": [{"type": "Tunnel", "host": "h", "port": 1}]})).says(&["spec.addresses[0].type: NotSupported: Unsupported value: \"Tunnel\": supported values: \"Public\", \"Advertise\", \"Real\", \"Internal\", \"Support\""]),

@@ -58,13 +58,13 @@ fn blocks() -> Vec<Row> {
         at(json!(4)),
         at(json!(16)),
         wide(63, "fd00::/48"),
-        at(json!(3)).says(&[&says(3, "must be greater than or equal to 4")]),
-        at(json!(125)).says(&[&says(125, "must be less than or equal to 124")]),
+        at(json!(3)).says(&[&says(3, "must be between 4 and 124, inclusive")]),
+        at(json!(125)).says(&[&says(125, "must be between 4 and 124, inclusive")]),
         at(json!(17)).says(&[
             &says(17, "must be less than or equal to 16 for 10.0.0.0/16"),
             &says(17, "must be less than or equal to 16 for fd00::/112"),
         ]),
-        at(json!(null)).says(&["spec.perNodeHostBits: Required: Required value"]),
+        at(json!(null)).says(&["spec.perNodeHostBits: Required: Required value: the address bits inside of a block, such as 8"]),
     ]
 }
 
@@ -95,7 +95,7 @@ fn selectors() -> Vec<Row> {
         label(json!({"key": "a", "operator": "Lt", "values": ["1", "2"]})).says(&[&by_label("values: Required: Required value: must be specified single value when `operator` is 'Lt' or 'Gt'")]),
         label(json!({"key": "a", "operator": "Gt", "values": ["many"]})).says(&[&by_label("values[0]: Invalid: Invalid value: \"many\": must be an integer when `operator` is 'Lt' or 'Gt'")]),
         label(json!({"key": "a", "operator": "Like"})).says(&[&by_label("operator: NotSupported: Unsupported value: \"Like\": supported values: \"In\", \"NotIn\", \"Exists\", \"DoesNotExist\", \"Gt\", \"Lt\"")]),
-        label(json!({"operator": "Exists"})).says(&[&by_label("key: Required: Required value")]),
+        label(json!({"operator": "Exists"})).says(&[&by_label("key: Required: Required value: the key of a label")]),
         key_of("-a".to_owned()).says(&[&odd_key("-a")]),
         key_of("A.b/c".to_owned()).says(&[&odd_key("A.b/c")]),
         key_of("a/b/c".to_owned()).says(&[&odd_key("a/b/c")]),

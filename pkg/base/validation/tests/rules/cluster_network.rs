@@ -17,15 +17,22 @@ fn what_the_network_says_is_told_by_codes() {
 fn ssh() -> Vec<Row> {
     let at = |edits: Value| row("machines-answer-ssh", baremetal, edits);
     let refused = json!({"networkChecks": {"ssh": {"10.0.0.2:22": "connect-refused"}}});
-    let says =
-        "spec.machines[1]: Forbidden: Forbidden: SSH to 10.0.0.2:22 does not work: connect-refused";
+    let says = "spec.machines[1]: Forbidden: Forbidden: SSH does not answer at 10.0.0.2:22: connect-refused";
+    let behind = |kind: &str| {
+        let proxy = json!({"type": kind, "ip": "10.0.9.9", "port": 2222});
+        at(json!({"spec.machines.1.proxy": proxy}))
+    };
     let v6 = json!({"networkChecks": {"ssh": {"[fd00::2]:22": "timeout"}}});
     vec![
         at(json!({})).given(json!({"networkChecks": {"ssh": {"10.0.0.1:22": "ok", "10.0.0.2:22": "ok"}}})),
         at(json!({})).given(refused.clone()).says(&[says]),
         at(json!({"spec.machines.1": master("fd00::2")})).given(v6).says(&[
-            "spec.machines[1]: Forbidden: Forbidden: SSH to [fd00::2]:22 does not work: timeout",
+            "spec.machines[1]: Forbidden: Forbidden: SSH does not answer at [fd00::2]:22: timeout",
         ]),
+        // Behind a jump server nothing is to be seen, and behind another proxy not even that.
+        behind("SSHJumpServer").given(json!({"networkChecks": {"ssh": {"10.0.0.1:22": "ok", "10.0.9.9:2222": "ok", "10.0.0.2:22": "connect-timeout"}}})),
+        behind("SSHJumpServer").given(json!({"networkChecks": {"ssh": {"10.0.9.9:2222": "connect-refused"}}})).says(&["spec.machines[1]: Forbidden: Forbidden: the jump server does not answer at 10.0.9.9:2222: connect-refused"]),
+        behind("SOCKS5").given(json!({"networkChecks": {"ssh": {"10.0.9.9:2222": "connect-refused", "10.0.0.2:22": "connect-timeout"}}})),
         // Only what changed is asked about.
         at(json!({"spec.displayName": "b"})).was(json!({})).given(refused.clone()),
         at(json!({"spec.machines.1.labels": {"a": "b"}})).was(json!({})).given(refused.clone()),
@@ -38,7 +45,7 @@ fn ssh() -> Vec<Row> {
             .given(json!({"clusters": [imported()], "networkChecks": {"ssh": {"10.0.1.1:22": "ok"}}})),
         row("machines-answer-ssh", machine, json!({}))
             .given(json!({"clusters": [imported()], "networkChecks": {"ssh": {"10.0.1.1:22": "no-banner"}}}))
-            .says(&["spec: Forbidden: Forbidden: SSH to 10.0.1.1:22 does not work: no-banner"]),
+            .says(&["spec: Forbidden: Forbidden: SSH does not answer at 10.0.1.1:22: no-banner"]),
         row("machines-answer-ssh", machine, json!({"spec.labels": {"a": "b"}}))
             .was(json!({}))
             .given(json!({"networkChecks": {"ssh": {"10.0.1.1:22": "no-banner"}}})),
@@ -88,9 +95,9 @@ fn credentials() -> Vec<Row> {
         at(json!({"clientCert": null, "clientKey": null, "token": "planted"})),
         at(json!({"clientKey": null})).says(&["clientKey: Required: Required value: clientCert and clientKey go together"]),
         at(json!({"clientCert": null})).says(&["clientCert: Required: Required value: clientCert and clientKey go together"]),
-        at(json!({"clusterName": null})).says(&["clusterName: Required: Required value"]),
+        at(json!({"clusterName": null})).says(&["clusterName: Required: Required value: the Cluster that it leads into"]),
         row("references-are-whole", credential, json!({"secretRef": {"namespace": "n", "name": "s"}})),
-        row("references-are-whole", credential, json!({"secretRef": {"namespace": "n"}})).says(&["secretRef.name: Required: Required value"]),
+        row("references-are-whole", credential, json!({"secretRef": {"namespace": "n"}})).says(&["secretRef.name: Required: Required value: a Secret is named by its namespace and its name"]),
         accepted("ok"),
         accepted("unauthorized").says(&["spec.clusterCredentialRef: Invalid: Invalid value: \"object\": the API server does not take the ClusterCredential cc-1: unauthorized"]),
         accepted("unauthorized").was(reference),

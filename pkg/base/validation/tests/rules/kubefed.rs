@@ -81,9 +81,9 @@ fn tls() -> Vec<Row> {
         waived(json!(["SubjectName", "All"])).says(&[&unknown(1, "All")]),
         waived(json!(["*", "SubjectName"])).says(&["spec.disabledTLSValidations: Invalid: Invalid value: \"array\": * waives every check and stands alone"]),
         bundle(PEM),
-        bundle("").says(&["spec.caBundle: TypeInvalid: Invalid value: \"string\": spec.caBundle in body must be of type byte: \"string\""]),
+        bundle("").says(&["spec.caBundle: TypeInvalid: Invalid value: \"string\": spec.caBundle in body must be of type byte (base64): \"string\""]),
         bundle("Y2VydA==").says(&["warning: spec.caBundle: holds no certificate in PEM"]),
-        bundle("not base64").says(&["spec.caBundle: TypeInvalid: Invalid value: \"string\": spec.caBundle in body must be of type byte: \"string\""]),
+        bundle("not base64").says(&["spec.caBundle: TypeInvalid: Invalid value: \"string\": spec.caBundle in body must be of type byte (base64): \"string\""]),
     ];
     for text in ["", "http://proxy:3128", "https://user:planted@proxy", "socks5://[fd00::1]:1080"] {
         rows.push(proxy(text));
@@ -154,7 +154,8 @@ fn health() -> Vec<Row> {
         at("timeout", json!("0s")).says(&[&span("timeout", "\"0s\"")]),
         at("timeout", json!("-1s")).says(&[&span("timeout", "\"-1s\"")]),
         at("failureThreshold", json!(0)).says(&[&count("failureThreshold", "0")]),
-        at("successThreshold", json!(null)).says(&[&none("successThreshold", "")]),
+        at("successThreshold", json!(null))
+            .says(&[&none("successThreshold", ": a number of probes, such as 3")]),
         row("health-checks-are-whole", federation, json!({"spec.clusterHealthCheck": null}))
             .says(&["spec.clusterHealthCheck: Required: Required value: how members are probed"]),
     ]

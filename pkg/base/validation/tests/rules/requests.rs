@@ -214,8 +214,9 @@ fn types_have_the_names_of_causes_and_texts_are_on_one_line() {
     let object = edited(imported(), &json!({"spec.type": long}));
     let findings = validate(Kind::Cluster, &object, Operation::Create, &Environment::default());
     let shown = format!("\"a\\u000a\\\"{}…\"", "b".repeat(77));
+    assert_eq!(findings.errors[0].error_type, ErrorType::TooLong);
     assert!(
-        findings.errors[0].detail.starts_with(&format!("Unsupported value: {shown}: ")),
+        findings.errors[1].detail.starts_with(&format!("Unsupported value: {shown}: ")),
         "{findings:?}"
     );
 }

@@ -3,24 +3,28 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use backoff::LogGate;
 use fence::BootInstant;
 use futures::future::BoxFuture;
 use manager::{Configured, Context, Controller, Failure, Permission, Placement, Runner, Stopped};
 use pflag::{Problem, Spec, Values};
 use serving::{Access, Page, Pages};
+use tokio::time::{Instant, sleep};
+use tracing::warn;
 
 use super::flags::FLAGS;
 use super::judge::Judge;
 use super::known::Known;
 use super::metrics::WebhookMetrics;
 use super::options::{WebhookOptions, judge};
-use super::serving::{REGISTRATION, SECRET, SECRET_NAMESPACE, serve};
+use super::serving::{REGISTRATION, SAID_AGAIN, SECRET, SECRET_NAMESPACE, serve};
 use crate::network::{NetworkChecker, NetworkOptions};
 
 const NAME: &str = "validation-webhook-controller";
 const PATH: &str = "/validate";
 /// An object may have 1.5 MiB in the store, and there may be two of them in a request.
 const BODY: usize = 4 * 1024 * 1024;
+const BETWEEN_LOOKUPS: Duration = Duration::from_secs(1);
 
 /// Judges objects before the API server stores them.
 #[derive(Debug)]
@@ -96,7 +100,10 @@ impl Runner for Webhook {
         Box::pin(async move {
             // Each of its writes is of one version of its object, so no lease is needed.
             context.fence.open_for(BootInstant::now(), Duration::MAX);
-            serve(&context, &self.options, self.pages_of(&context).await?).await?;
+            let pages = context.stop.run_until_cancelled(self.pages_of(&context)).await;
+            if let Some(pages) = pages {
+                serve(&context, &self.options, pages?).await?;
+            }
             context.fence.close();
             Ok(Stopped::default())
         })
@@ -122,11 +129,22 @@ impl Webhook {
     }
 }
 
-/// Where the management API itself is, as far as that can be told now.
+/// Where the management API itself is. Without its address nothing is judged: objects could have it dialled.
 async fn own_addresses(server: &str) -> Vec<std::net::SocketAddr> {
     let Ok(uri) = server.parse::<http::Uri>() else { return Vec::new() };
     let Some(host) = uri.host() else { return Vec::new() };
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let port = uri.port_u16().unwrap_or(443);
-    tokio::net::lookup_host((host, port)).await.map(Iterator::collect).unwrap_or_default()
+    let failed = LogGate::new(SAID_AGAIN);
+    loop {
+        match tokio::net::lookup_host((&*host, port)).await {
+            Ok(found) => return found.collect(),
+            Err(err) => {
+                if failed.pass(Instant::now().into_std()).is_some() {
+                    warn!(%err, "Cannot look up the API server, which the webhook must not dial; it is tried again");
+                }
+                sleep(BETWEEN_LOOKUPS).await;
+            }
+        }
+    }
 }

@@ -14,6 +14,7 @@ use super::known::Known;
 use super::metrics::WebhookMetrics;
 use super::options::WebhookOptions;
 use super::review::{Review, Subject};
+use super::room::Room;
 use crate::StoredObjects;
 use crate::api::tke::CLUSTER_CREDENTIALS;
 use crate::network::NetworkChecker;
@@ -23,7 +24,7 @@ const WAITS: Duration = Duration::from_secs(10);
 /// The longest that it may be told to wait.
 const WAITS_MOST: Duration = Duration::from_secs(30);
 
-/// Judges requests, any number at once.
+/// Judges requests, as many at once as there is room for.
 pub(super) struct Judge {
     options: WebhookOptions,
     known: Known,
@@ -31,6 +32,7 @@ pub(super) struct Judge {
     /// The management API.
     api: kube::Client,
     metrics: WebhookMetrics,
+    room: Room,
 }
 
 impl Judge {
@@ -41,7 +43,7 @@ impl Judge {
         api: kube::Client,
         metrics: WebhookMetrics,
     ) -> Self {
-        Self { options, known, network, api, metrics }
+        Self { options, known, network, api, metrics, room: Room::new() }
     }
 
     /// The page.
@@ -51,6 +53,11 @@ impl Judge {
             return reply::failure(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", why);
         }
         let end = Instant::now() + budget(&request.uri);
+        let Some(_room) = self.room.hold(&request.body, end).await else {
+            self.metrics.unreadable();
+            let why = "the objects of all requests together are too large; try again";
+            return reply::failure(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", why);
+        };
         match Review::read(&request.body) {
             Ok(review) => {
                 let findings = match &review.subject {
@@ -76,7 +83,9 @@ impl Judge {
             Some(old) => Operation::Update { old },
         };
         let mut environment = self.known.environment(*kind, object, &self.options.environment);
-        if *kind == Kind::Cluster {
+        if *kind == Kind::Cluster
+            && old.as_ref().is_none_or(|old| credential(old) != credential(object))
+        {
             self.add_credential(object, &mut environment, end).await;
         }
         let findings = validate(*kind, object, operation, &environment);
@@ -99,7 +108,7 @@ impl Judge {
 
     /// The ClusterCredential that a Cluster names: which of its fields are there, and none of them.
     async fn add_credential(&self, cluster: &Value, known: &mut Environment, end: Instant) {
-        let name = cluster["spec"]["clusterCredentialRef"]["name"].as_str().unwrap_or_default();
+        let name = credential(cluster);
         if !crate::object_name::is_name(name) {
             return;
         }
@@ -117,6 +126,11 @@ impl Judge {
         };
         known.cluster_credentials = Some(found);
     }
+}
+
+/// The name of the ClusterCredential that a Cluster names.
+fn credential(cluster: &Value) -> &str {
+    cluster["spec"]["clusterCredentialRef"]["name"].as_str().unwrap_or_default()
 }
 
 /// That fields are there, without what they are.

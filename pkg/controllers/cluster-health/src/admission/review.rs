@@ -176,7 +176,7 @@ mod tests {
         assert!(message.starts_with(begin), "{message}");
         assert!(message.contains("spec.ip: Required value"), "{message}");
         let causes = response["status"]["details"]["causes"].as_array().unwrap();
-        let required = json!({"reason": "FieldValueRequired", "message": "Required value", "field": "spec.ip"});
+        let required = json!({"reason": "FieldValueRequired", "message": "Required value: the IP address of the machine", "field": "spec.ip"});
         assert!(causes.contains(&required), "{causes:?}");
     }
 

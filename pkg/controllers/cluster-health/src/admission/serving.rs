@@ -35,7 +35,7 @@ const REGISTRATIONS: Resource = Resource::cluster(
 const ROUND: Duration = Duration::from_secs(5);
 /// Between the first rounds, until there is a certificate.
 const FIRST: Duration = Duration::from_secs(1);
-const SAID_AGAIN: Duration = Duration::from_secs(600);
+pub(super) const SAID_AGAIN: Duration = Duration::from_secs(600);
 
 /// Serves `pages` until the end of the run.
 ///

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::doubles::{Doubles, Identity};
 use super::places::Places;
 use super::upstream_metrics::UpstreamMetrics;
 use super::{access, settings, status};
@@ -43,6 +44,7 @@ pub(crate) struct KubeFed {
     members: Mutex<HashMap<Arc<str>, LastTold>>,
     /// By UID.
     surveys: Mutex<HashMap<Arc<str>, Survey>>,
+    doubles: Mutex<Doubles>,
     /// `None` when they are not wanted.
     pub(super) upstream_metrics: Option<UpstreamMetrics>,
 }
@@ -86,6 +88,7 @@ impl KubeFed {
             policies: Mutex::default(),
             members,
             surveys,
+            doubles: Mutex::default(),
             upstream_metrics,
         }
     }
@@ -130,6 +133,7 @@ impl KubeFed {
         let before = self.members.lock().insert(Arc::clone(uid), known);
         if before.is_some_and(|before| access::endpoint(&before.object) != at) {
             self.surveys.lock().remove(uid);
+            self.doubles.lock().forget(uid);
         }
     }
 
@@ -197,6 +201,20 @@ impl KubeFed {
         }
     }
 
+    /// Takes in which cluster a member was found to be by `client`; the other members that are the same one, when that is
+    /// news.
+    pub(super) fn identified(
+        &self,
+        cluster: &Cluster,
+        client: &Arc<probe::Client>,
+        identity: Identity,
+    ) -> Vec<Arc<str>> {
+        match self.client(&cluster.uid) {
+            Some(now) if Arc::ptr_eq(&now, client) => self.doubles.lock().found(cluster, identity),
+            _ => Vec::new(),
+        }
+    }
+
     /// The status of the object, with what was read since.
     fn held(&self, object: &Object<KubeFedCluster>) -> KubeFedClusterStatus {
         let surveys = self.surveys.lock();
@@ -250,6 +268,7 @@ impl Flavour for KubeFed {
     fn removed(&self, cluster: &Cluster) {
         self.members.lock().remove(&cluster.uid);
         self.surveys.lock().remove(&cluster.uid);
+        self.doubles.lock().forget(&cluster.uid);
     }
 }
 

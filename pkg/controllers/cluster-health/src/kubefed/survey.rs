@@ -1,4 +1,5 @@
-//! Reads the zones and the region of members that are published as ready, apart from all probing.
+//! Reads the zones and the region of members that are published as ready, and which clusters they are, apart from all
+//! probing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::doubles::{self, Identity};
 use super::flavour::KubeFed;
 use super::places::{Census, Places};
 use crate::engine::{Cluster, Flavour as _, Registry};
@@ -44,8 +46,7 @@ pub(super) async fn run(
                     // The one of now: it may have waited for long.
                     let client = flavour.client(&cluster.uid)?;
                     let read = timeout(LIMIT, read(&flavour.prober, &client)).await;
-                    let late = |_| Err("no end within a minute".to_owned());
-                    Some((client, read.unwrap_or_else(late)))
+                    Some((client, read.unwrap_or_else(|_| Seen::late())))
                 };
                 // Ends with the cluster, and at a stop (`rule:nothing-outlives-its-object`).
                 if let Some(Some((client, found))) = life.run_until_cancelled(survey).await {
@@ -58,14 +59,26 @@ pub(super) async fn run(
     under_way.wait().await;
 }
 
-/// `None` when no Node says where it is: what was known stays.
-async fn read(
-    prober: &probe::Prober,
-    client: &Arc<probe::Client>,
-) -> Result<Option<Places>, String> {
+/// What was read of a member.
+struct Seen {
+    /// `None` when no Node says where it is: what was known stays.
+    places: Result<Option<Places>, String>,
+    /// Of one that may not be asked for it nothing is known.
+    identity: Identity,
+}
+
+impl Seen {
+    fn late() -> Self {
+        Self { places: Err("no end within a minute".to_owned()), identity: Identity::default() }
+    }
+}
+
+async fn read(prober: &probe::Prober, client: &Arc<probe::Client>) -> Seen {
     let mut member = MemberReader::new(prober, client);
+    let identity = list(&mut member, doubles::PATH, &doubles::QUERY).await.unwrap_or_default();
     let census = list::<Census>(&mut member, "/api/v1/nodes", &[("limit", PAGE_NODES)]).await;
-    census.map(Census::places).map_err(|why| why.to_string())
+    let places = census.map(Census::places).map_err(|why| why.to_string());
+    Seen { places, identity }
 }
 
 /// Events tell of the first of a run of failures, and of regions that became several.
@@ -75,7 +88,7 @@ fn take(
     recorder: &Recorder,
     cluster: &Cluster,
     client: &Arc<probe::Client>,
-    found: Result<Option<Places>, String>,
+    Seen { places: found, identity }: Seen,
 ) {
     let say = |reason: &'static str, text: String| {
         let (resource, (namespace, name)) = (flavour.resource(), cluster.namespace_and_name());
@@ -83,6 +96,9 @@ fn take(
             ObjectRef::new(&resource.api_version(), &resource.kind, namespace, name, &cluster.uid);
         recorder.event(object, EventType::Warning, reason, text);
     };
+    for other in flavour.identified(cluster, client, identity) {
+        say("SameCluster", format!("the KubeFedCluster {other} is the same cluster"));
+    }
     let is_news = flavour.surveyed(cluster, client, &found);
     match found {
         Err(error) if is_news => {

@@ -53,6 +53,12 @@ impl DialPolicy {
         Ok(Self { refused: all, allowed: read(allowed)?, own: Vec::new() })
     }
 
+    /// Of addresses that every host has only this one is left to refuse.
+    #[cfg(test)]
+    pub(super) fn refused_none(&mut self) {
+        self.refused.clear();
+    }
+
     #[cfg(test)]
     pub(super) fn refused(&self) -> usize {
         self.refused.len()
@@ -70,12 +76,26 @@ impl DialPolicy {
         self.permits_host(canonical.ip()) && !self.own.contains(&canonical)
     }
 
-    /// The same for any port.
-    pub(super) fn permits_host(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        let holds = |nets: &[IpNet]| nets.iter().any(|net| net.contains(&address));
-        holds(&self.allowed) || !holds(&self.refused)
+    /// Whether this host may be dialled at some port.
+    fn permits_host(&self, address: IpAddr) -> bool {
+        self.is_allowed(address) || !holds(&self.refused, address.to_canonical())
     }
+
+    /// Whether a name may lead to this host. At which port it will be dialled is not known, so a name of the management
+    /// API is refused for all of them.
+    fn permits_name_of(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let is_own = self.own.iter().any(|own| own.ip().to_canonical() == address);
+        self.permits_host(address) && (!is_own || self.is_allowed(address))
+    }
+
+    fn is_allowed(&self, address: IpAddr) -> bool {
+        holds(&self.allowed, address.to_canonical())
+    }
+}
+
+fn holds(nets: &[IpNet], address: IpAddr) -> bool {
+    nets.iter().any(|net| net.contains(&address))
 }
 
 /// The system's resolver, which gives no address that may not be dialled: a name that resolves to
@@ -87,7 +107,7 @@ pub(super) fn guarded_names(policy: &DialPolicy) -> Names {
         let found = async move {
             let found: Vec<IpAddr> =
                 tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect();
-            if found.iter().all(|address| policy.permits_host(*address)) {
+            if found.iter().all(|address| policy.permits_name_of(*address)) {
                 Ok(found)
             } else {
                 Err(io::ErrorKind::PermissionDenied.into())

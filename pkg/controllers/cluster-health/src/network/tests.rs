@@ -77,6 +77,22 @@ fn addresses_that_nobody_may_mean_are_not_dialled_and_others_are() {
     assert_eq!(error.to_string(), "\"10.0.0.0\" is no CIDR, such as 10.0.0.0/8");
 }
 
+/// rule:the-network-is-asked-with-care
+#[tokio::test]
+async fn a_name_of_the_api_server_leads_nowhere_at_any_port() {
+    let allowed = texts(&["127.0.0.0/8", "::1/128"]);
+    let named = |policy: DialPolicy| async move {
+        let checker = checker(
+            policy.without(["127.0.0.1:6443", "[::1]:6443"].map(|it| it.parse().unwrap()).to_vec()),
+        );
+        checker.names.addresses("localhost").await.is_ok()
+    };
+    assert!(named(DialPolicy::new(&[], &allowed).unwrap()).await, "the operator wants it");
+    let mut policy = DialPolicy::new(&[], &[]).unwrap();
+    policy.refused_none();
+    assert!(!named(policy).await);
+}
+
 fn policy_size() -> usize {
     DialPolicy::new(&[], &[]).unwrap().refused()
 }

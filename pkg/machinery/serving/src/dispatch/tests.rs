@@ -1,10 +1,12 @@
 //! What the server does around a handler.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http_body_util::{Full, StreamBody};
+use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::Frame;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::*;
@@ -53,6 +55,36 @@ async fn a_body_up_to_the_limit_reaches_the_handler_and_a_longer_one_is_413() {
     assert_eq!(reply.status(), 413);
     let status = body_of(reply).await;
     assert!(status.contains("\"reason\":\"RequestEntityTooLarge\""), "{status}");
+}
+
+/// rule:bodies-have-a-bound-together
+#[tokio::test]
+async fn bodies_that_are_too_many_at_once_are_429_until_others_are_answered() {
+    let (answered, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (told, waits) = (Arc::clone(&answered), Arc::clone(&go_on));
+    let pages = pages(Access::Authorized, 4, move |request| {
+        let (told, waits) = (Arc::clone(&told), Arc::clone(&waits));
+        async move {
+            told.add_permits(1);
+            waits.acquire().await.unwrap().forget();
+            echo(request).await
+        }
+    });
+    let held: Vec<_> = (0..8)
+        .map(|_| {
+            let pages = pages.clone();
+            tokio::spawn(async move { answer(&pages, &Everyone, stranger(), post("1234")).await })
+        })
+        .collect();
+    answered.acquire_many(8).await.unwrap().forget();
+    let reply = answer(&pages, &Everyone, stranger(), post("1")).await;
+    assert_eq!(reply.status(), 429);
+    assert!(body_of(reply).await.contains("too many large requests at once"));
+    go_on.add_permits(9);
+    for one in held {
+        assert_eq!(one.await.unwrap().status(), 200);
+    }
+    assert_eq!(answer(&pages, &Everyone, stranger(), post("1")).await.status(), 200);
 }
 
 #[tokio::test]

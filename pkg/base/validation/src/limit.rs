@@ -1,23 +1,23 @@
-//! [`Limit`]: what a field may hold beside its type.
+//! [`Limit`]: what a field may hold beside its type (`rule:texts-have-the-bounds-of-their-schemas`).
 
 use crate::findings::Findings;
-use crate::formats::cidr;
+use crate::formats::{cidr, is_date_time};
 use crate::place::Place;
 use crate::shape::each;
 
 /// What a field may hold.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Limit {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
     /// One of these.
     Words(&'static [&'static str]),
-    /// A number from one to the other.
-    Between(i64, i64),
     /// At most so many characters.
     Longest(usize),
     /// At least so many.
     Shortest(usize),
     /// A CIDR.
     Cidr,
+    /// A time with its date.
+    DateTime,
     /// An object of so many keys at most.
     Keys(usize),
     /// An object whose texts have so many characters at most.
@@ -25,7 +25,7 @@ pub(super) enum Limit {
 }
 
 /// Judges every field of a table, by its path from `at`.
-pub(super) fn check(at: &Place<'_>, limits: &[(&'static str, Limit)], findings: &mut Findings) {
+pub(crate) fn check(at: &Place<'_>, limits: &[(&'static str, Limit)], findings: &mut Findings) {
     for (path, limit) in limits {
         each(at.clone(), path.split('.'), &mut |place| one(place, *limit, findings));
     }
@@ -40,15 +40,6 @@ fn one(at: &Place<'_>, limit: Limit, findings: &mut Findings) {
                 findings.not_supported(at, &at.shown(), words.iter().copied());
             }
         }
-        Limit::Between(least, most) => match at.number() {
-            Some(number) if number < least => {
-                findings.invalid(at, &format!("must be greater than or equal to {least}"));
-            }
-            Some(number) if number > most => {
-                findings.invalid(at, &format!("must be less than or equal to {most}"));
-            }
-            _ => {}
-        },
         Limit::Longest(most) => {
             if at.text().is_some_and(|text| length(text) > most) {
                 findings.too_long(at, most);
@@ -61,7 +52,12 @@ fn one(at: &Place<'_>, limit: Limit, findings: &mut Findings) {
         }
         Limit::Cidr => {
             if at.text().is_some_and(|text| cidr(text).is_none()) {
-                findings.type_invalid(at, "string", "cidr");
+                findings.type_invalid(at, "string", "cidr (such as 10.0.0.0/16)");
+            }
+        }
+        Limit::DateTime => {
+            if at.text().is_some_and(|text| !is_date_time(text)) {
+                findings.type_invalid(at, "string", "date-time (such as 2026-01-02T03:04:05Z)");
             }
         }
         Limit::Keys(most) => {

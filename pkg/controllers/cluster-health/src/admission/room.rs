@@ -1,0 +1,56 @@
+//! [`Room`]: how much memory the objects of all requests may take that are judged at once.
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, timeout_at};
+
+/// What a value of JSON takes at most: an object with one field is a node of a tree.
+const VALUE: usize = 768;
+const UNIT: usize = 1024;
+/// In units, for all requests. A usual one takes a few hundred.
+const ALL: u32 = 256 * 1024;
+
+/// A few bytes of JSON can take a hundred times as much memory once they are read, so what a request will take is
+/// estimated before that.
+pub(super) struct Room(Semaphore);
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self(Semaphore::new(ALL as usize))
+    }
+
+    /// Waits until there is room for this; `None` when there is none until `end`, or never.
+    pub(super) async fn hold(&self, body: &[u8], end: Instant) -> Option<SemaphorePermit<'_>> {
+        let units = u32::try_from(weight(body) / UNIT + 1).ok().filter(|&units| units <= ALL)?;
+        timeout_at(end, self.0.acquire_many(units)).await.ok()?.ok()
+    }
+}
+
+/// What a body takes at most. Each value but the first one begins after one of these signs.
+fn weight(body: &[u8]) -> usize {
+    let values = body.iter().filter(|byte| matches!(byte, b'{' | b'[' | b',')).count();
+    values.saturating_mul(VALUE).saturating_add(body.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_to_more_than_there_is_room_for_waits_or_is_not_read() {
+        let room = Room::new();
+        let end = Instant::now() + Duration::from_secs(8);
+        let nested = |count: usize| [r#"{"a":0},"#.repeat(count), "{}".to_owned()].concat();
+        assert!(room.hold(b"{}", end).await.is_some());
+        assert!(room.hold(nested(200_000).as_bytes(), end).await.is_none(), "it never fits");
+        let most = nested(150_000);
+        let held = room.hold(most.as_bytes(), end).await;
+        assert!(held.is_some());
+        assert!(room.hold(b"{}", end).await.is_some(), "a usual one still fits");
+        assert!(room.hold(most.as_bytes(), end).await.is_none());
+        assert_eq!(Instant::now(), end, "it has waited");
+        drop(held);
+        assert!(room.hold(most.as_bytes(), end + Duration::from_secs(1)).await.is_some());
+    }
+}
