@@ -27,6 +27,7 @@ mod pressure;
 mod reconciler;
 mod second_allocator;
 mod snapshot;
+mod stop;
 mod survey;
 mod suspicion;
 

@@ -20,6 +20,7 @@ use crate::metrics::IpamMetrics;
 use crate::options::Options;
 use crate::reconciler::Reconciler;
 use crate::second_allocator;
+use crate::stop::deadline_of_outcomes;
 use crate::suspicion::Suspicion;
 
 /// Per Node, for ever (`rule:served-without-another-event`).
@@ -34,11 +35,6 @@ const FIRST_LIST: Duration = Duration::from_secs(600);
 /// One handling of a Node, waits for the throttle included. The server may stop the client for 60
 /// s.
 const ITEM_LIMIT: Duration = Duration::from_secs(180);
-
-/// Besides the time of a PATCH, for settling the last outcomes after a stop: one second in which a
-/// PATCH travels to the server, and two for reads. With 5 s of the PATCH it fits into stock's
-/// default for `--controller-shutdown-timeout`, 10 s.
-pub(crate) const LAST_READS: Duration = Duration::from_secs(3);
 
 /// What works on the Nodes of one run, with a queue of this name.
 pub(crate) fn reconciler<N: CachedNode>(
@@ -97,9 +93,8 @@ pub(crate) async fn work<N: CachedNode>(
         }
         Ok(())
     };
-    let stopped = moment_of(context.stop.clone());
-    let ((), (), (), stopped) = tokio::try_join!(work, resting, watching, stopped)?;
-    let deadline = stopped + context.settings.write_timeout + LAST_READS;
+    let stop = deadline_of_outcomes(context);
+    let ((), (), (), deadline) = tokio::try_join!(work, resting, watching, stop)?;
     Ok(Stopped { unknown_writes: reconciler.settle_outcomes(deadline).await })
 }
 
@@ -110,12 +105,6 @@ fn item_limit(context: &Context, concurrency: usize) -> Duration {
     let workers = u32::try_from(concurrency).unwrap_or(u32::MAX);
     let turn = Duration::try_from_secs_f64(2.0 * f64::from(workers) / qps).unwrap_or_default();
     ITEM_LIMIT.max(turn)
-}
-
-/// The moment of the stop.
-pub(crate) async fn moment_of(stop: CancellationToken) -> Result<Instant, Failure> {
-    stop.cancelled().await;
-    Ok(Instant::now())
 }
 
 /// Frees the blocks of Nodes that are gone when they have rested, until the stop.

@@ -27,7 +27,7 @@ use super::telling::Teller;
 use super::writes::NodeWrites;
 use crate::LOGGER;
 use crate::api::NodeApi;
-use crate::node_work::{LAST_READS, moment_of};
+use crate::stop::deadline_of_outcomes;
 
 /// How often all claims are compared with the cache.
 const AUDIT: Duration = Duration::from_secs(600);
@@ -158,9 +158,8 @@ async fn work<C: Cloud, R: Reconcile<Key = Arc<str>>>(
             std::future::ready(())
         })
         .until_stopped();
-    let ((), stopped) = tokio::try_join!(work, moment_of(context.stop.clone()))?;
+    let ((), deadline) = tokio::try_join!(work, deadline_of_outcomes(context))?;
     drop(watching);
-    let deadline = stopped + context.settings.write_timeout + LAST_READS;
     let cut_off = all.cut_off.load(Ordering::Relaxed);
     Ok(Stopped { unknown_writes: cut_off + all.writes.settle_all(deadline).await })
 }
