@@ -7,6 +7,7 @@
 
 mod answer;
 mod channel;
+mod departures;
 mod driver;
 mod error;
 mod exchange;
@@ -40,6 +41,7 @@ use keep_alive::{PING_INTERVAL, PING_TIMEOUT};
 use multiplexed::Multiplexed;
 
 pub use answer::AnswerBody;
+pub use departures::MayLeave;
 pub use error::WireError;
 pub use exchange::{Answering, Wire};
 pub use load::rest_if_busy;

@@ -13,7 +13,8 @@
 //! for one too, and then ends it: nothing of it leaves unasked
 //! (`rule:bodiless-writes-are-asked-too`). The same spot tells a caller for certain that a write
 //! never left: its body was never taken, and is refused from the moment on at which the caller is
-//! told so.
+//! told so. What was taken and not yet written is asked about a third time
+//! (`rule:held-up-writes-are-asked-again`).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use http::{HeaderValue, Request, Response};
 use http_body::{Body as _, Frame, SizeHint};
 use kube::client::Body;
 use tower::BoxError;
-use transport::AnswerBody;
+use transport::{AnswerBody, MayLeave};
 
 use crate::call::link::Link;
 use crate::call::progress::Progress;
@@ -85,6 +86,10 @@ impl Dispatch {
             progress.leaves(timeout);
         }
         let fence = self.fence.clone();
+        if let Some(fence) = self.fence.clone() {
+            let may_leave = MayLeave::new(move || fence.remaining() >= timeout);
+            request.extensions_mut().insert(may_leave);
+        }
         Ok(request.map(|body| GuardedBody::new(body, fence, progress, timeout)))
     }
 }

@@ -17,6 +17,7 @@ use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tower::BoxError;
 
 use super::answer::AnswerBody;
+use super::departures::{AskedIo, Departures, MayLeave};
 use super::driver::Driver;
 use super::error::WireError;
 use super::keep_alive::{Heard, until_silent};
@@ -41,6 +42,7 @@ pub(super) struct Channel {
     requests: Mutex<SendRequest<Bytes>>,
     heard: Arc<Heard>,
     load: Load,
+    departures: Arc<Departures>,
     /// A parked connection does not notice that nobody can send any more.
     _open: mpsc::Sender<Infallible>,
 }
@@ -63,6 +65,8 @@ impl Channel {
             .max_send_buffer_size(SEND_BUFFER)
             .max_concurrent_reset_streams(FORGOTTEN_STREAMS)
             .enable_push(false);
+        let departures = Arc::new(Departures::default());
+        let io = AskedIo::new(io, Arc::clone(&departures));
         let (requests, mut connection) = builder.handshake(io).await?;
         let heard = Arc::new(Heard::now());
         let (open, closed) = mpsc::channel(1);
@@ -74,8 +78,9 @@ impl Channel {
                 None => std::future::pending().await,
             }
         };
-        tokio::spawn(Driver::new(connection, Box::pin(silent), closed));
-        Ok(Self { requests: Mutex::new(requests), heard, load, _open: open })
+        let moves = Arc::clone(&departures);
+        tokio::spawn(Driver::new(connection, moves, Box::pin(silent), closed));
+        Ok(Self { requests: Mutex::new(requests), heard, load, departures, _open: open })
     }
 
     /// Waits until the server takes another request.
@@ -103,6 +108,7 @@ impl Channel {
         if let Some(length) = body.size_hint().exact().filter(|_| !ends) {
             head.headers.entry(CONTENT_LENGTH).or_insert_with(|| HeaderValue::from(length));
         }
+        let may_leave = head.extensions.remove::<MayLeave>();
         head.extensions.clear();
         let request = Request::from_parts(head, ());
         let waiting = self.load.begin();
@@ -110,7 +116,8 @@ impl Channel {
         let (answer, stream) = sent.map_err(WireError::unprocessed)?;
         Opening { turn, is_over: false }.wait().await;
         if !ends {
-            send_body(pin!(body), stream).await?;
+            let given = || may_leave.iter().for_each(|write| self.departures.add(write));
+            send_body(pin!(body), stream, given).await?;
         }
         let answer = answer.await.map_err(WireError::of_stream)?;
         drop(waiting);
@@ -143,9 +150,13 @@ impl Drop for Opening<'_> {
     }
 }
 
-/// Sends all of a body. A server that wants no more of it has answered, or the answer says what
-/// broke.
-async fn send_body<B>(mut body: Pin<&mut B>, mut stream: SendStream<Bytes>) -> Result<(), WireError>
+/// Sends all of a body, and calls `given` around each part. A server that wants no more of it has
+/// answered, or the answer says what broke.
+async fn send_body<B>(
+    mut body: Pin<&mut B>,
+    mut stream: SendStream<Bytes>,
+    given: impl Fn(),
+) -> Result<(), WireError>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -159,7 +170,11 @@ where
             }
             None => (Bytes::new(), true),
         };
-        if stream.send_data(data, last).is_err() || last {
+        // Before, lest it leaves unnoticed; and after, lest it comes behind all that has left.
+        given();
+        let sent = stream.send_data(data, last);
+        given();
+        if sent.is_err() || last {
             break;
         }
     }

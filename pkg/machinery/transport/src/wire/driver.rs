@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -10,23 +11,27 @@ use h2::client::Connection;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
+use super::departures::{AskedIo, Departures};
+
 /// Moves the bytes of a connection until it ends, the server falls silent, or nobody needs it.
 pub(super) struct Driver<T> {
-    connection: Connection<T, Bytes>,
+    connection: Connection<AskedIo<T>, Bytes>,
+    departures: Arc<Departures>,
     silent: BoxFuture<'static, ()>,
     closed: mpsc::Receiver<Infallible>,
     /// It has been woken and waits for those who were woken with it.
     gathering: bool,
 }
 
-impl<T> Driver<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> Driver<T> {
     /// `silent` ends when the server is given up, `closed` when nobody can send any more.
     pub(super) fn new(
-        connection: Connection<T, Bytes>,
+        connection: Connection<AskedIo<T>, Bytes>,
+        departures: Arc<Departures>,
         silent: BoxFuture<'static, ()>,
         closed: mpsc::Receiver<Infallible>,
     ) -> Self {
-        Self { connection, silent, closed, gathering: false }
+        Self { connection, departures, silent, closed, gathering: false }
     }
 }
 
@@ -43,6 +48,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Future for Driver<T> {
         }
         // That the channel was dropped needs no more than this look at the connection.
         let _closed = self.closed.poll_recv(cx);
+        self.departures.begin();
         let ended = Pin::new(&mut self.connection).poll(cx).is_ready();
         if ended || self.silent.as_mut().poll(cx).is_ready() {
             Poll::Ready(())
