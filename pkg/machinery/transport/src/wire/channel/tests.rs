@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout};
 use super::*;
 
 mod closing;
+mod departures;
 mod liveness;
 mod refusals;
 mod script;
