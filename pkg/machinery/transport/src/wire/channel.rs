@@ -116,8 +116,8 @@ impl Channel {
         let (answer, stream) = sent.map_err(WireError::unprocessed)?;
         Opening { turn, is_over: false }.wait().await;
         if !ends {
-            let given = || may_leave.iter().for_each(|write| self.departures.add(write));
-            send_body(pin!(body), stream, given).await?;
+            let mut leaving = Leaving { stream, may_leave, departures: &self.departures };
+            leaving.send(pin!(body)).await?;
         }
         let answer = answer.await.map_err(WireError::of_stream)?;
         drop(waiting);
@@ -150,46 +150,66 @@ impl Drop for Opening<'_> {
     }
 }
 
-/// Sends all of a body, and calls `given` around each part. A server that wants no more of it has
-/// answered, or the answer says what broke.
-async fn send_body<B>(
-    mut body: Pin<&mut B>,
-    mut stream: SendStream<Bytes>,
-    given: impl Fn(),
-) -> Result<(), WireError>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
-    while has_room(&mut stream).await {
-        let (data, last) = match body.frame().await {
-            Some(Ok(frame)) => (frame.into_data().unwrap_or_default(), body.is_end_stream()),
-            Some(Err(error)) => {
-                stream.send_reset(Reason::CANCEL);
-                return Err(WireError::broken(error));
-            }
-            None => (Bytes::new(), true),
-        };
-        // Before, lest it leaves unnoticed; and after, lest it comes behind all that has left.
-        given();
-        let sent = stream.send_data(data, last);
-        given();
-        if sent.is_err() || last {
-            break;
-        }
-    }
-    Ok(())
+/// The body of a request on its way out.
+struct Leaving<'a> {
+    stream: SendStream<Bytes>,
+    may_leave: Option<MayLeave>,
+    departures: &'a Departures,
 }
 
-/// Waits until the server takes more; false when it never will.
-async fn has_room(stream: &mut SendStream<Bytes>) -> bool {
-    stream.reserve_capacity(1);
-    while stream.capacity() == 0 {
-        if !matches!(poll_fn(|cx| stream.poll_capacity(cx)).await, Some(Ok(_))) {
-            return false;
+impl Leaving<'_> {
+    /// Sends all of a body. A server that wants no more of it has answered, or the answer says what
+    /// broke.
+    async fn send<B>(&mut self, mut body: Pin<&mut B>) -> Result<(), WireError>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        while self.room_for(1).await.is_some() {
+            let (data, last) = match body.frame().await {
+                Some(Ok(frame)) => (frame.into_data().unwrap_or_default(), body.is_end_stream()),
+                Some(Err(error)) => {
+                    self.stream.send_reset(Reason::CANCEL);
+                    return Err(WireError::broken(error));
+                }
+                None => (Bytes::new(), true),
+            };
+            if !self.send_part(data, last).await {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a part of a body, never more at once than the server takes: the rest would wait in the
+    /// connection, where nobody asks about it. Whether more is wanted.
+    async fn send_part(&mut self, mut data: Bytes, last: bool) -> bool {
+        loop {
+            let wanted = data.len();
+            let room = if wanted == 0 { Some(0) } else { self.room_for(wanted).await };
+            let Some(room) = room else { return false };
+            let piece = data.split_to(room.min(wanted));
+            let ends = last && data.is_empty();
+            let stream = &mut self.stream;
+            let give = || stream.send_data(piece, ends);
+            if self.departures.give(self.may_leave.as_ref(), give).is_err() || ends {
+                return false;
+            }
+            if data.is_empty() {
+                return true;
+            }
         }
     }
-    true
+
+    /// Waits until the server takes some of so many bytes, and says how many; `None` when it never
+    /// will.
+    async fn room_for(&mut self, bytes: usize) -> Option<usize> {
+        self.stream.reserve_capacity(bytes);
+        while self.stream.capacity() == 0 {
+            poll_fn(|cx| self.stream.poll_capacity(cx)).await?.ok()?;
+        }
+        Some(self.stream.capacity())
+    }
 }
 
 #[cfg(test)]

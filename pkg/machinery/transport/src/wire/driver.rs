@@ -50,6 +50,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Future for Driver<T> {
         let _closed = self.closed.poll_recv(cx);
         self.departures.begin();
         let ended = Pin::new(&mut self.connection).poll(cx).is_ready();
+        if self.departures.end() {
+            cx.waker().wake_by_ref();
+        }
         if ended || self.silent.as_mut().poll(cx).is_ready() {
             Poll::Ready(())
         } else {
