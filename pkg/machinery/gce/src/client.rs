@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::call_error::CallError;
 use crate::channel::Channel;
 use crate::config::Config;
-use crate::exchange::{Call, Exchange, MayLeave};
+use crate::exchange::{Call, Exchange, IsWanted};
 use crate::instance::{AliasRange, FIELDS, Instance, NetworkInterface};
 use crate::limits::Limits;
 use crate::metadata::Metadata;
@@ -92,7 +92,7 @@ impl Client {
             url: &url,
             body: Bytes::new(),
             what: &what,
-            may_leave: None,
+            is_wanted: None,
         };
         self.0.exchange.make(&call).await
     }
@@ -116,7 +116,7 @@ impl Client {
                 url: &url,
                 body: Bytes::new(),
                 what: &what,
-                may_leave: None,
+                is_wanted: None,
             };
             let page: Page = self.0.exchange.make(&call).await?;
             found.extend(page.items);
@@ -131,7 +131,7 @@ impl Client {
     /// Gives a VM an alias beside those that it has, and returns when it works. One that is there
     /// already is not asked for again, so that a call of which nothing is known may be repeated
     /// (`rule:alias-is-read-before-it-is-written`). `known` are the aliases by which the caller has
-    /// decided so, and `may_leave` is asked when the write is about to be sent.
+    /// decided so, and `is_wanted` is asked when the write is about to be sent.
     ///
     /// # Errors
     /// The VM may have it by now only after [`CallError::Unanswered`]; with [`CallError::Stale`] it
@@ -141,10 +141,10 @@ impl Client {
         vm: &ProviderId,
         range: IpNet,
         known: &[IpNet],
-        may_leave: MayLeave<'_>,
+        is_wanted: IsWanted<'_>,
     ) -> Result<(), CallError> {
-        match self.try_add_alias(vm, range, known, may_leave).await {
-            Err(CallError::Stale) => self.try_add_alias(vm, range, known, may_leave).await,
+        match self.try_add_alias(vm, range, known, is_wanted).await {
+            Err(CallError::Stale) => self.try_add_alias(vm, range, known, is_wanted).await,
             other => other,
         }
     }
@@ -154,7 +154,7 @@ impl Client {
         vm: &ProviderId,
         range: IpNet,
         known: &[IpNet],
-        may_leave: MayLeave<'_>,
+        is_wanted: IsWanted<'_>,
     ) -> Result<(), CallError> {
         let instance = self.instance(vm).await?;
         let Some(interface) = instance.primary() else {
@@ -179,7 +179,7 @@ impl Client {
             url: &url,
             body,
             what: &what,
-            may_leave: Some(may_leave),
+            is_wanted: Some(is_wanted),
         };
         let begun: Operation = self.0.exchange.make(&call).await?;
         self.end_of(begun, &vm.zone).await
@@ -210,7 +210,7 @@ impl Client {
             url: &url,
             body: Bytes::new(),
             what: &what,
-            may_leave: None,
+            is_wanted: None,
         };
         let mut pauses = LOOKS.into_iter().chain(std::iter::repeat(LOOKS[LOOKS.len() - 1]));
         loop {

@@ -9,6 +9,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use serde::de::DeserializeOwned;
+use transport::MayLeave;
 
 use crate::answer_error::classify;
 use crate::call_error::CallError;
@@ -30,8 +31,8 @@ pub(crate) struct Exchange {
     pub(crate) agent: HeaderValue,
 }
 
-/// Asked when a write is about to be sent: whether it still may.
-pub type MayLeave<'a> = &'a (dyn Fn() -> bool + Sync);
+/// Asked when a write is about to be sent: whether it is still wanted.
+pub type IsWanted<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// One call.
 pub(crate) struct Call<'a> {
@@ -44,7 +45,7 @@ pub(crate) struct Call<'a> {
     /// What it is about, for errors.
     pub(crate) what: &'a str,
     /// For writes.
-    pub(crate) may_leave: Option<MayLeave<'a>>,
+    pub(crate) is_wanted: Option<IsWanted<'a>>,
 }
 
 impl Exchange {
@@ -67,7 +68,25 @@ impl Exchange {
     }
 
     async fn send(&self, call: &Call<'_>, bearer: &HeaderValue) -> Result<Answer, CallError> {
-        let request = Request::builder()
+        let request = self.request(call, bearer)?;
+        let _turn = self.limits.turn().await;
+        if let Some(is_wanted) = call.is_wanted {
+            // Asked last: waiting for a turn can take longer than a lease.
+            self.fence.check()?;
+            if !is_wanted() {
+                return Err(CallError::Withdrawn);
+            }
+        }
+        self.channel.ask(request, LIMIT).await
+    }
+
+    /// A write is asked about until its bytes have left (`rule:held-up-writes-are-asked-again`).
+    pub(crate) fn request(
+        &self,
+        call: &Call<'_>,
+        bearer: &HeaderValue,
+    ) -> Result<Request<Full<Bytes>>, CallError> {
+        let mut request = Request::builder()
             .method(&call.method)
             .uri(call.url)
             .header(AUTHORIZATION, bearer)
@@ -75,15 +94,11 @@ impl Exchange {
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(Full::from(call.body.clone()))
             .map_err(CallError::not_sent)?;
-        let _turn = self.limits.turn().await;
-        if let Some(may_leave) = call.may_leave {
-            // Asked last: waiting for a turn can take longer than a lease.
-            self.fence.check()?;
-            if !may_leave() {
-                return Err(CallError::Withdrawn);
-            }
+        if call.is_wanted.is_some() {
+            let fence = self.fence.clone();
+            request.extensions_mut().insert(MayLeave::new(move || fence.check().is_ok()));
         }
-        self.channel.ask(request, LIMIT).await
+        Ok(request)
     }
 }
 

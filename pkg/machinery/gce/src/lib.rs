@@ -40,7 +40,7 @@ pub use call_error::CallError;
 pub use client::{Client, ClientError};
 pub use config::{Config, ConfigError, SyntaxProblem};
 pub use credentials::CredentialsError;
-pub use exchange::MayLeave;
+pub use exchange::IsWanted;
 pub use instance::{BadRange, Instance, PodRanges};
 pub use limits::CALLS_AT_ONCE;
 pub use metrics::Metrics;

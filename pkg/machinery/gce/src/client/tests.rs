@@ -3,6 +3,7 @@
 use fence::Fence;
 use gce_stub::{Fault, GceStub};
 use prometheus::Registry;
+use transport::MayLeave;
 
 use super::*;
 
@@ -172,4 +173,24 @@ async fn a_closed_fence_stops_writes_and_no_reads() {
     let fenced = add(&client, "a", "10.0.1.0/24").await;
     assert!(matches!(fenced, Err(CallError::NotSent { .. })), "{fenced:?}");
     assert_eq!((stub.count("instances.get"), stub.count(WRITE)), (1, 0));
+}
+
+/// `rule:held-up-writes-are-asked-again`
+#[tokio::test]
+async fn a_write_that_is_on_its_way_to_the_wire_asks_the_fence_again() {
+    let stub = GceStub::start().await;
+    let fence = Fence::always_open();
+    let client = client(&stub, fence.clone());
+    let asked = |is_wanted: Option<IsWanted<'_>>| {
+        let (name, method, url) = ("x", Method::PATCH, "https://x/");
+        let call = Call { name, method, url, body: Bytes::new(), what: "x", is_wanted };
+        let bearer = HeaderValue::from_static("Bearer x");
+        let request = client.0.exchange.request(&call, &bearer).unwrap();
+        request.extensions().get::<MayLeave>().cloned()
+    };
+    assert!(asked(None).is_none(), "a read");
+    let write = asked(Some(&|| true)).unwrap();
+    assert!(write.ask());
+    fence.close();
+    assert!(!write.ask());
 }
