@@ -1,10 +1,8 @@
 //! [`Surveyed`]: a Node with its pod CIDRs and who set them.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::IgnoredAny;
 
 /// One Node, read from its JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -50,7 +48,23 @@ struct ManagedFields {
     #[serde(default)]
     time: String,
     #[serde(default)]
-    fields_v1: BTreeMap<String, Value>,
+    fields_v1: Fields,
+}
+
+/// What a manager has set, as far as it is read: there is much of it.
+#[derive(Default, Deserialize)]
+struct Fields {
+    #[serde(rename = "f:spec", default)]
+    spec: FieldsOfSpec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct FieldsOfSpec {
+    #[serde(rename = "f:podCIDR")]
+    pod_cidr: Option<IgnoredAny>,
+    #[serde(rename = "f:podCIDRs")]
+    pod_cidrs: Option<IgnoredAny>,
 }
 
 impl From<WireNode> for Surveyed {
@@ -67,9 +81,7 @@ impl From<WireNode> for Surveyed {
 
 impl ManagedFields {
     fn have_cidrs(&self) -> bool {
-        let spec = self.fields_v1.get("f:spec");
-        ["f:podCIDR", "f:podCIDRs"]
-            .iter()
-            .any(|field| spec.is_some_and(|spec| !spec[field].is_null()))
+        let spec = &self.fields_v1.spec;
+        spec.pod_cidr.is_some() || spec.pod_cidrs.is_some()
     }
 }
