@@ -6,22 +6,30 @@ use tokio::time::{Instant, timeout_at};
 /// What a value of JSON takes at most: an object with one field is a node of a tree.
 const VALUE: usize = 768;
 const UNIT: usize = 1024;
-/// In units, for all requests. A usual one takes a few hundred.
-const ALL: u32 = 256 * 1024;
+/// What a usual request takes at most, in units: a few hundred as a rule.
+const USUAL: u32 = 4 * 1024;
+/// In units, for all usual requests and for all others.
+const FOR_USUAL: u32 = 32 * 1024;
+const FOR_LARGE: u32 = 224 * 1024;
 
 /// A few bytes of JSON can take a hundred times as much memory once they are read, so what a request will take is
-/// estimated before that.
-pub(super) struct Room(Semaphore);
+/// estimated before that. Large ones have a room of their own: one that waits for it holds up nobody else.
+pub(super) struct Room {
+    usual: Semaphore,
+    large: Semaphore,
+}
 
 impl Room {
     pub(super) fn new() -> Self {
-        Self(Semaphore::new(ALL as usize))
+        let [usual, large] = [FOR_USUAL, FOR_LARGE].map(|units| Semaphore::new(units as usize));
+        Self { usual, large }
     }
 
     /// Waits until there is room for this; `None` when there is none until `end`, or never.
     pub(super) async fn hold(&self, body: &[u8], end: Instant) -> Option<SemaphorePermit<'_>> {
-        let units = u32::try_from(weight(body) / UNIT + 1).ok().filter(|&units| units <= ALL)?;
-        timeout_at(end, self.0.acquire_many(units)).await.ok()?.ok()
+        let units = u32::try_from(weight(body) / UNIT + 1).ok().filter(|&it| it <= FOR_LARGE)?;
+        let room = if units <= USUAL { &self.usual } else { &self.large };
+        timeout_at(end, room.acquire_many(units)).await.ok()?.ok()
     }
 }
 
@@ -47,8 +55,14 @@ mod tests {
         let most = nested(150_000);
         let held = room.hold(most.as_bytes(), end).await;
         assert!(held.is_some());
-        assert!(room.hold(b"{}", end).await.is_some(), "a usual one still fits");
-        assert!(room.hold(most.as_bytes(), end).await.is_none());
+        let waiting = async { room.hold(most.as_bytes(), end).await.is_none() };
+        let usual = async {
+            tokio::task::yield_now().await;
+            assert!(room.hold(b"{}", end).await.is_some());
+            assert!(Instant::now() < end, "it does not wait behind a large one");
+        };
+        let (is_late, ()) = tokio::join!(waiting, usual);
+        assert!(is_late);
         assert_eq!(Instant::now(), end, "it has waited");
         drop(held);
         assert!(room.hold(most.as_bytes(), end + Duration::from_secs(1)).await.is_some());
