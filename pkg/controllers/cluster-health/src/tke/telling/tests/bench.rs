@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use api_server_double::{ApiServer, Asked, Reply};
 use informer::Informer;
-use model::Metadata;
+use model::{Cached, Metadata};
 use parking_lot::Mutex;
 use probe::{Client, ConnectionLimits, Fingerprint, Meters, Names};
 use prometheus::Registry as Metrics;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::time::sleep;
+use tokio::time::timeout;
 use workqueue::{Backoff, Jitter, QueueMetrics, Reconcile as _, WorkQueue};
 
 use super::super::super::fetch::Fetch;
@@ -40,6 +40,16 @@ pub(super) struct Bench {
     pub(super) touched: UnboundedSender<Value>,
     pub(super) credentials: Arc<Credentials>,
     pub(super) management: ApiServer,
+}
+
+/// Waits until it is so, as a cache shows it.
+pub(super) async fn until<T: Cached>(cache: &Informer<T>, is_so: impl Fn() -> bool) {
+    let news = Arc::new(Notify::new());
+    let told = Arc::clone(&news);
+    let _watching = cache.subscribe(move |_| told.notify_one());
+    while !is_so() {
+        timeout(S(60), news.notified()).await.unwrap();
+    }
 }
 
 /// The ClusterCredentials of the management API.
@@ -173,9 +183,7 @@ impl Bench {
             "metadata": {"name": "cc-1", "uid": "c1", "resourceVersion": version.to_string()},
         });
         self.touched.send(json!({"type": kind, "object": object})).unwrap();
-        while cached() != is_there.then_some(version) {
-            sleep(Duration::from_millis(1)).await;
-        }
+        until(&self.watching.credentials, || cached() == is_there.then_some(version)).await;
     }
 
     /// `cls-1` is this by now, and was looked at.
@@ -183,9 +191,8 @@ impl Bench {
         self.changes.send(json!({"type": "MODIFIED", "object": object})).unwrap();
         let object = read(object);
         let version = object.metadata.resource_version;
-        while self.watching.clusters.get("cls-1").unwrap().metadata.resource_version != version {
-            sleep(Duration::from_millis(1)).await;
-        }
+        let cached = || self.watching.clusters.get("cls-1").unwrap().metadata.resource_version;
+        until(&self.watching.clusters, || cached() == version).await;
         self.look(&Work::Cluster("cls-1".into())).await;
         object
     }

@@ -159,9 +159,8 @@ async fn a_secret_that_changes_before_anybody_knows_who_uses_it_is_looked_at_aga
             *bench.credentials.held.lock() = None;
             if changes {
                 bench.touched.send(json!({"type": "ADDED", "object": secret})).unwrap();
-                while bench.watching.credentials.get("ns/s").is_none() {
-                    sleep(Duration::from_millis(1)).await;
-                }
+                let credentials = &bench.watching.credentials;
+                bench::until(credentials, || credentials.get("ns/s").is_some()).await;
             }
             held.notify_one();
         };
