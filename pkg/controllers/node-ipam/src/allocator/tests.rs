@@ -1,6 +1,7 @@
 //! The allocator's rules.
 
 mod cluster_cidrs;
+mod foreign_values;
 mod memory;
 mod naive_model;
 mod outcomes;
@@ -117,17 +118,6 @@ fn excluded_blocks_are_given_to_nobody_and_a_node_that_has_one_keeps_it() {
     assert_eq!((state.pools[0].used, state.conflicts, state.in_services), (4, 0, 0));
 }
 
-/// `rule:unsent-block-moves`
-#[test]
-fn a_block_that_another_node_shows_meanwhile_is_not_sent() {
-    let mut allocator = small();
-    let cidrs = reserve(&mut allocator, "ours");
-    drop(allocator.observe(&node("theirs", "theirs").cidrs(&["10.0.0.0/30"]), now()));
-    assert!(!send(&mut allocator, "ours", &cidrs), "refused at the last moment");
-    let (again, _) = allocator.assign(&"ours".into());
-    assert_eq!(sent(again), ["10.0.0.4/30"], "another block is taken");
-}
-
 /// `rule:nothing-sent-during-a-list`
 #[test]
 fn nothing_is_sent_while_a_list_is_being_delivered() {
@@ -221,45 +211,6 @@ fn every_retry_sends_the_same_blocks() {
     assert_eq!(allocator.snapshot().pools[0].used, 1);
 }
 
-/// `rule:bad-node-stops-nobody`
-#[test]
-fn strange_cidrs_become_findings_and_others_are_served() {
-    let rows: &[(&str, &[&str], usize)] = &[
-        ("garbage", &["not-a-cidr"], 1),
-        ("outside", &["192.168.0.0/24"], 1),
-        ("both", &["192.168.0.0/24", "not-a-cidr", "nor-this"], 3),
-        ("another family", &["10.0.0.12/30", "fd00::/64"], 1),
-        ("inside", &["10.0.0.12/30"], 0),
-    ];
-    for (name, cidrs, external) in rows {
-        let expected = if *external > 0 { &["PodCIDROutOfRange"][..] } else { &[] };
-        let mut allocator = small();
-        let strange = node("strange", "strange").cidrs(cidrs);
-        let effects = allocator.observe(&strange, now());
-        assert_eq!(reasons(&effects), expected, "{name}");
-        assert_eq!(allocator.snapshot().external, *external, "{name}");
-        assert_eq!(reasons(&allocator.observe(&strange, now())), [""; 0], "{name}: told once");
-        assert_eq!(settle(&mut allocator, "next"), ["10.0.0.0/30"], "{name}");
-    }
-}
-
-/// `rule:bad-node-stops-nobody`
-#[test]
-fn overlapping_nodes_are_reported_on_both_and_stay_used_until_both_are_gone() {
-    let mut allocator = small();
-    drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), now()));
-    let effects = allocator.observe(&node("b", "b").cidrs(&["10.0.0.0/29"]), now());
-    let told: Vec<_> = effects.notices.iter().map(|n| (n.name.as_ref(), n.reason)).collect();
-    assert_eq!(told, [("b", "PodCIDRConflict"), ("a", "PodCIDRConflict")]);
-    for text in ["Node a", "Node b", "10.0.0.0/30", "10.0.0.0/29"] {
-        assert!(effects.notices[0].message.contains(text), "{}", effects.notices[0].message);
-    }
-    assert_eq!(allocator.snapshot().conflicts, 1);
-    drop(allocator.gone("b", now()));
-    let state = allocator.snapshot();
-    assert_eq!((state.conflicts, state.pools[0].used), (0, 1));
-}
-
 /// `rule:all-families-or-none`
 #[test]
 fn a_node_gets_all_families_or_none() {
@@ -338,53 +289,6 @@ fn a_starved_node_that_is_being_deleted_leaves_the_line() {
     assert_eq!(allocator.gone("n0", now()).wake, ["waiting".into()]);
 }
 
-/// `rule:foreign-value-is-adopted`
-#[test]
-fn values_of_others_are_adopted_and_our_block_is_freed() {
-    let mut allocator = small();
-    drop(add(&mut allocator, "a"));
-    let foreign = node("a", "a").cidrs(&["10.0.0.8/30"]);
-    let effects = allocator.observe(&foreign, now());
-    assert_eq!(reasons(&effects), [""; 0], "no event");
-    assert_eq!(allocator.assign(&"a".into()).0, Assignment::Settled);
-    let state = allocator.snapshot();
-    assert_eq!((state.pools[0].used, state.foreign_total), (1, 1));
-    assert_eq!(settle(&mut allocator, "b"), ["10.0.0.4/30"]);
-    assert_eq!(settle(&mut allocator, "c"), ["10.0.0.12/30"]);
-    assert_eq!(settle(&mut allocator, "d"), ["10.0.0.0/30"]);
-}
-
-#[test]
-fn a_foreign_value_is_counted_whether_we_had_a_block_for_the_node_or_not() {
-    for (name, prepare) in [
-        (
-            "pending",
-            (|allocator, node| drop(allocator.observe(node, now()))) as fn(&mut Allocator, &Node),
-        ),
-        ("reserved", |allocator, _| drop(add(allocator, "a"))),
-        ("bound", |allocator, _| drop(settle(allocator, "a"))),
-    ] {
-        let mut allocator = small();
-        prepare(&mut allocator, &node("a", "a"));
-        drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.8/30"]), now()));
-        assert_eq!(allocator.snapshot().foreign_total, 1, "{name}");
-    }
-    let mut allocator = small();
-    drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.8/30"]), now()));
-    assert_eq!(allocator.snapshot().foreign_total, 0, "it never waited for ours");
-}
-
-#[test]
-fn our_own_write_seen_on_the_watch_before_its_answer_is_not_a_foreign_one() {
-    let mut allocator = small();
-    let cidrs = reserve(&mut allocator, "a");
-    assert!(send(&mut allocator, "a", &cidrs));
-    drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), now()));
-    assert_eq!(allocator.bound(&"a".into(), now()), None);
-    let state = allocator.snapshot();
-    assert_eq!((state.foreign_total, state.unresolved), (0, 0));
-}
-
 #[test]
 fn an_answer_that_comes_after_the_delete_brings_nothing_back() {
     let mut allocator = small();
@@ -407,16 +311,4 @@ fn a_reused_name_is_two_owners() {
     assert_eq!(sent(assignment), ["10.0.0.4/30"]);
     drop(allocator.gone("n", now()));
     assert_eq!(allocator.snapshot().pools[0].used, 1, "a late delete of the old one is harmless");
-}
-
-#[test]
-fn a_block_freed_by_the_adoption_of_another_goes_to_the_line() {
-    let mut allocator = small();
-    for i in 0..3 {
-        drop(settle(&mut allocator, &format!("n{i}")));
-    }
-    drop(add(&mut allocator, "reserved"));
-    assert!(matches!(add(&mut allocator, "waiting"), Assignment::Starved(_)));
-    let foreign = node("reserved", "reserved").cidrs(&["192.168.0.0/24"]);
-    assert_eq!(allocator.observe(&foreign, now()).wake, ["waiting".into()]);
 }
