@@ -23,13 +23,13 @@
 //! |---|---|
 //! | [`control_plane`] | etcd and kube-apiserver with their certificates and kubeconfigs |
 //! | [`cluster`](mod@cluster) | hands the at most two control planes of a test process to one test at a time |
-//! | [`kubectl`] | a control plane with our CRDs, and kubectl |
+//! | [`kubectl`], [`dynamic`] | a control plane with our CRDs, kubectl, and the API of objects of whatever kind |
 //! | [`member`] | member clusters, and accounts at them |
 //! | [`planted`] | secrets that nobody may show, and the product among them |
 //! | [`pool`] | what is lent from one test to the next |
 //! | [`allocator`], [`vms`] | where the product takes pod CIDRs from, and the VMs of a cloud that has them |
 //! | [`process`] | the product: start, await log lines and exit, signals, metrics |
-//! | [`nodes`], [`observer`], [`history`] | make nodes, watch them, check what was seen |
+//! | [`nodes`], [`observer`], [`history`], [`node_events`] | make nodes, watch them, check what was seen |
 //! | [`fault_proxy`] | records requests; loses, delays, holds, falsifies answers |
 //! | [`mod@poll`] | waiting for what nothing announces |
 //! | [`threads`] | stops single threads of a child process |
@@ -59,6 +59,7 @@ pub mod child;
 pub mod churn;
 pub mod cluster;
 pub mod control_plane;
+pub mod dynamic;
 pub mod fault_proxy;
 pub mod history;
 mod kubeconfig;
@@ -67,6 +68,7 @@ mod log_lines;
 pub mod member;
 pub mod metrics;
 pub mod moto;
+pub mod node_events;
 pub mod nodes;
 pub mod observer;
 mod pki;

@@ -4,7 +4,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `server.rs` | [`ApiServer`]: the function, what it was asked, the client in memory |
+//! | `server.rs` | [`ApiServer`]: the function, what it was asked, clients in memory |
 //! | `asked.rs` | [`Asked`], one request |
 //! | `reply.rs` | [`Reply`], what becomes of it |
 //! | `store.rs` | [`Store`], a server that keeps what it is sent |
@@ -26,7 +26,7 @@ mod store;
 pub use asked::Asked;
 pub use loopback::Loopback;
 pub use reply::Reply;
-pub use server::{ApiServer, client};
+pub use server::{ApiServer, client, client_of_unchanging};
 pub use store::Store;
 
 #[cfg(test)]

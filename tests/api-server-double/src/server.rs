@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::stream::{self, StreamExt as _};
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
@@ -24,6 +26,21 @@ pub struct ApiServer {
 /// A client, in memory, of a server that does with each request what `script` says.
 pub fn client(script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> kube::Client {
     ApiServer::new(script).client()
+}
+
+/// A client, in memory, of a server that has these objects and never another: each watch begins
+/// with all of them.
+pub fn client_of_unchanging(objects: Vec<Value>) -> kube::Client {
+    client(move |asked| {
+        let mut events = Vec::new();
+        if asked.query().contains("sendInitialEvents=true") {
+            events.extend(objects.iter().map(|object| json!({"type": "ADDED", "object": object})));
+            let end = json!({"k8s.io/initial-events-end": "true"});
+            let mark = json!({"metadata": {"resourceVersion": "2", "annotations": end}});
+            events.push(json!({"type": "BOOKMARK", "object": mark}));
+        }
+        Reply::Watch(stream::iter(events).chain(stream::pending()).boxed())
+    })
 }
 
 impl ApiServer {

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use gce_stub::GceStub;
 use k8s_openapi::api::core::v1::{Event, Node};
-use kube::api::ListParams;
 use kube::{Api, Client};
 use tests::control_plane::MANAGER_USER;
+use tests::node_events::{node_event, node_events};
 use tests::nodes::NewNode;
 use tests::temp_dir::TempDir;
 use tests::{
@@ -82,17 +82,14 @@ impl Scene {
         poll(&what, async || (self.network(name).await == "False").then_some(())).await;
     }
 
-    /// Waits for an event on a Node.
+    /// Waits for an event on a Node of one reason.
     pub(crate) async fn event(&self, node: &str, reason: &str) -> Event {
-        let what = format!("event {reason} on {node}");
-        poll(&what, async || self.events(node, reason).await.pop()).await
+        node_event(&self.client, node, reason).await
     }
 
     /// The events on a Node of one reason.
     pub(crate) async fn events(&self, node: &str, reason: &str) -> Vec<Event> {
-        let fields = format!("involvedObject.name={node},reason={reason}");
-        let events = Api::<Event>::namespaced(self.client.clone(), "default");
-        events.list(&ListParams::default().fields(&fields)).await.unwrap().items
+        node_events(&self.client, node, reason).await
     }
 
     /// Checks every resourceVersion and every PATCH that was seen, and that the product stops as it

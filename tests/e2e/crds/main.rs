@@ -8,7 +8,6 @@
 )]
 
 mod admission;
-mod dynamic;
 mod installing;
 mod objects;
 mod printing;

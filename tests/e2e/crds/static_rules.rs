@@ -3,10 +3,9 @@
 
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use tests::dynamic::api;
 use tests::kubectl::Kubectl;
 use validation::{Environment, Kind, Operation};
-
-use crate::dynamic::api;
 
 fn master(ip: &str) -> Value {
     json!({"ip": ip, "port": 22, "username": "root", "password": "c2VjcmV0"})

@@ -4,9 +4,8 @@
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use tests::dynamic::api;
 use tests::stored_before::{after_an_upgrade, hopeless};
-
-use crate::dynamic::api;
 
 /// rule:deletions-and-status-writes-are-free
 #[tokio::test(flavor = "multi_thread")]

@@ -6,10 +6,10 @@ use std::time::Duration;
 use http::Method;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
-use kube::api::ListParams;
 use kube::{Api, Client};
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::Recorded;
+use tests::node_events::node_events;
 use tests::{Cluster, FaultProxy, Match, Observer, Process, Stopwatch, cluster, mk_node, poll};
 
 /// The shortest timings with which a machine that stands still for 4 s costs nobody the lease.
@@ -68,12 +68,7 @@ impl Scene {
         reason: &str,
         wanted: impl Fn(&Event) -> bool,
     ) -> Event {
-        let fields = format!("involvedObject.name={node},reason={reason}");
-        let events = Api::<Event>::namespaced(self.client.clone(), "default");
-        let ask = async || {
-            let found = events.list(&ListParams::default().fields(&fields)).await.unwrap();
-            found.items.into_iter().find(&wanted)
-        };
+        let ask = async || node_events(&self.client, node, reason).await.into_iter().find(&wanted);
         poll(&format!("such an event {reason} on {node}"), ask).await
     }
 

@@ -1,10 +1,10 @@
 //! The words that the tests are written in.
 
 use k8s_openapi::api::core::v1::Event;
-use kube::api::ListParams;
-use kube::{Api, Client};
+use kube::Client;
+use tests::node_events::node_event;
 use tests::nodes::delete_node;
-use tests::{Cluster, Observer, PATIENCE, Process, assert_never_shared, cluster, mk_node, poll};
+use tests::{Cluster, Observer, PATIENCE, Process, assert_never_shared, cluster, mk_node};
 
 /// An exclusive cluster with the product running in it as kubeadm runs it: as
 /// `system:kube-controller-manager`, writing as a service account.
@@ -77,17 +77,9 @@ impl Story {
         message
     }
 
-    /// Waits for an event on a Node.
+    /// Waits for an event on a Node of one reason.
     pub(crate) async fn event(&self, node: &str, reason: &str) -> Event {
-        let what = format!("event {reason} on {node}");
-        poll(&what, async || self.events(node, reason).await.pop()).await
-    }
-
-    /// The events on a Node of one reason.
-    pub(crate) async fn events(&self, node: &str, reason: &str) -> Vec<Event> {
-        let fields = format!("involvedObject.name={node},reason={reason}");
-        let events = Api::<Event>::namespaced(self.client.clone(), "default");
-        events.list(&ListParams::default().fields(&fields)).await.unwrap().items
+        node_event(&self.client, node, reason).await
     }
 
     /// Deletes a Node and waits until it is gone.

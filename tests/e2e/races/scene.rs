@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use http::Method;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
-use kube::api::ListParams;
 use kube::{Api, Client};
 use tests::control_plane::MANAGER_USER;
 use tests::fault_proxy::{NodePatch, Recorded};
+use tests::node_events::{node_event, node_events};
 use tests::nodes::{NewNode, delete_node};
 use tests::{
-    Allocator, Cluster, FaultProxy, Match, Observer, Process, Vms, Wire, cluster, mk_node, poll,
+    Allocator, Cluster, FaultProxy, Match, Observer, Process, Vms, Wire, cluster, mk_node,
 };
 use tests::{assert_never_shared, assert_patches_end, assert_patches_never_share};
 
@@ -123,17 +123,14 @@ impl Scene {
         assert!(self.nodes.now().cidrs(name).is_empty(), "{name} starves and yet has a CIDR");
     }
 
-    /// Waits for an event on a Node.
+    /// Waits for an event on a Node of one reason.
     pub(crate) async fn event(&self, node: &str, reason: &str) -> Event {
-        let what = format!("event {reason} on {node}");
-        poll(&what, async || self.events(node, reason).await.pop()).await
+        node_event(&self.client, node, reason).await
     }
 
     /// The events on a Node of one reason.
     pub(crate) async fn events(&self, node: &str, reason: &str) -> Vec<Event> {
-        let fields = format!("involvedObject.name={node},reason={reason}");
-        let events = Api::<Event>::namespaced(self.client.clone(), "default");
-        events.list(&ListParams::default().fields(&fields)).await.unwrap().items
+        node_events(&self.client, node, reason).await
     }
 
     /// The PATCHes of one Node so far.

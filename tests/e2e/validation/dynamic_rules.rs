@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use kube::Client;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use tests::dynamic::api;
 use tests::kubectl::Kubectl;
 use tests::member::member;
 use tests::poll::poll;
@@ -16,7 +17,7 @@ use tokio::net::TcpListener;
 
 use crate::replicas::{at, hub, product};
 use crate::scene::register;
-use crate::server::{Cause, api, causes, dry_run};
+use crate::server::{Cause, causes, dry_run};
 
 /// In every secret field of these tests, as it is and in base64.
 const PLANTED: [&str; 2] = ["planted-secret", "cGxhbnRlZC1zZWNyZXQ="];

@@ -10,11 +10,12 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use serving::{Access, Page, Pages, reply};
 use tests::Stopwatch;
+use tests::dynamic::api;
 use tests::kubectl::Kubectl;
 use tests::poll::poll;
 
 use crate::scene::{Call, DAY, Webhook, register, registration};
-use crate::server::{api, dry_run};
+use crate::server::dry_run;
 
 /// Longer than anything that does not ask the webhook takes, and than the server waits for one.
 const WAITS: u32 = 2;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
+use tests::dynamic::api;
 use tests::kubectl::Kubectl;
 use tests::poll::poll;
 use tests::stored_before::{after_an_upgrade, hopeless};
@@ -14,7 +15,7 @@ use tests::{Process, Stopwatch};
 use crate::objects;
 use crate::replicas::{at, product};
 use crate::scene::register;
-use crate::server::{api, dry_run};
+use crate::server::dry_run;
 
 /// Writes of the status, half of them by merge and half by apply.
 const WRITES: usize = 60;

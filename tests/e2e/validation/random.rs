@@ -9,12 +9,13 @@ use kube::api::DynamicObject;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Map, Value, json};
+use tests::dynamic::api;
 use tests::kubectl::Kubectl;
 use tests::programs::workspace;
 use validation::{Environment, Kind, Operation, validate};
 
 use crate::objects;
-use crate::server::{Cause, api, as_a_schema_says, causes, comparable, dry_run};
+use crate::server::{Cause, as_a_schema_says, causes, comparable, dry_run};
 use crate::table::judging;
 
 /// How many, unless this variable says so.

@@ -4,12 +4,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tests::Process;
+use tests::dynamic::api;
 use tests::kubectl::{IDENTITY, Kubectl};
 use tests::poll::poll;
 
 use crate::objects;
 use crate::scene::{Call, register, registration};
-use crate::server::{api, dry_run};
+use crate::server::dry_run;
 
 const REGISTRATION: &str = "validatingwebhookconfiguration infra-controller-manager";
 const SECRET: &str = "secret infra-controller-manager-webhook -n kube-system";

@@ -2,26 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use kube::api::{DynamicObject, PostParams};
-use kube::core::GroupVersionKind;
+use kube::api::PostParams;
 use kube::core::response::StatusCause;
-use kube::{Api, Client, discovery};
-use serde_json::Value;
 
 /// Where an error is, and which kind of error.
 pub(crate) type Cause = (String, String);
-
-/// The API of an object, and the object as it is sent there.
-pub(crate) async fn api(client: &Client, object: &Value) -> (Api<DynamicObject>, DynamicObject) {
-    let object: DynamicObject = serde_json::from_value(object.clone()).unwrap();
-    let kind = GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap();
-    let (resource, _) = discovery::pinned_kind(client, &kind).await.unwrap();
-    let api = match &object.metadata.namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
-    };
-    (api, object)
-}
 
 pub(crate) fn dry_run() -> PostParams {
     PostParams { dry_run: true, ..PostParams::default() }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use kube::Client;
 use serde_json::Value;
+use tests::dynamic::api;
 use tests::kubectl::Kubectl;
 use validation::{Environment, Kind, Operation, validate};
 
 use crate::samples::{of_other_types, samples, with_a_mistake};
-use crate::server::{Cause, api, as_a_schema_says, causes, comparable, dry_run};
+use crate::server::{Cause, as_a_schema_says, causes, comparable, dry_run};
 
 fn by_library(kind: Kind, object: &Value) -> BTreeSet<Cause> {
     let findings = validate(kind, object, Operation::Create, &Environment::default());

@@ -12,6 +12,7 @@ use kube::api::{DeleteParams, PostParams};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use serving::{Access, Page, PageRequest, Pages, reply};
+use tests::dynamic::api;
 use tests::kubectl::Kubectl;
 use tests::poll::poll;
 use tests::programs::product;
@@ -20,7 +21,7 @@ use validation::{Environment, Findings, Operation, validate};
 
 use crate::row::{Row, environment_of, lines};
 use crate::scene::{Call, Webhook, register, registration};
-use crate::server::{Cause, api, as_a_schema_says, causes, comparable, dry_run};
+use crate::server::{Cause, as_a_schema_says, causes, comparable, dry_run};
 
 fn rows() -> Vec<Row> {
     [

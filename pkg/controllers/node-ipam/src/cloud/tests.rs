@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use api_server_double::{ApiServer, Reply, client};
+use api_server_double::{ApiServer, Reply, client_of_unchanging};
 use cidr::{IpNet, Pool};
 use client::SendCheck;
 use events::{Broadcaster, EventMetrics};
-use futures::stream::{self, StreamExt as _};
 use http::Method;
 use informer::{Informer, InformerMetrics, Subscription};
 use model::CloudNode;
@@ -97,7 +96,7 @@ impl Bench {
     async fn new(pool: Option<&str>, nodes: Vec<Value>, patches: &[u16]) -> Self {
         let registry = Registry::new();
         let cache: Informer<CloudNode> = Informer::of_all(
-            lists(nodes.clone()),
+            client_of_unchanging(nodes.clone()),
             &InformerMetrics::new(&registry, "test").unwrap(),
         );
         let metrics = CloudMetrics::new(&registry, "test").unwrap();
@@ -201,20 +200,6 @@ fn node(name: &str, cidrs: &[&str], provider_id: &str, network: &str) -> Value {
     json!({
         "metadata": metadata, "spec": {"podCIDRs": cidrs, "providerID": provider_id},
         "status": {"conditions": conditions},
-    })
-}
-
-/// A server that has these Nodes and never another.
-fn lists(nodes: Vec<Value>) -> kube::Client {
-    client(move |asked| {
-        let mut events = Vec::new();
-        if asked.query().contains("sendInitialEvents=true") {
-            events.extend(nodes.iter().map(|node| json!({"type": "ADDED", "object": node})));
-            let end = json!({"k8s.io/initial-events-end": "true"});
-            let mark = json!({"metadata": {"resourceVersion": "2", "annotations": end}});
-            events.push(json!({"type": "BOOKMARK", "object": mark}));
-        }
-        Reply::Watch(stream::iter(events).chain(stream::pending()).boxed())
     })
 }
 

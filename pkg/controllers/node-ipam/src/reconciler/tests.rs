@@ -1,9 +1,8 @@
 //! A reconciler with a cache but without a manager, and starvation on a paused clock.
 
-use api_server_double::{ApiServer, Reply, client};
+use api_server_double::{ApiServer, Reply, client, client_of_unchanging};
 use cidr::Pool;
 use events::{Broadcaster, EventMetrics};
-use futures::stream::{self, StreamExt as _};
 use http::Method;
 use informer::{InformerMetrics, Subscription};
 use prometheus::{IntCounter, Registry};
@@ -40,8 +39,10 @@ impl Bench {
     async fn new(api: NodeApi, events: kube::Client, mask: u8, nodes: Vec<Value>) -> Self {
         let registry = Registry::new();
         let pool = Pool::new(cidr::parse(POOL).unwrap(), mask, 16).unwrap();
-        let cache =
-            Informer::of_all(lists(nodes), &InformerMetrics::new(&registry, "test").unwrap());
+        let cache = Informer::of_all(
+            client_of_unchanging(nodes),
+            &InformerMetrics::new(&registry, "test").unwrap(),
+        );
         let queue = QueueMetrics::new(&registry).unwrap();
         let backoff = Backoff::doubling(ms(50), REMIND, Jitter::Around(0.5));
         let metrics = EventMetrics::new(&Registry::new()).unwrap();
@@ -91,20 +92,6 @@ fn node(name: &str, cidrs: &[&str]) -> Value {
     json!({
         "metadata": {"name": name, "uid": format!("uid-{name}"), "resourceVersion": "1"},
         "spec": {"podCIDRs": cidrs},
-    })
-}
-
-/// A server that has these Nodes and never another.
-fn lists(nodes: Vec<Value>) -> kube::Client {
-    client(move |asked| {
-        let mut events = Vec::new();
-        if asked.query().contains("sendInitialEvents=true") {
-            events.extend(nodes.iter().map(|node| json!({"type": "ADDED", "object": node})));
-            let end = json!({"k8s.io/initial-events-end": "true"});
-            let mark = json!({"metadata": {"resourceVersion": "2", "annotations": end}});
-            events.push(json!({"type": "BOOKMARK", "object": mark}));
-        }
-        Reply::Watch(stream::iter(events).chain(stream::pending()).boxed())
     })
 }
 
