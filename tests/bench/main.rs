@@ -16,6 +16,7 @@ mod ledger;
 mod nodes;
 mod options;
 mod own_share;
+mod raw_list;
 mod raw_loop;
 mod report;
 mod stage;

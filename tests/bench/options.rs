@@ -17,7 +17,8 @@ of medians on standard error.
                          the product alone: each Node has to be placed as a naive model says)
                          (existing-1000,existing-5000,existing-20000,join-200x20,
                          join-500x10,defaults-1000; existing-100000 takes a quarter of an hour a run)
-  --contenders A,B       of product, stock, raw (all; raw only where Nodes exist beforehand)
+  --contenders A,B       of product, stock, raw (all); raw lists all Nodes, throws the list away and then
+                         sends the PATCHes, only where Nodes exist beforehand
   --identity WHO         controller-manager: kubeadm's user, working through the service account
                          node-controller; or admin: a certificate in system:masters
                          (controller-manager)

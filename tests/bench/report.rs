@@ -15,7 +15,7 @@ use crate::turn::Spent;
 pub(crate) const VERSION: &str = concat!("bench-node-ipam ", env!("CARGO_PKG_VERSION"));
 
 /// The result of one run, in the order and under the names of the JSON line. Seconds count from the
-/// start of the contender's process, of the raw loop's first PATCH, or of the join schedule.
+/// start of the contender's process, of the raw loop's list, or of the join schedule.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Line {
     #[serde(serialize_with = "as_text")]

@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::contender::{Identity, Program};
 use crate::nodes;
 use crate::own_share::{self, OwnShare};
+use crate::raw_list;
 use crate::raw_loop;
 use tests::usage::{self, Usage};
 
@@ -82,7 +83,7 @@ impl Player<'_> {
         Ok((start, Some(Spent { usage, own_share })))
     }
 
-    /// Sends the same PATCHes as a bare loop; its time begins with the first of them.
+    /// Lists the Nodes and sends the same PATCHes as a bare loop; its time begins with the list.
     pub(crate) async fn raw(
         &self,
         identity: Identity,
@@ -93,6 +94,7 @@ impl Player<'_> {
             raw_loop::patches(ledger.nodes().map(|(uid, seen)| (uid, seen.name.as_str())))
         })?;
         let start = Instant::now();
+        raw_list::read(&api).await?;
         raw_loop::send(&api, patches).await?;
         self.until_assigned(self.names.len(), clock).await?;
         Ok((start, None))
