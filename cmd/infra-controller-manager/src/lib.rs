@@ -40,15 +40,19 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use logging::{Format, LogHandle, LogOptions};
+use logging::{Buffering, Format, LogHandle, LogOptions};
 use tracing::{error, info, warn};
 
 use crate::controllers::Controllers;
 use crate::flags::table::observing::{
-    LOG_JSON_SPLIT_STREAM, LOG_TEXT_SPLIT_STREAM, LOGGING_FORMAT, VERBOSITY, VMODULE,
+    LOG_FLUSH_FREQUENCY, LOG_JSON_INFO_BUFFER_SIZE, LOG_JSON_SPLIT_STREAM,
+    LOG_TEXT_INFO_BUFFER_SIZE, LOG_TEXT_SPLIT_STREAM, LOGGING_FORMAT, VERBOSITY, VMODULE,
 };
 use crate::flags::{Parsed, has_alpha_logging};
 use crate::settings::ProcessSettings;
+
+/// As kube-controller-manager.
+const LARGEST_LOG_BUFFER: usize = 2 << 30;
 
 /// Runs the product: 0 after help, version or a requested stop, else 1. With `probe` as its first
 /// argument it looks once at an API server, with `check` it says whether it may be started, with
@@ -132,14 +136,18 @@ fn run(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> Result<
 }
 
 fn start_logging(values: &pflag::Values) -> Result<LogHandle, Exit> {
-    let (format, split) = match values.get(&LOGGING_FORMAT).as_str() {
-        "json" => (Format::Json, LOG_JSON_SPLIT_STREAM),
-        _ => (Format::Text, LOG_TEXT_SPLIT_STREAM),
+    let (format, split, buffer) = match values.get(&LOGGING_FORMAT).as_str() {
+        "json" => (Format::Json, LOG_JSON_SPLIT_STREAM, LOG_JSON_INFO_BUFFER_SIZE),
+        _ => (Format::Text, LOG_TEXT_SPLIT_STREAM, LOG_TEXT_INFO_BUFFER_SIZE),
     };
     let options = LogOptions {
         format,
         // What is judged only later must not change where the log goes.
         split_stream: values.get(&split) && has_alpha_logging(values),
+        buffering: Buffering {
+            size: usize::try_from(values.get(&buffer)).unwrap_or_default().min(LARGEST_LOG_BUFFER),
+            longest: values.get(&LOG_FLUSH_FREQUENCY).to_std(),
+        },
         verbosity: u8::try_from(values.get(&VERBOSITY)).unwrap_or(u8::MAX),
         vmodule: values.get(&VMODULE),
     };

@@ -19,6 +19,7 @@ mod events;
 mod garbage;
 mod identity;
 mod leadership;
+mod log_streams;
 mod prometheus;
 mod readiness;
 mod scene;

@@ -4,6 +4,7 @@
 //! through `tracing`. Verbosity follows klog (rule:log-verbosity); a warning that repeats itself is
 //! written once per 10 seconds, with a count; nobody waits for a log that is not read.
 
+mod buffered;
 mod collapse;
 mod escape;
 mod fields;
@@ -27,6 +28,8 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 
+use buffered::Buffered;
+pub use buffered::Buffering;
 pub use format::Format;
 use layer::KlogLayer;
 use output::Output;
@@ -46,6 +49,8 @@ pub struct LogOptions {
     pub vmodule: Vec<(String, u8)>,
     /// Errors go to standard error, all else to standard output.
     pub split_stream: bool,
+    /// Of standard output, with split streams. Errors are never held back.
+    pub buffering: Buffering,
 }
 
 /// Why logging cannot start.
@@ -95,8 +100,10 @@ impl LogHandle {
 /// `vmodule`.
 pub fn install(options: &LogOptions) -> Result<LogHandle, LogError> {
     let directives = std::env::var("RUST_LOG").ok().filter(|directives| !directives.is_empty());
-    let errors = queue(&io::stderr(), options.format)?;
-    let rest = options.split_stream.then(|| queue(&io::stdout(), options.format)).transpose()?;
+    let format = options.format;
+    let errors = queue(&io::stderr(), format, Buffering::default())?;
+    let rest = || queue(&io::stdout(), format, options.buffering);
+    let rest = options.split_stream.then(rest).transpose()?;
     let queues = [errors.clone()].into_iter().chain(rest.clone()).collect();
     let (log, handle) = build(options, directives.as_deref(), errors, rest)?;
     dispatcher::set_global_default(log).map_err(|_| LogError::AlreadyInstalled)?;
@@ -104,9 +111,9 @@ pub fn install(options: &LogOptions) -> Result<LogHandle, LogError> {
 }
 
 /// With a descriptor of its own: the lock of a standard stream is held by whoever prints.
-fn queue(stream: &impl AsFd, format: Format) -> io::Result<LogQueue> {
+fn queue(stream: &impl AsFd, format: Format, buffering: Buffering) -> io::Result<LogQueue> {
     let file = File::from(stream.as_fd().try_clone_to_owned()?);
-    LogQueue::start(file, move |lost| line::lost_lines(format, lost))
+    LogQueue::start(Buffered::new(file, buffering), move |lost| line::lost_lines(format, lost))
 }
 
 /// The log for any sink, so that tests read what they wrote; with one for all but errors where

@@ -7,11 +7,13 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tracing_subscriber::fmt::MakeWriter;
+
+use crate::buffered::Buffered;
 
 /// Lines that may wait: some megabytes, and more than any start-up writes at once.
 const CAPACITY: usize = 4096;
@@ -35,7 +37,7 @@ pub(crate) struct LogQueue {
 impl LogQueue {
     /// Starts the thread that writes to `sink`; `notice` makes the line about dropped ones.
     pub(crate) fn start(
-        sink: impl Write + Send + 'static,
+        sink: Buffered<impl Write + Send + 'static>,
         notice: impl Fn(u64) -> String + Send + 'static,
     ) -> io::Result<Self> {
         Self::with_capacity(CAPACITY, sink, notice)
@@ -43,7 +45,7 @@ impl LogQueue {
 
     fn with_capacity(
         capacity: usize,
-        sink: impl Write + Send + 'static,
+        sink: Buffered<impl Write + Send + 'static>,
         notice: impl Fn(u64) -> String + Send + 'static,
     ) -> io::Result<Self> {
         let (entries, inbox) = sync_channel(capacity);
@@ -78,21 +80,30 @@ impl LogQueue {
     }
 }
 
-/// Writes until every queue handle is gone. A log that cannot be written has nobody to tell.
+/// Writes until every queue handle is gone.
 fn write_all(
     inbox: &Receiver<Entry>,
-    mut sink: impl Write,
+    mut sink: Buffered<impl Write>,
     dropped: &AtomicU64,
     notice: impl Fn(u64) -> String,
 ) {
-    for entry in inbox {
+    loop {
+        let next = match sink.due() {
+            None => inbox.recv().map_err(RecvTimeoutError::from),
+            Some(due) => inbox.recv_timeout(due.saturating_duration_since(Instant::now())),
+        };
         let lost = dropped.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            sink.write_all(notice(lost).as_bytes()).ok();
+            sink.write(notice(lost).as_bytes());
         }
-        match entry {
-            Entry::Line(line) => drop(sink.write_all(&line)),
-            Entry::Flush(done) => drop(done.try_send(())),
+        match next {
+            Ok(Entry::Line(line)) => sink.write(&line),
+            Ok(Entry::Flush(done)) => {
+                sink.flush();
+                done.try_send(()).ok();
+            }
+            Err(RecvTimeoutError::Timeout) => sink.flush(),
+            Err(RecvTimeoutError::Disconnected) => return sink.flush(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Metrics, logs and debugging.
 
-use pflag::{Flag, GoDuration, Kind, Spec, Verdict};
+use pflag::{Flag, GoDuration, Kind, Spec};
 
-use super::verdicts::{ACCEPTED_GROUP, accepted};
+use super::verdicts::accepted;
 
 pub(crate) const DISABLED_METRICS: Flag<Vec<String>> =
     Flag::strings("metrics", "disabled-metrics", "", "Metrics that are not exposed, by full name.");
@@ -60,12 +60,11 @@ pub(crate) const LOGGING_FORMAT: Flag<String> =
     Flag::string(LOG_GROUP, "logging-format", "text", "Log format: text or json.");
 
 pub(crate) const LOG_FLUSH_FREQUENCY: Flag<GoDuration> = Flag::duration(
-    ACCEPTED_GROUP,
+    LOG_GROUP,
     "log-flush-frequency",
     "5s",
-    "Longest time a log line may be buffered; this program writes each line at once.",
-)
-.with_verdict(Verdict::Accepted);
+    "Longest time that a line waits in a buffer of the log; without a buffer each is written at once.",
+);
 
 pub(crate) const LOG_TEXT_SPLIT_STREAM: Flag<bool> = Flag::bool(
     LOG_GROUP,
@@ -75,12 +74,11 @@ pub(crate) const LOG_TEXT_SPLIT_STREAM: Flag<bool> = Flag::bool(
 );
 
 pub(crate) const LOG_TEXT_INFO_BUFFER_SIZE: Flag<i64> = Flag::quantity(
-    ACCEPTED_GROUP,
+    LOG_GROUP,
     "log-text-info-buffer-size",
     "0",
-    "Buffer for split text information lines; this program queues lines, and nobody waits for them.",
-)
-.with_verdict(Verdict::Accepted);
+    "With --log-text-split-stream, bytes of standard output that are held back, such as 64Ki, to be written at once: when they are more, after --log-flush-frequency, and at the end. Needs the feature gate LoggingAlphaOptions.",
+);
 
 pub(crate) const LOG_JSON_SPLIT_STREAM: Flag<bool> = Flag::bool(
     LOG_GROUP,
@@ -90,12 +88,11 @@ pub(crate) const LOG_JSON_SPLIT_STREAM: Flag<bool> = Flag::bool(
 );
 
 pub(crate) const LOG_JSON_INFO_BUFFER_SIZE: Flag<i64> = Flag::quantity(
-    ACCEPTED_GROUP,
+    LOG_GROUP,
     "log-json-info-buffer-size",
     "0",
-    "Buffer for split JSON information lines; this program queues lines, and nobody waits for them.",
-)
-.with_verdict(Verdict::Accepted);
+    "With --log-json-split-stream, bytes of standard output that are held back, such as 64Ki, to be written at once: when they are more, after --log-flush-frequency, and at the end. Needs the feature gate LoggingAlphaOptions.",
+);
 
 pub(super) const LOGS: &[Spec] = &[
     VERBOSITY.spec(),

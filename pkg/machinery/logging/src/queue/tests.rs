@@ -1,6 +1,7 @@
 use std::sync::mpsc::{Sender, channel};
 
 use super::*;
+use crate::buffered::Buffering;
 
 /// A reader that takes one line per permit, as a full pipe does.
 struct Slow {
@@ -21,9 +22,13 @@ impl Write for Slow {
 }
 
 fn queue(capacity: usize) -> (LogQueue, Sender<()>, Receiver<String>) {
+    buffering(capacity, Buffering::default())
+}
+
+fn buffering(capacity: usize, buffering: Buffering) -> (LogQueue, Sender<()>, Receiver<String>) {
     let (permit, permits) = channel();
     let (written, lines) = channel();
-    let slow = Slow { permits, written };
+    let slow = Buffered::new(Slow { permits, written }, buffering);
     let queue = LogQueue::with_capacity(capacity, slow, |lost| format!("{lost} lost")).unwrap();
     (queue, permit, lines)
 }
@@ -69,4 +74,29 @@ fn a_flush_gives_up_on_a_reader_that_never_reads() {
     // Without an end of its own it would wait for ever.
     queue.flush();
     assert!(lines.try_recv().is_err());
+}
+
+#[test]
+fn lines_that_are_held_back_go_after_their_time_without_another_line() {
+    let buffer = Buffering { size: 100, longest: Duration::from_millis(50) };
+    let (queue, permit, lines) = buffering(10, buffer);
+    queue.push(b"a");
+    queue.push(b"b");
+    permit.send(()).unwrap();
+    assert!(lines.recv().unwrap().starts_with('a'));
+}
+
+#[test]
+fn a_flush_and_the_end_of_the_queue_write_what_is_held_back() {
+    let buffer = Buffering { size: 100, longest: Duration::MAX };
+    let (queue, permit, lines) = buffering(10, buffer);
+    permit.send(()).unwrap();
+    permit.send(()).unwrap();
+    queue.push(b"a");
+    queue.push(b"b");
+    queue.flush();
+    assert_eq!(lines.try_iter().collect::<Vec<_>>(), ["ab"]);
+    queue.push(b"c");
+    drop(queue);
+    assert_eq!(lines.recv().unwrap(), "c");
 }
