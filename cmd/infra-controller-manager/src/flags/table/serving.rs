@@ -2,9 +2,7 @@
 
 use std::net::IpAddr;
 
-use pflag::{Flag, Kind, NamedCertKey, Spec};
-
-use super::verdicts::accepted;
+use pflag::{Flag, NamedCertKey, Spec};
 
 const GROUP: &str = "secure serving";
 
@@ -73,6 +71,14 @@ pub(crate) const TLS_SNI_CERT_KEY: Flag<Vec<NamedCertKey>> = Flag::cert_keys(
     "A further certificate and key, PEM files, with the names that they are for, as cert,key:name,*.domain; without names those in the certificate. May be repeated.",
 );
 
+/// Nothing reads it: without it kube-controller-manager binds so, too, since Go always does.
+const PERMIT_ADDRESS_SHARING: Flag<bool> = Flag::bool(
+    GROUP,
+    "permit-address-sharing",
+    "false",
+    "Bind with SO_REUSEADDR, so that a restart waits for no old connections: done without it, too, as by kube-controller-manager.",
+);
+
 pub(crate) const PERMIT_PORT_SHARING: Flag<bool> = Flag::bool(
     GROUP,
     "permit-port-sharing",
@@ -100,11 +106,6 @@ pub(super) const FLAGS: &[Spec] = &[
     TLS_CURVE_PREFERENCES.spec(),
     TLS_MIN_VERSION.spec(),
     TLS_SNI_CERT_KEY.spec(),
-    accepted(
-        "permit-address-sharing",
-        Kind::Bool,
-        "false",
-        "Bind with SO_REUSEADDR, so that a restart waits for no old connections; this program always does.",
-    ),
+    PERMIT_ADDRESS_SHARING.spec(),
     PERMIT_PORT_SHARING.spec(),
 ];

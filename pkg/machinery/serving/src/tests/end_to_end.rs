@@ -116,6 +116,20 @@ async fn a_port_is_shared_only_when_both_permit_it() {
     assert!(Server::bind(&ListenerOptions { port, ..loopback() }).await.is_err());
 }
 
+/// What `--permit-address-sharing` promises.
+#[tokio::test]
+async fn a_restart_waits_for_no_old_connection() {
+    let server = start(&loopback()).await;
+    let port = server.address.port();
+    let mut open = server.connect(&["http/1.1"]).await;
+    // The side that closes first keeps its address for a minute.
+    server.stop.cancel();
+    server.task.await.unwrap();
+    open.read_to_end(&mut Vec::new()).await.ok();
+    drop(open);
+    assert!(Server::bind(&ListenerOptions { port, ..loopback() }).await.is_ok());
+}
+
 #[tokio::test]
 async fn the_stop_closes_idle_connections_at_once() {
     let server = start(&loopback()).await;
