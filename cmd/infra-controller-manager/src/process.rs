@@ -91,6 +91,7 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
         product: build::PRODUCT,
         identity,
         format: settings.format,
+        min_resync: settings.min_resync,
         service_accounts: settings.service_accounts,
         work_rate: settings.work_rate,
         own_rates: settings.own_rates.clone(),

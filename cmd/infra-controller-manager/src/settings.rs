@@ -26,7 +26,7 @@ use crate::build;
 use crate::controllers::{BY_NAME_ONLY, Controllers};
 use crate::flags::table::generic::{
     CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, DRY_RUN, INSTALL_CRDS,
-    KUBE_API_CONTENT_TYPE, USE_SERVICE_ACCOUNT_CREDENTIALS,
+    KUBE_API_CONTENT_TYPE, MIN_RESYNC_PERIOD, USE_SERVICE_ACCOUNT_CREDENTIALS,
 };
 use crate::flags::table::leader::LEADER_ELECT;
 use crate::flags::table::observing::{
@@ -69,6 +69,8 @@ pub struct ProcessSettings {
     pub label_manifest: Option<PathBuf>,
     /// `--kube-api-content-type`.
     pub format: Format,
+    /// `--min-resync-period`.
+    pub min_resync: Duration,
     /// `--install-crds`.
     pub install_crds: bool,
     /// The contract of Cluster API that the CRDs of infrastructure are labelled for.
@@ -167,6 +169,7 @@ impl ProcessSettings {
             exposition: exposition(values),
             label_manifest: given(values, &ALLOW_METRIC_LABELS_MANIFEST).map(Into::into),
             format: format(values),
+            min_resync: values.get(&MIN_RESYNC_PERIOD).to_std(),
             install_crds,
             infra_contract,
             service_accounts: values.get(&USE_SERVICE_ACCOUNT_CREDENTIALS),

@@ -66,6 +66,7 @@ fn informers(scene: &Scene, stop: CancellationToken) -> Informers {
         server: Server::own(scene.client()),
         format: Format::default(),
         product: crds::PRODUCT,
+        resync: None,
         stop,
     };
     Informers::new(options, InformerMetrics::new(&Registry::new(), "test").unwrap())

@@ -7,7 +7,8 @@ use std::sync::Arc;
 pub enum Delta<'a, T> {
     /// An object is new, or new to this handler.
     Added(&'a Arc<T>),
-    /// An object has another resource version than before.
+    /// An object has another resource version than before; or it is told of once more
+    /// ([`crate::Informer::redeliver`]), and both are the same.
     Updated {
         /// What the store held.
         old: &'a Arc<T>,

@@ -102,6 +102,12 @@ impl<T: Cached> Informer<T> {
         Changes::new(waiting, self.session.clone(), subscription)
     }
 
+    /// Tells every handler of every object again, as [`Delta::Updated`] of an object into itself,
+    /// and asks the server nothing.
+    pub fn redeliver(&self) {
+        self.shared.store.redeliver();
+    }
+
     /// The newest known copy of an object, by name or `namespace/name`.
     pub fn get(&self, key: &str) -> Option<Arc<T>> {
         self.shared.store.get(key)

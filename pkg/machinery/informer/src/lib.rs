@@ -13,7 +13,8 @@
 //!   refused for the same reason.
 //! - A name that comes back with another UID is `Deleted` and `Added`, never `Updated`.
 //! - An object never goes back to an older version.
-//! - `Updated` may skip versions in between; nothing may rely on seeing each one.
+//! - `Updated` may skip versions in between; nothing may rely on seeing each one. It may also tell of
+//!   an object as it was told before ([`Informer::redeliver`]).
 //!
 //! - A handler that panics, or a history of the server that begins anew, ends the [`Session`] of
 //!   the users concerned and of nobody else: they start from nothing, on the same informer.

@@ -134,6 +134,15 @@ impl<T: Cached> Store<T> {
         subscribers.tell(|| Delta::ListEnds);
     }
 
+    /// Tells of everything again, as of objects that changed into what they are.
+    pub(crate) fn redeliver(&self) {
+        let subscribers = self.dispatch();
+        let objects = self.objects.read();
+        for object in objects.in_order() {
+            subscribers.tell(|| Delta::Updated { old: object, new: object });
+        }
+    }
+
     /// Takes a list of another history: what was told before is void, so nobody is told the
     /// difference, and every session ends.
     pub(crate) fn restart(&self, listed: Objects<T>, cause: &str) {

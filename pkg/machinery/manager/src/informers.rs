@@ -2,6 +2,8 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::pending;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use informer::{Format, Informer, InformerMetrics, Server, Session, Source};
 use model::{Cached, Kind, Metadata, StaticKind};
 use panics::contain;
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::error;
 
@@ -38,6 +40,8 @@ pub struct InformersOptions {
     pub format: Format,
     /// Value of the label `app.kubernetes.io/managed-by` that the CRDs of our kinds have.
     pub product: &'static str,
+    /// How often each cache tells its users of all objects again, as they are; `None` for never.
+    pub resync: Option<Duration>,
     /// Ends all informers.
     pub stop: CancellationToken,
 }
@@ -172,7 +176,9 @@ impl Shared {
         let are_crds = source == Source::crds(source.server.clone());
         let informer = Informer::<T>::new(source, &self.metrics, self.options.format);
         let stop = self.options.stop.child_token();
-        tokio::spawn(run(informer.clone(), crds, stop.clone()));
+        // Who looks at CRDs asks the server what it serves with each word of them.
+        let resync = self.options.resync.filter(|_| !are_crds);
+        tokio::spawn(run(informer.clone(), crds, resync, stop.clone()));
         let watched = informer.clone();
         let running = Running {
             informer: Box::new(informer.clone()),
@@ -198,21 +204,36 @@ fn handle<T: Cached>(running: Arc<Running>) -> Option<Informer<T>> {
 async fn run<T: Cached>(
     informer: Informer<T>,
     crds: Option<Informer<Metadata>>,
+    resync: Option<Duration>,
     stop: CancellationToken,
 ) {
     let resource = informer.name();
     while !stop.is_cancelled() {
         let run = async {
-            match crds.clone() {
-                None => informer.run(stop.clone()).await,
-                Some(crds) => informer.run_while_served(crds, stop.clone()).await,
+            let running = async {
+                match crds.clone() {
+                    None => informer.run(stop.clone()).await,
+                    Some(crds) => informer.run_while_served(crds, stop.clone()).await,
+                }
+            };
+            tokio::select! {
+                () = running => {}
+                never = redeliver(&informer, resync) => match never {},
             }
         };
         if let Err(panic) = contain(run).await {
             error!(logger = "informer", resource, %panic, "The informer panicked and begins anew");
             informer.end_sessions(&format!("the informer of {resource} panicked"));
-            tokio::time::sleep(PAUSE_AFTER_PANIC).await;
+            sleep(PAUSE_AFTER_PANIC).await;
         }
+    }
+}
+
+async fn redeliver<T: Cached>(informer: &Informer<T>, every: Option<Duration>) -> Infallible {
+    let Some(period) = every else { return pending().await };
+    loop {
+        sleep(period).await;
+        informer.redeliver();
     }
 }
 

@@ -33,6 +33,8 @@ pub struct HostOptions {
     pub identity: String,
     /// What objects with protobuf are asked for in.
     pub format: Format,
+    /// `--min-resync-period`; zero has no cache tell of its objects again.
+    pub min_resync: Duration,
     /// Whether each controller acts as a service account of its own.
     pub service_accounts: bool,
     /// `--kube-api-qps` and `--kube-api-burst`, for each controller.
@@ -77,6 +79,7 @@ impl HostOptions {
             product,
             identity: product.to_owned(),
             format: Format::default(),
+            min_resync: Duration::from_secs(12 * 3600),
             service_accounts: false,
             work_rate: (20.0, 30),
             own_rates: BTreeMap::new(),

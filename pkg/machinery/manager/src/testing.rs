@@ -102,9 +102,17 @@ pub(crate) async fn context(client: kube::Client) -> Context {
 }
 
 pub(crate) fn informers(client: kube::Client, metrics: InformerMetrics) -> Informers {
+    informers_with(client, metrics, None)
+}
+
+pub(crate) fn informers_with(
+    client: kube::Client,
+    metrics: InformerMetrics,
+    resync: Option<Duration>,
+) -> Informers {
     let (server, stop) = (Server::own(client), CancellationToken::new());
-    let options = InformersOptions { server, format: Format::Protobuf, product: "test", stop };
-    Informers::new(options, metrics)
+    let (format, product) = (Format::Protobuf, "test");
+    Informers::new(InformersOptions { server, format, product, resync, stop }, metrics)
 }
 
 pub(crate) type Run = BoxFuture<'static, Result<Stopped, Failure>>;

@@ -46,6 +46,7 @@ impl Wiring {
                 server: Server::own(read_client(options)?),
                 format: options.format,
                 product: options.product,
+                resync: resync(options.min_resync),
                 stop: background.clone(),
             },
             InformerMetrics::new(registry, options.product)?,
@@ -194,6 +195,11 @@ fn span(controller: &'static str) -> tracing::Span {
     error_span!("controller", logger = controller)
 }
 
+/// The period of this process; those that start together do not all do it at the same moment.
+fn resync(shortest: Duration) -> Option<Duration> {
+    (!shortest.is_zero()).then(|| shortest.mul_f64(rand::random_range(1.0..2.0)))
+}
+
 /// Reads for all controllers as the process's own identity; a list is too rare to throttle.
 fn read_client(options: &HostOptions) -> Result<kube::Client, StartError> {
     let client = options.clients.build(Profile::root("shared-informers"));
@@ -215,4 +221,19 @@ fn gauge(
     let gauge = IntGaugeVec::new(Opts::new(name, help), labels)?;
     registry.register(Box::new(gauge.clone()))?;
     Ok(gauge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caches_tell_of_everything_again_after_one_to_two_periods_or_never() {
+        let hour = Duration::from_secs(3600);
+        for _ in 0..100 {
+            assert!((hour..2 * hour).contains(&resync(hour).unwrap()));
+        }
+        assert!(resync(Duration::from_nanos(u64::MAX)).is_some(), "292 years");
+        assert_eq!(resync(Duration::ZERO), None);
+    }
 }

@@ -1,8 +1,6 @@
 //! Flags of the whole process: which controllers run, and how they talk to the API server.
 
-use pflag::{Flag, Gate, GoDuration, Spec, Verdict};
-
-use super::verdicts::ACCEPTED_GROUP;
+use pflag::{Flag, Gate, GoDuration, Spec};
 
 const GROUP: &str = "generic";
 
@@ -83,7 +81,12 @@ pub(crate) const EVENT_BURST: Flag<i64> = Flag::int32(
     "Events that may be sent at once before --event-qps limits them; 0 means as many as --kube-api-burst.",
 );
 
-pub(crate) const MIN_RESYNC_PERIOD: Flag<GoDuration> = Flag::duration(ACCEPTED_GROUP, "min-resync-period", "12h0m0s", "Shortest time between two re-deliveries of all cached objects; this program needs none: what failed is tried again until it succeeds.").with_verdict(Verdict::Accepted);
+pub(crate) const MIN_RESYNC_PERIOD: Flag<GoDuration> = Flag::duration(
+    GROUP,
+    "min-resync-period",
+    "12h0m0s",
+    "Shortest time between two re-deliveries of all cached objects, which the process makes up to twice as long at random; nothing is asked of the API server. 0 turns them off.",
+);
 
 pub(crate) const USE_SERVICE_ACCOUNT_CREDENTIALS: Flag<bool> = Flag::bool(
     GROUP,

@@ -240,3 +240,26 @@ fn a_handler_that_leaves_during_a_delivery_is_freed_before_the_next() {
     store.upsert(node("b", 2));
     assert_eq!(Arc::strong_count(&held), 1);
 }
+
+#[test]
+fn a_redelivery_tells_every_handler_of_every_object_as_it_is() {
+    let store = Arc::new(store());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    for version in [1, 2] {
+        store.upsert(node("b", version));
+        store.upsert(node("a", version));
+    }
+    for handler in ["one", "other"] {
+        let (log, read) = (Arc::clone(&seen), Arc::clone(&store));
+        subscribe(
+            &store,
+            Box::new(move |delta| {
+                let Delta::Updated { old, new } = delta else { return };
+                assert!(Arc::ptr_eq(old, new) && read.get(&new.name).is_some());
+                log.lock().push(format!("{handler} {} {}", new.name, new.resource_version));
+            }),
+        );
+    }
+    store.redeliver();
+    assert_eq!(*seen.lock(), ["one a 2", "other a 2", "one b 2", "other b 2"]);
+}

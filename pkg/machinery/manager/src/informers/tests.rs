@@ -1,13 +1,16 @@
 //! Who shares an informer with whom, how long it lives, and what makes `informer-sync` red.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use api_server_double::ApiServer;
+use informer::Delta;
 use model::Node;
 use prometheus::Registry;
 use serde_json::json;
 use tokio::time::sleep;
 
 use super::*;
-use crate::testing::{informers, lists, server_of};
+use crate::testing::{informers, informers_with, lists, server_of};
 
 /// Informers of a server that answers every list with one object.
 fn of_one_object(object: serde_json::Value) -> (Informers, ApiServer) {
@@ -88,4 +91,28 @@ async fn a_user_may_lift_the_condition_that_a_crd_is_ours() {
     let source = informers.of_any_owner().source(Kind::named("example.io", "Widget"));
     assert_eq!(source.managed_by, None);
     assert_eq!(informers.source(Node::KIND).managed_by, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_tells_of_its_objects_again_after_each_period_and_asks_the_server_nothing() {
+    const PERIOD: Duration = Duration::from_secs(10);
+    for resync in [Some(PERIOD), None] {
+        let server = server_of(node());
+        let metrics = InformerMetrics::new(&Registry::new(), "test").unwrap();
+        let informers = informers_with(server.client(), metrics, resync);
+        let nodes = informers.get::<Node>();
+        let again = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&again);
+        let _told = nodes.subscribe(move |delta| {
+            if let Delta::Updated { old, new } = delta {
+                assert!(Arc::ptr_eq(old, new));
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        nodes.synced().await;
+        let listed = lists(&server);
+        sleep(PERIOD * 2 + PERIOD / 2).await;
+        assert_eq!(again.load(Ordering::Relaxed), if resync.is_some() { 2 } else { 0 });
+        assert_eq!(lists(&server), listed);
+    }
 }
