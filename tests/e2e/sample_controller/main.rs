@@ -12,6 +12,7 @@ mod audit;
 mod harbour;
 mod leases;
 mod metadata;
+mod panics;
 mod replicas;
 mod scene;
 mod story;

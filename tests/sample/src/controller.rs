@@ -14,7 +14,7 @@ use crate::carriers::Carriers;
 use crate::metrics::{Memory, SampleMetrics};
 use crate::parcels::Parcels;
 use crate::shipments::Shipments;
-use crate::{BACKOFF, MADE_BY, NAME, PAGE, PARCELS, Parcel, SHIPMENTS, Shipment};
+use crate::{BACKOFF, BOMB, MADE_BY, NAME, PAGE, PARCELS, Parcel, SHIPMENTS, Shipment};
 
 /// Handled at once, of each kind.
 const WORKERS: usize = 8;
@@ -109,7 +109,11 @@ impl Shipping {
                 }),
             )
             .workers(WORKERS)
-            .feed(&shipments, |shipment| Some(Arc::clone(&shipment.metadata.key)))
+            .feed(&shipments, |shipment| {
+                let items = &shipment.body.spec.items;
+                assert!(items.iter().all(|item| item.name != BOMB), "a bomb went off");
+                Some(Arc::clone(&shipment.metadata.key))
+            })
             .reads_own_writes(&shipments, shipment_client.own_writes())
             // The parcel of a shipment has its key.
             .reads_own_writes(&parcels, parcel_client.own_writes())

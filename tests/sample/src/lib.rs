@@ -35,6 +35,8 @@ pub use kinds::{
 pub const NAME: &str = "sample-controller";
 /// Where the secure port shows the kinds of carriers.
 pub const PAGE: &str = "/debug/controllers/sample-controller";
+/// An item over which the controller panics whenever it hears of its shipment.
+pub const BOMB: &str = "bomb";
 /// Holds a shipment until it is unloaded.
 pub const FINALIZER: &str = "sample.example.org/unload";
 /// Label of the parcels that the controller made.
