@@ -2,7 +2,8 @@
 //! `deploy/prometheus`, and answers what the dashboards of `deploy/grafana` ask.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::process::Command;
 use std::time::Duration;
 
 use kube::Client;
@@ -29,6 +30,9 @@ const VARIABLES: [(&str, &str); 7] = [
 /// Where a panel shows what is wrong and nothing is, it is empty; without these its series are there.
 const ONLY_WHAT_IS_WRONG: [&str; 5] =
     [" < 30", " < 1", " > 0", ",state!=\"available\"", ",error_code!=\"\""];
+
+/// Metrics that have their names from kube-controller-manager.
+const OF_STOCK: [&str; 0] = [];
 
 /// It ends with this.
 pub struct PrometheusServer {
@@ -83,50 +87,87 @@ impl PrometheusServer {
         serde_json::from_slice(&body).ok()
     }
 
-    /// How many series an expression has now.
+    /// How many series with a number an expression has now; one that is NaN shows as nothing.
     async fn series(&self, expression: &str) -> usize {
         let query: String = form_urlencoded::byte_serialize(expression.as_bytes()).collect();
         let answer = self.ask(&format!("/api/v1/query?query={query}")).await.unwrap_or_default();
         assert_ne!(answer["status"], "error", "{expression}: {answer}");
-        answer["data"]["result"].as_array().map_or(0, Vec::len)
+        let all = answer["data"]["result"].as_array();
+        all.map_or(0, |all| all.iter().filter(|series| series["value"][1] != "NaN").count())
     }
 
-    /// Fails for a panel of this dashboard that shows nothing, though it is given time.
+    /// Fails for a panel of this dashboard that shows nothing, or a variable that cannot be chosen,
+    /// though it is given time.
     pub async fn shows(&self, dashboard: &str) {
-        let panels = panels(dashboard);
-        assert!(panels.len() > 5, "{panels:?}");
+        let asked = asked_by(dashboard);
+        assert!(asked.len() > 5, "{asked:?}");
+        self.answers(dashboard, &asked).await;
+    }
+
+    /// Fails for an expression, under its name, that has no data though it is given time.
+    pub async fn answers(&self, asker: &str, asked: &[(String, String)]) {
         let mut empty = BTreeMap::new();
-        for (title, expression) in &panels {
+        for (name, expression) in asked {
             let filled = async {
                 while self.series(expression).await == 0 {
                     sleep(Duration::from_millis(200)).await;
                 }
             };
             if timeout(Duration::from_secs(20), filled).await.is_err() {
-                empty.insert(title, expression);
+                empty.insert(name, expression);
             }
         }
-        eprintln!("{dashboard}: {} queries, {} without data", panels.len(), empty.len());
-        assert!(empty.is_empty(), "panels without data: {empty:#?}");
+        eprintln!("{asker}: {} queries, {} without data", asked.len(), empty.len());
+        assert!(empty.is_empty(), "without data: {empty:#?}");
     }
 }
 
-/// The expressions of a dashboard by panel, as Grafana would send them.
-fn panels(name: &str) -> Vec<(String, String)> {
+/// Judges a page of metrics as `promtool check metrics` does, but for names that
+/// kube-controller-manager gave.
+pub fn check_metrics(page: &str) {
+    let program = std::env::var_os("PROMTOOL").expect("scripts/check-deploy sets $PROMTOOL");
+    let folder = TempDir::new("metrics").expect("a folder can be made");
+    let path = folder.join("metrics");
+    fs::write(&path, page).expect("a file can be written");
+    let output = Command::new(program)
+        .args(["check", "metrics"])
+        .stdin(File::open(&path).expect("it was written"))
+        .output()
+        .expect("promtool runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    // 3 is for remarks, of older versions and of newer ones, which can be told to make none.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    let ours = |line: &&str| !OF_STOCK.iter().any(|name| line.starts_with(&format!("{name} ")));
+    let remarks: Vec<_> = said.lines().filter(ours).collect();
+    assert!(remarks.is_empty(), "{remarks:#?}");
+}
+
+/// The expressions of a dashboard by panel and variable, as Grafana would send them.
+fn asked_by(name: &str) -> Vec<(String, String)> {
     let path = workspace().join(format!("deploy/grafana/{name}.json"));
     let text = fs::read_to_string(path).expect("the dashboard is there");
     let dashboard: Value = serde_json::from_str(&text).expect("it is JSON");
+    let list = |value: &Value| value.as_array().expect("a list").clone();
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let mut found = Vec::new();
-    for panel in dashboard["panels"].as_array().expect("it has panels") {
-        for target in panel["targets"].as_array().expect("a panel has queries") {
-            let asked = target["expr"].as_str().expect("an expression").to_owned();
-            let asked =
-                VARIABLES.iter().fold(asked, |text, (name, value)| text.replace(name, value));
-            assert!(!asked.contains('$'), "{asked}");
-            let wrong = ONLY_WHAT_IS_WRONG.iter();
-            let asked = wrong.fold(asked, |text, part| text.replace(part, ""));
-            found.push((panel["title"].as_str().expect("a title").to_owned(), asked));
+    for panel in list(&dashboard["panels"]) {
+        for target in list(&panel["targets"]) {
+            found.push((text(&panel["title"]), text(&target["expr"])));
         }
     }
-    found
+    for variable in list(&dashboard["templating"]["list"]) {
+        if variable["type"] == "query" {
+            let query = text(&variable["query"]["query"]);
+            let values = query.strip_prefix("label_values(").and_then(|it| it.rsplit_once(", "));
+            let (series, _label) = values.unwrap_or_else(|| panic!("{query}"));
+            found.push((format!("variable {}", text(&variable["name"])), series.to_owned()));
+        }
+    }
+    found.into_iter().map(|(name, asked)| (name, filled_in(asked))).collect()
+}
+
+fn filled_in(asked: String) -> String {
+    let asked = VARIABLES.iter().fold(asked, |text, (name, value)| text.replace(name, value));
+    assert!(!asked.contains('$'), "{asked}");
+    ONLY_WHAT_IS_WRONG.iter().fold(asked, |text, part| text.replace(part, ""))
 }

@@ -2,7 +2,7 @@
 //! route, and something is left that nobody owns.
 
 use tests::aws_proxy::Fate;
-use tests::prometheus_server::PrometheusServer;
+use tests::prometheus_server::{PrometheusServer, check_metrics};
 
 use crate::aws_leaks::leak;
 use crate::aws_life::is_mended;
@@ -26,5 +26,6 @@ async fn every_panel_of_the_dashboard_has_data_on_a_real_prometheus() {
     stage.until(AWS_CLUSTERS, NAME, "is ready", is_ready).await;
     is_mended(&stage).await;
     prometheus.shows("cluster-api").await;
+    check_metrics(&manager.get("/metrics").await.unwrap().1);
     stage.end(manager).await;
 }

@@ -1,5 +1,7 @@
 //! The dashboard of cluster-health on a real Prometheus, with members of both flavours in every state.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::PostParams;
@@ -8,7 +10,7 @@ use tests::Process;
 use tests::control_plane::{ADMIN_GROUP, ControlPlane};
 use tests::kubectl::{FEDERATION, Kubectl, hub};
 use tests::member::{Account, member};
-use tests::prometheus_server::PrometheusServer;
+use tests::prometheus_server::{PrometheusServer, check_metrics};
 
 use crate::kubefed::secret;
 
@@ -17,8 +19,8 @@ fn kubefed(name: &str, spec: &Value) -> Value {
         "metadata": {"name": name, "namespace": FEDERATION}, "spec": spec})
 }
 
-/// One that is well, one whose certificate is not looked at, one that is gone, and one of TKE that has a second
-/// address, where nobody is.
+/// One that is well, one whose certificate is not looked at, one that is gone, one whose token is wrong, and one of
+/// TKE that has a second address, where nobody is.
 fn members(hub: &Kubectl, member: &ControlPlane, token: &str) {
     let (url, of) = (member.url(), json!({"name": "one"}));
     let port: u16 = url.rsplit(':').next().unwrap().parse().unwrap();
@@ -26,6 +28,9 @@ fn members(hub: &Kubectl, member: &ControlPlane, token: &str) {
     hub.create_all(&[
         json!({"apiVersion": "v1", "kind": "Secret", "stringData": secret(member, token),
             "metadata": {"name": "one", "namespace": FEDERATION}}),
+        json!({"apiVersion": "v1", "kind": "Secret", "stringData": secret(member, "of-nobody"),
+            "metadata": {"name": "other", "namespace": FEDERATION}}),
+        kubefed("turning", &json!({"apiEndpoint": url, "secretRef": {"name": "other"}})),
         kubefed("well", &json!({"apiEndpoint": url, "secretRef": of})),
         kubefed(
             "unchecked",
@@ -35,7 +40,7 @@ fn members(hub: &Kubectl, member: &ControlPlane, token: &str) {
         kubefed("gone", &json!({"apiEndpoint": "https://127.0.0.1:9", "secretRef": of})),
         json!({"apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
             "metadata": {"name": "cc-tke"}, "tenantID": "t", "clusterName": "cls-tke",
-            "token": token}),
+            "token": token, "caCert": STANDARD.encode(member.ca_pem())}),
         json!({"apiVersion": "platform.tkestack.io/v1", "kind": "Cluster",
             "metadata": {"name": "cls-tke"}, "spec": {"tenantID": "t", "type": "Imported",
                 "addresses": [address("Real", port), address("Real", 9)]}}),
@@ -57,12 +62,22 @@ async fn every_panel_of_the_dashboard_has_data_on_a_real_prometheus() {
         Process::with_kubeconfig(&kubeconfig)
             .args(["--controllers=cluster-health-controller", "--leader-elect=false"])
             .args(["--cluster-health-period=1s", "--cluster-health-timeout=900ms"])
-            .args(["--cluster-health-confirm-interval=1s"])
+            .args(["--cluster-health-confirm-interval=1s", "--cluster-health-summary-interval=1s"])
             .args(args.iter().copied())
             .start()
     };
     let watching = start(&[]);
-    let auditing = start(&["--cluster-health-audit"]);
+    // It takes longer to believe that a member has recovered.
+    let auditing = start(&["--cluster-health-audit", "--cluster-health-success-threshold=1000"]);
     let prometheus = PrometheusServer::start(&[&watching, &auditing], "").await;
+    for process in [&watching, &auditing] {
+        let turning = [("cluster", "turning")];
+        process.until_metric("clusterhealth_cluster_ready", &turning, |it| it == 0.0).await;
+    }
+    let right = json!({"stringData": {"token": account.token}});
+    hub.patch(&format!("secret other -n {FEDERATION}"), "merge", &right);
     prometheus.shows("cluster-health").await;
+    for process in [&watching, &auditing] {
+        check_metrics(&process.get("/metrics").await.unwrap().1);
+    }
 }

@@ -1,14 +1,11 @@
 //! A real Prometheus, as `scripts/check-deploy` has it: it scrapes with a service account's token, and
-//! finds all that the dashboards of the host and of node-ipam ask for.
+//! finds all that the dashboards of the host, of node-ipam and of kubernetes-mixin ask for.
 
-use std::fs::{self, File};
-use std::process::{Command, Stdio};
-
+use tests::Process;
+use tests::churn::{Churn, Going};
 use tests::kubectl::Shell;
-use tests::nodes::names;
-use tests::prometheus_server::PrometheusServer;
-use tests::temp_dir::TempDir;
-use tests::{Process, create_nodes, mk_node};
+use tests::prometheus_server::{JOB, PrometheusServer, check_metrics};
+use tokio_util::sync::CancellationToken;
 
 use crate::scene::Scene;
 
@@ -23,17 +20,22 @@ fn scraper(kubectl: &Shell) -> String {
     kubectl.run("create token prometheus -n kube-system").trim().to_owned()
 }
 
-fn check_metrics(page: &str) {
-    let program = std::env::var_os("PROMTOOL").expect("scripts/check-deploy sets $PROMTOOL");
-    let folder = TempDir::new("metrics").unwrap();
-    let path = folder.join("metrics");
-    fs::write(&path, page).unwrap();
-    let output = Command::new(program)
-        .args(["check", "metrics", "--lint=none"])
-        .stdin(Stdio::from(File::open(&path).unwrap()))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+/// What the dashboard of kubernetes-mixin for kube-controller-manager is made of.
+fn mixin() -> Vec<(String, String)> {
+    let asked = [
+        "up",
+        "workqueue_adds_total{name!=''}",
+        "workqueue_depth{name!=''}",
+        "workqueue_queue_duration_seconds_bucket{name!='',le!=''}",
+        "rest_client_requests_total{code=~'2..'}",
+        "rest_client_requests_total{code=~'4..'}",
+        "rest_client_request_duration_seconds_bucket{verb='POST',le!=''}",
+        "rest_client_request_duration_seconds_bucket{verb='GET',le!=''}",
+        "process_resident_memory_bytes",
+        "process_cpu_seconds_total",
+        "go_goroutines",
+    ];
+    asked.map(|it| (it.to_owned(), format!("{it} and on (job, instance) up{{job='{JOB}'}}"))).into()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,11 +49,17 @@ async fn a_real_prometheus_scrapes_with_a_token_and_every_panel_has_data() {
         .args(["--use-service-account-credentials=true"])
         .start();
     manager.line("Controller starting...").await;
-    create_nodes(&scene.client, names("n", 50).map(mk_node)).await;
+    // Rates are shown of what goes on.
+    let (calm, going) = (CancellationToken::new(), Going { old: 2, young: 1 });
+    let churn = Churn::begin(&scene.client, 50, going, None).await;
+    let churn = tokio::spawn(churn.run(calm.clone()));
     let token = scraper(&Shell::new(scene.cluster.admin_kubeconfig()));
     let prometheus = PrometheusServer::start(&[&manager], &token).await;
     prometheus.shows("host").await;
     prometheus.shows("node-ipam").await;
+    prometheus.answers("kubernetes-mixin", &mixin()).await;
+    calm.cancel();
+    churn.await.unwrap();
     let rules = prometheus.ask("/api/v1/rules").await.unwrap();
     let groups = rules["data"]["groups"].as_array().unwrap();
     let rules: Vec<_> = groups.iter().flat_map(|of| of["rules"].as_array().unwrap()).collect();

@@ -59,6 +59,10 @@ impl SummaryMetrics {
             ),
             &["reason"],
         )?;
+        // From the start, so that the first failure is an increase.
+        for abort in [Abort::Stalled, Abort::Expired, Abort::Limit, Abort::Failed(Box::default())] {
+            errors.with_label_values(&[abort.reason()]);
+        }
         registry.register(Box::new(duration.clone()))?;
         registry.register(Box::new(errors.clone()))?;
         let shown = Arc::default();
@@ -171,6 +175,7 @@ mod tests {
             format!("clusterhealth_cluster_cpu_cores{} 1.5", labels("allocated")),
             format!("clusterhealth_cluster_memory_bytes{} 8589934592", labels("capacity")),
             "clusterhealth_summary_errors_total{reason=\"ListFailed\"} 1".to_owned(),
+            "clusterhealth_summary_errors_total{reason=\"ListExpired\"} 0".to_owned(),
         ] {
             assert!(shown.contains(&line), "{line} is not in {shown}");
         }
