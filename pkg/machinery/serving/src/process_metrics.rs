@@ -1,11 +1,13 @@
 //! Metrics about the process, under the names that dashboards ask any process for.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use prometheus::core::{Collector, Desc};
 use prometheus::process_collector::ProcessCollector;
-use prometheus::proto::MetricFamily;
+use prometheus::proto::{self, MetricFamily};
 use prometheus::{Counter, Gauge, Opts, PullingGauge, Registry};
+use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Handle;
 
 use crate::BuildInfo;
@@ -18,7 +20,7 @@ pub fn register_process_metrics(
     registry: &Registry,
     build: &BuildInfo,
 ) -> Result<(), prometheus::Error> {
-    registry.register(Box::new(ProcessCollector::for_self()))?;
+    registry.register(Box::new(ProcessMetrics(ProcessCollector::for_self())))?;
     registry.register(Box::new(live_tasks()?))?;
     registry.register(Box::new(BusyTime::new()?))?;
     let info = Gauge::with_opts(
@@ -42,6 +44,32 @@ fn live_tasks() -> Result<PullingGauge, prometheus::Error> {
             f64::from(u32::try_from(alive).unwrap_or(u32::MAX))
         }),
     )
+}
+
+/// The collector, which counts CPU in whole seconds: more than a quiet process needs in a minute.
+struct ProcessMetrics(ProcessCollector);
+
+impl Collector for ProcessMetrics {
+    fn desc(&self) -> Vec<&Desc> {
+        self.0.desc()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let mut families = self.0.collect();
+        let of_cpu = families.iter_mut().filter(|family| family.name() == CPU_TIME);
+        for metric in of_cpu.flat_map(MetricFamily::mut_metric) {
+            let mut used = proto::Counter::default();
+            used.set_value(cpu_seconds());
+            metric.set_counter(used);
+        }
+        families
+    }
+}
+
+/// Time that all threads of the process were on a CPU.
+fn cpu_seconds() -> f64 {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(used).unwrap_or_default().as_secs_f64()
 }
 
 /// How long the workers of the runtime were at work: near the wall clock's pace they are the
@@ -92,5 +120,20 @@ pub(crate) fn own_start() -> Option<i64> {
     *START.get_or_init(|| process_start(&ProcessCollector::for_self().collect()))
 }
 
-/// Name of the process collector's series.
+/// Names of the process collector's series.
 pub(crate) const START_TIME: &str = "process_start_time_seconds";
+const CPU_TIME: &str = "process_cpu_seconds_total";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_is_told_in_fractions_of_a_second() {
+        let before = cpu_seconds();
+        let families = ProcessMetrics(ProcessCollector::for_self()).collect();
+        let of_cpu = families.iter().find(|family| family.name() == CPU_TIME).unwrap();
+        let told = of_cpu.get_metric()[0].get_counter().get_value();
+        assert!(before > 0.0 && (before..=cpu_seconds()).contains(&told), "{before} {told}");
+    }
+}

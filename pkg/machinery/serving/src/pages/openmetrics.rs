@@ -107,14 +107,18 @@ fn write_sample(
     writeln!(page, "{name}{braced} {}", number(value))
 }
 
-/// Whole numbers have a fraction, too.
+/// Whole numbers have a fraction, too, and exponents a sign and two digits: so Go writes them, and a
+/// bucket's bound is part of the name of its series.
 fn number(value: f64) -> String {
     if value.is_nan() {
         "NaN".to_owned()
     } else if value.is_infinite() {
         if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned()
     } else {
-        format!("{value:?}")
+        let text = format!("{value:?}");
+        let Some((digits, power)) = text.split_once('e') else { return text };
+        let (sign, power) = power.strip_prefix('-').map_or(('+', power), |power| ('-', power));
+        format!("{digits}e{sign}{power:0>2}")
     }
 }
 
@@ -169,6 +173,21 @@ d_seconds_count{of="x"} 1.0
 # EOF
 "#;
         assert_eq!(text(&registry.gather()), expected);
+    }
+
+    #[test]
+    fn numbers_are_written_as_by_programs_in_go() {
+        for (value, expected) in [
+            (1e-8, "1e-08"),
+            (9.999_999_999_999_999e-5, "9.999999999999999e-05"),
+            (0.001, "0.001"),
+            (5.0, "5.0"),
+            (-1e300, "-1e+300"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-Inf"),
+        ] {
+            assert_eq!(number(value), expected);
+        }
     }
 
     #[test]
