@@ -58,7 +58,8 @@ impl Help<'_> {
         let commands = "\nCommands:\n  \
                         check     Says whether it may be started with these flags (see check --help)\n  \
                         probe     Looks once at an API server (see probe --help)\n  \
-                        validate  Judges the objects of manifests (see validate --help)\n";
+                        validate  Judges the objects of manifests (see validate --help)\n  \
+                        plan      Tells what AWSClusters come to before they are made (see plan --help)\n";
         let sections = self.sections(width);
         format!("{about}\n\nUsage:\n  {product} [flags]\n{commands}{example}{sections}")
     }
