@@ -91,6 +91,20 @@ fn a_page_tells_its_version_and_whether_more_follows() {
 }
 
 #[test]
+fn an_object_that_cannot_be_read_is_named_as_far_as_it_names_itself() {
+    let named = |meta: &[Vec<u8>]| {
+        let meta = [&meta.concat()[..], &field(6, b"no version")].concat();
+        match read("ADDED", &field(1, &meta)) {
+            Err(Fault::Undecodable { object, .. }) => object,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(named(&[field(1, b"a")]), r#"object "a""#);
+    assert_eq!(named(&[field(1, b"a"), field(3, b"b")]), r#"object "b/a""#);
+    assert_eq!(named(&[]), "an object of 16 bytes");
+}
+
+#[test]
 fn broken_messages_are_unreadable_and_never_panic() {
     let good = watch_event("ADDED", &node("a", "7", &field(7, b"10.0.0.0/24")));
     for cut in 0..good.len() {
