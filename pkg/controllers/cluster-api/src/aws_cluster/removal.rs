@@ -16,7 +16,7 @@ use super::owner::Owner;
 use super::passes::{Pause, Turn};
 use super::report::{CREDENTIALS, READY, Report};
 use super::stored_memory;
-use crate::api::aws_cluster::AwsCluster;
+use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus};
 use crate::api::{
     ABANDON_ANNOTATION, AWS_CLUSTER_FINALIZER, CLUSTER_NAME_LABEL, GROUP, INFRASTRUCTURE_GROUP,
 };
@@ -68,11 +68,12 @@ impl AwsClusters {
             let message = "nothing of it is left on AWS";
             return self.let_go(object, EventType::Normal, "Deleted", message).await;
         }
-        if is_unseen(&leg) && goal::may_be_abandoned(object) {
+        let is_unseen = is_unseen(&leg, &object.status);
+        if is_unseen && goal::may_be_abandoned(object) {
             return self.let_go(object, EventType::Warning, "Abandoned", ABANDONED).await;
         }
         let problems = leg.pass.problems();
-        let report = report_of(&leg, &problems);
+        let report = report_of(&leg, &problems, is_unseen);
         let told = self.publish(object, &report, Some(leg.pass.memory())).await;
         // What could not be told is told by the next leg, at once.
         let length = if told.is_err() { Duration::ZERO } else { self.length(leg.rest) };
@@ -123,8 +124,14 @@ impl AwsClusters {
 }
 
 /// Nobody may look, and nothing is known to have been made (`rule:abandoned-only-by-its-user`).
-fn is_unseen(leg: &Leg) -> bool {
-    leg.denied.is_some() && leg.pass.memory().records.is_empty()
+fn is_unseen(leg: &Leg, status: &AwsClusterStatus) -> bool {
+    leg.denied.is_some() && leg.pass.memory().records.is_empty() && !was_seen(status)
+}
+
+/// Whether something of it was there once: what others made may have been taken over.
+fn was_seen(status: &AwsClusterStatus) -> bool {
+    let vpc = status.resources.as_ref().and_then(|resources| resources.vpc.as_ref());
+    status.was_ready() || vpc.is_some_and(|vpc| vpc.managed)
 }
 
 /// Whether nobody might look when it was last looked at.
@@ -133,11 +140,11 @@ fn is_denied(object: &Object<AwsCluster>) -> bool {
     conditions.any(|condition| condition.kind == CREDENTIALS && !condition.holds())
 }
 
-fn report_of(leg: &Leg, problems: &[Problem]) -> Report {
+fn report_of(leg: &Leg, problems: &[Problem], is_unseen: bool) -> Report {
     let mut report = Report::of_a_leg(leg.denied.as_ref());
     let reason = if problems.is_empty() { "Deleting" } else { "DeletingFailed" };
     let mut message = left_over(&leg.pass, problems);
-    if is_unseen(leg) {
+    if is_unseen {
         let _infallible = write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true lets it go");
     }
     report.conditions.state(DELETING, true, reason, message);
@@ -151,4 +158,23 @@ fn left_over(pass: &Pass, problems: &[Problem]) -> String {
     let waits = pass.plan().waits.iter().map(|wait| wait.what.as_str());
     let all: Vec<_> = problems.chain(waits).collect();
     if all.is_empty() { "AWS may not show everything yet".to_owned() } else { listed(&all) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// rule:abandoned-only-by-its-user
+    #[test]
+    fn what_was_taken_over_from_others_is_known_though_none_of_it_was_made_here() {
+        let was_seen = |status: Value| was_seen(&serde_json::from_value(status).unwrap());
+        assert!(!was_seen(json!({})));
+        assert!(!was_seen(json!({"ready": false, "resources": {"zones": ["a"]}})));
+        assert!(!was_seen(json!({"resources": {"vpc": {"id": "vpc-1", "managed": false}}})));
+        assert!(was_seen(json!({"ready": true})));
+        assert!(was_seen(json!({"initialization": {"provisioned": true}})));
+        assert!(was_seen(json!({"resources": {"vpc": {"id": "vpc-1", "managed": true}}})));
+    }
 }
