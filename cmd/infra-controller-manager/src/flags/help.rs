@@ -43,9 +43,9 @@ impl Help<'_> {
     /// For `--help`: what the program is, then the usage.
     pub(super) fn full(&self, width: Option<usize>) -> String {
         let about = format!(
-            "{} assigns pod CIDRs to the Nodes of a Kubernetes cluster and takes the place of \
-             those controllers of kube-controller-manager that manage infrastructure. It accepts \
-             every flag of kube-controller-manager.",
+            "{} assigns pod CIDRs to the Nodes of a Kubernetes cluster, in the place of \
+             kube-controller-manager, of which it accepts every flag. It also watches over member \
+             clusters, of TKEStack and KubeFed, and keeps Cluster API's clusters on AWS.",
             self.product
         );
         let about = wrapped(&about, width, 0).join("\n");
@@ -57,9 +57,9 @@ impl Help<'_> {
         );
         let commands = "\nCommands:\n  \
                         check     Says whether it may be started with these flags (see check --help)\n  \
+                        plan      Tells what AWSClusters come to before they are made (see plan --help)\n  \
                         probe     Looks once at an API server (see probe --help)\n  \
-                        validate  Judges the objects of manifests (see validate --help)\n  \
-                        plan      Tells what AWSClusters come to before they are made (see plan --help)\n";
+                        validate  Judges the objects of manifests (see validate --help)\n";
         let sections = self.sections(width);
         format!("{about}\n\nUsage:\n  {product} [flags]\n{commands}{example}{sections}")
     }
