@@ -105,7 +105,7 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
     let cluster = match connected(settings).await {
         Ok(cluster) => cluster,
         Err(message) => {
-            report.error(Check::ApiServer, message, "check --kubeconfig and --master");
+            report.error(Check::ApiServer, message, "nothing else could be checked");
             return;
         }
     };

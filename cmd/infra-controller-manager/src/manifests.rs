@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use serde_json::{Map, Value};
 
 /// The objects of a file with any number of documents in YAML, or JSON; `-` is standard input.
@@ -14,8 +14,7 @@ use serde_json::{Map, Value};
 /// It cannot be read. What it holds is not quoted: it may be secret.
 pub(crate) fn objects(path: &Path) -> anyhow::Result<Vec<Value>> {
     let documents: Result<Vec<Value>, _> = serde_saphyr::from_multiple(&text(path)?);
-    let documents =
-        documents.ok().with_context(|| format!("{} is neither YAML nor JSON", path.display()))?;
+    let documents = documents.map_err(|error| not_yaml(path, &error))?;
     Ok(documents.into_iter().filter(|document| !document.is_null()).flat_map(items).collect())
 }
 
@@ -24,8 +23,14 @@ pub(crate) fn objects(path: &Path) -> anyhow::Result<Vec<Value>> {
 /// # Errors
 /// As [`objects`].
 pub(crate) fn document(path: &Path) -> anyhow::Result<Value> {
-    let document = serde_saphyr::from_str(&text(path)?);
-    document.ok().with_context(|| format!("{} is neither YAML nor JSON", path.display()))
+    serde_saphyr::from_str(&text(path)?).map_err(|error| not_yaml(path, &error))
+}
+
+/// Where it cannot be read, and not what stands there.
+fn not_yaml(path: &Path, error: &serde_saphyr::Error) -> anyhow::Error {
+    let place =
+        error.location().map(|at| format!(", see line {}, column {}", at.line(), at.column()));
+    anyhow!("{} is neither YAML nor JSON{}", path.display(), place.unwrap_or_default())
 }
 
 fn text(path: &Path) -> anyhow::Result<String> {

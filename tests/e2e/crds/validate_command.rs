@@ -103,7 +103,11 @@ fn what_is_stored_and_what_is_known_come_from_files() {
 fn what_cannot_be_read_is_told_without_what_it_holds() {
     for (arguments, stdin, expected) in [
         (&["-f", "/nowhere"][..], "", "error: cannot read /nowhere: "),
-        (&["-f", "-"], "token: [planted\n", "error: - is neither YAML nor JSON\n"),
+        (
+            &["-f", "-"],
+            "token: [planted\n",
+            "error: - is neither YAML nor JSON, see line 1, column 8\n",
+        ),
         (&["-f", "-"], "---\n", "error: there is no object in what -f names\n"),
         (
             &["-f", SAMPLES[0], "--environment", "-"],

@@ -65,18 +65,22 @@ fn of_arguments(server: &str, arguments: &Arguments) -> anyhow::Result<Inputs> {
 pub(super) fn kubeconfig(arguments: &Arguments) -> anyhow::Result<Kubeconfig> {
     match &arguments.kubeconfig {
         Some(path) => Kubeconfig::read_from(path)
-            .map_err(without_quotes)
+            .map_err(in_our_words)
             .with_context(|| format!("cannot use the kubeconfig {}", path.display())),
         None => Kubeconfig::read()
-            .map_err(without_quotes)
+            .map_err(in_our_words)
             .context("cannot read a kubeconfig; name one with --kubeconfig"),
     }
 }
 
-/// The parser quotes the lines around a mistake, and those may hold a credential.
-fn without_quotes(error: KubeconfigError) -> anyhow::Error {
+/// The parser quotes the lines around a mistake, and those may hold a credential; of a file that
+/// cannot be read the cause would be told twice.
+fn in_our_words(error: KubeconfigError) -> anyhow::Error {
     match error {
         KubeconfigError::Parse(error) => client::KubeconfigError::not_yaml(&error).into(),
+        KubeconfigError::ReadConfig(error, path) => {
+            anyhow::Error::new(error).context(format!("cannot read {}", path.display()))
+        }
         error => error.into(),
     }
 }
