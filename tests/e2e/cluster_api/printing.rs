@@ -21,13 +21,15 @@ async fn clusters_machines_and_aws_clusters_are_printed_with_their_short_names()
         json!({"spec": {"controlPlaneEndpoint": {"host": "h.example.org", "port": 6443}}});
     kubectl.patch(&format!("{AWS_CLUSTERS} testnetwork3"), "merge", &endpoint);
     let status = json!({"ready": true, "resources": {"vpc": {"id": "vpc-1"}}, "natGatewayMode": "Single",
-        "bastion": {"id": "i-1", "publicIp": "192.0.2.7"}});
+        "bastion": {"id": "i-1", "publicIp": "192.0.2.7"},
+        "conditions": [{"type": "Ready", "status": "False", "reason": "QuotaExceeded", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"}]});
     kubectl.patch_status(&format!("{AWS_CLUSTERS} testnetwork3"), &status);
     let printed = table(&kubectl.run("get awsc"));
-    assert_eq!(printed[0], ["NAME", "CLUSTER", "READY", "VPC", "BASTION", "IP"]);
-    assert_eq!(printed[1], ["testnetwork3", "testnetwork3", "true", "vpc-1", "192.0.2.7"]);
-    let wide =
-        ["testnetwork3", "testnetwork3", "true", "vpc-1", "h.example.org", "192.0.2.7", "Single"];
+    assert_eq!(printed[0], ["NAME", "CLUSTER", "READY", "REASON", "VPC", "BASTION", "IP", "AGE"]);
+    let (name, reason, bastion) = ("testnetwork3", "QuotaExceeded", "192.0.2.7");
+    assert_eq!(printed[1], [name, name, "true", reason, "vpc-1", bastion, "AGE"]);
+    let wide = [name, name, "true", reason, "vpc-1", "h.example.org", bastion, "Single", "AGE"];
     assert_eq!(table(&kubectl.run("get awsc -o wide"))[1], wide);
     kubectl.create(&json!({"apiVersion": "cluster.x-k8s.io/v1alpha2", "kind": "Machine",
         "metadata": {"name": "m", "namespace": "default"}, "spec": {"providerID": "aws:///i-1"}}));

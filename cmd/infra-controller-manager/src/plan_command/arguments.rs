@@ -45,7 +45,8 @@ impl Arguments {
 const ABOUT: &str = "Tells what would be made on AWS for AWSClusters, if there were nothing of them yet: each write, in \
     an order in which it can be sent, and what of it is paid by the hour. It asks neither AWS nor an API server. Exits \
     with 1 when something is in the way.";
-const HELP: &str = "What would be done to a cluster that exists is told in its status by a manager with --plan-only.
+const HELP: &str = "What would be done to a cluster that exists is told in its status by a manager with --plan-only. Where only AWS
+knows an id, its place stands for it, and for an address one of 192.0.2.0/24.
 
 Examples:
   # A Cluster and its AWSCluster.

@@ -33,18 +33,21 @@ fn paragraph(planned: &Planned, prices: &Prices) -> String {
         }
         Ok(made) => {
             let said = &made.forecast;
-            let _infallible = writeln!(text, " in {region}: {} writes", said.writes.len());
+            let writes = counted(said.writes.len(), "write");
+            let _infallible = writeln!(text, " in {region}: {writes}");
             for planned in &said.writes {
-                let _infallible = writeln!(text, "  {}", planned.action);
+                let _infallible = writeln!(text, "  {}", planned.action.in_full());
             }
             for problem in &said.problems {
                 let _infallible =
                     writeln!(text, "  {}: {}", problem.reason.as_str(), problem.message);
             }
-            let paid: Vec<_> = paid(&made.upkeep)
-                .iter()
-                .map(|(what, number)| format!("{number} {what}"))
-                .collect();
+            let paid = paid(&made.upkeep);
+            let mut paid: Vec<_> =
+                paid.iter().map(|(what, number)| counted(*number, what)).collect();
+            if paid.is_empty() {
+                paid.push("nothing".to_owned());
+            }
             let _infallible = writeln!(text, "Paid by the hour: {}", paid.join(", "));
             if let Some(Cost { hourly, without_price }) = prices.cost(region, &made.upkeep) {
                 let monthly = hourly * MONTH;
@@ -75,11 +78,12 @@ fn object(planned: &Planned, prices: &Prices) -> Value {
         }
         Ok(made) => {
             let said = &made.forecast;
-            let writes: Vec<_> = said.writes.iter().map(|it| it.action.to_string()).collect();
+            let writes: Vec<_> = said.writes.iter().map(|it| it.action.in_full()).collect();
             let problem = |it: &aws_network::Problem| json!({"reason": it.reason.as_str(), "message": it.message});
             object["writes"] = json!(writes);
             object["problems"] = said.problems.iter().map(problem).collect();
-            object["paidByTheHour"] = Value::from_iter(paid(&made.upkeep));
+            let paid = paid(&made.upkeep).into_iter();
+            object["paidByTheHour"] = paid.map(|(what, number)| (several(&what), number)).collect();
             if let Some(cost) = prices.cost(region, &made.upkeep) {
                 object["cost"] = json!({"hourly": cost.hourly, "withoutPrice": cost.without_price});
             }
@@ -88,18 +92,27 @@ fn object(planned: &Planned, prices: &Prices) -> Value {
     object
 }
 
-/// What there is to pay for, in words.
+/// What there is to pay for, by the word for one of it.
 fn paid(upkeep: &Upkeep) -> Vec<(String, usize)> {
     let all = [
-        ("NAT gateways", upkeep.nat_gateways),
-        ("public IPv4 addresses", upkeep.public_addresses),
-        ("classic load balancers", upkeep.classic_load_balancers),
-        ("network load balancers", upkeep.network_load_balancers),
+        ("NAT gateway", upkeep.nat_gateways),
+        ("public IPv4 address", upkeep.public_addresses),
+        ("classic load balancer", upkeep.classic_load_balancers),
+        ("network load balancer", upkeep.network_load_balancers),
     ];
     let all = all.into_iter().map(|(what, number)| (what.to_owned(), number));
     let instances = upkeep.instances.iter();
-    let instances = instances.map(|(of_type, number)| (format!("{of_type} instances"), *number));
+    let instances = instances.map(|(of_type, number)| (format!("{of_type} instance"), *number));
     all.chain(instances).filter(|(_, number)| *number > 0).collect()
+}
+
+/// A number of things, by the word for one of them.
+fn counted(number: usize, one: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {}", several(one)) }
+}
+
+fn several(one: &str) -> String {
+    format!("{one}{}", if one.ends_with('s') { "es" } else { "s" })
 }
 
 #[cfg(test)]
@@ -133,7 +146,8 @@ mod tests {
         for line in [
             "  CreateSubnet for 10.66.0.160/27",
             "  NatSingleZone: all private subnets depend on the zone of one NAT gateway",
-            "Paid by the hour: 1 NAT gateways, 5 public IPv4 addresses, 1 classic load balancers, 1 t3.micro instances",
+            "  CreateRoute of route-table/10.66.0.0/27: + 0.0.0.0/0 to internet-gateway",
+            "Paid by the hour: 1 NAT gateway, 5 public IPv4 addresses, 1 classic load balancer, 1 t3.micro instance",
             "Cost: 0.0950 an hour, 69.35 in 730 hours, without traffic, t3.micro",
             "AWSCluster default/wrong cannot be planned",
         ] {

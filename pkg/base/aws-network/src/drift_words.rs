@@ -1,4 +1,4 @@
-//! The words for what a repair has changed. Values of tags and what only AWS wants to know, such as
+//! The words for what a write changes, for who reads a plan or of a repair. Values of tags and what only AWS wants to know, such as
 //! tokens, are shown to nobody.
 
 use std::fmt;
@@ -12,6 +12,15 @@ use crate::resources::{DEFAULT_ROUTE, Target};
 use crate::rule::{Rule, Source};
 
 impl Action {
+    /// The write as a plan tells it: what it is about, and what is different after it.
+    pub fn in_full(&self) -> String {
+        let difference = self.difference();
+        if self.creates().is_some() || difference.is_empty() {
+            return self.to_string();
+        }
+        format!("{self}: {difference}")
+    }
+
     /// What is different after the write, such as `+ tcp 6443 from 10.0.0.0/16`; empty for what its
     /// [`Display`](fmt::Display) says already.
     pub fn difference(&self) -> String {
@@ -182,6 +191,18 @@ mod tests {
         let all =
             "health check now HTTPS:6443/readyz each 10 s within 5 s, well after 2, ill after 6";
         assert_eq!(configure.difference(), all);
+    }
+
+    #[test]
+    fn a_plan_tells_what_a_write_changes_and_of_a_create_only_what_it_is_for() {
+        let target = Target::InternetGateway("internet-gateway".to_owned());
+        let route = Action::CreateRoute { table: "route-table/10.0.0.0/24".to_owned(), target };
+        let all = "CreateRoute of route-table/10.0.0.0/24: + 0.0.0.0/0 to internet-gateway";
+        assert_eq!(route.in_full(), all);
+        let allocate = Action::AllocateAddress { zone: "us-east-2a".to_owned(), tags: Tags::new() };
+        assert_eq!(allocate.in_full(), "AllocateAddress for us-east-2a");
+        let delete = Action::DeleteVpc { vpc: "vpc-1".to_owned() };
+        assert_eq!(delete.in_full(), "DeleteVpc of vpc-1");
     }
 
     #[test]

@@ -206,7 +206,7 @@ pub(crate) fn await_exits(subnets: &Subnets<'_>, nats: &Nats<'_>, plan: &mut Pla
         |subnet: &&Placed<'_>| !subnet.public && nats.exit(subnet.zone) == Exit::Unchanged;
     let open = subnets.placed.iter().filter(is_open).count();
     if open > 0 {
-        let what = format!("{open} private subnets get their route with the NAT gateway");
+        let what = format!("routes of private subnets that wait for a NAT gateway: {open}");
         plan.wait_for_another(Part::RouteTables, what);
     }
 }

@@ -61,10 +61,10 @@ impl AwsClusters {
 /// A status does not become larger than a server takes.
 fn tell(report: &mut Report, said: &Forecast, hourly_cost: Option<String>) {
     let number = said.writes.len();
-    let message = format!("{number} writes are planned, and --plan-only sends none");
+    let message = format!("writes that are planned: {number}; --plan-only sends none");
     report.conditions.state(PLAN_ONLY, true, "Planned", message);
     report.plan = Some(PlanStatus {
-        writes: said.writes.iter().take(LISTED).map(|planned| planned.action.to_string()).collect(),
+        writes: said.writes.iter().take(LISTED).map(|planned| planned.action.in_full()).collect(),
         omitted: number.checked_sub(LISTED).filter(|omitted| *omitted > 0),
         problems: messages(&said.problems).into_iter().take(LISTED).map(str::to_owned).collect(),
         hourly_cost,

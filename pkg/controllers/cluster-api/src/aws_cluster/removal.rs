@@ -23,6 +23,7 @@ use crate::api::{
 use crate::kind_caches::Known;
 
 const DELETING: &str = "Deleting";
+const BEING_DELETED: &str = "it is being deleted";
 /// What runs in the network.
 const DEPENDENTS: [(&str, &str); 2] = [(GROUP, "Machine"), (INFRASTRUCTURE_GROUP, "AWSMachine")];
 const DEPENDENTS_AGAIN: Duration = Duration::from_secs(20);
@@ -45,6 +46,7 @@ impl AwsClusters {
             let mut report = Report::default();
             report.conditions.state("Paused", false, "NotPaused", "");
             report.conditions.state(DELETING, true, "WaitingForMachines", message);
+            report.conditions.state(READY, false, DELETING, BEING_DELETED);
             self.publish(object, &report, None).await.map_err(manager::retry)?;
             return Ok(Next::After(DEPENDENTS_AGAIN));
         }
@@ -148,7 +150,7 @@ fn report_of(leg: &Leg, problems: &[Problem], is_unseen: bool) -> Report {
         let _infallible = write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true lets it go");
     }
     report.conditions.state(DELETING, true, reason, message);
-    report.conditions.state(READY, false, DELETING, "it is being deleted");
+    report.conditions.state(READY, false, DELETING, BEING_DELETED);
     report
 }
 
