@@ -21,6 +21,7 @@ pub mod exit;
 mod exposition;
 mod feature_metrics;
 pub mod flags;
+mod foreign_clients;
 mod leading;
 mod manifests;
 mod pages;

@@ -12,11 +12,12 @@ use pflag::controllers::Known;
 use serde::Deserialize;
 use tokio::time::timeout;
 
+use super::NAME;
 use super::cluster::Cluster;
 use super::report::{Check, Report};
 use crate::flags::table::generic::CONTROLLERS;
 use crate::flags::{self, Parsed};
-use crate::{build, controllers, settings};
+use crate::{build, controllers, foreign_clients, settings};
 
 /// Canonical name of the controller, there and here.
 pub(super) const NODE_IPAM: &str = "node-ipam-controller";
@@ -50,18 +51,10 @@ pub(super) async fn ask_health(url: &str, report: &mut Report) {
 /// The checks of `url`, and whether there is `/livez`.
 async fn health(url: &str) -> anyhow::Result<(String, bool)> {
     let base: http::Uri = url.parse()?;
-    let path = base.path().to_owned();
-    let mut config = kube::Config::new(base);
-    // Its certificate is of its own making, and it is told nothing.
-    config.accept_invalid_certs = true;
-    config.default_retry = false;
-    // What is asked for is put behind the path of the address.
-    config.cluster_url = http::Uri::builder()
-        .scheme(config.cluster_url.scheme_str().unwrap_or("https"))
-        .authority(config.cluster_url.authority().map_or("", |authority| authority.as_str()))
-        .path_and_query("/")
-        .build()?;
-    let client = kube::Client::try_from(config)?;
+    let path = base.path();
+    let scheme = base.scheme_str().unwrap_or("https");
+    let host = base.authority().map_or("", |authority| authority.as_str());
+    let client = foreign_clients::of_stranger(&format!("{scheme}://{host}"), NAME).await?;
     let get = async |path: String| {
         client.send(Request::get(path).body(Body::empty())?).await.map_err(anyhow::Error::from)
     };

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use cluster_health::{StoredObjects, Subject};
-use kube::config::KubeConfigOptions;
 use probe::{Inputs, Problem};
 use tokio::time::timeout;
 
+use super::NAME;
 use super::arguments::Arguments;
 use super::target::{adjusted, kubeconfig};
-use crate::manifests;
+use crate::{foreign_clients, manifests};
 
 /// For all reads of the management API together.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -55,9 +55,8 @@ fn only(mut subjects: Vec<Subject>) -> anyhow::Result<Subject> {
 }
 
 async fn management(arguments: &Arguments) -> anyhow::Result<kube::Client> {
-    let options =
-        KubeConfigOptions { context: arguments.context.clone(), ..KubeConfigOptions::default() };
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig(arguments)?, &options).await;
-    let config = config.context("cannot use the kubeconfig of the management API")?;
-    kube::Client::try_from(config).context("cannot make a client of the management API")
+    let mut file = kubeconfig(arguments)?;
+    file.current_context = arguments.context.clone().or(file.current_context);
+    let client = foreign_clients::of_kubeconfig(file, NAME).await;
+    client.context("cannot make a client of the management API")
 }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use kube::config::Kubeconfig;
 use parking_lot::Mutex;
 use transport::{Protocol, TlsConfigs};
 
@@ -69,6 +70,20 @@ impl Clients {
         metrics: &RequestMetrics,
     ) -> Result<Self, ConfigError> {
         Self::from_source(Source::Object(kubeconfig.into()), options, metrics).await
+    }
+
+    /// Clients of the server of the current context of a kubeconfig that `kube` has read for whoever
+    /// runs the process, and has made its paths absolute. It is not followed. Of `options` only the
+    /// names count.
+    ///
+    /// # Errors
+    /// [`ConfigError::Object`] says what is wrong with the kubeconfig.
+    pub async fn from_own(
+        kubeconfig: Kubeconfig,
+        options: &ClientOptions,
+        metrics: &RequestMetrics,
+    ) -> Result<Self, ConfigError> {
+        Self::from_source(Source::Own(Arc::new(kubeconfig)), options, metrics).await
     }
 
     /// As [`Clients::from_object`], with the names and metrics of these.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use http::Uri;
+use kube::config::Kubeconfig;
 use transport::Proxy;
 
 use crate::config::kubeconfig::Origin;
@@ -44,6 +45,8 @@ pub(crate) enum Source {
     Pod { folder: PathBuf, host: String, port: String },
     /// The text of a kubeconfig that somebody else wrote.
     Object(Arc<str>),
+    /// A kubeconfig that was read by whoever runs the process, with no relative path in it.
+    Own(Arc<Kubeconfig>),
 }
 
 /// A reader of the environment; tests have their own.
@@ -86,6 +89,10 @@ impl Source {
             Self::Object(text) => {
                 kubeconfig::parse(text, Origin::Object, None).map_err(ConfigError::Object)?
             }
+            Self::Own(file) => {
+                let origin = Origin::Folder(Path::new(""));
+                kubeconfig::settings(file, origin, None).map_err(ConfigError::Object)?
+            }
         };
         if settings.proxy.is_none() {
             settings.proxy = Proxy::from_environment(&settings.server, env)?;
@@ -98,7 +105,7 @@ impl Source {
         match self {
             Self::File { path, .. } => ConfigError::Kubeconfig { path: path.clone(), problem },
             Self::Pod { .. } => ConfigError::Pod(problem),
-            Self::Address(_) | Self::Object(_) => ConfigError::Object(problem),
+            Self::Address(_) | Self::Object(_) | Self::Own(_) => ConfigError::Object(problem),
         }
     }
 }

@@ -35,7 +35,16 @@ pub(crate) fn parse(
     master: Option<Uri>,
 ) -> Result<Settings, KubeconfigError> {
     let file = Kubeconfig::from_yaml(text).map_err(|error| KubeconfigError::not_yaml(&error))?;
-    let (cluster, user) = current(&file)?;
+    settings(&file, origin, master)
+}
+
+/// What the current context of `file` says; `master` replaces the server.
+pub(crate) fn settings(
+    file: &Kubeconfig,
+    origin: Origin<'_>,
+    master: Option<Uri>,
+) -> Result<Settings, KubeconfigError> {
+    let (cluster, user) = current(file)?;
     let reader = Reader { origin };
     let mut settings = Settings {
         server: Uri::default(),

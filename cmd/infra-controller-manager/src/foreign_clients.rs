@@ -1,0 +1,47 @@
+//! Clients of servers that a command asks, and that no flag of the manager names.
+
+use client::{ClientOptions, Clients, Profile, RequestMetrics};
+use kube::config::Kubeconfig;
+use prometheus::Registry;
+use serde_json::json;
+
+use crate::build;
+
+/// Of the server of the current context, as whom the kubeconfig says.
+///
+/// # Errors
+/// What is wrong with the kubeconfig.
+pub(crate) async fn of_kubeconfig(file: Kubeconfig, agent: &str) -> anyhow::Result<kube::Client> {
+    let clients = Clients::from_own(file, &options(), &metrics()?).await?;
+    Ok(clients.build(Profile::root(agent))?)
+}
+
+/// Of a server whose certificate is of its own making, and which is told nothing.
+///
+/// # Errors
+/// The address can be that of no server.
+pub(crate) async fn of_stranger(address: &str, agent: &str) -> anyhow::Result<kube::Client> {
+    let kubeconfig = json!({
+        "current-context": "it",
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "nobody"}}],
+        "clusters": [{"name": "it", "cluster": {"server": address, "insecure-skip-tls-verify": true}}],
+        "users": [{"name": "nobody", "user": {}}],
+    });
+    let clients = Clients::from_object(&kubeconfig.to_string(), &options(), &metrics()?).await?;
+    Ok(clients.build(Profile::root(agent))?)
+}
+
+fn options() -> ClientOptions {
+    ClientOptions {
+        kubeconfig: None,
+        master: None,
+        product: build::PRODUCT.into(),
+        version: build::INFO.version.into(),
+        commit: build::INFO.commit.into(),
+    }
+}
+
+/// A command ends before anybody could ask for them.
+fn metrics() -> anyhow::Result<RequestMetrics> {
+    Ok(RequestMetrics::new(&Registry::new())?)
+}
