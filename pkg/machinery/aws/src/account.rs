@@ -9,12 +9,12 @@ use aws_config::meta::region::RegionProviderChain;
 use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::{AppName, BehaviorVersion, SdkConfig};
 use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use parking_lot::Mutex;
 
+use crate::connections::Connections;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::region::Region;
@@ -39,9 +39,7 @@ impl Account {
     /// Reads environment and profile. Nothing is called yet: credentials are found when they are
     /// first needed.
     pub async fn load(options: Options, metrics: Metrics) -> Self {
-        let http = aws_smithy_http_client::Builder::new()
-            .tls_provider(Provider::Rustls(CryptoMode::Ring))
-            .build_https();
+        let http = SharedHttpClient::new(Connections::default());
         let home = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
             .or_else(HOME_REGION);
         let timeouts = TimeoutConfig::builder()

@@ -8,7 +8,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `options.rs`, `account.rs`, `region.rs` | credentials, connections, clients |
+//! | `options.rs`, `account.rs`, `region.rs` | credentials, clients |
+//! | `connections.rs` | what is sent, and the answers |
 //! | `executor.rs`, `leg.rs` | one read, one write; one leg of a pass |
 //! | `attempts.rs`, `call.rs`, `call_error.rs` | one call: its turn, its attempts, how it fails |
 //! | `limits.rs` | how often AWS is called |
@@ -21,6 +22,7 @@ mod account;
 mod attempts;
 mod call;
 mod call_error;
+mod connections;
 mod describe;
 mod executor;
 mod gate;

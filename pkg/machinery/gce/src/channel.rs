@@ -48,7 +48,7 @@ impl Channel {
             let through = endpoint.through(proxy, &configs, &trust);
             endpoint = through.map_err(CallError::not_sent)?;
         }
-        Ok(Self(transport::open(&endpoint)))
+        Ok(Self(transport::open_whole(&endpoint)))
     }
 
     /// Sends a request, whose address is absolute, and reads the whole answer.

@@ -1,6 +1,7 @@
 //! Where a server is reached and what is trusted there.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -8,6 +9,9 @@ use rustls::pki_types::ServerName;
 use crate::protocol::Protocol;
 use crate::proxy::Proxy;
 use crate::tls::{ClientCertificate, TlsConfigs, TlsError, Trust};
+
+/// TCP, proxy and TLS handshake together.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How connections to one server are made. The address is part of each request.
 #[derive(Clone)]
@@ -19,6 +23,7 @@ pub struct Endpoint {
     pub(crate) server_name: Option<ServerName<'static>>,
     pub(crate) proxy: Option<Proxy>,
     pub(crate) protocol: Protocol,
+    pub(crate) connect_timeout: Duration,
 }
 
 impl Endpoint {
@@ -33,7 +38,16 @@ impl Endpoint {
         protocol: Protocol,
     ) -> Result<Self, TlsError> {
         let tls = configs.get(trust, certificate, protocol)?;
-        Ok(Self { tls, proxy_tls: None, server_name: None, proxy: None, protocol })
+        let connect_timeout = CONNECT_TIMEOUT;
+        Ok(Self { tls, proxy_tls: None, server_name: None, proxy: None, protocol, connect_timeout })
+    }
+
+    /// Gives up a connection that is not open after `limit`, TCP, proxy and TLS handshake together;
+    /// it is 10 s otherwise.
+    #[must_use]
+    pub fn opened_within(mut self, limit: Duration) -> Self {
+        self.connect_timeout = limit;
+        self
     }
 
     /// Checks the server's certificate against `name` instead of the host of the request.

@@ -21,6 +21,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Uri;
 use http_body::Body;
+use http_body_util::Full;
 use hyper_rustls::{
     DefaultServerNameResolver, FixedServerNameResolver, HttpsConnector, MaybeHttpsStream,
     ResolveServerName,
@@ -46,8 +47,6 @@ pub use error::WireError;
 pub use exchange::{Answering, Wire};
 pub use load::rest_if_busy;
 
-/// TCP, proxy and TLS handshake together.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
 #[cfg(target_os = "linux")]
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -68,7 +67,7 @@ where
     };
     let https = HttpsConnector::new(route(endpoint), Arc::clone(&endpoint.tls), false, resolver);
     let mut connector = TimeoutConnector::new(https);
-    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    connector.set_connect_timeout(Some(endpoint.connect_timeout));
     let mut builder = legacy::Client::builder(TokioExecutor::new());
     builder.timer(TokioTimer::new());
     if endpoint.protocol == Protocol::Slim {
@@ -86,6 +85,11 @@ where
         Protocol::Negotiated => Arc::new(Multiplexed::new(connector, single)),
         Protocol::Http1 | Protocol::Slim => Arc::new(single),
     }
+}
+
+/// As [`open`], for requests whose bodies are whole: one copy of HTTP for all crates that send such.
+pub fn open_whole(endpoint: &Endpoint) -> Arc<dyn Wire<Full<Bytes>>> {
+    open(endpoint)
 }
 
 /// Makes connections to a server, whichever way. One type for all ways: each would be another copy

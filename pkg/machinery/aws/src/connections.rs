@@ -1,0 +1,142 @@
+//! [`Connections`]: what the SDK sends, over connections of our own kind instead of its own, which
+//! would be another copy of HTTP and TLS in the program.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
+use bytes::Bytes;
+use http::{Request, Response, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use parking_lot::Mutex;
+use tokio::time::timeout;
+use transport::{Endpoint, Protocol, Proxy, TlsConfigs, Trust, Wire, WireError};
+
+/// More than a page of anything that is read.
+const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
+
+/// The connections to AWS, and to whoever gives credentials for it. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Connections(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    configs: TlsConfigs,
+    wires: Mutex<HashMap<Whereto, SharedWire>>,
+}
+
+type SharedWire = Arc<dyn Wire<Full<Bytes>>>;
+
+/// A server, as in the address of a request, and how long a connection to it may take to open.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Whereto {
+    server: String,
+    connect_timeout: Option<Duration>,
+}
+
+impl Connections {
+    /// Through the proxy that the environment names.
+    fn wire(
+        &self,
+        uri: &Uri,
+        connect_timeout: Option<Duration>,
+    ) -> Result<SharedWire, ConnectorError> {
+        let (scheme, authority) = (uri.scheme_str(), uri.authority());
+        let server =
+            format!("{}://{}", scheme.unwrap_or_default(), authority.map_or("", |it| it.as_str()));
+        let whereto = Whereto { server, connect_timeout };
+        let mut wires = self.0.wires.lock();
+        if let Some(known) = wires.get(&whereto) {
+            return Ok(Arc::clone(known));
+        }
+        let (configs, trust) = (&self.0.configs, Trust::system());
+        let endpoint = Endpoint::new(configs, &trust, None, Protocol::Http1);
+        let mut endpoint = endpoint.map_err(|error| ConnectorError::user(error.into()))?;
+        let proxy = Proxy::from_environment(uri, |name| std::env::var(name).ok());
+        if let Some(proxy) = proxy.map_err(|error| {
+            ConnectorError::user(format!("HTTPS_PROXY cannot be used: {error}").into())
+        })? {
+            let through = endpoint.through(proxy, configs, &trust);
+            endpoint = through.map_err(|error| ConnectorError::user(error.into()))?;
+        }
+        if let Some(limit) = connect_timeout {
+            endpoint = endpoint.opened_within(limit);
+        }
+        let wire = transport::open_whole(&endpoint);
+        wires.insert(whereto, Arc::clone(&wire));
+        Ok(wire)
+    }
+
+    async fn exchange(
+        self,
+        request: HttpRequest,
+        settings: HttpConnectorSettings,
+    ) -> Result<HttpResponse, ConnectorError> {
+        let request = request.try_into_http1x();
+        let (head, body) =
+            request.map_err(|error| ConnectorError::user(error.into()))?.into_parts();
+        let body = body.bytes().map(Bytes::copy_from_slice);
+        let body = body.ok_or_else(|| ConnectorError::user("its body is a stream".into()))?;
+        let wire = self.wire(&head.uri, settings.connect_timeout())?;
+        let sent = wire.send(Request::from_parts(head, Full::new(body)));
+        let answer = match settings.read_timeout() {
+            Some(limit) => {
+                let limit = limit + settings.connect_timeout().unwrap_or_default();
+                timeout(limit, sent).await.map_err(|late| ConnectorError::timeout(late.into()))?
+            }
+            None => sent.await,
+        };
+        let (head, body) = answer.map_err(broken)?.into_parts();
+        let body = Limited::new(body, LARGEST_ANSWER).collect().await;
+        let body = SdkBody::from(body.map_err(ConnectorError::io)?.to_bytes());
+        let answer = HttpResponse::try_from(Response::from_parts(head, body));
+        answer.map_err(|error| ConnectorError::other(error.into(), None))
+    }
+}
+
+fn broken(error: WireError) -> ConnectorError {
+    let was_sent = !error.is_unprocessed();
+    let error = ConnectorError::io(error.into());
+    if was_sent { error } else { error.never_connected() }
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.wires.lock().keys()).finish()
+    }
+}
+
+impl HttpClient for Connections {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        _: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        let (connections, settings) = (self.clone(), settings.clone());
+        SharedHttpConnector::new(Connector { connections, settings })
+    }
+}
+
+#[derive(Debug)]
+struct Connector {
+    connections: Connections,
+    settings: HttpConnectorSettings,
+}
+
+impl HttpConnector for Connector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (connections, settings) = (self.connections.clone(), self.settings.clone());
+        HttpConnectorFuture::new(connections.exchange(request, settings))
+    }
+}
+
+#[cfg(test)]
+mod tests;
