@@ -7,20 +7,23 @@ use serde_json::json;
 
 use crate::build;
 
+/// What a server sees in place of a controller's name.
+const AGENT: &str = "command";
+
 /// Of the server of the current context, as whom the kubeconfig says.
 ///
 /// # Errors
 /// What is wrong with the kubeconfig.
-pub(crate) async fn of_kubeconfig(file: Kubeconfig, agent: &str) -> anyhow::Result<kube::Client> {
+pub(crate) async fn of_kubeconfig(file: Kubeconfig) -> anyhow::Result<kube::Client> {
     let clients = Clients::from_own(file, &options(), &metrics()?).await?;
-    Ok(clients.build(Profile::root(agent))?)
+    Ok(clients.build(Profile::root(AGENT))?)
 }
 
 /// Of a server whose certificate is of its own making, and which is told nothing.
 ///
 /// # Errors
 /// The address can be that of no server.
-pub(crate) async fn of_stranger(address: &str, agent: &str) -> anyhow::Result<kube::Client> {
+pub(crate) async fn of_stranger(address: &str) -> anyhow::Result<kube::Client> {
     let kubeconfig = json!({
         "current-context": "it",
         "contexts": [{"name": "it", "context": {"cluster": "it", "user": "nobody"}}],
@@ -28,7 +31,7 @@ pub(crate) async fn of_stranger(address: &str, agent: &str) -> anyhow::Result<ku
         "users": [{"name": "nobody", "user": {}}],
     });
     let clients = Clients::from_object(&kubeconfig.to_string(), &options(), &metrics()?).await?;
-    Ok(clients.build(Profile::root(agent))?)
+    Ok(clients.build(Profile::root(AGENT))?)
 }
 
 fn options() -> ClientOptions {

@@ -12,7 +12,6 @@ use pflag::controllers::Known;
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use super::NAME;
 use super::cluster::Cluster;
 use super::report::{Check, Report};
 use crate::flags::table::generic::CONTROLLERS;
@@ -54,7 +53,7 @@ async fn health(url: &str) -> anyhow::Result<(String, bool)> {
     let path = base.path();
     let scheme = base.scheme_str().unwrap_or("https");
     let host = base.authority().map_or("", |authority| authority.as_str());
-    let client = foreign_clients::of_stranger(&format!("{scheme}://{host}"), NAME).await?;
+    let client = foreign_clients::of_stranger(&format!("{scheme}://{host}")).await?;
     let get = async |path: String| {
         client.send(Request::get(path).body(Body::empty())?).await.map_err(anyhow::Error::from)
     };

@@ -8,7 +8,6 @@ use cluster_health::{StoredObjects, Subject};
 use probe::{Inputs, Problem};
 use tokio::time::timeout;
 
-use super::NAME;
 use super::arguments::Arguments;
 use super::target::{adjusted, kubeconfig};
 use crate::{foreign_clients, manifests};
@@ -57,6 +56,6 @@ fn only(mut subjects: Vec<Subject>) -> anyhow::Result<Subject> {
 async fn management(arguments: &Arguments) -> anyhow::Result<kube::Client> {
     let mut file = kubeconfig(arguments)?;
     file.current_context = arguments.context.clone().or(file.current_context);
-    let client = foreign_clients::of_kubeconfig(file, NAME).await;
+    let client = foreign_clients::of_kubeconfig(file).await;
     client.context("cannot make a client of the management API")
 }
