@@ -15,31 +15,6 @@ fn main() {
     if target("OS") == "linux" && target("ENV") == "gnu" && glibc_reads_packed_relocations() {
         println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
-    if var("PROFILE").is_ok_and(|profile| profile == "release") && links_with(&rustc, FOLDED) {
-        println!("cargo:rustc-link-arg-bins={FOLDED}");
-    }
-}
-
-/// Functions of the same code become one.
-const FOLDED: &str = "-Wl,--icf=all";
-
-/// Whether the linker knows this argument; Rust's own on Linux does since 1.90, that of GNU does not.
-fn links_with(rustc: &str, argument: &str) -> bool {
-    let folder = var("OUT_DIR").unwrap_or_default();
-    let program = format!("{folder}/empty.rs");
-    if std::fs::write(&program, "fn main() {}").is_err() {
-        return false;
-    }
-    let flags = var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    let mut command = Command::new(rustc);
-    command.args(flags.split('\u{1f}').filter(|flag| !flag.is_empty()));
-    command.args(["--target", &var("TARGET").unwrap_or_default()]);
-    if let Ok(linker) = var("RUSTC_LINKER") {
-        command.args(["-C", &format!("linker={linker}")]);
-    }
-    let argument = format!("link-arg={argument}");
-    let linked = command.args(["--out-dir", &folder, "-C", &argument, &program]).output();
-    linked.is_ok_and(|output| output.status.success())
 }
 
 fn target(what: &str) -> String {
