@@ -107,18 +107,22 @@ fn write_sample(
     writeln!(page, "{name}{braced} {}", number(value))
 }
 
-/// Whole numbers have a fraction, too, and exponents a sign and two digits: so Go writes them, and a
-/// bucket's bound is part of the name of its series.
+/// As Go writes them, since a bucket's bound is part of the name of its series: whole numbers have a
+/// fraction, too, and those from a million on, or below a ten-thousandth, an exponent with a sign and
+/// two digits.
 fn number(value: f64) -> String {
     if value.is_nan() {
-        "NaN".to_owned()
-    } else if value.is_infinite() {
-        if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned()
-    } else {
-        let text = format!("{value:?}");
-        let Some((digits, power)) = text.split_once('e') else { return text };
-        let (sign, power) = power.strip_prefix('-').map_or(('+', power), |power| ('-', power));
-        format!("{digits}e{sign}{power:0>2}")
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    let text = format!("{value:e}");
+    let power =
+        text.split_once('e').and_then(|(digits, power)| Some((digits, power.parse().ok()?)));
+    match power {
+        Some((digits, power @ (..-4 | 6..))) => format!("{digits}e{power:+03}"),
+        _ => format!("{value:?}"),
     }
 }
 
@@ -182,6 +186,11 @@ d_seconds_count{of="x"} 1.0
             (9.999_999_999_999_999e-5, "9.999999999999999e-05"),
             (0.001, "0.001"),
             (5.0, "5.0"),
+            (0.0, "0.0"),
+            (0.000_1, "0.0001"),
+            (999_999.5, "999999.5"),
+            (1e6, "1e+06"),
+            (1_048_576.0, "1.048576e+06"),
             (-1e300, "-1e+300"),
             (f64::NAN, "NaN"),
             (f64::NEG_INFINITY, "-Inf"),
