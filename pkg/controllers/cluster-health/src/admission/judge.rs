@@ -53,10 +53,12 @@ impl Judge {
             return reply::failure(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", why);
         }
         let end = Instant::now() + budget(&request.uri);
-        let Some(_room) = self.room.hold(&request.body, end).await else {
-            self.metrics.unreadable();
-            let why = "the objects of all requests together are too large; try again";
-            return reply::failure(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", why);
+        let _room = match self.room.hold(&request.body, end).await {
+            Ok(room) => room,
+            Err(none) => {
+                self.metrics.unreadable();
+                return none.reply();
+            }
         };
         match Review::read(&request.body) {
             Ok(review) => {

@@ -1,5 +1,7 @@
 //! [`Room`]: how much memory the objects of all requests may take that are judged at once.
 
+use http::StatusCode;
+use serving::{Reply, reply};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
@@ -19,17 +21,52 @@ pub(super) struct Room {
     large: Semaphore,
 }
 
+/// Why there is no room for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoRoom {
+    /// Others have it.
+    Taken,
+    /// It takes more than there is.
+    TooLarge,
+}
+
+impl NoRoom {
+    pub(super) fn reply(self) -> Reply {
+        match self {
+            Self::Taken => reply::failure(
+                StatusCode::TOO_MANY_REQUESTS,
+                "TooManyRequests",
+                "the objects of all requests together are too large; try again",
+            ),
+            Self::TooLarge => reply::failure(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "RequestEntityTooLarge",
+                "the object has too many fields to be judged; make it smaller",
+            ),
+        }
+    }
+}
+
 impl Room {
     pub(super) fn new() -> Self {
         let [usual, large] = [FOR_USUAL, FOR_LARGE].map(|units| Semaphore::new(units as usize));
         Self { usual, large }
     }
 
-    /// Waits until there is room for this; `None` when there is none until `end`, or never.
-    pub(super) async fn hold(&self, body: &[u8], end: Instant) -> Option<SemaphorePermit<'_>> {
-        let units = u32::try_from(weight(body) / UNIT + 1).ok().filter(|&it| it <= FOR_LARGE)?;
+    /// Waits until there is room for this.
+    ///
+    /// # Errors
+    /// There is none until `end`, or never.
+    pub(super) async fn hold(
+        &self,
+        body: &[u8],
+        end: Instant,
+    ) -> Result<SemaphorePermit<'_>, NoRoom> {
+        let units = u32::try_from(weight(body) / UNIT + 1).ok();
+        let units = units.filter(|&units| units <= FOR_LARGE).ok_or(NoRoom::TooLarge)?;
         let room = if units <= USUAL { &self.usual } else { &self.large };
-        timeout_at(end, room.acquire_many(units)).await.ok()?.ok()
+        let held = timeout_at(end, room.acquire_many(units)).await;
+        held.ok().and_then(Result::ok).ok_or(NoRoom::Taken)
     }
 }
 
@@ -50,21 +87,21 @@ mod tests {
         let room = Room::new();
         let end = Instant::now() + Duration::from_secs(8);
         let nested = |count: usize| [r#"{"a":0},"#.repeat(count), "{}".to_owned()].concat();
-        assert!(room.hold(b"{}", end).await.is_some());
-        assert!(room.hold(nested(200_000).as_bytes(), end).await.is_none(), "it never fits");
+        assert!(room.hold(b"{}", end).await.is_ok());
+        let never = room.hold(nested(200_000).as_bytes(), end).await.unwrap_err();
+        assert_eq!(never.reply().status(), 413, "to try again does not help");
         let most = nested(150_000);
-        let held = room.hold(most.as_bytes(), end).await;
-        assert!(held.is_some());
-        let waiting = async { room.hold(most.as_bytes(), end).await.is_none() };
+        let held = room.hold(most.as_bytes(), end).await.unwrap();
+        let waiting = async { room.hold(most.as_bytes(), end).await.unwrap_err() };
         let usual = async {
             tokio::task::yield_now().await;
-            assert!(room.hold(b"{}", end).await.is_some());
+            assert!(room.hold(b"{}", end).await.is_ok());
             assert!(Instant::now() < end, "it does not wait behind a large one");
         };
-        let (is_late, ()) = tokio::join!(waiting, usual);
-        assert!(is_late);
+        let (late, ()) = tokio::join!(waiting, usual);
+        assert_eq!(late.reply().status(), 429);
         assert_eq!(Instant::now(), end, "it has waited");
         drop(held);
-        assert!(room.hold(most.as_bytes(), end + Duration::from_secs(1)).await.is_some());
+        assert!(room.hold(most.as_bytes(), end + Duration::from_secs(1)).await.is_ok());
     }
 }
