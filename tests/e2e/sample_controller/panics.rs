@@ -49,8 +49,10 @@ async fn a_controller_that_panics_turns_red_and_green_again_and_the_other_one_wo
     churn.await.unwrap();
     let metrics = manager.metrics().await;
     let of = |name: &str, controller: &str| metrics.value(name, &[("controller", controller)]);
-    assert!(of("icm_controller_restarts_total", NAME) >= Some(3.0));
-    assert_eq!(of("icm_controller_restarts_total", OTHER), Some(0.0));
+    for counted in ["icm_controller_restarts_total", "icm_panics_total"] {
+        assert!(of(counted, NAME) >= Some(3.0), "{counted}");
+        assert_eq!(of(counted, OTHER), Some(0.0), "{counted}");
+    }
     let assigned = "node_ipam_assignment_duration_seconds";
     let in_time = metrics.value(&format!("{assigned}_bucket"), &[("le", LONGEST)]);
     assert_eq!(in_time, metrics.value(&format!("{assigned}_count"), &[]));

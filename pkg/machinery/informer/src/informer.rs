@@ -221,9 +221,9 @@ impl<T: Cached> Informer<T> {
         self.shared.served()
     }
 
-    /// Ends the session of every user of this informer.
-    pub fn end_sessions(&self, cause: &str) {
-        self.shared.store.end_sessions(cause);
+    /// The task of this informer has panicked: ends the session of every user.
+    pub fn panicked(&self, cause: &str) {
+        self.shared.store.panicked(cause);
     }
 }
 

@@ -13,7 +13,13 @@ pub struct Session(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     ended: CancellationToken,
-    cause: OnceLock<String>,
+    end: OnceLock<End>,
+}
+
+#[derive(Debug)]
+struct End {
+    cause: String,
+    by_panic: bool,
 }
 
 impl Session {
@@ -24,7 +30,16 @@ impl Session {
 
     /// Ends it; the first cause counts.
     pub(crate) fn end(&self, cause: impl Into<String>) {
-        self.0.cause.get_or_init(|| cause.into());
+        self.end_as(End { cause: cause.into(), by_panic: false });
+    }
+
+    /// Ends it because of a panic.
+    pub(crate) fn end_by_panic(&self, cause: impl Into<String>) {
+        self.end_as(End { cause: cause.into(), by_panic: true });
+    }
+
+    fn end_as(&self, end: End) {
+        self.0.end.get_or_init(|| end);
         self.0.ended.cancel();
     }
 
@@ -36,6 +51,11 @@ impl Session {
     /// Waits for the end and tells its cause.
     pub async fn ended(&self) -> &str {
         self.0.ended.cancelled().await;
-        self.0.cause.get().map_or("", String::as_str)
+        self.0.end.get().map_or("", |end| &end.cause)
+    }
+
+    /// True once it was ended by a panic.
+    pub fn has_panicked(&self) -> bool {
+        self.0.end.get().is_some_and(|end| end.by_panic)
     }
 }

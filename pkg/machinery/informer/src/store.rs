@@ -148,12 +148,12 @@ impl<T: Cached> Store<T> {
     pub(crate) fn restart(&self, listed: Objects<T>, cause: &str) {
         let mut subscribers = self.subscribers.lock();
         *self.objects.write() = listed;
-        subscribers.end(cause);
+        subscribers.end(|session| session.end(cause));
     }
 
-    /// Ends every session.
-    pub(crate) fn end_sessions(&self, cause: &str) {
-        self.subscribers.lock().end(cause);
+    /// Ends every session because of a panic.
+    pub(crate) fn panicked(&self, cause: &str) {
+        self.subscribers.lock().end(|session| session.end_by_panic(cause));
     }
 }
 

@@ -77,11 +77,11 @@ impl<T> Subscribers<T> {
         self.all.retain(|subscriber| !subscriber.membership.has_left());
     }
 
-    /// Ends everybody's session.
-    pub(crate) fn end(&mut self, cause: &str) {
+    /// Forgets everybody and ends their sessions.
+    pub(crate) fn end(&mut self, end: impl Fn(&Session)) {
         for subscriber in self.all.drain(..) {
             subscriber.membership.leave();
-            subscriber.session.end(cause);
+            end(&subscriber.session);
         }
     }
 }
@@ -95,7 +95,8 @@ impl<T> Subscriber<T> {
         if let Err(panic) = contain_call(|| (self.handler)(delta)) {
             self.membership.leave();
             error!(logger = "informer", resource, %panic, "A handler panicked; its user starts anew");
-            self.session.end(format!("a handler of changes of {resource} panicked: {panic}"));
+            let cause = format!("a handler of changes of {resource} panicked: {panic}");
+            self.session.end_by_panic(cause);
         }
     }
 }

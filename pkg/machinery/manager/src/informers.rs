@@ -136,6 +136,11 @@ impl Informers {
         self.session.ended().await
     }
 
+    /// True when it is void because of a panic.
+    pub(crate) fn have_panicked(&self) -> bool {
+        self.session.has_panicked()
+    }
+
     /// The check `informer-sync`: every cache in use is filled and alive, or dormant; the error
     /// names the first that is not. Keeps no informer alive.
     pub(crate) fn check(&self) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
@@ -223,7 +228,7 @@ async fn run<T: Cached>(
         };
         if let Err(panic) = contain(run).await {
             error!(logger = "informer", resource, %panic, "The informer panicked and begins anew");
-            informer.end_sessions(&format!("the informer of {resource} panicked"));
+            informer.panicked(&format!("the informer of {resource} panicked"));
             sleep(PAUSE_AFTER_PANIC).await;
         }
     }

@@ -124,7 +124,12 @@ impl Supervisor {
         tokio::select! {
             ended = contain(async { runner.run(context).await }) => ended.unwrap_or_else(panicked),
             panic = tasks.panicked() => Err(Failure::Panicked(panic)),
-            cause = informers.void() => Err(Failure::Void(cause.to_owned())),
+            cause = informers.void() => {
+                if informers.have_panicked() {
+                    panics.count();
+                }
+                Err(Failure::Void(cause.to_owned()))
+            }
         }
     }
 

@@ -239,10 +239,10 @@ fn panics_in_a_handler_once() -> Arc<dyn Runner> {
 #[tokio::test(start_paused = true)]
 async fn a_panic_in_a_handler_starts_the_controller_anew() {
     let supervisor = supervisor(panics_in_a_handler_once());
-    let restarts = supervisor.restarts.clone();
+    let (restarts, context) = (supervisor.restarts.clone(), context(one_node().client()).await);
     let captured = Capture::begin();
-    supervisor.run(context(one_node().client()).await).await;
-    assert_eq!(restarts.get(), 1);
+    supervisor.run(context.clone()).await;
+    assert_eq!((panics(&context).as_str(), restarts.get()), ("1", 1));
     assert_eq!(captured.with("a handler of changes of nodes panicked").len(), 1);
 }
 

@@ -76,7 +76,7 @@ async fn the_changes_end_with_the_session() {
     let run = start();
     let session = Session::new();
     let mut changes = run.informer.in_session(session.clone()).changes();
-    run.informer.end_sessions("for a test");
+    run.informer.panicked("for a test");
     assert!(changes.next().await.is_none());
 }
 
