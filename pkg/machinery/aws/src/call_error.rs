@@ -87,6 +87,10 @@ where
                 status: answer.raw().status().as_u16(),
             },
             SdkError::ConstructionFailure(_) => Self::NotSent { reason: chain(&error) },
+            // There can be no connection, as with a proxy whose address is none.
+            SdkError::DispatchFailure(failure) if failure.is_user() => {
+                Self::NotSent { reason: chain(&error) }
+            }
             _ if is_about_credentials(&error) => Self::NotSent { reason: chain(&error) },
             _ => Self::Unanswered { reason: chain(&error) },
         }

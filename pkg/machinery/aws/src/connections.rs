@@ -18,7 +18,7 @@ use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use parking_lot::Mutex;
 use tokio::time::timeout;
-use transport::{Endpoint, Protocol, Proxy, TlsConfigs, Trust, Wire, WireError};
+use transport::{Endpoint, Protocol, Proxy, TlsConfigs, Trust, Wire};
 
 /// More than a page of anything that is read.
 const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
@@ -94,18 +94,12 @@ impl Connections {
             }
             None => sent.await,
         };
-        let (head, body) = answer.map_err(broken)?.into_parts();
+        let (head, body) = answer.map_err(|error| ConnectorError::io(error.into()))?.into_parts();
         let body = Limited::new(body, LARGEST_ANSWER).collect().await;
         let body = SdkBody::from(body.map_err(ConnectorError::io)?.to_bytes());
         let answer = HttpResponse::try_from(Response::from_parts(head, body));
         answer.map_err(|error| ConnectorError::other(error.into(), None))
     }
-}
-
-fn broken(error: WireError) -> ConnectorError {
-    let was_sent = !error.is_unprocessed();
-    let error = ConnectorError::io(error.into());
-    if was_sent { error } else { error.never_connected() }
 }
 
 impl fmt::Debug for Connections {

@@ -50,6 +50,16 @@ fn a_connection_that_fails_leaves_doubt() {
 }
 
 #[test]
+fn where_there_can_be_no_connection_nothing_was_sent() {
+    let failed = ConnectorError::user("HTTPS_PROXY cannot be used".into());
+    let error = CallError::from(SdkError::<CreateVpcError, _>::dispatch_failure(failed));
+    assert!(
+        matches!(&error, CallError::NotSent { reason } if reason.ends_with("cannot be used")),
+        "{error:?}"
+    );
+}
+
+#[test]
 fn without_credentials_nothing_was_sent() {
     let error = undispatched(CredentialsError::not_loaded("there are none"));
     assert!(
