@@ -1,7 +1,6 @@
 //! One connection to a server that is scripted stream by stream, over a pipe.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -9,16 +8,18 @@ use h2::server;
 use http_body::Frame;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{Empty, Full, StreamBody};
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
+use tokio::io::{DuplexStream, duplex};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
+use self::pipe::Pipe;
 use super::*;
 
 mod closing;
 mod departures;
 mod liveness;
+mod pipe;
 mod refusals;
 mod script;
 
@@ -84,43 +85,14 @@ async fn requests_side_by_side_get_their_own_answers() {
     assert!(none.unwrap().is_empty());
 }
 
-/// A pipe that counts what is written at once.
-struct Counted(DuplexStream, Arc<AtomicUsize>);
-
-impl AsyncRead for Counted {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for Counted {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        self.1.fetch_add(1, Ordering::Relaxed);
-        Pin::new(&mut self.0).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
-    }
-}
-
 /// A connection to an echo that answers as often as `go` permits, and how often we wrote to it.
 async fn counted(go: Arc<Semaphore>) -> (Arc<Channel>, Arc<AtomicUsize>) {
     let (ours, theirs) = duplex(1 << 20);
     let writes = Arc::new(AtomicUsize::new(0));
-    let ours = Counted(ours, Arc::clone(&writes));
+    let counted = Arc::clone(&writes);
+    let ours = Pipe::new(ours).on_write(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
     let (channel, server) =
         tokio::join!(Channel::open(ours, Load::default()), server::handshake(theirs));
     tokio::spawn(echo_when_told(server.unwrap(), go));

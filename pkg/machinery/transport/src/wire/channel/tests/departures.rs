@@ -46,38 +46,6 @@ async fn a_write_that_has_left_is_not_asked_about_again() {
     send(channel.clone(), get()).await.unwrap();
 }
 
-/// A pipe that tells when what was written to it is flushed.
-struct Flushed<F>(DuplexStream, F);
-
-impl<F: Unpin> AsyncRead for Flushed<F> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buffer)
-    }
-}
-
-impl<F: Fn() + Unpin> AsyncWrite for Flushed<F> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        (self.1)();
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
-    }
-}
-
 /// A connection writes what it was given in several goes, each of which is flushed.
 ///
 /// `rule:held-up-writes-are-asked-again`
@@ -86,7 +54,7 @@ async fn a_write_behind_others_that_have_left_is_asked_about_until_it_has_left_t
     let [always, allowed, taken] = [true, true, false].map(|is| Arc::new(AtomicBool::new(is)));
     let (ours, theirs) = duplex(1 << 20);
     let (of_second, both_taken) = (Arc::clone(&allowed), Arc::clone(&taken));
-    let ours = Flushed(ours, move || {
+    let ours = Pipe::new(ours).on_flush(move || {
         // Stopped in between, the process wakes up when the second may not leave any more.
         if both_taken.load(Ordering::Relaxed) {
             of_second.store(false, Ordering::Relaxed);
