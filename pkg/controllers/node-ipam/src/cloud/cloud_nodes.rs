@@ -158,12 +158,12 @@ impl<C: Cloud> CloudNodes<C> {
     ) -> Result<(), Ended> {
         let (claims, stop) = (Arc::clone(&self.claims), self.stop.clone());
         let (uid, left) = (Arc::clone(&node.node.uid), AtomicBool::new(false));
-        let may_leave = || {
+        let is_wanted = || {
             let may = !stop.is_cancelled() && claims.lock().may_send(&uid, &[range]);
             left.fetch_or(may, Ordering::Relaxed);
             may
         };
-        let adding = self.cloud.add_range(&node.provider_id, range, vm, &may_leave);
+        let adding = self.cloud.add_range(&node.provider_id, range, vm, &is_wanted);
         let added = self.finish(adding, &left).await;
         // What was read before does not show it.
         self.seen.note(&node.node.name, Instant::now());

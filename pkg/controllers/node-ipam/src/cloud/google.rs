@@ -31,10 +31,10 @@ impl Cloud for GoogleCloud {
         provider_id: &str,
         range: IpNet,
         read: &VmRanges,
-        may_leave: &(dyn Fn() -> bool + Sync),
+        is_wanted: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), CloudError> {
         let vm = parse(provider_id)?;
-        self.client.add_alias(&vm, range, &read.aliases, may_leave).await.map_err(what_next)
+        self.client.add_alias(&vm, range, &read.aliases, is_wanted).await.map_err(what_next)
     }
 }
 

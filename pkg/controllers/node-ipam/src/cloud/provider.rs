@@ -15,13 +15,13 @@ pub(crate) trait Cloud: Send + Sync + 'static {
     ) -> impl Future<Output = Result<VmRanges, CloudError>> + Send;
 
     /// Has a range routed to the VM beside what it has, unless that is something else than was read
-    /// by whoever decided, or `may_leave` says no when it is about to be sent. May be repeated.
+    /// by whoever decided, or `is_wanted` says no when it is about to be sent. May be repeated.
     fn add_range(
         &self,
         provider_id: &str,
         range: IpNet,
         read: &VmRanges,
-        may_leave: &(dyn Fn() -> bool + Sync),
+        is_wanted: &(dyn Fn() -> bool + Sync),
     ) -> impl Future<Output = Result<(), CloudError>> + Send;
 }
 

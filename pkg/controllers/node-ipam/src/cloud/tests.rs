@@ -58,9 +58,9 @@ impl Cloud for Scripted {
         provider_id: &str,
         range: IpNet,
         _: &VmRanges,
-        may_leave: &(dyn Fn() -> bool + Sync),
+        is_wanted: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), CloudError> {
-        if !may_leave() {
+        if !is_wanted() {
             return Err(CloudError::Withdrawn);
         }
         let takes = {

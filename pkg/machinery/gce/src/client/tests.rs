@@ -87,6 +87,19 @@ async fn a_vm_that_somebody_else_has_given_an_alias_meanwhile_gets_no_second_one
 }
 
 #[tokio::test]
+async fn a_vm_without_an_interface_is_given_none() {
+    let (stub, client) = begin().await;
+    stub.add_vm(ZONE, "a", &[]);
+    stub.take_interfaces(ZONE, "a");
+    let ended = add(&client, "a", "10.0.1.0/24").await;
+    assert!(
+        matches!(&ended, Err(CallError::NotFound { what }) if what.starts_with("a network interface")),
+        "{ended:?}"
+    );
+    assert_eq!(stub.count(WRITE), 0);
+}
+
+#[tokio::test]
 async fn who_wanted_a_write_can_call_it_back_until_it_leaves() {
     let (stub, client) = begin().await;
     stub.add_vm(ZONE, "a", &[]);
