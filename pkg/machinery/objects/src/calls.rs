@@ -27,7 +27,6 @@ pub enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Create,
-    Update,
     MergePatch,
     Apply { force: bool },
     Delete,
@@ -37,7 +36,6 @@ impl Verb {
     fn method(self) -> Method {
         match self {
             Self::Create => Method::POST,
-            Self::Update => Method::PUT,
             Self::MergePatch | Self::Apply { .. } => Method::PATCH,
             Self::Delete => Method::DELETE,
         }
@@ -45,7 +43,7 @@ impl Verb {
 
     fn content_type(self) -> &'static str {
         match self {
-            Self::Create | Self::Update | Self::Delete => "application/json",
+            Self::Create | Self::Delete => "application/json",
             Self::MergePatch => "application/merge-patch+json",
             Self::Apply { .. } => "application/apply-patch+yaml",
         }
@@ -55,7 +53,6 @@ impl Verb {
     fn word(self) -> &'static str {
         match self {
             Self::Create => "create",
-            Self::Update => "update",
             Self::MergePatch => "patch",
             Self::Apply { .. } => "apply",
             Self::Delete => "delete",

@@ -57,20 +57,11 @@ impl<S: Schema> Draft<S> {
     }
 }
 
-/// A changed object on its way to the server.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Change {
-    /// All of it, with what it was changed to.
-    pub(crate) whole: Value,
-    /// The difference alone.
-    pub(crate) patch: Value,
-}
-
-/// Lays what became of a draft over its object; `None` when nothing did.
+/// The merge patch of what became of a draft; `None` when nothing did.
 pub(crate) fn change_of<S: Schema>(
     object: &Object<S>,
     edited: &Draft<S>,
-) -> Result<Option<Change>, serde_json::Error> {
+) -> Result<Option<Value>, serde_json::Error> {
     let before = serde_json::to_value(Draft::of(object))?;
     let after = serde_json::to_value(edited)?;
     Ok(change(object, &before, &after))
@@ -80,13 +71,13 @@ pub(crate) fn change_of<S: Schema>(
 pub(crate) fn status_change_of<S: Schema>(
     object: &Object<S>,
     edited: &S::Status,
-) -> Result<Option<Change>, serde_json::Error> {
+) -> Result<Option<Value>, serde_json::Error> {
     let before = json!({ "status": serde_json::to_value(&object.status)? });
     let after = json!({ "status": serde_json::to_value(edited)? });
     Ok(change(object, &before, &after))
 }
 
-fn change<S: Schema>(object: &Object<S>, before: &Value, after: &Value) -> Option<Change> {
+fn change<S: Schema>(object: &Object<S>, before: &Value, after: &Value) -> Option<Value> {
     let raw = object.whole();
     let whole = overlay(Some(&raw), before, after)?;
     let mut patch = merge_patch::between(&raw, &whole)?;
@@ -94,7 +85,7 @@ fn change<S: Schema>(object: &Object<S>, before: &Value, after: &Value) -> Optio
     // and another version than the one that was changed.
     patch["metadata"]["uid"] = Value::from(&*object.metadata.uid);
     patch["metadata"]["resourceVersion"] = object.metadata.resource_version.to_string().into();
-    Some(Change { whole, patch })
+    Some(patch)
 }
 
 #[cfg(test)]

@@ -33,7 +33,6 @@ pub struct ObjectClient<S: Schema> {
     /// Empty until somebody asks for them.
     writes: Arc<OnceLock<OwnWrites>>,
     answered: Answered<S>,
-    whole_updates: bool,
 }
 
 /// What a write came to.
@@ -55,21 +54,13 @@ impl<S: Schema> ObjectClient<S> {
         timeout: Duration,
     ) -> Self {
         let calls = Calls::new(client, resource, manager.into(), timeout);
-        Self { calls, writes: Arc::default(), answered: Answered::default(), whole_updates: false }
+        Self { calls, writes: Arc::default(), answered: Answered::default() }
     }
 
     /// Notes the writes of unknown outcome here.
     #[must_use]
     pub fn noting(mut self, open: &OpenWrites) -> Self {
         self.calls.open = open.clone();
-        self
-    }
-
-    /// Changes objects by PUT instead of merge PATCH, for an identity that may update and not
-    /// patch. Of no effect on a kind with [`Schema::KEPT_OF_SPEC`].
-    #[must_use]
-    pub fn with_whole_updates(mut self) -> Self {
-        self.whole_updates = true;
         self
     }
 
@@ -164,7 +155,6 @@ impl<S: Schema> Clone for ObjectClient<S> {
             calls: self.calls.clone(),
             writes: Arc::clone(&self.writes),
             answered: self.answered.clone(),
-            whole_updates: self.whole_updates,
         }
     }
 }

@@ -211,11 +211,7 @@ impl State {
             Method::DELETE => self.delete(live),
             _ => {
                 let mut new = live.clone();
-                if *method == Method::PUT {
-                    new = body;
-                } else {
-                    merge_patch::apply(&mut new, &body);
-                }
+                merge_patch::apply(&mut new, &body);
                 (200, self.update(&live, new, status))
             }
         }

@@ -17,7 +17,7 @@ async fn each_write_goes_to_its_path_with_its_field_manager() {
     for (part, verb, uri) in [
         (Part::Main, Verb::Create, format!("{base}?fieldManager=a+b")),
         (Part::Main, Verb::MergePatch, format!("{base}/a?fieldManager=a+b")),
-        (Part::Status, Verb::Update, format!("{base}/a/status?fieldManager=a+b")),
+        (Part::Status, Verb::MergePatch, format!("{base}/a/status?fieldManager=a+b")),
         (Part::Main, Verb::Apply { force: true }, format!("{base}/a?fieldManager=a+b&force=true")),
         (Part::Main, Verb::Apply { force: false }, format!("{base}/a?fieldManager=a+b")),
         (Part::Main, Verb::Delete, format!("{base}/a")),

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tracing::debug;
 
 use super::{ObjectClient, Written};
 use crate::calls::{Part, Verb};
-use crate::draft::{self, Change, Draft};
+use crate::draft::{self, Draft};
 use crate::{Error, Object, Outcome, Schema, Why};
 
 /// As client-go's `RetryOnConflict`.
@@ -74,37 +75,23 @@ impl<S: Schema> ObjectClient<S> {
         &self,
         object: &Arc<Object<S>>,
         part: Part,
-        mut edit: impl FnMut(&Object<S>) -> Result<Option<Change>, Why>,
+        mut edit: impl FnMut(&Object<S>) -> Result<Option<Value>, Why>,
     ) -> Result<Written<S>, Error> {
         let mut settling = Settling::new(self, object);
         for attempt in 1.. {
             let change = edit(&settling.current).map_err(|why| settling.fail(why))?;
             // Also after the last attempt: it may be what the read shows.
-            let Some(change) = change else { return settling.unchanged() };
+            let Some(patch) = change else { return settling.unchanged() };
             if attempt > ATTEMPTS {
                 break;
             }
-            match self.send(&settling.current, part, &change).await {
+            let key = &settling.current.metadata.key;
+            match self.write(key, part, Verb::MergePatch, &patch).await {
                 Ok(object) => return Ok(Written { object, changed: true }),
                 Err(error) => settling.after(error, attempt).await?,
             }
         }
         Err(settling.fail(Why::Conflict { attempts: ATTEMPTS }))
-    }
-
-    async fn send(
-        &self,
-        object: &Object<S>,
-        part: Part,
-        change: &Change,
-    ) -> Result<Arc<Object<S>>, Error> {
-        // A PUT would erase what is not kept.
-        let (verb, body) = if self.whole_updates && S::KEPT_OF_SPEC.is_none() {
-            (Verb::Update, &change.whole)
-        } else {
-            (Verb::MergePatch, &change.patch)
-        };
-        self.write(&object.metadata.key, part, verb, body).await
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use http::Method;
 use model::OwnWrite;
 use serde_json::json;
 use tokio::time::Instant;
@@ -280,18 +279,6 @@ async fn the_answer_of_another_object_of_the_same_name_is_not_taken() {
     assert_eq!(server.0.lock().seen.len(), 2);
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_identity_that_may_not_patch_puts_the_whole_object() {
-    let server = Server::with_widget();
-    server.fail(Fault::Overtaken(recolour));
-    let client = server.client::<Widget>().with_whole_updates();
-    client.change(&server.widget(), enlarge).await.unwrap();
-    let seen = server.0.lock().seen.clone();
-    assert!(seen.iter().all(|(method, ..)| [Method::PUT, Method::GET].contains(method)));
-    assert_eq!(server.raw()["spec"], json!({"sizes": {"s": 1, "m": 2}, "colour": "blue"}));
-    assert_eq!(server.raw()["metadata"]["labels"], json!({"foreign": "yes"}));
-}
-
 /// Of whose spec only the sizes are kept.
 #[derive(Debug)]
 enum Reduced {}
@@ -306,7 +293,7 @@ impl Schema for Reduced {
 #[tokio::test(start_paused = true)]
 async fn a_write_erases_nothing_of_what_is_not_kept() {
     let server = Server::with_widget();
-    let client = server.client::<Reduced>().with_whole_updates();
+    let client = server.client::<Reduced>();
     let widget = client.read("ns/a").await.unwrap().unwrap();
     assert!(!widget.whole().to_string().contains("red"));
     let enlarge = |_: &Object<Reduced>, draft: &mut Draft<Reduced>| {
