@@ -1,8 +1,8 @@
 //! Kubernetes quantities, exact, and what a Pod requests of its Node.
 //!
 //! Called by controllers that add up the resources of a cluster: they read slim Pods into
-//! [`PodRequests`], Nodes into [`Resources`], add, and show the sums with [`Quantity::as_cores`]
-//! and [`Quantity::as_whole`]. No I/O.
+//! [`PodRequests`], Nodes into [`Resources`], add, and show the sums rounded up by
+//! [`Quantity::rounded_to_milli`] or [`Quantity::rounded_to_whole`]. No I/O.
 //!
 //! | file | holds |
 //! |---|---|

@@ -36,14 +36,6 @@ impl Quantity {
         ceil(self.nanos, NANOS / 1000)
     }
 
-    /// As processors are shown: whole cores, or thousandths with the suffix `m`, rounded up.
-    pub fn as_cores(self) -> String {
-        match self.as_milli() {
-            milli if milli % 1000 == 0 => (milli / 1000).to_string(),
-            milli => format!("{milli}m"),
-        }
-    }
-
     /// The next whole number up.
     #[must_use]
     pub fn rounded_to_whole(self) -> Self {

@@ -11,7 +11,6 @@
 //! | `made_once.rs` | what a controller registers once although it is run anew |
 //! | `retry.rs` | [`retry`]: what a failed write means to its key |
 //! | `run.rs`, `feed.rs` | [`Run`]: caches that feed a queue, workers, start, audit, stop, written once |
-//! | `object_tasks.rs` | [`ObjectTasks`]: a task per object beside the queue |
 //! | `host.rs`, `options.rs`, `wiring.rs` | [`Host`]: starts and stops all controllers |
 //! | `supervisor.rs`, `tasks.rs`, `stalls.rs` | keeps one running, and says when it is not well |
 //! | `own_threads.rs` | [`OwnThreads`]: threads beside those of the process, for much work |
@@ -30,7 +29,6 @@ mod feed;
 mod host;
 mod informers;
 mod made_once;
-mod object_tasks;
 mod options;
 mod own_threads;
 mod permissions;
@@ -52,7 +50,6 @@ pub use failure::{Failure, StartError};
 pub use feed::feed;
 pub use host::{Ended, Host};
 pub use informers::{Informers, InformersOptions};
-pub use object_tasks::ObjectTasks;
 pub use options::{HostOptions, Hosted};
 pub use own_threads::OwnThreads;
 pub use permissions::{Permission, is_allowed};

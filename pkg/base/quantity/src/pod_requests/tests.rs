@@ -9,7 +9,7 @@ fn total(spec: Value) -> Resources {
 }
 
 fn cpu(spec: Value) -> String {
-    total(spec).get("cpu").as_cores()
+    total(spec).get("cpu").rounded_to_milli().to_string()
 }
 
 fn container(cpu: &str) -> Value {
@@ -99,7 +99,7 @@ fn a_request_of_the_pod_replaces_only_the_resources_that_it_names() {
         "resources": {"requests": {"memory": "3Gi"}},
         "overhead": {"memory": "1Mi"},
     }));
-    assert_eq!(total.get("cpu").as_cores(), "1");
+    assert_eq!(total.get("cpu").rounded_to_milli().to_string(), "1");
     assert_eq!(total.get("memory").as_whole(), (3 << 30) + (1 << 20));
 }
 
@@ -156,6 +156,6 @@ fn resources_of_pods_add_up_by_name() {
         sum += &total(json!({"containers": [container("333333333n")]}));
     }
     assert_eq!(sum.get("cpu"), "999999999n".parse::<Quantity>().unwrap());
-    assert_eq!(sum.get("cpu").as_cores(), "1");
+    assert_eq!(sum.get("cpu").rounded_to_milli().to_string(), "1");
     assert_eq!(sum.get("memory"), Quantity::ZERO);
 }

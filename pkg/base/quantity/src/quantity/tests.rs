@@ -114,7 +114,7 @@ fn a_quantity_is_rounded_up_once_when_it_is_shown() {
         ("1.5", "1500m"),
         ("2k", "2000"),
     ] {
-        assert_eq!(read(text).as_cores(), cores, "{text}");
+        assert_eq!(read(text).rounded_to_milli().to_string(), cores, "{text}");
     }
     for (text, bytes) in [("1Ki", 1024), ("0.5", 1), ("128Mi", 134_217_728), ("1m", 1)] {
         assert_eq!(read(text).as_whole(), bytes, "{text}");

@@ -29,7 +29,7 @@ fn every_page_is_asked_for_by_the_token_of_the_one_before() {
     let mut member =
         Paged::of("/api/v1/pods", vec![vec![cpu(1)], vec![cpu(2), cpu(3)], vec![cpu(4)]]);
     let totals = pods(&mut member).unwrap();
-    assert_eq!((totals.pods, totals.allocated.get("cpu").as_cores()), (4, "10m".to_owned()));
+    assert_eq!((totals.pods, totals.allocated.get("cpu").as_milli()), (4, 10));
     // The token is sent exactly as it came, whatever is in it.
     let expected = [
         "/api/v1/pods?limit=2",
