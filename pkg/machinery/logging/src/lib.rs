@@ -87,7 +87,7 @@ impl LogHandle {
     }
 
     /// Writes what is still held back: counts of repeated warnings, and lines on their way. Takes a
-    /// second at most. Call it before the process ends.
+    /// second for each stream at most. Call it before the process ends.
     pub fn flush(&self) {
         (self.flush)();
         for queue in &self.queues {
