@@ -4,7 +4,7 @@
 //! |---|---|
 //! | main | waits for leadership, signals and the end |
 //! | `worker`, one | controllers, caches, events, the HTTPS server |
-//! | `worker` beyond that, for ten seconds after use | names to resolve, files to read |
+//! | `worker` beyond that, for ten seconds after use | names to resolve, files to read, memory to give back |
 //! | `cluster-health`, up to four | member clusters, once there is a kind of them |
 //! | `shard-lease` | the lease of a replica that shares the member clusters |
 //! | `leader-election` | the lease, with a runtime and a connection that nothing else uses |
