@@ -6,7 +6,7 @@ use std::io;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::{BoxStream, StreamExt as _};
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, DATE, HeaderValue, RETRY_AFTER};
 use http::{Method, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -27,6 +27,8 @@ pub enum Reply {
     Json(u16, Value),
     /// The same, with a `Retry-After` of so many seconds.
     RetryAfter(u16, u64, Value),
+    /// 200 and this object, and what time it is for the server: a `Date`.
+    Dated(&'static str, Value),
     /// 200, and these events of a watch, one a line. The end of the stream is that of the answer.
     Watch(BoxStream<'static, Value>),
     /// No answer: the connection is refused.
@@ -70,6 +72,11 @@ impl Reply {
                 Self::RetryAfter(code, seconds, object) => {
                     let mut response = whole(code, &object);
                     response.headers_mut().insert(RETRY_AFTER, seconds.into());
+                    return Ok(response);
+                }
+                Self::Dated(date, object) => {
+                    let mut response = whole(200, &object);
+                    response.headers_mut().insert(DATE, HeaderValue::from_static(date));
                     return Ok(response);
                 }
                 Self::Watch(events) => return Ok(lines(events)),

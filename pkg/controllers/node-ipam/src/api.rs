@@ -6,6 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use client::{Answer, CallError, Caller, SendCheck, WaitingSince};
 use http::{Method, Request, StatusCode, header};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
 use kube::client::Body;
 use model::Node;
 use tokio::time::Instant;
@@ -106,14 +108,18 @@ impl NodeApi {
         }
     }
 
-    /// Reads who set the pod CIDRs of a Node.
+    /// Reads who set the pod CIDRs of a Node, and what time it is for the server.
     ///
     /// # Errors
     /// As [`Self::read`], and for a Node that is gone.
-    pub(crate) async fn survey(&self, name: &str, since: Instant) -> Result<Surveyed, ReadError> {
+    pub(crate) async fn survey(
+        &self,
+        name: &str,
+        since: Instant,
+    ) -> Result<(Surveyed, Option<Timestamp>), ReadError> {
         let answer = self.get(name, since).await?;
         match answer.status {
-            StatusCode::OK => Ok(serde_json::from_slice(&answer.body)?),
+            StatusCode::OK => Ok((serde_json::from_slice(&answer.body)?, date(&answer))),
             status => Err(ReadError::Refused { status, pause: answer.retry_after }),
         }
     }
@@ -129,6 +135,11 @@ impl NodeApi {
         request.extensions_mut().insert(WaitingSince(since));
         self.caller.answer(request, self.patch_timeout).await
     }
+}
+
+fn date(answer: &Answer) -> Option<Timestamp> {
+    let text = answer.date.as_ref()?.to_str().ok()?;
+    Some(rfc2822::parse(text).ok()?.timestamp())
 }
 
 /// Why a consistent read gave no answer.

@@ -67,13 +67,14 @@ pub(crate) async fn watch<N: CachedNode>(
     reconciler: &Reconciler<N>,
     on_second_allocator: OnSecondAllocator,
 ) {
-    // What it gave out before is what is taken over. The API server notes whole seconds.
-    let begun = Timestamp::from_second(Timestamp::now().as_second()).unwrap_or(Timestamp::MIN);
+    // What it gave out before is what is taken over.
+    let begun = Instant::now();
     let watching = async {
         loop {
             let node = reconciler.suspicion.next().await;
-            match reconciler.api.survey(&node, Instant::now()).await {
-                Ok(seen) if is_set_by_stock(&seen, begun) => {
+            let asked = Instant::now();
+            match reconciler.api.survey(&node, asked).await {
+                Ok((seen, now)) if is_set_by_stock(&seen, servers_time(now, asked - begun)) => {
                     meet(reconciler, &node, &seen.cidrs, on_second_allocator);
                 }
                 Ok(_) => {}
@@ -84,6 +85,11 @@ pub(crate) async fn watch<N: CachedNode>(
         }
     };
     reconciler.stop.run_until_cancelled(watching).await;
+}
+
+/// What time it was so long ago for the server, which notes when a Node was served: its clock may not be ours.
+fn servers_time(now: Option<Timestamp>, ago: Duration) -> Timestamp {
+    now.unwrap_or_else(Timestamp::now).checked_sub(ago).unwrap_or(Timestamp::MIN)
 }
 
 fn meet<N: CachedNode>(

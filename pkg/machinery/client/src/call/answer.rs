@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use http::header::{DATE, HeaderValue};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
@@ -26,6 +27,8 @@ pub struct Answer {
     /// `Retry-After`, when the server gave one; at most
     /// [`RETRY_AFTER_MAX`](transport::RETRY_AFTER_MAX).
     pub retry_after: Option<Duration>,
+    /// `Date`, unread: what time it was for the server.
+    pub date: Option<HeaderValue>,
     /// The whole body.
     pub body: Bytes,
     /// From when on the server no longer carries out the write, should this answer leave open
@@ -64,7 +67,7 @@ where
     B: http_body::Body<Data = Bytes> + Unpin,
     B::Error: Into<BoxError>,
 {
-    let (parts, body) = response.into_parts();
+    let (mut parts, body) = response.into_parts();
     let progress = parts.extensions.get::<Arc<Progress>>();
     let deadline = progress.and_then(|p| p.deadline()).unwrap_or_else(|| Instant::now() + timeout);
     let settled_at = progress.and_then(|p| p.settled_at());
@@ -74,7 +77,8 @@ where
         .map_err(|_| CallError::Timeout { settled_at })?
         .map_err(|error| CallError::Transport { source: error.into(), settled_at })?;
     let retry_after = retry_after(&parts.headers);
-    Ok(Answer { status: parts.status, retry_after, body, settled_at })
+    let date = parts.headers.remove(DATE);
+    Ok(Answer { status: parts.status, retry_after, date, body, settled_at })
 }
 
 /// All of a body; one that comes in one frame, as most do, is not copied.

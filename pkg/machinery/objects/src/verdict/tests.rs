@@ -12,6 +12,7 @@ fn answer(code: u16, body: &[u8]) -> Answer {
     Answer {
         status: StatusCode::from_u16(code).unwrap(),
         retry_after: (code == 429).then_some(Duration::from_secs(3)),
+        date: None,
         body: body.to_vec().into(),
         settled_at: None,
     }

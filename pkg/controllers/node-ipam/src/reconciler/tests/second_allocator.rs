@@ -11,6 +11,15 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// A server that says who set the pod CIDRs of a Node, and when. It takes a PATCH for what is there already.
 fn set_at(manager: &'static str, time: &'static str) -> NodeApi {
+    set_on_the_clock(manager, time, None)
+}
+
+/// The same by a clock of the server's own.
+fn set_on_the_clock(
+    manager: &'static str,
+    time: &'static str,
+    now: Option<&'static str>,
+) -> NodeApi {
     let client = client(move |asked| {
         if let Some(SendCheck(check)) = asked.head.extensions.get() {
             assert!(check());
@@ -22,7 +31,10 @@ fn set_at(manager: &'static str, time: &'static str) -> NodeApi {
             {"manager": STOCK, "time": time, "fieldsV1": {"f:spec": {"f:taints": {}}}},
             {"manager": manager, "time": time, "fieldsV1": {"f:spec": {"f:podCIDRs": {}}}},
         ]);
-        Reply::Json(200, node)
+        match now {
+            Some(now) => Reply::Dated(now, node),
+            None => Reply::Json(200, node),
+        }
     });
     NodeApi::new(client, ms(5000))
 }
@@ -154,6 +166,20 @@ async fn what_stock_gave_out_before_we_began_is_no_second_allocator() {
     bench.show("b", "10.0.0.192/26");
     sleep(ms(1000)).await;
     assert_eq!((bench.second_allocators(), bench.held()), (Some(0.0), None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_counts_is_the_clock_of_the_server() {
+    for (now, set, met) in [
+        ("Fri, 01 Jan 2100 00:01:00 GMT", "2099-12-31T23:59:00Z", 0.0),
+        ("Wed, 01 Jan 2020 00:01:00 GMT", "2020-01-01T00:00:02Z", 1.0),
+    ] {
+        let bench = Bench::watching(set_on_the_clock(STOCK, set, Some(now))).await;
+        sleep(ms(60_000)).await;
+        bench.show("b", "10.0.0.192/26");
+        sleep(ms(1000)).await;
+        assert_eq!(bench.second_allocators(), Some(met), "{now}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
