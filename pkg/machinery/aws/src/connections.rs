@@ -30,10 +30,8 @@ pub(crate) struct Connections(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     configs: TlsConfigs,
-    wires: Mutex<HashMap<Whereto, SharedWire>>,
+    wires: Mutex<HashMap<Whereto, Wire>>,
 }
-
-type SharedWire = Arc<dyn Wire<Full<Bytes>>>;
 
 /// A server, as in the address of a request, and how long a connection to it may take to open.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,18 +42,14 @@ struct Whereto {
 
 impl Connections {
     /// Through the proxy that the environment names.
-    fn wire(
-        &self,
-        uri: &Uri,
-        connect_timeout: Option<Duration>,
-    ) -> Result<SharedWire, ConnectorError> {
+    fn wire(&self, uri: &Uri, connect_timeout: Option<Duration>) -> Result<Wire, ConnectorError> {
         let (scheme, authority) = (uri.scheme_str(), uri.authority());
         let server =
             format!("{}://{}", scheme.unwrap_or_default(), authority.map_or("", |it| it.as_str()));
         let whereto = Whereto { server, connect_timeout };
         let mut wires = self.0.wires.lock();
         if let Some(known) = wires.get(&whereto) {
-            return Ok(Arc::clone(known));
+            return Ok(known.clone());
         }
         let (configs, trust) = (&self.0.configs, Trust::system());
         let endpoint = Endpoint::new(configs, &trust, None, Protocol::Http1);
@@ -70,8 +64,8 @@ impl Connections {
         if let Some(limit) = connect_timeout {
             endpoint = endpoint.opened_within(limit);
         }
-        let wire = transport::open_whole(&endpoint);
-        wires.insert(whereto, Arc::clone(&wire));
+        let wire = transport::open(&endpoint);
+        wires.insert(whereto, wire.clone());
         Ok(wire)
     }
 

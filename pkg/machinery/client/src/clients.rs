@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 use transport::{Protocol, TlsConfigs};
 
 use crate::call::caller::Caller;
-use crate::call::dispatch::GuardedBody;
 use crate::call::link::Link;
 use crate::call::metrics::RequestMetrics;
 use crate::config::{ClientOptions, Source, process_environment};
@@ -36,9 +35,9 @@ struct Inner {
     metrics: RequestMetrics,
     credentials: Arc<Credentials>,
     /// Of the root identity.
-    root: Arc<Link<GuardedBody>>,
+    root: Arc<Link>,
     /// For requests that bring a service account's token.
-    bare: Arc<Link<GuardedBody>>,
+    bare: Arc<Link>,
     accounts: Mutex<HashMap<Identity, Arc<ServiceAccount>>>,
 }
 

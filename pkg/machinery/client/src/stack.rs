@@ -11,7 +11,7 @@ use tower::Service;
 use transport::AnswerBody;
 
 use crate::call::attempt::Attempt;
-use crate::call::dispatch::{Dispatch, GuardedBody};
+use crate::call::dispatch::Dispatch;
 use crate::call::error::CallError;
 use crate::call::gate::Gate;
 use crate::call::link::Link;
@@ -25,7 +25,7 @@ use crate::throttle::Throttle;
 /// What the layers of one client share.
 pub(crate) struct Parts {
     pub(crate) bearer: Bearer,
-    pub(crate) link: Arc<Link<GuardedBody>>,
+    pub(crate) link: Arc<Link>,
     pub(crate) metrics: Arc<ClientMetrics>,
     pub(crate) user_agent: HeaderValue,
     pub(crate) profile: Profile,

@@ -1,7 +1,6 @@
 //! [`Channel`]: the connections to one server, and a request on them with its whole answer.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,7 +16,7 @@ const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
 
 /// The connections to one server; clones share them.
 #[derive(Clone)]
-pub(crate) struct Channel(Arc<dyn Wire<Full<Bytes>>>);
+pub(crate) struct Channel(Wire);
 
 /// What a server answered. Its printed form has no body, which may be a token.
 pub(crate) struct Answer {
@@ -48,7 +47,7 @@ impl Channel {
             let through = endpoint.through(proxy, &configs, &trust);
             endpoint = through.map_err(CallError::not_sent)?;
         }
-        Ok(Self(transport::open_whole(&endpoint)))
+        Ok(Self(transport::open(&endpoint)))
     }
 
     /// Sends a request, whose address is absolute, and reads the whole answer.

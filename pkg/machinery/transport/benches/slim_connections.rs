@@ -33,8 +33,6 @@ const LIMIT_KIB: f64 = 48.0;
 /// Handshakes under way at a time.
 const AT_ONCE: usize = 64;
 
-type Slim = Arc<dyn Wire<Empty<Bytes>>>;
-
 fn main() {
     allow_many_files();
     let has = |word: &str| env::args().any(|argument| argument == word);
@@ -74,7 +72,7 @@ async fn measure(server: &Server, connections: usize, own_bundle: bool) -> f64 {
     // What is there once, such as code and the runtime, is paid before the first measurement.
     let first = connect(server, &configs, &server.trust(own_bundle.then_some(usize::MAX))).await;
     let (before, began) = (resident_kib(), Instant::now());
-    let mut open: Vec<Slim> = Vec::with_capacity(connections);
+    let mut open: Vec<Wire> = Vec::with_capacity(connections);
     let mut opening = JoinSet::new();
     for number in 0..connections {
         let trust = server.trust(own_bundle.then_some(number));
@@ -91,15 +89,15 @@ async fn measure(server: &Server, connections: usize, own_bundle: bool) -> f64 {
     kib
 }
 
-async fn connect(server: &Server, configs: &TlsConfigs, trust: &Trust) -> Slim {
+async fn connect(server: &Server, configs: &TlsConfigs, trust: &Trust) -> Wire {
     connect_to(&server.url, configs, trust).await
 }
 
 /// A wire with one connection that has carried one request.
-async fn connect_to(url: &str, configs: &TlsConfigs, trust: &Trust) -> Slim {
+async fn connect_to(url: &str, configs: &TlsConfigs, trust: &Trust) -> Wire {
     let endpoint = Endpoint::new(configs, trust, None, Protocol::Slim).unwrap();
-    let wire: Slim = transport::open(&endpoint);
-    let request = Request::get(format!("{url}/livez")).body(Empty::new()).unwrap();
+    let wire = transport::open(&endpoint);
+    let request = Request::get(format!("{url}/livez")).body(Empty::<Bytes>::new()).unwrap();
     let answer = wire.send(request).await.unwrap();
     assert!(answer.status().is_success());
     answer.into_body().collect().await.unwrap();

@@ -36,4 +36,4 @@ pub use proxy::{Proxy, ProxyError};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 pub use status::{Cause, Details, Status};
 pub use tls::{ClientCertificate, Fields, TlsConfigs, TlsError, Trust, Validity, Waived};
-pub use wire::{AnswerBody, Answering, MayLeave, Wire, WireError, open, open_whole, rest_if_busy};
+pub use wire::{AnswerBody, Answering, MayLeave, Wire, WireError, open, rest_if_busy};

@@ -18,10 +18,7 @@ mod multiplexed;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::Uri;
-use http_body::Body;
-use http_body_util::Full;
 use hyper_rustls::{
     DefaultServerNameResolver, FixedServerNameResolver, HttpsConnector, MaybeHttpsStream,
     ResolveServerName,
@@ -38,6 +35,7 @@ use tower::{BoxError, Service, ServiceExt as _};
 use crate::endpoint::Endpoint;
 use crate::protocol::Protocol;
 use crate::proxy::{Kind, Proxy};
+use exchange::RequestBody;
 use keep_alive::{PING_INTERVAL, PING_TIMEOUT};
 use multiplexed::Multiplexed;
 
@@ -56,11 +54,7 @@ const SLIM_BUFFER: usize = 8 * 1024;
 
 /// Opens a pool for `endpoint`. No network yet; connections live on the runtime of the request
 /// that needs them first.
-pub fn open<B>(endpoint: &Endpoint) -> Arc<dyn Wire<B>>
-where
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BoxError>,
-{
+pub fn open(endpoint: &Endpoint) -> Wire {
     let resolver: Arc<dyn ResolveServerName + Send + Sync> = match &endpoint.server_name {
         Some(name) => Arc::new(FixedServerNameResolver::new(name.clone())),
         None => Arc::new(DefaultServerNameResolver::default()),
@@ -73,23 +67,18 @@ where
     if endpoint.protocol == Protocol::Slim {
         // Without a timer no task waits to end an idle connection: its owner drops the wire.
         builder.pool_max_idle_per_host(1).http1_read_buf_exact_size(SLIM_BUFFER);
-        return Arc::new(builder.build::<_, B>(connector));
+        return Wire::over(builder.build::<_, RequestBody>(connector));
     }
     builder
         .pool_timer(TokioTimer::new())
         .http2_keep_alive_interval(Some(PING_INTERVAL))
         .http2_keep_alive_timeout(PING_TIMEOUT)
         .http2_keep_alive_while_idle(true);
-    let single = builder.build::<_, B>(connector.clone());
+    let single = builder.build::<_, RequestBody>(connector.clone());
     match endpoint.protocol {
-        Protocol::Negotiated => Arc::new(Multiplexed::new(connector, single)),
-        Protocol::Http1 | Protocol::Slim => Arc::new(single),
+        Protocol::Negotiated => Wire::over(Multiplexed::new(connector, single)),
+        Protocol::Http1 | Protocol::Slim => Wire::over(single),
     }
-}
-
-/// As [`open`], for requests whose bodies are whole: one copy of HTTP for all crates that send such.
-pub fn open_whole(endpoint: &Endpoint) -> Arc<dyn Wire<Full<Bytes>>> {
-    open(endpoint)
 }
 
 /// Makes connections to a server, whichever way. One type for all ways: each would be another copy

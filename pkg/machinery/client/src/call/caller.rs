@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use http::Request;
 use kube::client::Body;
 
@@ -42,18 +43,21 @@ impl Caller {
     /// # Errors
     /// [`CallError`] says whether the request may have been carried out. One whose answer broke off
     /// after the headers may have been: it is a [`CallError::Transport`] or [`CallError::Timeout`].
-    pub async fn answer(
+    pub fn answer(
         &self,
         mut request: Request<Body>,
         timeout: Duration,
-    ) -> Result<Answer, CallError> {
-        match &self.0 {
-            Way::Layers(stack) => {
-                request.extensions_mut().insert(AttemptTimeout(timeout));
-                read(stack.send(request).await?, timeout).await
+    ) -> BoxFuture<'_, Result<Answer, CallError>> {
+        // Boxed: every crate that awaits a call would have a copy of all layers.
+        Box::pin(async move {
+            match &self.0 {
+                Way::Layers(stack) => {
+                    request.extensions_mut().insert(AttemptTimeout(timeout));
+                    read(stack.send(request).await?, timeout).await
+                }
+                Way::Kube(client) => answer(client, request, timeout).await,
             }
-            Way::Kube(client) => answer(client, request, timeout).await,
-        }
+        })
     }
 }
 

@@ -42,7 +42,7 @@ const SENDING: Duration = Duration::from_millis(250);
 
 /// Sends requests over a wire.
 pub(crate) struct Dispatch {
-    link: Arc<Link<GuardedBody>>,
+    link: Arc<Link>,
     user_agent: HeaderValue,
     fence: Option<Fence>,
     dry_run: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Dispatch {
 
 impl Dispatch {
     pub(crate) fn new(
-        link: Arc<Link<GuardedBody>>,
+        link: Arc<Link>,
         user_agent: HeaderValue,
         fence: Option<Fence>,
         dry_run: bool,
@@ -121,7 +121,7 @@ impl Sender for Dispatch {
 struct Ended;
 
 /// A request body that asks the fence and the attempt when the connection takes it.
-pub(crate) struct GuardedBody {
+struct GuardedBody {
     body: Body,
     fence: Option<Fence>,
     progress: Option<Arc<Progress>>,

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use transport::{Endpoint, Protocol, TlsError, Wire};
 
@@ -12,24 +11,20 @@ use crate::identity::snapshot::{Shown, Snapshot};
 
 /// One pool of connections that follows the credentials. What is under way on an old connection
 /// goes on there to its end.
-pub(crate) struct Link<B> {
+pub(crate) struct Link {
     credentials: Arc<Credentials>,
     shown: Shown,
     protocol: Protocol,
-    pool: Mutex<Pool<B>>,
+    pool: Mutex<Pool>,
 }
 
-struct Pool<B> {
+struct Pool {
     generation: u64,
     endpoint: Endpoint,
-    wire: Arc<dyn Wire<B>>,
+    wire: Wire,
 }
 
-impl<B> Link<B>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<tower::BoxError>,
-{
+impl Link {
     /// No network until the first request.
     pub(crate) fn new(
         credentials: Arc<Credentials>,
@@ -50,7 +45,7 @@ where
 
     /// The pool for these credentials. A request that took them just before they changed gets a
     /// connection of its own: it must show nobody the new ones (`rule:one-reading-per-request`).
-    pub(crate) fn wire(&self, snapshot: &Snapshot) -> Result<Arc<dyn Wire<B>>, TlsError> {
+    pub(crate) fn wire(&self, snapshot: &Snapshot) -> Result<Wire, TlsError> {
         let mut pool = self.pool.lock();
         if snapshot.generation < pool.generation {
             let endpoint = snapshot.endpoint(&self.credentials.tls, self.shown, self.protocol)?;
@@ -59,11 +54,11 @@ where
         if snapshot.generation > pool.generation {
             self.renew(&mut pool, snapshot)?;
         }
-        Ok(Arc::clone(&pool.wire))
+        Ok(pool.wire.clone())
     }
 
     /// A new token alone needs no new connection.
-    fn renew(&self, pool: &mut Pool<B>, snapshot: &Snapshot) -> Result<(), TlsError> {
+    fn renew(&self, pool: &mut Pool, snapshot: &Snapshot) -> Result<(), TlsError> {
         let endpoint = snapshot.endpoint(&self.credentials.tls, self.shown, self.protocol)?;
         if !endpoint.shares_connections_with(&pool.endpoint) {
             pool.wire = transport::open(&endpoint);

@@ -5,12 +5,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use http::uri::{Authority, Scheme};
 use http::{Request, Uri};
-use http_body::Body;
 use hyper::rt::{Read, Write};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::{Connect, Connection};
@@ -20,14 +18,14 @@ use tower::{BoxError, Service, ServiceExt as _};
 
 use super::channel::Channel;
 use super::error::WireError;
-use super::exchange::{Answering, Wire};
+use super::exchange::{Answering, Exchange, RequestBody};
 use super::load::Load;
 
 /// The connection, and how to make another.
-pub(super) struct Multiplexed<C, B> {
+pub(super) struct Multiplexed<C> {
     route: C,
     /// For a server that does not offer HTTP/2.
-    single: legacy::Client<C, B>,
+    single: legacy::Client<C, RequestBody>,
     slot: Arc<Slot>,
 }
 
@@ -65,14 +63,14 @@ struct Current {
 /// `None`: the server does not offer HTTP/2.
 type Opened = Result<Option<Arc<Channel>>, WireError>;
 
-impl<C, B> Multiplexed<C, B>
+impl<C> Multiplexed<C>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Read + Write + Connection + Send + Unpin + 'static,
     C::Future: Send + 'static,
     C::Error: Into<BoxError>,
 {
-    pub(super) fn new(route: C, single: legacy::Client<C, B>) -> Self {
+    pub(super) fn new(route: C, single: legacy::Client<C, RequestBody>) -> Self {
         Self { route, single, slot: Arc::default() }
     }
 
@@ -128,16 +126,14 @@ where
     Ok(Some(Arc::new(channel)))
 }
 
-impl<C, B> Wire<B> for Multiplexed<C, B>
+impl<C> Exchange for Multiplexed<C>
 where
     C: Connect + Service<Uri> + Clone + Send + Sync + 'static,
     <C as Service<Uri>>::Response: Read + Write + Connection + Send + Unpin + 'static,
     <C as Service<Uri>>::Future: Send + 'static,
     <C as Service<Uri>>::Error: Into<BoxError>,
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BoxError>,
 {
-    fn send(&self, request: Request<B>) -> Answering<'_> {
+    fn send(&self, request: Request<RequestBody>) -> Answering<'_> {
         Box::pin(async move {
             let mut is_second = false;
             loop {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::join_all;
 use http::Response;
 use http_body_util::{BodyExt as _, Empty, Full};
@@ -18,6 +19,7 @@ use tokio::io::{DuplexStream, duplex};
 use tokio::time::{sleep, timeout};
 
 use super::*;
+use crate::wire::exchange::Wire;
 
 /// Our end of a connection.
 struct Pipe {
@@ -98,9 +100,9 @@ fn route(serve: fn(DuplexStream) -> BoxFuture<'static, ()>) -> Route {
     Route { opened: Arc::default(), serve, delay: Duration::ZERO, h2: true, failures: 0 }
 }
 
-fn wire(route: &Route) -> Multiplexed<Route, Empty<Bytes>> {
+fn wire(route: &Route) -> Wire {
     let single = legacy::Client::builder(TokioExecutor::new()).build(route.clone());
-    Multiplexed::new(route.clone(), single)
+    Wire::over(Multiplexed::new(route.clone(), single))
 }
 
 fn get() -> Request<Empty<Bytes>> {
