@@ -3,10 +3,8 @@
 //! (rule:history-that-goes-back).
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use model::Cached;
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
 
@@ -21,18 +19,18 @@ const SILENT: Duration = Duration::from_secs(120);
 
 /// Asks the server for its newest version when there is a reason to: one request, while the watch
 /// goes on.
-pub(crate) struct Doubt<T> {
-    shared: Arc<Shared<T>>,
+pub(crate) struct Doubt<'a> {
+    shared: &'a Shared,
     collection: Collection,
     ask_at: Instant,
-    asking: Option<Asking>,
+    asking: Option<Asking<'a>>,
 }
 
-type Asking = Pin<Box<dyn Future<Output = Result<u64, Fault>> + Send>>;
+type Asking<'a> = Pin<Box<dyn Future<Output = Result<u64, Fault>> + Send + 'a>>;
 
-impl<T: Cached> Doubt<T> {
+impl<'a> Doubt<'a> {
     /// `at_once`: the connection broke before this watch.
-    pub(crate) fn new(shared: Arc<Shared<T>>, collection: Collection, at_once: bool) -> Self {
+    pub(crate) fn new(shared: &'a Shared, collection: Collection, at_once: bool) -> Self {
         let now = Instant::now();
         let ask_at = if at_once { now } else { now + SILENT };
         Self { shared, collection, ask_at, asking: None }
@@ -48,10 +46,10 @@ impl<T: Cached> Doubt<T> {
     pub(crate) async fn confirmed(&mut self) -> Fault {
         loop {
             sleep_until(self.ask_at).await;
-            let (shared, collection) = (&self.shared, &self.collection);
-            let asking = self.asking.get_or_insert_with(|| {
-                Box::pin(newest_version(Arc::clone(shared), collection.clone()))
-            });
+            let (shared, collection) = (self.shared, &self.collection);
+            let asking = self
+                .asking
+                .get_or_insert_with(|| Box::pin(newest_version(shared, collection.clone())));
             let answer = asking.await;
             self.heard();
             let known = self.shared.version();
@@ -67,10 +65,7 @@ impl<T: Cached> Doubt<T> {
     }
 }
 
-async fn newest_version<T: Cached>(
-    shared: Arc<Shared<T>>,
-    collection: Collection,
-) -> Result<u64, Fault> {
+async fn newest_version(shared: &Shared, collection: Collection) -> Result<u64, Fault> {
     let (encoding, body) = stream::fetch(shared.client(), collection.newest_version()?).await?;
     decode::list_version(encoding, &body)
 }

@@ -7,19 +7,19 @@ use kube::Client;
 use model::{Cached, OwnWrite, Resource, StaticKind};
 use tokio::time::Instant;
 
+use crate::cache::Cache;
 use crate::changes::{Changes, Waiting};
 use crate::encoding::Format;
 use crate::metrics::InformerMetrics;
 use crate::objects::Objects;
 use crate::progress::Progress;
-use crate::shared::Shared;
 use crate::source::{Server, Source};
 use crate::subscription::Subscription;
 use crate::{Delta, Session};
 
 /// A shared copy of all objects of one source; clones share it. See the crate for its promises.
 pub struct Informer<T: Cached> {
-    pub(crate) shared: Arc<Shared<T>>,
+    pub(crate) cache: Arc<Cache<T>>,
     session: Session,
     /// Lists begun before are too old for this user.
     since: Option<Instant>,
@@ -29,7 +29,7 @@ pub struct Informer<T: Cached> {
 impl<T: Cached> Clone for Informer<T> {
     fn clone(&self) -> Self {
         Self {
-            shared: Arc::clone(&self.shared),
+            cache: Arc::clone(&self.cache),
             session: self.session.clone(),
             since: self.since,
             keep: self.keep.clone(),
@@ -43,8 +43,8 @@ impl<T: Cached> Informer<T> {
     /// Its requests must not wait behind others: a watch that is not answered within 30 s counts
     /// as failed, and the time in a throttle counts too.
     pub fn new(source: Source, metrics: &InformerMetrics, format: Format) -> Self {
-        let shared = Shared::new(source, metrics, format);
-        Self { shared, session: Session::new(), since: None, keep: None }
+        let cache = Cache::new(source, metrics, format);
+        Self { cache, session: Session::new(), since: None, keep: None }
     }
 
     /// The same of all objects of a type on the process's own API server.
@@ -74,7 +74,7 @@ impl<T: Cached> Informer<T> {
     /// if need be.
     #[must_use]
     pub fn not_older_than(&self, since: Instant) -> Self {
-        self.shared.demand_list(since);
+        self.cache.shared.demand_list(since);
         Self { since: Some(since), ..self.clone() }
     }
 
@@ -89,8 +89,8 @@ impl<T: Cached> Informer<T> {
         &self,
         handler: impl Fn(Delta<'_, T>) + Send + Sync + 'static,
     ) -> Subscription<T> {
-        let membership = self.shared.store.subscribe(Box::new(handler), self.session.clone());
-        Subscription::new(Arc::clone(&self.shared), membership, self.keep.clone())
+        let membership = self.cache.store.subscribe(Box::new(handler), self.session.clone());
+        Subscription::new(Arc::clone(&self.cache), membership, self.keep.clone())
     }
 
     /// Everything in the store and then every change, to be taken one by one at leisure: what is
@@ -105,17 +105,17 @@ impl<T: Cached> Informer<T> {
     /// Tells every handler of every object again, as [`Delta::Updated`] of an object into itself,
     /// and asks the server nothing.
     pub fn redeliver(&self) {
-        self.shared.store.redeliver();
+        self.cache.store.redeliver();
     }
 
     /// The newest known copy of an object, by name or `namespace/name`.
     pub fn get(&self, key: &str) -> Option<Arc<T>> {
-        self.shared.store.get(key)
+        self.cache.store.get(key)
     }
 
     /// Number of objects.
     pub fn len(&self) -> usize {
-        self.shared.store.len()
+        self.cache.store.len()
     }
 
     /// True when there is no object, or none is known yet.
@@ -126,26 +126,24 @@ impl<T: Cached> Informer<T> {
     /// Reads the whole store while nothing changes and no delta is delivered: everything in it
     /// has been told to every handler, and nothing else has. Deliveries wait meanwhile.
     pub fn frozen<R>(&self, read: impl FnOnce(&Objects<T>) -> R) -> R {
-        self.shared.store.frozen(read)
+        self.cache.store.frozen(read)
     }
 
     /// The first list that is young enough for this user has been delivered to every handler.
     /// Stays true from then on.
     pub fn is_synced(&self) -> bool {
-        self.shared.progress.borrow().has_list(self.since)
+        self.cache.shared.progress.borrow().has_list(self.since)
     }
 
     /// Waits until [`Informer::is_synced`].
     pub async fn synced(&self) {
-        let mut progress = self.shared.progress.subscribe();
-        // Fails only when the sender is gone, which lives as long as `self`.
-        drop(progress.wait_for(|progress| progress.has_list(self.since)).await);
+        self.cache.shared.listed(self.since).await;
     }
 
     /// Waits until [`Informer::is_synced`], or until the kind is found to be dormant: then there is
     /// nothing to wait for.
     pub async fn synced_or_dormant(&self) {
-        let mut progress = self.shared.progress.subscribe();
+        let mut progress = self.cache.shared.progress.subscribe();
         let known =
             progress.wait_for(|progress| progress.dormant || progress.has_list(self.since)).await;
         drop(known);
@@ -154,7 +152,7 @@ impl<T: Cached> Informer<T> {
     /// Waits until [`Informer::is_synced`], or until the server has refused to list for want of a
     /// right.
     pub(crate) async fn synced_or_denied(&self) {
-        let mut progress = self.shared.progress.subscribe();
+        let mut progress = self.cache.shared.progress.subscribe();
         let known = progress
             .wait_for(|progress| progress.has_list(self.since) || self.denied().is_some())
             .await;
@@ -170,7 +168,7 @@ impl<T: Cached> Informer<T> {
     /// an object that was never in it only by the next bookmark, in about a minute: wait with a
     /// limit.
     pub async fn shows(&self, key: &str, write: &OwnWrite) {
-        let mut progress = self.shared.progress.subscribe();
+        let mut progress = self.cache.shared.progress.subscribe();
         let history = progress.borrow().history;
         let shown = progress.wait_for(|progress| {
             progress.history != history || self.has_shown(progress, key, write)
@@ -180,7 +178,7 @@ impl<T: Cached> Informer<T> {
 
     /// Whether [`Informer::shows`] would return at once.
     pub fn has_now(&self, key: &str, write: &OwnWrite) -> bool {
-        self.has_shown(&self.shared.progress.borrow(), key, write)
+        self.has_shown(&self.cache.shared.progress.borrow(), key, write)
     }
 
     fn has_shown(&self, progress: &Progress, key: &str, write: &OwnWrite) -> bool {
@@ -191,39 +189,39 @@ impl<T: Cached> Informer<T> {
 
     /// The kind is not served, or not for us: there is nothing to do until it is.
     pub fn is_dormant(&self) -> bool {
-        self.shared.progress.borrow().dormant
+        self.cache.shared.progress.borrow().dormant
     }
 
     /// What a strict collection waits for: an object that cannot be read, and why.
     pub fn blocked(&self) -> Option<String> {
-        self.shared.blocked()
+        self.cache.shared.blocked()
     }
 
     /// What the server said when it last refused to list or watch, if that was for want of a right:
     /// it names who, the verb and the resource. `None` again once something worked.
     pub fn denied(&self) -> Option<String> {
-        self.shared.denied()
+        self.cache.shared.denied()
     }
 
     /// Time since the server last said anything that was believed: an event, a bookmark (about
     /// one a minute), or a list. Before the first of them, the age of the informer.
     pub fn silent_for(&self) -> Duration {
-        self.shared.silent_for()
+        self.cache.shared.silent_for()
     }
 
     /// The kind, as in labels of metrics.
     pub fn name(&self) -> &str {
-        &self.shared.resource
+        &self.cache.shared.resource
     }
 
     /// Where the API server keeps the kind; `None` as long as it has not been found.
     pub fn resource(&self) -> Option<Resource> {
-        self.shared.served()
+        self.cache.shared.served()
     }
 
     /// The task of this informer has panicked: ends the session of every user.
     pub fn panicked(&self, cause: &str) {
-        self.shared.store.panicked(cause);
+        self.cache.store.panicked(cause);
     }
 }
 

@@ -32,7 +32,8 @@
 //! | `source.rs` | [`Source`], what an informer lists and watches |
 //! | `session.rs` | [`Session`], one user of informers |
 //! | `subscription.rs`, `changes.rs` | [`Subscription`] of a handler, [`Changes`] to be taken at leisure |
-//! | `shared.rs`, `progress.rs` | what handles and loop share; how far the store has come |
+//! | `cache.rs`, `shared.rs`, `progress.rs` | what handles and loop share; what of it depends on no type; how far the store has come |
+//! | `intake.rs` | the cache as the loop sees it, whatever the type of its objects |
 //! | `store.rs`, `objects.rs`, `subscribers.rs` | the objects, the handlers, and the locks between them |
 //! | `delta.rs` | [`Delta`] |
 //! | `presence.rs`, `discovery.rs` | where a custom kind is served, and while it is not |
@@ -50,6 +51,7 @@
 //! | `metrics.rs`, `gauges.rs` | the `icm_informer_*` metrics |
 
 mod absences;
+mod cache;
 mod changes;
 mod decode;
 mod delta;
@@ -60,6 +62,7 @@ mod fault;
 mod gauges;
 mod history;
 mod informer;
+mod intake;
 mod limits;
 mod lines;
 mod list;

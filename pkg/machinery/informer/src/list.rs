@@ -4,21 +4,18 @@
 //! against 16 to 22 for 5,000 Nodes), and the stream goes on as the watch. A server whose etcd is
 //! too old refuses, by a status or by an ERROR event.
 
-use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use model::Cached;
+use bytes::Bytes;
+use kube::Client;
 use tracing::{debug, info};
 
-use crate::decode;
+use crate::encoding::Encoding;
 use crate::fault::Fault;
-use crate::message::{Event, Page};
-use crate::objects::Objects;
-use crate::request::Collection;
-use crate::shared::Shared;
+use crate::intake::{Intake, Staging};
+use crate::message::Word;
+use crate::request::{Collection, Made};
 use crate::source::FirstList;
-use crate::staged::Staged;
 use crate::stream::{self, Stream};
 
 /// Longest silence inside a streamed list. The server has all of it in memory, and pages follow.
@@ -27,14 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const PAGE: usize = 500;
 
 /// A complete list.
-pub(crate) struct Listed<T> {
-    pub(crate) objects: Objects<T>,
-    /// Keys of the objects that are there and cannot be read.
-    pub(crate) unreadable: HashSet<Arc<str>>,
+pub(crate) struct Listed<'a> {
+    pub(crate) staged: Box<dyn Staging + 'a>,
     /// State of the whole collection that the list shows.
     pub(crate) version: u64,
     /// Where the watch goes on, if the list was streamed.
-    pub(crate) stream: Option<Stream<T>>,
+    pub(crate) stream: Option<Stream>,
 }
 
 /// How a list is made.
@@ -62,19 +57,19 @@ impl Lister {
         Self { refused: false, limit: PAGE }
     }
 
-    pub(crate) async fn list<T: Cached>(
+    pub(crate) async fn list<'a>(
         &mut self,
-        shared: &Shared<T>,
+        cache: &'a dyn Intake,
         collection: &Collection,
         terms: Terms,
-    ) -> Result<Listed<T>, Fault> {
+    ) -> Result<Listed<'a>, Fault> {
         if !self.refused {
-            match streamed(shared, collection, terms).await {
+            match streamed(cache, collection, terms).await {
                 Ok(listed) => return Ok(listed),
-                Err(fault) => self.turn_to_pages(&shared.resource, fault)?,
+                Err(fault) => self.turn_to_pages(&cache.shared().resource, fault)?,
             }
         }
-        self.paged(shared, collection, terms).await
+        self.paged(cache, collection, terms).await
     }
 
     /// Ok when the list is to be made in pages at once (rule:pages-follow-a-broken-stream).
@@ -97,69 +92,60 @@ impl Lister {
         }
     }
 
-    async fn paged<T: Cached>(
+    async fn paged<'a>(
         &mut self,
-        shared: &Shared<T>,
+        cache: &'a dyn Intake,
         collection: &Collection,
         terms: Terms,
-    ) -> Result<Listed<T>, Fault> {
-        let mut staged = Staged::new(shared, terms.reuse);
+    ) -> Result<Listed<'a>, Fault> {
+        let client = cache.shared().client();
+        let mut staged = cache.stage(terms.reuse);
         let (mut version, mut token) = (None, None::<String>);
         loop {
-            let page = self.page(shared, collection, token.as_deref(), terms.truth).await?;
+            let request = |limit| collection.page(limit, token.as_deref(), terms.truth);
+            let (encoding, body) = self.page(client, request).await?;
+            let page = staged.take_page(encoding, &body)?;
             // All pages show the state of the first one, and name it.
             let version = *version.get_or_insert(page.version);
             token = page.next;
-            page.unreadable.iter().for_each(|object| staged.keep(object));
-            page.items.into_iter().for_each(|object| staged.insert(object));
             if token.is_none() {
-                let (objects, unreadable) = staged.into_parts();
-                return Ok(Listed { objects, unreadable, version, stream: None });
+                return Ok(Listed { staged, version, stream: None });
             }
         }
     }
 
     /// One page; in smaller parts when it is too long for us.
-    async fn page<T: Cached>(
+    async fn page(
         &mut self,
-        shared: &Shared<T>,
-        collection: &Collection,
-        token: Option<&str>,
-        truth: FirstList,
-    ) -> Result<Page<T>, Fault> {
+        client: &Client,
+        request: impl Fn(usize) -> Made,
+    ) -> Result<(Encoding, Bytes), Fault> {
         loop {
-            let request = collection.page(self.limit, token, truth)?;
-            match stream::fetch(shared.client(), request).await {
-                Ok((encoding, body)) => return decode::page::<T>(encoding, &body),
+            match stream::fetch(client, request(self.limit)?).await {
                 Err(Fault::PageTooLong(_)) if self.limit > 1 => self.limit = self.limit.div_ceil(8),
-                Err(fault) => return Err(fault),
+                fetched => return fetched,
             }
         }
     }
 }
 
-async fn streamed<T: Cached>(
-    shared: &Shared<T>,
+async fn streamed<'a>(
+    cache: &'a dyn Intake,
     collection: &Collection,
     terms: Terms,
-) -> Result<Listed<T>, Fault> {
+) -> Result<Listed<'a>, Fault> {
+    let shared = cache.shared();
     shared.metrics.watches.inc();
     let request = collection.streamed_list(terms.lifetime, terms.truth)?;
-    let mut stream = Stream::<T>::open(shared.client(), request, terms.lifetime).await?;
-    let mut staged = Staged::new(shared, terms.reuse);
+    let mut stream = Stream::open(shared.client(), request, terms.lifetime).await?;
+    let mut staged = cache.stage(terms.reuse);
     loop {
-        match stream.next(PATIENCE).await? {
-            Some(Event::Added(object) | Event::Modified(object)) => staged.insert(object),
-            Some(Event::Deleted(object)) => staged.remove(object.key()),
-            Some(Event::Unreadable(object)) => staged.keep(&object),
-            Some(Event::UnreadableDeleted(object)) => staged.remove(&object.key),
-            Some(Event::Bookmark(mark)) if mark.ends_list => {
-                let (objects, unreadable) = staged.into_parts();
-                let version = mark.version;
-                return Ok(Listed { objects, unreadable, version, stream: Some(stream) });
+        match stream.next(PATIENCE, |encoding, message| staged.take(encoding, message)).await? {
+            Some(Word::Bookmark(mark)) if mark.ends_list => {
+                return Ok(Listed { staged, version: mark.version, stream: Some(stream) });
             }
-            Some(Event::Bookmark(_)) => {}
-            Some(Event::Error(status)) => return Err(stream::refusal(status, Duration::ZERO)),
+            Some(Word::Version(_) | Word::Bookmark(_)) => {}
+            Some(Word::Error(status)) => return Err(stream::refusal(status, Duration::ZERO)),
             None => return Err(Fault::Incomplete),
         }
     }

@@ -18,6 +18,15 @@ pub(crate) enum Event<T> {
     Error(Status),
 }
 
+/// What a message says beside the object that it brings.
+#[derive(Debug)]
+pub(crate) enum Word {
+    /// The version of that object.
+    Version(u64),
+    Bookmark(Bookmark),
+    Error(Status),
+}
+
 /// How far the server has got; sent about once a minute, and at the end of a streamed list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bookmark {
@@ -35,4 +44,11 @@ pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
     /// Objects of a tolerant collection that cannot be read.
     pub(crate) unreadable: Vec<Unreadable>,
+}
+
+/// What a page says beside its objects.
+pub(crate) struct PageHead {
+    pub(crate) version: u64,
+    /// Token of the next page, if there is one.
+    pub(crate) next: Option<String>,
 }

@@ -6,14 +6,14 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Cached, Kind, Metadata, Resource};
+use model::{Kind, Metadata, Resource};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
 use crate::discovery;
 use crate::fault::Fault;
-use crate::objects::Objects;
+use crate::intake::Intake;
 use crate::reflector::Reflector;
 use crate::request::Collection;
 use crate::retry::after_failures;
@@ -30,22 +30,19 @@ const SELDOM: Duration = Duration::from_secs(30);
 /// Why a kind is not for us.
 const NO_CRD: &str = "it has no CRD that is ours";
 
-pub(crate) async fn run<T: Cached>(
-    shared: Arc<Shared<T>>,
-    crds: Option<Informer<Metadata>>,
-) -> Infallible {
-    if let Kind::BuiltIn(resource) = &shared.source.kind {
+pub(crate) async fn run(cache: &dyn Intake, crds: Option<Informer<Metadata>>) -> Infallible {
+    if let Kind::BuiltIn(resource) = &cache.shared().source.kind {
         loop {
-            follow(&shared, resource).await;
+            follow(cache, resource).await;
         }
     }
     let mut followed = None;
-    let Some(crds) = crds else { return while_served(&shared, None, &mut followed).await };
+    let Some(crds) = crds else { return while_served(cache, None, &mut followed).await };
     loop {
         let session = Session::new();
         let crds = Crds::watch(crds.in_session(session.clone()));
         tokio::select! {
-            never = while_served(&shared, Some(&crds), &mut followed) => match never {},
+            never = while_served(cache, Some(&crds), &mut followed) => match never {},
             // The history of the CRDs began anew.
             _ = session.ended() => {}
         }
@@ -53,10 +50,12 @@ pub(crate) async fn run<T: Cached>(
 }
 
 /// Returns when the server does not know the collection.
-async fn follow<T: Cached>(shared: &Arc<Shared<T>>, resource: &Resource) {
+async fn follow(cache: &dyn Intake, resource: &Resource) {
+    let shared = cache.shared();
     shared.set_served(resource.clone());
-    let collection = Collection::new::<T>(&shared.source, resource, shared.format);
-    Reflector::new(Arc::clone(shared), collection).run().await;
+    let accept = cache.accept(shared.format);
+    let collection = Collection::new(&shared.source, resource, accept);
+    Reflector::new(cache, collection).run().await;
 }
 
 /// What is known of a kind.
@@ -72,12 +71,12 @@ enum Presence {
 }
 
 /// Waits until the kind is served, and for us.
-pub(crate) async fn until_served<T: Cached>(shared: &Shared<T>, crds: Informer<Metadata>) {
+pub(crate) async fn until_served(cache: &dyn Intake, crds: Informer<Metadata>) {
     loop {
         let session = Session::new();
         let crds = Crds::watch(crds.in_session(session.clone()));
         tokio::select! {
-            _ = here(shared, Some(&crds), None) => return,
+            _ = here(cache, Some(&crds), None) => return,
             // The history of the CRDs began anew.
             _ = session.ended() => {}
         }
@@ -85,27 +84,28 @@ pub(crate) async fn until_served<T: Cached>(shared: &Shared<T>, crds: Informer<M
 }
 
 /// `followed` is the key of the CRD that the store's objects are of.
-async fn while_served<T: Cached>(
-    shared: &Arc<Shared<T>>,
+async fn while_served(
+    cache: &dyn Intake,
     crds: Option<&Crds>,
     followed: &mut Option<Arc<str>>,
 ) -> Infallible {
     loop {
-        let (served, crd) = here(shared, crds, followed.as_deref()).await;
+        let (served, crd) = here(cache, crds, followed.as_deref()).await;
         *followed = crd.as_ref().map(|crd| Arc::clone(&crd.key));
         tokio::select! {
-            () = follow(shared, &served) => {}
-            () = gone(crds, crd.as_deref(), &shared.source) => {}
+            () = follow(cache, &served) => {}
+            () = gone(crds, crd.as_deref(), &cache.shared().source) => {}
         }
     }
 }
 
 /// Waits until the kind is here; where it is served, and its CRD, if there is one.
-async fn here<T: Cached>(
-    shared: &Shared<T>,
+async fn here(
+    cache: &dyn Intake,
     crds: Option<&Crds>,
     followed: Option<&str>,
 ) -> (Resource, Option<Arc<Metadata>>) {
+    let shared = cache.shared();
     let resource = &*shared.resource;
     let mut retry = SOON;
     loop {
@@ -121,9 +121,7 @@ async fn here<T: Cached>(
             Presence::Lost => {
                 set_dormant(shared, "its CRD is gone");
                 // Its CRD took the objects along.
-                if shared.store.len() > 0 {
-                    shared.store.replace(Objects::new());
-                }
+                cache.clear();
                 shared.unreadables.retain(resource, &HashSet::new());
                 retry = SOON;
                 changed(crds, SELDOM).await;
@@ -131,10 +129,7 @@ async fn here<T: Cached>(
             Presence::NotOurs(reason) => {
                 set_dormant(shared, reason);
                 // They are still there, so nobody is told that they were deleted.
-                if shared.store.len() > 0 {
-                    let cause = format!("the CRD of {resource} is not labelled as ours any more");
-                    shared.store.restart(Objects::new(), &cause);
-                }
+                cache.abandon(&format!("the CRD of {resource} is not labelled as ours any more"));
                 retry = SOON;
                 changed(crds, SELDOM).await;
             }
@@ -148,7 +143,7 @@ async fn here<T: Cached>(
     }
 }
 
-fn set_dormant<T: Cached>(shared: &Shared<T>, reason: &str) {
+fn set_dormant(shared: &Shared, reason: &str) {
     if shared.absences.begin(&shared.source) {
         let resource = &*shared.resource;
         info!(logger = "informer", resource, reason, "Kind is dormant until it is served");
@@ -157,11 +152,7 @@ fn set_dormant<T: Cached>(shared: &Shared<T>, reason: &str) {
 }
 
 /// Looks until the server answers.
-async fn look<T: Cached>(
-    shared: &Shared<T>,
-    crds: Option<&Crds>,
-    followed: Option<&str>,
-) -> Presence {
+async fn look(shared: &Shared, crds: Option<&Crds>, followed: Option<&str>) -> Presence {
     let mut backoff = after_failures();
     loop {
         let seen = match crds {
@@ -184,7 +175,7 @@ async fn look<T: Cached>(
     }
 }
 
-async fn find<T: Cached>(shared: &Shared<T>, crds: Option<&Crds>) -> Result<Presence, Fault> {
+async fn find(shared: &Shared, crds: Option<&Crds>) -> Result<Presence, Fault> {
     let Some(served) = discovery::find(shared.client(), &shared.source.kind).await? else {
         return Ok(Presence::NotServed);
     };

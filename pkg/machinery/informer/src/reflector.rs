@@ -17,19 +17,20 @@
 //!
 //! The store stays as it is during all of this: old knowledge is better than none.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use backoff::Series;
-use model::{Cached, Kind};
+use model::Kind;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
 use crate::doubt::Doubt;
+use crate::encoding::Format;
 use crate::fault::Fault;
 use crate::history::{History, Verdict};
+use crate::intake::Intake;
 use crate::list::{Listed, Lister, Terms};
-use crate::message::Event;
+use crate::message::Word;
 use crate::request::Collection;
 use crate::retry::after_failures;
 use crate::shared::Shared;
@@ -47,18 +48,19 @@ const REFUSED_WATCHES: u32 = 4;
 /// A wait that the server asks for is told from this length on, every time.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 
-enum State<T> {
+enum State {
     /// What the server has is unknown.
     Listing,
     /// The store is as new as its version; a watch has to be opened from there.
     Opening,
-    Watching(Stream<T>),
+    Watching(Stream),
     /// The server does not know the collection.
     NotFound,
 }
 
-pub(crate) struct Reflector<T> {
-    shared: Arc<Shared<T>>,
+pub(crate) struct Reflector<'a> {
+    cache: &'a dyn Intake,
+    shared: &'a Shared,
     collection: Collection,
     lister: Lister,
     backoff: Series,
@@ -71,10 +73,11 @@ pub(crate) struct Reflector<T> {
     complained: Option<&'static str>,
 }
 
-impl<T: Cached> Reflector<T> {
-    pub(crate) fn new(shared: Arc<Shared<T>>, collection: Collection) -> Self {
+impl<'a> Reflector<'a> {
+    pub(crate) fn new(cache: &'a dyn Intake, collection: Collection) -> Self {
         Self {
-            shared,
+            cache,
+            shared: cache.shared(),
             collection,
             lister: Lister::new(),
             backoff: after_failures(),
@@ -99,14 +102,14 @@ impl<T: Cached> Reflector<T> {
         }
     }
 
-    async fn list(&mut self) -> State<T> {
+    async fn list(&mut self) -> State {
         self.shared.metrics.lists.inc();
         let begun = Instant::now();
         let any_will_do =
             !self.shared.progress.borrow().has_list(None) && !self.shared.is_list_demanded();
         let truth = if any_will_do { self.shared.source.first_list } else { FirstList::Consistent };
         let terms = Terms { truth, reuse: !self.history.is_doubted(), lifetime: lifetime() };
-        let listed = match self.lister.list(&self.shared, &self.collection, terms).await {
+        let listed = match self.lister.list(self.cache, &self.collection, terms).await {
             Ok(listed) => self.apply_list(listed, begun, truth),
             Err(fault) => Err(fault),
         };
@@ -129,14 +132,14 @@ impl<T: Cached> Reflector<T> {
 
     fn apply_list(
         &mut self,
-        listed: Listed<T>,
+        listed: Listed<'_>,
         begun: Instant,
         truth: FirstList,
-    ) -> Result<State<T>, Fault> {
-        let Listed { objects, unreadable, version, stream } = listed;
+    ) -> Result<State, Fault> {
+        let Listed { staged, version, stream } = listed;
         let (known, doubted) = (self.shared.version(), self.history.is_doubted());
         match self.history.judge(version, known, self.shared.silent_for()) {
-            Verdict::Current => self.shared.apply_list(objects, version, begun, truth),
+            Verdict::Current => staged.apply(version, begun, truth),
             Verdict::Past => {
                 if !doubted {
                     // The outage before it is over; the lists that decide may follow soon.
@@ -153,14 +156,13 @@ impl<T: Cached> Reflector<T> {
                     known,
                     "The server's history went back, as after a restore of etcd; beginning anew"
                 );
-                self.shared.restart_history(objects, version, begun);
+                staged.restart(version, begun);
             }
         }
-        self.shared.unreadables.retain(&self.shared.resource, &unreadable);
         Ok(stream.map_or(State::Opening, State::Watching))
     }
 
-    async fn open(&mut self) -> State<T> {
+    async fn open(&mut self) -> State {
         if self.shared.is_list_demanded() {
             return State::Listing;
         }
@@ -189,15 +191,15 @@ impl<T: Cached> Reflector<T> {
     }
 
     /// Follows a watch to its end.
-    async fn watch(&mut self, mut stream: Stream<T>) -> State<T> {
-        let shared = Arc::clone(&self.shared);
+    async fn watch(&mut self, mut stream: Stream) -> State {
+        let (cache, shared) = (self.cache, self.shared);
         let broke = std::mem::take(&mut self.connection_broke);
-        let mut doubt = Doubt::new(Arc::clone(&shared), self.collection.clone(), broke);
+        let mut doubt = Doubt::new(shared, self.collection.clone(), broke);
         let mut events = 0_u64;
         let end = loop {
             let next = tokio::select! {
                 biased;
-                next = stream.next(Duration::MAX) => next,
+                next = stream.next(Duration::MAX, |encoding, message| cache.take(encoding, message)) => next,
                 behind = doubt.confirmed() => break Err(behind),
                 () = shared.demanded.notified() => {
                     if shared.is_list_demanded() {
@@ -207,10 +209,11 @@ impl<T: Cached> Reflector<T> {
                 }
             };
             match next {
-                Ok(Some(Event::Error(status))) => {
+                Ok(Some(Word::Error(status))) => {
                     break Err(stream::refusal(status, Duration::ZERO));
                 }
-                Ok(Some(event)) => self.apply(event),
+                Ok(Some(Word::Version(version))) => self.heard(version),
+                Ok(Some(Word::Bookmark(mark))) => self.heard(mark.version),
                 Ok(None) => break Ok(()),
                 Err(fault) => break Err(fault),
             }
@@ -235,35 +238,9 @@ impl<T: Cached> Reflector<T> {
         }
     }
 
-    fn apply(&mut self, event: Event<T>) {
-        let shared = &self.shared;
-        let _timed = shared.metrics.processing.start_timer();
-        let version = match event {
-            Event::Added(object) | Event::Modified(object) => {
-                let version = object.resource_version();
-                shared.unreadables.clear(&shared.resource, object.key());
-                shared.store.upsert(object);
-                version
-            }
-            Event::Deleted(object) => {
-                let version = object.resource_version();
-                shared.unreadables.clear(&shared.resource, object.key());
-                shared.store.remove(object);
-                version
-            }
-            Event::Unreadable(object) => {
-                shared.unreadables.note(&shared.resource, &shared.metrics, &object);
-                object.version
-            }
-            Event::UnreadableDeleted(object) => {
-                shared.unreadables.clear(&shared.resource, &object.key);
-                shared.store.remove_unread(&object.key, object.version);
-                object.version
-            }
-            Event::Bookmark(mark) => mark.version,
-            Event::Error(_) => return,
-        };
-        shared.advance(version);
+    /// The watch has got so far.
+    fn heard(&mut self, version: u64) {
+        self.shared.advance(version);
         self.backoff.reset();
         self.refused_watches = 0;
         self.recovered();
@@ -271,7 +248,7 @@ impl<T: Cached> Reflector<T> {
 
     /// Decides to list again, after a wait unless the version merely ran out or another encoding
     /// is tried.
-    async fn relist(&mut self, fault: Fault) -> State<T> {
+    async fn relist(&mut self, fault: Fault) -> State {
         let expired = fault.is_expired();
         let cause = if expired { "expired" } else { fault.reason() };
         self.shared.metrics.relist(cause);
@@ -292,7 +269,9 @@ impl<T: Cached> Reflector<T> {
     /// (rule:json-after-unreadable-protobuf).
     fn turns_to_json(&mut self, fault: &Fault) -> bool {
         // A server may answer in protobuf although JSON was asked for.
-        if !fault.is_unreadable_protobuf() || !self.collection.turn_to_json::<T>() {
+        if !fault.is_unreadable_protobuf()
+            || !self.collection.turn_to(self.cache.accept(Format::Json))
+        {
             return false;
         }
         let resource = &*self.shared.resource;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use form_urlencoded::Serializer;
 use http::header::ACCEPT;
 use kube::client::Body;
-use model::{Cached, Resource};
+use model::Resource;
 
-use crate::encoding::{Accept, Format};
+use crate::encoding::Accept;
 use crate::source::{FirstList, Source};
 
 type Request = http::Request<Body>;
@@ -23,17 +23,16 @@ pub(crate) struct Collection {
 }
 
 impl Collection {
-    /// The objects of a source, which the server keeps as `resource`, in the form that `T` reads.
-    pub(crate) fn new<T: Cached>(source: &Source, resource: &Resource, format: Format) -> Self {
+    /// The objects of a source, which the server keeps as `resource`.
+    pub(crate) fn new(source: &Source, resource: &Resource, accept: Accept) -> Self {
         let path = resource.collection_path(source.namespace.as_deref());
         let (labels, fields) = (source.labels.clone(), source.fields.clone());
-        Self { path, labels, fields, accept: Accept::of::<T>(format) }
+        Self { path, labels, fields, accept }
     }
 
-    /// From now on in JSON; false when protobuf was not asked for before.
-    pub(crate) fn turn_to_json<T: Cached>(&mut self) -> bool {
-        let json = Accept::of::<T>(Format::Json);
-        std::mem::replace(&mut self.accept, json) != json
+    /// From now on in another form; false when that was asked for before.
+    pub(crate) fn turn_to(&mut self, accept: Accept) -> bool {
+        std::mem::replace(&mut self.accept, accept) != accept
     }
 
     /// A list as a stream, going on as a watch. A `resourceVersion` that is *not set* makes it
@@ -102,4 +101,4 @@ impl Collection {
 /// Lets the server answer with what it has in its cache.
 const FROM_CACHE: (&str, &str) = ("resourceVersion", "0");
 
-type Made = Result<Request, http::Error>;
+pub(crate) type Made = Result<Request, http::Error>;

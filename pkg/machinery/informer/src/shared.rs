@@ -1,33 +1,29 @@
-//! [`Shared`]: what the handles of an informer and its loop both touch.
+//! [`Shared`]: what the handles of an informer and its loop know beside the objects.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kube::Client;
-use model::{Cached, Resource, View};
+use model::Resource;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::absences::Absences;
 use crate::encoding::Format;
-use crate::gauges::{Probe, Sample};
 use crate::metrics::{Counters, InformerMetrics};
-use crate::objects::Objects;
 use crate::progress::Progress;
 use crate::source::{FirstList, Source};
-use crate::store::Store;
 use crate::unreadable::Unreadables;
 
-pub(crate) struct Shared<T> {
+pub(crate) struct Shared {
     pub(crate) source: Source,
     pub(crate) format: Format,
     /// The kind's name in metrics and logs.
     pub(crate) resource: Arc<str>,
     pub(crate) metrics: Counters,
     pub(crate) absences: Absences,
-    pub(crate) store: Store<T>,
     pub(crate) unreadables: Unreadables,
     pub(crate) progress: watch::Sender<Progress>,
     /// Wakes the loop when somebody demands a list.
@@ -44,14 +40,13 @@ pub(crate) struct Shared<T> {
     last_word: AtomicU64,
 }
 
-impl<T: Cached> Shared<T> {
-    pub(crate) fn new(source: Source, metrics: &InformerMetrics, format: Format) -> Arc<Self> {
+impl Shared {
+    pub(crate) fn new(source: Source, metrics: &InformerMetrics, format: Format) -> Self {
         let resource: Arc<str> = source.kind.to_string().into();
-        let shared = Arc::new(Self {
+        Self {
             format,
             metrics: metrics.of_resource(&resource, &source.kind),
             absences: metrics.absences(),
-            store: Store::new(Arc::clone(&resource)),
             unreadables: Unreadables::default(),
             progress: watch::Sender::default(),
             demanded: Notify::new(),
@@ -63,10 +58,7 @@ impl<T: Cached> Shared<T> {
             last_word: AtomicU64::new(0),
             resource,
             source,
-        });
-        let probe = Arc::downgrade(&shared);
-        metrics.watch(probe);
-        shared
+        }
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -88,15 +80,8 @@ impl<T: Cached> Shared<T> {
         self.last_word.store(age, Ordering::Relaxed);
     }
 
-    /// Takes in a list that was begun at that time.
-    pub(crate) fn apply_list(
-        &self,
-        objects: Objects<T>,
-        version: u64,
-        begun: Instant,
-        truth: FirstList,
-    ) {
-        self.store.replace(objects);
+    /// A list that was begun at that time has been taken in.
+    pub(crate) fn note_list(&self, version: u64, begun: Instant, truth: FirstList) {
         self.blocked.lock().take();
         self.heard();
         self.progress.send_modify(|progress| {
@@ -105,14 +90,8 @@ impl<T: Cached> Shared<T> {
         });
     }
 
-    /// Takes in a list of another history (rule:history-that-goes-back).
-    pub(crate) fn restart_history(&self, objects: Objects<T>, version: u64, begun: Instant) {
-        let known = self.version();
-        let resource = &self.resource;
-        self.store.restart(
-            objects,
-            &format!("the history of {resource} went back from version {known} to {version}"),
-        );
+    /// A list of another history has been taken in (rule:history-that-goes-back).
+    pub(crate) fn note_restart(&self, version: u64, begun: Instant) {
         self.blocked.lock().take();
         self.heard();
         self.progress.send_modify(|progress| {
@@ -120,6 +99,14 @@ impl<T: Cached> Shared<T> {
             progress.history += 1;
             progress.note_list(begun, FirstList::Consistent);
         });
+    }
+
+    /// Waits until a list that was begun at or after `since` has been taken in; any list if that is
+    /// `None`.
+    pub(crate) async fn listed(&self, since: Option<Instant>) {
+        let mut progress = self.progress.subscribe();
+        // Fails only when the sender is gone, which lives as long as `self`.
+        drop(progress.wait_for(|progress| progress.has_list(since)).await);
     }
 
     pub(crate) fn set_dormant(&self, dormant: bool) {
@@ -172,35 +159,5 @@ impl<T: Cached> Shared<T> {
     pub(crate) fn silent_for(&self) -> Duration {
         let last = Duration::from_millis(self.last_word.load(Ordering::Relaxed));
         self.born.elapsed().saturating_sub(last)
-    }
-}
-
-/// What tells an informer from others of its kind, for labels of metrics.
-fn selection<T: Cached>(source: &Source) -> String {
-    let mut parts = vec![source.selection()];
-    if T::VIEW == View::Metadata {
-        parts.push("view=metadata".to_owned());
-    }
-    if source.first_list == FirstList::Cached {
-        parts.push("first-list=cached".to_owned());
-    }
-    parts.retain(|part| !part.is_empty());
-    parts.join(" ")
-}
-
-impl<T: Cached> Probe for Shared<T> {
-    fn sample(&self) -> Sample {
-        let progress = *self.progress.borrow();
-        Sample {
-            resource: Arc::clone(&self.resource),
-            selection: selection::<T>(&self.source),
-            group: self.source.kind.group().to_owned(),
-            api_version: self.source.kind.version().to_owned(),
-            objects: self.store.len(),
-            synced: progress.listed.is_some(),
-            dormant: progress.dormant,
-            silent: self.silent_for(),
-            version: progress.version,
-        }
     }
 }

@@ -4,13 +4,22 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use model::Cached;
+use tokio::time::Instant;
 
+use crate::decode;
+use crate::encoding::Encoding;
+use crate::fault::Fault;
+use crate::intake::Staging;
+use crate::message::{Event, Page, PageHead, Word};
 use crate::objects::Objects;
 use crate::shared::Shared;
+use crate::source::FirstList;
+use crate::store::Store;
 use crate::unreadable::Unreadable;
 
 pub(crate) struct Staged<'a, T> {
-    shared: &'a Shared<T>,
+    shared: &'a Shared,
+    store: &'a Store<T>,
     /// The store's copies are of the server's history.
     reuse: bool,
     objects: Objects<T>,
@@ -19,17 +28,17 @@ pub(crate) struct Staged<'a, T> {
 }
 
 impl<'a, T: Cached> Staged<'a, T> {
-    pub(crate) fn new(shared: &'a Shared<T>, reuse: bool) -> Self {
-        let objects = Objects::with_capacity(shared.store.len());
-        Self { shared, reuse, objects, unreadable: HashSet::new() }
+    pub(crate) fn new(shared: &'a Shared, store: &'a Store<T>, reuse: bool) -> Self {
+        let objects = Objects::with_capacity(store.len());
+        Self { shared, store, reuse, objects, unreadable: HashSet::new() }
     }
 
-    pub(crate) fn insert(&mut self, mut object: T) {
+    fn insert(&mut self, mut object: T) {
         self.shared.unreadables.clear(&self.shared.resource, object.key());
         self.unreadable.remove(object.key());
         // After a relist most objects are what they were. Keeping the old copy means that the
         // memory of a relist is that of the map, and that handlers are spared an update.
-        let object = match self.shared.store.get(object.key()) {
+        let object = match self.store.get(object.key()) {
             Some(known) if self.reuse && same_version(&*known, &object) => known,
             Some(known) => {
                 object.share_with(&known);
@@ -41,23 +50,70 @@ impl<'a, T: Cached> Staged<'a, T> {
     }
 
     /// Keeps the last good copy of an object that the list has and that cannot be read.
-    pub(crate) fn keep(&mut self, unreadable: &Unreadable) {
+    fn keep(&mut self, unreadable: &Unreadable) {
         self.shared.unreadables.note(&self.shared.resource, &self.shared.metrics, unreadable);
         self.unreadable.insert(Arc::clone(&unreadable.key));
-        let known = self.shared.store.get(&unreadable.key);
+        let known = self.store.get(&unreadable.key);
         if let Some(known) = known.filter(|known| self.reuse && known.uid() == unreadable.uid) {
             self.objects.insert(known);
         }
     }
 
-    pub(crate) fn remove(&mut self, key: &str) {
+    fn remove(&mut self, key: &str) {
         self.objects.remove(key);
         self.unreadable.remove(key);
     }
+}
 
-    /// The complete list: its objects, and the keys of those that cannot be read.
-    pub(crate) fn into_parts(self) -> (Objects<T>, HashSet<Arc<str>>) {
-        (self.objects, self.unreadable)
+impl<T: Cached> Staging for Staged<'_, T> {
+    fn take(&mut self, encoding: Encoding, message: &[u8]) -> Result<Word, Fault> {
+        Ok(Word::Version(match decode::event::<T>(encoding, message)? {
+            Event::Added(object) | Event::Modified(object) => {
+                let version = object.resource_version();
+                self.insert(object);
+                version
+            }
+            Event::Deleted(object) => {
+                self.remove(object.key());
+                object.resource_version()
+            }
+            Event::Unreadable(object) => {
+                self.keep(&object);
+                object.version
+            }
+            Event::UnreadableDeleted(object) => {
+                self.remove(&object.key);
+                object.version
+            }
+            Event::Bookmark(mark) => return Ok(Word::Bookmark(mark)),
+            Event::Error(status) => return Ok(Word::Error(status)),
+        }))
+    }
+
+    fn take_page(&mut self, encoding: Encoding, body: &[u8]) -> Result<PageHead, Fault> {
+        let Page { version, next, items, unreadable } = decode::page(encoding, body)?;
+        for object in &unreadable {
+            self.keep(object);
+        }
+        for object in items {
+            self.insert(object);
+        }
+        Ok(PageHead { version, next })
+    }
+
+    fn apply(self: Box<Self>, version: u64, begun: Instant, truth: FirstList) {
+        self.store.replace(self.objects);
+        self.shared.note_list(version, begun, truth);
+        self.shared.unreadables.retain(&self.shared.resource, &self.unreadable);
+    }
+
+    fn restart(self: Box<Self>, version: u64, begun: Instant) {
+        let (known, resource) = (self.shared.version(), &self.shared.resource);
+        let cause =
+            format!("the history of {resource} went back from version {known} to {version}");
+        self.store.restart(self.objects, &cause);
+        self.shared.note_restart(version, begun);
+        self.shared.unreadables.retain(resource, &self.unreadable);
     }
 }
 

@@ -1,13 +1,11 @@
 //! Answers of the API server: an open watch read message by message, a page read whole.
 
-use std::marker::PhantomData;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
-use model::Cached;
 use tokio::time::{Instant, timeout, timeout_at};
 use transport::{RETRY_AFTER_MAX, Status, retry_after};
 
@@ -15,7 +13,7 @@ use crate::decode;
 use crate::encoding::Encoding;
 use crate::fault::Fault;
 use crate::limits::{LONGEST_PAGE, LONGEST_REFUSAL};
-use crate::message::Event;
+use crate::message::Word;
 use crate::splitter::Splitter;
 
 /// Longest wait for the headers of an answer. A server in trouble often takes the request and
@@ -25,17 +23,17 @@ const OPENING: Duration = Duration::from_secs(30);
 const PAGE: Duration = Duration::from_secs(60);
 /// A server whose clock or timer is a little late ends a watch after our own time.
 const GRACE: Duration = Duration::from_secs(10);
+
 /// An open watch.
-pub(crate) struct Stream<T> {
+pub(crate) struct Stream {
     body: Body,
     encoding: Encoding,
     messages: Splitter,
     opened: Instant,
     ends: Instant,
-    object: PhantomData<fn() -> T>,
 }
 
-impl<T: Cached> Stream<T> {
+impl Stream {
     /// Sends the request of a watch that the server will end after `lifetime`.
     pub(crate) async fn open(
         client: &Client,
@@ -46,22 +44,26 @@ impl<T: Cached> Stream<T> {
         let (encoding, body) = send(client, request).await?;
         let ends = opened + lifetime + GRACE;
         let messages = Splitter::of(encoding);
-        Ok(Self { body, encoding, messages, opened, ends, object: PhantomData })
+        Ok(Self { body, encoding, messages, opened, ends })
     }
 
     pub(crate) fn age(&self) -> Duration {
         self.opened.elapsed()
     }
 
-    /// The next event; `None` when the server has closed the stream. Gives up when the server
-    /// says nothing for `patience`, or keeps the stream open past its lifetime: a connection that
-    /// is dead without a reset would otherwise be waited on for ever.
-    pub(crate) async fn next(&mut self, patience: Duration) -> Result<Option<Event<T>>, Fault> {
+    /// Has the next message taken in; `None` when the server has closed the stream. Gives up when
+    /// the server says nothing for `patience`, or keeps the stream open past its lifetime: a
+    /// connection that is dead without a reset would otherwise be waited on for ever.
+    pub(crate) async fn next(
+        &mut self,
+        patience: Duration,
+        take: impl FnOnce(Encoding, &[u8]) -> Result<Word, Fault>,
+    ) -> Result<Option<Word>, Fault> {
         // Thousands of messages may be there at once; other tasks of this thread get their turn.
         tokio::task::consume_budget().await;
         loop {
             if let Some(message) = self.messages.next()? {
-                return decode::event(self.encoding, message).map(Some);
+                return take(self.encoding, message).map(Some);
             }
             let since = Instant::now();
             let limit = since.checked_add(patience).map_or(self.ends, |at| at.min(self.ends));

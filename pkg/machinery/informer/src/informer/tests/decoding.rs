@@ -113,7 +113,7 @@ async fn an_unreadable_object_that_a_later_list_does_not_have_is_named_anew_when
         let mut run = tolerant();
         let wire = run.server.serve_list(5, &[broken("a", 1), broken("b", 2)]).await;
         run.informer.synced().await;
-        assert_eq!(run.informer.shared.unreadables.named().len(), 2);
+        assert_eq!(run.informer.cache.shared.unreadables.named().len(), 2);
         // "b" is deleted while nobody watches.
         wire.error(410, "Expired");
         let _wire = if paged {
@@ -124,7 +124,7 @@ async fn an_unreadable_object_that_a_later_list_does_not_have_is_named_anew_when
             Some(run.server.serve_list(9, &[broken("a", 1)]).await)
         };
         run.settled().await;
-        assert_eq!(run.informer.shared.unreadables.named(), ["a".into()]);
+        assert_eq!(run.informer.cache.shared.unreadables.named(), ["a".into()]);
     }
 }
 

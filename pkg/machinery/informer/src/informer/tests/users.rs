@@ -218,7 +218,7 @@ async fn the_series_of_a_kind_end_with_its_last_informer() {
     let source = Source::new(crate::Server::own(client), Node::KIND);
     let [one, other] =
         [(); 2].map(|()| Informer::<Node>::new(source.clone(), &metrics, Format::Protobuf));
-    one.shared.metrics.error("timeout");
+    one.cache.shared.metrics.error("timeout");
     drop(one);
     assert!(metrics_of(&registry).contains("reason=\"timeout\""));
     drop(other);
