@@ -1,7 +1,9 @@
 //! A custom kind that is absent, somebody else's, ours, nobody's, and gone, while its informer runs
 //! (rule:absent-kinds-are-dormant).
 
-use informer::{Change, Changes, Format, Informer, InformerMetrics, Server};
+use std::sync::Arc;
+
+use informer::{Delta, Format, Informer, InformerMetrics, Server, Session, Subscription};
 use manager::{Informers, InformersOptions};
 use model::{Kind, Metadata};
 use objects::{Draft, Dynamic};
@@ -9,6 +11,7 @@ use prometheus::Registry;
 use sample::{VANS, crds};
 use tests::PATIENCE;
 use tests::poll::eventually;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -35,9 +38,9 @@ async fn a_kind_is_dormant_until_it_is_served_as_ours_and_whenever_it_is_so_no_l
     // It was ours for a moment, when it was installed.
     eventually("somebody else's kind is dormant", || vans.is_dormant()).await;
 
-    let run = informers.of_run();
-    let vans = vans_of(&run);
-    let mut changes = vans.changes();
+    let session = Session::new();
+    let vans = vans_of(&informers).in_session(session.clone());
+    let (_told, mut news) = news_of(&vans);
     scene.hand_to(&VANS, Some(crds::PRODUCT)).await;
     let labelled = Instant::now();
     eventually("the kind is ours", || !vans.is_dormant() && vans.get(VAN).is_some()).await;
@@ -45,17 +48,19 @@ async fn a_kind_is_dormant_until_it_is_served_as_ours_and_whenever_it_is_so_no_l
 
     // The objects are still there: nobody may be told that they are deleted.
     scene.hand_to(&VANS, None).await;
-    assert!(until_session_ends(&mut changes).await.iter().all(|deleted| !deleted));
+    timeout(PATIENCE, session.ended()).await.expect("the session ends");
+    while let Ok(van) = news.try_recv() {
+        assert!(van.is_some(), "nobody was told of a deletion");
+    }
     eventually("nobody's kind is dormant", || vans.is_dormant()).await;
 
-    let next_run = informers.of_run();
-    let vans = vans_of(&next_run);
-    let mut changes = vans.changes();
+    let vans = vans_of(&informers.of_run());
+    let (_told, mut news) = news_of(&vans);
     scene.hand_to(&VANS, Some(crds::PRODUCT)).await;
-    assert!(next(&mut changes).await.new.is_some(), "it is ours again");
+    assert!(next(&mut news).await.is_some(), "it is ours again");
     scene.remove(&VANS).await;
     // Being deleted comes first.
-    while let Some(van) = next(&mut changes).await.new {
+    while let Some(van) = next(&mut news).await {
         assert!(van.deleting, "the CRD takes its objects with it: {van:?}");
     }
     eventually("without a CRD it is dormant again", || vans.is_dormant()).await;
@@ -83,18 +88,23 @@ fn van() -> Draft<Dynamic> {
     Draft::new(van.as_object().unwrap().clone())
 }
 
-async fn next(changes: &mut Changes<Metadata>) -> Change<Metadata> {
-    timeout(PATIENCE, changes.next()).await.expect("in time").expect("the session goes on")
+type News = UnboundedReceiver<Option<Arc<Metadata>>>;
+
+/// Each van that comes or changes, and `None` for one that is gone.
+fn news_of(vans: &Informer<Metadata>) -> (Subscription<Metadata>, News) {
+    let (told, news) = unbounded_channel();
+    let subscription = vans.subscribe(move |delta| match delta {
+        Delta::Added(van) | Delta::Updated { new: van, .. } => {
+            told.send(Some(Arc::clone(van))).ok();
+        }
+        Delta::Deleted(_) => {
+            told.send(None).ok();
+        }
+        Delta::ListStarts | Delta::ListEnds => {}
+    });
+    (subscription, news)
 }
 
-/// Of every change that was told until then, whether it was a deletion.
-async fn until_session_ends(changes: &mut Changes<Metadata>) -> Vec<bool> {
-    let told = async {
-        let mut deletions = Vec::new();
-        while let Some(change) = changes.next().await {
-            deletions.push(change.new.is_none());
-        }
-        deletions
-    };
-    timeout(PATIENCE, told).await.expect("the session ends")
+async fn next(news: &mut News) -> Option<Arc<Metadata>> {
+    timeout(PATIENCE, news.recv()).await.expect("in time").expect("the session goes on")
 }

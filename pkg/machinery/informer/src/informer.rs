@@ -8,7 +8,6 @@ use model::{Cached, OwnWrite, Resource, StaticKind};
 use tokio::time::Instant;
 
 use crate::cache::Cache;
-use crate::changes::{Changes, Waiting};
 use crate::encoding::Format;
 use crate::metrics::InformerMetrics;
 use crate::objects::Objects;
@@ -81,25 +80,16 @@ impl<T: Cached> Informer<T> {
     /// Calls the handler for everything in the store, then for every change, in order, until the
     /// subscription is dropped.
     ///
-    /// The handler runs in the informer's task while it delivers: it must return at once. One that
-    /// may take its time uses [`Informer::changes`]. It may call [`Informer::get`] and
-    /// [`Informer::len`]; [`Informer::subscribe`] and [`Informer::frozen`] would wait for itself.
-    /// A handler that panics is not called again, and the session of its user ends.
+    /// The handler runs in the informer's task while it delivers: it must return at once. It may
+    /// call [`Informer::get`] and [`Informer::len`]; [`Informer::subscribe`] and
+    /// [`Informer::frozen`] would wait for itself. A handler that panics is not called again, and
+    /// the session of its user ends.
     pub fn subscribe(
         &self,
         handler: impl Fn(Delta<'_, T>) + Send + Sync + 'static,
     ) -> Subscription<T> {
         let membership = self.cache.store.subscribe(Box::new(handler), self.session.clone());
         Subscription::new(Arc::clone(&self.cache), membership, self.keep.clone())
-    }
-
-    /// Everything in the store and then every change, to be taken one by one at leisure: what is
-    /// not taken waits once per object and holds up nobody.
-    pub fn changes(&self) -> Changes<T> {
-        let waiting = Arc::new(Waiting::new());
-        let told = Arc::clone(&waiting);
-        let subscription = self.subscribe(move |delta| told.tell(delta));
-        Changes::new(waiting, self.session.clone(), subscription)
     }
 
     /// Tells every handler of every object again, as [`Delta::Updated`] of an object into itself,

@@ -20,7 +20,7 @@
 //!   the users concerned and of nobody else: they start from nothing, on the same informer.
 //!
 //! Handlers run in the informer's own task, one after the other, and must not block: put a key into
-//! a work queue and return. Who may take time reads [`Informer::changes`] instead.
+//! a work queue and return.
 //!
 //! **Why not kube's watcher.** Its streaming list asks for resourceVersion 0, it does not fall
 //! back to paged lists, its shared streams never deliver deletes, and one slow subscriber stops
@@ -31,7 +31,7 @@
 //! | `informer.rs`, `run.rs` | [`Informer`], the handle that controllers use; its task |
 //! | `source.rs` | [`Source`], what an informer lists and watches |
 //! | `session.rs` | [`Session`], one user of informers |
-//! | `subscription.rs`, `changes.rs` | [`Subscription`] of a handler, [`Changes`] to be taken at leisure |
+//! | `subscription.rs` | [`Subscription`] of a handler |
 //! | `cache.rs`, `shared.rs`, `progress.rs` | what handles and loop share; what of it depends on no type; how far the store has come |
 //! | `intake.rs` | the cache as the loop sees it, whatever the type of its objects |
 //! | `store.rs`, `objects.rs`, `subscribers.rs` | the objects, the handlers, and the locks between them |
@@ -52,7 +52,6 @@
 
 mod absences;
 mod cache;
-mod changes;
 mod decode;
 mod delta;
 mod discovery;
@@ -89,7 +88,6 @@ mod subscribers;
 mod subscription;
 mod unreadable;
 
-pub use changes::{Change, Changes};
 pub use delta::Delta;
 pub use encoding::Format;
 pub use informer::Informer;

@@ -51,33 +51,13 @@ async fn a_handler_that_left_is_freed_and_told_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscriber_that_takes_its_time_holds_up_nobody_and_sees_the_newest() {
-    let mut run = start();
-    let mut changes = run.informer.changes();
-    let wire = run.server.serve_list(5, &[node("a", 1), node("b", 2)]).await;
-    for version in 6..1000 {
-        wire.event("MODIFIED", &node("a", version));
-    }
-    run.deltas.next(996).await;
-    let mut seen = Vec::new();
-    for _ in 0..2 {
-        let change = changes.next().await.unwrap();
-        seen.push((change.key.to_string(), change.new.unwrap().resource_version));
-    }
-    assert_eq!(seen, [("a".into(), 999), ("b".into(), 2)]);
-    assert!(timeout(Duration::from_secs(1), changes.next()).await.is_err(), "nothing else waits");
-    wire.event("DELETED", &node("a", 1001));
-    let change = changes.next().await.unwrap();
-    assert!(change.new.is_none() && change.old.unwrap().resource_version == 1001);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_changes_end_with_the_session() {
+async fn a_panic_of_the_informer_ends_the_sessions_of_its_users() {
     let run = start();
     let session = Session::new();
-    let mut changes = run.informer.in_session(session.clone()).changes();
+    let _told = run.informer.in_session(session.clone()).subscribe(|_| {});
     run.informer.panicked("for a test");
-    assert!(changes.next().await.is_none());
+    assert_eq!(session.ended().await, "for a test");
+    assert!(session.has_panicked());
 }
 
 #[tokio::test(start_paused = true)]
