@@ -87,9 +87,11 @@ pub(crate) async fn watch<N: CachedNode>(
     reconciler.stop.run_until_cancelled(watching).await;
 }
 
-/// What time it was so long ago for the server, which notes when a Node was served: its clock may not be ours.
+/// What time it was so long ago for the server, which notes when a Node was served: its clock may not be ours. Whole
+/// seconds, as the server notes them: else what it wrote in the second in which we began would be missed.
 fn servers_time(now: Option<Timestamp>, ago: Duration) -> Timestamp {
-    now.unwrap_or_else(Timestamp::now).checked_sub(ago).unwrap_or(Timestamp::MIN)
+    let then = now.unwrap_or_else(Timestamp::now).checked_sub(ago);
+    then.and_then(|then| Timestamp::from_second(then.as_second())).unwrap_or(Timestamp::MIN)
 }
 
 fn meet<N: CachedNode>(
