@@ -137,7 +137,7 @@ fn document(kind: &str, mut fields: Value) -> Reply {
 
 fn verbosity(request: &PageRequest, set: impl Fn(u8) -> bool) -> Reply {
     if request.method != Method::PUT {
-        return reply::text(StatusCode::NOT_ACCEPTABLE, "unsupported http method");
+        return reply::text(StatusCode::NOT_ACCEPTABLE, "unsupported http method\n");
     }
     let text = String::from_utf8_lossy(&request.body);
     let Ok(verbosity) = text.trim().parse::<u8>() else {
@@ -149,7 +149,7 @@ fn verbosity(request: &PageRequest, set: impl Fn(u8) -> bool) -> Reply {
         return reply::text(StatusCode::BAD_REQUEST, message);
     }
     info!(verbosity, peer = %request.peer.address, "The verbosity of the log was set");
-    let message = format!("successfully set klog.logging.verbosity to {verbosity}");
+    let message = format!("successfully set klog.logging.verbosity to {verbosity}\n");
     reply::text(StatusCode::OK, message)
 }
 

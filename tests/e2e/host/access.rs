@@ -52,11 +52,11 @@ async fn token_of(scene: &Scene, name: &str) -> AuthInfo {
     with_token(&issued.status.unwrap().token.unwrap())
 }
 
-fn with_token(token: &str) -> AuthInfo {
+pub(crate) fn with_token(token: &str) -> AuthInfo {
     AuthInfo { token: Some(token.to_owned().into()), ..AuthInfo::default() }
 }
 
-fn with_certificate(identity: &Identity) -> AuthInfo {
+pub(crate) fn with_certificate(identity: &Identity) -> AuthInfo {
     let base64 = |pem: &str| {
         let bytes = serde_json::to_value(ByteString(pem.as_bytes().to_vec())).unwrap();
         bytes.as_str().unwrap().to_owned()

@@ -22,6 +22,7 @@ mod leadership;
 mod log_streams;
 mod prometheus;
 mod readiness;
+mod same_as_stock;
 mod scene;
 mod serving;
 mod starvation;

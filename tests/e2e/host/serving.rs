@@ -217,7 +217,7 @@ async fn pages_about_the_process_tell_what_it_was_given_and_set_the_level_of_its
     };
     let traced = |line: &str| line.contains("API request") || line.contains("connection.rs");
     assert!(!manager.lines().iter().any(|line| traced(line)));
-    let set = "successfully set klog.logging.verbosity to 10";
+    let set = "successfully set klog.logging.verbosity to 10\n";
     assert_eq!(put("10").await, (200, set.to_owned()));
     manager.line_where("a line of a request", traced).await;
     assert_eq!(put("ten").await.0, 400);

@@ -30,7 +30,7 @@ const NEXT_TRY: Duration = Duration::from_secs(5);
 /// The end of one program and the start of another, until it looks at its lease and has its caches.
 const START: Duration = Duration::from_secs(8);
 
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     control_plane_binaries(&["kube-controller-manager"]).unwrap().remove(0)
 }
 

@@ -91,10 +91,13 @@ async fn a_put_sets_the_verbosity_and_nothing_else_does() {
         let request = Request::put("/debug/flags/v").body(Full::from(body.to_owned())).unwrap();
         ask(&pages, request).await
     };
-    assert_eq!(put("4\n").await, (200, "successfully set klog.logging.verbosity to 4".into()));
+    assert_eq!(put("4\n").await, (200, "successfully set klog.logging.verbosity to 4\n".into()));
     for bad in ["", "-1", "256", "four"] {
         assert_eq!(put(bad).await.0, 400, "{bad:?}");
     }
     assert_eq!(put("9").await, (400, "RUST_LOG decides what is logged; unset it\n".into()));
-    assert_eq!(get(&pages, "/debug/flags/v", "*/*").await, (406, "unsupported http method".into()));
+    assert_eq!(
+        get(&pages, "/debug/flags/v", "*/*").await,
+        (406, "unsupported http method\n".into())
+    );
 }

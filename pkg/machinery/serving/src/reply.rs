@@ -10,11 +10,9 @@ use serde::Serialize;
 /// A complete answer; nothing is streamed.
 pub type Reply = Response<Full<Bytes>>;
 
-/// Plain text that no browser may take for anything else.
+/// Plain text.
 pub fn text(status: StatusCode, body: impl Into<Bytes>) -> Reply {
-    let mut reply = with_type(status, "text/plain; charset=utf-8", body);
-    reply.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    reply
+    with_type(status, "text/plain; charset=utf-8", body)
 }
 
 /// A JSON document.
@@ -76,8 +74,10 @@ fn status_document(
         details,
         code,
     };
-    // Texts and numbers can always be written.
-    json(status, serde_json::to_vec(&document).unwrap_or_default())
+    // Texts and numbers can always be written. The line ends, as Kubernetes' own components end it.
+    let mut body = serde_json::to_vec(&document).unwrap_or_default();
+    body.push(b'\n');
+    json(status, body)
 }
 
 /// The body that Go's router gives.
@@ -85,6 +85,7 @@ pub fn not_found() -> Reply {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
+/// An answer that no browser may take for anything else than it says.
 pub(crate) fn with_type(
     status: StatusCode,
     content_type: &'static str,
@@ -92,6 +93,8 @@ pub(crate) fn with_type(
 ) -> Reply {
     let mut reply = Response::new(Full::new(body.into()));
     *reply.status_mut() = status;
-    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     reply
 }

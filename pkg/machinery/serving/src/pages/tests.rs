@@ -161,10 +161,16 @@ async fn every_page_and_every_unknown_path_asks_the_guard() {
 async fn a_refusal_is_a_kubernetes_status_to_the_byte() {
     let answer = ask_guarded(&Nobody, &standard(), Method::DELETE, "/metrics/slis?a=b").await;
     assert_eq!(answer.headers["content-type"], "application/json");
-    let forbidden = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"forbidden: User \"system:anonymous\" cannot delete path \"/metrics/slis\"","reason":"Forbidden","details":{},"code":403}"#;
+    let forbidden = concat!(
+        r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"forbidden: User \"system:anonymous\" cannot delete path \"/metrics/slis\"","reason":"Forbidden","details":{},"code":403}"#,
+        "\n"
+    );
     assert_eq!(answer.body, forbidden);
     let body = reply::unauthorized().into_body().collect().await.unwrap().to_bytes();
-    let unauthorized = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}"#;
+    let unauthorized = concat!(
+        r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}"#,
+        "\n"
+    );
     assert_eq!(body, unauthorized);
 }
 
