@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `arguments.rs` | its command line: the flags of the program, and a few of its own |
 //! | `report.rs` | what is found, for people and for programs |
+//! | `host.rs` | what the flags name on this host: files, and the port |
 //! | `cluster.rs` | what is asked of the API server |
 //! | `rights.rs` | what the program must be allowed to do |
 //! | `leases.rs` | who holds its lease, and that of kube-controller-manager |
@@ -14,6 +15,7 @@
 
 mod arguments;
 mod cluster;
+mod host;
 mod leases;
 mod nodes;
 mod report;
@@ -102,10 +104,19 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
         report.note(Check::Flags, format!("{name} has nothing to do: {reason}"));
     }
     stock::ask_health(&arguments.stock_healthz, report).await;
-    let cluster = match connected(settings).await {
-        Ok(cluster) => cluster,
+    host::check(settings, report).await;
+    let (clients, requests) = match load(settings).await {
+        Ok(loaded) => loaded,
         Err(message) => {
             report.error(Check::ApiServer, message, "nothing else could be checked");
+            return;
+        }
+    };
+    host::check_guard(settings, &clients, &requests, report).await;
+    let cluster = match clients.build(Profile::root(NAME)) {
+        Ok(client) => Cluster::new(client),
+        Err(error) => {
+            report.error(Check::ApiServer, error, "nothing else could be checked");
             return;
         }
     };
@@ -124,12 +135,10 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
     }
 }
 
-async fn connected(settings: &ProcessSettings) -> Result<Cluster, String> {
-    let told = |error: &dyn std::fmt::Display| error.to_string();
-    let metrics = RequestMetrics::new(&Registry::new()).map_err(|error| told(&error))?;
-    let clients = Clients::load(&settings.client, &metrics).await.map_err(|error| told(&error))?;
-    let client = clients.build(Profile::root(NAME)).map_err(|error| told(&error))?;
-    Ok(Cluster::new(client))
+async fn load(settings: &ProcessSettings) -> Result<(Clients, RequestMetrics), String> {
+    let requests = RequestMetrics::new(&Registry::new()).map_err(|error| error.to_string())?;
+    let clients = Clients::load(&settings.client, &requests).await;
+    Ok((clients.map_err(|error| error.to_string())?, requests))
 }
 
 #[cfg(test)]

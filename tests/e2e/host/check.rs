@@ -1,12 +1,13 @@
 //! The command `check`: what it says of a cluster before the program is started, and that it changes
 //! nothing there.
 
+use std::net::TcpListener;
 use std::path::Path;
 
 use http::Method;
 use serde_json::{Value, json};
 use tests::kubectl::Shell;
-use tests::{Match, Process, mk_node};
+use tests::{Match, Process, mk_node, ports};
 
 use crate::scene::{AT_ONCE, Scene, writes};
 
@@ -130,6 +131,35 @@ async fn rights_that_are_missing_and_an_api_server_that_is_away_are_errors() {
     let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &away).await;
     assert_eq!((code, errors(&findings).len()), (Some(1), 1), "{findings:#?}");
     assert!(has(&findings, "error", "api-server", ""), "{findings:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_end_the_start_on_this_host_is_told_before_it() {
+    let scene = Scene::set().await;
+    let port = ports::free_port();
+    let secure_port = format!("--secure-port={port}");
+    let fine = [&ALLOCATING[..], &[NO_HEALTH, "--bind-address=127.0.0.1", &secure_port]].concat();
+    for (flags, told) in [
+        (&["--client-ca-file=/nowhere"][..], "cannot use the CAs in \"/nowhere\""),
+        (&["--authorization-kubeconfig=/nowhere"], "given with --authorization-kubeconfig"),
+        (&["--tls-cert-file=/nowhere", "--tls-private-key-file=/key"], "key file \"/nowhere\""),
+        (&["--tls-sni-cert-key=/there,/key"], "key file \"/there\""),
+        (&["--allow-metric-labels-manifest=/nowhere"], "--allow-metric-labels-manifest=/nowhere"),
+        // Of the addresses that stand in documents.
+        (&["--additional-bind-addresses=192.0.2.1"], "cannot listen on 192.0.2.1"),
+    ] {
+        let args = [&fine[..], flags].concat();
+        let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &args).await;
+        assert_eq!((code, errors(&findings).len()), (Some(1), 1), "{flags:?}: {findings:#?}");
+        assert!(has(&findings, "error", "flags", told), "{flags:?}: {findings:#?}");
+    }
+    let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &fine).await;
+    assert_eq!((code, errors(&findings).len()), (Some(0), 0), "{findings:#?}");
+    let _taken = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &fine).await;
+    assert_eq!(code, Some(0), "who has the port may be gone by then: {findings:#?}");
+    let in_use = format!("port {port} is in use");
+    assert!(has(&findings, "warning", "flags", &in_use), "{findings:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,10 +10,10 @@ Exit code 0 when nothing speaks against it, else 1.
 Usage:
   infra-controller-manager check [flags of infra-controller-manager] [flags]
 
-It looks for: mistakes in the flags; rights that are missing; a lease that another program holds;
-a kube-controller-manager that still gives out pod CIDRs, by its pods and by its /healthz on this
-host; pod CIDRs of Nodes that overlap, are no CIDRs, lie outside of the pools or in a service range;
-two allocators that take turns. It tells how many blocks of each pool are left.
+It looks for: mistakes in the flags and in the files that they name; a port that is taken; rights that
+are missing; a lease that another program holds; a kube-controller-manager that still gives out pod
+CIDRs, by its pods and by its /healthz on this host; pod CIDRs of Nodes that overlap, are no CIDRs,
+lie outside of the pools or in a service range; two allocators that take turns. It tells how many blocks of each pool are left.
 
 Flags:
       --claims                 Tell the pod CIDRs of every Node

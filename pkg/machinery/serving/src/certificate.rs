@@ -14,7 +14,7 @@ use parking_lot::RwLock;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-pub(crate) use reloader::Reloader;
+pub(crate) use reloader::{Reloader, readable};
 pub use supplied::SuppliedCertificate;
 
 /// The pair that new handshakes get, but for names that have one of their own: probes come by IP

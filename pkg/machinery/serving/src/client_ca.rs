@@ -98,7 +98,7 @@ impl ClientCa {
 }
 
 async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
-    let failed = |source| ServeError::ReadFile { path: path.to_owned(), source };
+    let failed = |why| ServeError::ReadFile { path: path.to_owned(), why };
     tokio::fs::read(path).await.map_err(failed)
 }
 

@@ -1,5 +1,6 @@
 //! Why a listener cannot start. All of it is fatal at start-up; what goes wrong later is logged and
-//! survived.
+//! survived. What the system said is part of the message and therefore no source, which would
+//! be printed once more.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,32 +20,30 @@ pub enum ServeError {
         port_flag: &'static str,
     },
     /// The socket cannot be made, for any other reason.
-    #[error("cannot listen on {address}: {source}; check the address and {port_flag}")]
+    #[error("cannot listen on {address}: {why}; check the address and {port_flag}")]
     Listen {
         /// What was asked for.
         address: SocketAddr,
         /// The flag to check.
         port_flag: &'static str,
         /// What the system said.
-        source: std::io::Error,
+        why: std::io::Error,
     },
     /// A certificate or key file cannot be read.
-    #[error("cannot read certificate or key file {path:?}: {source}")]
+    #[error("cannot read certificate or key file {path:?}: {why}")]
     ReadFile {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        why: std::io::Error,
     },
     /// The self-signed pair cannot be kept.
-    #[error(
-        "cannot write certificate file {path:?}: {source}; make --cert-dir writable or drop it"
-    )]
+    #[error("cannot write certificate file {path:?}: {why}; make --cert-dir writable or drop it")]
     WritePair {
         /// The file or folder.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        why: std::io::Error,
     },
     /// Certificate and key were read, but do not make a pair.
     #[error("cannot use certificate {name}: {reason}")]

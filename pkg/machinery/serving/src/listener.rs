@@ -41,9 +41,9 @@ fn bind(options: &ListenerOptions, asked: SocketAddr) -> Result<Bound, ServeErro
         open(asked, share)
     };
     let bound = outcome.and_then(|listener| Ok((listener.local_addr()?, listener)));
-    let (address, listener) = bound.map_err(|source| match source.kind() {
+    let (address, listener) = bound.map_err(|why| match why.kind() {
         io::ErrorKind::AddrInUse => ServeError::AddressInUse { address: asked, port_flag },
-        _ => ServeError::Listen { address: asked, port_flag, source },
+        _ => ServeError::Listen { address: asked, port_flag, why },
     })?;
     Ok((listener, address))
 }

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{error, info, warn};
 
 use crate::acceptor::{Acceptor, Admission};
-use crate::certificate::Reloader;
+use crate::certificate::{self, Reloader};
 use crate::client_ca::Clients;
 use crate::connection::Connections;
 use crate::guard::SharedGuard;
@@ -53,6 +53,14 @@ impl Server {
         let tls = options.tls.server_config(reloader.certificates(), clients.are_asked(), http2)?;
         let (name, http2_max_streams) = (options.name, options.http2_max_streams);
         Ok(Self { name, sockets, tls, clients, reloader, http2_max_streams })
+    }
+
+    /// What would keep [`Server::bind`] from beginning now. Sockets are given up at once, and nothing
+    /// is written.
+    pub async fn obstacles(options: &ListenerOptions) -> Vec<ServeError> {
+        let files = certificate::readable(&options.certificate, &options.named_certificates).await;
+        let sockets = listener::listen(options).map(drop);
+        [files, sockets].into_iter().filter_map(Result::err).collect()
     }
 
     /// Where it listens, with the real port.

@@ -67,7 +67,7 @@ impl Paths {
 }
 
 async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
-    let failed = |source| ServeError::ReadFile { path: path.to_owned(), source };
+    let failed = |why| ServeError::ReadFile { path: path.to_owned(), why };
     fs::read(path).await.map_err(failed)
 }
 
@@ -84,11 +84,11 @@ async fn prepare(path: &Path, content: &[u8], mode: u32) -> Result<PathBuf, Serv
         file.sync_all().await
     }
     .await;
-    written.map_err(|source| ServeError::WritePair { path: path.to_owned(), source })?;
+    written.map_err(|why| ServeError::WritePair { path: path.to_owned(), why })?;
     Ok(temporary)
 }
 
 async fn move_into_place(temporary: &Path, path: &Path) -> Result<(), ServeError> {
-    let failed = |source| ServeError::WritePair { path: path.to_owned(), source };
+    let failed = |why| ServeError::WritePair { path: path.to_owned(), why };
     fs::rename(temporary, path).await.map_err(failed)
 }

@@ -134,6 +134,22 @@ fn report(what: &str, outcome: Result<bool, ServeError>) {
     }
 }
 
+/// Whether the files of an operator can be used.
+pub(crate) async fn readable(
+    source: &CertificateSource,
+    named: &[NamedCertificate],
+) -> Result<(), ServeError> {
+    match Source::of(source) {
+        Source::Files(paths) => drop(from_files(&paths).await?),
+        Source::Directory(paths) if paths.exist().await => drop(from_files(&paths).await?),
+        Source::Directory(_) | Source::Memory | Source::Supplied => {}
+    }
+    for one in named {
+        Named::load(one).await?;
+    }
+    Ok(())
+}
+
 /// What a listener begins with.
 async fn first(source: &Source, bind: &[IpAddr]) -> Result<(Pair, CertifiedKey), ServeError> {
     let now = SystemTime::now();
@@ -168,7 +184,7 @@ async fn from_folder(
     }
     let (pair, key) = make(bind, now)?;
     if let Some(folder) = paths.cert.parent() {
-        let failed = |source| ServeError::WritePair { path: folder.to_owned(), source };
+        let failed = |why| ServeError::WritePair { path: folder.to_owned(), why };
         tokio::fs::create_dir_all(folder).await.map_err(failed)?;
     }
     pair.write(paths).await?;

@@ -163,8 +163,10 @@ async fn bad_files_at_start_are_errors_that_name_them() {
     assert!(message.contains("tls.crt") && message.contains("private key"), "{message}");
     assert!(!message.contains("garbage"), "no key material: {message}");
     fs::remove_file(folder.join("tls.key")).unwrap();
-    let message = load(&options).await.err().unwrap().to_string();
+    let error = load(&options).await.err().unwrap();
+    let message = error.to_string();
     assert!(message.contains("tls.key"), "{message}");
+    assert!(std::error::Error::source(&error).is_none(), "it would be told twice");
 }
 
 #[tokio::test]
