@@ -5,12 +5,13 @@ use std::fs;
 use std::mem::MaybeUninit;
 use std::net::TcpListener;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use serde_json::Value;
 use tests::programs::workspace;
 use tests::temp_dir::TempDir;
-use tests::{Process, ports};
+use tests::{Process, Stopwatch, poll, ports};
 
 use crate::scene::{AT_ONCE, Scene};
 
@@ -172,6 +173,50 @@ async fn an_unknown_flag_fails_with_the_usage_and_a_hint() {
         assert!(last.contains(hint), "{hint:?} is missing in {last:?}");
         assert!(output.contains("Generic flags:"), "no usage text: {output}");
     }
+}
+
+/// A command line for each flag, and each kind of value, that is refused because obeying or ignoring it
+/// would do harm.
+const REFUSED: [&str; 16] = [
+    "--enable-leader-migration",
+    "--leader-migration-config=/migration",
+    "--leader-elect-resource-lock=endpoints",
+    "--leader-elect-resource-name=kube-controller-manager",
+    "--leader-elect-lease-duration=10s",
+    "--leader-elect-renew-deadline=2s",
+    "--cloud-provider=aws",
+    "--kube-api-qps=0",
+    "--kube-api-burst=0",
+    "--kube-api-content-type=application/cbor",
+    "--secure-port=65536",
+    "--log-text-split-stream",
+    "--log-flush-frequency=0",
+    "--controllers=*,no-such-controller",
+    "--cidr-allocator-type=CloudAllocator",
+    "--emulated-version=new",
+];
+
+#[tokio::test]
+async fn what_is_refused_ends_at_once_with_1_and_nothing_was_asked() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let master = format!("--master=http://{}", server.local_addr().unwrap());
+    let fine = [&*master, "--secure-port=0", "--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16"];
+    for refused in REFUSED {
+        let begun = Stopwatch::start();
+        let (code, output) = run(&[&fine[..], &[refused]].concat()).await;
+        let took = begun.elapsed();
+        assert_eq!(code, Some(1), "{refused}: {output}");
+        assert!(took < Duration::from_secs(1), "{refused}: {took:?}");
+        let name = refused.split('=').next().unwrap();
+        let last = output.lines().last().unwrap_or_default();
+        assert!(last.contains(name), "{refused}: {output}");
+        assert!(!last.contains("panicked") && !output.contains("Starting"), "{refused}: {output}");
+        assert!(server.accept().is_err(), "{refused}: it asked the API server");
+    }
+    let manager = Process::bare().args(fine).start();
+    poll("without any of them it asks", async || server.accept().ok()).await;
+    manager.kill();
 }
 
 #[tokio::test]

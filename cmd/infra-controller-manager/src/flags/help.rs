@@ -128,11 +128,18 @@ impl Help<'_> {
             _ => String::new(),
         };
         let more = match spec.name {
-            "controllers" => format!("\nAll controllers: {}", self.controllers.names().join(", ")),
+            "controllers" => self.controllers_text(),
             "feature-gates" => format!("\nGates with an effect: {}", gates::described()),
             _ => String::new(),
         };
         format!("{}{default}{more}", spec.help)
+    }
+
+    fn controllers_text(&self) -> String {
+        let off = self.controllers.controllers().iter().filter(|known| !known.on_by_default);
+        let off: Vec<_> = off.map(|known| known.name).collect();
+        let (all, off) = (self.controllers.names().join(", "), off.join(", "));
+        format!("\nAll controllers: {all}\nOff unless named: {off}")
     }
 }
 

@@ -66,7 +66,9 @@ where
             metrics.fenced();
         }
         if let Some(url) = url {
-            trace!(%method, %url, status = ?status, latency_ms = latency.as_millis(), "Request");
+            let status =
+                status.as_ref().map_or_else(ToString::to_string, |it| it.as_u16().to_string());
+            trace!(%method, %url, status, latency_ms = latency.as_millis(), "Request");
         }
         let size = (!watch).then(|| metrics.response_size(&method));
         let answer = outcome?;
