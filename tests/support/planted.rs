@@ -15,8 +15,9 @@ use crate::process::{self, Process};
 /// Shorter lines of a secret are found in texts that have nothing to do with it.
 const LINE_MIN: usize = 12;
 /// What the product serves about clusters.
-const PAGES: [&str; 3] = [
+const PAGES: [&str; 4] = [
     "/metrics",
+    "/debug/controllers/cluster-health-controller/",
     "/debug/controllers/cluster-health",
     "/debug/controllers/cluster-health?format=json",
 ];

@@ -198,6 +198,12 @@ async fn pages_about_the_process_tell_what_it_was_given_and_set_the_level_of_its
     let (_, flags) = manager.get("/flagz").await.unwrap();
     assert!(flags.starts_with("\ninfra-controller-manager flagz\nWarning: "), "{flags}");
     assert!(flags.contains("\ncluster-cidr:10.0.0.0/12\n"), "{flags}");
+    let (_, state) = manager.get("/debug/controllers/node-ipam-controller/").await.unwrap();
+    for part in
+        ["node-ipam-controller\nhealth: ok\n", "\nqueue cidrallocator_node: ", "\ncache nodes: "]
+    {
+        assert!(state.contains(part), "{part:?} is missing in {state}");
+    }
     let (_, status) = manager.get("/statusz").await.unwrap();
     for part in ["Started: ", "Up: ", "Binary version: v", " /metrics /metrics/slis "] {
         assert!(status.contains(part), "{part} is missing in {status}");

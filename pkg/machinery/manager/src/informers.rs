@@ -63,6 +63,7 @@ struct Key {
 struct Running {
     informer: Box<dyn Any + Send + Sync>,
     state: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
+    told: Box<dyn Fn() -> String + Send + Sync>,
     _stop: DropGuard,
 }
 
@@ -145,15 +146,25 @@ impl Informers {
     /// names the first that is not. Keeps no informer alive.
     pub(crate) fn check(&self) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
+        move || shared.in_use().iter().try_for_each(|running| (running.state)())
+    }
+
+    /// A line for each cache in use, by whichever controller. Keeps no informer alive.
+    pub(crate) fn told(&self) -> impl Fn() -> Vec<String> + Send + Sync + 'static {
+        let shared = Arc::clone(&self.shared);
         move || {
-            let running: Vec<_> =
-                shared.running.lock().values().filter_map(Weak::upgrade).collect();
-            running.iter().try_for_each(|running| (running.state)())
+            let mut lines: Vec<_> = shared.in_use().iter().map(|it| (it.told)()).collect();
+            lines.sort_unstable();
+            lines
         }
     }
 }
 
 impl Shared {
+    fn in_use(&self) -> Vec<Arc<Running>> {
+        self.running.lock().values().filter_map(Weak::upgrade).collect()
+    }
+
     fn informer<T: Cached>(self: &Arc<Self>, source: Source) -> Informer<T> {
         let key = Key { source, object: TypeId::of::<T>() };
         let known = self.running.lock().get(&key).and_then(Weak::upgrade);
@@ -184,7 +195,7 @@ impl Shared {
         // Who looks at CRDs asks the server what it serves with each word of them.
         let resync = self.options.resync.filter(|_| !are_crds);
         tokio::spawn(run(informer.clone(), crds, resync, stop.clone()));
-        let watched = informer.clone();
+        let (watched, asked) = (informer.clone(), informer.clone());
         let running = Running {
             informer: Box::new(informer.clone()),
             state: Box::new(move || match watched.denied() {
@@ -192,6 +203,7 @@ impl Shared {
                 Some(_) if are_crds => Ok(()),
                 _ => state(&watched),
             }),
+            told: Box::new(move || tell(&asked)),
             _stop: stop.drop_guard(),
         };
         (informer, Arc::new(running))
@@ -240,6 +252,16 @@ async fn redeliver<T: Cached>(informer: &Informer<T>, every: Option<Duration>) -
         sleep(period).await;
         informer.redeliver();
     }
+}
+
+fn tell<T: Cached>(informer: &Informer<T>) -> String {
+    let (resource, objects) = (informer.name(), informer.len());
+    let state = match state(informer) {
+        _ if informer.is_dormant() => "dormant".to_owned(),
+        Ok(()) => format!("last heard of {} s ago", informer.silent_for().as_secs()),
+        Err(why) => why,
+    };
+    format!("cache {resource}: {objects} objects, {state}")
 }
 
 fn state<T: Cached>(informer: &Informer<T>) -> Result<(), String> {

@@ -16,6 +16,7 @@
 //! | `own_threads.rs` | [`OwnThreads`]: threads beside those of the process, for much work |
 //! | `permissions.rs` | [`Permission`]: which rights are missing |
 //! | `dormancy.rs` | [`dormancy`]: kinds without which a controller has nothing to do |
+//! | `debug_page.rs`, `reserved_pages.rs` | the pages about controllers, at work here or not |
 //! | `reachability.rs` | whether the API server answers |
 #![doc = ""]
 #![doc = include_str!("../EXAMPLE.md")]
@@ -23,6 +24,7 @@
 mod clients;
 mod context;
 mod controller;
+mod debug_page;
 pub mod dormancy;
 mod failure;
 mod feed;

@@ -4,12 +4,13 @@
 use http::StatusCode;
 use serving::{Access, Page, Pages, reply};
 
-use crate::Hosted;
+use crate::{Hosted, debug_page};
 
 /// Adds a page for each path that these controllers will serve; theirs take its place.
 pub fn reserve_pages(pages: &Pages, controllers: &[Hosted]) {
     for Hosted { name, runner, .. } in controllers {
-        for &path in runner.pages() {
+        let own = runner.pages().iter().map(|&path| path.to_owned());
+        for path in own.chain([debug_page::path(name)]) {
             let text = format!(
                 "{name} is not at work in this process: another replica leads, or it has just \
                  begun, or there is nothing for it to do yet. The log tells which.\n"

@@ -10,7 +10,7 @@ use client::applicable_for;
 use panics::contain;
 use parking_lot::Mutex;
 use prometheus::{IntCounter, IntGauge};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{error, warn};
 
 use crate::stalls::Stalls;
@@ -43,12 +43,22 @@ pub(crate) struct ControllerHealth {
     stalls: Stalls,
     /// The tasks of failed runs that could not be ended.
     stuck: Arc<Mutex<Vec<Tasks>>>,
+    last: Arc<Mutex<Option<(Instant, String)>>>,
 }
 
 impl ControllerHealth {
     /// That of the controller whose queues these are.
     pub(crate) fn of(stalls: Stalls) -> Self {
-        Self { failures: Arc::default(), stalls, stuck: Arc::default() }
+        Self { failures: Arc::default(), stalls, stuck: Arc::default(), last: Arc::default() }
+    }
+
+    /// Lines about its latest failure as a whole, and about its queues.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let last = self.last.lock().as_ref().map_or_else(
+            || "it was never started again".to_owned(),
+            |(at, why)| format!("it failed last {} s ago: {why:?}", at.elapsed().as_secs()),
+        );
+        [last].into_iter().chain(self.stalls.told()).collect()
     }
 
     /// Red after [`RED`] failures in a row, and while a worker or a failed run's task is stuck.
@@ -77,6 +87,7 @@ impl Supervisor {
                 Err(failure) => failure,
             };
             let failures = self.state.failures.fetch_add(1, Ordering::Relaxed) + 1;
+            *self.state.last.lock() = Some((Instant::now(), failure.to_string()));
             // What the failed run sent may still be carried out, so the next list waits for it.
             let pause =
                 PAUSES.delay(failures - 1).max(applicable_for(context.settings.write_timeout));

@@ -22,7 +22,7 @@ use crate::permissions::{PermissionCheck, Subject};
 use crate::stalls::Stalls;
 use crate::supervisor::{ControllerHealth, Supervisor};
 use crate::tasks::Tasks;
-use crate::{Context, Informers, InformersOptions, Placement, StartError, Stopped};
+use crate::{Context, Informers, InformersOptions, Placement, StartError, Stopped, debug_page};
 
 /// What is made once and shared by all controllers.
 pub(crate) struct Wiring {
@@ -171,6 +171,7 @@ impl Wiring {
         let name = hosted.name;
         let state = ControllerHealth::of(context.work.stalls.clone());
         let health = state.clone();
+        options.pages.add(debug_page::page(name, health.clone(), &context.informers));
         options.health.add(name, Endpoints::ALL, move || health.check());
         let supervisor = Supervisor {
             runner: hosted.runner,

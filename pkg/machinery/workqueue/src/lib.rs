@@ -27,6 +27,7 @@
 //! | `key.rs`, `item.rs` | [`Key`], and [`Item`], the right to work on one |
 //! | `next.rs` | [`Next`] and [`Retry`], what a handler answers |
 //! | `worker.rs` | [`Reconcile`], [`run_workers`] |
+//! | `last_failure.rs` | [`LastFailure`]: what failed last, for debug pages |
 //! | `panic_limit.rs` | when there were panics at too many keys |
 //! | `metrics.rs`, `reconcile_metrics.rs` | the `workqueue_*` and `icm_reconcile_*` metrics |
 
@@ -34,6 +35,7 @@ mod delays;
 mod failures;
 mod item;
 mod key;
+mod last_failure;
 mod metrics;
 mod moment;
 mod next;
@@ -48,6 +50,7 @@ mod worker;
 pub use backoff::{Backoff, Jitter};
 pub use item::Item;
 pub use key::Key;
+pub use last_failure::LastFailure;
 pub use metrics::QueueMetrics;
 pub use next::{Next, Retry};
 pub use panic_limit::{PanicLimit, Verdict};

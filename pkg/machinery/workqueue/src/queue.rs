@@ -11,12 +11,12 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::Key;
 use crate::failures::Failures;
 use crate::item::{Hands, Item};
 use crate::metrics::{Counters, Probe, QueueMetrics, Sample};
 use crate::schedule::Schedule;
 use crate::state::{Added, Taken};
+use crate::{Key, LastFailure};
 
 /// A queue of keys; clones share it. See the crate for the contract.
 pub struct WorkQueue<K: Key> {
@@ -36,6 +36,7 @@ struct Inner<K> {
     failures: Mutex<Failures<K>>,
     /// When a handling was last cut off.
     cut: Mutex<Option<Instant>>,
+    last_failure: Mutex<Option<LastFailure>>,
     /// Wakes one worker per ready key, all of them at shutdown.
     ready: Notify,
     /// Wakes the timer task: an earlier deadline, shutdown, or the queue is gone. Shared with
@@ -54,6 +55,7 @@ impl<K: Key> WorkQueue<K> {
             schedule: Mutex::new(Schedule::new()),
             failures: Mutex::new(Failures::new(backoff)),
             cut: Mutex::default(),
+            last_failure: Mutex::default(),
             ready: Notify::new(),
             timer: Arc::default(),
             timer_runs: AtomicBool::new(false),
@@ -137,6 +139,17 @@ impl<K: Key> WorkQueue<K> {
     /// When a handling was last cut off.
     pub fn last_cut(&self) -> Option<Instant> {
         *self.inner.cut.lock()
+    }
+
+    /// Notes a failure, for [`WorkQueue::last_failure`].
+    pub(crate) fn note_failure(&self, key: &K, error: &str) {
+        let (key, error) = (key.to_string(), error.to_owned());
+        *self.inner.last_failure.lock() = Some(LastFailure { key, error, at: Instant::now() });
+    }
+
+    /// The latest failure of any key.
+    pub fn last_failure(&self) -> Option<LastFailure> {
+        self.inner.last_failure.lock().clone()
     }
 
     /// Keys due and not taken yet; those that wait for a time are not counted.

@@ -209,6 +209,7 @@ impl<R: Reconcile> Pool<R> {
     /// With thousands of keys failing for one reason a line now and then tells enough; the metric
     /// counts them all.
     fn log_failure(&self, key: &R::Key, err: &str, delay: Duration) {
+        self.queue.note_failure(key, err);
         let failures = self.queue.failures(key);
         match self.log.pass(Instant::now()) {
             Some(0) => warn!(err, failures, ?delay, "Cannot reconcile, trying again"),
@@ -220,6 +221,7 @@ impl<R: Reconcile> Pool<R> {
     }
 
     fn contained(&self, key: &R::Key, panic: &Panic) -> Outcome {
+        self.queue.note_failure(key, &format!("panic at {}: {}", panic.location, panic.message));
         let away = self.queue.quarantine(key);
         let verdict = self.options.panics.record(format!("{}/{key}", self.queue.name()), panic);
         if let Some(others) = verdict.show {

@@ -165,7 +165,7 @@ async fn a_controller_that_does_not_stop_is_named_after_the_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_adds_pages_to_the_secure_port() {
+async fn a_controller_has_a_page_on_the_secure_port_and_adds_its_own() {
     let registry = Registry::new();
     let options = options(&registry).await;
     let runner = Fake::runner(|_, context: Context| {
@@ -174,17 +174,22 @@ async fn a_controller_adds_pages_to_the_secure_port() {
         }));
         until_stopped(context)
     });
-    let status = async || {
+    let status = async |path: &str| {
         let peer = Peer::new("10.1.2.3".parse().unwrap(), PeerCertificate::Absent);
-        let request = http::Request::get("/debug/controllers/first").body(String::new()).unwrap();
+        let request = http::Request::get(path).body(String::new()).unwrap();
         serving::answer(&options.pages, &Everyone, peer, request).await.status().as_u16()
     };
     let hosted = Hosted { name: "first-controller", alias: "first", by_name: false, runner };
     crate::reserve_pages(&options.pages, std::slice::from_ref(&hosted));
-    assert_eq!(status().await, 503, "it is a standby");
+    let pages = ["/debug/controllers/first", "/debug/controllers/first-controller/"];
+    for path in pages {
+        assert_eq!(status(path).await, 503, "it is a standby: {path}");
+    }
     let host = Host::start(&options, vec![hosted]);
     sleep(secs(1)).await;
-    assert_eq!(status().await, 200);
+    for path in pages {
+        assert_eq!(status(path).await, 200, "{path}");
+    }
     host.unwrap().stop().await;
 }
 
