@@ -1,8 +1,8 @@
-//! `kubernetes_feature_enabled`: which feature gates are on, as Kubernetes' components show it.
+//! Which feature gates are on, and which version this is, as Kubernetes' components show them.
 
 use prometheus::{IntGaugeVec, Opts, Registry};
 
-/// Registers it with these gates: name, stage and value of each.
+/// Registers `kubernetes_feature_enabled` with these gates: name, stage and value of each.
 ///
 /// # Errors
 /// The name is registered already.
@@ -18,6 +18,22 @@ pub(crate) fn register(
         enabled.with_label_values(&[name, stage]).set(i64::from(*is_on));
     }
     registry.register(Box::new(enabled))
+}
+
+/// Registers `version_info`: this program emulates no other version.
+///
+/// # Errors
+/// The name is registered already.
+pub(crate) fn register_version(
+    registry: &Registry,
+    version: &str,
+) -> Result<(), prometheus::Error> {
+    let labels = ["binary", "component", "emulation", "min_compat"];
+    let help = "[ALPHA] Version of this program, which is compatible with itself alone.";
+    let info = IntGaugeVec::new(Opts::new("version_info", help), &labels)?;
+    let version = version.trim_start_matches('v');
+    info.with_label_values(&[version, crate::build::PRODUCT, version, version]).set(1);
+    registry.register(Box::new(info))
 }
 
 #[cfg(test)]

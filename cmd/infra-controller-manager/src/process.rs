@@ -41,6 +41,7 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     let build = build::info(&settings.version);
     serving::register_process_metrics(&registry, &build)?;
     feature_metrics::register(&registry, &settings.shown.features)?;
+    feature_metrics::register_version(&registry, &settings.version)?;
     let manifest = settings.label_manifest.as_deref();
     let exposition = exposition::with_manifest(settings.exposition.clone(), manifest).await?;
     let pages = Pages::standard(&health, &registry, &build, &exposition);

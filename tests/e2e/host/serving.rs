@@ -143,6 +143,7 @@ async fn metrics_have_the_names_that_dashboards_ask_for_and_other_paths_are_404(
         "rest_client_requests_total",
         "rest_client_response_size_bytes_bucket",
         "running_managed_controllers",
+        "version_info",
         "workqueue_adds_total",
         "workqueue_depth",
         "workqueue_queue_duration_seconds_bucket",
@@ -156,6 +157,11 @@ async fn metrics_have_the_names_that_dashboards_ask_for_and_other_paths_are_404(
             assert!(names.contains(&&*name), "{whose} asks for {name}, missing in {names:?}");
         }
     }
+    let bound = [("name", "cidrallocator_node"), ("le", "1e-08")];
+    assert!(
+        metrics.value("workqueue_work_duration_seconds_bucket", &bound).is_some(),
+        "as stock's"
+    );
     let lease = [("name", "infra-controller-manager")];
     assert_eq!(metrics.value("leader_election_master_status", &lease), Some(1.0));
     assert!(!names.contains(&"kubernetes_build_info"), "it would raise KubeVersionMismatch");

@@ -4,6 +4,7 @@ mod counts;
 mod exposition;
 mod health;
 mod metrics;
+mod numbers;
 mod openmetrics;
 
 use std::sync::Arc;

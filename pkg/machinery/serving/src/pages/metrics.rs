@@ -10,7 +10,7 @@ use prometheus::{Registry, TextEncoder};
 use tokio::task::spawn_blocking;
 use tracing::error;
 
-use super::{Exposition, counts, openmetrics};
+use super::{Exposition, counts, numbers, openmetrics};
 use crate::process_metrics::{START_TIME, own_start, process_start};
 use crate::{Access, Health, Page, Reply, reply};
 
@@ -58,7 +58,7 @@ fn render(registry: &Registry, exposition: &Exposition, open: bool) -> Reply {
         );
     }
     match TextEncoder::new().encode_to_string(&families) {
-        Ok(text) => prometheus_text(text, start),
+        Ok(text) => prometheus_text(numbers::with_bounds_of_text(&text), start),
         Err(err) => {
             error!(logger = "serving", %err, "Cannot encode metrics");
             reply::text(StatusCode::INTERNAL_SERVER_ERROR, "cannot encode metrics\n")
