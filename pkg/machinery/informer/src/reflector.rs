@@ -7,9 +7,10 @@
 //! | 410, at the opening or inside | list again; at once if the last list served for 30 s |
 //! | server closes the watch | watch again at once |
 //! | the connection breaks or goes silent | watch again at once, and ask for the newest version |
+//! | the same within a second, after an event | wait, watch again, and ask for the newest version |
 //! | no word for two minutes inside a watch | ask for the newest version |
 //! | the newest version is older than what is known | list again |
-//! | server closes the watch within a second and without an event | wait, list again |
+//! | a watch ends within a second and without an event | wait, list again |
 //! | protobuf that was asked for and cannot be read | list again at once, in JSON |
 //! | a strict object that cannot be read, any other refusal | wait, list again |
 //! | a list fails, or is older than what is known (rule:consistent-lists-only) | wait, list again |
@@ -225,11 +226,17 @@ impl<'a> Reflector<'a> {
                 self.pause(&fault).await;
                 State::Opening
             }
-            Err(fault @ (Fault::Transport(_) | Fault::Silent(_))) if stream.age() > SHORT => {
-                let resource = &*self.shared.resource;
-                self.shared.metrics.error(fault.reason());
-                debug!(logger = "informer", resource, %fault, "Watch broke, opening it again");
+            Err(fault @ (Fault::Transport(_) | Fault::Silent(_)))
+                if events > 0 || stream.age() > SHORT =>
+            {
                 self.connection_broke = true;
+                if stream.age() > SHORT {
+                    let resource = &*self.shared.resource;
+                    self.shared.metrics.error(fault.reason());
+                    debug!(logger = "informer", resource, %fault, "Watch broke, opening it again");
+                } else {
+                    self.pause(&fault).await;
+                }
                 State::Opening
             }
             Err(fault) => self.relist(fault).await,

@@ -118,3 +118,21 @@ async fn a_watch_that_goes_silent_is_given_up_ten_seconds_after_its_time() {
     assert!(wire.is_abandoned());
     run.assert_metric("icm_informer_watch_errors_total{reason=\"silent\",resource=\"nodes\"} 1");
 }
+
+/// A proxy that cuts every connection within a second is no reason to list everything each time.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_breaks_soon_after_an_event_goes_on_from_there_after_a_wait() {
+    let mut run = start();
+    let mut wire = run.server.serve_list(10, &[]).await;
+    for version in 11..20 {
+        wire.event("MODIFIED", &node("a", version));
+        run.deltas.next(1).await;
+        let broken = Instant::now();
+        wire.break_off();
+        let call = run.server.watch_from(&version.to_string()).await;
+        assert!(call.at - broken >= Duration::from_millis(100), "{:?}", call.at - broken);
+        wire = call.stream();
+        run.server.newest_version().await.page(version, "", &[]);
+    }
+    run.assert_metric("icm_informer_lists_total{resource=\"nodes\"} 1");
+}
