@@ -76,11 +76,19 @@ pub(crate) async fn until_served(cache: &dyn Intake, crds: Informer<Metadata>) {
         let session = Session::new();
         let crds = Crds::watch(crds.in_session(session.clone()));
         tokio::select! {
-            _ = here(cache, Some(&crds), None) => return,
+            _ = here(cache, Some(&crds), Followed::default()) => return,
             // The history of the CRDs began anew.
             _ = session.ended() => {}
         }
     }
+}
+
+/// The CRD that the store's objects are of.
+#[derive(Clone, Copy, Default)]
+struct Followed<'a> {
+    key: Option<&'a str>,
+    /// It is known to be gone.
+    is_gone: bool,
 }
 
 /// `followed` is the key of the CRD that the store's objects are of.
@@ -89,12 +97,21 @@ async fn while_served(
     crds: Option<&Crds>,
     followed: &mut Option<Arc<str>>,
 ) -> Infallible {
+    let mut pauses = Pauses::new();
     loop {
-        let (served, crd) = here(cache, crds, followed.as_deref()).await;
+        let known = Followed { key: followed.as_deref(), is_gone: false };
+        let (served, crd) = here(cache, crds, known).await;
         *followed = crd.as_ref().map(|crd| Arc::clone(&crd.key));
+        let begun = Instant::now();
         tokio::select! {
-            () = follow(cache, &served) => {}
-            () = gone(crds, crd.as_deref(), &cache.shared().source) => {}
+            () = follow(cache, &served) => {
+                if begun.elapsed() > SELDOM {
+                    pauses = Pauses::new();
+                }
+                // The server tells that it serves what it does not know.
+                pauses.pause(crds).await;
+            }
+            () = gone(crds, crd.as_deref(), &cache.shared().source) => pauses = Pauses::new(),
         }
     }
 }
@@ -103,11 +120,11 @@ async fn while_served(
 async fn here(
     cache: &dyn Intake,
     crds: Option<&Crds>,
-    followed: Option<&str>,
+    mut followed: Followed<'_>,
 ) -> (Resource, Option<Arc<Metadata>>) {
     let shared = cache.shared();
     let resource = &*shared.resource;
-    let mut retry = SOON;
+    let mut pauses = Pauses::new();
     loop {
         match look(shared, crds, followed).await {
             Presence::Here(served, crd) => {
@@ -123,21 +140,21 @@ async fn here(
                 // Its CRD took the objects along.
                 cache.clear();
                 shared.unreadables.retain(resource, &HashSet::new());
-                retry = SOON;
+                followed.is_gone = true;
+                pauses = Pauses::new();
                 changed(crds, SELDOM).await;
             }
             Presence::NotOurs(reason) => {
                 set_dormant(shared, reason);
                 // They are still there, so nobody is told that they were deleted.
                 cache.abandon(&format!("the CRD of {resource} is not labelled as ours any more"));
-                retry = SOON;
+                pauses = Pauses::new();
                 changed(crds, SELDOM).await;
             }
             Presence::NotServed => {
                 set_dormant(shared, "the API server does not serve it");
                 // Its objects stay: one server of several may not know the kind yet.
-                let news = changed(crds, retry).await;
-                retry = if news { SOON } else { (retry * 2).min(SELDOM) };
+                pauses.pause(crds).await;
             }
         }
     }
@@ -152,7 +169,7 @@ fn set_dormant(shared: &Shared, reason: &str) {
 }
 
 /// Looks until the server answers.
-async fn look(shared: &Shared, crds: Option<&Crds>, followed: Option<&str>) -> Presence {
+async fn look(shared: &Shared, crds: Option<&Crds>, followed: Followed<'_>) -> Presence {
     let mut backoff = after_failures();
     loop {
         let seen = match crds {
@@ -162,7 +179,7 @@ async fn look(shared: &Shared, crds: Option<&Crds>, followed: Option<&str>) -> P
                 Err(absent) => return absent,
             },
         };
-        match find(shared, seen).await {
+        match find(shared, seen, followed).await {
             Ok(presence) => return presence,
             Err(fault) => {
                 let (resource, wait) =
@@ -175,14 +192,20 @@ async fn look(shared: &Shared, crds: Option<&Crds>, followed: Option<&str>) -> P
     }
 }
 
-async fn find(shared: &Shared, crds: Option<&Crds>) -> Result<Presence, Fault> {
+async fn find(
+    shared: &Shared,
+    crds: Option<&Crds>,
+    followed: Followed<'_>,
+) -> Result<Presence, Fault> {
     let Some(served) = discovery::find(shared.client(), &shared.source.kind).await? else {
         return Ok(Presence::NotServed);
     };
     let Some(crds) = crds else { return Ok(Presence::Here(served, None)) };
-    let crd = crds.informer.get(&format!("{}.{}", served.plural, served.group));
-    Ok(match (crd, &shared.source.managed_by) {
+    let key = format!("{}.{}", served.plural, served.group);
+    Ok(match (crds.informer.get(&key), &shared.source.managed_by) {
         (Some(crd), _) if is_ours(&crd, &shared.source) => Presence::Here(served, Some(crd)),
+        // The server may go on serving a kind for a moment after its CRD is gone.
+        (None, _) if followed.is_gone && followed.key == Some(&*key) => Presence::Lost,
         // Built in, or served by an aggregated API server.
         (None, None) => Presence::Here(served, None),
         _ => Presence::NotOurs(NO_CRD),
@@ -210,6 +233,20 @@ async fn changed(crds: Option<&Crds>, at_most: Duration) -> bool {
     timeout(at_most, crds.changed.notified()).await.is_ok()
 }
 
+/// The waits between looks for a kind of which a CRD tells: longer each time, unless one changes.
+struct Pauses(Duration);
+
+impl Pauses {
+    fn new() -> Self {
+        Self(SOON)
+    }
+
+    async fn pause(&mut self, crds: Option<&Crds>) {
+        let news = changed(crds, self.0).await;
+        self.0 = if news { SOON } else { (self.0 * 2).min(SELDOM) };
+    }
+}
+
 fn is_ours(crd: &Metadata, source: &Source) -> bool {
     let label = crd.labels.get(MANAGED_BY);
     source.managed_by.as_ref().is_none_or(|ours| label.is_some_and(|label| **label == **ours))
@@ -232,7 +269,7 @@ impl Crds {
 
     /// Waits until the CRDs are known, or are known not to be shown to us: then false, or for who
     /// wants them to be ours the kind's absence (`rule:unseen-crds-are-not-ours`).
-    async fn see(&self, source: &Source, followed: Option<&str>) -> Result<bool, Presence> {
+    async fn see(&self, source: &Source, followed: Followed<'_>) -> Result<bool, Presence> {
         self.informer.synced_or_denied().await;
         if !self.informer.is_synced() {
             return match source.managed_by {
@@ -240,8 +277,8 @@ impl Crds {
                 None => Ok(false),
             };
         }
-        // The server may go on serving a kind for a moment after its CRD is gone.
-        if followed.is_some_and(|followed| self.informer.get(followed).is_none()) {
+        let is_lost = |key| !followed.is_gone && self.informer.get(key).is_none();
+        if followed.key.is_some_and(is_lost) {
             return Err(Presence::Lost);
         }
         if self.may_have(source) { Ok(true) } else { Err(Presence::NotOurs(NO_CRD)) }

@@ -306,3 +306,37 @@ async fn a_kind_whose_crd_may_not_be_looked_at_is_dormant_until_it_may_unless_it
         assert!(!run.widgets.is_dormant());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_told_to_be_served_and_never_found_is_looked_for_less_and_less() {
+    let mut run = Fixture::start(widgets(), Some(OURS)).await;
+    run.crds().event("ADDED", &crd("one", 2, Some(OURS)));
+    let begun = Instant::now();
+    for _ in 0..12 {
+        run.discover(served()).await;
+        run.call(WIDGETS).await.refuse(404, "NotFound");
+    }
+    assert!(begun.elapsed() > Duration::from_secs(60), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_comes_back_under_another_plural_is_found() {
+    let mut run = Fixture::start(Kind::named("example.io", "Widget"), None).await;
+    let group = json!({"kind": "APIGroup", "preferredVersion": {"version": "v1"}});
+    run.crds().event("ADDED", &crd("one", 2, None));
+    run.call("/apis/example.io").await.json(200, &group);
+    run.discover(served()).await;
+    let _wire = run.serve_widgets(10, &["a"]).await;
+    assert_eq!(run.told.recv().await.unwrap(), "added a");
+    run.crds().event("DELETED", &crd("one", 11, None));
+    assert_eq!(run.told.recv().await.unwrap(), "deleted a");
+    run.is_dormant_soon().await;
+    run.crds().event("ADDED", &crate::script::node_with_uid("gizmos.example.io", "two", 12));
+    let found = timeout(Duration::from_secs(600), run.call("/apis/example.io")).await;
+    found.expect("it is looked for").json(200, &group);
+    run.discover(json!([{"name": "gizmos", "kind": "Widget", "namespaced": true}])).await;
+    let wire = run.call("/apis/example.io/v1/gizmos").await.stream();
+    wire.event("ADDED", &node("b", 13));
+    wire.end_of_list(13);
+    assert_eq!(run.told.recv().await.unwrap(), "added b");
+}
