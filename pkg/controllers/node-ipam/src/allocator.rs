@@ -163,9 +163,11 @@ impl Allocator {
     }
 
     /// The same for a notice, so that a Node that overlaps hundreds of others does not make
-    /// hundreds of events.
+    /// hundreds of events. A Node that went meanwhile is told nothing.
     pub(crate) fn notice_due(&mut self, notice: &Notice, every: Duration, now: Instant) -> bool {
-        self.findings.notice_due(notice, every, now)
+        let uid = &notice.uid;
+        let is_live = self.assigned.contains_key(uid) || self.unassigned.contains_key(uid);
+        is_live && self.findings.notice_due(notice, every, now)
     }
 
     /// Ends the time in which a Node has no CIDRs.

@@ -145,7 +145,9 @@ impl Allocator {
                     self.findings.add_in_services(&node.uid);
                     effects.notices.push(notice::in_services(node, &conflict.mine, range));
                 }
-                Owner::Node(other) if self.can_still_move(other) => {}
+                // Who counts with some counts with all: what ends with its claim is taken off all.
+                Owner::Node(other)
+                    if self.can_still_move(other) && !self.findings.has_conflict(other) => {}
                 // Two Nodes with CIDRs of both families may overlap twice.
                 Owner::Node(other) if others.insert(other) => pairs.push((other, conflict)),
                 Owner::Node(_) | Owner::Excluded(_) | Owner::Resting(_) => {}

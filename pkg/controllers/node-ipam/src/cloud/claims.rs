@@ -160,6 +160,11 @@ impl Claims {
         Effects { wake: self.wake(), conflict: None }
     }
 
+    /// Whether a Node is there, as far as the watch has told.
+    pub(super) fn is_live(&self, uid: &Uid) -> bool {
+        self.nodes.contains_key(uid)
+    }
+
     /// Since when a Node has waited, if it does.
     pub(super) fn since(&self, uid: &Uid) -> Instant {
         self.nodes.get(uid).map_or_else(Instant::now, |known| known.since)
@@ -233,7 +238,7 @@ impl Claims {
     /// Asked when something of a Node is about to leave: whether it still may.
     pub(super) fn may_send(&mut self, uid: &Uid, cidrs: &[IpNet]) -> bool {
         let may = !self.in_list
-            && self.nodes.contains_key(uid)
+            && self.is_live(uid)
             && cidrs.iter().all(|cidr| self.of(uid).contains(cidr))
             && self.check_alone(uid).is_ok();
         if may && self.phase(uid) == Some(Phase::Empty) {
@@ -318,8 +323,7 @@ impl Claims {
     }
 
     fn check(&self, node: &Node) -> Result<(), Refusal> {
-        let is_live = self.nodes.contains_key(&node.uid);
-        if is_live && !self.in_list { Ok(()) } else { Err(Refusal::NotNow) }
+        if self.is_live(&node.uid) && !self.in_list { Ok(()) } else { Err(Refusal::NotNow) }
     }
 
     /// Whether no other Node's claim overlaps that of this one.

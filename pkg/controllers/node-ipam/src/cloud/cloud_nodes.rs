@@ -167,6 +167,7 @@ impl<C: Cloud> CloudNodes<C> {
         let added = self.finish(adding, &left).await;
         // What was read before does not show it.
         self.seen.note(&node.node.name, Instant::now());
+        self.sweep(&node.node);
         match added {
             None => Err(Ok(Next::Done)),
             Some(Ok(())) => Ok(()),
@@ -204,9 +205,18 @@ impl<C: Cloud> CloudNodes<C> {
         let check = move || claims.lock().may_send(&uid, &planned);
         let since = self.claims.lock().since(&node.uid);
         let written = self.writes.set_cidrs(node, cidrs, (since, leaves), check).await;
+        self.sweep(node);
         self.done(node, written)?;
         self.claims.lock().written(&node.uid);
         Ok(())
+    }
+
+    /// Forgets what a pass has noted of a Node that went meanwhile: nobody comes back to it.
+    fn sweep(&self, node: &Node) {
+        if !self.claims.lock().is_live(&node.uid) {
+            self.writes.forget(&node.uid);
+            self.seen.forget(&node.name);
+        }
     }
 
     /// Says on a Node that its network is ready, unless it says so already

@@ -203,6 +203,9 @@ fn node(name: &str, cidrs: &[&str], provider_id: &str, network: &str) -> Value {
     })
 }
 
+/// Stands for a 504 that comes after a second.
+const LATE: u16 = 1504;
+
 /// Answers PATCHes with these codes in turn, and everything else by the Node.
 fn server(nodes: Vec<Value>, patches: &[u16]) -> ApiServer {
     let codes = Mutex::new(patches.iter().copied().collect::<VecDeque<_>>());
@@ -219,6 +222,13 @@ fn server(nodes: Vec<Value>, patches: &[u16]) -> ApiServer {
         };
         match code {
             200 => Reply::Json(200, node.clone()),
+            LATE => {
+                let late = tokio::time::sleep(Duration::from_secs(1));
+                Reply::Later(Box::pin(async {
+                    late.await;
+                    Reply::failure(504, "Timeout")
+                }))
+            }
             code => Reply::failure(code, "Refused"),
         }
     })

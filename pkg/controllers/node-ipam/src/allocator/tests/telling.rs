@@ -54,11 +54,15 @@ fn a_notice_is_given_out_once_per_period_and_again_for_a_successor() {
         message: String::new(),
     };
     let period = Duration::from_secs(300);
+    for uid in ["u", "other"] {
+        drop(allocator.observe(&node("n", uid).cidrs(&["192.168.0.0/24"]), start));
+    }
     assert!(allocator.notice_due(&notice("u"), period, start));
     assert!(!allocator.notice_due(&notice("u"), period, start + Duration::from_secs(299)));
     assert!(allocator.notice_due(&notice("u"), period, start + period));
     assert!(allocator.notice_due(&notice("other"), period, start));
     drop(allocator.gone("u", now()));
+    drop(allocator.observe(&node("n", "u").cidrs(&["192.168.0.0/24"]), now()));
     assert!(allocator.notice_due(&notice("u"), period, start + period), "nothing is kept of it");
 }
 
@@ -340,4 +344,35 @@ fn a_node_that_is_seen_again_goes_on_waiting() {
     assert!(matches!(add(&mut allocator, "starved"), Assignment::Starved(_)));
     drop(allocator.observe(&node("starved", "starved"), now()));
     assert_eq!(allocator.gone("b", now()).wake, ["starved".into()]);
+}
+
+#[test]
+fn a_pair_counts_until_one_of_it_is_gone_whatever_a_refused_node_does_between_them() {
+    let mut allocator = small();
+    let cidrs = reserve(&mut allocator, "ours");
+    assert!(send(&mut allocator, "ours", &cidrs));
+    drop(allocator.observe(&node("b", "b").cidrs(&["10.0.0.0/30"]), now()));
+    allocator.refused(&"ours".into());
+    drop(allocator.observe(&node("c", "c").cidrs(&["10.0.0.0/30"]), now()));
+    let (moved, _) = allocator.assign(&"ours".into());
+    assert_eq!(sent(moved), ["10.0.0.4/30"]);
+    assert_eq!(allocator.snapshot().conflicts, 1, "b and c");
+    drop(allocator.gone("c", now()));
+    drop(allocator.observe(&node("d", "d").cidrs(&["10.0.0.0/30"]), now()));
+    assert_eq!(allocator.snapshot().conflicts, 1, "b and d");
+    drop(allocator.gone("b", now()));
+    assert_eq!(allocator.snapshot().conflicts, 0);
+}
+
+#[test]
+fn nothing_is_kept_of_a_node_that_goes_before_its_notice_is_told() {
+    let mut allocator = small();
+    drop(allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), now()));
+    let effects = allocator.observe(&node("b", "b").cidrs(&["10.0.0.0/30"]), now());
+    drop(allocator.gone("a", now()));
+    drop(allocator.gone("b", now()));
+    for notice in &effects.notices {
+        assert!(!allocator.notice_due(notice, Duration::from_secs(300), now()));
+    }
+    assert_eq!(allocator.findings.told_nodes(), 0);
 }

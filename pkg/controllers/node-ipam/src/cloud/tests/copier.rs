@@ -200,3 +200,20 @@ async fn after_the_stop_nothing_is_sent() {
     assert_eq!(pass(&bench, "a").await.unwrap(), Next::Done);
     assert_eq!(bench.server.asked().len(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_kept_of_a_node_that_goes_before_its_answer_is_lost() {
+    let bench = Bench::new(None, vec![node("a", &[], VM, "")], &[LATE]).await;
+    bench.vm(VM, &["10.0.1.0/24"]);
+    let passing = pass(&bench, "a");
+    let gone = async {
+        while bench.patches().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        drop(bench.all.claims.lock().gone(&"uid-a".into()));
+        bench.all.writes.forget("uid-a");
+    };
+    let ((), ended) = tokio::join!(gone, passing);
+    assert!(ended.is_err());
+    assert!(bench.all.writes.open.lock().is_empty());
+}
