@@ -90,7 +90,11 @@ impl Allocator {
         effects.foreign = is_foreign.then(|| node.name.clone());
         if is_known && is_same(claim, &cidrs) {
             self.assigned.insert(node.uid.clone(), node.name.clone());
-            effects.assigned = waited.map(|open| now.saturating_duration_since(open.since));
+            if is_foreign {
+                self.counters.foreign += 1;
+            } else {
+                effects.assigned = waited.map(|open| now.saturating_duration_since(open.since));
+            }
             return effects;
         }
         if waited.is_some() || claim.is_some() {

@@ -110,3 +110,13 @@ fn a_block_freed_by_the_adoption_of_another_goes_to_the_line() {
     let foreign = node("reserved", "reserved").cidrs(&["192.168.0.0/24"]);
     assert_eq!(allocator.observe(&foreign, now()).wake, ["waiting".into()]);
 }
+
+/// Two that choose alike.
+#[test]
+fn the_block_that_we_chose_and_somebody_else_wrote_is_no_assignment_of_ours() {
+    let mut allocator = small();
+    drop(reserve(&mut allocator, "a"));
+    let effects = allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), now());
+    assert_eq!((effects.assigned, effects.foreign), (None, Some("a".into())));
+    assert_eq!(allocator.snapshot().foreign_total, 1);
+}
