@@ -10,7 +10,7 @@ use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::{AppName, BehaviorVersion, SdkConfig};
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
-use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::retry::{ReconnectMode, RetryConfig};
 use aws_smithy_types::timeout::TimeoutConfig;
 use parking_lot::Mutex;
 
@@ -54,8 +54,11 @@ impl Account {
             // The timeouts cover an answer as a whole, and a second opinion about slow ones is one
             // too many.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-            // One attempt is one request (`rule:one-attempt-is-one-request`).
-            .retry_config(RetryConfig::disabled());
+            // One attempt is one request (`rule:one-attempt-is-one-request`). Our own connections
+            // close themselves; the SDK would complain that it cannot.
+            .retry_config(
+                RetryConfig::disabled().with_reconnect_mode(ReconnectMode::ReuseAllConnections),
+            );
         if let Ok(name) = AppName::new("infra-controller-manager") {
             loader = loader.app_name(name);
         }
