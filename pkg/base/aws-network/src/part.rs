@@ -48,7 +48,7 @@ impl Part {
             Self::SecurityGroups => "ClusterSecurityGroupsReady",
             Self::Bastion => "BastionHostReady",
             Self::LoadBalancer => "LoadBalancerReady",
-            Self::Deletion => "Deleted",
+            Self::Deletion => "Deleting",
         }
     }
 

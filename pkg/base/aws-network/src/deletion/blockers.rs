@@ -1,10 +1,9 @@
-//! What keeps a VPC from being deleted, named. It is for people: nothing waits for an interface to
-//! go.
+//! What keeps a VPC from being deleted, named. It is for people: nothing waits for it to go.
 
 use crate::action::Action;
 use crate::part::{Part, Reason};
 use crate::plan::Plan;
-use crate::query::Query;
+use crate::query::{Query, Scope};
 use crate::resources::NetworkInterface;
 
 use super::ending::Ending;
@@ -19,16 +18,19 @@ pub(super) fn plan(ending: &Ending<'_>, plan: &mut Plan) {
     else {
         return;
     };
-    let Some(interfaces) = ending.observed.interfaces.get() else {
-        plan.read(Query::NetworkInterfaces(vpc));
-        return;
-    };
     let is_ours = ending
         .observed
         .vpcs
         .all()
         .iter()
         .any(|found| found.id == vpc && ending.is_ours(&found.tags, &found.id));
+    if is_ours {
+        name_strangers(ending, &vpc, plan);
+    }
+    let Some(interfaces) = ending.observed.interfaces.get() else {
+        plan.read(Query::NetworkInterfaces(vpc));
+        return;
+    };
     let is_our_group = |id: &String| {
         let mut groups = ending.observed.security_groups.all().iter();
         groups.any(|group| group.id == *id && ending.is_ours(&group.tags, &group.id))
@@ -42,6 +44,28 @@ pub(super) fn plan(ending: &Ending<'_>, plan: &mut Plan) {
         } else {
             plan.problem(Part::Deletion, Reason::InUse, describe(&vpc, interface));
         }
+    }
+}
+
+/// What others have put into a VPC of ours holds it as well.
+fn name_strangers(ending: &Ending<'_>, vpc: &str, plan: &mut Plan) {
+    let observed = ending.observed;
+    let Some(gateways) = observed.attached_gateways.get() else {
+        let here = || Scope::Vpc(vpc.to_owned());
+        plan.read(Query::Subnets(here()));
+        plan.read(Query::RouteTables(here()));
+        plan.read(Query::InternetGateways(here()));
+        return;
+    };
+    let subnets = observed.subnets.all().iter().filter(|found| found.vpc == vpc);
+    let tables =
+        observed.route_tables.all().iter().filter(|found| found.vpc == vpc && !found.is_main());
+    let all = subnets
+        .map(|found| (&found.tags, &found.id))
+        .chain(tables.map(|found| (&found.tags, &found.id)))
+        .chain(gateways.iter().map(|found| (&found.tags, &found.id)));
+    for (_, id) in all.filter(|(tags, id)| !ending.is_ours(tags, id)) {
+        plan.problem(Part::Deletion, Reason::InUse, format!("{id} in {vpc} is not ours"));
     }
 }
 

@@ -238,14 +238,32 @@ fn what_blocks_a_deletion_for_five_minutes_is_named() {
         groups: vec!["sg-foreign".to_owned()],
     };
     world.cloud.interfaces.put("eni-1", 0, interface);
+    let mut stranger = world.cloud.subnets.all().remove(0);
+    "subnet-foreign".clone_into(&mut stranger.id);
+    stranger.tags.clear();
+    world.cloud.subnets.put("subnet-foreign", 0, stranger);
+    let mut stranger = world.cloud.tables.all().remove(0);
+    "rtb-foreign".clone_into(&mut stranger.id);
+    stranger.tags.clear();
+    stranger.associations.clear();
+    world.cloud.tables.put("rtb-foreign", 0, stranger);
+    let mut stranger = world.cloud.gateways.all().remove(0);
+    "igw-foreign".clone_into(&mut stranger.id);
+    stranger.tags.clear();
+    world.cloud.gateways.put("igw-foreign", 0, stranger);
     let (pass, rest) = world.run_once_for(&absent(&spec), 900);
     assert_eq!(rest, None, "it goes on trying");
     let text = format!("{:?}", pass.problems());
-    for part in ["sg-foreign", "eni-1", "amazon-rds"] {
+    for part in
+        ["sg-foreign", "eni-1", "amazon-rds", "subnet-foreign", "rtb-foreign", "igw-foreign"]
+    {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     world.cloud.refusals.clear();
     world.cloud.groups.remove("sg-foreign", world.cloud.now);
+    world.cloud.subnets.remove("subnet-foreign", world.cloud.now);
+    world.cloud.tables.remove("rtb-foreign", world.cloud.now);
+    world.cloud.gateways.remove("igw-foreign", world.cloud.now);
     let (_, rest) = world.run_later(&absent(&spec));
     assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, Vec::new()));
 }
