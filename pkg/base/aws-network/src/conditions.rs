@@ -51,7 +51,8 @@ fn condition(part: Part, plan: &Plan, problems: &[Problem]) -> Condition {
     }
     // What comes first is not there yet, so that nothing was planned here.
     let is_blocked = problems.iter().any(|problem| {
-        matches!(problem.part, Part::Vpc | Part::Subnets) && !problem.reason.is_advice()
+        let comes_first = matches!(problem.part, Part::Vpc | Part::Subnets) && problem.part < part;
+        comes_first && !problem.reason.is_advice()
     });
     if plan.is_busy(part) || !plan.reads.is_empty() || is_blocked {
         let message = "it is not complete yet".to_owned();

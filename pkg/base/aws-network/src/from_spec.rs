@@ -29,7 +29,7 @@ impl Desired {
         let mut errors = Vec::new();
         tags::check(spec, &mut errors);
         let vpc_cidr = read_vpc_cidr(spec, &mut errors);
-        let subnets = read_subnets(spec, vpc_cidr, &mut errors);
+        let Some(subnets) = read_subnets(spec, vpc_cidr, &mut errors) else { return Err(errors) };
         let nat = read_nat_policy(spec, &subnets, &mut errors);
         let groups = groups::read(spec, &mut errors);
         let load_balancer = load_balancer::read(spec, &subnets, &mut errors);
@@ -71,18 +71,24 @@ fn read_vpc_cidr(spec: &Spec, errors: &mut Vec<SpecError>) -> Option<IpNet> {
     read_network("spec.network.vpc.cidrBlock", text, errors)
 }
 
+/// None when they cannot even be chosen, so that nothing can be said of what lies in them.
 fn read_subnets(
     spec: &Spec,
     vpc: Option<IpNet>,
     errors: &mut Vec<SpecError>,
-) -> Vec<DesiredSubnet> {
+) -> Option<Vec<DesiredSubnet>> {
     if spec.subnets.is_empty() && spec.vpc_id.is_none() {
-        let Some(vpc) = vpc else { return Vec::new() };
-        return default_subnets(spec.dialect, vpc, &spec.zones).unwrap_or_else(|| {
-            let problem = format!("{vpc} is too small for the default subnets, or the region has no zones: name subnets");
+        let vpc = vpc?;
+        let chosen = default_subnets(spec.dialect, vpc, &spec.zones);
+        if chosen.is_none() {
+            let problem = if spec.zones.is_empty() {
+                "no zones are known to choose default subnets of: name subnets".to_owned()
+            } else {
+                format!("{vpc} is too small for the default subnets: name subnets")
+            };
             errors.push(SpecError::new("spec.network.subnets", problem));
-            Vec::new()
-        });
+        }
+        return chosen;
     }
     let subnets: Vec<_> = spec
         .subnets
@@ -91,7 +97,7 @@ fn read_subnets(
         .map(|(index, subnet)| read_subnet(spec, index, subnet, errors))
         .collect();
     check_ranges(&subnets, vpc.filter(|_| spec.vpc_id.is_none()), errors);
-    subnets
+    Some(subnets)
 }
 
 fn read_subnet(

@@ -202,6 +202,23 @@ fn conditions_tell_what_is_there_and_what_is_awaited() {
     assert_eq!(outputs.failure_domains, zones);
 }
 
+/// The part that is in the way is told, not one that needs nothing of it.
+#[test]
+fn a_subnet_that_does_not_exist_says_nothing_against_its_vpc() {
+    let mut spec = seed();
+    let mut world = World::new(Nature::PROMPT, 4);
+    world.run(&present(&spec), &mut |_| None);
+    spec.subnets[0].id = Some("subnet-nope".to_owned());
+    let goal = present(&spec);
+    let aws_network::Goal::Present(desired) = &goal else { panic!() };
+    let (pass, _) = world.run_once_for(&goal, 100);
+    let all = conditions(desired, pass.plan(), &pass.problems());
+    let of = |part: Part| all.iter().find(|condition| condition.part == part).unwrap();
+    assert!(of(Part::Vpc).is_true, "{all:#?}");
+    assert_eq!(of(Part::Subnets).reason, "NotFound");
+    assert!(!of(Part::LoadBalancer).is_true, "{all:#?}");
+}
+
 #[test]
 fn a_published_endpoint_is_not_replaced_without_a_word() {
     let mut spec = seed();
