@@ -107,6 +107,11 @@ fn made_of(
         prune_subnets: false,
         allow_load_balancer_recreate: false,
     };
+    if given.zones.is_empty() && aws_spec::needs_zones(spec) {
+        let path = "spec.network.subnets".to_owned();
+        let problem = "none are named: give the zones to choose them of by --zones".to_owned();
+        return Err(vec![SpecError { path, problem }]);
+    }
     let wanted = aws_spec::read(spec, &circumstances)?;
     let desired = Desired::from_spec(&wanted.spec)?;
     // Of a VPC that the spec names nobody knows here whose it is: most likely not ours.

@@ -17,8 +17,12 @@ use crate::api::endpoint::Endpoint;
 use crate::api::reference;
 use wrong_word::wrong_word;
 
+/// Where a Cluster says its port.
+pub const PORT_OF_CLUSTER: &str = "spec.clusterNetwork.apiServerPort of the Cluster";
 /// Where the Cluster names no port.
 const API_PORT: u16 = 6443;
+/// How upstream's users say that the controller's own credentials are meant.
+const OWN_IDENTITY: &str = "AWSClusterControllerIdentity";
 /// The key pair that upstream's v1alpha2 takes where none is named.
 const LEGACY_KEY: &str = "default";
 /// Fields of upstream's VPC that are only what its controller writes there.
@@ -72,6 +76,8 @@ pub struct Wanted {
 /// Everything that is wrong with its words; what they mean together is judged by the planner.
 pub fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<SpecError>> {
     let mut errors = Vec::new();
+    check_region(spec, &mut errors);
+    check_identity(spec, &mut errors);
     let none = Network::default();
     let network = spec.network().unwrap_or(&none);
     let vpc = network.vpc.clone().unwrap_or_default();
@@ -121,19 +127,60 @@ pub fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<
     }
 }
 
+/// Whether subnets have to be chosen, for which the zones of the region count.
+pub fn needs_zones(spec: &AwsClusterSpec) -> bool {
+    let Some(network) = spec.network() else { return true };
+    let has_vpc =
+        network.vpc.as_ref().and_then(|vpc| vpc.id.as_ref()).is_some_and(|id| !id.is_empty());
+    network.subnets.is_empty() && !has_vpc
+}
+
 /// Port of the API server as clients see it.
 ///
 /// # Errors
 /// What the Cluster says is no port.
 pub fn api_port(cluster: &ClusterSpec) -> Result<u16, Vec<SpecError>> {
-    let network = cluster.cluster_network.as_ref();
-    let Some(port) = network.and_then(|it| it.api_server_port).filter(|port| *port != 0) else {
-        return Ok(API_PORT);
-    };
+    let Some(port) = named_port(cluster) else { return Ok(API_PORT) };
     u16::try_from(port).map_err(|_| {
-        let path = "spec.clusterNetwork.apiServerPort of the Cluster".to_owned();
+        let path = PORT_OF_CLUSTER.to_owned();
         vec![SpecError { path, problem: format!("{port} is not a port") }]
     })
+}
+
+/// Whether the Cluster says a port of its own.
+pub fn names_port(cluster: &ClusterSpec) -> bool {
+    named_port(cluster).is_some()
+}
+
+fn named_port(cluster: &ClusterSpec) -> Option<i32> {
+    let network = cluster.cluster_network.as_ref();
+    network.and_then(|it| it.api_server_port).filter(|port| *port != 0)
+}
+
+fn check_region(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
+    if !is_region(&spec.region) {
+        let problem = format!("{:?} is not the name of a region", spec.region);
+        errors.push(SpecError { path: "spec.region".to_owned(), problem });
+    }
+}
+
+/// Whether it may be the name of a region: it becomes a part of host names.
+pub fn is_region(name: &str) -> bool {
+    let is_letter =
+        |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
+    !name.is_empty() && name.bytes().all(is_letter)
+}
+
+/// With other credentials than the spec means, everything would be made in the wrong account.
+fn check_identity(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
+    let Some(identity) = &spec.identity_ref else { return };
+    if identity["kind"] != OWN_IDENTITY {
+        let (path, own) = ("spec.identityRef".to_owned(), OWN_IDENTITY);
+        let problem = format!(
+            "this program has its own credentials only: leave it out, or name the kind {own}"
+        );
+        errors.push(SpecError { path, problem });
+    }
 }
 
 fn subnet(subnet: &Subnet) -> SubnetSpec {
@@ -200,9 +247,6 @@ fn bastion(spec: &AwsClusterSpec, dialect: Dialect) -> Option<BastionSpec> {
 
 fn unsupported(spec: &AwsClusterSpec) -> Vec<String> {
     let mut found = Vec::new();
-    if spec.identity_ref.is_some() {
-        found.push("spec.identityRef".to_owned());
-    }
     let Some(network) = spec.network() else { return found };
     let of_vpc = network.vpc.iter().flat_map(|vpc| vpc.others.keys());
     let of_vpc = of_vpc.filter(|field| !OBSERVED_OF_VPC.contains(&&***field));

@@ -72,10 +72,16 @@ impl AwsClusters {
         Ok(())
     }
 
-    /// Tells what stands in the way and is not in the status that was seen: once, not in every
-    /// pass.
-    pub(super) fn tell_problems(&self, before: &Object<AwsCluster>, problems: &[Problem]) {
-        for problem in problems.iter().filter(|problem| !problem.reason.is_advice()) {
+    /// Tells what stands in the way, did not before this leg, and is not in the status that was
+    /// seen: once, not in every pass. A status lists a few of many problems only.
+    pub(super) fn tell_problems(
+        &self,
+        before: &Object<AwsCluster>,
+        known: &[Problem],
+        problems: &[Problem],
+    ) {
+        let is_new = |problem: &&Problem| !known.contains(problem);
+        for problem in problems.iter().filter(is_new).filter(|it| !it.reason.is_advice()) {
             let known = before.status.conditions.iter();
             if known.clone().all(|it| !it.message.contains(&problem.message)) {
                 let kind = problem.part.condition();

@@ -10,7 +10,6 @@ use objects::{Error, Object};
 use workqueue::{Next, Retry};
 
 use super::aws_clusters::AwsClusters;
-use super::denial::denial;
 use super::findings::Findings;
 use super::goal::{self, Wanted};
 use super::leg::Leg;
@@ -23,6 +22,7 @@ use super::stored_memory;
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::Cluster;
 use crate::api::{APPLIED_TAGS_ANNOTATION, HOURLY_COST_ANNOTATION};
+use crate::aws_spec;
 
 const BALANCER: &str = "LoadBalancerReady";
 
@@ -111,8 +111,8 @@ impl AwsClusters {
             }
         }
         report.sum_up();
+        self.tell_problems(object, &leg.before, &problems);
         self.publish(object, &report, Some(leg.pass.memory())).await?;
-        self.tell_problems(object, &problems);
         Ok(again)
     }
 
@@ -135,7 +135,8 @@ impl AwsClusters {
         object: &Arc<Object<AwsCluster>>,
         owner: &Owner,
     ) -> Result<Vec<String>, Retry> {
-        if !goal::needs_zones(object) {
+        let spec = &object.body.spec;
+        if !aws_spec::needs_zones(spec) || !aws_spec::is_region(&spec.region) {
             return Ok(Vec::new());
         }
         let stored =
@@ -147,11 +148,8 @@ impl AwsClusters {
         let zones = match self.executor(object, &identity).zones().await {
             Ok(zones) => zones,
             Err(error) => {
-                if let Some(denial) = denial(&error) {
-                    let mut report = Report::of_a_leg(Some(&denial));
-                    report.sum_up();
-                    self.publish(object, &report, None).await.map_err(manager::retry)?;
-                }
+                let report = Report::without_zones(&spec.region, &error);
+                self.publish(object, &report, None).await.map_err(manager::retry)?;
                 return Err(Retry::new(error));
             }
         };

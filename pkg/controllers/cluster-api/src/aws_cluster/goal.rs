@@ -13,7 +13,7 @@ use crate::api::{
     EXTERNAL_RESOURCES_ANNOTATION, FREE_INTERFACES_ANNOTATION, OWNER_ID_ANNOTATION,
     RECREATE_ANNOTATION,
 };
-use crate::aws_spec::{self, Circumstances};
+use crate::aws_spec::{self, Circumstances, PORT_OF_CLUSTER};
 use crate::options::AwsOptions;
 
 /// What is wanted of AWS, and by whom.
@@ -54,7 +54,8 @@ pub(super) fn present(
     options: &AwsOptions,
 ) -> Result<Wanted, Vec<SpecError>> {
     let metadata = &object.metadata;
-    let api_port = aws_spec::api_port(&cluster.body.spec)?;
+    let wanted_port = aws_spec::api_port(&cluster.body.spec)?;
+    let api_port = published_port(object).unwrap_or(wanted_port);
     let given = Circumstances {
         identity: identity(object, &owner.name, options),
         namespace: metadata.namespace().unwrap_or_default().to_owned(),
@@ -70,7 +71,18 @@ pub(super) fn present(
     };
     let read = aws_spec::read(&object.body.spec, &given)?;
     let desired = Desired::from_spec(&read.spec)?;
-    Ok(Wanted { desired, api_port, unsupported: read.unsupported })
+    let mut unsupported = read.unsupported;
+    if wanted_port != api_port && aws_spec::names_port(&cluster.body.spec) {
+        let fact = format!("{PORT_OF_CLUSTER} (the endpoint was published with {api_port})");
+        unsupported.push(fact);
+    }
+    Ok(Wanted { desired, api_port, unsupported })
+}
+
+/// The port that clients know by now (`rule:milestones-stay`).
+fn published_port(object: &Object<AwsCluster>) -> Option<u16> {
+    let endpoint = object.body.spec.control_plane_endpoint.as_ref();
+    u16::try_from(endpoint.filter(|it| it.is_set())?.port).ok()
 }
 
 /// What shall go. Nothing of it rests on the shape of the spec, which may be invalid by now.
@@ -98,14 +110,6 @@ pub(super) fn absent(object: &Object<AwsCluster>, cluster: &str, options: &AwsOp
 /// Whether its user lets it go although nobody can look at what is left of it.
 pub(super) fn may_be_abandoned(object: &Object<AwsCluster>) -> bool {
     says(&object.metadata, ABANDON_ANNOTATION, "true")
-}
-
-/// Whether subnets have to be chosen, for which the zones of the region count.
-pub(super) fn needs_zones(object: &Object<AwsCluster>) -> bool {
-    let Some(network) = object.body.spec.network() else { return true };
-    let has_vpc =
-        network.vpc.as_ref().and_then(|vpc| vpc.id.as_ref()).is_some_and(|id| !id.is_empty());
-    network.subnets.is_empty() && !has_vpc
 }
 
 /// Whether the name of the load balancer has to resolve before it is published.

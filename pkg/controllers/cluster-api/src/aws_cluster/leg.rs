@@ -20,6 +20,8 @@ use crate::api::aws_cluster::AwsCluster;
 pub(super) struct Leg {
     pub(super) pass: Pass,
     pub(super) rest: Rest,
+    /// What stood in the way before it.
+    pub(super) before: Vec<Problem>,
     /// Why nothing could be read with the credentials that there are, or could not.
     pub(super) denied: Option<Denial>,
     /// It was broken off, since the process is asked to stop: nothing follows from how it ended.
@@ -29,8 +31,8 @@ pub(super) struct Leg {
 impl Leg {
     /// One in which nothing was done, since the pass rests for so long.
     pub(super) fn at_rest(pass: Pass, left: Duration) -> Self {
-        let rest = Rest::For(left.as_secs().max(1));
-        Self { pass, rest, denied: None, is_broken_off: false }
+        let (rest, before) = (Rest::For(left.as_secs().max(1)), pass.problems());
+        Self { pass, rest, before, denied: None, is_broken_off: false }
     }
 }
 
@@ -59,9 +61,10 @@ impl AwsClusters {
     ) -> Leg {
         let here = Here { clusters: self, object, denied: Mutex::default() };
         let executor = self.executor(object, identity);
+        let before = pass.problems();
         let rest = Box::pin(run_leg(&mut pass, &executor, &here)).await;
         let is_broken_off = self.stop.is_cancelled();
-        Leg { pass, rest, denied: here.denied.into_inner(), is_broken_off }
+        Leg { pass, rest, before, denied: here.denied.into_inner(), is_broken_off }
     }
 
     /// Reads what a pass needs to plan, and writes nothing.

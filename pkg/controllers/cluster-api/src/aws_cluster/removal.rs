@@ -14,7 +14,7 @@ use super::goal;
 use super::leg::Leg;
 use super::owner::Owner;
 use super::passes::{Pause, Turn};
-use super::report::{CREDENTIALS, READY, Report};
+use super::report::{READY, Report};
 use super::stored_memory;
 use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus};
 use crate::api::{
@@ -57,7 +57,7 @@ impl AwsClusters {
         }
         let stored = || stored_memory::read(&object.status);
         // Who says now that it may go does not wait for the next look.
-        let is_news = is_denied(object) && goal::may_be_abandoned(object);
+        let is_news = is_stuck(object) && goal::may_be_abandoned(object);
         let pass = match self.passes.turn(key, uid, &goal, is_news, stored) {
             Turn::Rest(left) => return Ok(Next::After(left)),
             Turn::Tell(pass, _) | Turn::Go(pass) => *pass,
@@ -80,8 +80,8 @@ impl AwsClusters {
         // What could not be told is told by the next leg, at once.
         let length = if told.is_err() { Duration::ZERO } else { self.length(leg.rest) };
         let next = self.passes.keep(key, uid, goal, leg.pass, Pause { length, tell: None });
+        self.tell_problems(object, &leg.before, &problems);
         told.map_err(manager::retry)?;
-        self.tell_problems(object, &problems);
         Ok(Next::After(next))
     }
 
@@ -125,9 +125,11 @@ impl AwsClusters {
     }
 }
 
-/// Nobody may look, and nothing is known to have been made (`rule:abandoned-only-by-its-user`).
+/// Nobody may or can look, and nothing is known to have been made
+/// (`rule:abandoned-only-by-its-user`).
 fn is_unseen(leg: &Leg, status: &AwsClusterStatus) -> bool {
-    leg.denied.is_some() && leg.pass.memory().records.is_empty() && !was_seen(status)
+    let nobody_looked = leg.denied.is_some() || leg.pass.observed().vpcs.get().is_none();
+    nobody_looked && leg.pass.memory().records.is_empty() && !was_seen(status)
 }
 
 /// Whether something of it was there once: what others made may have been taken over.
@@ -136,10 +138,10 @@ fn was_seen(status: &AwsClusterStatus) -> bool {
     status.was_ready() || vpc.is_some_and(|vpc| vpc.managed)
 }
 
-/// Whether nobody might look when it was last looked at.
-fn is_denied(object: &Object<AwsCluster>) -> bool {
+/// Whether its user was told how it could be let go.
+fn is_stuck(object: &Object<AwsCluster>) -> bool {
     let mut conditions = object.status.conditions.iter();
-    conditions.any(|condition| condition.kind == CREDENTIALS && !condition.holds())
+    conditions.any(|it| it.kind == DELETING && it.message.contains(ABANDON_ANNOTATION))
 }
 
 fn report_of(leg: &Leg, problems: &[Problem], is_unseen: bool) -> Report {

@@ -1,11 +1,12 @@
 //! [`Report`]: what a look at an AWSCluster found out, and how that is published in the words of
 //! all dialects. Pure.
 
+use aws::CallError;
 use aws_network::{Desired, NatPolicy, Part, Pass, Problem};
 use jiff::Timestamp;
 use objects::Object;
 
-use super::denial::Denial;
+use super::denial::{Denial, denial};
 use super::findings::Findings;
 use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus, PlanStatus, ProvisionedOnce};
 use crate::api::condition::{Condition, Conditions};
@@ -59,6 +60,21 @@ impl Report {
             }
             None => report.conditions.state(CREDENTIALS, true, "CredentialsUsed", ""),
         }
+        report
+    }
+
+    /// That no subnets can be chosen, for nobody says which zones the region has.
+    pub(super) fn without_zones(region: &str, error: &CallError) -> Self {
+        let denied = denial(error);
+        let mut report = match &denied {
+            Some(denial) => Self::of_a_leg(Some(denial)),
+            None => Self::default(),
+        };
+        if denied.is_none() {
+            let message = format!("cannot read the zones of region {region}: {error}");
+            report.conditions.state(Part::Subnets.condition(), false, "Unavailable", message);
+        }
+        report.sum_up();
         report
     }
 

@@ -62,3 +62,13 @@ fn what_is_wrong_is_told_and_others_are_planned_all_the_same() {
     assert_eq!(form.outcome.as_ref().unwrap_err()[0].path, "spec");
     assert_eq!(count(&zones.outcome.as_ref().unwrap().forecast, "CreateNatGateway"), 2);
 }
+
+#[test]
+fn without_zones_to_choose_subnets_of_nothing_else_is_told() {
+    let object = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSCluster",
+        "metadata": {"name": "zones"}, "spec": {"region": "us-east-2"}});
+    let planned = of_manifests(&[object], &given());
+    let told: Vec<_> =
+        planned[0].outcome.as_ref().unwrap_err().iter().map(ToString::to_string).collect();
+    assert!(told.len() == 1 && told[0].contains("--zones"), "{told:?}");
+}

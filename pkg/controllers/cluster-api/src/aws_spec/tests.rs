@@ -122,12 +122,23 @@ fn every_wrong_word_is_told_with_its_path() {
 
 #[test]
 fn fields_of_upstream_that_are_not_acted_upon_are_named_and_those_it_only_writes_are_not() {
-    let spec = json!({"region": "r", "identityRef": {"kind": "K", "name": "n"}, "network": {
+    let spec = json!({"region": "r", "network": {
         "vpc": {"tags": {"a": "b"}, "internetGatewayId": "igw-1", "ipv6": {}},
         "subnets": [{"cidrBlock": "10.0.0.0/24", "natGatewayId": "nat-1", "zoneType": "local-zone"}]}});
     let unsupported = wanted(spec, NEWER).unwrap().unsupported;
-    let names = ["spec.identityRef", "spec.network.vpc.ipv6", "spec.network.subnets[0].zoneType"];
+    let names = ["spec.network.vpc.ipv6", "spec.network.subnets[0].zoneType"];
     assert_eq!(unsupported, names);
+}
+
+#[test]
+fn nothing_is_made_with_other_credentials_than_the_spec_means() {
+    let of = |kind: &str| {
+        wanted(json!({"region": "r", "identityRef": {"kind": kind, "name": "n"}}), NEWER)
+    };
+    assert_eq!(of("AWSClusterControllerIdentity").unwrap().unsupported, [""; 0]);
+    let errors = of("AWSClusterRoleIdentity").unwrap_err();
+    assert_eq!(errors.len(), 1);
+    assert!(errors[0].to_string().starts_with("cannot use spec.identityRef: "), "{errors:?}");
 }
 
 /// The typed view loses nothing that a write would then take away.
@@ -143,4 +154,23 @@ fn a_spec_is_written_as_it_was_read() {
     }))
     .unwrap();
     assert_eq!(serde_json::to_value(&object.body.spec).unwrap(), spec);
+}
+
+#[test]
+fn zones_are_asked_for_only_where_subnets_have_to_be_chosen() {
+    let needs = |spec: Value| needs_zones(&serde_json::from_value(spec).unwrap());
+    assert!(needs(json!({})));
+    assert!(needs(json!({"network": {"vpc": {"cidrBlock": "10.0.0.0/16"}}})));
+    assert!(!needs(json!({"network": {"vpc": {"id": "vpc-1"}}})));
+    assert!(!needs(json!({"networkSpec": {"subnets": [{"cidrBlock": "10.0.0.0/24"}]}})));
+}
+
+#[test]
+fn what_cannot_be_a_region_is_told_and_none_is_asked() {
+    let errors = wanted(json!({"region": "US EAST"}), NEWER).unwrap_err();
+    assert_eq!(
+        errors[0].to_string(),
+        "cannot use spec.region: \"US EAST\" is not the name of a region"
+    );
+    assert!(is_region("us-gov-east-1") && !is_region("") && !is_region("evil.example.org/"));
 }

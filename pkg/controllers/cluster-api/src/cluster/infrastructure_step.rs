@@ -8,7 +8,7 @@ use objects::{Dynamic, Error, Object, ObjectClient, Why};
 
 use super::reconcile::Clusters;
 use super::references;
-use super::report::{Failure, Report};
+use super::report::{Failure, INFRASTRUCTURE_READY as READY, Report};
 use super::step_error::StepError;
 use crate::api::CLUSTER_NAME_LABEL;
 use crate::api::cluster::Cluster;
@@ -19,7 +19,6 @@ use crate::infrastructure::Infrastructure;
 use crate::kind_caches::Known;
 use crate::ownership;
 
-const READY: &str = "InfrastructureReady";
 /// Should nothing tell of an object, or of its kind, that is not there.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// While a cache is being filled.

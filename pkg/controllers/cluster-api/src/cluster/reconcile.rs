@@ -93,6 +93,9 @@ impl Clusters {
         report.conditions.state("Paused", false, "NotPaused", "");
         let mut waits = Vec::new();
         let part = self.make_infrastructure(cluster, &mut report).await;
+        if let Err(error) = &part {
+            report.infrastructure_failed(cluster, error);
+        }
         waits.extend(errors.take(part).flatten());
         let part = self.make_kubeconfig(cluster, &mut report).await;
         waits.extend(errors.take(part).flatten());

@@ -5,10 +5,13 @@ use jiff::Timestamp;
 use objects::Object;
 use serde_json::Value;
 
+use super::step_error::StepError;
 use crate::api::cluster::{Cluster, ClusterStatus, Initialization};
 use crate::api::condition::Conditions;
 use crate::api::endpoint::Endpoint;
 use crate::phase::{Facts, Phase};
+
+pub(super) const INFRASTRUCTURE_READY: &str = "InfrastructureReady";
 
 /// What a pass found out. What it did not look at stays as it is published.
 #[derive(Debug, Default)]
@@ -45,6 +48,14 @@ pub(super) enum Failure {
 }
 
 impl Report {
+    /// Why the infrastructure of a Cluster that was never ready could not be looked after: its user
+    /// does not read our log.
+    pub(super) fn infrastructure_failed(&mut self, cluster: &Object<Cluster>, error: &StepError) {
+        if !self.infrastructure_ready && !cluster.status.infrastructure_was_ready() {
+            self.conditions.state(INFRASTRUCTURE_READY, false, "Failed", error.to_string());
+        }
+    }
+
     /// Changes a status to say what was found out (`rule:all-dialects-are-published`).
     pub(super) fn publish(
         &self,

@@ -8,6 +8,7 @@ use aws_network::NatMode;
 use pflag::{Flag, Problem, Values};
 
 use super::limits::CONCURRENCY_MAX;
+use crate::aws_spec::is_region;
 use crate::contract::Contract;
 use crate::flags::{NAMESPACE, WATCH_FILTER, aws as flags};
 use crate::prices::Prices;
@@ -165,11 +166,9 @@ fn leak_scan_period(values: &Values, problems: &mut Vec<Problem>) -> Option<Dura
 
 fn leak_scan_regions(values: &Values, problems: &mut Vec<Problem>) -> BTreeSet<String> {
     let text = values.get(&flags::LEAK_SCAN_REGIONS);
-    let is_letter =
-        |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
     let regions = text.split(',').map(str::trim).filter(|region| !region.is_empty());
     let regions: BTreeSet<_> = regions.map(str::to_owned).collect();
-    if let Some(wrong) = regions.iter().find(|region| !region.bytes().all(is_letter)) {
+    if let Some(wrong) = regions.iter().find(|region| !is_region(region)) {
         problems.push(
             flags::LEAK_SCAN_REGIONS.problem(format!("{wrong:?} is not the name of a region")),
         );

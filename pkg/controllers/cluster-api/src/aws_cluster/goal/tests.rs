@@ -72,6 +72,23 @@ fn the_port_the_plug_in_and_the_default_nat_mode_come_from_cluster_and_flags() {
     assert!(errors[0].to_string().contains("70000 is not a port"), "{errors:?}");
 }
 
+/// rule:milestones-stay
+#[test]
+fn the_port_that_was_published_stays_whatever_the_cluster_says_later() {
+    let spec = json!({"region": "us-east-2", "controlPlaneEndpoint": {"host": "h", "port": 6443}});
+    let published = object(&json!({}), &spec);
+    let changed = cluster(&json!({}), &json!({"apiServerPort": 8443}));
+    let read = wanted(&published, &changed).unwrap();
+    assert_eq!((read.api_port, read.desired.load_balancer.unwrap().port), (6443, 6443));
+    let told =
+        "spec.clusterNetwork.apiServerPort of the Cluster (the endpoint was published with 6443)";
+    assert_eq!(read.unsupported, [told]);
+    for network in [json!({"apiServerPort": 6443}), Value::Null] {
+        let read = wanted(&published, &cluster(&json!({}), &network)).unwrap();
+        assert_eq!((read.api_port, read.unsupported.len()), (6443, 0));
+    }
+}
+
 #[test]
 fn the_identity_on_aws_is_that_of_the_annotation_and_before_there_is_one_the_uid() {
     let plain = object(&json!({}), &json!({}));
@@ -112,15 +129,6 @@ fn tags_that_were_applied_are_retired_when_the_spec_does_not_name_them_any_more(
         object(&noted, &json!({"region": "us-east-2", "additionalTags": {"b": "1", "c": "2"}}));
     let read = wanted(&object, &cluster(&json!({}), &Value::Null)).unwrap();
     assert_eq!(read.desired.retired_tags, BTreeSet::from(["a".to_owned()]));
-}
-
-#[test]
-fn zones_are_asked_for_only_where_subnets_have_to_be_chosen() {
-    let needs = |spec: Value| needs_zones(&object(&json!({}), &spec));
-    assert!(needs(json!({})));
-    assert!(needs(json!({"network": {"vpc": {"cidrBlock": "10.0.0.0/16"}}})));
-    assert!(!needs(json!({"network": {"vpc": {"id": "vpc-1"}}})));
-    assert!(!needs(json!({"networkSpec": {"subnets": [{"cidrBlock": "10.0.0.0/24"}]}})));
 }
 
 #[test]

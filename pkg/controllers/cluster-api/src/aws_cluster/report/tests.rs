@@ -129,11 +129,30 @@ fn what_cannot_be_read_at_all_for_want_of_credentials_is_not_ready_for_that_reas
 fn fields_that_are_not_acted_upon_are_named_as_long_as_they_are_set() {
     let mut status = AwsClusterStatus::default();
     let mut report = Report::default();
-    report.unsupported(&["spec.identityRef".to_owned()]);
+    report.unsupported(&["spec.network.vpc.ipv6".to_owned()]);
     published(&report, &mut status);
-    assert_eq!(condition(&status, "SpecSupported").message, "not acted upon: spec.identityRef");
+    assert_eq!(
+        condition(&status, "SpecSupported").message,
+        "not acted upon: spec.network.vpc.ipv6"
+    );
     let mut report = Report::default();
     report.unsupported(&[]);
     published(&report, &mut status);
     assert!(status.conditions.is_empty());
+}
+
+#[test]
+fn a_region_that_nobody_reaches_is_told_and_the_credentials_are_not_blamed() {
+    let error = CallError::Unanswered { reason: "no such host".to_owned() };
+    let mut status = AwsClusterStatus::default();
+    published(&Report::without_zones("us-est-2", &error), &mut status);
+    let ready = condition(&status, "Ready");
+    assert_eq!((&*ready.status, &*ready.reason), ("False", "Unavailable"));
+    assert!(ready.message.contains("zones of region us-est-2"), "{}", ready.message);
+    assert!(status.conditions.iter().all(|it| it.kind != CREDENTIALS));
+
+    let error = CallError::Refused { code: "AuthFailure".to_owned(), status: 401 };
+    let mut status = AwsClusterStatus::default();
+    published(&Report::without_zones("us-east-2", &error), &mut status);
+    assert_eq!(condition(&status, "Ready").reason, "PermissionDenied");
 }
