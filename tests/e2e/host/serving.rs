@@ -227,7 +227,7 @@ async fn pages_about_the_process_tell_what_it_was_given_and_set_the_level_of_its
         let request = http::Request::put("/debug/flags/v").body(body).unwrap();
         ask(manager.port(), AuthInfo::default(), request).await.unwrap()
     };
-    let traced = |line: &str| line.contains("API request") || line.contains("connection.rs");
+    let traced = |line: &str| line.contains("attempt.rs") && line.contains("Request");
     assert!(!manager.lines().iter().any(|line| traced(line)));
     let set = "successfully set klog.logging.verbosity to 10\n";
     assert_eq!(put("10").await, (200, set.to_owned()));

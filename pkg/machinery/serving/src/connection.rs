@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, trace};
+use tracing::debug;
 
 use crate::activity::Activity;
 use crate::client_ca::Clients;
@@ -150,7 +150,7 @@ impl Connections {
             }
         };
         if let Some(Err(err)) = outcome {
-            trace!(logger = "serving", %err, "Connection ended with an error");
+            debug!(v = 6, logger = "serving", %err, "Connection ended with an error");
         }
     }
 }

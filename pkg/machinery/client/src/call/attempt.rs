@@ -10,7 +10,7 @@ use http_body::Body as _;
 use kube::client::Body;
 use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
-use tracing::trace;
+use tracing::{Level, debug, enabled};
 
 use crate::call::error::CallError;
 use crate::call::metrics::ClientMetrics;
@@ -43,7 +43,7 @@ where
     async fn send(&self, mut request: Request<Body>) -> Result<Response<Self::Answer>, CallError> {
         let method = request.method().clone();
         let watch = is_watch(&request);
-        let url = tracing::enabled!(tracing::Level::TRACE).then(|| request.uri().clone());
+        let url = enabled!(Level::DEBUG).then(|| request.uri().clone());
         let started = Instant::now();
         let deadline = attempt_timeout(&request).map(|limit| started + limit);
         let progress = Arc::new(Progress::new(&request, deadline));
@@ -68,7 +68,8 @@ where
         if let Some(url) = url {
             let status =
                 status.as_ref().map_or_else(ToString::to_string, |it| it.as_u16().to_string());
-            trace!(%method, %url, status, latency_ms = latency.as_millis(), "Request");
+            let latency_ms = latency.as_millis();
+            debug!(v = 6, %method, %url, status, latency_ms, "Request");
         }
         let size = (!watch).then(|| metrics.response_size(&method));
         let answer = outcome?;
