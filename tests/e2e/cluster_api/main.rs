@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, and tells on stdout what it has counted"
 )]
 
+mod accounts;
 mod aws_contracts;
 mod aws_crashes;
 mod aws_crowd;
