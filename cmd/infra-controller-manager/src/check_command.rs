@@ -1,6 +1,6 @@
 //! `infra-controller-manager check`: says whether the program may be started with these flags, beside
 //! or instead of kube-controller-manager, before it is. It asks the API server and writes nothing.
-//! Exit code 0 when nothing speaks against it, else 1.
+//! Exit code 0 when nothing speaks against it, which a warning does not, else 1.
 //!
 //! | file | holds |
 //! |---|---|
@@ -127,9 +127,12 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
     report.note(Check::ApiServer, "the API server answers");
     let now = Timestamp::now();
     rights::check(&cluster, settings, report).await;
-    leases::check(&cluster, settings.election.as_ref(), now, report).await;
+    let stock_leads = leases::check(&cluster, settings.election.as_ref(), now, report).await;
     if settings.controllers.iter().any(|planned| planned.name == stock::NODE_IPAM) {
-        stock::check_pods(&cluster, subject.values, subject.known, report).await;
+        let told = stock::check_pods(&cluster, subject.values, subject.known, report).await;
+        if stock_leads && !told && !report.has_error(Check::Stock) {
+            stock::warn_of_silence(report);
+        }
         let seen = nodes::check(&cluster, subject.values, now, report).await;
         nodes::count(&cluster, seen, arguments.claims, report).await;
     }

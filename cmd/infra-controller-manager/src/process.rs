@@ -157,7 +157,10 @@ fn tell_rates(settings: &ProcessSettings) {
     let (qps, burst) = settings.event_rate;
     info!(client = "events", qps, burst, "Rate limit of requests");
     if settings.dry_run {
-        warn!("Dry run: the API server judges what is written and stores nothing but the lease");
+        warn!(
+            "Dry run: the API server judges what is written and stores nothing but the lease, and \
+             the accounts of --use-service-account-credentials"
+        );
     }
 }
 

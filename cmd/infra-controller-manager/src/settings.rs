@@ -196,7 +196,7 @@ pub(crate) fn is_for_leaders(planned: &Hosted) -> bool {
 /// Those that cannot be tried without their writes being stored have nothing to do.
 fn keep_what_runs_dry(planned: &mut Vec<Hosted>, idle: &mut Vec<(&'static str, String)>) {
     let cannot = planned.extract_if(.., |planned| !planned.runner.can_run_dry());
-    idle.extend(cannot.map(|planned| (planned.name, "it has no --dry-run".to_owned())));
+    idle.extend(cannot.map(|planned| (planned.name, "it cannot run with --dry-run".to_owned())));
 }
 
 /// Without a selection, because the list is wrong, every controller is asked for its problems.
@@ -212,7 +212,7 @@ fn configure(
     for controller in hosted {
         let name = controller.name();
         if selection.is_some_and(|selection| !selection.is_enabled(name)) {
-            idle.push((name, "turned off by --controllers".into()));
+            idle.push((name, "--controllers leaves it out".into()));
             continue;
         }
         match controller.configure(values) {

@@ -97,6 +97,28 @@ async fn doubled_cidrs_and_a_stock_manager_that_allocates_are_errors() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stock_manager_that_leads_where_nothing_tells_what_it_runs_is_a_warning() {
+    let scene = Scene::set().await;
+    let kubectl = Shell::new(scene.cluster.admin_kubeconfig());
+    let now = format!("{:.6}", jiff::Timestamp::now());
+    kubectl.create(&json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "kube-controller-manager", "namespace": "kube-system"},
+        "spec": {"holderIdentity": "a_1", "renewTime": now},
+    }));
+    let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();
+    let silent = "kube-controller-manager leads, and nothing tells whether it gives out pod CIDRs";
+    let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &args).await;
+    assert!(has(&findings, "warning", "stock", silent), "{findings:#?}");
+    assert_eq!(code, Some(0), "{findings:#?}");
+    kubectl.run("create serviceaccount default -n kube-system");
+    kubectl.create(&stock_pod(&["--allocate-node-cidrs=false"]));
+    let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &args).await;
+    assert!(!has(&findings, "warning", "stock", silent), "{findings:#?}");
+    assert_eq!(code, Some(0), "{findings:#?}");
+}
+
 fn stock_pod(args: &[&str]) -> Value {
     let name = "kube-controller-manager";
     let command = [&[name][..], args].concat();

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 pub(super) const HELP: &str =
     "Says whether infra-controller-manager may be started with these flags, before it is. \
 It asks the API server and writes nothing.
-Exit code 0 when nothing speaks against it, else 1.
+Exit code 0 when there is no error, though there may be warnings, else 1.
 
 Usage:
   infra-controller-manager check [flags of infra-controller-manager] [flags]
@@ -13,7 +13,8 @@ Usage:
 It looks for: mistakes in the flags and in the files that they name; a port that is taken; rights that
 are missing; a lease that another program holds; a kube-controller-manager that still gives out pod
 CIDRs, by its pods and by its /healthz on this host; pod CIDRs of Nodes that overlap, are no CIDRs,
-lie outside of the pools or in a service range; two allocators that take turns. It tells how many blocks of each pool are left.
+lie outside of the pools or in a service range; two allocators that take turns. It tells how many blocks
+of each pool are left.
 
 Flags:
       --claims                 Tell the pod CIDRs of every Node
@@ -22,9 +23,9 @@ Flags:
                                leave it alone (default https://127.0.0.1:10257/healthz)
   -h, --help                   Print this text and exit
 
-Example, with the command line of kubeadm's manifest and before anything is changed:
+Example, on a kubeadm cluster and before anything is changed:
   infra-controller-manager check --kubeconfig=/etc/kubernetes/controller-manager.conf \\
-    --use-service-account-credentials --allocate-node-cidrs \\
+    --use-service-account-credentials --secure-port=10267 --allocate-node-cidrs \\
     --cluster-cidr=10.244.0.0/16 --service-cluster-ip-range=10.96.0.0/12
 ";
 

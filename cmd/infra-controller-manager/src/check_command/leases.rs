@@ -63,13 +63,13 @@ impl Lease {
     }
 }
 
-/// Reads both.
+/// Reads both. Whether kube-controller-manager leads.
 pub(super) async fn check(
     cluster: &Cluster,
     election: Option<&ElectionConfig>,
     now: Timestamp,
     report: &mut Report,
-) {
+) -> bool {
     if let Some(ElectionConfig { namespace, name, .. }) = election {
         match read(cluster, namespace, name).await {
             Ok(lease) => judge_own(lease.as_ref(), &format!("{namespace}/{name}"), now, report),
@@ -79,7 +79,10 @@ pub(super) async fn check(
     match read(cluster, STOCK.0, STOCK.1).await {
         Ok(lease) => judge_stock(lease.as_ref(), now, report),
         // The rights of the program do not depend on it.
-        Err(message) => report.warn(Check::Leases, message, ""),
+        Err(message) => {
+            report.warn(Check::Leases, message, "");
+            false
+        }
     }
 }
 
@@ -107,8 +110,9 @@ fn judge_own(lease: Option<&Lease>, name: &str, now: Timestamp, report: &mut Rep
     }
 }
 
-fn judge_stock(lease: Option<&Lease>, now: Timestamp, report: &mut Report) {
-    match lease.and_then(|lease| lease.holder(now)) {
+fn judge_stock(lease: Option<&Lease>, now: Timestamp, report: &mut Report) -> bool {
+    let holder = lease.and_then(|lease| lease.holder(now));
+    match holder {
         Some(holder) => {
             report.note(Check::Leases, format!("kube-controller-manager leads as {holder}"));
         }
@@ -118,6 +122,7 @@ fn judge_stock(lease: Option<&Lease>, now: Timestamp, report: &mut Report) {
             "what is not hosted by this program runs nowhere: workloads, garbage collection, tokens",
         ),
     }
+    holder.is_some()
 }
 
 #[cfg(test)]

@@ -42,9 +42,18 @@ pub(super) async fn ask_health(url: &str, report: &mut Report) {
     match timeout(LIMIT, health(url)).await {
         Ok(Ok((body, livez))) => judge_health(url, &body, livez, report),
         Ok(Err(_)) | Err(_) => {
-            report.note(Check::Stock, format!("no health of {PROGRAM} is to be had at {url}"));
+            report.note(Check::Stock, format!("{PROGRAM} does not answer at {url}"));
         }
     }
+}
+
+/// That it leads somewhere, and neither health nor pods tell what it runs.
+pub(super) fn warn_of_silence(report: &mut Report) {
+    let message = format!("{PROGRAM} leads, and nothing tells whether it gives out pod CIDRs");
+    let advice = format!(
+        "see to it that its {NODE_IPAM} is off, or run this on its host with its --stock-healthz"
+    );
+    report.warn(Check::Stock, message, &advice);
 }
 
 /// The checks of `url`, and whether there is `/livez`.
@@ -106,14 +115,14 @@ struct Container {
     args: Vec<String>,
 }
 
-/// Reads the command lines of its pods, as kubeadm labels them.
+/// Reads the command lines of its pods, as kubeadm labels them. Whether there are any.
 /// `ours` are the flags here.
 pub(super) async fn check_pods(
     cluster: &Cluster,
     ours: &Values,
     known: &Known,
     report: &mut Report,
-) {
+) -> bool {
     let path = format!("/api/v1/namespaces/kube-system/pods?labelSelector=component%3D{PROGRAM}");
     match cluster.list::<Pod>(&path).await {
         Ok(pods) => {
@@ -122,13 +131,15 @@ pub(super) async fn check_pods(
                 let message = format!("there are no pods of {PROGRAM} whose flags could be read");
                 report.note(Check::Stock, message);
             }
-            for (pod, args) in lines {
-                judge_pod(pod, &args, ours, known, report);
+            for (pod, args) in &lines {
+                judge_pod(pod, args, ours, known, report);
             }
+            !lines.is_empty()
         }
         Err(error) => {
             let message = format!("cannot list the pods of {PROGRAM}: {error}");
             report.warn(Check::Stock, message, "see to it that its node-ipam-controller is off");
+            true
         }
     }
 }

@@ -52,7 +52,7 @@ impl Help<'_> {
         let Self { product, .. } = self;
         let example = format!(
             "\nExample:\n  {product} --kubeconfig=/etc/kubernetes/controller-manager.conf \\\n    \
-             --use-service-account-credentials --allocate-node-cidrs \\\n    \
+             --use-service-account-credentials --secure-port=10267 --allocate-node-cidrs \\\n    \
              --cluster-cidr=10.244.0.0/16 --service-cluster-ip-range=10.96.0.0/12\n"
         );
         let commands = "\nCommands:\n  \

@@ -25,6 +25,7 @@ pub(super) fn remarks(judged: &[Judged]) -> String {
         (1, 0) => "valid".to_owned(),
         (1, _) => "not valid".to_owned(),
         (all, 0) => format!("all {all} objects are valid"),
+        (all, 1) => format!("1 of {all} objects is not valid"),
         (all, wrong) => format!("{wrong} of {all} objects are not valid"),
     };
     lines.concat() + &sum + "\n"

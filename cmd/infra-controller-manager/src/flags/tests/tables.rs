@@ -150,7 +150,7 @@ fn a_dry_run_leaves_out_what_needs_to_see_what_it_wrote() {
     };
     let (runs, idle) = names(&args);
     assert_eq!(runs, ["node-ipam-controller"]);
-    let left = ("cluster-health-controller", "it has no --dry-run".to_owned());
+    let left = ("cluster-health-controller", "it cannot run with --dry-run".to_owned());
     assert!(idle.contains(&left), "{idle:?}");
     let multi = ["--cidr-allocator-type=MultiCIDRRangeAllocator"];
     assert!(names(&[&args[..], &multi].concat()).0.is_empty(), "ClusterCIDRs get finalizers");
