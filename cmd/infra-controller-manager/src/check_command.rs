@@ -103,7 +103,7 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
     for (name, reason) in &settings.idle {
         report.note(Check::Flags, format!("{name} has nothing to do: {reason}"));
     }
-    stock::ask_health(&arguments.stock_healthz, report).await;
+    let stock_told = stock::ask_health(&arguments.stock_healthz, report).await;
     host::check(settings, report).await;
     let (clients, requests) = match load(settings).await {
         Ok(loaded) => loaded,
@@ -129,8 +129,8 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
     rights::check(&cluster, settings, report).await;
     let stock_leads = leases::check(&cluster, settings.election.as_ref(), now, report).await;
     if settings.controllers.iter().any(|planned| planned.name == stock::NODE_IPAM) {
-        let told = stock::check_pods(&cluster, subject.values, subject.known, report).await;
-        if stock_leads && !told && !report.has_error(Check::Stock) {
+        let has_pods = stock::check_pods(&cluster, subject.values, subject.known, report).await;
+        if stock_leads && !stock_told && !has_pods {
             stock::warn_of_silence(report);
         }
         let seen = nodes::check(&cluster, subject.values, now, report).await;

@@ -75,7 +75,11 @@ async fn the_real_stock_manager_is_found_by_its_health_until_its_allocator_is_of
     beside.line("Caches are synced").await;
     let (code, findings) = checked(&scene, &beside).await;
     assert_eq!(code, Some(0), "{findings:#?}");
-    assert!(has(&findings, "ok", "stock", "runs no node-ipam-controller"), "{findings:#?}");
+    assert!(
+        has(&findings, "ok", "stock", "leads and runs no node-ipam-controller"),
+        "{findings:#?}"
+    );
+    assert!(!has(&findings, "warning", "stock", ""), "it has told: {findings:#?}");
 
     let ours = scene.start("--use-service-account-credentials").await;
     scene.serves("b").await;

@@ -20,7 +20,7 @@ pub(super) async fn check(settings: &ProcessSettings, report: &mut Report) {
     let Some(serving) = &settings.serving else { return };
     for obstacle in Server::obstacles(&serving.listener).await {
         match obstacle {
-            // Whoever has it may have ended when this program starts, as when it takes his place.
+            // Whoever has it may have ended when this program starts, as when it takes its place.
             ServeError::AddressInUse { .. } => report.warn(Check::Flags, obstacle, ""),
             error => report.error(Check::Flags, error, ADVICE),
         }

@@ -92,11 +92,6 @@ impl Report {
         self.count(Severity::Error) == 0
     }
 
-    /// Whether this speaks against it.
-    pub(super) fn has_error(&self, check: Check) -> bool {
-        self.0.iter().any(|line| line.check == check && line.severity == Severity::Error)
-    }
-
     fn count(&self, severity: Severity) -> usize {
         self.0.iter().filter(|line| line.severity == severity).count()
     }

@@ -34,15 +34,17 @@ const SAME: [&str; 5] = [
 /// For the health of a program on this host.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Asks at `url`, unless that is empty. Nobody there is no finding: it may run on other hosts.
-pub(super) async fn ask_health(url: &str, report: &mut Report) {
+/// Asks at `url`, unless that is empty. Nobody there is no finding: it may run on other hosts. Whether
+/// the one that leads has told what it runs.
+pub(super) async fn ask_health(url: &str, report: &mut Report) -> bool {
     if url.is_empty() {
-        return;
+        return false;
     }
     match timeout(LIMIT, health(url)).await {
         Ok(Ok((body, livez))) => judge_health(url, &body, livez, report),
         Ok(Err(_)) | Err(_) => {
             report.note(Check::Stock, format!("{PROGRAM} does not answer at {url}"));
+            false
         }
     }
 }
@@ -71,23 +73,28 @@ async fn health(url: &str) -> anyhow::Result<(String, bool)> {
     Ok((String::from_utf8_lossy(&body).into_owned(), livez))
 }
 
-/// kube-controller-manager has no `/livez`, this program has.
-fn judge_health(url: &str, body: &str, livez: bool, report: &mut Report) {
-    let runs = |line: &str| {
-        let check = line.strip_prefix("[+]").or_else(|| line.strip_prefix("[-]"));
-        check.and_then(|check| check.split(' ').next()) == Some(NODE_IPAM)
+/// kube-controller-manager has no `/livez`, this program has. It lists its controllers while it leads.
+fn judge_health(url: &str, body: &str, livez: bool, report: &mut Report) -> bool {
+    let checks = || {
+        body.lines().filter_map(|line| {
+            let check = line.strip_prefix("[+]").or_else(|| line.strip_prefix("[-]"))?;
+            check.split(' ').next()
+        })
     };
+    let leads = !livez && checks().any(|check| check.ends_with("-controller"));
     if livez {
         report.note(Check::Stock, format!("what answers at {url} is no {PROGRAM}"));
-    } else if body.lines().any(runs) {
+    } else if checks().any(|check| check == NODE_IPAM) {
         let message = format!("{PROGRAM} at {url} leads and runs {NODE_IPAM}");
         report.error(Check::Stock, message, TURN_OFF);
+    } else if leads {
+        report.note(Check::Stock, format!("{PROGRAM} at {url} leads and runs no {NODE_IPAM}"));
     } else if body.contains("check passed") {
-        let message = format!("{PROGRAM} at {url} runs no {NODE_IPAM}, or another one leads");
-        report.note(Check::Stock, message);
+        report.note(Check::Stock, format!("{PROGRAM} at {url} stands by: another one leads"));
     } else {
         report.note(Check::Stock, format!("what answers at {url} is not well, or no {PROGRAM}"));
     }
+    leads
 }
 
 /// A pod, as far as it matters.
@@ -256,16 +263,17 @@ mod tests {
     fn health_tells_of_the_controller_and_this_program_is_not_mistaken_for_the_other() {
         let judged = |body: &str, livez| {
             let mut report = Report::default();
-            judge_health("https://here/healthz", body, livez, &mut report);
-            report.lines()[0].severity
+            let told = judge_health("https://here/healthz", body, livez, &mut report);
+            (report.lines()[0].severity, told)
         };
         let body =
             |check: &str| format!("[+]leaderElection ok\n[+]{check} ok\nhealthz check passed\n");
-        assert_eq!(judged(&body("node-ipam-controller"), false), Severity::Error);
+        assert_eq!(judged(&body("node-ipam-controller"), false), (Severity::Error, true));
         let failing = "[-]node-ipam-controller failed: reason withheld\nhealthz check failed\n";
-        assert_eq!(judged(failing, false), Severity::Error);
-        assert_eq!(judged(&body("node-ipam-controller"), true), Severity::Note);
-        assert_eq!(judged(&body("node-lifecycle-controller"), false), Severity::Note);
-        assert_eq!(judged("<html>", false), Severity::Note);
+        assert_eq!(judged(failing, false), (Severity::Error, true));
+        assert_eq!(judged(&body("node-ipam-controller"), true), (Severity::Note, false));
+        assert_eq!(judged(&body("node-lifecycle-controller"), false), (Severity::Note, true));
+        assert_eq!(judged(&body("ping"), false), (Severity::Note, false), "it stands by");
+        assert_eq!(judged("<html>", false), (Severity::Note, false));
     }
 }

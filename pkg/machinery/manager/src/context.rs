@@ -16,8 +16,8 @@ use workqueue::{Backoff, ControllerMetrics, Key, PanicLimit, QueueMetrics, WorkQ
 use crate::clients::ClientSource;
 use crate::made_once::MadeOnce;
 use crate::permissions::PermissionCheck;
-use crate::stalls::Stalls;
 use crate::tasks::Tasks;
+use crate::watched_queues::WatchedQueues;
 use crate::{Failure, Informers, Permission};
 
 /// One controller's means for one run. Clones are the same run.
@@ -80,7 +80,7 @@ pub(crate) struct Work {
     pub(crate) registered: MadeOnce,
     /// No run ends before they are settled.
     pub(crate) open_writes: OpenWrites,
-    pub(crate) stalls: Stalls,
+    pub(crate) watched: WatchedQueues,
     pub(crate) tasks: Tasks,
     pub(crate) rights: PermissionCheck,
 }

@@ -71,7 +71,7 @@ mod tests {
         let running = tokio::spawn(context.run(&queue, Arc::new(Failing)).until_stopped());
         let nodes = context.informers.get::<Node>();
         sleep(Duration::from_secs(7)).await;
-        let health = ControllerHealth::of(context.work.stalls.clone());
+        let health = ControllerHealth::of(context.work.watched.clone());
         let told = text("a-controller", &health, context.informers.told()());
         let expected = "a-controller\nhealth: ok\nit was never started again\n\
             queue things: 0 keys are due, the longest in hand is for 0.0 s, \

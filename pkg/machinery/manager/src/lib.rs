@@ -12,7 +12,7 @@
 //! | `retry.rs` | [`retry`]: what a failed write means to its key |
 //! | `run.rs`, `feed.rs` | [`Run`]: caches that feed a queue, workers, start, audit, stop, written once |
 //! | `host.rs`, `options.rs`, `wiring.rs` | [`Host`]: starts and stops all controllers |
-//! | `supervisor.rs`, `tasks.rs`, `stalls.rs` | keeps one running, and says when it is not well |
+//! | `supervisor.rs`, `tasks.rs`, `watched_queues.rs` | keeps one running, and says when it is not well |
 //! | `own_threads.rs` | [`OwnThreads`]: threads beside those of the process, for much work |
 //! | `permissions.rs` | [`Permission`]: which rights are missing |
 //! | `dormancy.rs` | [`dormancy`]: kinds without which a controller has nothing to do |
@@ -38,11 +38,11 @@ mod reachability;
 mod reserved_pages;
 mod retry;
 mod run;
-mod stalls;
 mod supervisor;
 mod tasks;
 #[cfg(test)]
 mod testing;
+mod watched_queues;
 mod wiring;
 
 pub use clients::{ClientError, ClientSource};

@@ -188,7 +188,7 @@ impl<R: Reconcile> Run<R> {
     async fn work(self) -> Result<(), Failure> {
         let Self { context, queue, reconcile, workers, item_limit, ready, feeds, audit, .. } = self;
         let _until_the_end = feeds;
-        let _watching = context.work.stalls.watch(queue.clone(), item_limit);
+        let _watching = context.work.watched.watch(queue.clone(), item_limit);
         let options = WorkerOptions {
             workers,
             limit: item_limit,

@@ -13,8 +13,8 @@ use prometheus::{IntCounter, IntGauge};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{error, warn};
 
-use crate::stalls::Stalls;
 use crate::tasks::Tasks;
+use crate::watched_queues::WatchedQueues;
 use crate::{Context, Failure, Runner, Stopped};
 
 /// Pauses before a failed controller is started again.
@@ -40,7 +40,7 @@ pub(crate) struct Supervisor {
 #[derive(Clone)]
 pub(crate) struct ControllerHealth {
     failures: Arc<AtomicU32>,
-    stalls: Stalls,
+    watched: WatchedQueues,
     /// The tasks of failed runs that could not be ended.
     stuck: Arc<Mutex<Vec<Tasks>>>,
     last: Arc<Mutex<Option<(Instant, String)>>>,
@@ -48,8 +48,8 @@ pub(crate) struct ControllerHealth {
 
 impl ControllerHealth {
     /// That of the controller whose queues these are.
-    pub(crate) fn of(stalls: Stalls) -> Self {
-        Self { failures: Arc::default(), stalls, stuck: Arc::default(), last: Arc::default() }
+    pub(crate) fn of(watched: WatchedQueues) -> Self {
+        Self { failures: Arc::default(), watched, stuck: Arc::default(), last: Arc::default() }
     }
 
     /// Lines about its latest failure as a whole, and about its queues.
@@ -58,7 +58,7 @@ impl ControllerHealth {
             || "it was never started again".to_owned(),
             |(at, why)| format!("it failed last {} s ago: {why:?}", at.elapsed().as_secs()),
         );
-        [last].into_iter().chain(self.stalls.told()).collect()
+        [last].into_iter().chain(self.watched.told()).collect()
     }
 
     /// Red after [`RED`] failures in a row, and while a worker or a failed run's task is stuck.
@@ -69,7 +69,7 @@ impl ControllerHealth {
             return Err("a task of a failed run blocks its thread and cannot be ended".to_owned());
         }
         match self.failures.load(Ordering::Relaxed) {
-            few if few < RED => self.stalls.check(),
+            few if few < RED => self.watched.check(),
             many => Err(format!("failed {many} times in a row")),
         }
     }

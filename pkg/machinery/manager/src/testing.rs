@@ -21,8 +21,8 @@ use workqueue::{PanicLimit, QueueMetrics, ReconcileMetrics};
 use crate::context::{Settings, Work};
 use crate::made_once::MadeOnce;
 use crate::permissions::{PermissionCheck, Subject};
-use crate::stalls::Stalls;
 use crate::tasks::Tasks;
+use crate::watched_queues::WatchedQueues;
 use crate::{
     ClientSource, Context, Failure, Informers, InformersOptions, Permission, Placement, Runner,
     Stopped,
@@ -73,7 +73,7 @@ pub(crate) async fn context(client: kube::Client) -> Context {
         controller: "fake-controller",
         registered: MadeOnce::default(),
         open_writes: OpenWrites::default(),
-        stalls: Stalls::default(),
+        watched: WatchedQueues::default(),
         tasks: Tasks::new(limit.clone()),
         panics: limit,
         rights: PermissionCheck {

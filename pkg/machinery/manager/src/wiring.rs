@@ -19,9 +19,9 @@ use crate::context::{Settings, Work};
 use crate::made_once::MadeOnce;
 use crate::options::{HostOptions, Hosted};
 use crate::permissions::{PermissionCheck, Subject};
-use crate::stalls::Stalls;
 use crate::supervisor::{ControllerHealth, Supervisor};
 use crate::tasks::Tasks;
+use crate::watched_queues::WatchedQueues;
 use crate::{Context, Informers, InformersOptions, Placement, StartError, Stopped, debug_page};
 
 /// What is made once and shared by all controllers.
@@ -153,7 +153,7 @@ impl Wiring {
             open_writes: OpenWrites::default(),
             queues: self.queues.clone(),
             metrics: self.reconciles.of_controller(controller),
-            stalls: Stalls::default(),
+            watched: WatchedQueues::default(),
             tasks: Tasks::new(panics.clone()),
             panics,
             rights,
@@ -169,7 +169,7 @@ impl Wiring {
         delay: Duration,
     ) -> JoinHandle<(&'static str, Stopped)> {
         let name = hosted.name;
-        let state = ControllerHealth::of(context.work.stalls.clone());
+        let state = ControllerHealth::of(context.work.watched.clone());
         let health = state.clone();
         options.pages.add(debug_page::page(name, health.clone(), &context.informers));
         options.health.add(name, Endpoints::ALL, move || health.check());

@@ -65,7 +65,11 @@ fn name_strangers(ending: &Ending<'_>, vpc: &str, plan: &mut Plan) {
         .chain(tables.map(|found| (&found.tags, &found.id)))
         .chain(gateways.iter().map(|found| (&found.tags, &found.id)));
     for (_, id) in all.filter(|(tags, id)| !ending.is_ours(tags, id)) {
-        plan.problem(Part::Deletion, Reason::InUse, format!("{id} in {vpc} is not ours"));
+        plan.problem(
+            Part::Deletion,
+            Reason::InUse,
+            format!("{id} in {vpc} is not ours: who made it has to remove it"),
+        );
     }
 }
 

@@ -217,25 +217,25 @@ async fn a_worker_stuck_for_five_times_its_limit_makes_the_check_red_until_it_mo
     let limit = Duration::from_millis(20);
     let run =
         context.run(&queue, Arc::new(Block { released: Arc::clone(&released) })).item_limit(limit);
-    let stalls = ControllerHealth::of(context.work.stalls.clone());
-    assert_eq!(stalls.check(), Ok(()));
+    let health = ControllerHealth::of(context.work.watched.clone());
+    assert_eq!(health.check(), Ok(()));
     let began = Instant::now();
     queue.add(1);
     let running = tokio::spawn(run.until_stopped());
     let until = async |wanted: bool| {
-        while stalls.check().is_ok() != wanted {
+        while health.check().is_ok() != wanted {
             assert!(began.elapsed() < secs(60), "the check does not change");
             tokio::time::sleep(Duration::from_millis(1)).await; // a check can only be asked
         }
     };
     until(false).await;
     assert!(began.elapsed() >= limit * 5, "{:?}", began.elapsed());
-    assert!(stalls.check().unwrap_err().contains("queue test"));
+    assert!(health.check().unwrap_err().contains("queue test"));
     released.store(true, Ordering::SeqCst);
     until(true).await;
     context.stop.cancel();
     running.await.unwrap().unwrap();
-    assert_eq!(stalls.check(), Ok(()), "an ended run is not asked about");
+    assert_eq!(health.check(), Ok(()), "an ended run is not asked about");
 }
 
 /// Notes which keys were handled.

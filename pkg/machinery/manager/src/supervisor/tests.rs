@@ -20,7 +20,7 @@ fn supervisor(runner: Arc<dyn Runner>) -> Supervisor {
         runner,
         running: IntGauge::new("running", "Running.").unwrap(),
         restarts: IntCounter::new("restarts", "Restarts.").unwrap(),
-        state: ControllerHealth::of(Stalls::default()),
+        state: ControllerHealth::of(WatchedQueues::default()),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Which workers are stuck: code that blocks its thread cannot be cut off at the limit of its key,
-//! so the controller's health check has to tell (rule:stuck-worker-is-unhealthy). And how the queues
-//! are otherwise, for the debug page.
+//! The queues of a controller that are worked on, and how they are: for its health check, since code that
+//! blocks its thread cannot be cut off at the limit of its key (rule:stuck-worker-is-unhealthy), and for
+//! its debug page.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +22,11 @@ struct Watched {
 
 /// The queues of one controller that are worked on; clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Stalls {
+pub(crate) struct WatchedQueues {
     watched: Arc<Mutex<Vec<Watched>>>,
 }
 
-impl Stalls {
+impl WatchedQueues {
     /// Asks about this queue, whose keys have this limit, until the guard is dropped.
     pub(crate) fn watch<K: Key>(&self, queue: WorkQueue<K>, limit: Duration) -> Watching {
         let asked = queue.clone();
@@ -42,7 +42,7 @@ impl Stalls {
         let id = watched.last().map_or(0, |last| last.id + 1);
         let told = Box::new(move || tell(&asked));
         watched.push(Watched { id, stuck: Box::new(stuck), told });
-        Watching { stalls: self.clone(), id }
+        Watching { queues: self.clone(), id }
     }
 
     /// Says of the first queue with a stuck worker that it has one.
@@ -59,13 +59,13 @@ impl Stalls {
 
 /// A queue that is asked about.
 pub(crate) struct Watching {
-    stalls: Stalls,
+    queues: WatchedQueues,
     id: u64,
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        self.stalls.watched.lock().retain(|it| it.id != self.id);
+        self.queues.watched.lock().retain(|it| it.id != self.id);
     }
 }
 
