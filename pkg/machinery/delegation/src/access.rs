@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::backend::{Backend, Kind};
-use crate::reviews::{Answer, Asking, Reviews, Verdict};
+use crate::reviews::{Answer, Asking, Reviewed, Reviews, Verdict};
 use crate::tokens::hashed;
 use crate::user::User;
 
@@ -46,9 +46,9 @@ impl AccessReviews {
     }
 }
 
-async fn review(backend: &Backend, question: &Value) -> Option<Verdict<()>> {
+async fn review(backend: &Backend, question: &Value) -> Reviewed<()> {
     let AccessReview { status } = backend.review(question).await?;
-    Some(if status.allowed { Verdict::Granted(()) } else { Verdict::Refused })
+    Ok(if status.allowed { Verdict::Granted(()) } else { Verdict::Refused })
 }
 
 fn question(user: &User, method: &Method, path: &str) -> Value {

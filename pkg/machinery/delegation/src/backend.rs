@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use crate::metrics::BackendMetrics;
+use crate::reviews::ReviewFailure;
 
 /// Limit of one attempt.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -44,8 +45,11 @@ impl Backend {
         Self { kind, caller, metrics, reminder: LogGate::new(REMINDER) }
     }
 
-    /// What the server says of `review`; `None` without an answer, which the log tells.
-    pub(crate) async fn review<R: DeserializeOwned>(&self, review: &Value) -> Option<R> {
+    /// What the server says of `review`; the log tells why there is no answer.
+    pub(crate) async fn review<R: DeserializeOwned>(
+        &self,
+        review: &Value,
+    ) -> Result<R, ReviewFailure> {
         // As the components of Kubernetes do it.
         let first = Duration::from_millis(500);
         let waits = Backoff { first, factor: 1.5, cap: TIMEOUT, jitter: Jitter::Above(0.2) };
@@ -55,18 +59,21 @@ impl Backend {
                     if self.reminder.reset() {
                         info!(logger = "delegation", "Can {} again", self.kind.task);
                     }
-                    return Some(answer);
+                    return Ok(answer);
                 }
                 Err(error) => {
                     self.report(&error);
-                    if earlier + 1 == ATTEMPTS || !error.may_pass() {
-                        return None;
+                    if !error.may_pass() {
+                        return Err(ReviewFailure::Refused);
+                    }
+                    if earlier + 1 == ATTEMPTS {
+                        break;
                     }
                 }
             }
             sleep(waits.delay(earlier)).await;
         }
-        None
+        Err(ReviewFailure::Unreachable)
     }
 
     async fn attempt<R: DeserializeOwned>(&self, review: &Value) -> Result<R, AnswerError> {
@@ -90,7 +97,10 @@ impl Backend {
             AnswerError::Refused { status: StatusCode::UNAUTHORIZED, .. } => {
                 format!("renew the credentials of {flag}")
             }
-            _ => "readers that were allowed before are served for a while".to_owned(),
+            _ if error.may_pass() => {
+                "readers of /metrics that were allowed before are served for a while".to_owned()
+            }
+            _ => "requests that need a review are refused".to_owned(),
         };
         warn!(logger = "delegation", err = %error, repeated, "Cannot {task}; {advice}");
     }

@@ -99,7 +99,8 @@ impl Delegation {
         let asking = Asking {
             since: Instant::now(),
             patience: if is_open { BRIEF } else { LONGEST },
-            stale_will_do: is_read(visit.method),
+            // rule:readers-outlive-an-outage
+            stale_will_do: is_read(visit.method) && is_metrics(visit.path),
         };
         let identified = self.authenticate(visit, asking).await;
         // rule:health-needs-no-review

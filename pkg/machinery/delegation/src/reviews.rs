@@ -1,10 +1,9 @@
 //! Questions that the API server answers: whose token, which right. Answers are reused, a question
 //! is asked once at a time, strangers take turns, and what was answered well is not lost at once
-//! when there is no answer (rule:reviews-are-bounded, rule:readers-outlive-an-outage).
+//! when the API server cannot be reached (rule:reviews-are-bounded, rule:readers-outlive-an-outage).
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -28,6 +27,18 @@ pub(crate) enum Verdict<V> {
     Granted(V),
     Refused,
 }
+
+/// Why there is no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReviewFailure {
+    /// The API server cannot be reached, or is too busy to answer.
+    Unreachable,
+    /// It refuses to review for us, or its answer cannot be read.
+    Refused,
+}
+
+/// What one review comes to.
+pub(crate) type Reviewed<V> = Result<Verdict<V>, ReviewFailure>;
 
 /// What is known when somebody has waited long enough.
 #[derive(Debug, PartialEq, Eq)]
@@ -66,18 +77,18 @@ struct Inner<V> {
     lives: Lives,
     state: Mutex<State<V>>,
     strangers: Arc<Semaphore>,
-    /// Whether the last review had no answer.
-    failing: AtomicBool,
 }
 
 struct State<V> {
     granted: Memory<V>,
     refused: Memory<()>,
     under_way: HashMap<Key, UnderWay<V>>,
+    /// Why the last review had no verdict; none if it had one.
+    failure: Option<ReviewFailure>,
 }
 
-/// The outer option is empty until the review has ended, the inner one when it had no answer.
-type UnderWay<V> = watch::Receiver<Option<Option<Verdict<V>>>>;
+/// Empty until the review has ended.
+type UnderWay<V> = watch::Receiver<Option<Reviewed<V>>>;
 
 impl<V: Clone + Send + Sync + 'static> Reviews<V> {
     /// Remembers at most `capacity` answers of each kind.
@@ -88,14 +99,14 @@ impl<V: Clone + Send + Sync + 'static> Reviews<V> {
                 granted: Memory::new(capacity),
                 refused: Memory::new(capacity),
                 under_way: HashMap::new(),
+                failure: None,
             }),
             strangers: Arc::new(Semaphore::new(STRANGERS)),
-            failing: AtomicBool::new(false),
         }))
     }
 
     /// The answer to the question `key`. `review` asks the API server, when that has to be, and
-    /// says nothing when there is no answer; it goes on when nobody waits for it any more.
+    /// may fail; it goes on when nobody waits for it any more.
     pub(crate) async fn ask<F>(
         &self,
         key: Key,
@@ -103,47 +114,34 @@ impl<V: Clone + Send + Sync + 'static> Reviews<V> {
         review: impl FnOnce() -> F,
     ) -> Answer<V>
     where
-        F: Future<Output = Option<Verdict<V>>> + Send + 'static,
+        F: Future<Output = Reviewed<V>> + Send + 'static,
     {
-        let last = {
+        let (last, failure) = {
             let mut state = self.0.state.lock();
             if let Some(verdict) = state.fresh(&key, self.0.lives) {
                 return Answer::Known(verdict);
             }
-            state.granted.get(&key, self.0.lives.stale)
+            (state.granted.get(&key, self.0.lives.stale), state.failure)
         };
-        let limit = asking.since + self.patience(asking, last.is_some());
-        let answer = timeout_at(limit, self.asked(key, last.is_none(), review)).await;
-        match (answer.ok().flatten(), last) {
-            (Some(verdict), _) => Answer::Known(verdict),
-            (None, Some(last)) if asking.stale_will_do => Answer::Stale(last),
-            (None, _) => Answer::Unknown,
+        let is_stranger = last.is_none();
+        let refused = Some(ReviewFailure::Refused);
+        let last = last.filter(|_| asking.stale_will_do && failure != refused);
+        let limit = asking.since + patience(failure, last.is_some()).min(asking.patience);
+        let answer = timeout_at(limit, self.asked(key, is_stranger, review)).await;
+        match (answer.unwrap_or(Err(ReviewFailure::Unreachable)), last) {
+            (Ok(verdict), _) => Answer::Known(verdict),
+            (Err(ReviewFailure::Unreachable), Some(last)) => Answer::Stale(last),
+            (Err(_), _) => Answer::Unknown,
         }
     }
 
-    fn patience(&self, asking: Asking, known: bool) -> Duration {
-        let failing = self.0.failing.load(Ordering::Relaxed);
-        let longest = match (failing, known && asking.stale_will_do) {
-            (true, true) => Duration::ZERO,
-            (true, false) => BRIEF,
-            (false, true) => BEFORE_STALE,
-            (false, false) => LONGEST,
-        };
-        longest.min(asking.patience)
-    }
-
     /// Waits for the review of `key` that is under way, or begins it.
-    async fn asked<F>(
-        &self,
-        key: Key,
-        is_stranger: bool,
-        review: impl FnOnce() -> F,
-    ) -> Option<Verdict<V>>
+    async fn asked<F>(&self, key: Key, is_stranger: bool, review: impl FnOnce() -> F) -> Reviewed<V>
     where
-        F: Future<Output = Option<Verdict<V>>> + Send + 'static,
+        F: Future<Output = Reviewed<V>> + Send + 'static,
     {
         let turn = if is_stranger {
-            Some(Arc::clone(&self.0.strangers).acquire_owned().await.ok()?)
+            Arc::clone(&self.0.strangers).acquire_owned().await.ok()
         } else {
             None
         };
@@ -151,7 +149,7 @@ impl<V: Clone + Send + Sync + 'static> Reviews<V> {
             let mut state = self.0.state.lock();
             // Somebody else may have asked the same while this one waited for its turn.
             if let Some(verdict) = state.fresh(&key, self.0.lives) {
-                return Some(verdict);
+                return Ok(verdict);
             }
             match state.under_way.get(&key).filter(|review| review.has_changed().is_ok()) {
                 Some(review) => review.clone(),
@@ -162,20 +160,21 @@ impl<V: Clone + Send + Sync + 'static> Reviews<V> {
                 }
             }
         };
-        let ended = under_way.wait_for(Option::is_some).await.ok()?;
-        ended.clone().flatten()
+        let ended = under_way.wait_for(Option::is_some).await;
+        ended.ok().and_then(|ended| ended.clone()).unwrap_or(Err(ReviewFailure::Unreachable))
     }
 
     fn begin<F>(&self, key: Key, turn: Option<OwnedSemaphorePermit>, review: F) -> UnderWay<V>
     where
-        F: Future<Output = Option<Verdict<V>>> + Send + 'static,
+        F: Future<Output = Reviewed<V>> + Send + 'static,
     {
         let (ended, under_way) = watch::channel(None);
         let inner = Arc::clone(&self.0);
         tokio::spawn(async move {
-            let verdict = timeout(LONGEST, review).await.ok().flatten();
-            inner.settle(key, verdict.as_ref());
-            ended.send_replace(Some(verdict));
+            let reviewed = timeout(LONGEST, review).await;
+            let reviewed = reviewed.unwrap_or(Err(ReviewFailure::Unreachable));
+            inner.settle(key, &reviewed);
+            ended.send_replace(Some(reviewed));
             drop(turn);
         });
         under_way
@@ -183,21 +182,31 @@ impl<V: Clone + Send + Sync + 'static> Reviews<V> {
 }
 
 impl<V: Clone> Inner<V> {
-    fn settle(&self, key: Key, verdict: Option<&Verdict<V>>) {
-        self.failing.store(verdict.is_none(), Ordering::Relaxed);
+    fn settle(&self, key: Key, reviewed: &Reviewed<V>) {
         let mut state = self.state.lock();
+        state.failure = reviewed.as_ref().err().copied();
         state.under_way.remove(&key);
-        match verdict {
-            Some(Verdict::Granted(value)) => {
+        match reviewed {
+            Ok(Verdict::Granted(value)) => {
                 state.refused.remove(&key);
                 state.granted.insert(key, value.clone());
             }
-            Some(Verdict::Refused) => {
+            Ok(Verdict::Refused) => {
                 state.granted.remove(&key);
                 state.refused.insert(key, ());
             }
-            None => {}
+            Err(_) => {}
         }
+    }
+}
+
+/// The longest wait of an asker, who can do with an earlier answer or not.
+fn patience(failure: Option<ReviewFailure>, has_earlier: bool) -> Duration {
+    match (failure.is_some(), has_earlier) {
+        (true, true) => Duration::ZERO,
+        (true, false) => BRIEF,
+        (false, true) => BEFORE_STALE,
+        (false, false) => LONGEST,
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::backend::{Backend, Kind};
 use crate::memory::Key;
-use crate::reviews::{Answer, Asking, Reviews, Verdict};
+use crate::reviews::{Answer, Asking, Reviewed, Reviews, Verdict};
 use crate::user::User;
 
 pub(crate) const KIND: Kind = Kind {
@@ -41,12 +41,12 @@ impl Tokens {
     }
 }
 
-async fn review(backend: &Backend, token: &str) -> Option<Verdict<Arc<User>>> {
+async fn review(backend: &Backend, token: &str) -> Reviewed<Arc<User>> {
     let question = json!({
         "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token},
     });
     let TokenReview { status } = backend.review(&question).await?;
-    Some(if status.authenticated && !status.user.name.is_empty() {
+    Ok(if status.authenticated && !status.user.name.is_empty() {
         Verdict::Granted(Arc::new(status.user.authenticated()))
     } else {
         Verdict::Refused

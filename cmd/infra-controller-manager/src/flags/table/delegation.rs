@@ -128,7 +128,7 @@ pub(crate) const AUTHZ_OUTAGE_GRACE: Flag<GoDuration> = Flag::duration(
     AUTHORIZATION_GROUP,
     "authz-outage-grace",
     "5m0s",
-    "How long a reader that was allowed is served on while the API server gives no answer; 0 ends that.",
+    "How long a reader of /metrics that was allowed is served on while the API server cannot be reached; 0 ends that.",
 );
 
 pub(crate) const METRICS_ALLOWED_USERS: Flag<Vec<String>> = Flag::strings(

@@ -6,6 +6,9 @@ use serde_json::json;
 
 use super::*;
 
+const AWAY: Result<Value, ReviewFailure> = Err(ReviewFailure::Unreachable);
+const REFUSED: Result<Value, ReviewFailure> = Err(ReviewFailure::Refused);
+
 fn backend(server: &ApiServer, registry: &Registry) -> Backend {
     let metrics = BackendMetrics::new(registry, "authn", "authentication").unwrap();
     Backend::new(crate::tokens::KIND, server.client().into(), metrics)
@@ -26,7 +29,7 @@ async fn a_server_that_cannot_be_reached_is_asked_five_times() {
     let registry = Registry::new();
     let captured = Capture::begin();
     let begun = Instant::now();
-    assert_eq!(backend(&server, &registry).review::<Value>(&json!({})).await, None);
+    assert_eq!(backend(&server, &registry).review::<Value>(&json!({})).await, AWAY);
     assert_eq!(server.asked().len(), 5);
     assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
     assert_eq!(counted(&registry, "<error>"), "5");
@@ -42,7 +45,7 @@ async fn a_busy_server_is_asked_again() {
     });
     let registry = Registry::new();
     let answer = backend(&server, &registry).review::<Value>(&json!({})).await;
-    assert_eq!(answer, Some(json!({"well": true})));
+    assert_eq!(answer, Ok(json!({"well": true})));
     assert_eq!([counted(&registry, "429"), counted(&registry, "201")], ["1", "1"]);
 }
 
@@ -53,7 +56,7 @@ async fn a_missing_right_is_one_line_a_minute_with_its_cure() {
     let registry = Registry::new();
     let backend = backend(&server, &registry);
     for _ in 0..130 {
-        assert_eq!(backend.review::<Value>(&json!({"spec": {"token": "secret"}})).await, None);
+        assert_eq!(backend.review::<Value>(&json!({"spec": {"token": "secret"}})).await, REFUSED);
         tokio::time::advance(Duration::from_secs(1)).await;
     }
     assert_eq!(server.asked().len(), 130, "asking again at once would not help");
@@ -70,7 +73,7 @@ async fn an_answer_that_cannot_be_read_is_none() {
     let server = ApiServer::new(|_| Reply::Json(201, json!("nonsense")));
     let registry = Registry::new();
     let answer = backend(&server, &registry).review::<Vec<u8>>(&json!({})).await;
-    assert_eq!((answer, server.asked().len()), (None, 1));
+    assert_eq!((answer, server.asked().len()), (Err(ReviewFailure::Refused), 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,8 +85,9 @@ async fn the_end_of_a_failure_is_told() {
     let captured = Capture::begin();
     let registry = Registry::new();
     let backend = backend(&server, &registry);
-    for _ in 0..3 {
-        backend.review::<Value>(&json!({})).await;
+    assert_eq!(backend.review::<Value>(&json!({})).await, REFUSED);
+    for _ in 0..2 {
+        assert_eq!(backend.review::<Value>(&json!({})).await, Ok(json!({})));
     }
     assert_eq!(captured.with("renew the credentials of --authentication-kubeconfig").len(), 1);
     assert_eq!(captured.with("Can review bearer tokens again").len(), 1);

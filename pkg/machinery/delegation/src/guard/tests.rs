@@ -166,6 +166,50 @@ async fn a_known_reader_is_served_within_a_second_while_the_server_is_away() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn while_the_server_is_away_a_known_reader_keeps_metrics_and_nothing_else() {
+    let away: Arc<AtomicBool> = Arc::default();
+    let script = Arc::clone(&away);
+    let server = ApiServer::new(move |asked| {
+        if AtomicBool::load(&script, Ordering::Relaxed) {
+            return Reply::Silence;
+        }
+        if asked.path().ends_with("tokenreviews") {
+            return review(asked);
+        }
+        Reply::Json(201, json!({"status": {"allowed": true}}))
+    });
+    let scene = Scene::new(&options(), server).await;
+    let paths = ["/metrics", "/metrics/slis", "/configz", "/debug/controllers", "/version"];
+    for path in paths {
+        assert_eq!(scene.status(&get(path).token("good")).await, 200, "{path}");
+    }
+    away.store(true, Ordering::Relaxed);
+    sleep(Duration::from_secs(15)).await;
+    for path in paths {
+        let expected = if path.starts_with("/metrics") { 200 } else { 401 };
+        assert_eq!(scene.status(&get(path).token("good")).await, expected, "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_our_own_identity_gives_no_reader_any_grace() {
+    let refuses: Arc<AtomicBool> = Arc::default();
+    let script = Arc::clone(&refuses);
+    let server = ApiServer::new(move |asked| {
+        if AtomicBool::load(&script, Ordering::Relaxed) {
+            return Reply::failure(403, "Forbidden");
+        }
+        review(asked)
+    });
+    let scene = Scene::new(&options(), server).await;
+    let reader = get("/metrics").token("good");
+    assert_eq!(scene.status(&reader).await, 200);
+    refuses.store(true, Ordering::Relaxed);
+    sleep(Duration::from_secs(15)).await;
+    assert_eq!(scene.status(&reader).await, 401);
+}
+
+#[tokio::test(start_paused = true)]
 async fn while_the_server_is_away_others_are_refused_and_health_is_answered() {
     let (away, folder) = (Arc::new(AtomicBool::new(true)), Folder::new("away"));
     let clients = Authority::new();

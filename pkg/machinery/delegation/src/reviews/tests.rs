@@ -1,4 +1,4 @@
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::time::{advance, sleep};
 
@@ -7,7 +7,7 @@ use super::*;
 const TTL: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(300);
 
-type Outcome = Option<Verdict<&'static str>>;
+type Outcome = Reviewed<&'static str>;
 
 fn reviews() -> Reviews<&'static str> {
     Reviews::new(Lives { granted: TTL, refused: TTL, stale: GRACE }, 100)
@@ -41,8 +41,9 @@ async fn unneeded() -> Outcome {
     panic!("the server is asked again")
 }
 
-const GRANTED: Outcome = Some(Verdict::Granted("ada"));
-const REFUSED: Outcome = Some(Verdict::Refused);
+const GRANTED: Outcome = Ok(Verdict::Granted("ada"));
+const REFUSED: Outcome = Ok(Verdict::Refused);
+const AWAY: Outcome = Err(ReviewFailure::Unreachable);
 
 #[tokio::test(start_paused = true)]
 async fn answers_of_both_kinds_are_reused_for_their_time() {
@@ -53,7 +54,7 @@ async fn answers_of_both_kinds_are_reused_for_their_time() {
         advance(Duration::from_millis(9_990)).await;
         assert_eq!(reviews.ask(key(1), asking(true), unneeded).await, expected);
         advance(Duration::from_millis(10)).await;
-        let other = Some(Verdict::Granted("eve"));
+        let other = Ok(Verdict::Granted("eve"));
         assert_eq!(
             ask(&reviews, other, Duration::ZERO).await,
             Answer::Known(Verdict::Granted("eve"))
@@ -91,7 +92,7 @@ async fn a_server_that_hangs_costs_a_known_reader_less_than_a_second_and_then_no
     advance(TTL).await;
     for (wait, settle) in [(BEFORE_STALE, LONGEST), (Duration::ZERO, LONGEST)] {
         let begun = Instant::now();
-        assert_eq!(ask(&reviews, None, LONGEST * 2).await, Answer::Stale("ada"));
+        assert_eq!(ask(&reviews, AWAY, LONGEST * 2).await, Answer::Stale("ada"));
         assert_eq!(begun.elapsed(), wait);
         // The review gives up, and the server is known to be away.
         sleep(settle).await;
@@ -105,11 +106,11 @@ async fn a_failure_is_no_refusal_and_prolongs_nothing() {
     let granted = Instant::now();
     advance(TTL).await;
     while granted.elapsed() + Duration::from_secs(20) < GRACE {
-        assert_eq!(ask(&reviews, None, Duration::ZERO).await, Answer::Stale("ada"));
+        assert_eq!(ask(&reviews, AWAY, Duration::ZERO).await, Answer::Stale("ada"));
         sleep(Duration::from_secs(15)).await;
     }
     sleep(Duration::from_secs(20)).await;
-    assert_eq!(ask(&reviews, None, Duration::ZERO).await, Answer::Unknown);
+    assert_eq!(ask(&reviews, AWAY, Duration::ZERO).await, Answer::Unknown);
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,7 +120,21 @@ async fn a_refusal_ends_the_grace_at_once() {
     advance(TTL).await;
     assert_eq!(ask(&reviews, REFUSED, Duration::ZERO).await, Answer::Known(Verdict::Refused));
     advance(TTL).await;
-    assert_eq!(ask(&reviews, None, Duration::ZERO).await, Answer::Unknown);
+    assert_eq!(ask(&reviews, AWAY, Duration::ZERO).await, Answer::Unknown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_to_review_for_us_ends_the_grace() {
+    let reviews = reviews();
+    ask(&reviews, GRANTED, Duration::ZERO).await;
+    advance(TTL).await;
+    assert_eq!(ask(&reviews, AWAY, Duration::ZERO).await, Answer::Stale("ada"));
+    sleep(Duration::from_millis(1)).await;
+    let refuses_us = Err(ReviewFailure::Refused);
+    assert_eq!(ask(&reviews, refuses_us.clone(), Duration::ZERO).await, Answer::Stale("ada"));
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(ask(&reviews, refuses_us, Duration::ZERO).await, Answer::Unknown);
+    assert_eq!(ask(&reviews, AWAY, Duration::ZERO).await, Answer::Unknown, "nobody asked since");
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,7 +142,7 @@ async fn the_first_answer_after_an_outage_counts() {
     let reviews = reviews();
     ask(&reviews, GRANTED, Duration::ZERO).await;
     advance(TTL).await;
-    ask(&reviews, None, Duration::ZERO).await;
+    ask(&reviews, AWAY, Duration::ZERO).await;
     sleep(Duration::from_secs(1)).await;
     // The outage is over: the answer comes beside the one that is still given of before.
     let first = ask(&reviews, REFUSED, Duration::from_millis(1)).await;
@@ -142,7 +157,7 @@ async fn what_changes_something_needs_an_answer_of_now() {
     let reviews = reviews();
     ask(&reviews, GRANTED, Duration::ZERO).await;
     advance(TTL).await;
-    let answer = reviews.ask(key(1), asking(false), || async { None }).await;
+    let answer = reviews.ask(key(1), asking(false), || async { AWAY }).await;
     assert_eq!(answer, Answer::Unknown);
 }
 
@@ -191,11 +206,11 @@ async fn a_flood_of_strangers_pushes_no_known_reader_out() {
 async fn while_the_server_is_away_a_stranger_waits_a_second_at_most() {
     let reviews = reviews();
     let begun = Instant::now();
-    assert_eq!(ask(&reviews, None, LONGEST * 2).await, Answer::Unknown);
+    assert_eq!(ask(&reviews, AWAY, LONGEST * 2).await, Answer::Unknown);
     assert_eq!(begun.elapsed(), LONGEST);
     sleep(Duration::from_millis(1)).await;
     let begun = Instant::now();
-    assert_eq!(ask(&reviews, None, LONGEST * 2).await, Answer::Unknown);
+    assert_eq!(ask(&reviews, AWAY, LONGEST * 2).await, Answer::Unknown);
     assert_eq!(begun.elapsed(), BRIEF);
 }
 

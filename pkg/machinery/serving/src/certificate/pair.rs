@@ -36,10 +36,10 @@ impl Pair {
     /// Writes both files, the key readable by its owner only. They change places with the old ones
     /// back to back, so that a crash can hardly leave two halves that do not fit.
     pub(super) async fn write(&self, paths: &Paths) -> Result<(), ServeError> {
-        let key = prepare(&paths.key, &self.key, 0o600).await?;
-        let chain = prepare(&paths.cert, &self.chain, 0o644).await?;
-        move_into_place(&key, &paths.key).await?;
-        move_into_place(&chain, &paths.cert).await
+        let key = Prepared::write(&paths.key, &self.key, 0o600).await?;
+        let chain = Prepared::write(&paths.cert, &self.chain, 0o644).await?;
+        key.move_into_place().await?;
+        chain.move_into_place().await
     }
 
     /// Parses both and checks that they belong together; `name` is for the message.
@@ -71,24 +71,45 @@ async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
     fs::read(path).await.map_err(failed)
 }
 
-/// Writes `content` beside `path`, to the disk itself.
-async fn prepare(path: &Path, content: &[u8], mode: u32) -> Result<PathBuf, ServeError> {
-    let mut name = OsString::from(path);
-    name.push(format!(".{}", std::process::id()));
-    let temporary = PathBuf::from(name);
-    let written: io::Result<()> = async {
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(mode);
-        let mut file = options.open(&temporary).await?;
-        file.write_all(content).await?;
-        file.sync_all().await
-    }
-    .await;
-    written.map_err(|why| ServeError::WritePair { path: path.to_owned(), why })?;
-    Ok(temporary)
+/// Content on the disk under a temporary name beside its place.
+struct Prepared<'a> {
+    temporary: PathBuf,
+    path: &'a Path,
 }
 
-async fn move_into_place(temporary: &Path, path: &Path) -> Result<(), ServeError> {
-    let failed = |why| ServeError::WritePair { path: path.to_owned(), why };
-    fs::rename(temporary, path).await.map_err(failed)
+impl<'a> Prepared<'a> {
+    /// Writes a file that was not there before, under a name that nobody can guess: in a folder
+    /// that others may write to, a link of theirs would lead the key elsewhere.
+    async fn write(path: &'a Path, content: &[u8], mode: u32) -> Result<Self, ServeError> {
+        let failed = |why| ServeError::WritePair { path: path.to_owned(), why };
+        let prepared = Self { temporary: beside(path).map_err(failed)?, path };
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true).mode(mode);
+        let mut file = options.open(&prepared.temporary).await.map_err(failed)?;
+        file.write_all(content).await.map_err(failed)?;
+        file.sync_all().await.map_err(failed)?;
+        Ok(prepared)
+    }
+
+    async fn move_into_place(&self) -> Result<(), ServeError> {
+        let failed = |why| ServeError::WritePair { path: self.path.to_owned(), why };
+        fs::rename(&self.temporary, self.path).await.map_err(failed)
+    }
+}
+
+/// What never came into its place must not stay: it may be a key.
+impl Drop for Prepared<'_> {
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.temporary).ok();
+    }
+}
+
+/// The name of `path` with a random end.
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let mut random = [0; 16];
+    let source = ring::default_provider().secure_random;
+    source.fill(&mut random).map_err(|_| io::Error::other("the system has no random numbers"))?;
+    let mut name = OsString::from(path);
+    name.push(format!(".{:032x}", u128::from_ne_bytes(random)));
+    Ok(PathBuf::from(name))
 }

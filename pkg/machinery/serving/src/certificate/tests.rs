@@ -220,6 +220,29 @@ async fn a_folder_keeps_the_pair_over_restarts_and_the_key_private() {
 }
 
 #[tokio::test]
+async fn a_link_at_a_name_that_can_be_guessed_leads_no_key_elsewhere() {
+    let folder = Folder::new("link");
+    let pki = folder.join("pki");
+    fs::create_dir_all(&pki).unwrap();
+    let stolen = folder.join("stolen");
+    let process = std::process::id();
+    for name in ["infra-controller-manager.key", "infra-controller-manager.crt"] {
+        std::os::unix::fs::symlink(&stolen, pki.join(format!("{name}.{process}"))).unwrap();
+    }
+    load(&in_folder(&folder)).await.unwrap();
+    assert!(!stolen.exists());
+    assert_eq!(fs::read_dir(&pki).unwrap().count(), 4, "two links and the pair");
+}
+
+#[tokio::test]
+async fn a_pair_that_cannot_be_put_in_place_leaves_nothing_behind() {
+    let folder = Folder::new("in-the-way");
+    fs::create_dir_all(folder.join("pki/infra-controller-manager.key/full")).unwrap();
+    load(&in_folder(&folder)).await.err().unwrap();
+    assert_eq!(fs::read_dir(folder.join("pki")).unwrap().count(), 1, "only what was in the way");
+}
+
+#[tokio::test]
 async fn a_pair_of_ours_in_a_folder_is_renewed_there() {
     let folder = Folder::new("renewed");
     let mut reloader = load(&in_folder(&folder)).await.unwrap();
