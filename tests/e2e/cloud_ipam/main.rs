@@ -7,6 +7,7 @@
 )]
 
 mod cloud_allocator;
+mod dry_run;
 mod failover;
 mod races;
 mod scene;

@@ -95,9 +95,10 @@ impl Runner for NodeIpamRun {
         self.cluster_cidrs.as_ref().map(|_| "config/rbac/cluster-cidrs.yaml")
     }
 
-    /// A ClusterCIDR gets a finalizer before it is used.
+    /// A ClusterCIDR gets a finalizer before it is used, and what is written to a cloud cannot be
+    /// tried: the RangeAllocator alone decides without seeing what it wrote.
     fn can_run_dry(&self) -> bool {
-        self.cluster_cidrs.is_none()
+        self.cluster_cidrs.is_none() && self.cloud.is_none()
     }
 
     fn event_component(&self) -> &'static str {

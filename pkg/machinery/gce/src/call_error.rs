@@ -60,6 +60,9 @@ pub enum CallError {
     /// Whoever wanted it said no when it was about to be sent.
     #[error("cannot send the call: it is not wanted any more")]
     Withdrawn,
+    /// The call is a write, and the client is one of a dry run. Nothing was sent.
+    #[error("cannot send the call: --dry-run writes nothing to Google; run without --dry-run")]
+    DryRun,
     /// Nothing was sent.
     #[error("cannot send the call: {reason}")]
     NotSent {
@@ -93,6 +96,7 @@ impl CallError {
             Self::Failed { .. } => "failed".to_owned(),
             Self::Unanswered { .. } => "unanswered".to_owned(),
             Self::Withdrawn => "withdrawn".to_owned(),
+            Self::DryRun => "dry_run".to_owned(),
             Self::NotSent { .. } => "not_sent".to_owned(),
         }
     }

@@ -51,8 +51,8 @@ struct Inner {
 pub struct ClientError(CredentialsOrCall);
 
 impl Client {
-    /// A client that writes only while the fence is open. Nothing is called yet; `env` reads the
-    /// environment.
+    /// A client that writes only while the fence is open, and never with `dry_run`. Nothing is
+    /// called yet; `env` reads the environment.
     ///
     /// # Errors
     /// The credentials that are meant, or a proxy, cannot be used.
@@ -60,6 +60,7 @@ impl Client {
         config: Config,
         metrics: Metrics,
         fence: Fence,
+        dry_run: bool,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ClientError> {
         let tokens = Tokens::from(&config.tokens, env, metrics.clone()).map_err(ClientError)?;
@@ -75,7 +76,7 @@ impl Client {
         let agent = HeaderValue::from_str(&agent);
         let agent = agent.map_err(|error| of_call(CallError::not_sent(error)))?;
         let limits = Limits::new();
-        let exchange = Exchange { channel, tokens, limits, metrics, fence, agent };
+        let exchange = Exchange { channel, tokens, limits, metrics, fence, dry_run, agent };
         let project = OnceCell::new();
         Ok(Self(Arc::new(Inner { exchange, config, metadata, project })))
     }

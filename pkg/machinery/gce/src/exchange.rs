@@ -28,6 +28,8 @@ pub(crate) struct Exchange {
     pub(crate) limits: Limits,
     pub(crate) metrics: Metrics,
     pub(crate) fence: Fence,
+    /// Refuses every write (`rule:dry-run-writes-nothing-to-google`).
+    pub(crate) dry_run: bool,
     pub(crate) agent: HeaderValue,
 }
 
@@ -52,6 +54,9 @@ impl Exchange {
     /// Makes a call and reads its answer. One that was refused for its token is made once more with
     /// a new one (`rule:refused-token-is-replaced-once`).
     pub(crate) async fn make<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T, CallError> {
+        if self.dry_run && !call.method.is_safe() {
+            return Err(CallError::DryRun);
+        }
         let mut bearer = self.tokens.bearer().await?;
         let mut answer = self.send(call, &bearer).await;
         if answer.as_ref().is_ok_and(|answer| answer.status == StatusCode::UNAUTHORIZED) {

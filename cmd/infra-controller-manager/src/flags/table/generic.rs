@@ -57,7 +57,7 @@ pub(crate) const DRY_RUN: Flag<bool> = Flag::bool(
     GROUP,
     "dry-run",
     "false",
-    "Do everything but store it: decisions are logged, writes are sent with dryRun=All (but for the accounts of --use-service-account-credentials), and the Lease is another one, infra-controller-manager-dry-run unless --leader-elect-resource-name is given. Controllers that need to see what they wrote stay off.",
+    "Do everything but store it: decisions are logged, writes are sent with dryRun=All (but for the accounts of --use-service-account-credentials), and the Lease is another one, infra-controller-manager-dry-run unless --leader-elect-resource-name is given. Controllers that need to see what they wrote stay off: of the allocators of node-ipam-controller only the RangeAllocator runs, and nothing is written to a cloud.",
 );
 
 pub(crate) const KUBE_API_CONTENT_TYPE: Flag<String> = Flag::string(

@@ -154,6 +154,11 @@ fn a_dry_run_leaves_out_what_needs_to_see_what_it_wrote() {
     assert!(idle.contains(&left), "{idle:?}");
     let multi = ["--cidr-allocator-type=MultiCIDRRangeAllocator"];
     assert!(names(&[&args[..], &multi].concat()).0.is_empty(), "ClusterCIDRs get finalizers");
+    for kind in ["CloudAllocator", "IPAMFromCluster", "IPAMFromCloud"] {
+        let kind = format!("--cidr-allocator-type={kind}");
+        let of_cloud = ["--cloud-provider=gce", &kind];
+        assert!(names(&[&args[..], &of_cloud].concat()).0.is_empty(), "{kind}: writes to a cloud");
+    }
 }
 
 #[test]

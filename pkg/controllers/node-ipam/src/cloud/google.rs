@@ -47,9 +47,10 @@ fn what_next(error: CallError) -> CloudError {
     match error {
         CallError::NotFound { .. } => CloudError::Absent(reason),
         CallError::Throttled { retry_after: pause, .. } => CloudError::Throttled { reason, pause },
-        CallError::Forbidden { .. } | CallError::Refused { .. } | CallError::Failed { .. } => {
-            CloudError::Refused(reason)
-        }
+        CallError::Forbidden { .. }
+        | CallError::Refused { .. }
+        | CallError::Failed { .. }
+        | CallError::DryRun => CloudError::Refused(reason),
         CallError::Withdrawn => CloudError::Withdrawn,
         CallError::Stale | CallError::Unanswered { .. } | CallError::NotSent { .. } => {
             CloudError::Failed(reason)

@@ -65,7 +65,8 @@ pub(crate) async fn run(
 ) -> Result<Stopped, Failure> {
     let calls = context.metrics(gce::Metrics::new)?;
     let env = |name: &str| std::env::var(name).ok();
-    let client = Client::new(google.clone(), calls, context.fence.clone(), &env);
+    let dry_run = context.settings.dry_run;
+    let client = Client::new(google.clone(), calls, context.fence.clone(), dry_run, &env);
     let cloud = GoogleCloud::new(client.map_err(Failure::new)?);
     match mode {
         Mode::Copy(families) => copy(context, cloud, families, concurrency).await,

@@ -11,11 +11,15 @@ const ZONE: &str = "europe-west1-b";
 const WRITE: &str = "instances.updateNetworkInterface";
 
 fn client(stub: &GceStub, fence: Fence) -> Client {
+    client_of(stub, fence, false)
+}
+
+fn client_of(stub: &GceStub, fence: Fence, dry_run: bool) -> Client {
     let host = stub.host.clone();
     let env = move |name: &str| (name == "GCE_METADATA_HOST").then(|| host.clone());
     let config = Config::parse(&stub.config()).unwrap();
     let metrics = Metrics::new(&Registry::new()).unwrap();
-    Client::new(config, metrics, fence, &env).unwrap()
+    Client::new(config, metrics, fence, dry_run, &env).unwrap()
 }
 
 async fn begin() -> (GceStub, Client) {
@@ -84,6 +88,17 @@ async fn a_vm_that_somebody_else_has_given_an_alias_meanwhile_gets_no_second_one
     stub.add_vm(ZONE, "a", &["10.9.0.0/28"]);
     assert_eq!(add(&client, "a", "10.0.1.0/24").await, Err(CallError::Stale));
     assert_eq!((stub.count(WRITE), stub.aliases(ZONE, "a")), (0, vec!["10.9.0.0/28".to_owned()]));
+}
+
+/// `rule:dry-run-writes-nothing-to-google`
+#[tokio::test]
+async fn a_dry_run_reads_vms_and_writes_to_none() {
+    let stub = GceStub::start().await;
+    stub.add_vm(ZONE, "a", &[]);
+    let client = client_of(&stub, Fence::always_open(), true);
+    assert_eq!(client.instance(&vm("a")).await.unwrap().name, "a");
+    assert_eq!(add(&client, "a", "10.0.1.0/24").await, Err(CallError::DryRun));
+    assert_eq!((stub.count(WRITE), stub.aliases(ZONE, "a")), (0, Vec::new()));
 }
 
 #[tokio::test]
@@ -173,7 +188,7 @@ async fn without_a_project_in_the_file_it_is_that_of_our_own_vm() {
     let config = format!("[global]\napi-endpoint = http://{}/compute/v1", stub.host);
     let metrics = Metrics::new(&Registry::new()).unwrap();
     let config = Config::parse(&config).unwrap();
-    let client = Client::new(config, metrics, Fence::always_open(), &env).unwrap();
+    let client = Client::new(config, metrics, Fence::always_open(), false, &env).unwrap();
     stub.add_vm(ZONE, "a", &[]);
     assert_eq!(client.instance(&vm("a")).await.unwrap().name, "a");
 }

@@ -20,7 +20,7 @@ async fn begin(vms: usize) -> (GceStub, Arc<Readings>) {
     let env = move |name: &str| (name == "GCE_METADATA_HOST").then(|| host.clone());
     let (config, metrics) =
         (Config::parse(&stub.config()).unwrap(), Metrics::new(&Registry::new()));
-    let client = Client::new(config, metrics.unwrap(), Fence::always_open(), &env).unwrap();
+    let client = Client::new(config, metrics.unwrap(), Fence::always_open(), false, &env).unwrap();
     (stub, Arc::new(Readings::new(client)))
 }
 

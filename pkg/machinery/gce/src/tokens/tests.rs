@@ -97,7 +97,7 @@ async fn a_token_that_expired_in_between_is_replaced_and_the_call_made_again() {
     let env = move |name: &str| (name == "GCE_METADATA_HOST").then(|| host.clone());
     let config = Config::parse(&stub.config()).unwrap();
     let metrics = Metrics::new(&Registry::new()).unwrap();
-    let client = Client::new(config, metrics, Fence::always_open(), &env).unwrap();
+    let client = Client::new(config, metrics, Fence::always_open(), false, &env).unwrap();
     let vm = ProviderId::parse(&GceStub::provider_id("z", "a")).unwrap();
     for given in 1..3 {
         client.instance(&vm).await.unwrap();
