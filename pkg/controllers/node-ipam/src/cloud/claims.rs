@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cidr::{Exhausted, IpNet, Ledger, Pool};
 use model::Node;
@@ -15,6 +16,11 @@ use tokio::time::Instant;
 use super::counts::Counts;
 use crate::snapshot::{Counted, Snapshot};
 
+/// A block that the cloud refused is given to no Node for so long.
+const REFUSED: Duration = Duration::from_secs(60);
+/// The first block is given out after this time, even if the VM of a Node cannot be read.
+const FIRST_READS: Duration = Duration::from_secs(60);
+
 /// A Node's UID.
 type Uid = Arc<str>;
 
@@ -23,6 +29,10 @@ type Uid = Arc<str>;
 enum Owner {
     /// Addresses that no Node may get of the pool.
     Reserved(IpNet),
+    /// A block that the cloud does not route.
+    Refused(IpNet),
+    /// Alias ranges of the VM of this Node that are not what the Node has.
+    Aliases(Uid),
     /// A Node, by UID: a name may be used again.
     Node(Uid),
 }
@@ -69,6 +79,8 @@ struct Known {
     phase: Phase,
     /// When it was first seen.
     since: Instant,
+    /// The cloud has refused to route what is claimed for it.
+    is_refused: bool,
 }
 
 /// What follows from a change.
@@ -99,6 +111,12 @@ pub(super) struct Claims {
     waiting: BTreeSet<Arc<str>>,
     in_list: bool,
     counts: Counts,
+    /// Until when claims last that are of no Node.
+    aside: BTreeSet<(Instant, Owner)>,
+    /// Nodes without pod CIDRs that were there at the start and whose VMs were not read yet.
+    unread: HashSet<Uid>,
+    /// When a block was first asked for: what there is at the start is known.
+    started: Option<Instant>,
 }
 
 impl Claims {
@@ -110,8 +128,16 @@ impl Claims {
             let occupied = ledger.occupy(&Owner::Reserved(*range), &[*range]);
             counts.change(&occupied.change, ledger.pools());
         }
-        let (nodes, waiting) = (HashMap::new(), BTreeSet::new());
-        Self { ledger, nodes, waiting, in_list: false, counts }
+        Self {
+            ledger,
+            nodes: HashMap::new(),
+            waiting: BTreeSet::new(),
+            in_list: false,
+            counts,
+            aside: BTreeSet::new(),
+            unread: HashSet::new(),
+            started: None,
+        }
     }
 
     /// Whether a list of Nodes is being taken in.
@@ -124,13 +150,14 @@ impl Claims {
         let is_ours = self.shows_ours(node);
         let known = self.nodes.get(&node.uid);
         let since = known.map_or_else(Instant::now, |known| known.since);
+        let is_refused = known.is_some_and(|it| it.is_refused) && node.pod_cidrs.is_empty();
         let known = known.map(|known| known.phase);
         let phase = match known {
             known if node.pod_cidrs.is_empty() => known.unwrap_or(Phase::Empty),
             _ => Phase::Shows { ours: is_ours },
         };
         let name = Arc::clone(&node.name);
-        self.nodes.insert(Arc::clone(&node.uid), Known { name, phase, since });
+        self.nodes.insert(Arc::clone(&node.uid), Known { name, phase, since, is_refused });
         if node.pod_cidrs.is_empty() {
             return Effects::default();
         }
@@ -157,7 +184,99 @@ impl Claims {
         }
         self.set(uid, &[]);
         self.counts.set_garbage(uid, 0);
-        Effects { wake: self.wake(), conflict: None }
+        self.end(&Owner::Aliases(Arc::clone(uid)));
+        let mut wake = self.expect_read(uid, false);
+        wake.extend(self.wake());
+        Effects { wake, conflict: None }
+    }
+
+    /// Whether the VM of a Node has to be read before the first block is given out: it may have an
+    /// alias that no Node shows (`rule:aliases-are-known-first`). Names of Nodes that waited for
+    /// that.
+    pub(super) fn expect_read(&mut self, uid: &Uid, is_expected: bool) -> Vec<Arc<str>> {
+        if is_expected {
+            if self.started.is_none() {
+                self.unread.insert(Arc::clone(uid));
+            }
+            return Vec::new();
+        }
+        if !self.unread.remove(uid) || !self.unread.is_empty() {
+            return Vec::new();
+        }
+        let waited = self.nodes.values().filter(|known| known.phase == Phase::Empty);
+        waited.map(|known| Arc::clone(&known.name)).collect()
+    }
+
+    /// Keeps the alias ranges of the VM of a Node that are not what the Node has from all Nodes: the
+    /// cloud routes them to that VM, and they are no claim of the Node
+    /// (`rule:strange-alias-is-no-claim`). Names of Nodes that may try again.
+    pub(super) fn keep_aliases(&mut self, uid: &Uid, aliases: &[IpNet]) -> Vec<Arc<str>> {
+        let (own, owner) = (self.of(uid), Owner::Aliases(Arc::clone(uid)));
+        let is_strange = |range: &IpNet| !own.contains(range) && self.is_in_pool(range);
+        let strange: Vec<_> = aliases.iter().map(IpNet::trunc).filter(is_strange).collect();
+        let before = self.ledger.claim(&owner).unwrap_or_default();
+        if !self.is_live(uid) || before == strange {
+            return Vec::new();
+        }
+        let frees = !before.is_empty();
+        let kept = self.ledger.occupy(&owner, &strange);
+        self.counts.change(&kept.change, self.ledger.pools());
+        if frees { self.wake() } else { Vec::new() }
+    }
+
+    fn is_in_pool(&self, range: &IpNet) -> bool {
+        self.ledger.pools().iter().any(|pool| pool.indices(range).is_some())
+    }
+
+    /// Whether a range is one whole block of the pool.
+    pub(super) fn is_block(&self, range: &IpNet) -> bool {
+        let mut pools = self.ledger.pools().iter();
+        pools.any(|pool| pool.mask() == range.prefix_len() && pool.cidr().contains(range))
+    }
+
+    /// The cloud has refused to route what is claimed for a Node.
+    pub(super) fn refuse(&mut self, uid: &Uid) {
+        if let Some(known) = self.nodes.get_mut(uid) {
+            known.is_refused = true;
+        }
+    }
+
+    /// Whether the cloud has refused what is claimed for a Node.
+    pub(super) fn is_refused(&self, uid: &Uid) -> bool {
+        self.nodes.get(uid).is_some_and(|known| known.is_refused)
+    }
+
+    /// A read since the refusal shows the VM without the block of a Node, and no PATCH of it can be
+    /// carried out: the Node gets another one, and nobody this one for a while
+    /// (`rule:refused-block-is-changed`).
+    pub(super) fn give_up(&mut self, uid: &Uid) {
+        let Some(known) = self.nodes.get_mut(uid).filter(|known| known.is_refused) else { return };
+        (known.is_refused, known.phase) = (false, Phase::Empty);
+        for block in self.of(uid).to_vec() {
+            self.set_aside(Owner::Refused(block), &[block], Instant::now() + REFUSED);
+        }
+        self.set(uid, &[]);
+    }
+
+    fn set_aside(&mut self, owner: Owner, ranges: &[IpNet], until: Instant) {
+        let taken = self.ledger.occupy(&owner, ranges);
+        self.counts.change(&taken.change, self.ledger.pools());
+        self.aside.insert((until, owner));
+    }
+
+    /// Frees what was set aside for long enough.
+    fn end_rests(&mut self, now: Instant) {
+        while self.aside.first().is_some_and(|(until, _)| *until <= now) {
+            if let Some((_, owner)) = self.aside.pop_first() {
+                self.end(&owner);
+            }
+        }
+    }
+
+    /// Ends a claim that is of no Node.
+    fn end(&mut self, owner: &Owner) {
+        let change = self.ledger.release(owner);
+        self.counts.change(&change, self.ledger.pools());
     }
 
     /// Whether a Node is there, as far as the watch has told.
@@ -218,6 +337,12 @@ impl Claims {
     /// The block of a Node: the one that it was given before, or a free one.
     pub(super) fn block(&mut self, node: &Node) -> Result<IpNet, Refusal> {
         self.check(node)?;
+        let now = Instant::now();
+        let started = *self.started.get_or_insert(now);
+        if !self.unread.is_empty() && now < started + FIRST_READS {
+            return Err(Refusal::NotNow);
+        }
+        self.end_rests(now);
         if let Err(held) = self.check_alone(&node.uid) {
             if self.was_sent(&node.uid) {
                 self.waiting.insert(Arc::clone(&node.name));
@@ -341,7 +466,8 @@ impl Claims {
 
 impl Counted for Mutex<Claims> {
     fn count(&self) -> Snapshot {
-        let claims = self.lock();
+        let mut claims = self.lock();
+        claims.end_rests(Instant::now());
         let mut snapshot = claims.counts.snapshot(claims.ledger.pools());
         for (uid, known) in &claims.nodes {
             match known.phase {

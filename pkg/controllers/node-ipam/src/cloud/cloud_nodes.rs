@@ -22,6 +22,10 @@ use super::writes::{Before, Leaves, NodeWrites, Written};
 /// After a refusal that nothing but somebody's help mends.
 const REFUSED_PAUSE: Duration = Duration::from_secs(60);
 
+/// So many blocks are asked for one after the other for a Node; then the cloud is left alone for
+/// [`REFUSED_PAUSE`] between two.
+const BLOCKS_IN_A_ROW: u32 = 8;
+
 /// What the cloud was asked for before the stop has so long to come about. With the time of the PATCH
 /// that follows, 5 s, it fits into stock's default for `--controller-shutdown-timeout`, 10 s.
 const LAST_CALLS: Duration = Duration::from_secs(4);
@@ -32,6 +36,8 @@ pub(super) const MISMATCH: &str = "CloudCIDRAllocatorMismatch";
 pub(super) const NOT_AVAILABLE: &str = "CIDRNotAvailable";
 /// What was to be written was refused.
 pub(super) const FAILED: &str = "CIDRAssignmentFailed";
+/// The Node has its pod CIDR, and the condition of its network was refused.
+const NOT_READY: &str = "NetworkConditionNotWritten";
 
 /// The Nodes of a run.
 pub(super) struct CloudNodes<C: Cloud> {
@@ -82,6 +88,9 @@ impl<C: Cloud> CloudNodes<C> {
             self.seen.note(name, Instant::now());
         }
         let effects = self.claims.lock().see(&node.node);
+        let may_have_alias = node.node.pod_cidrs.is_empty() && !node.node.deleting;
+        let is_read = !may_have_alias || node.provider_id.is_empty();
+        self.wake(self.claims.lock().expect_read(&node.node.uid, !is_read));
         if !node.node.pod_cidrs.is_empty() {
             self.writes.forget(&node.node.uid);
         }
@@ -102,7 +111,7 @@ impl<C: Cloud> CloudNodes<C> {
         self.wake(effects.wake);
     }
 
-    fn wake(&self, names: Vec<Arc<str>>) {
+    pub(super) fn wake(&self, names: Vec<Arc<str>>) {
         for name in names {
             self.queue.add(name);
         }
@@ -116,8 +125,17 @@ impl<C: Cloud> CloudNodes<C> {
         let reading = self.cloud.ranges(&node.provider_id, not_before);
         match self.stop.run_until_cancelled(reading).await {
             None => Err(Ok(Next::Done)),
-            Some(Ok(vm)) => Ok(vm),
-            Some(Err(error)) => Err(Err(self.failed(&node.node, error, NOT_AVAILABLE))),
+            Some(Ok(vm)) => {
+                self.wake(self.claims.lock().expect_read(&node.node.uid, false));
+                Ok(vm)
+            }
+            Some(Err(error)) => {
+                // A VM that cannot be read holds up no other Node.
+                if !matches!(error, CloudError::Throttled { .. }) {
+                    self.wake(self.claims.lock().expect_read(&node.node.uid, false));
+                }
+                Err(Err(self.failed(&node.node, error, NOT_AVAILABLE)))
+            }
         }
     }
 
@@ -132,6 +150,13 @@ impl<C: Cloud> CloudNodes<C> {
             CloudError::Refused(why) => {
                 self.teller.tell(node, reason, &why);
                 Retry::new(why).at_least(REFUSED_PAUSE)
+            }
+            CloudError::RangeRefused(why) => {
+                self.teller.tell(node, reason, &why);
+                let tries = self.queue.failures(&node.name);
+                let may_change = node.pod_cidrs.is_empty() && tries < BLOCKS_IN_A_ROW;
+                let pause = if may_change { Duration::ZERO } else { REFUSED_PAUSE };
+                Retry::new(why).at_least(pause)
             }
             CloudError::Withdrawn => Retry::expected("it may not be sent any more"),
             CloudError::Failed(why) => Retry::new(why),
@@ -171,7 +196,12 @@ impl<C: Cloud> CloudNodes<C> {
         match added {
             None => Err(Ok(Next::Done)),
             Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(Err(self.failed(&node.node, error, FAILED))),
+            Some(Err(error)) => {
+                if matches!(error, CloudError::RangeRefused(_)) {
+                    self.claims.lock().refuse(&node.node.uid);
+                }
+                Err(Err(self.failed(&node.node, error, FAILED)))
+            }
         }
     }
 
@@ -206,7 +236,7 @@ impl<C: Cloud> CloudNodes<C> {
         let since = self.claims.lock().since(&node.uid);
         let written = self.writes.set_cidrs(node, cidrs, (since, leaves), check).await;
         self.sweep(node);
-        self.done(node, written)?;
+        self.done(node, written, FAILED)?;
         self.claims.lock().written(&node.uid);
         Ok(())
     }
@@ -225,7 +255,8 @@ impl<C: Cloud> CloudNodes<C> {
         if node.network_is_ready {
             return Ok(());
         }
-        self.done(&node.node, self.writes.make_ready(&node.node, message).await)
+        let written = self.writes.make_ready(&node.node, message).await;
+        self.done(&node.node, written, NOT_READY)
     }
 
     /// No earlier PATCH of the Node can be carried out any more, or one of what is planned only;
@@ -241,13 +272,13 @@ impl<C: Cloud> CloudNodes<C> {
         }
     }
 
-    fn done(&self, node: &Node, written: Written) -> Result<(), Ended> {
+    fn done(&self, node: &Node, written: Written, reason: &'static str) -> Result<(), Ended> {
         match written {
             Written::Done => Ok(()),
             Written::Stopped => Err(Ok(Next::Done)),
             Written::Not(retry) => Err(Err(retry)),
             Written::Rejected(why, pause) => {
-                self.teller.tell(node, FAILED, &why);
+                self.teller.tell(node, reason, &why);
                 Err(Err(Retry::expected(why).at_least(pause)))
             }
         }

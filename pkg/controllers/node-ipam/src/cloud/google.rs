@@ -34,7 +34,14 @@ impl Cloud for GoogleCloud {
         is_wanted: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), CloudError> {
         let vm = parse(provider_id)?;
-        self.client.add_alias(&vm, range, &read.aliases, is_wanted).await.map_err(what_next)
+        let added = self.client.add_alias(&vm, range, &read.aliases, is_wanted).await;
+        added.map_err(|error| match error {
+            // Google looked at the range: it is in use, or outside of the secondary range.
+            CallError::Refused { .. } | CallError::Failed { .. } => {
+                CloudError::RangeRefused(error.to_string())
+            }
+            error => what_next(error),
+        })
     }
 }
 

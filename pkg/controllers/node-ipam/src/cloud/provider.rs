@@ -58,6 +58,9 @@ pub(crate) enum CloudError {
     /// Not without somebody's help: a right is missing, or the cloud does not want it.
     #[error("{0}")]
     Refused(String),
+    /// The cloud does not route this range to the VM; it may route another one.
+    #[error("{0}")]
+    RangeRefused(String),
     /// It was not sent, as whoever wanted it wanted.
     #[error("it may not be sent any more")]
     Withdrawn,

@@ -62,6 +62,10 @@ impl<C: Cloud> Syncer<C> {
             let claims = self.all.claims.lock();
             (claims.pod_cidrs(&node.node), claims.told(&node.node.uid))
         };
+        if self.direction == Direction::FromCluster {
+            let freed = self.all.claims.lock().keep_aliases(&node.node.uid, &vm.aliases);
+            self.all.wake(freed);
+        }
         match decide(self.direction, has.first().map(String::as_str), vm.first(), ours) {
             Step::Settled => self.all.make_ready(node, MESSAGE).await,
             Step::Mismatch => {
@@ -69,11 +73,15 @@ impl<C: Cloud> Syncer<C> {
                 Ok(())
             }
             Step::WrongMode(why) => {
-                if let Some(alias) = vm.first().filter(|_| has.is_empty() && ours.is_none()) {
-                    // It works for this VM, so that it is given to no other.
-                    let _is_alone = self.all.claims.lock().take(&node.node, &[alias]).is_ok();
+                let mut why = format!("{} does not allow that {why}", self.direction.name());
+                if let Some(alias) = vm.first().filter(|_| has.is_empty()) {
+                    let hint = if self.all.claims.lock().is_block(&alias) {
+                        "take it off the VM, or make it the pod CIDR of the Node"
+                    } else {
+                        "it is no block of --cluster-cidr: take it off the VM"
+                    };
+                    why = format!("{why}: the range is {}; {hint}", cidr::canonical(&alias));
                 }
-                let why = format!("{} does not allow that {why}", self.direction.name());
                 self.all.teller.tell(&node.node, WRONG_MODE, &why);
                 Err(Err(Retry::expected(why)))
             }
@@ -100,7 +108,15 @@ impl<C: Cloud> Syncer<C> {
         vm: &VmRanges,
         ours: Option<IpNet>,
     ) -> Result<(), Ended> {
-        self.all.settle(&node.node, ours.as_slice()).await?;
+        let uid = &node.node.uid;
+        let is_absent = ours.is_some_and(|ours| !vm.aliases.contains(&ours));
+        if is_absent && self.all.claims.lock().is_refused(uid) {
+            // No PATCH of the refused block may be carried out once the Node has another one.
+            self.all.settle(&node.node, &[]).await?;
+            self.all.claims.lock().give_up(uid);
+        } else {
+            self.all.settle(&node.node, ours.as_slice()).await?;
+        }
         let block = self.all.claims.lock().block(&node.node);
         let block = block.map_err(|refusal| Err(self.all.refused(&node.node, refusal)))?;
         if vm.first() != Some(block) {
@@ -112,7 +128,9 @@ impl<C: Cloud> Syncer<C> {
 
     /// The first resyncs are spread, so that all Nodes of the start do not come back at once.
     fn resync(&self, uid: &Arc<str>) -> Duration {
-        if self.spread.lock().insert(Arc::clone(uid)) {
+        let mut spread = self.spread.lock();
+        // A Node that went during its pass was taken out already.
+        if self.all.claims.lock().is_live(uid) && spread.insert(Arc::clone(uid)) {
             TIMER.resync.mul_f64(rand::random())
         } else {
             TIMER.resync

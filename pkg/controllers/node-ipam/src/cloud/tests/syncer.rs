@@ -10,6 +10,17 @@ const POOL: Option<&str> = Some("10.0.0.0/16");
 const MISMATCH: &str = "CloudCIDRAllocatorMismatch";
 const WRONG_MODE: &str = "CloudCIDRAllocatorInvalidMode";
 
+/// A pass of IPAMFromCluster over another Node than a.
+async fn pass_of(bench: &Bench, name: &str) -> Result<Next, Retry> {
+    let (all, spread) = (Arc::clone(&bench.all), Arc::default());
+    Syncer { all, direction: FromCluster, spread }.reconcile(&name.into()).await
+}
+
+/// A Node and a VM without anything; PATCHes are answered so in turn.
+async fn scene_that_answers(patches: &[u16]) -> Bench {
+    Bench::new(POOL, vec![node("a", &[], VM, "")], patches).await
+}
+
 async fn pass(bench: &Bench, direction: Direction) -> Result<Next, Retry> {
     let (all, spread) = (Arc::clone(&bench.all), Arc::default());
     let syncer = Syncer { all, direction, spread };
@@ -62,14 +73,143 @@ async fn from_cluster_an_alias_alone_is_given_to_no_other_node() {
     let other = "gce://p/z/b";
     let nodes = vec![node("a", &[], VM, ""), node("b", &[], other, "")];
     let bench = Bench::new(POOL, nodes, &[]).await;
-    bench.vm(VM, &[BLOCK]);
+    bench.vm(VM, &["10.0.0.128/25", "10.0.2.0/23"]);
     for _ in 0..2 {
         assert!(is_expected(&pass(&bench, FromCluster).await));
     }
-    let syncer =
-        Syncer { all: Arc::clone(&bench.all), direction: FromCluster, spread: Arc::default() };
-    assert!(is_synced(&syncer.reconcile(&"b".into()).await));
+    assert!(is_synced(&pass_of(&bench, "b").await));
     assert_eq!(bench.written().0, ["10.0.1.0/24"]);
+    assert!(bench.shows("node_ipam_controller_cidrset_usage_cidrs", 4.0 / 256.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_cluster_no_block_is_given_out_before_the_vm_of_each_node_was_read() {
+    let other = "gce://p/z/b";
+    let nodes = vec![node("a", &[], VM, ""), node("b", &[], other, "")];
+    let bench = Bench::new(POOL, nodes.clone(), &[]).await;
+    bench.vm(other, &[BLOCK]);
+    assert!(is_expected(&pass(&bench, FromCluster).await));
+    assert_eq!(added(&bench), [""; 0], "the VM of b has an alias that no Node shows");
+    assert!(is_expected(&pass_of(&bench, "b").await), "its alias is none of ours");
+    assert!(is_synced(&pass(&bench, FromCluster).await));
+    assert_eq!(added(&bench), [format!("{VM} 10.0.1.0/24")]);
+
+    // A VM that cannot be read holds up no other Node.
+    for (error, is_held_up) in [
+        (CloudError::Absent("no such VM".into()), false),
+        (CloudError::Refused("a right is missing".into()), false),
+        (CloudError::Throttled { reason: "quota".into(), pause: None }, true),
+    ] {
+        let bench = Bench::new(POOL, nodes.clone(), &[]).await;
+        bench.vm_fails(other, error.clone());
+        assert!(is_expected(&pass(&bench, FromCluster).await));
+        assert!(pass_of(&bench, "b").await.is_err());
+        assert_eq!(pass(&bench, FromCluster).await.is_err(), is_held_up, "{error:?}");
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!(is_synced(&pass(&bench, FromCluster).await), "{error:?}");
+    }
+}
+
+/// `rule:strange-alias-is-no-claim`
+#[tokio::test(start_paused = true)]
+async fn from_cluster_a_strangers_alias_becomes_no_pod_cidr_when_it_is_taken_off_the_vm() {
+    for (alias, hint) in [
+        ("192.168.0.0/28", "no block"),
+        ("10.0.0.0/25", "no block"),
+        ("10.0.0.0/23", "no block"),
+        (OTHER, "or make it"),
+    ] {
+        let bench = scene("", alias).await;
+        for _ in 0..2 {
+            assert!(is_expected(&pass(&bench, FromCluster).await));
+        }
+        assert_eq!(bench.told().await, [WRONG_MODE]);
+        let event = bench.events.asked()[0].json();
+        let message = event["message"].as_str().unwrap();
+        assert!(message.contains(alias) && message.contains(hint), "{message}");
+        bench.vm(VM, &[]);
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert!(is_synced(&pass(&bench, FromCluster).await), "{alias}");
+        assert_eq!(added(&bench), [format!("{VM} {BLOCK}")], "{alias}");
+    }
+}
+
+/// `rule:refused-block-is-changed`
+#[tokio::test(start_paused = true)]
+async fn a_block_that_the_cloud_refuses_is_changed_for_another_one() {
+    let bench = scene("", "").await;
+    let refused = || Err(CloudError::RangeRefused("in use".into()));
+    bench.cloud.0.lock().additions = [refused(), refused()].into();
+    for _ in 0..2 {
+        let retry = pass(&bench, FromCluster).await.unwrap_err();
+        assert!(retry.pause() < Duration::from_secs(1), "{retry:?}");
+    }
+    assert!(is_synced(&pass(&bench, FromCluster).await));
+    let asked = ["10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"];
+    assert_eq!(added(&bench), asked.map(|block| format!("{VM} {block}")));
+    assert_eq!(bench.written(), (vec!["10.0.2.0/24".to_owned()], 1));
+    assert_eq!(bench.told().await, ["CIDRAssignmentFailed"]);
+    assert!(bench.shows("node_ipam_controller_cidrset_usage_cidrs", 3.0 / 256.0));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(bench.shows("node_ipam_controller_cidrset_usage_cidrs", 1.0 / 256.0));
+}
+
+/// `rule:refused-block-is-changed`
+#[tokio::test(start_paused = true)]
+async fn a_block_that_was_refused_and_that_the_vm_has_all_the_same_is_kept() {
+    let bench = scene("", "").await;
+    bench.cloud.0.lock().additions = [Err(CloudError::RangeRefused("in use".into()))].into();
+    assert!(pass(&bench, FromCluster).await.is_err());
+    bench.vm(VM, &[BLOCK]);
+    assert!(is_synced(&pass(&bench, FromCluster).await));
+    assert_eq!(bench.written(), (vec![BLOCK.to_owned()], 1));
+}
+
+/// `rule:refused-block-is-changed`
+#[tokio::test(start_paused = true)]
+async fn a_refused_block_whose_patch_may_yet_be_applied_is_not_changed_before_that_is_known() {
+    let bench = scene_that_answers(&[504]).await;
+    assert!(is_expected(&pass(&bench, FromCluster).await), "the PATCH may be applied later");
+    bench.vm(VM, &[]);
+    bench.cloud.0.lock().additions = [Err(CloudError::RangeRefused("in use".into()))].into();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(pass(&bench, FromCluster).await.is_err());
+    assert!(is_expected(&pass(&bench, FromCluster).await));
+    assert_eq!(added(&bench), vec![format!("{VM} {BLOCK}"); 2], "no other block yet");
+    while pass(&bench, FromCluster).await.is_err() {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+    assert_eq!(bench.written().0, [BLOCK, "10.0.1.0/24"]);
+}
+
+/// The range of a Node cannot be changed, so the cloud is not asked again and again.
+#[tokio::test(start_paused = true)]
+async fn a_pod_cidr_that_the_cloud_refuses_is_asked_for_again_after_a_minute() {
+    let bench = scene(BLOCK, "").await;
+    bench.cloud.0.lock().additions = [Err(CloudError::RangeRefused("in use".into()))].into();
+    let retry = pass(&bench, FromCluster).await.unwrap_err();
+    assert_eq!(retry.pause(), Duration::from_secs(60));
+    assert!(is_synced(&pass(&bench, FromCluster).await));
+    assert_eq!(added(&bench), vec![format!("{VM} {BLOCK}"); 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_is_refused_is_not_told_as_a_failed_assignment() {
+    let bench = scene_that_answers(&[200, 403]).await;
+    assert!(is_expected(&pass(&bench, FromCluster).await));
+    assert_eq!(bench.written(), (vec![BLOCK.to_owned()], 1));
+    assert_eq!(bench.told().await, ["NetworkConditionNotWritten"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_goes_during_its_pass_leaves_nothing_behind() {
+    let bench = scene(BLOCK, BLOCK).await;
+    let spread = Arc::<Mutex<_>>::default();
+    let syncer =
+        Syncer { all: Arc::clone(&bench.all), direction: FromCloud, spread: Arc::clone(&spread) };
+    drop(bench.all.claims.lock().gone(&"uid-a".into()));
+    assert!(is_synced(&syncer.reconcile(&"a".into()).await));
+    assert_eq!(spread.lock().len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
