@@ -36,7 +36,8 @@ async fn no_allocator_writes_to_the_cloud_in_a_dry_run() {
 
     // Without the flag the same process writes to the cloud.
     let manager = launch(&scene, "IPAMFromCluster", "");
-    assert_eq!(scene.stub.aliases(ZONE, "a"), scene.assigned("a").await);
+    let cidrs = scene.assigned("a").await;
+    assert_eq!(scene.stub.aliases(ZONE, "a"), cidrs);
     assert_eq!(scene.stub.count(WRITE), 1);
     scene.end(&manager).await;
 }
