@@ -10,7 +10,9 @@ use crate::programs::workspace;
 fn without_rules(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
-            for rule in ["x-kubernetes-validations", "minimum", "maximum", "pattern", "maxLength"] {
+            let rules =
+                ["x-kubernetes-validations", "minimum", "maximum", "pattern", "maxLength", "enum"];
+            for rule in rules {
                 // A field may have such a name; that is an object.
                 if !fields.get(rule).is_some_and(Value::is_object) {
                     fields.remove(rule);
@@ -60,7 +62,7 @@ pub async fn after_an_upgrade(objects: &[Value]) -> Kubectl {
 }
 
 /// Everything is wrong with them that a schema finds.
-pub fn hopeless() -> [Value; 3] {
+pub fn hopeless() -> [Value; 5] {
     let cluster = json!({
         "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster", "metadata": {"name": "cls.bad"},
         "spec": {"tenantID": "t", "type": "Baremetal", "clusterCIDR": "x",
@@ -78,5 +80,17 @@ pub fn hopeless() -> [Value; 3] {
         "spec": {"apiEndpoint": "", "secretRef": {"name": "A"}, "proxyURL": "x",
             "disabledTLSValidations": ["*", "SubjectName"]},
     });
-    [cluster, machine, member]
+    let empty = json!({
+        "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster", "metadata": {"name": "cls.empty"},
+        "spec": {"tenantID": "", "type": "Baremetal", "clusterCIDR": "", "serviceCIDR": "", "version": "",
+            "networkDevice": "", "dnsDomain": "", "features": {"gpuType": ""},
+            "machines": [{"ip": "", "port": 22, "username": "root"}],
+            "addresses": [{"type": "", "host": "", "port": 1}]},
+    });
+    let imported = json!({
+        "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster", "metadata": {"name": "cls.odd"},
+        "spec": {"tenantID": "t", "type": "Imported", "features": {"gpuType": "Odd"},
+            "properties": {"maxNodePodNum": 7, "maxClusterServiceNum": 7}},
+    });
+    [cluster, empty, imported, machine, member]
 }

@@ -1,6 +1,6 @@
 //! What is wrong with an object, told by the library, by the command and by a real API server.
 //!
-//! `table.rs` feeds the rows of the library's own tests to all three, `shipped.rs` the shipped samples, and `random.rs`
+//! `table.rs` feeds the rows of the library's own tests to all three, `alone.rs` to the API server without a webhook, `shipped.rs` the shipped samples, and `random.rs`
 //! objects that are made up from the schemas; `dynamic_rules.rs` has the product judge by what is stored and by the
 //! network; `failures.rs` breaks the webhook, and
 //! `incident.rs` everything; `replicas.rs` is about its certificate.
@@ -11,6 +11,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod alone;
 mod dynamic_rules;
 mod failures;
 mod incident;

@@ -12,9 +12,16 @@ pub(crate) fn dry_run() -> PostParams {
     PostParams { dry_run: true, ..PostParams::default() }
 }
 
+/// Fields whose values are listed in a rule in CEL, which has no reason for a value that is not supported.
+const SUPPORTED_BY_CEL: [&str; 2] = ["spec.apiEndpoint", "spec.addresses"];
+
 /// What the API server says without a field, beside the error of the field: that it left out CEL since the schema had
 /// refused already, and that so many bits do not hold a number.
-const SAID_BESIDE: [&str; 2] = ["rules were not checked", "Checked value must be of type integer"];
+const SAID_BESIDE: [&str; 3] = [
+    "rules were not checked",
+    "Checked value must be of type integer",
+    "must validate all the schemas (allOf)",
+];
 
 /// Every cause of a refusal; none when it is taken.
 pub(crate) fn causes<T>(answer: kube::Result<T>) -> BTreeSet<Cause> {
@@ -38,15 +45,24 @@ pub(crate) fn causes<T>(answer: kube::Result<T>) -> BTreeSet<Cause> {
 
 /// Those that the library tells too: of a field of another type it says nothing more.
 pub(crate) fn comparable(found: BTreeSet<Cause>, expected: &BTreeSet<Cause>) -> BTreeSet<Cause> {
-    let is_of_another_type =
-        |field: &str| expected.contains(&(field.to_owned(), "FieldValueTypeInvalid".to_owned()));
+    // A rule about a list fails, too, when a field of an item is of another type.
+    let is_of_another_type = |field: &str| {
+        let is_in = |at: &str| at == field || at.starts_with(&format!("{field}["));
+        expected.iter().any(|(at, reason)| reason == "FieldValueTypeInvalid" && is_in(at))
+    };
     let is_told =
         |(field, reason): &Cause| reason == "FieldValueTypeInvalid" || !is_of_another_type(field);
     found.into_iter().filter(is_told).collect()
 }
 
-/// A schema names the list in which an item is there twice, and the library the item.
+/// The cause that a schema gives for an error of the library. A rule in CEL names the list of an item.
 pub(crate) fn as_a_schema_says(field: &str, reason: &str) -> Cause {
-    let list = field.split_once('[').filter(|_| reason == "FieldValueDuplicate");
-    (list.map_or(field, |(list, _)| list).to_owned(), reason.to_owned())
+    let list = field.split_once('[').map_or(field, |(list, _)| list);
+    match reason {
+        "FieldValueDuplicate" => (list.to_owned(), reason.to_owned()),
+        "FieldValueNotSupported" if SUPPORTED_BY_CEL.contains(&list) => {
+            (list.to_owned(), "FieldValueInvalid".to_owned())
+        }
+        _ => (field.to_owned(), reason.to_owned()),
+    }
 }

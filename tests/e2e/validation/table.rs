@@ -23,7 +23,7 @@ use crate::row::{Row, environment_of, lines};
 use crate::scene::{Call, Webhook, register, registration};
 use crate::server::{Cause, as_a_schema_says, causes, comparable, dry_run};
 
-fn rows() -> Vec<Row> {
+pub(crate) fn rows() -> Vec<Row> {
     [
         crate::aws_cluster::rows(),
         crate::cluster::rows(),

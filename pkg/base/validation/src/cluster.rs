@@ -68,7 +68,7 @@ fn kind_of_cluster(subject: &Subject<'_>, findings: &mut Findings) {
         findings.required(&tenant, "the tenant that the cluster is of");
     }
     let types = &subject.environment.cluster_types;
-    match of.word() {
+    match of.text() {
         None => findings.required(&of, "who made the cluster, such as Imported or Baremetal"),
         Some(text) if !types.iter().any(|known| known == text) => {
             findings.not_supported(&of, &of.shown(), types.iter().map(String::as_str));

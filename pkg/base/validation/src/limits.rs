@@ -10,7 +10,8 @@ pub(crate) fn of(kind: Kind) -> &'static [(&'static str, Limit)] {
         Kind::Machine => MACHINE,
         Kind::KubeFedCluster => MEMBER,
         Kind::ClusterCidr => RANGE,
-        Kind::ClusterCredential | Kind::KubeFedConfig | Kind::AwsCluster => &[],
+        Kind::KubeFedConfig => FEDERATION,
+        Kind::ClusterCredential | Kind::AwsCluster => &[],
     }
 }
 
@@ -51,6 +52,11 @@ const MEMBER: &[(&str, Limit)] = &[
     ("spec.apiEndpoint", Longest(2048)),
     ("spec.secretRef.name", Longest(253)),
     ("spec.proxyURL", Longest(2048)),
+];
+
+const FEDERATION: &[(&str, Limit)] = &[
+    ("spec.clusterHealthCheck.period", Longest(64)),
+    ("spec.clusterHealthCheck.timeout", Longest(64)),
 ];
 
 const RANGE: &[(&str, Limit)] = &[

@@ -34,7 +34,7 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
 fn kind_of_machine(subject: &Subject<'_>, findings: &mut Findings) {
     let (of, cluster) = (subject.spec().field("type"), subject.spec().field("clusterName"));
     let types = &subject.environment.machine_types;
-    match of.word() {
+    match of.text() {
         None => findings.required(&of, "what the machine is, such as Baremetal"),
         Some(text) if !types.iter().any(|known| known == text) => {
             findings.not_supported(&of, &of.shown(), types.iter().map(String::as_str));

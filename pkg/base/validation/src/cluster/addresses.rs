@@ -2,6 +2,7 @@
 
 use crate::cluster::types::IMPORTED;
 use crate::findings::Findings;
+use crate::formats;
 use crate::place::Place;
 
 /// Those that probes use.
@@ -48,8 +49,15 @@ fn one(address: &Place<'_>, types: &[&'static str], findings: &mut Findings) {
         Some(_) => {}
     }
     let port = address.field("port");
-    if port.is_absent() {
-        findings.required(&port, "the port of the API server, such as 6443");
+    match port.number() {
+        _ if port.is_absent() => {
+            findings.required(&port, "the port of the API server, such as 6443");
+        }
+        // The type check covers the spec only; the schema of the status has no bounds.
+        Some(number) if !port.path().starts_with("spec") && formats::port(number).is_none() => {
+            findings.invalid(&port, formats::PORT);
+        }
+        _ => {}
     }
     let path = address.field("path");
     if path.word().is_some_and(|text| !text.starts_with('/')) {

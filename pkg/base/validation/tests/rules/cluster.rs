@@ -79,10 +79,11 @@ fn types() -> Vec<Row> {
     let known = json!({"supportedVersions": ["1.22.3", "1.21.4"]});
     vec![
         at(json!({"spec.type": "EKSHosting"})),
-        at(json!({"spec.type": "Own"})).given(json!({"clusterTypes": ["Own"]})),
+        at(json!({})).given(json!({"clusterTypes": ["Imported"]})),
+        at(json!({"spec.type": "Edge"})).given(json!({"clusterTypes": ["Imported"]})).says(&["spec.type: NotSupported: Unsupported value: \"Edge\": supported values: \"Imported\""]),
         at(json!({"spec.type": "Own"})).says(&["spec.type: NotSupported: Unsupported value: \"Own\": supported values: \"Imported\", \"Baremetal\", \"EKSHosting\", \"Edge\""]),
         at(json!({"spec.type": null})).says(&["spec.type: Required: Required value: who made the cluster, such as Imported or Baremetal"]),
-        at(json!({"spec.type": ""})).says(&["spec.type: Required: Required value: who made the cluster, such as Imported or Baremetal"]),
+        at(json!({"spec.type": ""})).says(&["spec.type: NotSupported: Unsupported value: \"\": supported values: \"Imported\", \"Baremetal\", \"EKSHosting\", \"Edge\""]),
         at(json!({"spec.tenantID": null})).says(&["spec.tenantID: Required: Required value: the tenant that the cluster is of"]),
         at(json!({"spec": null})).says(&["spec: Required: Required value: what the cluster is to be"]),
         version(json!({})),
@@ -240,6 +241,7 @@ fn addresses() -> Vec<Row> {
         some(json!({"spec.addresses": null})).says(&none),
         some(json!({"spec.addresses": []})).says(&none),
         some(of_status(json!([{"type": "Real", "port": 1}]))).says(&["status.addresses[0].host: Required: Required value: the name or IP address of the API server"]),
+        some(of_status(json!([{"type": "Real", "host": "h", "port": 0}]))).says(&["status.addresses[0].port: Invalid: Invalid value: 0: must be between 1 and 65535, inclusive"]),
         whole("type", json!("Advertise")),
         whole("path", json!(null)),
         whole("path", json!("")),

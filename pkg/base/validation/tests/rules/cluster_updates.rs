@@ -8,7 +8,7 @@ use crate::row::{Row, all_hold, row};
 const FIXED: &str = "field is immutable";
 
 pub(crate) fn rows() -> Vec<Row> {
-    [constant(), masters()].into_iter().flatten().collect()
+    [constant(), masters(), ranges()].into_iter().flatten().collect()
 }
 
 #[test]
@@ -65,5 +65,50 @@ fn masters() -> Vec<Row> {
         at(json!({"spec.machines.1": master("10.0.0.3"), "spec.features": ha})).says(&[&both]),
         at(json!({"spec.machines": [master("10.0.0.2")], "spec.features": ha}))
             .says(&[&says("the first machine stays")]),
+    ]
+}
+
+/// A change on one side of a rule is judged although the other side is as it was stored.
+fn ranges() -> Vec<Row> {
+    let ha = json!({"ha": {"thirdParty": {"vip": "10.0.0.9", "vport": 6443}}});
+    let dual = json!({"ipv6DualStack": true});
+    let (pods, services) = ("10.244.0.0/16,fd00::/64", "10.96.0.0/16,fd01::/112");
+    let says = |field: &str, shown: &str, why: &str| {
+        format!("spec.{field}: Invalid: Invalid value: \"{shown}\": {why}")
+    };
+    let single = "must be one CIDR; two need features.ipv6DualStack";
+    vec![
+        row(
+            "masters-are-outside-of-pod-ranges",
+            baremetal,
+            json!({"spec.machines.2": master("10.244.0.9"), "spec.features": ha}),
+        )
+        .was(json!({}))
+        .says(&[&says(
+            "clusterCIDR",
+            "10.244.0.0/16",
+            "must not contain the address of spec.machines[2]",
+        )]),
+        row(
+            "pod-ranges-are-given",
+            baremetal,
+            json!({"spec.clusterCIDR": pods, "spec.features": {}}),
+        )
+        .was(json!({"spec.clusterCIDR": pods, "spec.features": dual}))
+        .says(&[&says("clusterCIDR", pods, single)]),
+        row(
+            "service-ranges-stand-apart",
+            imported,
+            json!({"spec.serviceCIDR": services, "spec.features": {}}),
+        )
+        .was(json!({"spec.serviceCIDR": services, "spec.features": dual}))
+        .says(&[&says("serviceCIDR", services, single)]),
+        row(
+            "service-ranges-stand-apart",
+            imported,
+            json!({"spec.serviceCIDR": "10.96.0.0/16", "spec.clusterCIDR": "10.0.0.0/8"}),
+        )
+        .was(json!({"spec.serviceCIDR": "10.96.0.0/16", "spec.clusterCIDR": "10.244.0.0/16"}))
+        .says(&[&says("serviceCIDR", "10.96.0.0/16", "must not overlap spec.clusterCIDR")]),
     ]
 }
