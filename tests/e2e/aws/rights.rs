@@ -62,3 +62,32 @@ fn the_policy_allows_what_is_called_and_nothing_else() {
     assert!(called.len() > 60, "{called:?}");
     assert_eq!(allowed, called);
 }
+
+/// An instance, a network or an address without an owner tag is somebody else's, whatever the program believes.
+#[test]
+fn the_policy_ends_only_what_has_an_owner_tag() {
+    let text = fs::read_to_string(workspace().join("config/iam/controller.json")).unwrap();
+    let policy: Value = serde_json::from_str(&text).unwrap();
+    let tag = format!("aws:ResourceTag/{}", aws_network::DEFAULT_OWNER_TAG);
+    // Groups, interfaces and load balancers of Services have no tag of ours and go with the cluster.
+    let of_services =
+        ["SecurityGroup", "NetworkInterface", "LoadBalancer", "Listener", "TargetGroup"];
+    // Parts of what is ours: the tag of the whole decides.
+    let parts = ["Route", "Tags"];
+    let mut guarded = 0;
+    for statement in policy["Statement"].as_array().unwrap() {
+        for action in statement["Action"].as_array().unwrap() {
+            let action = action.as_str().unwrap().split_once(':').unwrap().1;
+            let ends = ["Delete", "Terminate", "Release", "Detach"]
+                .iter()
+                .any(|it| action.starts_with(it));
+            let is_free = of_services.iter().any(|it| action.contains(it))
+                || parts.iter().any(|it| action == format!("Delete{it}"));
+            if ends && !is_free && action != "DetachLoadBalancerFromSubnets" {
+                assert_eq!(statement["Condition"]["Null"][&tag], "false", "{action}");
+                guarded += 1;
+            }
+        }
+    }
+    assert_eq!(guarded, 8);
+}

@@ -18,6 +18,8 @@ pub(crate) const AWS_CLUSTERS: &str = "awsclusters.v1alpha2.infrastructure.clust
 pub(crate) const MACHINES: &str = "machines.v1alpha2.cluster.x-k8s.io";
 const KINDS: &str = "clusters.cluster.x-k8s.io,machines.cluster.x-k8s.io,\
                      awsclusters.infrastructure.cluster.x-k8s.io,secrets,events";
+/// What the controllers act as.
+const ACCOUNT: &str = "system:serviceaccount:kube-system:cluster-api-infrastructure-controller";
 const OLDER: &str = "infrastructure.cluster.x-k8s.io/v1alpha2";
 
 /// A management cluster for one test.
@@ -45,7 +47,7 @@ pub(crate) async fn hub() -> Lent<Kubectl> {
 async fn rights_are_known(hub: &Kubectl) {
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-        "spec": {"user": IDENTITY, "resourceAttributes":
+        "spec": {"user": ACCOUNT, "resourceAttributes":
             {"verb": "patch", "group": "cluster.x-k8s.io", "resource": "clusters", "subresource": "status"}},
     });
     let client = hub.plane.client().await;
@@ -227,6 +229,7 @@ impl Scene {
 pub(crate) fn launch(kubeconfig: &Path, args: &str) -> Launch {
     Process::with_kubeconfig(kubeconfig)
         .args(["--controllers=cluster-api-infrastructure-controller", "--v=4"])
+        .args(["--use-service-account-credentials=true"])
         .args(args.split_whitespace())
         .env("AWS_EC2_METADATA_DISABLED", "true")
         .env("AWS_CONFIG_FILE", "/dev/null")

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use objects::{Draft, Dynamic, Object, ObjectClient};
+use objects::{Dynamic, Object, ObjectClient};
 use tracing::{info, warn};
 
 use crate::authorities::{Authorities, Lives};
@@ -46,6 +46,11 @@ pub enum KeepError {
     /// No certificate could be made.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
+    /// The role of the process has no right to create Secrets, which would let it mint tokens of any account.
+    #[error(
+        "cannot store the authority of the webhook: Secret {0} not found; apply config/rbac/validation-webhook.yaml"
+    )]
+    NoSecret(String),
     /// Others write the Secret all the time.
     #[error("cannot settle the authority: the Secret is changed by others all the time")]
     Busy,
@@ -56,7 +61,7 @@ pub struct Keeper {
     secrets: ObjectClient<Dynamic>,
     registrations: ObjectClient<Dynamic>,
     wanted: Wanted,
-    /// As the Secret held them last: it is made anew with them when somebody deletes it.
+    /// As the Secret held them last: a Secret that was emptied is filled with them again.
     known: Option<Authorities>,
     shown: Option<Shown>,
     told_injected: bool,
@@ -109,31 +114,23 @@ impl Keeper {
         Err(KeepError::Busy)
     }
 
-    /// What the Secret holds, which is made where there is none
-    /// (`rule:a-secret-is-made-once-and-replaced-by-version`).
+    /// The authorities of the Secret; an empty Secret is filled (`rule:a-secret-is-filled-once-and-replaced-by-version`).
     async fn authorities(
         &mut self,
         key: &str,
         now: SystemTime,
     ) -> Result<(Stored, Authorities), KeepError> {
-        let stored = match self.secrets.read(key).await? {
-            Some(stored) => stored,
-            None => {
-                let new = match &self.known {
-                    Some(known) => known.clone(),
-                    None => Authorities::make(now, &self.wanted.lives)?,
-                };
-                let draft = Draft::new(secret_form::body(&new));
-                self.secrets.create_if_absent(key, &draft).await?.into_object()
-            }
-        };
+        let absent = || KeepError::NoSecret(key.to_owned());
+        let stored = self.secrets.read(key).await?.ok_or_else(absent)?;
         match secret_form::read(&stored.body) {
             Ok(authorities) => {
                 self.known = Some(authorities.clone());
                 Ok((stored, authorities))
             }
             Err(err) => {
-                warn!(secret = key, %err, "The authority of the webhook is made anew");
+                if !secret_form::is_empty(&stored.body) {
+                    warn!(secret = key, %err, "Replacing the authority of the webhook");
+                }
                 let new = match self.known.take() {
                     Some(known) => known,
                     None => Authorities::make(now, &self.wanted.lives)?,

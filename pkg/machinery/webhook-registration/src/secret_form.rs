@@ -33,6 +33,11 @@ pub(crate) fn body(authorities: &Authorities) -> Map<String, Value> {
     [("type".to_owned(), "Opaque".into()), ("data".to_owned(), data.into())].into_iter().collect()
 }
 
+/// Whether a Secret has no data, as the shipped manifest makes it.
+pub(crate) fn is_empty(body: &Map<String, Value>) -> bool {
+    body.get("data").and_then(Value::as_object).is_none_or(Map::is_empty)
+}
+
 /// Reads it.
 ///
 /// # Errors

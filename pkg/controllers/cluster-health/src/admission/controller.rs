@@ -61,16 +61,15 @@ struct Webhook {
 
 const REGISTRATIONS: &str = "admissionregistration.k8s.io";
 /// What it does in its own name. Its objects are watched by the process.
-static RIGHTS: [Permission; 6] = [
+static RIGHTS: [Permission; 5] = [
     Permission::new("get", REGISTRATIONS, "validatingwebhookconfigurations").named(REGISTRATION),
     Permission::new("patch", REGISTRATIONS, "validatingwebhookconfigurations").named(REGISTRATION),
     Permission::new("get", "platform.tkestack.io", "clustercredentials"),
-    Permission::new("create", "", "secrets").in_namespace(SECRET_NAMESPACE),
     Permission::new("get", "", "secrets").in_namespace(SECRET_NAMESPACE).named(SECRET),
     Permission::new("patch", "", "secrets").in_namespace(SECRET_NAMESPACE).named(SECRET),
 ];
 /// Those that it does without when the operator gives it a certificate.
-const FOR_THE_SECRET: usize = 3;
+const FOR_THE_SECRET: usize = 2;
 
 impl Runner for Webhook {
     fn placement(&self) -> Placement {
