@@ -125,6 +125,21 @@ fn the_kubeconfig_lies_in_a_read_only_mount_and_nothing_else_is_mounted() {
 }
 
 #[test]
+fn the_replacement_has_no_capability_and_no_private_key_in_reach() {
+    let object = manifest(REPLACEMENT).remove(0);
+    let spec = serde_json::from_value::<Pod>(object).unwrap().spec.unwrap();
+    let context = spec.containers[0].security_context.clone().unwrap();
+    assert_eq!(context.allow_privilege_escalation, Some(false));
+    assert_eq!(context.read_only_root_filesystem, Some(true));
+    assert_eq!(context.capabilities.unwrap().drop.unwrap(), ["ALL"]);
+    let volumes = spec.volumes.unwrap();
+    for path in volumes.iter().map(|volume| &volume.host_path.as_ref().unwrap().path) {
+        let is_file = [".crt", ".conf"].iter().any(|end| path.ends_with(end));
+        assert!(is_file, "{path} is no single file without a key of the cluster");
+    }
+}
+
+#[test]
 fn the_container_runs_without_root_and_the_grace_is_longer_than_the_shutdown() {
     let spec = pod().spec.unwrap();
     let context = spec.security_context.unwrap();
