@@ -6,8 +6,8 @@ use client::Caller;
 use http::StatusCode;
 use prometheus::Registry;
 use ring::{hmac, rand};
-use rustls::pki_types::{CertificateDer, UnixTime};
-use serving::{Guard, Judgement, PeerCertificate, Reply, Visit, reply};
+use rustls::pki_types::UnixTime;
+use serving::{Guard, Judgement, PeerCertificate, Reply, ShownChain, Visit, reply};
 use tokio::time::Instant;
 
 use crate::access::{self, AccessReviews};
@@ -126,7 +126,7 @@ impl Delegation {
     }
 
     async fn identify(&self, visit: Visit<'_>, asking: Asking) -> Result<Arc<User>, Unknown> {
-        let certificate = self.by_certificate(visit);
+        let certificate = self.by_certificate(visit).await;
         if let Finding::Of(user) = certificate {
             return Ok(Arc::new(user));
         }
@@ -140,10 +140,10 @@ impl Delegation {
         }
     }
 
-    fn by_certificate(&self, visit: Visit<'_>) -> Finding {
+    async fn by_certificate(&self, visit: Visit<'_>) -> Finding {
         match &visit.peer.certificate {
             PeerCertificate::Shown(chain) | PeerCertificate::Trusted(chain) => {
-                let finding = self.trust.user(chain, visit.headers);
+                let finding = self.trust.user(chain, visit.headers).await;
                 if let Finding::Of(_) = finding {
                     self.observe_end(chain);
                 }
@@ -154,8 +154,8 @@ impl Delegation {
         }
     }
 
-    fn observe_end(&self, chain: &[CertificateDer<'_>]) {
-        let Some(subject) = chain.first().and_then(Subject::of) else { return };
+    fn observe_end(&self, chain: &ShownChain) {
+        let Some(subject) = chain.certificates().first().and_then(Subject::of) else { return };
         let now = UnixTime::now().as_secs();
         #[expect(clippy::cast_precision_loss, reason = "seconds of some years")]
         self.metrics.certificate_life(subject.ends as f64 - now as f64);

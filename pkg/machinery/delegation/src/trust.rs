@@ -8,10 +8,9 @@ use backoff::LogGate;
 use client::Caller;
 use http::HeaderMap;
 use parking_lot::RwLock;
-use rustls::pki_types::CertificateDer;
-use serving::ClientRoots;
+use serving::{ClientRoots, ShownChain};
 use tokio::time::{Instant, sleep};
-use tracing::{debug, warn};
+use tracing::warn;
 
 use crate::certificate::Subject;
 use crate::lookup::{LookupError, look_up};
@@ -127,41 +126,32 @@ impl Trust {
     }
 
     /// Whose `chain` is: of whom a proxy speaks, or of its owner.
-    pub(crate) fn user(&self, chain: &[CertificateDer<'_>], headers: &HeaderMap) -> Finding {
+    pub(crate) async fn user(&self, chain: &ShownChain, headers: &HeaderMap) -> Finding {
         let Roots { clients, proxies } = self.roots.read().clone();
         let mut bad = false;
         if let Some((roots, proxy)) = proxies {
-            match roots.vouch_for(chain) {
-                Ok(()) if !proxy.allow(&common_name(chain)) => bad = true,
-                Ok(()) => {
-                    if let Some(user) = proxy.user(headers) {
-                        return Finding::Of(user);
-                    }
-                }
-                Err(_) => bad = true,
+            if !chain.is_vouched_for_by(&roots).await || !proxy.allow(&common_name(chain)) {
+                bad = true;
+            } else if let Some(user) = proxy.user(headers) {
+                return Finding::Of(user);
             }
         }
         if let Some(roots) = clients {
-            match roots.vouch_for(chain) {
-                Ok(()) => match subject(chain).and_then(Subject::into_user) {
-                    Some(user) => return Finding::Of(user),
-                    None => return Finding::Nobody,
-                },
-                Err(err) => {
-                    debug!(v = 3, logger = "delegation", %err, "Client certificate is not trusted");
-                    bad = true;
-                }
+            if chain.is_vouched_for_by(&roots).await {
+                let user = subject(chain).and_then(Subject::into_user);
+                return user.map_or(Finding::Nobody, Finding::Of);
             }
+            bad = true;
         }
         if bad { Finding::Bad } else { Finding::Nobody }
     }
 }
 
-fn subject(chain: &[CertificateDer<'_>]) -> Option<Subject> {
-    Subject::of(chain.first()?)
+fn subject(chain: &ShownChain) -> Option<Subject> {
+    Subject::of(chain.certificates().first()?)
 }
 
-fn common_name(chain: &[CertificateDer<'_>]) -> String {
+fn common_name(chain: &ShownChain) -> String {
     subject(chain).map(|subject| subject.common_name).unwrap_or_default()
 }
 

@@ -5,16 +5,17 @@
 
 mod any_client;
 mod roots;
+mod shown;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::RwLock;
 use rustls::pki_types::CertificateDer;
-use tracing::debug;
 
 pub(crate) use any_client::AnyClient;
 pub use roots::ClientRoots;
+pub use shown::ShownChain;
 
 use crate::peer::PeerCertificate;
 use crate::{ClientCertificates, ServeError};
@@ -49,12 +50,12 @@ impl Clients {
     }
 
     /// What to think of a chain that the peer has shown and proved to own.
-    pub(crate) fn judge(&self, chain: &[CertificateDer<'static>]) -> PeerCertificate {
+    pub(crate) async fn judge(&self, chain: &[CertificateDer<'static>]) -> PeerCertificate {
         match self {
             _ if chain.is_empty() => PeerCertificate::Absent,
             Self::Ignored => PeerCertificate::Absent,
-            Self::Asked => PeerCertificate::Shown(chain.to_vec()),
-            Self::Judged(ca) => ca.judge(chain),
+            Self::Asked => PeerCertificate::Shown(ShownChain::new(chain.to_vec())),
+            Self::Judged(ca) => ca.judge(chain).await,
         }
     }
 }
@@ -85,14 +86,13 @@ impl ClientCa {
     }
 
     /// What to think of a chain that the peer has shown and proved to own.
-    pub(crate) fn judge(&self, chain: &[CertificateDer<'static>]) -> PeerCertificate {
+    pub(crate) async fn judge(&self, chain: &[CertificateDer<'static>]) -> PeerCertificate {
         let roots = self.roots.read().1.clone();
-        match roots.vouch_for(chain) {
-            Ok(()) => PeerCertificate::Trusted(chain.to_vec()),
-            Err(err) => {
-                debug!(v = 3, logger = "serving", %err, "Client certificate is not trusted");
-                PeerCertificate::Untrusted
-            }
+        let shown = ShownChain::new(chain.to_vec());
+        if shown.is_vouched_for_by(&roots).await {
+            PeerCertificate::Trusted(shown)
+        } else {
+            PeerCertificate::Untrusted
         }
     }
 }
@@ -106,3 +106,6 @@ fn roots(path: &Path, pem: &[u8]) -> Result<ClientRoots, ServeError> {
     let bad = |reason| ServeError::BadClientCa { path: path.to_owned(), reason };
     ClientRoots::from_pem(pem).map_err(bad)
 }
+
+#[cfg(test)]
+mod tests;

@@ -89,14 +89,14 @@ impl Connections {
         debug!(v = 5, logger = "serving", %peer, %err, "TLS handshake failed");
     }
 
-    fn peer(&self, address: IpAddr, stream: &TlsStream<TcpStream>) -> Peer {
+    async fn peer(&self, address: IpAddr, stream: &TlsStream<TcpStream>) -> Peer {
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-        Peer::new(address, self.clients.judge(chain))
+        Peer::new(address, self.clients.judge(chain).await)
     }
 
     async fn serve_http(&self, stream: TlsStream<TcpStream>, address: IpAddr) {
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        let peer = self.peer(address, &stream);
+        let peer = self.peer(address, &stream).await;
         let activity = Activity::new();
         let service = service_fn(|request: Request<Incoming>| {
             let (pages, guard) = (self.pages.clone(), self.guard.clone());

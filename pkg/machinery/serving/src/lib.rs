@@ -44,7 +44,7 @@ mod tls;
 pub use access::Access;
 pub use build_info::BuildInfo;
 pub use certificate::SuppliedCertificate;
-pub use client_ca::ClientRoots;
+pub use client_ca::{ClientRoots, ShownChain};
 pub use dispatch::answer;
 pub use error::ServeError;
 pub use guard::{Everyone, Guard, Judgement, Visit};

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use rustls::pki_types::CertificateDer;
+use crate::client_ca::ShownChain;
 
 /// The other end, as pages see it.
 #[derive(Clone, Debug)]
@@ -19,9 +19,9 @@ pub enum PeerCertificate {
     /// The peer showed none, or the listener asked for none.
     Absent,
     /// The chain, leaf first, whose key the peer has: nobody has judged yet who signed it.
-    Shown(Vec<CertificateDer<'static>>),
+    Shown(ShownChain),
     /// The chain, leaf first: it leads to the client CA, is valid now, and is for clients.
-    Trusted(Vec<CertificateDer<'static>>),
+    Trusted(ShownChain),
     /// The peer showed one that the client CA does not vouch for. Its contents mean nothing.
     Untrusted,
 }

@@ -9,6 +9,7 @@ use std::future::Ready;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use certificates::{Validity, validity};
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
@@ -19,7 +20,6 @@ pub use stream::Duplex;
 
 use crate::endpoint::Endpoint;
 use crate::names::Names;
-use crate::tls::{Validity, validity};
 use crate::wire::tcp_by;
 use error::{refused, unresolved};
 use stream::{secure, server_name};

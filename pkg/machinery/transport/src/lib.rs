@@ -26,6 +26,7 @@ mod status;
 mod tls;
 mod wire;
 
+pub use certificates::Validity;
 pub use dial::{DialError, Dialed, Duplex, Phase, ProxyFault, dial};
 pub use endpoint::Endpoint;
 pub use error_chain::ErrorChain;
@@ -35,5 +36,5 @@ pub use protocol::Protocol;
 pub use proxy::{Proxy, ProxyError};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 pub use status::{Cause, Details, Status};
-pub use tls::{ClientCertificate, Fields, TlsConfigs, TlsError, Trust, Validity, Waived};
+pub use tls::{ClientCertificate, Fields, TlsConfigs, TlsError, Trust, Waived};
 pub use wire::{AnswerBody, Answering, MayLeave, Wire, WireError, open, rest_if_busy};

@@ -3,16 +3,12 @@
 //!
 //! Sessions are never resumed (`rule:sessions-are-not-resumed`).
 
-mod anchors;
 mod bundle;
-mod der;
 mod error;
 mod fields;
 mod material;
 mod refusal;
-mod restated;
 mod shared;
-mod validity;
 mod verifier;
 
 use std::sync::Arc;
@@ -24,8 +20,6 @@ use rustls::client::Resumption;
 pub use error::TlsError;
 pub use fields::Fields;
 pub use material::{ClientCertificate, Trust, Waived};
-pub use validity::Validity;
-pub(crate) use validity::validity;
 
 use crate::protocol::Protocol;
 use bundle::Bundle;

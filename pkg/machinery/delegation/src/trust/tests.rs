@@ -4,10 +4,11 @@ use std::sync::Arc;
 use api_server_double::{ApiServer, Reply};
 use http::HeaderValue;
 use log_capture::Capture;
+use rustls::pki_types::CertificateDer;
 use serde_json::json;
 
 use super::*;
-use crate::guard::tests::scene::{Authority, Folder, options};
+use crate::guard::tests::scene::{Authority, Chain, Folder, options};
 
 fn speaking_for(user: &'static str) -> HeaderMap {
     let name = http::HeaderName::from_static("x-remote-user");
@@ -51,32 +52,37 @@ async fn a_certificate_is_judged_by_the_ca_that_vouches_for_it() {
     let files = Files::new("judged");
     let trust = Trust::load(&files.options(), None).await.unwrap();
     let (none, ada) = (HeaderMap::new(), speaking_for("ada"));
-    let user = |chain: &[_], headers| trust.user(chain, headers);
+    let user = async |chain: &[CertificateDer<'static>], headers| {
+        trust.user(&ShownChain::new(chain.to_vec()), headers).await
+    };
     let client = files.clients.client("eve", &["team"]);
-    assert_eq!(named(user(&client, &none)).as_deref(), Some("eve"));
+    assert_eq!(named(user(&client, &none).await).as_deref(), Some("eve"));
     // rule:proxies-speak-for-others
-    assert_eq!(named(user(&client, &ada)).as_deref(), Some("eve"));
+    assert_eq!(named(user(&client, &ada).await).as_deref(), Some("eve"));
     let front = files.proxies.client("front", &[]);
-    assert_eq!(named(user(&front, &ada)).as_deref(), Some("ada"));
-    assert_eq!(user(&front, &none), Finding::Bad, "it is no client");
+    assert_eq!(named(user(&front, &ada).await).as_deref(), Some("ada"));
+    assert_eq!(user(&front, &none).await, Finding::Bad, "it is no client");
     let other = files.proxies.client("other", &[]);
-    assert_eq!(user(&other, &ada), Finding::Bad, "its name is not allowed");
+    assert_eq!(user(&other, &ada).await, Finding::Bad, "its name is not allowed");
     let stranger = Authority::new().client("eve", &["system:masters"]);
-    assert_eq!(user(&stranger, &ada), Finding::Bad);
+    assert_eq!(user(&stranger, &ada).await, Finding::Bad);
 }
 
 #[tokio::test]
 async fn a_certificate_for_servers_is_no_credential() {
     let files = Files::new("servers");
     let trust = Trust::load(&files.options(), None).await.unwrap();
-    assert_eq!(trust.user(&files.clients.server("eve"), &HeaderMap::new()), Finding::Bad);
+    assert_eq!(
+        trust.user(&ShownChain::new(files.clients.server("eve")), &HeaderMap::new()).await,
+        Finding::Bad
+    );
 }
 
 #[tokio::test]
 async fn without_a_ca_a_certificate_says_nothing() {
     let trust = Trust::load(&options(), None).await.unwrap();
-    let chain = Authority::new().client("eve", &[]);
-    assert_eq!(trust.user(&chain, &speaking_for("ada")), Finding::Nobody);
+    let chain = ShownChain::new(Authority::new().client("eve", &[]));
+    assert_eq!(trust.user(&chain, &speaking_for("ada")).await, Finding::Nobody);
 }
 
 #[tokio::test]
@@ -100,19 +106,21 @@ async fn files_that_change_are_taken_over_and_bad_ones_are_not() {
     let _following = tokio::spawn(async move { following.follow().await });
     let next = Authority::new();
     let (old, new) = (files.clients.client("old", &[]), next.client("new", &[]));
-    let knows = |chain: &[_]| named(trust.user(chain, &HeaderMap::new())).is_some();
+    let knows = async |chain: &Chain| {
+        named(trust.user(&ShownChain::new(chain.clone()), &HeaderMap::new()).await).is_some()
+    };
     files.folder.write("clients.crt", "garbage");
-    until(|| !captured.with("the old ones are kept").is_empty()).await;
-    assert!(knows(&old) && !knows(&new));
+    until(async || !captured.with("the old ones are kept").is_empty()).await;
+    assert!(knows(&old).await && !knows(&new).await);
     files.folder.write("clients.crt", &next.pem);
-    until(|| knows(&new)).await;
-    assert!(!knows(&old));
+    until(async || knows(&new).await).await;
+    assert!(!knows(&old).await);
 }
 
 /// Lets the clock run until it is so; files are read beside it.
-async fn until(reached: impl Fn() -> bool) {
+async fn until(reached: impl AsyncFn() -> bool) {
     for _ in 0..10_000 {
-        if reached() {
+        if reached().await {
             return;
         }
         sleep(Duration::from_secs(1)).await;
@@ -141,10 +149,12 @@ async fn what_the_cluster_publishes_fills_what_no_file_gives() {
         server.until_asked(asked + 1).await;
         sleep(Duration::from_secs(1)).await;
         let none = HeaderMap::new();
-        let own = trust.user(&clients.client("own", &[]), &none);
-        let theirs = trust.user(&published.client("theirs", &[]), &none);
+        let own = trust.user(&ShownChain::new(clients.client("own", &[])), &none).await;
+        let theirs = trust.user(&ShownChain::new(published.client("theirs", &[])), &none).await;
         assert_eq!((named(own).is_some(), named(theirs).is_some()), (!from_cluster, from_cluster));
-        let front = trust.user(&published.client("front", &[]), &speaking_for("ada"));
+        let front = trust
+            .user(&ShownChain::new(published.client("front", &[])), &speaking_for("ada"))
+            .await;
         assert_eq!(named(front).as_deref(), Some("ada"));
     }
 }

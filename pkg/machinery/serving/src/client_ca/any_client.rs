@@ -1,4 +1,7 @@
-//! [`AnyClient`]: takes every certificate in the handshake whose key the client has.
+//! [`AnyClient`]: takes every certificate in the handshake whose key the client has, unless it
+//! comes in a chain that is too long (rule:chains-are-judged-once).
+
+use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{
@@ -6,7 +9,7 @@ use rustls::crypto::{
 };
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use rustls::{DigitallySignedStruct, DistinguishedName, Error, OtherError, SignatureScheme};
 
 /// Asks for a certificate and leaves the judgement to others.
 #[derive(Debug)]
@@ -30,10 +33,12 @@ impl ClientCertVerifier for AnyClient {
 
     fn verify_client_cert(
         &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
+        leaf: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
         _: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
+        certificates::bounded(leaf, others)
+            .map_err(|refused| Error::Other(OtherError(Arc::new(refused))))?;
         Ok(ClientCertVerified::assertion())
     }
 

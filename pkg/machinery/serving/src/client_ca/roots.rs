@@ -2,44 +2,48 @@
 
 use std::sync::Arc;
 
+use certificates::{Authorities, Good, Purpose, Refused, Terms};
 use pem_problem::PemProblem;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, UnixTime};
-use rustls::server::WebPkiClientVerifier;
-use rustls::server::danger::ClientCertVerifier;
-use rustls::{CertificateError, Error, RootCertStore};
 
 /// CAs, each trusted as a root for clients. Clones share them.
 #[derive(Clone, Debug)]
-pub struct ClientRoots(Arc<dyn ClientCertVerifier>);
+pub struct ClientRoots(Arc<Authorities>);
+
+/// Roots read again from a file that did not change are the same roots.
+impl PartialEq for ClientRoots {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.certificates() == other.0.certificates()
+    }
+}
 
 impl ClientRoots {
-    /// Takes every certificate of a PEM text for a root.
+    /// Takes every certificate of a PEM text that may sign others for a root.
     ///
     /// # Errors
     /// Says in lower case what is wrong with the text, and no word of it.
     pub fn from_pem(pem: &[u8]) -> Result<Self, String> {
-        let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(pem) {
-            let certificate = certificate.map_err(|error| PemProblem::from(error).to_string())?;
-            roots.add(certificate).map_err(|error| error.to_string())?;
+        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+        let certificates = certificates.map_err(|error| PemProblem::from(error).to_string())?;
+        let authorities = Authorities::new(certificates);
+        if let Some(error) = authorities.unreadable() {
+            return Err(format!("one of its certificates cannot be read: {error}"));
         }
-        let provider = Arc::new(ring::default_provider());
-        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-            .build()
-            .map(Self)
-            .map_err(|error| error.to_string())
+        if authorities.certificates().is_empty() {
+            return Err("it holds no certificate in PEM".to_owned());
+        }
+        Ok(Self(Arc::new(authorities)))
     }
 
     /// Whether a chain, leaf first, leads to one of these, is valid now, and is for clients.
-    ///
-    /// # Errors
-    /// Why it is not to be trusted.
-    pub fn vouch_for(&self, chain: &[CertificateDer<'_>]) -> Result<(), Error> {
-        let Some((leaf, intermediates)) = chain.split_first() else {
-            return Err(Error::InvalidCertificate(CertificateError::BadEncoding));
+    pub(super) fn judge(&self, chain: &[CertificateDer<'_>]) -> Result<Good, Refused> {
+        let Some((leaf, others)) = chain.split_first() else {
+            return Err(webpki::Error::BadDer.into());
         };
-        self.0.verify_client_cert(leaf, intermediates, UnixTime::now()).map(|_| ())
+        let algorithms = ring::default_provider().signature_verification_algorithms.all;
+        let (purpose, now) = (Purpose::Client, UnixTime::now());
+        self.0.judge(leaf, others, &Terms { purpose, now, any_date: false, algorithms })
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::*;
-use crate::{Everyone, PageRequest, PeerCertificate};
+use crate::{Everyone, PageRequest, PeerCertificate, ShownChain};
 
 fn peer(address: &str, certificate: PeerCertificate) -> Peer {
     Peer::new(address.parse().unwrap(), certificate)
@@ -186,12 +186,12 @@ async fn access_is_a_table_of_the_rule_and_the_certificate() {
     use PeerCertificate::{Absent, Shown, Trusted, Untrusted};
     for (access, certificate, expected) in [
         (Authorized, Absent, 200),
-        (Authorized, Shown(Vec::new()), 200),
-        (Authorized, Trusted(Vec::new()), 200),
+        (Authorized, Shown(ShownChain::new(Vec::new())), 200),
+        (Authorized, Trusted(ShownChain::new(Vec::new())), 200),
         (Authorized, Untrusted, 401),
         (TrustedCertificate, Absent, 401),
-        (TrustedCertificate, Shown(Vec::new()), 401),
-        (TrustedCertificate, Trusted(Vec::new()), 200),
+        (TrustedCertificate, Shown(ShownChain::new(Vec::new())), 401),
+        (TrustedCertificate, Trusted(ShownChain::new(Vec::new())), 200),
         (TrustedCertificate, Untrusted, 401),
     ] {
         for address in ["127.0.0.1", "10.1.2.3"] {

@@ -88,7 +88,7 @@ impl Drop for Files {
 /// Says what reached it.
 async fn review(request: PageRequest) -> Reply {
     let certificate = match request.peer.certificate {
-        PeerCertificate::Trusted(chain) => format!("trusted, {} long", chain.len()),
+        PeerCertificate::Trusted(chain) => format!("trusted, {} long", chain.certificates().len()),
         other => format!("{other:?}"),
     };
     let kind = request.headers["content-type"].to_str().unwrap().to_owned();
@@ -176,7 +176,7 @@ async fn a_listener_that_only_asks_leaves_the_judgement_to_its_guard() {
     let server = start(&ListenerOptions { client_certificates, ..loopback() }).await;
     server.pages.add(Page::new("/who", Access::Authorized, async |request: PageRequest| {
         let length = match request.peer.certificate {
-            PeerCertificate::Shown(chain) => chain.len(),
+            PeerCertificate::Shown(chain) => chain.certificates().len(),
             _ => 0,
         };
         reply::text(StatusCode::OK, length.to_string())
@@ -190,31 +190,56 @@ async fn a_listener_that_only_asks_leaves_the_judgement_to_its_guard() {
 }
 
 #[tokio::test]
+async fn a_chain_of_too_many_certificates_ends_the_handshake_and_costs_no_judgement() {
+    let authority = Authority::new();
+    let files = Files::new("chains");
+    let server = webhook(&files.options(&authority, &authority)).await;
+    let request = || {
+        let request = Request::get(format!("https://{}/validate", server.address));
+        request.header("host", "x").body(Full::default()).unwrap()
+    };
+    for (length, is_answered) in [(1, true), (10, true), (11, false), (258, false)] {
+        let (certificate, key) = authority.sign(ExtendedKeyUsagePurpose::ClientAuth);
+        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+        let mut chain = vec![certificate];
+        chain.resize(length, CertificateDer::from(vec![0; 40]));
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+        let client = client(ring::default_provider(), &[&rustls::version::TLS12]);
+        let client = client.with_client_auth_cert(chain, key).unwrap();
+        let connected = server.connect_as(client).await;
+        assert_eq!(connected.is_ok(), is_answered, "{length} certificates");
+        if let Ok(stream) = connected {
+            assert_ne!(send(stream, request()).await.status, 401, "{length} certificates");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_client_ca_that_changes_on_disk_is_taken_over_and_a_bad_one_is_not() {
     let (old, new) = (Authority::new(), Authority::new());
     let files = Files::new("changed");
     let path = files.write("clients.crt", &old.pem);
     let ca = crate::client_ca::ClientCa::load(&path).await.unwrap();
-    let judge = |authority: &Authority| {
+    let judge = async |authority: &Authority| {
         let (certificate, _) = authority.sign(ExtendedKeyUsagePurpose::ClientAuth);
-        ca.judge(&[CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()])
+        ca.judge(&[CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()]).await
     };
-    assert!(matches!(judge(&old), PeerCertificate::Trusted(_)));
-    assert_eq!(judge(&new), PeerCertificate::Untrusted);
+    assert!(matches!(judge(&old).await, PeerCertificate::Trusted(_)));
+    assert_eq!(judge(&new).await, PeerCertificate::Untrusted);
     assert!(!ca.reload().await.unwrap());
 
     for bad in ["", "garbage"] {
         files.write("clients.crt", bad);
         let message = ca.reload().await.unwrap_err().to_string();
         assert!(message.contains("clients.crt"), "{message}");
-        assert!(matches!(judge(&old), PeerCertificate::Trusted(_)), "the old one is kept");
+        assert!(matches!(judge(&old).await, PeerCertificate::Trusted(_)), "the old one is kept");
     }
     files.write("clients.crt", &new.pem);
     assert!(ca.reload().await.unwrap());
-    assert!(matches!(judge(&new), PeerCertificate::Trusted(_)));
-    assert_eq!(judge(&old), PeerCertificate::Untrusted);
+    assert!(matches!(judge(&new).await, PeerCertificate::Trusted(_)));
+    assert_eq!(judge(&old).await, PeerCertificate::Untrusted);
     let clients = crate::client_ca::Clients::Judged(ca.clone());
-    assert_eq!(clients.judge(&[]), PeerCertificate::Absent);
+    assert_eq!(clients.judge(&[]).await, PeerCertificate::Absent);
 }
 
 #[tokio::test]

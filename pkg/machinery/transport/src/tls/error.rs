@@ -13,7 +13,7 @@ pub enum TlsError {
     Pem(PemProblem),
     /// None of the CA certificates can be used.
     #[error("none of its certificates can be used as a CA: {0}")]
-    Authority(#[source] rustls::Error),
+    Authority(#[source] webpki::Error),
     /// No private key where one belongs.
     #[error("it holds no private key in PEM (PKCS#8, PKCS#1 or SEC1)")]
     NoKey,

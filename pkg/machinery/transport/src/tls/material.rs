@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use certificates::{Validity, validity};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroize as _;
 
 use super::error::TlsError;
 use super::fields::Fields;
-use super::validity::{Validity, validity};
 
 /// Which servers are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]

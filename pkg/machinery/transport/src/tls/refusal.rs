@@ -3,9 +3,13 @@
 
 use std::sync::Arc;
 
+use certificates::Refused;
 use rustls::{CertificateError, Error, OtherError};
 
 use super::fields::Fields;
+
+/// Names of a certificate that a message tells.
+const NAMES_TOLD: usize = 10;
 
 /// A refused certificate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,50 +54,58 @@ pub(super) enum Refusal {
          serverAuth"
     )]
     Purpose,
+    #[error("the server's certificate is not trusted: {refused} (CA bundle: {ca})")]
+    Chain { refused: Refused, ca: &'static str },
 }
 
 impl Refusal {
-    /// Puts `error` into such words, where there are any better than its own.
-    pub(super) fn explain(error: Error, fields: Fields) -> Error {
-        let Error::InvalidCertificate(cause) = &error else { return error };
-        match Self::of(cause, fields) {
+    /// Puts `refused` into such words, where there are any better than its own.
+    pub(super) fn explain(refused: Refused, fields: Fields) -> Error {
+        match Self::of(refused, fields) {
             // Only this kind of error shows the words of what it carries.
-            Some(refusal) => Error::Other(OtherError(Arc::new(refusal))),
-            None => error,
+            Ok(refusal) => Error::Other(OtherError(Arc::new(refusal))),
+            Err(error) => {
+                Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error))))
+            }
         }
     }
 
-    fn of(cause: &CertificateError, fields: Fields) -> Option<Self> {
+    fn of(refused: Refused, fields: Fields) -> Result<Self, webpki::Error> {
         let Fields { ca, other_name: cure } = fields;
-        Some(match cause {
-            CertificateError::UnknownIssuer => Self::UnknownIssuer { ca },
-            CertificateError::BadSignature => Self::NamesakeIssuer { ca },
-            CertificateError::Expired | CertificateError::ExpiredContext { .. } => Self::Expired,
-            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                Self::NotValidYet
-            }
-            CertificateError::NotValidForNameContext { expected, presented } => {
-                let expected = expected.to_str().into_owned();
-                if presented.is_empty() {
-                    Self::Nameless { expected }
-                } else {
-                    let names: Vec<_> = presented.iter().map(|name| bare(name)).collect();
-                    Self::OtherName { expected, presented: names.join(", "), cure }
+        let cause = match refused {
+            Refused::Webpki(cause) => cause,
+            refused => return Ok(Self::Chain { refused, ca }),
+        };
+        Ok(match cause {
+            webpki::Error::UnknownIssuer => Self::UnknownIssuer { ca },
+            webpki::Error::InvalidSignatureForPublicKey => Self::NamesakeIssuer { ca },
+            webpki::Error::CertExpired { .. } => Self::Expired,
+            webpki::Error::CertNotValidYet { .. } => Self::NotValidYet,
+            webpki::Error::CertNotValidForName(names) => {
+                let expected = names.expected.to_str().into_owned();
+                match names.presented.len() {
+                    0 => Self::Nameless { expected },
+                    _ => Self::OtherName { expected, presented: some_of(&names.presented), cure },
                 }
             }
-            CertificateError::UnsupportedSignatureAlgorithmContext { .. }
-            | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            webpki::Error::UnsupportedSignatureAlgorithmContext(_)
+            | webpki::Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_) => {
                 Self::Unsupported
             }
-            CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-                Self::Purpose
-            }
-            CertificateError::Other(OtherError(cause)) => match cause.downcast_ref()? {
-                webpki::Error::CaUsedAsEndEntity => Self::AuthorityAsServer { ca },
-                _ => return None,
-            },
-            _ => return None,
+            webpki::Error::RequiredEkuNotFoundContext(_) => Self::Purpose,
+            webpki::Error::CaUsedAsEndEntity => Self::AuthorityAsServer { ca },
+            other => return Err(other),
         })
+    }
+}
+
+/// The first names of a certificate, which may have thousands.
+fn some_of(names: &[String]) -> String {
+    let bare = names.iter().take(NAMES_TOLD).map(|name| bare(name));
+    let told = bare.collect::<Vec<_>>().join(", ");
+    match names.len().checked_sub(NAMES_TOLD) {
+        None | Some(0) => told,
+        Some(more) => format!("{told} and {more} more"),
     }
 }
 

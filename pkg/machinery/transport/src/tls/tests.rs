@@ -128,14 +128,19 @@ fn a_servers_own_certificate_in_the_bundle_vouches_for_nobody_else() {
 }
 
 #[test]
-fn an_authority_vouches_whatever_the_dates_in_its_own_certificate() {
-    for (from, until) in [(1975, 1980), (1975, 2040), (2020, 2021), (2050, 2060)] {
+fn an_authority_vouches_while_it_is_valid() {
+    for (from, until, is_valid) in
+        [(1975, 1980, false), (1975, 2040, true), (2020, 2021, false), (2050, 2060, false)]
+    {
         let mut ca = as_authority(params(&[]));
         ca.not_before = date_time_ymd(from, 1, 1);
         ca.not_after = date_time_ymd(until, 1, 1);
         let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate().unwrap()).unwrap();
         let leaf = signed(params(&["api.example"]), &ca);
-        assert_eq!(judge(&[ca.der().clone()], &leaf, "api.example"), Ok(()), "{from}");
+        let verdict = judge(&[ca.der().clone()], &leaf, "api.example");
+        assert_eq!(verdict.is_ok(), is_valid, "{from}: {verdict:?}");
+        let named = verdict.err().is_none_or(|error| error.contains("the CA that signed it"));
+        assert!(named, "the server's own dates are good");
     }
 }
 

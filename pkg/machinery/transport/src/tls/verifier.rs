@@ -4,9 +4,9 @@
 //! (`rule:version-1-is-read`). Checks that were waived are left out, and no other
 //! (`rule:a-waiver-leaves-the-other-checks`).
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
+use certificates::readable;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
@@ -16,7 +16,6 @@ use rustls::{DigitallySignedStruct, Error, OtherError, SignatureScheme};
 
 use super::bundle::Bundle;
 use super::error::TlsError;
-use super::restated::Restated;
 
 /// Judges the certificates of servers.
 #[derive(Debug)]
@@ -84,13 +83,5 @@ impl ServerCertVerifier for ServerVerifier {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
-    }
-}
-
-/// A form of the certificate that webpki reads the public key of.
-fn readable<'a>(certificate: &'a CertificateDer<'a>) -> Cow<'a, CertificateDer<'a>> {
-    match Restated::as_version_3(certificate) {
-        Some(restated) => Cow::Owned(restated.der().clone()),
-        None => Cow::Borrowed(certificate),
     }
 }

@@ -14,6 +14,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair,
 };
+use rustls::pki_types::CertificateDer;
 use serving::{Peer, PeerCertificate};
 
 use super::*;
@@ -138,7 +139,9 @@ impl Scene {
 
     /// The status of a request, 200 when the guard lets it pass; with the body of a refusal.
     pub(crate) async fn answer(&self, ask: &Ask) -> (u16, String) {
-        let certificate = ask.chain.clone().map_or(PeerCertificate::Absent, PeerCertificate::Shown);
+        let certificate = ask.chain.clone().map_or(PeerCertificate::Absent, |chain| {
+            PeerCertificate::Shown(ShownChain::new(chain))
+        });
         let peer = Peer::new([127, 0, 0, 1].into(), certificate);
         let Ask { method, path, headers, .. } = ask;
         match self.guard.judge(Visit { peer: &peer, method, path, headers }).await {

@@ -5,10 +5,28 @@ use base64::prelude::BASE64_STANDARD;
 use rcgen::{Issuer, SigningKey};
 
 use super::*;
-use crate::tls::der::{EXPLICIT_0, INTEGER, SEQUENCE, element, expect, sequence};
 
+const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;
+const SEQUENCE: u8 = 0x30;
+const EXPLICIT_0: u8 = 0xa0;
 const ANY_NAME: Waived = Waived { name: true, dates: false };
+
+/// Where the contents of the element at `start` begin, and where it ends.
+fn element(der: &[u8], start: usize) -> (usize, usize) {
+    let digits = match der[start + 1] {
+        short @ 0..0x80 => return (start + 2, start + 2 + usize::from(short)),
+        long => usize::from(long & 0x7f),
+    };
+    let contents = start + 2 + digits;
+    let add = |length, digit: &u8| (length << 8) | usize::from(*digit);
+    (contents, contents + der[start + 2..contents].iter().fold(0, add))
+}
+
+fn sequence(contents: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(contents.len()).unwrap().to_be_bytes();
+    [&[SEQUENCE, 0x82], &length[..], contents].concat()
+}
 
 /// `certificate` as `version` without its extensions, signed again by `key`.
 fn older(
@@ -16,21 +34,21 @@ fn older(
     version: Option<u8>,
     key: &KeyPair,
 ) -> CertificateDer<'static> {
-    let whole = expect(certificate, 0, SEQUENCE).unwrap();
-    let body = expect(certificate, whole.contents, SEQUENCE).unwrap();
-    let serial = element(certificate, body.contents).unwrap().end;
+    let (body, _) = element(certificate, 0);
+    let (first, end_of_body) = element(certificate, body);
+    let (_, serial) = element(certificate, first);
     // Serial, algorithm, issuer, validity, subject, key: six elements.
     let mut end = serial;
     for _ in 0..6 {
-        end = element(certificate, end).unwrap().end;
+        (_, end) = element(certificate, end);
     }
     let version = version.map_or(vec![], |version| vec![EXPLICIT_0, 3, INTEGER, 1, version]);
     let body_1 = sequence(&[&version[..], &certificate[serial..end]].concat());
-    let algorithm = expect(certificate, body.end, SEQUENCE).unwrap();
+    let (_, end_of_algorithm) = element(certificate, end_of_body);
     let signature = key.sign(&body_1).unwrap();
     let mut bits = vec![BIT_STRING, u8::try_from(signature.len() + 1).unwrap(), 0];
     bits.extend(signature);
-    let parts = [&body_1[..], &certificate[algorithm.start..algorithm.end], &bits].concat();
+    let parts = [&body_1[..], &certificate[end_of_body..end_of_algorithm], &bits].concat();
     sequence(&parts).into()
 }
 

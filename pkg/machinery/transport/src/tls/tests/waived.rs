@@ -1,5 +1,7 @@
 //! `rule:a-waiver-leaves-the-other-checks`
 
+use certificates::{Validity, validity};
+
 use super::*;
 
 const ANY_NAME: Waived = Waived { name: true, dates: false };

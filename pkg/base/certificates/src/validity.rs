@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls_pki_types::{CertificateDer, UnixTime};
 use webpki::{EndEntityCert, Error, KeyUsage};
 
-use super::restated::Restated;
+use crate::restated::readable;
 
 /// From when to when a certificate is valid, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +17,9 @@ pub struct Validity {
 }
 
 /// The validity of `certificate`. None if it cannot be read.
-pub(crate) fn validity(certificate: &CertificateDer<'_>) -> Option<Validity> {
-    let restated = Restated::as_version_3(certificate);
-    let certificate = restated.as_ref().map_or(certificate, |restated| restated.der());
-    let certificate = EndEntityCert::try_from(certificate).ok()?;
+pub fn validity(certificate: &CertificateDer<'_>) -> Option<Validity> {
+    let certificate = readable(certificate);
+    let certificate = EndEntityCert::try_from(&*certificate).ok()?;
     // webpki tells the dates only where they are wrong.
     let judge = |seconds| {
         let time = UnixTime::since_unix_epoch(Duration::from_secs(seconds));

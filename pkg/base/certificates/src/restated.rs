@@ -1,12 +1,13 @@
 //! A certificate restated in a form that webpki accepts, while its signature is still checked over
 //! what was signed. webpki reads nothing but version 3 and has no way to leave the dates out.
 //!
-//! Called by the verifier, for servers whose certificate Go would take.
+//! Only where Go would take the certificate.
 
-use rustls::pki_types::{AlgorithmIdentifier, CertificateDer};
-use rustls::pki_types::{InvalidSignature, SignatureVerificationAlgorithm};
+use std::borrow::Cow;
 
-use super::der::{
+use rustls_pki_types::CertificateDer;
+
+use crate::der::{
     EXPLICIT_0, Element, GENERALIZED_TIME, INTEGER, SEQUENCE, UTC_TIME, element, expect, sequence,
 };
 
@@ -18,7 +19,7 @@ const GENERALIZED_ALWAYS: (&[u8], &[u8]) = (b"19700101000000Z", b"99991231235959
 
 /// A certificate in other words.
 #[derive(Debug)]
-pub(super) struct Restated {
+pub(crate) struct Restated {
     der: CertificateDer<'static>,
     /// What its signature would have to be over, and what it is over.
     to_be_signed: (Vec<u8>, Vec<u8>),
@@ -26,13 +27,13 @@ pub(super) struct Restated {
 
 impl Restated {
     /// A certificate of version 1 or 2 as one of version 3 without extensions. None for any other.
-    pub(super) fn as_version_3(der: &CertificateDer<'_>) -> Option<Self> {
+    fn as_version_3(der: &CertificateDer<'_>) -> Option<Self> {
         let parts = Parts::of(der)?;
         (!parts.is_version_3(der)).then(|| parts.restate(der, der))
     }
 
     /// The same, and valid for all time. None for what is no certificate.
-    pub(super) fn without_dates(der: &CertificateDer<'_>) -> Option<Self> {
+    fn without_dates(der: &CertificateDer<'_>) -> Option<Self> {
         let parts = Parts::of(der)?;
         let mut dateless = der.to_vec();
         let [from, to] = parts.dates;
@@ -45,8 +46,10 @@ impl Restated {
         Some(parts.restate(der, &dateless))
     }
 
-    pub(super) fn der(&self) -> &CertificateDer<'static> {
-        &self.der
+    /// What was signed, if `message` is what it was restated as.
+    pub(crate) fn original_of(&self, message: &[u8]) -> Option<&[u8]> {
+        let (restated, original) = &self.to_be_signed;
+        (restated == message).then_some(original)
     }
 }
 
@@ -96,31 +99,61 @@ fn overwrite(der: &mut [u8], time: Element, tag: u8, with: &[u8]) {
     }
 }
 
-/// Checks the signatures of restated certificates over their originals.
-#[derive(Debug)]
-pub(super) struct OverOriginal<'a> {
-    pub(super) algorithm: &'static dyn SignatureVerificationAlgorithm,
-    pub(super) restated: &'a [Restated],
+/// A form of the certificate that webpki reads.
+pub fn readable<'a>(certificate: &'a CertificateDer<'a>) -> Cow<'a, CertificateDer<'a>> {
+    match Restated::as_version_3(certificate) {
+        Some(restated) => Cow::Owned(restated.der),
+        None => Cow::Borrowed(certificate),
+    }
 }
 
-impl SignatureVerificationAlgorithm for OverOriginal<'_> {
-    fn verify_signature(
-        &self,
-        public_key: &[u8],
-        message: &[u8],
-        signature: &[u8],
-    ) -> Result<(), InvalidSignature> {
-        let mut pairs = self.restated.iter().map(|restated| &restated.to_be_signed);
-        let original = pairs.find_map(|(restated, signed)| (restated == message).then_some(signed));
-        let message = original.map_or(message, Vec::as_slice);
-        self.algorithm.verify_signature(public_key, message, signature)
+/// A leaf and its path, restated as far as they have to be.
+pub(crate) struct Shown<'a> {
+    leaf: &'a CertificateDer<'a>,
+    path: &'a [&'a CertificateDer<'a>],
+    /// The leaf first.
+    restated: Vec<Restated>,
+    any_date: bool,
+}
+
+impl<'a> Shown<'a> {
+    pub(crate) fn new(
+        leaf: &'a CertificateDer<'a>,
+        path: &'a [&'a CertificateDer<'a>],
+        any_date: bool,
+    ) -> Self {
+        let restated = if any_date {
+            std::iter::once(leaf)
+                .chain(path.iter().copied())
+                .map_while(Restated::without_dates)
+                .collect()
+        } else {
+            // An issuer of version 1 is none, to Go neither.
+            Restated::as_version_3(leaf).into_iter().collect()
+        };
+        Self { leaf, path, restated, any_date }
     }
 
-    fn public_key_alg_id(&self) -> AlgorithmIdentifier {
-        self.algorithm.public_key_alg_id()
+    pub(crate) fn restated(&self) -> &[Restated] {
+        &self.restated
     }
 
-    fn signature_alg_id(&self) -> AlgorithmIdentifier {
-        self.algorithm.signature_alg_id()
+    pub(crate) fn leaf(&self) -> CertificateDer<'_> {
+        match self.restated.first() {
+            Some(restated) => borrowed(&restated.der),
+            None => borrowed(self.leaf),
+        }
     }
+
+    pub(crate) fn others(&self) -> Vec<CertificateDer<'_>> {
+        if self.any_date {
+            self.restated.iter().skip(1).map(|one| borrowed(&one.der)).collect()
+        } else {
+            self.path.iter().map(|der| borrowed(der)).collect()
+        }
+    }
+}
+
+fn borrowed<'a>(der: &'a CertificateDer<'_>) -> CertificateDer<'a> {
+    CertificateDer::from(&**der)
 }

@@ -1,0 +1,159 @@
+//! [`Authorities`]: certificates that are trusted, and what they vouch for.
+
+use std::cell::Cell;
+
+use rustls_pki_types::{CertificateDer, TrustAnchor};
+use webpki::{EndEntityCert, Error, KeyUsage, VerifiedPath};
+
+use crate::anchors::{Limits, anchor, intermediate_may_sign};
+use crate::chain::{bounded, path};
+use crate::refused::{AuthorityFault, Refused};
+use crate::restated::Shown;
+use crate::signatures::{Budget, Counted};
+use crate::terms::{Purpose, Terms};
+use crate::validity::validity;
+
+/// Certificates that are trusted: as authorities, and each as itself, as in Go
+/// (`rule:a-certificate-in-the-bundle-is-trusted`).
+#[derive(Debug)]
+pub struct Authorities {
+    certificates: Vec<CertificateDer<'static>>,
+    anchors: Vec<TrustAnchor<'static>>,
+    /// Of the anchors, in their order.
+    limits: Vec<Limits>,
+    unreadable: Option<Error>,
+}
+
+/// A chain that is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Good {
+    /// The last second in which all of it is valid, since 1970.
+    pub until: u64,
+}
+
+impl Authorities {
+    /// Trusts all of `bundle` that can be read.
+    pub fn new(bundle: Vec<CertificateDer<'static>>) -> Self {
+        let (mut anchors, mut limits, mut unreadable) = (Vec::new(), Vec::new(), None);
+        let mut certificates = Vec::new();
+        for certificate in bundle {
+            match anchor(&certificate) {
+                Ok(found) => {
+                    let (anchor, limit) = found.unzip();
+                    anchors.extend(anchor);
+                    limits.extend(limit);
+                    certificates.push(certificate);
+                }
+                Err(error) => {
+                    unreadable.get_or_insert(error);
+                }
+            }
+        }
+        Self { certificates, anchors, limits, unreadable }
+    }
+
+    /// The certificates that can be read.
+    pub fn certificates(&self) -> &[CertificateDer<'static>] {
+        &self.certificates
+    }
+
+    /// What is wrong with the first certificate that cannot be read.
+    pub fn unreadable(&self) -> Option<&Error> {
+        self.unreadable.as_ref()
+    }
+
+    /// Whether `leaf`, with what was sent beside it, is good. The cost is bounded whatever was sent
+    /// (`rule:chains-are-bounded`).
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn judge(
+        &self,
+        leaf: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        terms: &Terms<'_>,
+    ) -> Result<Good, Refused> {
+        self.judge_within(leaf, others, terms, &Budget::default())
+    }
+
+    pub(crate) fn judge_within(
+        &self,
+        leaf: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        terms: &Terms<'_>,
+        budget: &Budget,
+    ) -> Result<Good, Refused> {
+        bounded(leaf, others)?;
+        let is_known = self.certificates.iter().any(|known| known == leaf);
+        let path = if is_known { Vec::new() } else { path(leaf, others)? };
+        match self.verify(&Shown::new(leaf, &path, terms.any_date), terms, budget) {
+            Err(refused) if is_known && refused.is_about_issuer() => {
+                Ok(Good { until: end_of(leaf) })
+            }
+            verdict => verdict,
+        }
+    }
+
+    fn verify(
+        &self,
+        shown: &Shown<'_>,
+        terms: &Terms<'_>,
+        budget: &Budget,
+    ) -> Result<Good, Refused> {
+        let restated = shown.restated();
+        let counted = |&algorithm| Counted { algorithm, restated, budget };
+        let counted: Vec<_> = terms.algorithms.iter().map(counted).collect();
+        let algorithms: Vec<_> = counted.iter().map(|one| one as _).collect();
+        let usage = match terms.purpose {
+            Purpose::Server => KeyUsage::server_auth(),
+            Purpose::Client => KeyUsage::client_auth(),
+        };
+        let leaf_der = shown.leaf();
+        let leaf = EndEntityCert::try_from(&leaf_der)?;
+        let (until, fault) = (Cell::new(0), Cell::new(None));
+        let check = |path: &VerifiedPath<'_>| match self.check(path, terms) {
+            Ok(end) => {
+                until.set(end);
+                Ok(())
+            }
+            Err(found) => {
+                fault.set(Some(found));
+                Err(Error::UnknownIssuer)
+            }
+        };
+        let others = shown.others();
+        let outcome = leaf.verify_for_usage(
+            &algorithms,
+            &self.anchors,
+            &others,
+            terms.now,
+            usage,
+            None,
+            Some(&check),
+        );
+        match (outcome, fault.get()) {
+            (Ok(_), _) => Ok(Good { until: until.get().min(end_of(&leaf_der)) }),
+            (Err(_), _) if budget.is_exceeded() => Err(Refused::TooCostly),
+            (Err(_), Some(fault)) => Err(Refused::Authority(fault)),
+            (Err(error), None) => Err(error.into()),
+        }
+    }
+
+    /// Whether the authorities of a path whose signatures are good may sign as they did; until when.
+    fn check(&self, path: &VerifiedPath<'_>, terms: &Terms<'_>) -> Result<u64, AuthorityFault> {
+        // By address: a renewed CA has the same name and key and other limits.
+        let position = self.anchors.iter().position(|one| std::ptr::eq(one, path.anchor()));
+        let limits =
+            position.and_then(|at| self.limits.get(at)).ok_or(AuthorityFault::MayNotSign)?;
+        let between: Vec<_> = path.intermediate_certificates().map(webpki::Cert::der).collect();
+        limits.check(between.len(), terms)?;
+        if !between.iter().all(|der| intermediate_may_sign(der)) {
+            return Err(AuthorityFault::MayNotSign);
+        }
+        Ok(between.iter().map(end_of).fold(limits.end(), u64::min))
+    }
+}
+
+fn end_of(certificate: &CertificateDer<'_>) -> u64 {
+    validity(certificate).map_or(0, |validity| validity.to)
+}

@@ -1,0 +1,75 @@
+//! [`Refused`]: why a chain is not good.
+
+use crate::bounds::{MOST_CERTIFICATES, MOST_SIGNATURES};
+
+/// Why a chain is not good.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Too many certificates or bytes.
+    #[error(
+        "the chain has more than {MOST_CERTIFICATES} certificates or 16 KiB; send the certificate \
+         and the CAs between it and the root only"
+    )]
+    TooLong,
+    /// Two certificates of one subject on the path.
+    #[error(
+        "the chain has two CAs of the same subject; send only the one that the configured CA signed"
+    )]
+    Branches,
+    /// More signatures than a judgement may cost.
+    #[error(
+        "it takes more than {MOST_SIGNATURES} signatures to judge the chain; remove CAs of the \
+         same subject from the CA bundle"
+    )]
+    TooCostly,
+    /// The authority that signed it, or one on the way, may not.
+    #[error("{0}")]
+    Authority(AuthorityFault),
+    /// What webpki says of it.
+    #[error("{0}")]
+    Webpki(webpki::Error),
+}
+
+/// Why an authority on the path may not vouch for the certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuthorityFault {
+    /// The dates of a CA that is trusted.
+    #[error("the CA that signed it has expired; renew the CA")]
+    Expired,
+    /// The dates of a CA that is trusted.
+    #[error("the CA that signed it is not valid yet; compare the clocks of both machines")]
+    NotValidYet,
+    /// Basic constraints of a CA that is trusted.
+    #[error("there are more CAs between it and the trusted CA than that one allows (pathlen)")]
+    PathLength,
+    /// Extended key usages of a CA that is trusted.
+    #[error("the extended key usage of the trusted CA does not include this purpose")]
+    Purpose,
+    /// Key usage of a CA between the leaf and the one that is trusted.
+    #[error("the key usage of a CA in the chain does not include keyCertSign")]
+    MayNotSign,
+}
+
+impl Refused {
+    /// Whether it is about the issuer alone. webpki judges the dates and the extended key usage of
+    /// the certificate before its issuer, except those of an authority (CA:TRUE), of which it has
+    /// looked at the dates only: whoever trusts that very certificate trusts its key to sign
+    /// certificates of any usage.
+    pub(crate) fn is_about_issuer(&self) -> bool {
+        matches!(
+            self,
+            Self::Webpki(
+                webpki::Error::UnknownIssuer
+                    | webpki::Error::CaUsedAsEndEntity
+                    | webpki::Error::InvalidSignatureForPublicKey
+            ) | Self::Authority(_)
+                | Self::TooCostly
+        )
+    }
+}
+
+impl From<webpki::Error> for Refused {
+    fn from(error: webpki::Error) -> Self {
+        Self::Webpki(error)
+    }
+}
