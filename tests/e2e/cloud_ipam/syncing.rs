@@ -71,3 +71,17 @@ async fn from_cloud_every_node_gets_the_alias_of_its_vm_and_what_differs_is_told
     assert_eq!(scene.stub.count(WRITE), 0, "nothing is written to the cloud");
     scene.end(&manager).await;
 }
+
+/// `rule:refused-block-is-changed`
+#[tokio::test(flavor = "multi_thread")]
+async fn from_cluster_a_block_that_google_has_given_to_a_vm_without_a_node_is_changed() {
+    let scene = Scene::set().await;
+    scene.stub.add_vm(ZONE, "no-node", &["10.0.1.0/24"]);
+    let manager = scene.start("IPAMFromCluster", CLUSTER).await;
+    mk_vm_node(&scene.stub, ZONE, "a", &[]).create(&scene.client).await;
+    assert_eq!(scene.assigned("a").await, ["10.0.2.0/24"]);
+    assert_eq!(scene.stub.aliases(ZONE, "a"), ["10.0.2.0/24"]);
+    scene.ready("a").await;
+    scene.event("a", "CIDRAssignmentFailed").await;
+    scene.end(&manager).await;
+}

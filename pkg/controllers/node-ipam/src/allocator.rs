@@ -54,6 +54,8 @@ pub(crate) use sending::{AfterRead, OpenOutcome};
 pub(crate) use shortage::Shortage;
 use unassigned::{Phase, Place, Unassigned};
 
+use crate::hold::Hold;
+
 /// After the first Nodes of a cluster, of which all were unassigned at once, memory is given back
 /// from this size on.
 const WORTH_SHRINKING: usize = 1024;
@@ -99,8 +101,8 @@ pub(crate) struct Allocator {
     listed: Vec<Arc<str>>,
     /// What there is at the start is known: a whole list was delivered, or workers have begun.
     is_started: bool,
-    /// Until then nothing is sent (`rule:second-allocator-is-told`).
-    held_until: Option<Instant>,
+    /// Until when nothing is sent (`rule:second-allocator-is-told`).
+    hold: Hold,
 }
 
 impl Allocator {
@@ -118,7 +120,7 @@ impl Allocator {
             in_list: false,
             listed: Vec::new(),
             is_started: false,
-            held_until: None,
+            hold: Hold::default(),
         };
         for range in service_ranges {
             allocator.set_aside(&Owner::Service(*range), &[*range]);
@@ -139,15 +141,14 @@ impl Allocator {
         self.counters.count(&taken.change);
     }
 
-    /// Sends nothing before that moment.
-    pub(crate) fn hold(&mut self, until: Instant) {
-        self.held_until = Some(until);
+    /// The same, which sends nothing while this holds.
+    pub(crate) fn holding_by(self, hold: Hold) -> Self {
+        Self { hold, ..self }
     }
 
-    /// For how long from now on nothing is sent.
-    pub(crate) fn held(&self, now: Instant) -> Option<Duration> {
-        let left = self.held_until?.saturating_duration_since(now);
-        (!left.is_zero()).then_some(left)
+    /// What holds it.
+    pub(crate) fn hold(&self) -> &Hold {
+        &self.hold
     }
 
     /// Whether an event of this reason is due for an unassigned Node: the first at once, then one

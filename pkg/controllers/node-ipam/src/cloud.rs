@@ -7,7 +7,7 @@
 //! | `provider.rs` | [`Cloud`](provider::Cloud): what is asked of a cloud |
 //! | `google.rs` | Google's |
 //! | `families.rs`, `copying.rs`, `syncing.rs` | what is to be done for a Node, without I/O |
-//! | `claims.rs`, `counts.rs` | who has which CIDRs, and what is counted of that |
+//! | `claims.rs`, `counts.rs` | who has which CIDRs, who may not have them, and what is counted of that |
 //! | `condition.rs`, `writes.rs` | what is written to Nodes |
 //! | `cloud_nodes.rs`, `seen.rs`, `telling.rs` | the Nodes of a run, and what is said of them |
 //! | `copier.rs`, `syncer.rs` | one pass over one Node |

@@ -12,7 +12,7 @@ use tracing::info;
 
 use crate::LOGGER;
 use crate::allocator::Allocator;
-use crate::cloud::run::{self as cloud_run, Mode};
+use crate::cloud::run::{self as cloud_run, Mode, RunOptions};
 use crate::cluster_cidr;
 use crate::flags::FLAGS;
 use crate::metrics::{IpamMetrics, PoolsOf};
@@ -78,6 +78,13 @@ struct NodeIpamRun {
     cloud: Option<Box<CloudOptions>>,
 }
 
+impl NodeIpamRun {
+    fn run_options(&self) -> RunOptions {
+        let Options { concurrency, reuse_delay, on_second_allocator, ref hold, .. } = self.options;
+        RunOptions { concurrency, reuse_delay, on_second_allocator, hold: hold.clone() }
+    }
+}
+
 impl Runner for NodeIpamRun {
     fn service_account(&self) -> &'static str {
         ACCOUNT
@@ -119,13 +126,12 @@ impl Runner for NodeIpamRun {
 
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
-            let concurrency = self.options.concurrency;
             match (&self.cluster_cidrs, self.cloud.as_deref()) {
                 (Some(of), _) => {
                     Box::pin(cluster_cidr::run::run(&context, &self.options, of)).await
                 }
                 (None, Some(CloudOptions { google, mode })) => {
-                    cloud_run::run(&context, google, mode, concurrency).await
+                    cloud_run::run(&context, google, mode, &self.run_options()).await
                 }
                 (None, None) => allocate_from_flags(&context, &self.options).await,
             }
@@ -138,7 +144,8 @@ async fn allocate_from_flags(context: &Context, options: &Options) -> Result<Sto
     let Options { pools, service_ranges, excluded, reuse_delay, .. } = options;
     let metrics = context.metrics(|registry| IpamMetrics::new(registry, PoolsOf::Flags))?;
     let allocator = Allocator::new(pools.clone(), service_ranges).without(excluded);
-    let allocator = Arc::new(Mutex::new(allocator.resting_for(*reuse_delay)));
+    let allocator = allocator.resting_for(*reuse_delay).holding_by(options.hold.clone());
+    let allocator = Arc::new(Mutex::new(allocator));
     metrics.attach(&allocator);
     let nodes = context.informers.get::<Node>();
     let queue = "cidrallocator_node";

@@ -67,7 +67,7 @@ pub(crate) const POD_CIDR_REUSE_DELAY: Flag<GoDuration> = Flag::duration(
     GROUP,
     "pod-cidr-reuse-delay",
     "0s",
-    "How long the pod CIDR of a Node that is gone is given to nobody, so that routes to it can go; 24h at most. A process that has just started does not know what was freed before.",
+    "How long the pod CIDR of a Node that is gone is given to nobody, so that routes to it can go; 24h at most. A process that has just started does not know what was freed before. Not for CloudAllocator and IPAMFromCloud, whose ranges the cloud chooses.",
 );
 
 pub(crate) const CIDR_ALLOCATOR_TYPE: Flag<String> = Flag::string(
@@ -116,7 +116,7 @@ pub(crate) const ON_SECOND_ALLOCATOR: Flag<String> = Flag::string(
     GROUP,
     "on-second-allocator",
     "pause",
-    "What to do when kube-controller-manager gives out a pod CIDR as well: pause for 30 seconds each time, stop giving out any until a restart, or only warn. It is told in all cases.",
+    "What to do when kube-controller-manager gives out a pod CIDR as well: pause for 30 seconds each time, stop giving out any until the program is started again, or only warn. It is told in all cases.",
 );
 
 pub(crate) const CLUSTER_CIDR_SELECTOR_TERMS: Flag<String> = Flag::string(

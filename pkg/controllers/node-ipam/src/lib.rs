@@ -5,7 +5,8 @@
 //! knows the body and the meaning of answers, `api` sends, `reconciler` works on one Node,
 //! `node_work` on all of them, of which `backlog` holds back those that the queue has no room for,
 //! `controller` runs it all. What the allocators of both kinds share stands beside them: `snapshot` is what metrics show,
-//! `outcome` what may yet become of a PATCH, `pressure` how full a pool is. [`survey`] stands beside all this: it says
+//! `outcome` what may yet become of a PATCH, `pressure` how full a pool is, `second_allocator` who else gives out
+//! pod CIDRs, and `hold` until when none is given out for that. [`survey`] stands beside all this: it says
 //! what is wrong with the pod CIDRs of a cluster before anything runs. The rules that code and tests cite stand
 //! in `RULES.md`; which allocator is for whom in `ALLOCATORS.md`.
 
@@ -17,6 +18,7 @@ mod cloud;
 mod cluster_cidr;
 mod controller;
 mod flags;
+mod hold;
 mod metrics;
 mod node_work;
 mod options;

@@ -29,7 +29,6 @@ pub(crate) struct IpamMetrics {
     writes: WriteMetrics,
     first_patch: Histogram,
     tries: HistogramVec,
-    second_allocator: IntCounter,
 }
 
 impl IpamMetrics {
@@ -57,15 +56,10 @@ impl IpamMetrics {
             .buckets(vec![1.0, 5.0, 25.0, 125.0, 625.0]),
             of.labels(),
         )?;
-        let second_allocator = IntCounter::new(
-            "node_ipam_second_allocator_total",
-            "How often kube-controller-manager was found to give out pod CIDRs as well.",
-        )?;
-        registry.register(Box::new(second_allocator.clone()))?;
         registry.register(Box::new(first_patch.clone()))?;
         registry.register(Box::new(tries.clone()))?;
         let (state, writes) = (StateMetrics::new(registry, of)?, WriteMetrics::new(registry)?);
-        Ok(Self { state, writes, first_patch, tries, second_allocator })
+        Ok(Self { state, writes, first_patch, tries })
     }
 
     /// Shows this allocator from now on.
@@ -96,9 +90,9 @@ impl IpamMetrics {
         self.first_patch.observe(delay.as_secs_f64());
     }
 
-    /// kube-controller-manager gives out pod CIDRs as well.
-    pub(crate) fn met_second_allocator(&self) {
-        self.second_allocator.inc();
+    /// Counts how often kube-controller-manager was found to give out pod CIDRs as well.
+    pub(crate) fn second_allocators(&self) -> IntCounter {
+        self.writes.second_allocators.clone()
     }
 
     /// A PATCH ended in this class.

@@ -19,9 +19,8 @@ use crate::cached_node::CachedNode;
 use crate::metrics::IpamMetrics;
 use crate::options::Options;
 use crate::reconciler::Reconciler;
-use crate::second_allocator;
+use crate::second_allocator::Detector;
 use crate::stop::deadline_of_outcomes;
-use crate::suspicion::Suspicion;
 
 /// Per Node, for ever (`rule:served-without-another-event`).
 const BACKOFF: Backoff =
@@ -45,15 +44,18 @@ pub(crate) fn reconciler<N: CachedNode>(
     metrics: IpamMetrics,
     cluster_cidrs: Option<WorkQueue<Arc<str>>>,
 ) -> Arc<Reconciler<N>> {
+    let api = NodeApi::new(context.caller.clone(), context.settings.write_timeout);
+    let (recorder, hold) = (context.recorder.clone(), allocator.lock().hold().clone());
+    let detector = Detector::new(api.clone(), recorder.clone(), metrics.second_allocators(), hold);
     Arc::new(Reconciler {
         allocator: Arc::clone(allocator),
         nodes: nodes.clone(),
         queue: context.queue(queue, BACKOFF),
         backlog: Backlog::default(),
         cluster_cidrs,
-        suspicion: Suspicion::default(),
-        api: NodeApi::new(context.caller.clone(), context.settings.write_timeout),
-        recorder: context.recorder.clone(),
+        detector: Arc::new(detector),
+        api,
+        recorder,
         metrics,
         dry_run: context.settings.dry_run,
         stop: context.stop.clone(),
@@ -71,6 +73,7 @@ pub(crate) async fn work<N: CachedNode>(
     begin: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Stopped, Failure> {
     let (nodes, auditor) = (reconciler.nodes.clone(), reconciler.clone());
+    let detector = Arc::clone(&reconciler.detector);
     let Options { concurrency, on_second_allocator, .. } = *options;
     // Every Node of the first list is a claim before a worker starts (`rule:list-before-allocate`).
     let work = context
@@ -89,7 +92,7 @@ pub(crate) async fn work<N: CachedNode>(
     let watching = async {
         // Beside a dry run another one has to do the work.
         if !context.settings.dry_run {
-            second_allocator::watch(&reconciler, on_second_allocator).await;
+            detector.watch(on_second_allocator, &context.stop).await;
         }
         Ok(())
     };

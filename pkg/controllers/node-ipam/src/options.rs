@@ -18,6 +18,7 @@ use crate::flags::{
     NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6, NODE_CIDR_MAX_IPV6_BITS,
     ON_SECOND_ALLOCATOR, POD_CIDR_REUSE_DELAY, SERVICE_CLUSTER_IP_RANGE,
 };
+use crate::hold::Hold;
 use crate::second_allocator::OnSecondAllocator;
 
 pub(crate) use cloud::CloudOptions;
@@ -50,6 +51,8 @@ pub(crate) struct Options {
     pub(crate) concurrency: usize,
     /// What follows from a second allocator.
     pub(crate) on_second_allocator: OnSecondAllocator,
+    /// What holds all runs of this process.
+    pub(crate) hold: Hold,
 }
 
 /// The verdict on a command line.
@@ -129,6 +132,7 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
             reuse_delay,
             concurrency,
             on_second_allocator,
+            hold: Hold::default(),
         });
         Ok(Judged::On { options, cluster_cidrs, cloud: cloud.map(Box::new), warnings })
     } else {

@@ -27,7 +27,8 @@ use crate::backlog::Backlog;
 use crate::cached_node::CachedNode;
 use crate::metrics::IpamMetrics;
 use crate::patch::{self, Class};
-use crate::suspicion::{Suspicion, is_stocks};
+use crate::second_allocator::Detector;
+use crate::suspicion::{Evidence, Suspect, is_stocks};
 use read_result::ReadBack;
 
 /// An unassigned Node's state is told again this often (`rule:one-event-per-state-and-period`).
@@ -46,7 +47,7 @@ pub(crate) struct Reconciler<N: CachedNode> {
     /// Where ClusterCIDRs go that nobody has addresses of any more, if pools come from such.
     pub(crate) cluster_cidrs: Option<WorkQueue<Arc<str>>>,
     /// Whether somebody else gives out pod CIDRs.
-    pub(crate) suspicion: Suspicion,
+    pub(crate) detector: Arc<Detector>,
     /// The API calls.
     pub(crate) api: NodeApi,
     /// For events on Nodes.
@@ -76,7 +77,7 @@ impl<N: CachedNode> Reconcile for Reconciler<N> {
         let Some(cached) = self.nodes.get(name) else { return Ok(Next::Done) };
         let node = cached.as_ref().as_ref();
         let now = Instant::now();
-        if let Some(wait) = self.allocator.lock().held(now) {
+        if let Some(wait) = self.detector.hold.left(now) {
             return Ok(Next::After(wait.min(REMIND)));
         }
         if let Some(until) = self.allocator.lock().awaits_labels(&node.uid, now) {
@@ -160,7 +161,7 @@ impl<N: CachedNode> Reconciler<N> {
         let answer = self.api.patch(&node.name, body, since, check).await?;
         let class = patch::classify(answer.status, answer.retry_after, &answer.body, &node.uid);
         if class == Class::Done && is_stocks(&answer.body) {
-            self.suspicion.raise(node.name.clone());
+            self.detector.suspect(Suspect::new(node, Evidence::SawEmpty));
         }
         Ok((class, answer.settled_at))
     }

@@ -7,6 +7,7 @@ use cidr::{Conflict, IpNet, Pool};
 use model::Node;
 
 use super::owner::{Owner, Uid};
+use crate::suspicion::Suspect;
 
 /// Reason of the notices on two Nodes that overlap.
 pub(super) const CONFLICT: &str = "PodCIDRConflict";
@@ -37,7 +38,7 @@ pub(crate) struct Effects {
     /// A Node of ours was seen assigned before its PATCH was answered, after this time.
     pub(crate) assigned: Option<Duration>,
     /// A Node whose CIDRs no PATCH of ours can have written.
-    pub(crate) foreign: Option<Arc<str>>,
+    pub(crate) foreign: Option<Suspect>,
     /// For each block that was allocated, how it was found.
     pub(crate) skipped: Vec<Skipped>,
     /// Names of ClusterCIDRs that are to go and of which nobody has addresses any more.

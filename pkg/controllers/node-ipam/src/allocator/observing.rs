@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::unassigned::Unassigned;
 use super::{Allocator, Effects, Owner, Phase, Uid, notice};
 use crate::cached_node::CachedNode;
+use crate::suspicion::{Evidence, Suspect};
 
 /// Of those that a Node overlaps and that overlapped somebody before, so many are told of it.
 const TOLD_AGAIN: usize = 16;
@@ -87,7 +88,8 @@ impl Allocator {
             Some(waited) => !is_same(claim, &cidrs) || !waited.outcome().is_open(),
             None => !is_known && self.is_started,
         };
-        effects.foreign = is_foreign.then(|| node.name.clone());
+        let evidence = if waited.is_some() { Evidence::SawEmpty } else { Evidence::SeenLate };
+        effects.foreign = is_foreign.then(|| Suspect::new(node, evidence));
         if is_known && is_same(claim, &cidrs) {
             self.assigned.insert(node.uid.clone(), node.name.clone());
             if is_foreign {

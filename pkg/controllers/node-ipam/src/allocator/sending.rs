@@ -84,7 +84,7 @@ impl Allocator {
         until: Instant,
     ) -> Option<Departure> {
         if self.in_list
-            || self.held(now).is_some()
+            || self.hold.left(now).is_some()
             || self.contested(uid)
             || self.ledger.claim(&Owner::Node(uid.clone())) != Some(cidrs)
         {

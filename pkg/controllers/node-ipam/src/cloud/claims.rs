@@ -4,6 +4,9 @@
 //! A claim is kept until its Node is gone or shows other CIDRs, whatever became of a write
 //! (`rule:reserved-block-is-kept`).
 
+mod aliases;
+mod set_aside;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +18,8 @@ use tokio::time::Instant;
 
 use super::counts::Counts;
 use crate::snapshot::{Counted, Snapshot};
+use crate::suspicion::Evidence;
 
-/// A block that the cloud refused is given to no Node for so long.
-const REFUSED: Duration = Duration::from_secs(60);
 /// The first block is given out after this time, even if the VM of a Node cannot be read.
 const FIRST_READS: Duration = Duration::from_secs(60);
 
@@ -31,6 +33,8 @@ enum Owner {
     Reserved(IpNet),
     /// A block that the cloud does not route.
     Refused(IpNet),
+    /// A Node that is gone (`rule:freed-blocks-rest`).
+    Resting(Uid),
     /// Alias ranges of the VM of this Node that are not what the Node has.
     Aliases(Uid),
     /// A Node, by UID: a name may be used again.
@@ -91,6 +95,8 @@ pub(super) struct Effects {
     pub(super) wake: Vec<Arc<str>>,
     /// The Node shows what another one has.
     pub(super) conflict: Option<Conflict>,
+    /// No PATCH of ours can have written what the Node shows.
+    pub(super) foreign: Option<Evidence>,
 }
 
 /// Two Nodes that overlap.
@@ -115,8 +121,10 @@ pub(super) struct Claims {
     aside: BTreeSet<(Instant, Owner)>,
     /// Nodes without pod CIDRs that were there at the start and whose VMs were not read yet.
     unread: HashSet<Uid>,
-    /// When a block was first asked for: what there is at the start is known.
+    /// Since when what there was at the start is known.
     started: Option<Instant>,
+    /// How long the blocks of a Node that is gone are given to nobody.
+    reuse_delay: Duration,
 }
 
 impl Claims {
@@ -137,12 +145,27 @@ impl Claims {
             aside: BTreeSet::new(),
             unread: HashSet::new(),
             started: None,
+            reuse_delay: Duration::ZERO,
         }
+    }
+
+    /// The same, in which the blocks of a Node that is gone are given to nobody for so long.
+    pub(super) fn resting_for(self, reuse_delay: Duration) -> Self {
+        Self { reuse_delay, ..self }
     }
 
     /// Whether a list of Nodes is being taken in.
     pub(super) fn set_in_list(&mut self, in_list: bool) {
+        if self.in_list && !in_list {
+            self.start();
+        }
         self.in_list = in_list;
+    }
+
+    /// All that there was at the start is known: a whole list was taken in, or workers have begun,
+    /// since a cache that was filled before brings no list.
+    fn start(&mut self) -> Instant {
+        *self.started.get_or_insert_with(Instant::now)
     }
 
     /// Takes in a Node as the watch shows it.
@@ -162,121 +185,41 @@ impl Claims {
             return Effects::default();
         }
         self.waiting.remove(&node.name);
-        if matches!(known, Some(Phase::Empty | Phase::Sent)) && !is_ours {
-            self.counts.foreign += 1;
-        }
+        let foreign = match known {
+            Some(Phase::Empty) => Some(Evidence::SawEmpty),
+            Some(Phase::Sent) if !is_ours => Some(Evidence::SawEmpty),
+            None if self.started.is_some() => Some(Evidence::SeenLate),
+            _ => None,
+        };
+        self.counts.foreign += u64::from(foreign == Some(Evidence::SawEmpty));
         let shown: Vec<IpNet> =
             node.pod_cidrs.iter().filter_map(|text| cidr::parse(text).ok()).collect();
         self.counts.set_garbage(&node.uid, node.pod_cidrs.iter().count() - shown.len());
         let had = !self.of(&node.uid).is_empty();
         if self.of(&node.uid) == shown {
-            return Effects::default();
+            return Effects { foreign, ..Effects::default() };
         }
         self.set(&node.uid, &shown);
         let wake = if had { self.wake() } else { Vec::new() };
-        Effects { wake, conflict: self.overlaps(&node.uid).next() }
+        Effects { wake, conflict: self.overlaps(&node.uid).next(), foreign }
     }
 
     /// A Node is gone.
     pub(super) fn gone(&mut self, uid: &Uid) -> Effects {
         if let Some(known) = self.nodes.remove(uid) {
             self.waiting.remove(&known.name);
+            let claim = self.of(uid).to_vec();
+            if known.phase != Phase::Empty && !claim.is_empty() && !self.reuse_delay.is_zero() {
+                let until = Instant::now() + self.reuse_delay;
+                self.set_aside(Owner::Resting(Arc::clone(uid)), &claim, until);
+            }
         }
         self.set(uid, &[]);
         self.counts.set_garbage(uid, 0);
         self.end(&Owner::Aliases(Arc::clone(uid)));
         let mut wake = self.expect_read(uid, false);
         wake.extend(self.wake());
-        Effects { wake, conflict: None }
-    }
-
-    /// Whether the VM of a Node has to be read before the first block is given out: it may have an
-    /// alias that no Node shows (`rule:aliases-are-known-first`). Names of Nodes that waited for
-    /// that.
-    pub(super) fn expect_read(&mut self, uid: &Uid, is_expected: bool) -> Vec<Arc<str>> {
-        if is_expected {
-            if self.started.is_none() {
-                self.unread.insert(Arc::clone(uid));
-            }
-            return Vec::new();
-        }
-        if !self.unread.remove(uid) || !self.unread.is_empty() {
-            return Vec::new();
-        }
-        let waited = self.nodes.values().filter(|known| known.phase == Phase::Empty);
-        waited.map(|known| Arc::clone(&known.name)).collect()
-    }
-
-    /// Keeps the alias ranges of the VM of a Node that are not what the Node has from all Nodes: the
-    /// cloud routes them to that VM, and they are no claim of the Node
-    /// (`rule:strange-alias-is-no-claim`). Names of Nodes that may try again.
-    pub(super) fn keep_aliases(&mut self, uid: &Uid, aliases: &[IpNet]) -> Vec<Arc<str>> {
-        let (own, owner) = (self.of(uid), Owner::Aliases(Arc::clone(uid)));
-        let is_strange = |range: &IpNet| !own.contains(range) && self.is_in_pool(range);
-        let strange: Vec<_> = aliases.iter().map(IpNet::trunc).filter(is_strange).collect();
-        let before = self.ledger.claim(&owner).unwrap_or_default();
-        if !self.is_live(uid) || before == strange {
-            return Vec::new();
-        }
-        let frees = !before.is_empty();
-        let kept = self.ledger.occupy(&owner, &strange);
-        self.counts.change(&kept.change, self.ledger.pools());
-        if frees { self.wake() } else { Vec::new() }
-    }
-
-    fn is_in_pool(&self, range: &IpNet) -> bool {
-        self.ledger.pools().iter().any(|pool| pool.indices(range).is_some())
-    }
-
-    /// Whether a range is one whole block of the pool.
-    pub(super) fn is_block(&self, range: &IpNet) -> bool {
-        let mut pools = self.ledger.pools().iter();
-        pools.any(|pool| pool.mask() == range.prefix_len() && pool.cidr().contains(range))
-    }
-
-    /// The cloud has refused to route what is claimed for a Node.
-    pub(super) fn refuse(&mut self, uid: &Uid) {
-        if let Some(known) = self.nodes.get_mut(uid) {
-            known.is_refused = true;
-        }
-    }
-
-    /// Whether the cloud has refused what is claimed for a Node.
-    pub(super) fn is_refused(&self, uid: &Uid) -> bool {
-        self.nodes.get(uid).is_some_and(|known| known.is_refused)
-    }
-
-    /// A read since the refusal shows the VM without the block of a Node, and no PATCH of it can be
-    /// carried out: the Node gets another one, and nobody this one for a while
-    /// (`rule:refused-block-is-changed`).
-    pub(super) fn give_up(&mut self, uid: &Uid) {
-        let Some(known) = self.nodes.get_mut(uid).filter(|known| known.is_refused) else { return };
-        (known.is_refused, known.phase) = (false, Phase::Empty);
-        for block in self.of(uid).to_vec() {
-            self.set_aside(Owner::Refused(block), &[block], Instant::now() + REFUSED);
-        }
-        self.set(uid, &[]);
-    }
-
-    fn set_aside(&mut self, owner: Owner, ranges: &[IpNet], until: Instant) {
-        let taken = self.ledger.occupy(&owner, ranges);
-        self.counts.change(&taken.change, self.ledger.pools());
-        self.aside.insert((until, owner));
-    }
-
-    /// Frees what was set aside for long enough.
-    fn end_rests(&mut self, now: Instant) {
-        while self.aside.first().is_some_and(|(until, _)| *until <= now) {
-            if let Some((_, owner)) = self.aside.pop_first() {
-                self.end(&owner);
-            }
-        }
-    }
-
-    /// Ends a claim that is of no Node.
-    fn end(&mut self, owner: &Owner) {
-        let change = self.ledger.release(owner);
-        self.counts.change(&change, self.ledger.pools());
+        Effects { wake, ..Effects::default() }
     }
 
     /// Whether a Node is there, as far as the watch has told.
@@ -319,6 +262,7 @@ impl Claims {
     /// longer be written.
     pub(super) fn take(&mut self, node: &Node, cidrs: &[IpNet]) -> Result<(), Refusal> {
         self.check(node)?;
+        self.start();
         let before = self.of(&node.uid).to_vec();
         self.set(&node.uid, cidrs);
         let Err(held) = self.check_alone(&node.uid) else {
@@ -337,8 +281,7 @@ impl Claims {
     /// The block of a Node: the one that it was given before, or a free one.
     pub(super) fn block(&mut self, node: &Node) -> Result<IpNet, Refusal> {
         self.check(node)?;
-        let now = Instant::now();
-        let started = *self.started.get_or_insert(now);
+        let (now, started) = (Instant::now(), self.start());
         if !self.unread.is_empty() && now < started + FIRST_READS {
             return Err(Refusal::NotNow);
         }
@@ -469,6 +412,8 @@ impl Counted for Mutex<Claims> {
         let mut claims = self.lock();
         claims.end_rests(Instant::now());
         let mut snapshot = claims.counts.snapshot(claims.ledger.pools());
+        let is_resting = |owner: &Owner| matches!(owner, Owner::Resting(_));
+        snapshot.resting = claims.aside.iter().filter(|(_, owner)| is_resting(owner)).count();
         for (uid, known) in &claims.nodes {
             match known.phase {
                 Phase::Shows { .. } => {}

@@ -18,6 +18,8 @@ use super::provider::{Cloud, CloudError, VmRanges};
 use super::seen::Seen;
 use super::telling::Teller;
 use super::writes::{Before, Leaves, NodeWrites, Written};
+use crate::second_allocator::Detector;
+use crate::suspicion::Suspect;
 
 /// After a refusal that nothing but somebody's help mends.
 const REFUSED_PAUSE: Duration = Duration::from_secs(60);
@@ -29,6 +31,9 @@ const BLOCKS_IN_A_ROW: u32 = 8;
 /// What the cloud was asked for before the stop has so long to come about. With the time of the PATCH
 /// that follows, 5 s, it fits into stock's default for `--controller-shutdown-timeout`, 10 s.
 const LAST_CALLS: Duration = Duration::from_secs(4);
+
+/// A Node that is given nothing for long is looked at again this often.
+const HELD_LONG: Duration = Duration::from_secs(300);
 
 /// Nobody but the operator sets these right.
 pub(super) const MISMATCH: &str = "CloudCIDRAllocatorMismatch";
@@ -46,6 +51,7 @@ pub(super) struct CloudNodes<C: Cloud> {
     pub(super) cloud: C,
     pub(super) claims: Arc<Mutex<Claims>>,
     pub(super) writes: NodeWrites,
+    pub(super) detector: Arc<Detector>,
     pub(super) teller: Teller,
     pub(super) seen: Seen,
     pub(super) stop: CancellationToken,
@@ -95,6 +101,9 @@ impl<C: Cloud> CloudNodes<C> {
             self.writes.forget(&node.node.uid);
         }
         self.wake(effects.wake);
+        if let Some(evidence) = effects.foreign {
+            self.detector.suspect(Suspect::new(&node.node, evidence));
+        }
         if let Some(conflict) = effects.conflict {
             self.teller.conflict(&node.node, &conflict);
         }
@@ -173,6 +182,14 @@ impl<C: Cloud> CloudNodes<C> {
         Retry::expected(refusal)
     }
 
+    /// `Err` while no Node is given anything (`rule:second-allocator-is-told`).
+    pub(super) fn check_hold(&self) -> Result<(), Ended> {
+        match self.detector.hold.left(Instant::now()) {
+            Some(wait) => Err(Ok(Next::After(wait.min(HELD_LONG)))),
+            None => Ok(()),
+        }
+    }
+
     /// Has the cloud route a range to the VM of a Node, which has what was read of it. Once that
     /// has begun it is awaited beyond the stop (`rule:begun-alias-is-finished`).
     pub(super) async fn route(
@@ -183,8 +200,10 @@ impl<C: Cloud> CloudNodes<C> {
     ) -> Result<(), Ended> {
         let (claims, stop) = (Arc::clone(&self.claims), self.stop.clone());
         let (uid, left) = (Arc::clone(&node.node.uid), AtomicBool::new(false));
+        let is_given = node.node.pod_cidrs.is_empty();
         let is_wanted = || {
-            let may = !stop.is_cancelled() && claims.lock().may_send(&uid, &[range]);
+            let is_held = is_given && self.check_hold().is_err();
+            let may = !is_held && !stop.is_cancelled() && claims.lock().may_send(&uid, &[range]);
             left.fetch_or(may, Ordering::Relaxed);
             may
         };
@@ -232,7 +251,12 @@ impl<C: Cloud> CloudNodes<C> {
     ) -> Result<(), Ended> {
         let (claims, uid, planned) =
             (Arc::clone(&self.claims), Arc::clone(&node.uid), cidrs.to_vec());
-        let check = move || claims.lock().may_send(&uid, &planned);
+        // What the cloud has carried out already is finished.
+        let hold = (leaves == Leaves::UntilTheStop).then(|| self.detector.hold.clone());
+        let check = move || {
+            let is_held = hold.as_ref().is_some_and(|hold| hold.left(Instant::now()).is_some());
+            !is_held && claims.lock().may_send(&uid, &planned)
+        };
         let since = self.claims.lock().since(&node.uid);
         let written = self.writes.set_cidrs(node, cidrs, (since, leaves), check).await;
         self.sweep(node);

@@ -77,6 +77,7 @@ impl<C: Cloud> Copier<C> {
                 Ok(Next::Done)
             }
             Decision::Assign(cidrs) => {
+                self.all.check_hold()?;
                 self.all.settle(&node.node, &cidrs).await?;
                 let taken = self.all.claims.lock().take(&node.node, &cidrs);
                 taken.map_err(|refusal| Err(self.all.refused(&node.node, refusal)))?;

@@ -27,6 +27,8 @@ use super::telling::Teller;
 use super::writes::NodeWrites;
 use crate::LOGGER;
 use crate::api::NodeApi;
+use crate::hold::Hold;
+use crate::second_allocator::{Detector, OnSecondAllocator};
 use crate::stop::deadline_of_outcomes;
 
 /// How often all claims are compared with the cache.
@@ -53,7 +55,20 @@ pub(crate) enum Mode {
     },
 }
 
-/// Runs until it is asked to stop, with so many Nodes at once.
+/// What the allocators of all sources have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct RunOptions {
+    /// Most Nodes that are worked on at once.
+    pub(crate) concurrency: usize,
+    /// How long the blocks of a Node that is gone are given to nobody.
+    pub(crate) reuse_delay: Duration,
+    /// What follows from a second allocator.
+    pub(crate) on_second_allocator: OnSecondAllocator,
+    /// What holds all runs of this process.
+    pub(crate) hold: Hold,
+}
+
+/// Runs until it is asked to stop.
 ///
 /// # Errors
 /// What ends a run.
@@ -61,7 +76,7 @@ pub(crate) async fn run(
     context: &Context,
     google: &gce::Config,
     mode: &Mode,
-    concurrency: usize,
+    options: &RunOptions,
 ) -> Result<Stopped, Failure> {
     let calls = context.metrics(gce::Metrics::new)?;
     let env = |name: &str| std::env::var(name).ok();
@@ -69,10 +84,11 @@ pub(crate) async fn run(
     let client = Client::new(google.clone(), calls, context.fence.clone(), dry_run, &env);
     let cloud = GoogleCloud::new(client.map_err(Failure::new)?);
     match mode {
-        Mode::Copy(families) => copy(context, cloud, families, concurrency).await,
+        Mode::Copy(families) => copy(context, cloud, families, options).await,
         Mode::Sync { direction, pool, reserved } => {
             let claims = Claims::new(Some(pool.clone()), reserved);
-            sync(context, cloud, *direction, claims, concurrency).await
+            let claims = claims.resting_for(options.reuse_delay);
+            sync(context, cloud, *direction, claims, options).await
         }
     }
 }
@@ -81,14 +97,14 @@ async fn copy<C: Cloud>(
     context: &Context,
     cloud: C,
     families: &Families,
-    concurrency: usize,
+    options: &RunOptions,
 ) -> Result<Stopped, Failure> {
     let queue = "cloudCIDRAllocator";
-    let all = nodes(context, cloud, queue, copier::BACKOFF, Claims::new(None, &[]))?;
+    let all = nodes(context, cloud, queue, copier::BACKOFF, Claims::new(None, &[]), options)?;
     let watching = all.watch(copier::wants, |_, _| {});
     info!(logger = LOGGER, "Copying pod CIDRs from the VMs of Nodes");
     let copier = Copier { all: Arc::clone(&all), families: families.clone() };
-    work(context, &all, copier, watching, concurrency).await
+    work(context, &all, copier, watching, options).await
 }
 
 async fn sync<C: Cloud>(
@@ -96,9 +112,9 @@ async fn sync<C: Cloud>(
     cloud: C,
     direction: Direction,
     claims: Claims,
-    concurrency: usize,
+    options: &RunOptions,
 ) -> Result<Stopped, Failure> {
-    let all = nodes(context, cloud, "ipam_node", TIMER.backoff(), claims)?;
+    let all = nodes(context, cloud, "ipam_node", TIMER.backoff(), claims, options)?;
     let spread = Arc::<Mutex<_>>::default();
     let syncer = Syncer { all: Arc::clone(&all), direction, spread: Arc::clone(&spread) };
     let gone = move |all: &CloudNodes<C>, node: &model::Node| {
@@ -107,7 +123,7 @@ async fn sync<C: Cloud>(
     };
     let watching = all.watch(|_| true, gone);
     info!(logger = LOGGER, mode = direction.name(), "Keeping Nodes and their VMs at one");
-    work(context, &all, syncer, watching, concurrency).await
+    work(context, &all, syncer, watching, options).await
 }
 
 fn nodes<C: Cloud>(
@@ -116,13 +132,19 @@ fn nodes<C: Cloud>(
     queue: &str,
     backoff: Backoff,
     claims: Claims,
+    options: &RunOptions,
 ) -> Result<Arc<CloudNodes<C>>, Failure> {
     let metrics = context.metrics(|registry| CloudMetrics::new(registry, queue))?;
     let claims = Arc::new(Mutex::new(claims));
     metrics.state.attach(&claims);
+    let api = NodeApi::new(context.caller.clone(), context.settings.write_timeout);
+    let (recorder, found) = (context.recorder.clone(), metrics.writes.second_allocators.clone());
+    let detector = Detector::new(api.clone(), recorder, found, options.hold.clone());
+    let detector = Arc::new(detector);
     let writes = NodeWrites {
-        api: NodeApi::new(context.caller.clone(), context.settings.write_timeout),
+        api,
         metrics: metrics.writes,
+        detector: Arc::clone(&detector),
         stop: context.stop.clone(),
         open: Mutex::default(),
     };
@@ -132,6 +154,7 @@ fn nodes<C: Cloud>(
         cloud,
         claims,
         writes,
+        detector,
         teller: Teller::new(context.recorder.clone()),
         seen: Seen::default(),
         stop: context.stop.clone(),
@@ -145,12 +168,12 @@ async fn work<C: Cloud, R: Reconcile<Key = Arc<str>>>(
     all: &Arc<CloudNodes<C>>,
     reconcile: R,
     watching: Subscription<CloudNode>,
-    concurrency: usize,
+    options: &RunOptions,
 ) -> Result<Stopped, Failure> {
     let auditor = Arc::clone(all);
     let work = context
         .run(&all.queue, Arc::new(reconcile))
-        .workers(concurrency)
+        .workers(options.concurrency)
         .item_limit(ITEM_LIMIT)
         .start_filled(&all.nodes)
         .start_within(FIRST_LIST)
@@ -159,7 +182,11 @@ async fn work<C: Cloud, R: Reconcile<Key = Arc<str>>>(
             std::future::ready(())
         })
         .until_stopped();
-    let ((), deadline) = tokio::try_join!(work, deadline_of_outcomes(context))?;
+    let looking = async {
+        all.detector.watch(options.on_second_allocator, &context.stop).await;
+        Ok(())
+    };
+    let ((), (), deadline) = tokio::try_join!(work, looking, deadline_of_outcomes(context))?;
     drop(watching);
     let cut_off = all.cut_off.load(Ordering::Relaxed);
     Ok(Stopped { unknown_writes: cut_off + all.writes.settle_all(deadline).await })

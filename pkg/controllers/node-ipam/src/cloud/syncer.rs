@@ -87,6 +87,7 @@ impl<C: Cloud> Syncer<C> {
             }
             Step::Allocate => self.allocate(node, &vm, ours).await,
             Step::TakeOver(alias) => {
+                self.all.check_hold()?;
                 self.all.settle(&node.node, &[alias]).await?;
                 let taken = self.all.claims.lock().take(&node.node, &[alias]);
                 taken.map_err(|refusal| Err(self.all.refused(&node.node, refusal)))?;
@@ -108,6 +109,9 @@ impl<C: Cloud> Syncer<C> {
         vm: &VmRanges,
         ours: Option<IpNet>,
     ) -> Result<(), Ended> {
+        if ours.is_none() || vm.first() != ours {
+            self.all.check_hold()?;
+        }
         let uid = &node.node.uid;
         let is_absent = ours.is_some_and(|ours| !vm.aliases.contains(&ours));
         if is_absent && self.all.claims.lock().is_refused(uid) {

@@ -28,8 +28,12 @@ use super::seen::Seen;
 use super::telling::Teller;
 use super::writes::NodeWrites;
 use crate::api::NodeApi;
+use crate::hold::Hold;
+use crate::second_allocator::{Detector, OnSecondAllocator};
+use crate::suspicion::Suspect;
 
 mod copier;
+mod second_allocator;
 mod syncer;
 
 const VM: &str = "gce://p/z/a";
@@ -109,17 +113,23 @@ impl Bench {
         metrics.state.attach(&claims);
         let (server, stop) = (server(nodes, patches), CancellationToken::new());
         let cloud = Scripted::default();
+        let api = NodeApi::new(server.client(), Duration::from_secs(5));
+        let found = metrics.writes.second_allocators.clone();
+        let detector = Detector::new(api.clone(), recorder.clone(), found, Hold::default());
+        let detector = Arc::new(detector);
         let all = Arc::new(CloudNodes {
             nodes: cache.clone(),
             queue: WorkQueue::new("nodes", BACKOFF, &QueueMetrics::new(&registry).unwrap()),
             cloud: cloud.clone(),
             claims,
             writes: NodeWrites {
-                api: NodeApi::new(server.client(), Duration::from_secs(5)),
+                api,
                 metrics: metrics.writes,
+                detector: Arc::clone(&detector),
                 stop: stop.clone(),
                 open: Mutex::default(),
             },
+            detector,
             teller: Teller::new(recorder),
             seen: Seen::default(),
             stop,

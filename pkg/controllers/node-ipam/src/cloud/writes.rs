@@ -23,6 +23,8 @@ use crate::api::{NodeApi, Read, ReadError};
 use crate::metrics::WriteMetrics;
 use crate::outcome::Outcome;
 use crate::patch::{self, Class};
+use crate::second_allocator::Detector;
+use crate::suspicion::{Evidence, Suspect, is_stocks};
 
 /// Reads side by side at the stop.
 const READS: usize = 64;
@@ -33,6 +35,7 @@ const READ_AGAIN: Duration = Duration::from_millis(250);
 pub(super) struct NodeWrites {
     pub(super) api: NodeApi,
     pub(super) metrics: WriteMetrics,
+    pub(super) detector: Arc<Detector>,
     /// Once cancelled, no PATCH leaves any more, but for [`Leaves::AlsoAfterTheStop`].
     pub(super) stop: CancellationToken,
     /// By UID: PATCHes of pod CIDRs of which nothing is known.
@@ -198,6 +201,9 @@ impl NodeWrites {
         self.metrics.patched(class.label());
         match class {
             Class::Done => {
+                if !cidrs.is_empty() && is_stocks(&answer.body) {
+                    self.detector.suspect(Suspect::new(node, Evidence::SawEmpty));
+                }
                 self.forget(&node.uid);
                 Written::Done
             }

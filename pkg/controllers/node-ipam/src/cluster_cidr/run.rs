@@ -45,7 +45,7 @@ pub(crate) async fn run(
     let metrics = context.metrics(|registry| IpamMetrics::new(registry, PoolsOf::ClusterCidrs))?;
     let allocator = Allocator::of_cluster_cidrs(&options.service_ranges, of.label_wait);
     let allocator = allocator.without(&options.excluded).resting_for(options.reuse_delay);
-    let allocator = Arc::new(Mutex::new(allocator));
+    let allocator = Arc::new(Mutex::new(allocator.holding_by(options.hold.clone())));
     metrics.attach(&allocator);
     // Whose CRD it is does not matter: the flag has named what it is for.
     let informers = context.informers.of_any_owner();

@@ -1,14 +1,15 @@
-//! [`WriteMetrics`]: what became of PATCHes, and how long Nodes waited for them.
+//! [`WriteMetrics`]: what became of PATCHes, how long Nodes waited for them, and who else writes.
 
 use std::time::Duration;
 
-use prometheus::{Histogram, HistogramOpts, IntCounterVec, Opts, Registry};
+use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, Opts, Registry};
 
 /// Registered once per process. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct WriteMetrics {
     assignment: Histogram,
     patches: IntCounterVec,
+    pub(crate) second_allocators: IntCounter,
 }
 
 impl WriteMetrics {
@@ -30,9 +31,14 @@ impl WriteMetrics {
             Opts::new("node_ipam_patch_results_total", "Node PATCHes by class of their result."),
             &["class"],
         )?;
+        let second_allocators = IntCounter::new(
+            "node_ipam_second_allocator_total",
+            "How often kube-controller-manager was found to give out pod CIDRs as well.",
+        )?;
+        registry.register(Box::new(second_allocators.clone()))?;
         registry.register(Box::new(assignment.clone()))?;
         registry.register(Box::new(patches.clone()))?;
-        Ok(Self { assignment, patches })
+        Ok(Self { assignment, patches, second_allocators })
     }
 
     /// A PATCH ended in this class.

@@ -10,7 +10,7 @@ use crate::cloud::run::Mode;
 use crate::cloud::syncing::Direction;
 use crate::flags::{
     CIDR_ALLOCATOR_TYPE, CLOUD_CONFIG, CLOUD_PROVIDER, CLUSTER_CIDR, CONFIGURE_CLOUD_ROUTES,
-    NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6,
+    NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6, POD_CIDR_REUSE_DELAY,
 };
 
 /// The name of the CloudAllocator.
@@ -108,6 +108,12 @@ pub(super) fn unused(values: &Values, kind: &str, pools: &[Pool]) -> Vec<String>
         let masks = [NODE_CIDR_MASK_SIZE, NODE_CIDR_MASK_SIZE_IPV4, NODE_CIDR_MASK_SIZE_IPV6];
         let given = masks.iter().filter(|mask| values.get(mask) != 0);
         unused.extend(given.map(|mask| format!("{mask}: {no_effect}")));
+    }
+    let chooses = kind != CLOUD_ALLOCATOR && direction(kind) != Some(Direction::FromCloud);
+    if !chooses && values.get(&POD_CIDR_REUSE_DELAY).nanos() != 0 {
+        unused.push(format!(
+            "{POD_CIDR_REUSE_DELAY}: it has no effect on {kind}: the cloud chooses the ranges"
+        ));
     }
     if let (Some(_), [_, second, ..]) = (direction(kind), pools) {
         let second = second.cidr();

@@ -16,8 +16,8 @@ impl<N: CachedNode> Reconciler<N> {
         if let Some(took) = effects.assigned {
             self.metrics.assigned(took);
         }
-        if let Some(node) = effects.foreign {
-            self.suspicion.raise(node);
+        if let Some(suspect) = effects.foreign {
+            self.detector.suspect(suspect);
         }
         for notice in effects.notices {
             if !self.allocator.lock().notice_due(&notice, REMIND, Instant::now()) {

@@ -14,6 +14,7 @@ use workqueue::{
 
 use super::*;
 use crate::backlog::IN_QUEUE;
+use crate::hold::Hold;
 use crate::metrics::PoolsOf;
 
 mod outcomes;
@@ -37,6 +38,17 @@ struct Bench {
 impl Bench {
     /// `mask` decides how many blocks [`POOL`] has.
     async fn new(api: NodeApi, events: kube::Client, mask: u8, nodes: Vec<Value>) -> Self {
+        Self::held_by(&Hold::default(), api, events, mask, nodes).await
+    }
+
+    /// The same by what may have held a bench before.
+    async fn held_by(
+        hold: &Hold,
+        api: NodeApi,
+        events: kube::Client,
+        mask: u8,
+        nodes: Vec<Value>,
+    ) -> Self {
         let registry = Registry::new();
         let pool = Pool::new(cidr::parse(POOL).unwrap(), mask, 16).unwrap();
         let cache = Informer::of_all(
@@ -47,16 +59,20 @@ impl Bench {
         let backoff = Backoff::doubling(ms(50), REMIND, Jitter::Around(0.5));
         let metrics = EventMetrics::new(&Registry::new()).unwrap();
         let (recorder, broadcaster) = events::start(events, "cidrAllocator", "test", metrics);
+        let metrics = IpamMetrics::new(&registry, PoolsOf::Flags).unwrap();
+        let (found, hold) = (metrics.second_allocators(), hold.clone());
+        let detector = Detector::new(api.clone(), recorder.clone(), found, hold.clone());
+        let allocator = Allocator::new(vec![pool], &[]).holding_by(hold);
         let reconciler = Arc::new(Reconciler {
-            allocator: Arc::new(Mutex::new(Allocator::new(vec![pool], &[]))),
+            allocator: Arc::new(Mutex::new(allocator)),
             nodes: cache.clone(),
             queue: WorkQueue::new("nodes", backoff, &queue),
             backlog: Backlog::default(),
             cluster_cidrs: None,
-            suspicion: Suspicion::default(),
+            detector: Arc::new(detector),
             api,
             recorder,
-            metrics: IpamMetrics::new(&registry, PoolsOf::Flags).unwrap(),
+            metrics,
             dry_run: false,
             stop: CancellationToken::new(),
         });

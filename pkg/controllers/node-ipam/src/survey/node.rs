@@ -5,11 +5,15 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 /// One Node, read from its JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "WireNode")]
 pub struct Surveyed {
     /// Its name.
     pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// When it was made, by the API server's clock.
+    pub created: Option<Timestamp>,
     /// `spec.podCIDRs`, or `spec.podCIDR` where that is all; as they stand there.
     pub cidrs: Vec<String>,
     /// Field managers that set them, and when: what the API server remembers.
@@ -27,6 +31,10 @@ struct WireNode {
 #[serde(rename_all = "camelCase")]
 struct WireMetadata {
     name: String,
+    #[serde(default)]
+    uid: String,
+    #[serde(default)]
+    creation_timestamp: String,
     #[serde(default)]
     managed_fields: Vec<ManagedFields>,
 }
@@ -75,7 +83,8 @@ impl From<WireNode> for Surveyed {
         let set = metadata.managed_fields.into_iter().filter(ManagedFields::have_cidrs);
         let setters =
             set.filter_map(|fields| Some((fields.time.parse().ok()?, fields.manager))).collect();
-        Self { name: metadata.name, cidrs, setters }
+        let WireMetadata { name, uid, creation_timestamp, .. } = metadata;
+        Self { name, uid, created: creation_timestamp.parse().ok(), cidrs, setters }
     }
 }
 

@@ -9,7 +9,7 @@ const NOW: &str = "2026-01-01T12:00:00Z";
 
 fn node(name: &str, cidrs: &[&str]) -> Surveyed {
     let cidrs = cidrs.iter().map(ToString::to_string).collect();
-    Surveyed { name: name.to_owned(), cidrs, setters: Vec::new() }
+    Surveyed { name: name.to_owned(), cidrs, ..Surveyed::default() }
 }
 
 /// Got its CIDR of this manager, so many seconds ago.
@@ -135,7 +135,7 @@ fn a_node_tells_who_set_its_cidrs_and_nothing_of_who_set_the_rest() {
         })
     };
     let read: Surveyed = serde_json::from_value(json!({
-        "metadata": {"name": "a", "managedFields": [
+        "metadata": {"name": "a", "uid": "u", "creationTimestamp": NOW, "managedFields": [
             fields("kubelet", json!({"f:taints": {}})),
             fields(STOCK, json!({"f:podCIDR": {}, "f:podCIDRs": {".": {}}})),
             {"manager": "old", "fieldsV1": {"f:spec": {"f:podCIDR": {}}}},
@@ -143,6 +143,7 @@ fn a_node_tells_who_set_its_cidrs_and_nothing_of_who_set_the_rest() {
         "spec": {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24", "fd00::/64"]},
     }))
     .unwrap();
+    assert_eq!((&*read.uid, read.created), ("u", Some(now())));
     assert_eq!(read.cidrs, ["10.0.0.0/24", "fd00::/64"]);
     assert_eq!(read.setters, [(now(), STOCK.to_owned())], "without a time there is no order");
     let single = json!({"metadata": {"name": "b"}, "spec": {"podCIDR": "10.0.0.0/24"}});

@@ -65,7 +65,7 @@ mod tests {
         let node = |name: &str, cidrs: &[&str]| Surveyed {
             name: name.to_owned(),
             cidrs: cidrs.iter().map(ToString::to_string).collect(),
-            setters: Vec::new(),
+            ..Surveyed::default()
         };
         let nodes = [
             node("a", &["10.0.2.0/24", "fd00::/64"]),

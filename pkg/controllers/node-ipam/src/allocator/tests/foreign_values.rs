@@ -1,6 +1,7 @@
 //! CIDRs that somebody else gave to Nodes.
 
 use super::*;
+use crate::suspicion::{Evidence, Suspect};
 
 /// `rule:unsent-block-moves`
 #[test]
@@ -116,7 +117,9 @@ fn a_block_freed_by_the_adoption_of_another_goes_to_the_line() {
 fn the_block_that_we_chose_and_somebody_else_wrote_is_no_assignment_of_ours() {
     let mut allocator = small();
     drop(reserve(&mut allocator, "a"));
-    let effects = allocator.observe(&node("a", "a").cidrs(&["10.0.0.0/30"]), now());
-    assert_eq!((effects.assigned, effects.foreign), (None, Some("a".into())));
+    let written = node("a", "a").cidrs(&["10.0.0.0/30"]);
+    let effects = allocator.observe(&written, now());
+    let suspect = Suspect::new(&written, Evidence::SawEmpty);
+    assert_eq!((effects.assigned, effects.foreign), (None, Some(suspect)));
     assert_eq!(allocator.snapshot().foreign_total, 1);
 }

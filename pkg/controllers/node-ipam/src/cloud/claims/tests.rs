@@ -229,6 +229,48 @@ fn what_somebody_else_gave_a_node_that_waited_is_counted_and_ours_is_not() {
     assert_eq!((pool.occupied_total, pool.freed_total, pool.used), (3, 1, 2));
 }
 
+/// `rule:second-allocator-is-told`
+#[test]
+fn what_no_patch_of_ours_can_have_written_is_foreign() {
+    let mut claims = pool();
+    claims.set_in_list(true);
+    assert_eq!(claims.see(&node("old", &["10.0.0.0/24"])).foreign, None, "there at the start");
+    claims.set_in_list(false);
+    let late = claims.see(&node("late", &["10.0.1.0/24"]));
+    assert_eq!(late.foreign, Some(Evidence::SeenLate));
+    drop(claims.gone(&"uid-late".into()));
+    drop(claims.see(&node("a", &[])));
+    assert_eq!(claims.see(&node("a", &["10.0.1.0/24"])).foreign, Some(Evidence::SawEmpty));
+    drop(claims.gone(&"uid-a".into()));
+    let b = node("b", &[]);
+    drop(claims.see(&b));
+    let block = claims.block(&b).unwrap();
+    assert!(claims.may_send(&b.uid, &[block]));
+    assert_eq!(claims.see(&node("b", &["10.0.1.0/24"])).foreign, None, "its answer tells");
+}
+
+/// `rule:freed-blocks-rest`
+#[tokio::test(start_paused = true)]
+async fn the_block_of_a_node_that_is_gone_rests_for_as_long_as_the_flag_says() {
+    let mut claims = pool().resting_for(Duration::from_secs(60));
+    let (b, c) = (node("b", &[]), node("c", &[]));
+    drop(claims.see(&node("a", &["10.0.0.0/24"])));
+    drop(claims.see(&b));
+    claims.block(&b).unwrap();
+    drop(claims.gone(&"uid-a".into()));
+    drop(claims.gone(&b.uid));
+    drop(claims.see(&c));
+    assert_eq!(claims.block(&c), Ok(net("10.0.1.0/24")), "that of b never left");
+    let d = node("d", &[]);
+    drop(claims.see(&d));
+    assert!(matches!(claims.block(&d), Err(Refusal::Full(_))));
+    let claims = Mutex::new(claims);
+    assert_eq!(claims.count().resting, 1);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(claims.count().resting, 0);
+    assert_eq!(claims.lock().block(&d), Ok(net("10.0.0.0/24")));
+}
+
 /// `rule:bad-node-stops-nobody`
 #[test]
 fn pairs_that_overlap_and_what_is_outside_of_the_pool_are_counted_while_they_last() {

@@ -67,6 +67,19 @@ fn the_cloud_allocator_needs_no_range_and_says_that_it_ignores_those_that_are_gi
 }
 
 #[test]
+fn a_reuse_delay_is_for_those_that_choose_blocks() {
+    for (kind, is_warned) in
+        [("CloudAllocator", true), ("IPAMFromCloud", true), ("IPAMFromCluster", false)]
+    {
+        let pool = if kind == "CloudAllocator" { "" } else { CLUSTER };
+        let (_, warnings) =
+            on(&format!("{GCE} {pool} --cidr-allocator-type={kind} --pod-cidr-reuse-delay=1m"));
+        let told = warnings.iter().any(|it| it.starts_with("--pod-cidr-reuse-delay: it has no"));
+        assert_eq!(told, is_warned, "{kind}: {warnings:?}");
+    }
+}
+
+#[test]
 fn ipam_gives_out_the_first_range_only() {
     for (kind, expected) in
         [("IPAMFromCluster", Direction::FromCluster), ("IPAMFromCloud", Direction::FromCloud)]

@@ -1,23 +1,26 @@
 //! What follows when somebody else gives a Node its pod CIDR (`rule:second-allocator-is-told`).
 
-use client::SendCheck;
+use std::sync::atomic::AtomicUsize;
 
-use crate::second_allocator::{OnSecondAllocator, watch};
+use client::{SendCheck, WaitingSince};
+
+use crate::second_allocator::OnSecondAllocator;
 
 use super::*;
 
 const STOCK: &str = "kube-controller-manager";
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A server that says who set the pod CIDRs of a Node, and when. It takes a PATCH for what is there already.
-fn set_at(manager: &'static str, time: &'static str) -> NodeApi {
-    set_on_the_clock(manager, time, None)
+/// A server that says who set the pod CIDRs of a Node, and when the Node was made. It takes a PATCH
+/// for what is there already.
+fn set_at(manager: &'static str, created: &'static str) -> NodeApi {
+    set_on_the_clock(manager, created, None)
 }
 
 /// The same by a clock of the server's own.
 fn set_on_the_clock(
     manager: &'static str,
-    time: &'static str,
+    created: &'static str,
     now: Option<&'static str>,
 ) -> NodeApi {
     let client = client(move |asked| {
@@ -26,6 +29,9 @@ fn set_on_the_clock(
         }
         let name = asked.path().rsplit('/').next().unwrap_or_default();
         let mut node = node(name, &["10.0.0.192/26"]);
+        // Each taint that stock writes moves the time of all that it has set.
+        let time = "2999-01-01T00:00:00Z";
+        node["metadata"]["creationTimestamp"] = json!(created);
         node["metadata"]["managedFields"] = json!([
             {"manager": "kubelet", "time": time, "fieldsV1": {"f:status": {}}},
             {"manager": STOCK, "time": time, "fieldsV1": {"f:spec": {"f:taints": {}}}},
@@ -56,12 +62,14 @@ impl Bench {
     async fn watching(api: NodeApi) -> Self {
         let bench = Self::new(api, nobody(), 26, two_nodes()).await;
         let watched = bench.reconciler.clone();
-        tokio::spawn(async move { watch(&watched, OnSecondAllocator::Pause).await });
+        tokio::spawn(async move {
+            watched.detector.watch(OnSecondAllocator::Pause, &watched.stop).await;
+        });
         bench
     }
 
     fn held(&self) -> Option<Duration> {
-        self.reconciler.allocator.lock().held(Instant::now())
+        self.reconciler.detector.hold.left(Instant::now())
     }
 
     fn second_allocators(&self) -> Option<f64> {
@@ -79,7 +87,7 @@ async fn stock_beside_us_is_told_and_nothing_is_given_out_for_as_long_as_the_fla
         let (events, heard) = audience();
         let bench = Bench::new(set_by(STOCK), events, 26, two_nodes()).await;
         let (watched, mode) = (bench.reconciler.clone(), OnSecondAllocator::named(flag).unwrap());
-        tokio::spawn(async move { watch(&watched, mode).await });
+        tokio::spawn(async move { watched.detector.watch(mode, &watched.stop).await });
         bench.show("b", "10.0.0.192/26");
         sleep(ms(1000)).await;
         assert_eq!(bench.second_allocators(), Some(1.0), "{flag}");
@@ -97,7 +105,9 @@ async fn a_worker_waits_out_the_pause_and_a_second_discovery_prolongs_it_in_sile
     let nodes = ["a", "b", "c"].map(|name| node(name, &[])).to_vec();
     let bench = Bench::new(set_by(STOCK), events, 26, nodes).await;
     let watched = bench.reconciler.clone();
-    tokio::spawn(async move { watch(&watched, OnSecondAllocator::Pause).await });
+    tokio::spawn(
+        async move { watched.detector.watch(OnSecondAllocator::Pause, &watched.stop).await },
+    );
     bench.show("b", "10.0.0.192/26");
     sleep(ms(10_000)).await;
     let next = bench.start_reconciling("a").await.unwrap().unwrap();
@@ -116,7 +126,9 @@ async fn whoever_else_gives_a_node_its_cidr_is_no_second_allocator() {
     for manager in ["kubectl", "cloud-controller-manager", "infra-controller-manager"] {
         let bench = Bench::new(set_by(manager), nobody(), 26, two_nodes()).await;
         let watched = bench.reconciler.clone();
-        tokio::spawn(async move { watch(&watched, OnSecondAllocator::Stop).await });
+        tokio::spawn(async move {
+            watched.detector.watch(OnSecondAllocator::Stop, &watched.stop).await;
+        });
         bench.show("b", "10.0.0.192/26");
         sleep(ms(1000)).await;
         assert_eq!((bench.second_allocators(), bench.held()), (Some(0.0), None), "{manager}");
@@ -155,32 +167,89 @@ async fn a_node_that_is_served_before_we_saw_it_is_looked_at_unless_it_was_there
     let there = vec![node("old", &["10.0.0.64/26"])];
     let bench = Bench::new(set_by(STOCK), nobody(), 26, there).await;
     let watched = bench.reconciler.clone();
-    tokio::spawn(async move { watch(&watched, OnSecondAllocator::Pause).await });
+    tokio::spawn(
+        async move { watched.detector.watch(OnSecondAllocator::Pause, &watched.stop).await },
+    );
     sleep(ms(1000)).await;
     assert_eq!(bench.second_allocators(), Some(0.0));
 }
 
+/// A Node that turns up late may have been served before we began, whatever stock writes now.
 #[tokio::test(start_paused = true)]
-async fn what_stock_gave_out_before_we_began_is_no_second_allocator() {
+async fn what_stock_gave_a_node_that_was_there_before_we_began_is_no_second_allocator() {
     let bench = Bench::watching(set_at(STOCK, "2026-01-01T00:00:00Z")).await;
-    bench.show("b", "10.0.0.192/26");
+    bench.show("late", "10.0.0.192/26");
     sleep(ms(1000)).await;
     assert_eq!((bench.second_allocators(), bench.held()), (Some(0.0), None));
+    sleep(ms(10_000)).await;
+    bench.show("b", "10.0.0.128/26");
+    sleep(ms(1000)).await;
+    assert_eq!(bench.second_allocators(), Some(1.0), "it was seen empty");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_counts_is_the_clock_of_the_server() {
-    for (now, set, met) in [
+    for (now, created, met) in [
         ("Fri, 01 Jan 2100 00:01:00 GMT", "2099-12-31T23:59:00Z", 0.0),
         ("Wed, 01 Jan 2020 00:01:00 GMT", "2020-01-01T00:00:02Z", 1.0),
         // In the second in which we began.
         ("Wed, 01 Jan 2020 00:01:00 GMT", "2019-12-31T23:59:59Z", 1.0),
     ] {
-        let bench = Bench::watching(set_on_the_clock(STOCK, set, Some(now))).await;
+        let bench = Bench::watching(set_on_the_clock(STOCK, created, Some(now))).await;
         sleep(ms(60_500)).await;
-        bench.show("b", "10.0.0.192/26");
+        bench.show("late", "10.0.0.192/26");
         sleep(ms(1000)).await;
         assert_eq!(bench.second_allocators(), Some(met), "{now}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_that_fails_is_repeated_until_it_is_answered_or_the_node_is_gone() {
+    for (failure, looks) in [(500, 3), (403, 3), (404, 1)] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let client = client(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+            0 | 1 => Reply::failure(failure, "Refused"),
+            _ => Reply::Json(200, node("b", &["10.0.0.192/26"])),
+        });
+        let bench = Bench::watching(NodeApi::new(client, ms(5000))).await;
+        bench.show("b", "10.0.0.192/26");
+        sleep(ms(60_000)).await;
+        assert_eq!(asked.load(Ordering::Relaxed), looks, "{failure}");
+    }
+}
+
+/// Thousands of Nodes wait for the throttle when somebody else has served one of them.
+#[tokio::test(start_paused = true)]
+async fn the_look_goes_ahead_of_all_nodes_that_wait() {
+    let (since, seen) = (Arc::new(Mutex::new(None)), Instant::now());
+    let found = Arc::clone(&since);
+    let client = client(move |asked| {
+        *found.lock() = asked.head.extensions.get::<WaitingSince>().map(|since| since.0);
+        Reply::Json(200, node("b", &["10.0.0.192/26"]))
+    });
+    let bench = Bench::watching(NodeApi::new(client, ms(5000))).await;
+    sleep(ms(1000)).await;
+    bench.show("b", "10.0.0.192/26");
+    sleep(ms(1000)).await;
+    let since = since.lock().expect("it was looked at");
+    assert!(since < seen + ms(1000), "before the Node was seen: {:?}", since - seen);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_is_started_again_holds_what_the_one_before_it_held() {
+    let hold = Hold::default();
+    for (flag, is_held) in [("pause", false), ("stop", true)] {
+        let bench = Bench::held_by(&hold, set_by(STOCK), nobody(), 26, two_nodes()).await;
+        let (watched, mode) = (bench.reconciler.clone(), OnSecondAllocator::named(flag).unwrap());
+        tokio::spawn(async move { watched.detector.watch(mode, &watched.stop).await });
+        bench.show("b", "10.0.0.192/26");
+        sleep(HOUR).await;
+        drop(bench);
+        let next = Bench::held_by(&hold, set_by(STOCK), nobody(), 26, two_nodes()).await;
+        let pass = next.start_reconciling("a").await.unwrap().unwrap();
+        assert_eq!(matches!(pass, Next::After(_)), is_held, "{flag}: {pass:?}");
+        assert_eq!(next.patched("done") < 0.5, is_held, "{flag}");
     }
 }
 
