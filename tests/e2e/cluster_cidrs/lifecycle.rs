@@ -34,6 +34,8 @@ async fn an_object_is_held_before_it_is_used_and_goes_with_the_last_node_that_ha
     assert_eq!(message, "2 Nodes have addresses of it; it goes with the last of them");
     assert_eq!(scene.add("b", &["foo"]).await, ["2001:db8::/120"], "it gives nothing more");
     scene.remove("a").await;
+    let one = "1 Node has addresses of it; it goes with that Node";
+    scene.until("old", "counts one", |it| condition(it, "Terminating")["message"] == one).await;
     scene.remove("inside").await;
     scene.until_gone("old").await;
 
@@ -41,6 +43,20 @@ async fn an_object_is_held_before_it_is_used_and_goes_with_the_last_node_that_ha
     scene.hub.create(&cluster_cidr("next", &labelled(&["10.0.0.0/24"], 8, &["foo"])));
     scene.until("next", "is ready", is_ready).await;
     assert_eq!(scene.add("c", &["foo"]).await, ["10.0.0.0/24"]);
+    scene.end(&[]).await;
+}
+
+/// `rule:cluster-cidr-outlives-its-claims`
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_is_replaced_by_one_of_the_same_range_goes_while_its_nodes_live() {
+    let old = [cluster_cidr("old", &everybody(&["10.0.0.0/16"], 8))];
+    let scene = Scene::begin(&old, "").await;
+    assert_eq!(scene.add("a", &[]).await, ["10.0.0.0/24"]);
+    scene.delete("old");
+    scene.hub.create(&cluster_cidr("new", &everybody(&["10.0.0.0/16"], 9)));
+    scene.until_gone("old").await;
+    assert_eq!(scene.nodes.now().cidrs("a"), ["10.0.0.0/24"]);
+    assert_eq!(scene.add("b", &[]).await, ["10.0.2.0/23"]);
     scene.end(&[]).await;
 }
 

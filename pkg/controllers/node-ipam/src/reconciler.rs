@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
-use crate::allocator::{AfterRead, Allocator, Assignment};
+use crate::allocator::{AfterRead, Allocator, Assignment, Shortage};
 use crate::api::NodeApi;
 use crate::backlog::Backlog;
 use crate::cached_node::CachedNode;
@@ -33,6 +33,10 @@ use read_result::ReadBack;
 
 /// An unassigned Node's state is told again this often (`rule:one-event-per-state-and-period`).
 const REMIND: Duration = Duration::from_secs(300);
+
+/// A Node whose ClusterCIDR has no finalizer is looked at again this often: others may serve it after
+/// a while.
+const UNHELD: Duration = Duration::from_secs(10);
 
 /// Works on Nodes by name. The allocator is shared with the watch handler.
 pub(crate) struct Reconciler<N: CachedNode> {
@@ -89,7 +93,8 @@ impl<N: CachedNode> Reconcile for Reconciler<N> {
             Assignment::Settled => Ok(Next::Done),
             Assignment::Starved(shortage) => {
                 self.tell(node, "CIDRNotAvailable", &shortage.to_string());
-                Ok(Next::After(REMIND))
+                let is_unheld = matches!(shortage, Shortage::Unheld(_));
+                Ok(Next::After(if is_unheld { UNHELD } else { REMIND }))
             }
             Assignment::Send { cidrs, unresolved, since } => {
                 let work = Work { node, cidrs: &cidrs, since };

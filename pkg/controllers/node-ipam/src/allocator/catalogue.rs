@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::NodeMarks;
+use tokio::time::Instant;
 
 use super::owner::Uid;
 use crate::cluster_cidr::ClusterCidrSpec;
@@ -42,6 +43,8 @@ pub(super) struct Entry {
     pub(super) rank: Rank,
     /// Places of its pools in the ledger.
     pub(super) pools: Range<usize>,
+    /// When it was first seen.
+    pub(super) seen: Instant,
 }
 
 /// All ClusterCIDRs that are in order.

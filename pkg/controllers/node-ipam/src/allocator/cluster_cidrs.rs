@@ -15,6 +15,10 @@ use crate::cluster_cidr::{ClusterCidrSpec, Plan};
 /// On a Node whose labels its cloud has not set yet.
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
+/// A ClusterCIDR that has no finalizer after this time is passed over: whatever keeps the API server
+/// from storing it must not keep Nodes from those that are further away.
+const HELD_WITHIN: Duration = Duration::from_secs(60);
+
 /// How many ClusterCIDRs a message names.
 const NAMED: usize = 5;
 
@@ -105,13 +109,13 @@ impl Allocator {
         }
     }
 
-    /// Who has addresses of a ClusterCIDR with these ranges, also of one that cannot be used
-    /// (`rule:cluster-cidr-outlives-its-claims`).
+    /// Who has addresses of a ClusterCIDR with these ranges that gives out nothing, or cannot be used,
+    /// and of no other that is in use (`rule:cluster-cidr-outlives-its-claims`).
     pub(crate) fn holding(&self, ranges: &[IpNet]) -> Holding {
         if self.in_list {
             return Holding::Unknown;
         }
-        match self.holders(ranges).len() {
+        match self.holders(ranges).iter().filter(|uid| !self.is_covered(uid)).count() {
             0 => Holding::Nobody,
             nodes => Holding::By(nodes),
         }
@@ -140,22 +144,25 @@ impl Allocator {
 
     /// Until when a Node is to wait for its labels (`rule:unlabelled-nodes-wait`).
     pub(crate) fn awaits_labels(&mut self, uid: &Uid, now: Instant) -> Option<Instant> {
-        let wait = self.catalogue.as_ref()?.label_wait;
+        let until = self.labelled_by(uid).filter(|until| *until > now)?;
+        let node = self.unassigned.get_mut(uid)?;
+        if node.phase != Phase::Pending {
+            return None;
+        }
+        node.undelayed = false;
+        Some(until)
+    }
+
+    /// When a Node without labels is served all the same; `None` when it need not wait.
+    pub(super) fn labelled_by(&self, uid: &Uid) -> Option<Instant> {
         let node = self.unassigned.get(uid)?;
-        let until = node.since + wait;
+        let until = node.since + self.catalogue.as_ref()?.label_wait;
         let marks = node.marks.as_ref()?;
-        let unlabelled = marks.taints.iter().any(|taint| **taint == *UNINITIALIZED);
-        if node.phase != Phase::Pending || until <= now || !unlabelled {
+        if !marks.taints.iter().any(|taint| **taint == *UNINITIALIZED) {
             return None;
         }
         let choice = self.choice(uid);
-        if choice.selected || choice.candidates.is_empty() {
-            return None;
-        }
-        if let Some(node) = self.unassigned.get_mut(uid) {
-            node.undelayed = false;
-        }
-        Some(until)
+        (!choice.selected && !choice.candidates.is_empty()).then_some(until)
     }
 
     /// The places of the pools that a Node is to be served from.
@@ -175,11 +182,46 @@ impl Allocator {
         let has_free = |entry: &&Entry| {
             self.ledger.pools()[entry.pools.clone()].iter().all(|pool| pool.free() > 0)
         };
-        let serving = || known().filter(|entry| entry.standing == Standing::Serving);
-        match serving().find(has_free) {
-            Some(entry) => Ok(entry.pools.clone().collect()),
-            None => Err(why_none(&serving().collect::<Vec<_>>(), known())),
+        let now = Instant::now();
+        // One that is held at once is waited for: what a Node is given cannot be changed.
+        let may_serve = |entry: &&Entry| match entry.standing {
+            Standing::Serving => true,
+            Standing::Unheld => now < entry.seen + HELD_WITHIN,
+            Standing::Terminating => false,
+        };
+        match known().filter(may_serve).find(has_free) {
+            Some(entry) if entry.standing == Standing::Serving => Ok(entry.pools.clone().collect()),
+            Some(entry) => Err(Shortage::Unheld(entry.name.to_string())),
+            None => Err(why_none(known())),
         }
+    }
+
+    /// Whether no ClusterCIDR gives out the blocks that are reserved for a Node any more
+    /// (`rule:cluster-cidr-outlives-its-claims`).
+    pub(super) fn is_withdrawn(&self, uid: &Uid) -> bool {
+        if self.catalogue.is_none() {
+            return false;
+        }
+        let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
+        let is_block =
+            |pool: &Pool, cidr: &IpNet| pool.mask() == cidr.prefix_len() && has(pool, cidr);
+        !claim.is_empty() && !self.serves_all(claim, is_block)
+    }
+
+    /// Whether all addresses of a Node are of one ClusterCIDR that is in use.
+    fn is_covered(&self, uid: &Uid) -> bool {
+        let claim = self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default();
+        self.serves_all(claim, has)
+    }
+
+    /// Whether one ClusterCIDR that is in use has a pool for each of these.
+    fn serves_all(&self, cidrs: &[IpNet], of: impl Fn(&Pool, &IpNet) -> bool) -> bool {
+        let mut entries = self.catalogue.iter().flat_map(|it| it.entries());
+        entries.any(|entry| {
+            let pools = &self.ledger.pools()[entry.pools.clone()];
+            let is_had = |cidr| pools.iter().any(|pool| of(pool, cidr));
+            entry.standing == Standing::Serving && cidrs.iter().all(is_had)
+        })
     }
 
     /// Which ClusterCIDRs may serve a Node; empty where there are none.
@@ -210,8 +252,9 @@ impl Allocator {
             catalogue.entries().iter().filter(|it| it.standing == Standing::Terminating);
         for entry in terminating {
             let pools = &self.ledger.pools()[entry.pools.clone()];
-            let is_node = |owner: &Owner| matches!(owner, Owner::Node(_));
-            if !pools.iter().any(|pool| self.ledger.is_held(&pool.cidr(), is_node)) {
+            let is_held =
+                |owner: &Owner| matches!(owner, Owner::Node(uid) if !self.is_covered(uid));
+            if !pools.iter().any(|pool| self.ledger.is_held(&pool.cidr(), is_held)) {
                 effects.released.push(entry.name.clone());
             }
         }
@@ -235,6 +278,7 @@ impl Allocator {
             selector,
             rank,
             pools,
+            seen: Instant::now(),
         });
         self.find_external(&ranges);
         self.offer(&uid, effects);
@@ -281,6 +325,10 @@ impl Allocator {
     }
 }
 
+fn has(pool: &Pool, cidr: &IpNet) -> bool {
+    pool.cidr().contains(cidr)
+}
+
 /// Of each family the first pool that has a free block, or the first one when none has. By place.
 fn first_with_room(pools: &[Pool]) -> Vec<usize> {
     let mut places: Vec<usize> = Vec::with_capacity(2);
@@ -295,15 +343,20 @@ fn first_with_room(pools: &[Pool]) -> Vec<usize> {
     places
 }
 
-/// Why none of these can serve a Node, of those that may.
-fn why_none<'a>(serving: &[&Entry], known: impl Iterator<Item = &'a Entry>) -> Shortage {
-    if !serving.is_empty() {
-        return Shortage::AllFull(in_words(serving));
+/// Why none of these can serve a Node.
+fn why_none<'a>(known: impl Iterator<Item = &'a Entry>) -> Shortage {
+    let (mut serving, mut unheld) = (Vec::new(), Vec::new());
+    for entry in known {
+        match entry.standing {
+            Standing::Serving => serving.push(entry),
+            Standing::Unheld => unheld.push(entry),
+            Standing::Terminating => {}
+        }
     }
-    let unheld: Vec<&Entry> = known.filter(|entry| entry.standing == Standing::Unheld).collect();
-    match &unheld[..] {
-        [] => Shortage::NotSelected,
-        unheld => Shortage::Unheld(in_words(unheld)),
+    match (&serving[..], &unheld[..]) {
+        ([], []) => Shortage::NotSelected,
+        ([], unheld) => Shortage::Unheld(in_words(unheld)),
+        (serving, _) => Shortage::AllFull(in_words(serving)),
     }
 }
 

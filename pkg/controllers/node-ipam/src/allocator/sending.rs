@@ -59,7 +59,7 @@ impl Allocator {
             return (Assignment::Settled, effects);
         }
         if node.phase == Phase::Reserved {
-            if unresolved || !self.contested(uid) {
+            if unresolved || !self.must_move(uid) {
                 return (self.send(uid, unresolved, since), effects);
             }
             self.give_up(uid, &mut effects);
@@ -85,7 +85,7 @@ impl Allocator {
     ) -> Option<Departure> {
         if self.in_list
             || self.hold.left(now).is_some()
-            || self.contested(uid)
+            || self.must_move(uid)
             || self.ledger.claim(&Owner::Node(uid.clone())) != Some(cidrs)
         {
             return None;
@@ -125,15 +125,15 @@ impl Allocator {
         answered: Instant,
     ) -> (AfterRead, Effects) {
         let mut effects = Effects::default();
-        let contested = self.contested(uid);
+        let must_move = self.must_move(uid);
         let Some(node) = self.unassigned.get_mut(uid) else {
             return (AfterRead::Settled, effects);
         };
         node.outcome_mut().read_empty(begun, answered);
         let after = match node.outcome().until() {
-            Some(until) if contested || node.deleting => AfterRead::Wait(until),
+            Some(until) if must_move || node.deleting => AfterRead::Wait(until),
             None if node.deleting => AfterRead::Settled,
-            None if contested => {
+            None if must_move => {
                 effects.wake.push(node.name.clone());
                 self.give_up(uid, &mut effects);
                 AfterRead::Reassign
@@ -198,8 +198,9 @@ impl Allocator {
         self.after_release(effects);
     }
 
-    /// Whether another owner's claim overlaps a block of this Node.
-    fn contested(&self, uid: &Uid) -> bool {
-        self.ledger.is_contested(&Owner::Node(uid.clone()))
+    /// Whether the blocks that are reserved for a Node may not be sent: another owner's claim
+    /// overlaps them, or their ClusterCIDR gives out nothing more.
+    fn must_move(&self, uid: &Uid) -> bool {
+        self.ledger.is_contested(&Owner::Node(uid.clone())) || self.is_withdrawn(uid)
     }
 }

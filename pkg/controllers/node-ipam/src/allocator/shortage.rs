@@ -15,9 +15,9 @@ pub(crate) enum Shortage {
          matches its labels, or one without nodeSelector"
     )]
     NotSelected,
-    /// None of those for this Node gives out anything yet (`rule:finalizer-before-use`).
+    /// The closest one with a free block gives out nothing yet (`rule:finalizer-before-use`).
     #[error(
-        "cannot allocate a node CIDR: no ClusterCIDR that selects the Node has its finalizer yet: \
+        "cannot allocate a node CIDR: the ClusterCIDR that is to serve the Node has no finalizer yet: \
          {0}; see whether this program may patch ClusterCIDRs"
     )]
     Unheld(String),

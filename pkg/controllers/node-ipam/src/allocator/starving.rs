@@ -1,6 +1,8 @@
 //! Nodes for which there was no block, and who gets the next one
 //! (`rule:first-starved-first-served`).
 
+use tokio::time::Instant;
+
 use super::{Allocator, Effects, Phase, Place, Uid};
 
 impl Allocator {
@@ -30,12 +32,23 @@ impl Allocator {
         }
     }
 
+    /// A starved Node is pending again.
+    fn leave_line(&mut self, uid: &Uid) {
+        let Some(node) = self.unassigned.get_mut(uid) else { return };
+        if let Phase::Starved(place) = std::mem::replace(&mut node.phase, Phase::Pending) {
+            self.starved.leave(&place);
+        }
+    }
+
     /// Hands free blocks to those who wait, first come first served. Who cannot be served holds up
     /// nobody whose line differs.
     pub(super) fn serve_starved(&mut self, effects: &mut Effects) {
         let mut heads = self.starved.heads();
         while let Some((_, (uid, line))) = heads.pop_first() {
-            if self.reserve(&uid, effects).is_err() {
+            if self.labelled_by(&uid).is_some_and(|until| until > Instant::now()) {
+                // What has come is not what its labels may select: its worker waits for those.
+                self.leave_line(&uid);
+            } else if self.reserve(&uid, effects).is_err() {
                 continue;
             }
             effects.wake.extend(self.unassigned.get(&uid).map(|node| node.name.clone()));

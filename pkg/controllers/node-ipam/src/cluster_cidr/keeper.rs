@@ -73,13 +73,18 @@ impl Reconcile for Keeper {
 impl Keeper {
     /// Whether the status of an object says anything else than would be said now.
     pub(super) fn is_outdated(&self, object: &Object<ClusterCidr>) -> bool {
-        let metadata = &object.metadata;
-        if metadata.deleting() || !metadata.has_finalizer(FINALIZER) {
+        if !object.metadata.has_finalizer(FINALIZER) {
+            return false;
+        }
+        let ranges = object.body.spec.ranges();
+        let deleting = object.metadata.deleting();
+        let holding = deleting.then(|| self.allocator.lock().holding(&ranges));
+        if holding == Some(Holding::Unknown) {
             return false;
         }
         let mut status = object.status.clone();
         let error = Plan::of(&object.body.spec, self.rules).err();
-        self.facts(object, error, None).publish(&mut status, Timestamp::now());
+        self.facts(object, error, holding).publish(&mut status, Timestamp::now());
         status != object.status
     }
 

@@ -23,7 +23,8 @@ fn catalogue(specs: &[(&str, Value)]) -> Catalogue {
         first = pools.end;
         let (rank, id) = (Rank::of(&name, &plan), catalogue.take_id());
         let (uid, selector, standing) = (name.clone(), plan.selector, Standing::Serving);
-        catalogue.insert(Entry { id, uid, name, standing, spec, selector, rank, pools });
+        let seen = Instant::now();
+        catalogue.insert(Entry { id, uid, name, standing, spec, selector, rank, pools, seen });
     }
     catalogue
 }

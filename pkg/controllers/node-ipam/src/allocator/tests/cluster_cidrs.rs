@@ -170,6 +170,106 @@ fn a_node_without_the_labels_of_its_cloud_waits_for_them() {
     assert_eq!(none.awaits_labels(&uid, begun), None, "0 turns it off");
 }
 
+/// `rule:unlabelled-nodes-wait`
+#[tokio::test(start_paused = true)]
+async fn a_node_that_starved_without_its_labels_waits_for_them_all_the_same() {
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "foo", &labelled("10.1.0.0/16", 8, "foo")));
+    let (begun, uid) = (now(), Uid::from("n"));
+    for name in ["n", "labelled"] {
+        let taints: &[&str] = if name == "n" { &[UNINITIALIZED] } else { &[] };
+        drop(allocator.observe(&marked(name, &[], taints), begun));
+        assert_eq!(shortage(allocator.assign(&name.into()).0), Shortage::NotSelected);
+    }
+    let effects = serve(&mut allocator, "all", &everybody("10.0.0.0/16", 8));
+    assert_eq!(effects.wake, ["n".into(), "labelled".into()], "it holds up nobody");
+    assert_eq!(allocator.awaits_labels(&uid, now()), Some(begun + WAIT));
+    assert_eq!(sent(allocator.assign(&"labelled".into()).0), ["10.0.0.0/24"]);
+    let effects = allocator.observe(&marked("n", &["foo"], &[]), now());
+    assert_eq!(effects.wake, ["n".into()]);
+    assert_eq!(allocator.awaits_labels(&uid, now()), None);
+    assert_eq!(sent(allocator.assign(&uid).0), ["10.1.0.0/24"]);
+}
+
+/// `rule:unlabelled-nodes-wait`
+#[tokio::test(start_paused = true)]
+async fn a_node_that_starved_and_has_waited_long_enough_is_served_without_its_labels() {
+    let mut allocator = empty();
+    drop(allocator.observe(&marked("n", &[], &[UNINITIALIZED]), now()));
+    assert_eq!(shortage(allocator.assign(&"n".into()).0), Shortage::NotSelected);
+    tokio::time::advance(WAIT).await;
+    let effects = serve(&mut allocator, "all", &everybody("10.0.0.0/16", 8));
+    assert_eq!(effects.wake, ["n".into()]);
+    assert_eq!(sent(allocator.assign(&"n".into()).0), ["10.0.0.0/24"]);
+}
+
+/// `rule:closest-cluster-cidr-first`
+#[tokio::test(start_paused = true)]
+async fn a_closer_one_without_its_finalizer_is_waited_for_and_not_for_ever() {
+    let (close, far) = (labelled("10.1.0.0/24", 8, "foo"), everybody("10.0.0.0/16", 8));
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "far", &far));
+    drop(allocator.see_cluster_cidr(seen("close", Standing::Unheld, &close)));
+    let waits = Shortage::Unheld("close".into());
+    assert_eq!(shortage(join(&mut allocator, "n", &["foo"])), waits);
+    assert_eq!(sent(join(&mut allocator, "other", &[])), ["10.0.0.0/24"]);
+    assert_eq!(serve(&mut allocator, "close", &close).wake, ["n".into()]);
+    assert_eq!(sent(allocator.assign(&"n".into()).0), ["10.1.0.0/24"]);
+    assert_eq!(sent(join(&mut allocator, "full", &["foo"])), ["10.0.1.0/24"]);
+
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "far", &far));
+    drop(allocator.see_cluster_cidr(seen("close", Standing::Unheld, &close)));
+    assert_eq!(shortage(join(&mut allocator, "n", &["foo"])), waits);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(sent(allocator.assign(&"n".into()).0), ["10.0.0.0/24"]);
+}
+
+/// `rule:cluster-cidr-outlives-its-claims`
+#[test]
+fn what_was_reserved_of_one_that_is_deleted_is_not_sent() {
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "old", &labelled("10.0.0.0/22", 8, "foo")));
+    drop(serve(&mut allocator, "new", &everybody("10.9.0.0/16", 8)));
+    let (n, m) = (Uid::from("n"), Uid::from("m"));
+    let block = [cidr::parse("10.0.0.0/24").unwrap()];
+    assert_eq!(sent(join(&mut allocator, "n", &["foo"])), ["10.0.0.0/24"]);
+    let second = [cidr::parse("10.0.1.0/24").unwrap()];
+    assert_eq!(sent(join(&mut allocator, "m", &["foo"])), ["10.0.1.0/24"]);
+    let until = now() + Duration::from_secs(10);
+    assert!(allocator.begin_send(&m, &second, now(), until).is_some(), "it has left");
+    allocator.terminate("old");
+    assert!(allocator.begin_send(&n, &block, now(), until).is_none());
+    assert_eq!(sent(allocator.assign(&n).0), ["10.9.0.0/24"]);
+    allocator.lost(&m, Some(until));
+    let Assignment::Send { cidrs, unresolved: true, .. } = allocator.assign(&m).0 else { panic!() };
+    assert_eq!(cidrs, second, "it may yet be applied");
+    assert_eq!(allocator.read_empty(&m, now(), now()).0, AfterRead::Wait(until));
+    assert!(allocator.begin_send(&m, &second, now(), until).is_none(), "it is not sent again");
+}
+
+/// `rule:cluster-cidr-outlives-its-claims`
+#[test]
+fn one_that_was_replaced_by_another_of_the_same_range_goes_at_once() {
+    let range = cidr::parse("10.0.0.0/22").unwrap();
+    let mut allocator = empty();
+    drop(serve(&mut allocator, "old", &everybody("10.0.0.0/22", 8)));
+    drop(join(&mut allocator, "a", &[]));
+    drop(allocator.observe(&node("foreign", "foreign").cidrs(&["10.0.2.0/24"]), now()));
+    allocator.terminate("old");
+    let new = everybody("10.0.0.0/20", 8);
+    drop(allocator.see_cluster_cidr(seen("new", Standing::Unheld, &new)));
+    assert_eq!(allocator.holding(&[range]), Holding::By(2), "the new one may yet go unseen");
+    let effects = serve(&mut allocator, "new", &new);
+    assert_eq!(effects.released, ["old".into()]);
+    assert_eq!(allocator.holding(&[range]), Holding::Nobody);
+
+    // A Node with addresses of both is of neither.
+    let both = node("both", "both").cidrs(&["10.0.3.0/24", "fd00::/64"]);
+    drop(allocator.observe(&both, now()));
+    assert_eq!(allocator.holding(&[range]), Holding::By(1));
+}
+
 #[test]
 fn a_node_that_nothing_selects_starves_at_once_with_or_without_its_labels() {
     let mut allocator = empty();
@@ -213,10 +313,11 @@ fn one_that_is_deleted_gives_nothing_and_goes_with_the_last_node_that_has_addres
 #[test]
 fn of_those_that_may_serve_a_node_the_ones_in_use_are_named_as_full() {
     let mut allocator = empty();
-    drop(allocator.see_cluster_cidr(seen("a", Standing::Unheld, &everybody("10.0.0.0/24", 8))));
     drop(serve(&mut allocator, "b", &everybody("10.1.0.0/24", 8)));
     drop(sent(join(&mut allocator, "n", &[])));
     assert_eq!(shortage(join(&mut allocator, "m", &[])), Shortage::AllFull("b".into()));
+    drop(allocator.see_cluster_cidr(seen("a", Standing::Unheld, &everybody("10.1.0.0/24", 8))));
+    assert_eq!(shortage(allocator.assign(&"m".into()).0), Shortage::AllFull("b".into()));
     allocator.terminate("b");
     let left = allocator.assign(&"m".into()).0;
     assert_eq!(shortage(left), Shortage::Unheld("a".into()));
@@ -346,6 +447,7 @@ fn excluded_ranges_are_kept_out_of_objects_too_and_hold_none_of_them() {
     drop(serve(&mut allocator, "late", &everybody("10.0.0.0/22", 8)));
     assert_eq!(allocator.holding(&[range]), Holding::Nobody);
     assert_eq!(sent(join(&mut allocator, "n", &[])), ["10.0.2.0/24"]);
+    allocator.terminate("late");
     assert_eq!(allocator.holding(&[range]), Holding::By(1));
 }
 
