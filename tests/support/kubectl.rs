@@ -132,6 +132,13 @@ impl Shell {
         self.refused(&format!("create -f {}", file.display()))
     }
 
+    /// Tries to write a status by server-side apply, which is refused; what the API server says.
+    pub fn apply_status_refused(&self, object: &Value) -> String {
+        let file = self.file(object);
+        let flags = "--server-side --force-conflicts --subresource=status --validate=false";
+        self.refused(&format!("apply {flags} -f {}", file.display()))
+    }
+
     /// Writes a status, as a controller does.
     pub fn patch_status(&self, of: &str, status: &Value) {
         let patch = serde_json::json!({ "status": status });

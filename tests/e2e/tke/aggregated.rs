@@ -1,10 +1,19 @@
 //! A management cluster whose group is served by another API server, as TKEStack's own does it.
 
-use serde_json::json;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tests::control_plane::ADMIN_GROUP;
 use tests::kubectl::Kubectl;
+use tests::member::member;
 use tests::planted::{Discreet, Planted};
 use tests::poll::poll;
-use tests::{PATIENCE, Process};
+use tests::{PATIENCE, Process, ports};
+
+use crate::scene::{address, condition, pair, port};
+use crate::upstream_crds;
 
 /// In the ClusterCredential, and nowhere else.
 const TOKEN: &str = "planted-token-behind-another-server";
@@ -68,6 +77,95 @@ async fn clusters_of_an_aggregated_api_server_are_probed_and_no_crd_takes_their_
     .await;
     let crds = hub.run("get crd -o name");
     assert!(!crds.contains("platform.tkestack.io"), "{crds}");
+    manager.terminate();
+    assert!(manager.exit(PATIENCE).await.success());
+}
+
+/// The incident, on the API that it happened at.
+///
+/// `rule:foreign-schemas-get-merge-patches`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_of_tkestack_s_own_api_is_followed_down_and_up_again_after_its_summary() {
+    let (hub, behind, mut member) =
+        futures::join!(Kubectl::without_crds(), Kubectl::without_crds(), member());
+    behind.create_all(&upstream_crds::all());
+    behind.run("wait --for=condition=established --timeout=60s crd --all");
+    aggregate(&hub, &behind);
+    let admin = member.client_certificate("admin", &[ADMIN_GROUP], Duration::from_secs(3600));
+    let mut credential = json!({
+        "apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
+        "metadata": {"name": "cc-one"}, "tenantID": "t", "clusterName": "cls-one",
+        "caCert": STANDARD.encode(member.ca_pem()),
+    });
+    credential.as_object_mut().unwrap().extend(pair(&admin.unwrap()).as_object().unwrap().clone());
+    hub.create(&credential);
+    hub.create(&json!({
+        "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster", "metadata": {"name": "cls-one"},
+        "spec": {"tenantID": "t", "type": "Imported"},
+    }));
+    // As TKEStack writes it: an address of each master, and a condition of its installer.
+    let addresses = json!([address(port(member.url())), address(ports::free_port())]);
+    let installer = json!({"type": "EnsureX", "status": "True", "reason": "Done"});
+    let status = json!({"addresses": addresses, "conditions": [installer]});
+    behind.patch_status("cluster cls-one", &status);
+
+    let manager = Process::with_kubeconfig(&hub.plane.admin_kubeconfig())
+        .args(["--controllers=cluster-health-controller", "--leader-elect=false", "--v=4"])
+        .args(["--healthcheck-period=2s", "--cluster-health-tke-timeout=1s"])
+        .args(["--cluster-health-confirm-interval=1s", "--cluster-health-summary-interval=2s"])
+        .start();
+    let until = async |what: &str, wanted: &dyn Fn(&Value) -> bool| {
+        poll(what, async || {
+            let status = behind.object("cluster cls-one")["status"].clone();
+            wanted(&status).then_some(status)
+        })
+        .await
+    };
+    let runs =
+        |it: &Value| it["phase"] == "Running" && condition(it, "HealthCheck")["status"] == "True";
+    let status = until("the cluster is summed up", &|it: &Value| {
+        runs(it) && condition(it, "ResourceSynced")["status"] == "True" && it["version"].is_string()
+    })
+    .await;
+    let fields: Vec<_> = status["resource"].as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["allocatable", "allocated", "capacity"], "{status}");
+
+    member.stop_api_server().await;
+    let fails =
+        |it: &Value| it["phase"] == "Failed" && condition(it, "HealthCheck")["status"] == "False";
+    let status = until("the cluster fails", &fails).await;
+    assert_eq!(status["reason"], "HealthCheckFail", "{status}");
+    member.start_api_server().await.unwrap();
+    let status = until("the cluster runs again", &runs).await;
+    let texts = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+    assert_eq!((texts(&status["reason"]), texts(&status["message"])), Default::default());
+    assert_eq!(status["addresses"], addresses, "those of several masters are left alone");
+    assert_eq!(status["conditions"][0], installer, "that of the installer stays where it was");
+
+    // What was written is what is shown, so nothing is written between heartbeats.
+    let writes = async || {
+        let labels = [("flavour", "tke"), ("outcome", "ok")];
+        manager.metric("clusterhealth_status_writes_total", &labels).await.unwrap_or_default()
+    };
+    let probes = async |at_least: f64| {
+        let labels = [("flavour", "tke")];
+        manager
+            .until_metric("clusterhealth_schedule_lag_seconds_count", &labels, |it| it >= at_least)
+            .await
+    };
+    let begun = probes(0.0).await;
+    let before = writes().await;
+    probes(begun + 5.0).await;
+    let written = writes().await - before;
+    assert!(written <= 3.0, "{written} writes of what did not change");
+
+    // The control: by server-side apply one field of ours is refused, and everything with it.
+    let apply = json!({
+        "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster", "metadata": {"name": "cls-one"},
+        "status": {"phase": "Running", "resource": {"nodes": {"total": 1}}},
+    });
+    let refused = behind.apply_status_refused(&apply);
+    assert!(refused.contains(".status.resource.nodes: field not declared in schema"), "{refused}");
     manager.terminate();
     assert!(manager.exit(PATIENCE).await.success());
 }

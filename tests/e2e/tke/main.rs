@@ -12,4 +12,6 @@ mod health;
 mod incident;
 mod machines;
 mod scene;
+mod taken_over;
 mod totals;
+mod upstream_crds;

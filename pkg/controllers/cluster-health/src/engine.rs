@@ -83,7 +83,7 @@ pub use gauges::Exposed;
 pub use limits::Limits;
 pub use metrics::Metrics;
 pub(crate) use notices::ends_soon;
-pub use pending::Pending;
+pub use pending::{Pending, SchemaIsOurs, StatusWrite};
 pub(crate) use prober::now;
 pub use prober::{ClusterProber, Misconfigured};
 pub use registry::{Look, Overview, Registry};

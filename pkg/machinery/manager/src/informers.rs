@@ -7,8 +7,8 @@ use std::future::pending;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use informer::{Format, Informer, InformerMetrics, Server, Session, Source};
-use model::{Cached, Kind, Metadata, StaticKind};
+use informer::{Format, Informer, InformerMetrics, MANAGED_BY, Server, Session, Source};
+use model::{Cached, Kind, Metadata, Resource, StaticKind};
 use panics::contain;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
@@ -130,6 +130,19 @@ impl Informers {
         let crds = self.shared.informer::<Metadata>(Source::crds(source.server.clone()));
         let sought = Informer::<Metadata>::new(source, metrics, options.format);
         sought.until_served(crds).await;
+    }
+
+    /// Whether the schema of a custom kind is ours now: its CRD has our label. It is not where an
+    /// aggregated API server serves the kind, where the CRD is somebody else's, or where CRDs may
+    /// not be listed: then only fields that upstream has are written, by merge patches.
+    pub fn schema_is_ours(&self, kind: &Resource) -> impl Fn() -> bool + Send + Sync + 'static {
+        let Shared { options, .. } = &*self.shared;
+        let (product, key) = (options.product, format!("{}.{}", kind.plural, kind.group));
+        let crds = self.shared.informer::<Metadata>(Source::crds(options.server.clone()));
+        move || {
+            let crd = crds.get(&key);
+            crd.is_some_and(|crd| crd.labels.get(MANAGED_BY).is_some_and(|by| **by == *product))
+        }
     }
 
     /// What this user has learnt is void; ends with the reason.

@@ -39,7 +39,7 @@
 //! | `object.rs`, `object_meta.rs` | [`Object`], [`ObjectMeta`] |
 //! | `draft.rs` | [`Draft`], what may be changed, and what a change comes to on the wire |
 //! | `overlay.rs`, `merge_patch.rs` | lay typed changes over whole JSON; the difference as a patch |
-//! | `object_client.rs` | [`ObjectClient`]; below it change, create, delete, apply, finalizers |
+//! | `object_client.rs` | [`ObjectClient`]; below it change, create, delete, apply, merge, finalizers |
 //! | `answered.rs`, `open_writes.rs` | the newest copies from answers; [`OpenWrites`] |
 //! | `calls.rs`, `verdict.rs` | single requests, and what their answers mean |
 //! | `error.rs` | [`Error`], [`Outcome`] |
@@ -63,7 +63,7 @@ pub use calls::Part;
 pub use draft::{Draft, DraftMetadata};
 pub use error::{Error, Outcome, Why};
 pub use object::{DecodeError, Object};
-pub use object_client::{Apply, Created, Deletion, ObjectClient, Propagation, Written};
+pub use object_client::{Apply, Created, Deletion, Merge, ObjectClient, Propagation, Written};
 pub use object_meta::{ObjectMeta, OwnerReference};
 pub use open_writes::OpenWrites;
 pub use schema::{Dynamic, Schema};

@@ -15,10 +15,12 @@ mod change;
 mod create;
 mod delete;
 mod finalizers;
+mod merge;
 
 pub use apply::Apply;
 pub use create::Created;
 pub use delete::{Deletion, Propagation};
+pub use merge::Merge;
 
 /// Reads and writes the whole objects of one kind on behalf of one controller. Cheap to clone.
 ///

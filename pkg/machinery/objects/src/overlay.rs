@@ -1,6 +1,8 @@
 //! Lays the changes of a typed view over the whole object it was read from, so that what the type
 //! does not know survives (`rule:unknown-fields-survive`). Pure.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 /// By which field an element of a list is known again after it changed; the first that it has
@@ -68,6 +70,51 @@ fn take(free: &mut [bool], matches: impl Fn(usize) -> bool) -> Option<usize> {
     let at = (0..free.len()).find(|at| free[*at] && matches(*at))?;
     free[at] = false;
     Some(at)
+}
+
+/// `raw` with these `fields`, and everything that they do not name as it was. In a list of which each
+/// element is known by an identity of its own the others stay as well; any other list is replaced.
+pub(crate) fn lay(raw: &Value, fields: &Value) -> Value {
+    match (raw, fields) {
+        (Value::Object(raw), Value::Object(fields)) => {
+            let mut whole = raw.clone();
+            for (field, new) in fields {
+                let laid = raw.get(field).map_or_else(|| new.clone(), |old| lay(old, new));
+                whole.insert(field.clone(), laid);
+            }
+            Value::Object(whole)
+        }
+        (Value::Array(raw), Value::Array(fields)) => {
+            Value::Array(lay_elements(raw, fields).unwrap_or_else(|| fields.clone()))
+        }
+        _ => fields.clone(),
+    }
+}
+
+/// `None` when an element has no identity, or shares it with another one.
+fn lay_elements(raw: &[Value], fields: &[Value]) -> Option<Vec<Value>> {
+    let (held, new) = (by_identity(raw)?, by_identity(fields)?);
+    let mut whole: Vec<_> = held
+        .iter()
+        .zip(raw)
+        .map(|(identity, raw)| {
+            let at = new.iter().position(|new| new == identity);
+            at.map_or_else(|| raw.clone(), |at| lay(raw, &fields[at]))
+        })
+        .collect();
+    let added = new.iter().zip(fields).filter(|(identity, _)| !held.contains(identity));
+    whole.extend(added.map(|(_, field)| field.clone()));
+    Some(whole)
+}
+
+fn by_identity(elements: &[Value]) -> Option<Vec<(&'static str, &str)>> {
+    let named = elements.iter().map(|element| {
+        let field = identity(element)?;
+        Some((field, element[field].as_str()?))
+    });
+    let named: Vec<_> = named.collect::<Option<_>>()?;
+    let unique: HashSet<_> = named.iter().collect();
+    (unique.len() == named.len()).then_some(named)
 }
 
 fn identity(element: &Value) -> Option<&'static str> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use health::{Moment, Published, Report, Standing};
 use model::Resource;
-use serde_json::Value;
+
+use super::pending::StatusWrite;
 
 /// One object model: which objects are clusters, how each is reached, and what its status looks
 /// like. The engine does everything else: when a cluster is probed, what is published, when that is
@@ -16,7 +17,7 @@ use serde_json::Value;
 ///   [`super::Registry`] of each cluster with a [`super::Target`]: again whenever anything about it
 ///   changes, in any order, as often as it likes. What did not change has no effect. It removes a
 ///   cluster at once when its object is gone, best in the informer's own handler.
-/// - [`Flavour::fingerprint`] and [`Flavour::fields`] turn what is published into a status.
+/// - [`Flavour::fingerprint`] and [`Flavour::write`] turn what is published into a status.
 ///
 /// Facts of its own (a version, zones, a summary) a flavour keeps by UID, gathers in tasks of its
 /// own, and calls [`super::Registry::facts_changed`]; it is asked for fingerprint and fields again.
@@ -37,9 +38,9 @@ pub trait Flavour: Send + Sync + 'static {
     /// only. Called after each probe: no I/O, no waiting.
     fn fingerprint(&self, cluster: &Cluster, statement: &Statement<'_>) -> u64;
 
-    /// The fields to apply to the status, as `{"status": {…}}`. `None` when there is nothing to
-    /// write, as for an object that is gone from the cache. Called when a write is sent.
-    fn fields(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<Value>;
+    /// What to write to the status. `None` when there is nothing to write, as for an object that is
+    /// gone from the cache. Called when a write is sent.
+    fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite>;
 
     /// What its object says now, for an audit; `None` when it says nothing of use.
     fn stored(&self, cluster: &Cluster) -> Option<Standing>;

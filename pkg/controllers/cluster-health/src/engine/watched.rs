@@ -11,7 +11,6 @@ use health::{
 use jiff::Timestamp;
 use model::Resource;
 use parking_lot::Mutex;
-use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +20,7 @@ use super::flavour::{Cluster, Flavour, Statement};
 use super::glance::{Glance, STATUSES};
 use super::job::Job;
 use super::notices::{Notice, Notices};
-use super::pending::Pending;
+use super::pending::{Pending, StatusWrite};
 use super::prober::{ClusterProber, now};
 use super::target::{Target, is_another};
 
@@ -370,9 +369,9 @@ impl Pending for Watched {
         self.glance(|it| it.policy.cadence.period)
     }
 
-    fn fields(&self, now: Moment) -> Option<Value> {
+    fn write(&self, now: Moment) -> Option<StatusWrite> {
         let (published, paused, message) = self.said(now.monotonic);
         let statement = Statement { published: published.as_ref(), message: &message, paused, now };
-        self.flavour.fields(&self.cluster, &statement)
+        self.flavour.write(&self.cluster, &statement)
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use backoff::KeyedLogGate;
 use health::{Pace, Urgency, WriteQueue, Written};
-use objects::{Apply, Dynamic, Error, ObjectClient, Part, Why};
+use objects::{Apply, Dynamic, Error, Merge, ObjectClient, Part, Why};
 use panics::contain;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -18,7 +18,7 @@ use tracing::{error, warn};
 use super::counters::Counters;
 use super::flavour::{Cluster, Flavour};
 use super::ownership::Ownership;
-use super::pending::Pending;
+use super::pending::{Pending, StatusWrite};
 use super::prober::now;
 
 /// Writes under way at once: more than a server that answers in 100 ms needs for 500 in a second.
@@ -197,10 +197,19 @@ impl Writer {
         if !self.ownership.is_ours(pending.shard()) {
             return Written::Failed.into();
         }
-        let Some(fields) = pending.fields(now()) else { return Written::Done.into() };
-        let uid = Some(object.uid.to_string());
-        let apply = Apply { fields, uid, force: true, part: Part::Status };
-        let Err(error) = client.apply(&object.key, &apply).await else {
+        let Some(write) = pending.write(now()) else { return Written::Done.into() };
+        let sent = match write {
+            StatusWrite::Apply(fields) => {
+                let uid = Some(object.uid.to_string());
+                let apply = Apply { fields, uid, force: true, part: Part::Status };
+                client.apply(&object.key, &apply).await.map(drop)
+            }
+            StatusWrite::Merge { fields, over } => {
+                let merge = Merge { fields, over, part: Part::Status };
+                client.merge(&object.key, &merge).await
+            }
+        };
+        let Err(error) = sent else {
             counters.wrote(flavour, "ok");
             return Written::Done.into();
         };

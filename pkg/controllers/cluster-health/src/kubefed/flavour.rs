@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use model::Resource;
 use objects::Object;
 use parking_lot::Mutex;
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::doubles::{Doubles, Identity};
@@ -20,7 +19,7 @@ use super::{access, settings, status};
 use crate::api::kubefed::{
     ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
 };
-use crate::engine::{Cluster, ClusterProber, Flavour, Statement};
+use crate::engine::{Cluster, ClusterProber, Flavour, SchemaIsOurs, Statement, StatusWrite};
 use crate::member::Newest;
 use crate::options::KubeFedOptions;
 
@@ -36,8 +35,8 @@ pub(crate) struct KubeFed {
     /// Whether tokens may be sent over plain http.
     pub(super) allow_plaintext: bool,
     pub(super) prober: Arc<probe::Prober>,
-    /// Filled when the run begins.
-    clusters: OnceLock<Informer<Object<KubeFedCluster>>>,
+    /// The objects, and whether their schema is ours; filled when the run begins.
+    clusters: OnceLock<(Informer<Object<KubeFedCluster>>, SchemaIsOurs)>,
     /// By the namespace of the KubeFedConfig that says so; elsewhere the flags hold.
     policies: Mutex<HashMap<Box<str>, Policy>>,
     /// By UID.
@@ -94,8 +93,12 @@ impl KubeFed {
     }
 
     /// The objects are read from here.
-    pub(super) fn follow(&self, clusters: &Informer<Object<KubeFedCluster>>) {
-        self.clusters.get_or_init(|| clusters.clone());
+    pub(super) fn follow(
+        &self,
+        clusters: &Informer<Object<KubeFedCluster>>,
+        schema_is_ours: SchemaIsOurs,
+    ) {
+        self.clusters.get_or_init(|| (clusters.clone(), schema_is_ours));
     }
 
     /// Takes in what the KubeFedConfig of a namespace says, which holds there and nowhere else;
@@ -228,7 +231,7 @@ impl KubeFed {
 
     /// The object of this cluster, if it is still there.
     fn object(&self, cluster: &Cluster) -> Option<Arc<Object<KubeFedCluster>>> {
-        let object = self.clusters.get()?.get(&cluster.key)?;
+        let object = self.clusters.get()?.0.get(&cluster.key)?;
         (object.metadata.uid == cluster.uid).then_some(object)
     }
 }
@@ -249,9 +252,10 @@ impl Flavour for KubeFed {
         status::fingerprint(published.standing, &self.held(&object))
     }
 
-    fn fields(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<Value> {
-        let object = self.object(cluster)?;
-        Some(status::fields(statement.published?, statement.message, &self.held(&object)))
+    fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
+        let (object, (_, schema_is_ours)) = (self.object(cluster)?, self.clusters.get()?);
+        let fields = status::fields(statement.published?, statement.message, &self.held(&object));
+        Some(StatusWrite::of(&object, fields, schema_is_ours()))
     }
 
     fn stored(&self, cluster: &Cluster) -> Option<Standing> {

@@ -52,7 +52,7 @@ async fn follow(
 ) -> Result<(), Failure> {
     let source = in_namespace(&context, Kind::Custom(KUBEFED_CLUSTERS), &flavour);
     let clusters: Clusters = context.informers.get_from(source);
-    flavour.follow(&clusters);
+    flavour.follow(&clusters, Arc::new(context.informers.schema_is_ours(&KUBEFED_CLUSTERS)));
     if let Some(metrics) = &flavour.upstream_metrics {
         metrics.show(&registry);
     }

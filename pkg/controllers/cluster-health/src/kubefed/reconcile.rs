@@ -233,7 +233,7 @@ mod tests {
         let clusters = informer(&KUBEFED_CLUSTERS, vec![object], told).await;
         let secrets = informer(&SECRETS, vec![secret], of_secrets).await;
         let flavour = flavour();
-        flavour.follow(&clusters);
+        flavour.follow(&clusters, Arc::new(|| true));
         let registry = Registry::new(Arc::clone(&flavour) as Arc<_>, Arc::clone(&engine.fleet));
         let refused = Arc::new(AtomicBool::new(true));
         let refuses = Arc::clone(&refused);

@@ -42,7 +42,9 @@ impl Beside {
         let machines = || informers.get_from(informers.source(Kind::Custom(MACHINES)));
         let machines = (!options.machine_period.is_zero()).then(machines);
         let (recorder, found) = (context.recorder.clone(), lookup(machines.as_ref()));
-        let ward = Arc::new(Ward::new(found, registry.clone(), recorder, Arc::clone(options)));
+        let machines_of = (found, Arc::new(informers.schema_is_ours(&MACHINES)) as _);
+        let ward =
+            Arc::new(Ward::new(machines_of, registry.clone(), recorder, Arc::clone(options)));
         let lists = Arc::new(NodeLists {
             prober: Arc::clone(prober),
             book: Arc::clone(book),

@@ -28,6 +28,8 @@ pub(crate) struct Entry {
     uid: Arc<str>,
     /// When it was first seen by this process.
     pub(crate) first_seen: Instant,
+    /// It was held back for want of a credential.
+    pub(crate) has_waited: bool,
     pub(crate) way: Option<Way>,
     /// Those of the last way that had any.
     addresses: Vec<Address>,
@@ -123,6 +125,7 @@ impl Book {
         let fresh = || Entry {
             uid: Arc::clone(&cluster.uid),
             first_seen: Instant::now(),
+            has_waited: false,
             way: None,
             addresses: Vec::new(),
             reference: None,

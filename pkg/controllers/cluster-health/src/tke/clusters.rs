@@ -7,7 +7,6 @@ use informer::Informer;
 use jiff::Timestamp;
 use model::Resource;
 use objects::Object;
-use serde_json::Value;
 use workqueue::WorkQueue;
 
 use super::book::{Book, identity};
@@ -15,11 +14,13 @@ use super::facts::Facts;
 use super::machines::KIND;
 use super::options::TkeOptions;
 use super::sides::{Side, after_probe};
-use super::status::{fingerprint_of, seed, write};
+use super::status::{StatusSchema, fingerprint_of, seed, write};
 use super::summary_metrics::SummaryMetrics;
 use super::supervision::Supervision;
 use crate::api::tke::{self, CLUSTERS};
-use crate::engine::{Cluster, Contact, Flavour, Registry, Statement, ends_soon};
+use crate::engine::{
+    Cluster, Contact, Flavour, Registry, SchemaIsOurs, Statement, StatusWrite, ends_soon,
+};
 
 /// The flavour `tke`.
 pub(crate) struct Clusters {
@@ -34,6 +35,7 @@ pub(crate) struct Clusters {
 /// What it follows its objects by.
 struct Followed {
     cache: Informer<Object<tke::Cluster>>,
+    schema_is_ours: SchemaIsOurs,
     registry: Registry,
     sides: WorkQueue<Side>,
     /// Of names of Clusters whose Machines are to be looked at.
@@ -54,13 +56,22 @@ impl Clusters {
     /// Called once, before any cluster is known to the engine.
     pub(super) fn follow(
         &self,
-        cache: Informer<Object<tke::Cluster>>,
+        (cache, schema_is_ours): (Informer<Object<tke::Cluster>>, SchemaIsOurs),
         registry: Registry,
         sides: WorkQueue<Side>,
         machines: WorkQueue<Arc<str>>,
     ) {
+        let followed = Followed { cache, schema_is_ours, registry, sides, machines };
         // A run makes its flavours anew, so it is never set.
-        let _fresh = self.followed.set(Followed { cache, registry, sides, machines });
+        let _fresh = self.followed.set(followed);
+    }
+
+    /// Whose fields the status of Clusters has now.
+    pub(super) fn schema(&self) -> StatusSchema {
+        match self.followed.get() {
+            Some(followed) if (followed.schema_is_ours)() => StatusSchema::Ours,
+            _ => StatusSchema::Upstream,
+        }
     }
 
     /// The object, unless another has its name by now.
@@ -72,7 +83,7 @@ impl Clusters {
     /// The fingerprint of what an object shows.
     pub(super) fn shown(&self, object: &Object<tke::Cluster>) -> u64 {
         let facts = self.facts(&identity(object));
-        fingerprint_of(object, facts.notable.as_ref())
+        fingerprint_of(object, facts.notable.as_ref(), self.schema())
     }
 
     fn facts(&self, cluster: &Cluster) -> Facts {
@@ -97,14 +108,17 @@ impl Flavour for Clusters {
     fn fingerprint(&self, cluster: &Cluster, statement: &Statement<'_>) -> u64 {
         let Some(object) = self.cached(cluster) else { return 0 };
         let facts = self.facts(cluster);
-        write(&object, statement, &facts).fingerprint(facts.notable.as_ref())
+        write(&object, statement, &facts, self.schema()).fingerprint(facts.notable.as_ref())
     }
 
-    fn fields(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<Value> {
-        let object = self.cached(cluster)?;
+    fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
+        let (object, schema) = (self.cached(cluster)?, self.schema());
         // Somebody may have taken it over since it was told to the engine.
-        let ours = Supervision::of(&object) != Supervision::LeftAlone;
-        ours.then(|| write(&object, statement, &self.facts(cluster)).fields(&object))
+        if Supervision::of(&object) == Supervision::LeftAlone {
+            return None;
+        }
+        let fields = write(&object, statement, &self.facts(cluster), schema).fields(&object);
+        Some(StatusWrite::of(&object, fields, schema == StatusSchema::Ours))
     }
 
     fn stored(&self, cluster: &Cluster) -> Option<Standing> {

@@ -1,7 +1,7 @@
-//! What is written to a Cluster: its status as server-side apply takes it, the part of that whose
-//! change is worth a write, and what a restarted process reads back from it. Pure.
+//! What is written to a Cluster: the fields of its status, the part of them whose change is worth a
+//! write, and what a restarted process reads back from it. Pure.
 //!
-//! The whole status of ours is applied each time: what is left out is removed by the API server.
+//! All fields of ours are written each time: server-side apply removes what is left out.
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
@@ -31,8 +31,34 @@ const LOCKED: &str = "ClusterLocked";
 const OURS: [&str; 5] =
     [HEALTH_CHECK, SYNC_VERSION, NODES_READY, RESOURCE_SYNCED, CREDENTIAL_VALID];
 
+/// Whose fields the status has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StatusSchema {
+    /// That of our CRD, with our extensions.
+    Ours,
+    /// That of TKEStack's API server or CRD, which has none of them: it would drop them, and each
+    /// write would then look as if somebody had changed it.
+    Upstream,
+}
+
+impl StatusSchema {
+    /// What of a summary it has.
+    fn of(self, summary: &ResourceSummary) -> ResourceSummary {
+        match self {
+            Self::Ours => summary.clone(),
+            Self::Upstream => ResourceSummary {
+                capacity: summary.capacity.clone(),
+                allocatable: summary.allocatable.clone(),
+                allocated: summary.allocated.clone(),
+                ..ResourceSummary::default()
+            },
+        }
+    }
+}
+
 /// What is written about one cluster now.
 pub(crate) struct Written {
+    schema: StatusSchema,
     /// None while it belongs to others, who then own reason and message as well.
     headline: Option<Headline>,
     version: String,
@@ -55,6 +81,7 @@ pub(crate) fn write(
     cluster: &Object<Cluster>,
     statement: &Statement<'_>,
     facts: &Facts,
+    schema: StatusSchema,
 ) -> Written {
     let status = &cluster.status;
     let health = health_check(cached(status, HEALTH_CHECK), statement);
@@ -63,18 +90,19 @@ pub(crate) fn write(
         facts.condition(kind, cached).or_else(|| cached.cloned())
     });
     let standing = statement.published.filter(|_| !statement.paused).map(|it| it.standing);
+    let resource = facts.summary.as_ref().or(status.resource.as_ref());
     Written {
+        schema,
         headline: owns_phase(cluster).then(|| headline(status, standing, health.as_ref())),
         version: facts.version.clone().unwrap_or_else(|| status.version.clone()),
         conditions: health.into_iter().chain(others).collect(),
-        resource: facts.summary.clone().or_else(|| status.resource.clone()),
+        resource: resource.map(|summary| schema.of(summary)),
         addresses: are_ours(cluster).then(|| cluster.body.spec.addresses.clone()),
     }
 }
 
 impl Written {
-    /// As server-side apply takes it. With the version on which it rests: the phase may be
-    /// another's by now (`rule:phases-of-others-are-kept`).
+    /// As it is written. With the version on which it rests: the phase may be another's by now (`rule:phases-of-others-are-kept`).
     pub(crate) fn fields(&self, cluster: &Object<Cluster>) -> Value {
         let mut status = json!({ "conditions": self.conditions });
         if let Some(Headline { phase, reason, message }) = &self.headline {
@@ -91,8 +119,14 @@ impl Written {
         if let Some(resource) = &self.resource {
             status["resource"] = json!(resource);
         }
-        if let Some(addresses) = &self.addresses {
-            status["addresses"] = json!(addresses);
+        match &self.addresses {
+            Some(addresses) => status["addresses"] = json!(addresses),
+            // Server-side apply would remove those that the spec gave before
+            // (`rule:addresses-of-the-spec-win`).
+            None if !cluster.status.addresses.is_empty() => {
+                status["addresses"] = cluster.whole()["status"]["addresses"].take();
+            }
+            None => {}
         }
         let version = cluster.metadata.resource_version.to_string();
         json!({ "metadata": {"resourceVersion": version}, "status": status })
@@ -103,7 +137,8 @@ impl Written {
     pub(crate) fn fingerprint(&self, notable: Option<&ResourceSummary>) -> u64 {
         let headline = self.headline.as_ref();
         let headline = headline.map(|it| (&it.phase, &*it.reason));
-        let resource = notable.or(self.resource.as_ref());
+        let notable = notable.map(|notable| self.schema.of(notable));
+        let resource = notable.as_ref().or(self.resource.as_ref());
         let addresses = self.addresses.as_deref();
         fingerprint(headline, &self.version, &self.conditions, resource, addresses)
     }
@@ -117,15 +152,23 @@ fn are_ours(cluster: &Object<Cluster>) -> bool {
 
 /// The same of what the object says. Sums that differ little from the `notable` ones count as
 /// those, as in what is written.
-pub(crate) fn fingerprint_of(cluster: &Object<Cluster>, notable: Option<&ResourceSummary>) -> u64 {
+pub(crate) fn fingerprint_of(
+    cluster: &Object<Cluster>,
+    notable: Option<&ResourceSummary>,
+    schema: StatusSchema,
+) -> u64 {
     let status = &cluster.status;
     let phase = Some(status.phase.clone()).filter(|phase| *phase != Phase::Initializing);
     let headline = owns_phase(cluster).then_some((&phase, &*status.reason));
     let ours: Vec<_> = OURS.into_iter().filter_map(|kind| cached(status, kind).cloned()).collect();
-    let shown = status.resource.as_ref();
-    let alike = notable.filter(|notable| shown.is_some_and(|shown| !differs_much(notable, shown)));
+    let of_schema = |summary: &ResourceSummary| schema.of(summary);
+    let (shown, notable) = (status.resource.as_ref().map(of_schema), notable.map(of_schema));
+    let is_alike = |notable: &ResourceSummary| {
+        shown.as_ref().is_some_and(|shown| !differs_much(notable, shown))
+    };
+    let resource = notable.filter(is_alike).or(shown);
     let addresses = are_ours(cluster).then_some(&status.addresses[..]);
-    fingerprint(headline, &status.version, &ours, alike.or(shown), addresses)
+    fingerprint(headline, &status.version, &ours, resource.as_ref(), addresses)
 }
 
 fn fingerprint(
@@ -155,6 +198,10 @@ pub(crate) fn seed(cluster: &Object<Cluster>, now: Timestamp) -> Option<Publishe
     let well = match (&status.phase, said) {
         // Whatever was true before nobody looked.
         (_, Some(ConditionStatus::Unknown | ConditionStatus::Other(_))) => return None,
+        // Phase and condition differ, so the first probe decides: either would be a claim that no
+        // probe of ours made.
+        (Phase::Running, Some(ConditionStatus::False))
+        | (Phase::Failed, Some(ConditionStatus::True)) => return None,
         (Phase::Running | Phase::Failed, _) => status.phase == Phase::Running,
         (_, said) => *said? == ConditionStatus::True,
     };

@@ -85,9 +85,14 @@ impl Watching {
         together: usize,
     ) -> Next {
         if let (Some(wait), Err(problem)) = (self.still_waits(cluster, id, &way), &way.client) {
+            self.flavour.book.with(id, |entry| entry.has_waited = true);
             self.registry.hold_back(id, problem.code(), &problem.to_string());
             return Next::After(wait);
         }
+        // One whose credential came late is probed at once and not in its turn of the first list
+        // (`rule:changed-inputs-are-probed-within-a-second`).
+        let has_waited = self.flavour.book.with(id, |entry| entry.has_waited);
+        let together = if has_waited { 0 } else { together };
         let target = self.target(cluster, id.clone(), way, locked, together);
         // rule:a-restart-changes-nothing: the first probe comes before the first list.
         if !self.registry.knows(id) && lacks_nodes(target.published.as_ref()) {
@@ -112,7 +117,7 @@ impl Watching {
             policy: self.flavour.options.policy,
             paused,
             published: seed(cluster, Timestamp::now()),
-            written: Some(fingerprint_of(cluster, None)),
+            written: Some(fingerprint_of(cluster, None, self.flavour.schema())),
             ends_told: ends_told(cluster),
             together,
             prober: self.prober(id.clone(), way.client),

@@ -74,7 +74,8 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
     let queue = context.queue::<Work>("cluster_health_tke", BACKOFF);
     let sides = context.queue::<Side>("cluster_health_tke_facts", BACKOFF);
     let machines = context.queue::<Arc<str>>("cluster_health_tke_machines", BACKOFF);
-    flavour.follow(clusters.clone(), registry.clone(), sides.clone(), machines.clone());
+    let followed = (clusters.clone(), Arc::new(informers.schema_is_ours(&CLUSTERS)) as _);
+    flavour.follow(followed, registry.clone(), sides.clone(), machines.clone());
     let again = queue.clone();
     registry.look_again_by(move |key| again.add(Work::Cluster(Arc::clone(key))));
     let beside = Beside::new(&context, &flavour, &registry, &clusters);

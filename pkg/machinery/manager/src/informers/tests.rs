@@ -40,6 +40,31 @@ async fn users_of_equal_sources_share_one_informer_and_others_do_not() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_schema_of_a_kind_is_ours_when_its_crd_has_our_label() {
+    let of_crd = |name: &str, labels: serde_json::Value| {
+        of_one_object(json!({"metadata": {
+            "name": name, "uid": "u", "resourceVersion": "1", "labels": labels,
+        }}))
+    };
+    let kind = Resource::cluster("example.io", "v1", "Widget", "widgets");
+    let ours = json!({"app.kubernetes.io/managed-by": "test"});
+    let rows = [
+        ("widgets.example.io", ours.clone(), true),
+        ("widgets.example.io", json!({"app.kubernetes.io/managed-by": "Helm"}), false),
+        ("widgets.example.io", json!(null), false),
+        // An aggregated API server serves it.
+        ("others.example.io", ours, false),
+    ];
+    for (name, labels, expected) in rows {
+        let (informers, _server) = of_crd(name, labels.clone());
+        let is_ours = informers.schema_is_ours(&kind);
+        let crds = Source::crds(informers.shared.options.server.clone());
+        informers.get_from::<Metadata>(crds).synced().await;
+        assert_eq!(is_ours(), expected, "{name} {labels}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_informer_ends_with_its_last_user() {
     let (informers, server) = of_one_object(node());
     let nodes = informers.get::<Node>();

@@ -79,3 +79,38 @@ fn a_view_whose_list_has_another_length_than_the_object_replaces_the_list() {
     let after = json!(["c"]);
     assert_eq!(overlay(Some(&json!(["a", "b"])), &json!(["a"]), &after), Some(after));
 }
+
+#[test]
+fn fields_that_are_laid_over_an_object_leave_everything_that_they_do_not_name() {
+    let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "x": 1});
+    let ours = json!({"type": "Ours", "status": "True", "reason": ""});
+    let laid = json!({"type": "Ours", "status": "True", "reason": "", "x": 1});
+    let addresses = json!([{"type": "Real", "host": "a"}, {"type": "Real", "host": "b"}]);
+    let rows = [
+        // (whole, fields, whole after)
+        (
+            json!({"a": {"x": 9}, "y": 8}),
+            json!({"a": {"b": 1}}),
+            json!({"a": {"b": 1, "x": 9}, "y": 8}),
+        ),
+        (json!(null), json!({"a": 1}), json!({"a": 1})),
+        // In their order: the last one tells installers something.
+        (
+            json!([condition("Ours", "False"), condition("Theirs", "True")]),
+            json!([ours]),
+            json!([laid, condition("Theirs", "True")]),
+        ),
+        (
+            json!([condition("Theirs", "True")]),
+            json!([ours]),
+            json!([condition("Theirs", "True"), ours]),
+        ),
+        // Two of one identity, or none, tell no element from another.
+        (addresses.clone(), addresses.clone(), addresses.clone()),
+        (addresses, json!([{"type": "Real", "host": "c"}]), json!([{"type": "Real", "host": "c"}])),
+        (json!(["a", "b"]), json!(["c"]), json!(["c"])),
+    ];
+    for (raw, fields, expected) in rows {
+        assert_eq!(lay(&raw, &fields), expected, "{raw} {fields}");
+    }
+}

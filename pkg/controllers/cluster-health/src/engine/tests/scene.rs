@@ -18,7 +18,7 @@ use model::Resource;
 use objects::{Dynamic, ObjectClient};
 use parking_lot::Mutex;
 use prometheus::{Registry as Metrics, TextEncoder};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use api::Api;
@@ -31,6 +31,7 @@ use crate::engine::fleet::Fleet;
 use crate::engine::gauges::Exposed;
 use crate::engine::metrics::Metrics as EngineMetrics;
 use crate::engine::ownership::{Ownership, Share};
+use crate::engine::pending::StatusWrite;
 use crate::engine::permits::Permits;
 use crate::engine::registry::Registry;
 use crate::engine::target::Target;
@@ -73,9 +74,9 @@ impl Flavour for Fake {
         health::hash(&format!("{standing} {}", self.facts.load(Ordering::Relaxed)))
     }
 
-    fn fields(&self, _: &Cluster, statement: &Statement<'_>) -> Option<Value> {
+    fn write(&self, _: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
         assert!(!self.panics.in_fields.swap(false, Ordering::Relaxed), "asked to panic");
-        Some(json!({"status": {"standing": standing(statement)}}))
+        Some(StatusWrite::Apply(json!({"status": {"standing": standing(statement)}})))
     }
 
     fn stored(&self, _: &Cluster) -> Option<Standing> {

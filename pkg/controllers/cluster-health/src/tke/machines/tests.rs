@@ -50,7 +50,12 @@ impl Machines {
         let shown = Arc::clone(&cache);
         let lookup = Box::new(move |key: &str| shown.lock().get(key).cloned());
         let recorder = engine.fleet.recorder.clone();
-        let ward = Ward::new(lookup, engine.registry.clone(), recorder, Arc::clone(&options));
+        let ward = Ward::new(
+            (lookup, Arc::new(|| true)),
+            engine.registry.clone(),
+            recorder,
+            Arc::clone(&options),
+        );
         Self { engine, cache, ward: Arc::new(ward), options, book: Arc::default() }
     }
 

@@ -7,14 +7,13 @@ use events::{EventType, ObjectRef, Recorder};
 use health::{Moment, Status};
 use model::Resource;
 use objects::Object;
-use serde_json::Value;
 
 use super::book::{Book, identity};
 use super::record::{Record, Turn, Want};
 use super::standing::{Cause, Found};
 use super::status::{Written, is_live, locked, seed};
 use crate::api::tke::{MACHINES, Machine};
-use crate::engine::{self, Pending, Registry};
+use crate::engine::{self, Pending, Registry, SchemaIsOurs, StatusWrite};
 use crate::tke::options::TkeOptions;
 use crate::tke::summary::Roster;
 
@@ -28,6 +27,7 @@ pub(crate) type Lookup = Box<dyn Fn(&str) -> Option<Arc<Object<Machine>>> + Send
 pub(crate) struct Ward {
     pub(crate) book: Book,
     lookup: Lookup,
+    schema_is_ours: SchemaIsOurs,
     registry: Registry,
     recorder: Recorder,
     options: Arc<TkeOptions>,
@@ -35,12 +35,12 @@ pub(crate) struct Ward {
 
 impl Ward {
     pub(crate) fn new(
-        lookup: Lookup,
+        (lookup, schema_is_ours): (Lookup, SchemaIsOurs),
         registry: Registry,
         recorder: Recorder,
         options: Arc<TkeOptions>,
     ) -> Self {
-        Self { book: Book::default(), lookup, registry, recorder, options }
+        Self { book: Book::default(), lookup, schema_is_ours, registry, recorder, options }
     }
 
     /// The object is gone: nothing of it is written any more.
@@ -202,11 +202,12 @@ impl Pending for Write {
         self.ward.options.machine_period
     }
 
-    fn fields(&self, _: Moment) -> Option<Value> {
+    fn write(&self, _: Moment) -> Option<StatusWrite> {
         let object = self.ward.live(&self.machine)?;
         let published = |record: &mut Option<Record>| record.as_ref()?.published().cloned();
         let published = self.ward.book.with(&self.cluster, &self.machine, published)??;
-        Some(Written::new(&object, &published).fields(&object))
+        let fields = Written::new(&object, &published).fields(&object);
+        Some(StatusWrite::of(&object, fields, (self.ward.schema_is_ours)()))
     }
 }
 

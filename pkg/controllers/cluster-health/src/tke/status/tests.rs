@@ -25,7 +25,12 @@ struct Said<'a> {
 fn written(cluster: &Object<Cluster>, said: &Said<'_>, facts: &Facts) -> Written {
     let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
     let (published, paused) = (said.published, said.paused);
-    write(cluster, &Statement { published, message: "how it is", paused, now }, facts)
+    write(
+        cluster,
+        &Statement { published, message: "how it is", paused, now },
+        facts,
+        StatusSchema::Ours,
+    )
 }
 
 fn status(cluster: &Object<Cluster>, published: Option<&Published>) -> Value {
@@ -46,7 +51,7 @@ fn a_healthy_cluster_runs_and_has_no_reason() {
         let status = status(&in_phase(phase), Some(&published(Standing::Ready, BEFORE)));
         let expected = json!({
             "phase": "Running", "reason": "", "message": "",
-            "conditions": [{"type": "HealthCheck", "status": "True", "message": "how it is",
+            "conditions": [{"type": "HealthCheck", "status": "True", "reason": "", "message": "how it is",
                 "lastProbeTime": NOW, "lastTransitionTime": BEFORE}],
         });
         assert_eq!(status, expected, "{phase}");
@@ -143,7 +148,7 @@ fn what_was_not_learnt_yet_is_kept_and_conditions_of_others_are_not_ours() {
     let kinds: Vec<_> =
         status["conditions"].as_array().unwrap().iter().map(|it| &it["type"]).collect();
     assert_eq!(kinds, ["SyncVersion"]);
-    assert_eq!(before.fingerprint(None), fingerprint_of(&cluster, None));
+    assert_eq!(before.fingerprint(None), fingerprint_of(&cluster, None, StatusSchema::Ours));
 
     let mut facts = Facts::default();
     facts.versioned(Some("1.36.3".into()), time(NOW));
@@ -165,7 +170,8 @@ fn the_addresses_of_the_spec_are_published_whenever_the_status_has_others() {
         // Left out, the API server would remove what it was given before.
         (address("h"), address("h"), address("h"), false),
         (address("h"), address("before"), address("h"), true),
-        (none.clone(), address("of-others"), none.clone(), false),
+        // Those that the spec gave before stay when it gives none any more.
+        (none.clone(), address("of-others"), address("of-others"), false),
         (none.clone(), none.clone(), none, false),
     ];
     for (spec, shown, expected, worth_a_write) in rows {
@@ -175,7 +181,8 @@ fn the_addresses_of_the_spec_are_published_whenever_the_status_has_others() {
         });
         let written = written(&cluster, &said, &Facts::default());
         assert_eq!(written.fields(&cluster)["status"]["addresses"], expected, "{spec} {shown}");
-        let differs = written.fingerprint(None) != fingerprint_of(&cluster, None);
+        let differs =
+            written.fingerprint(None) != fingerprint_of(&cluster, None, StatusSchema::Ours);
         assert_eq!(differs, worth_a_write, "{spec} {shown}");
     }
 }
@@ -187,10 +194,35 @@ fn sums_that_differ_little_from_those_that_were_worth_a_write_are_our_own() {
         cluster(|object| object["status"]["resource"] = json!({"capacity": {"cpu": cpu}}))
     };
     let notable = with("1000").status.resource.clone();
-    let ours = fingerprint_of(&with("1000"), None);
-    assert_eq!(fingerprint_of(&with("1005"), notable.as_ref()), ours);
-    assert_ne!(fingerprint_of(&with("1200"), notable.as_ref()), ours);
-    assert_ne!(fingerprint_of(&cluster(|_| {}), notable.as_ref()), ours);
+    let ours = fingerprint_of(&with("1000"), None, StatusSchema::Ours);
+    assert_eq!(fingerprint_of(&with("1005"), notable.as_ref(), StatusSchema::Ours), ours);
+    assert_ne!(fingerprint_of(&with("1200"), notable.as_ref(), StatusSchema::Ours), ours);
+    assert_ne!(fingerprint_of(&cluster(|_| {}), notable.as_ref(), StatusSchema::Ours), ours);
+}
+
+/// rule:foreign-schemas-get-merge-patches
+#[test]
+fn a_schema_without_our_extensions_gets_none_of_them_and_shows_what_was_written() {
+    let summary = json!({
+        "capacity": {"cpu": "4"}, "allocatable": {"cpu": "3"}, "allocated": {"cpu": "2"},
+        "allocating": {"cpu": "1"}, "nodes": {"total": 1}, "pods": 9, "observedTime": NOW,
+    });
+    let upstream =
+        json!({"capacity": {"cpu": "4"}, "allocatable": {"cpu": "3"}, "allocated": {"cpu": "2"}});
+    let summary: ResourceSummary = serde_json::from_value(summary).unwrap();
+    let mut facts = Facts::default();
+    (facts.summary, facts.notable) = (Some(summary.clone()), Some(summary.clone()));
+    let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
+    let statement = Statement { published: None, message: "", paused: false, now };
+    let before = cluster(|_| {});
+    let written = write(&before, &statement, &facts, StatusSchema::Upstream);
+    assert_eq!(written.fields(&before)["status"]["resource"], upstream);
+    // An object of before that has them yet is not written over again and again.
+    for shown in [upstream, json!(summary)] {
+        let after = cluster(|object| object["status"]["resource"] = shown.clone());
+        let shown = fingerprint_of(&after, facts.notable.as_ref(), StatusSchema::Upstream);
+        assert_eq!(written.fingerprint(facts.notable.as_ref()), shown);
+    }
 }
 
 #[test]
@@ -226,7 +258,9 @@ fn a_process_that_takes_over_goes_on_from_the_phase_or_else_from_the_condition()
     // (phase, condition; standing, since)
     let rows = [
         ("Running", "True", Some((Standing::Ready, LONG_AGO))),
-        ("Running", "False", Some((Standing::Ready, NOW))),
+        // The first probe decides, and nothing is published before it.
+        ("Running", "False", None),
+        ("Failed", "True", None),
         ("Running", "", Some((Standing::Ready, NOW))),
         ("Failed", "False", Some((Standing::NotReady, LONG_AGO))),
         ("Failed", "", Some((Standing::NotReady, NOW))),
@@ -263,6 +297,10 @@ fn a_cluster_without_ready_nodes_is_taken_over_as_such_and_nothing_is_written() 
         assert_eq!(lacks_nodes(Some(&seeded)), lacks, "{reason}");
         let said = Said { published: Some(&seeded), paused: false };
         let written = written(&object, &said, &Facts::default());
-        assert_eq!(written.fingerprint(None), fingerprint_of(&object, None), "{reason}");
+        assert_eq!(
+            written.fingerprint(None),
+            fingerprint_of(&object, None, StatusSchema::Ours),
+            "{reason}"
+        );
     }
 }

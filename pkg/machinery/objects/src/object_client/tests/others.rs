@@ -4,7 +4,7 @@ use model::OwnWrite;
 use serde_json::json;
 
 use crate::testing::{Fault, Server, Widget};
-use crate::{Apply, Created, Deletion, Draft, Dynamic, Outcome, Part, Propagation, Why};
+use crate::{Apply, Created, Deletion, Draft, Dynamic, Merge, Outcome, Part, Propagation, Why};
 
 const OURS: &str = "example.org/ours";
 
@@ -216,4 +216,33 @@ async fn applied_fields_say_which_object_they_are_for_and_whose_they_are() {
     let odd = Apply { fields: json!([1]), ..apply };
     let error = client.apply("ns/a", &odd).await.unwrap_err();
     assert!(matches!(error.why, Why::Encode), "{error}");
+}
+
+/// `rule:foreign-schemas-get-merge-patches`
+#[tokio::test(start_paused = true)]
+async fn merged_fields_are_for_one_version_of_one_object_and_send_what_they_change() {
+    let server = Server::with_widget();
+    let client = server.client::<Widget>();
+    let widget = server.widget::<Widget>();
+    let fields = json!({"status": {"ready": true, "reason": ""}});
+    let merge = Merge { fields: fields.clone(), over: widget.whole(), part: Part::Status };
+    client.merge("ns/a", &merge).await.unwrap();
+    let (method, uri, body) = server.0.lock().seen[0].clone();
+    assert_eq!(method, http::Method::PATCH);
+    assert!(uri.ends_with("/widgets/a/status?fieldManager=test"), "{uri}");
+    let version = widget.metadata.resource_version.to_string();
+    assert_eq!(
+        body,
+        json!({"metadata": {"uid": "u1", "resourceVersion": version}, "status": fields["status"]})
+    );
+    let error = client.merge("ns/a", &merge).await.unwrap_err();
+    assert!(matches!(error.why, Why::Conflict { .. }), "it was changed since: {error}");
+
+    let now = server.widget::<Widget>();
+    let same = Merge { fields, over: now.whole(), part: Part::Status };
+    let writes = server.writes();
+    client.merge("ns/a", &same).await.unwrap();
+    assert_eq!(server.writes(), writes, "nothing is different");
+    let odd = Merge { fields: json!([1]), ..same };
+    assert!(matches!(client.merge("ns/a", &odd).await.unwrap_err().why, Why::Encode));
 }

@@ -85,13 +85,10 @@ fn each_standing_writes_its_phase_reason_and_condition() {
         ),
     ];
     for (machine, standing, phase, reason, message, status, why) in rows {
-        let mut condition = json!({
-            "type": "HealthCheck", "status": status, "message": "told",
+        let condition = json!({
+            "type": "HealthCheck", "status": status, "reason": why.unwrap_or_default(), "message": "told",
             "lastProbeTime": "1970-01-01T00:00:20Z", "lastTransitionTime": "1970-01-01T00:00:10Z",
         });
-        if let Some(why) = why {
-            condition["reason"] = json!(why);
-        }
         let expected = json!({
             "metadata": {"resourceVersion": "7"},
             "status": {"phase": phase, "reason": reason, "message": message, "conditions": [condition]},

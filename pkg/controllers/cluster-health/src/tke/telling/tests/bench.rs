@@ -137,7 +137,8 @@ impl Bench {
             WorkQueue::new("sides", BACKOFF, &metrics),
             WorkQueue::new("machines", BACKOFF, &metrics),
         );
-        flavour.follow(clusters.clone(), registry.clone(), sides, machines);
+        let followed = (clusters.clone(), Arc::new(|| true) as _);
+        flavour.follow(followed, registry.clone(), sides, machines);
         let secrets = metadata.clone();
         let watching = Watching {
             secrets: Secrets::by(move || secrets.clone(), None, &queue),
