@@ -98,8 +98,8 @@ async fn a_member_of_tkestack_s_own_api_is_followed_down_and_up_again_after_its_
         "caCert": STANDARD.encode(member.ca_pem()),
     });
     credential.as_object_mut().unwrap().extend(pair(&admin.unwrap()).as_object().unwrap().clone());
-    hub.create(&credential);
-    hub.create(&json!({
+    behind.create(&credential);
+    behind.create(&json!({
         "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster", "metadata": {"name": "cls-one"},
         "spec": {"tenantID": "t", "type": "Imported"},
     }));

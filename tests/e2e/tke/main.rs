@@ -11,6 +11,7 @@ mod credentials;
 mod health;
 mod incident;
 mod machines;
+mod rights;
 mod scene;
 mod taken_over;
 mod totals;

@@ -18,6 +18,8 @@ pub(crate) fn all() -> Vec<Value> {
 
 fn crd(plural: &str, kind: &str, properties: &Value, has_status: bool) -> Value {
     let subresources = if has_status { json!({"status": {}}) } else { json!({}) };
+    // Its API server selects credentials by this field.
+    let selectable = if has_status { json!([]) } else { json!([{"jsonPath": ".clusterName"}]) };
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("{plural}.platform.tkestack.io")},
@@ -26,6 +28,7 @@ fn crd(plural: &str, kind: &str, properties: &Value, has_status: bool) -> Value 
             "names": {"plural": plural, "singular": kind.to_lowercase(), "kind": kind, "listKind": format!("{kind}List")},
             "versions": [{
                 "name": "v1", "served": true, "storage": true, "subresources": subresources,
+                "selectableFields": selectable,
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
             }],
         },

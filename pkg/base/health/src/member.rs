@@ -64,6 +64,8 @@ pub struct Member {
     task_began: Instant,
     cause: Cause,
     last: Option<Last>,
+    /// Why the last probe could not be made, for a reason of our own.
+    obstacle: Option<Box<str>>,
     changed_at: Option<Instant>,
 }
 
@@ -102,6 +104,7 @@ impl Member {
             task_began: now,
             cause: Cause::Regular,
             last: None,
+            obstacle: None,
             changed_at: None,
         }
     }
@@ -126,8 +129,10 @@ impl Member {
     ) -> Effect {
         let (finding, started) = (report.finding, report.started.monotonic);
         if finding.is_void() {
+            self.obstacle.clone_from(&report.detail);
             return self.learn_nothing(policy, now, draw);
         }
+        self.obstacle = None;
         let first_failure = !finding.is_ok() && !self.was_failing();
         let counts = self.counts(finding, policy, started);
         let thresholds = self.flaps.effective(policy.thresholds, now, &policy.damping);
@@ -244,6 +249,9 @@ impl Member {
             return None;
         }
         let change = Published::expire(&mut self.published, now);
+        if let Some(published) = &mut self.published {
+            published.detail.clone_from(&self.obstacle);
+        }
         let flapping = self.note_change(change, policy, now.monotonic);
         self.causes.begin(None);
         Some(Effect { change, first_failure: false, new_cause: false, flapping })

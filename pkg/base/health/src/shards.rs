@@ -63,6 +63,8 @@ pub struct Shards {
     leads: bool,
     /// Since when it has gone on without a lease.
     alone: Option<Instant>,
+    /// When a request for a lease failed for the first time.
+    failing: Option<Instant>,
     /// It has ever seen another one.
     met: bool,
 }
@@ -92,6 +94,7 @@ impl Shards {
             peers: BTreeMap::new(),
             leads: false,
             alone: None,
+            failing: None,
             met: false,
         }
     }

@@ -18,8 +18,13 @@ pub(crate) fn nodes(cluster: &Value, machines: &[Value]) -> u64 {
     u64::try_from(masters.saturating_add(workers)).unwrap_or(u64::MAX)
 }
 
-/// Whole cores of a Cluster by its summary.
+/// Whole cores of a Cluster by its summary, rounded down Node by Node; a summary without them, as an
+/// API server of TKEStack's own stores it, has the sum only.
 pub(crate) fn cpus(cluster: &Value) -> u64 {
+    let each = Place::root(cluster).at(&["status", "resource", "cores"]).number();
+    if let Some(cores) = each.and_then(|cores| u64::try_from(cores).ok()) {
+        return cores;
+    }
     let at = Place::root(cluster).at(&["status", "resource", "capacity", "cpu"]);
     let cpu = at.text().map(str::to_owned).or_else(|| at.number().map(|cpu| cpu.to_string()));
     let cpu = cpu.and_then(|text| text.parse::<Quantity>().ok());

@@ -13,7 +13,7 @@
 //! | `driver.rs`, `job.rs` | the task of one cluster; one probe to make |
 //! | `fleet.rs` | all clusters, and what their tasks share |
 //! | `permits.rs` | how many probes are under way at once |
-//! | `pending.rs`, `writer.rs` | [`Pending`]: what waits to be written; status writes |
+//! | `pending.rs`, `status_write.rs`, `writer.rs` | [`Pending`]: what waits to be written; how; status writes |
 //! | `patrol.rs` | the stale, the stuck, and the cap |
 //! | `ownership.rs` | which clusters are ours to probe and to write |
 //! | `share_out.rs`, `lease_thread.rs` | sharing them with other replicas; the thread that does |
@@ -50,6 +50,7 @@ mod prober;
 mod registry;
 mod share_out;
 mod source;
+mod status_write;
 mod target;
 mod telling;
 mod watched;
@@ -83,11 +84,12 @@ pub use gauges::Exposed;
 pub use limits::Limits;
 pub use metrics::Metrics;
 pub(crate) use notices::ends_soon;
-pub use pending::{Pending, SchemaIsOurs, StatusWrite};
+pub use pending::Pending;
 pub(crate) use prober::now;
 pub use prober::{ClusterProber, Misconfigured};
 pub use registry::{Look, Overview, Registry};
 pub use source::Source;
+pub use status_write::{SchemaIsOurs, StatusWrite};
 pub(crate) use target::is_another;
 pub use target::{EndsTold, Target};
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use client::{Answer, CallError};
+use health::Code;
 use http::{Request, StatusCode, header};
 use kube::client::Body;
 use model::Resource;
@@ -47,19 +48,27 @@ pub(crate) enum ReadError {
     #[error("cannot read Secret {secret}: the API server answered with status {status}")]
     Refused { secret: String, status: StatusCode },
     #[error(
+        "cannot read Secret {secret}: the right to get secrets is missing; apply config/rbac/cluster-health.yaml"
+    )]
+    Denied { secret: String },
+    #[error(
         "cannot decode Secret {secret}: one of token, ca.crt, tls.crt and tls.key is not base64"
     )]
     Form { secret: String },
 }
 
 impl ReadError {
-    /// A mistake in the set-up, which the member says. Anything else is tried again before a word
-    /// is said.
-    pub(crate) fn is_mistake(&self) -> bool {
+    /// The credential that was read before counts no more. Anything else is tried again first.
+    pub(crate) fn ends_the_client(&self) -> bool {
+        matches!(self, Self::Denied { .. } | Self::Form { .. })
+    }
+
+    /// What it says of the member: a mistake in its set-up, or nothing, as a right that we lack
+    /// (`rule:a-missing-right-is-no-failure`).
+    pub(crate) fn code(&self) -> Code {
         match self {
-            Self::Refused { status, .. } => *status == StatusCode::FORBIDDEN,
-            Self::Form { .. } => true,
-            Self::Call { .. } => false,
+            Self::Form { .. } => Code::SecretMissing,
+            Self::Call { .. } | Self::Refused { .. } | Self::Denied { .. } => Code::OwnLimit,
         }
     }
 }
@@ -80,6 +89,7 @@ impl SecretData {
                 Self::decode(&body).ok_or(ReadError::Form { secret: secret() }).map(Some)
             }
             StatusCode::NOT_FOUND => Ok(None),
+            StatusCode::FORBIDDEN => Err(ReadError::Denied { secret: secret() }),
             status => Err(ReadError::Refused { secret: secret(), status }),
         };
         wipe(body);

@@ -139,12 +139,13 @@ impl<T: Cached> Informer<T> {
         drop(known);
     }
 
-    /// Waits until [`Informer::is_synced`], or until the server has refused to list for want of a
-    /// right.
-    pub(crate) async fn synced_or_denied(&self) {
+    /// Waits as [`Informer::synced_or_dormant`], or until the server has refused to list for want of
+    /// a right.
+    pub async fn synced_or_denied(&self) {
         let mut progress = self.cache.shared.progress.subscribe();
+        let is_settled = |dormant: bool, listed: bool| dormant || listed || self.denied().is_some();
         let known = progress
-            .wait_for(|progress| progress.has_list(self.since) || self.denied().is_some())
+            .wait_for(|progress| is_settled(progress.dormant, progress.has_list(self.since)))
             .await;
         drop(known);
     }

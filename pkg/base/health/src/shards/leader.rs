@@ -2,13 +2,17 @@
 //! them under a name that all such leaders have in common (`rule:a-leader-takes-part`), and goes on
 //! alone where there are no leases to be had (`rule:a-leader-may-be-alone`).
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{Claim, Shards, View};
 
 /// The name of every leader of replicas that do not share: there is one at a time, and the next one
 /// goes on with the lease of the one before it.
 pub const LEADER: &str = "leader";
+
+/// How long a leader tries to read the leases before it goes on without: most have no replicas
+/// beside them that share, and nothing is probed meanwhile.
+const ALONE_AFTER: Duration = Duration::from_secs(5);
 
 impl Shards {
     /// A leader that takes part for replicas that do not share. It claims nothing yet.
@@ -17,9 +21,12 @@ impl Shards {
     }
 
     /// A request for a lease has failed; `refused` is whether it was for want of a right or of the
-    /// namespace. A leader that knows of nobody goes on with everything as long as it leads.
+    /// namespace. A leader that knows of nobody goes on with everything as long as it leads: at
+    /// once, or [`ALONE_AFTER`] its first failure when it could not read the leases so far.
     pub fn failed(&mut self, refused: bool, now: Instant) {
-        if self.leads && self.knows_nobody() && (refused || self.is_settled()) {
+        let first = *self.failing.get_or_insert(now);
+        let in_vain = self.read.is_none() && now.saturating_duration_since(first) >= ALONE_AFTER;
+        if self.leads && self.knows_nobody() && (refused || self.is_settled() || in_vain) {
             self.alone.get_or_insert(now);
         }
     }
@@ -40,11 +47,11 @@ impl Shards {
         self.met || !self.leads
     }
 
-    /// The view that the leader before this one has left, when there are leases at all. That leader
-    /// has ended, and it had waited for those whom it could not know.
+    /// The view that the leader before this one has left; an empty one where there was none. That
+    /// leader has ended, and it had waited for those whom it could not know.
     pub(super) fn left_by_a_leader(&self, claims: &[Claim]) -> Option<View> {
         let is_first = self.begun.is_none() && self.renewed.is_none();
-        (self.leads && is_first && !claims.is_empty()).then(|| {
+        (self.leads && is_first).then(|| {
             let own = claims.iter().find(|claim| claim.replica == self.me);
             own.map(|claim| claim.view.clone()).unwrap_or_default()
         })

@@ -13,6 +13,13 @@ fn published(name: &str, nodes: u64, cpu: &str) -> Value {
     cluster
 }
 
+/// A Cluster with half cores.
+fn halves() -> Value {
+    let mut cluster = published("halves", 2, "9");
+    cluster["status"]["resource"]["cores"] = json!(8);
+    cluster
+}
+
 /// A Cluster without a summary: two masters and as many Machines as are given.
 fn silent() -> Value {
     let mut cluster = baremetal();
@@ -49,6 +56,9 @@ pub(crate) fn rows() -> Vec<Row> {
         sizes(json!({})).given(json!({"licence": {"maxNodes": 4}, "clusters": [silent()], "machines": [worker]})).says(&[&says("4 nodes; there are 3, and 2 are new")]),
         sizes(json!({})).given(json!({"licence": {"maxCPUs": 1}, "clusters": [silent()]})),
         sizes(json!({})).given(json!({"licence": {"maxCPUs": 8}, "clusters": [published("a", 1, "8999m")]})).says(&[&says("8 CPUs, and there are 8")]),
+        // Two Nodes of 4500m have eight whole cores.
+        sizes(json!({})).given(json!({"licence": {"maxCPUs": 9}, "clusters": [halves()]})),
+        sizes(json!({})).given(json!({"licence": {"maxCPUs": 8}, "clusters": [halves()]})).says(&[&says("8 CPUs, and there are 8")]),
     ]
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use health::{Moment, Published, Report, Standing};
 use model::Resource;
 
-use super::pending::StatusWrite;
+use super::status_write::StatusWrite;
 
 /// One object model: which objects are clusters, how each is reached, and what its status looks
 /// like. The engine does everything else: when a cluster is probed, what is published, when that is

@@ -20,8 +20,9 @@ use super::flavour::{Cluster, Flavour, Statement};
 use super::glance::{Glance, STATUSES};
 use super::job::Job;
 use super::notices::{Notice, Notices};
-use super::pending::{Pending, StatusWrite};
+use super::pending::Pending;
 use super::prober::{ClusterProber, now};
+use super::status_write::StatusWrite;
 use super::target::{Target, is_another};
 
 /// A cluster that is known. Its lock is held for moments only, and never while anything waits.

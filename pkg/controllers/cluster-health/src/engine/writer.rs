@@ -18,8 +18,9 @@ use tracing::{error, warn};
 use super::counters::Counters;
 use super::flavour::{Cluster, Flavour};
 use super::ownership::Ownership;
-use super::pending::{Pending, StatusWrite};
+use super::pending::Pending;
 use super::prober::now;
+use super::status_write::StatusWrite;
 
 /// Writes under way at once: more than a server that answers in 100 ms needs for 500 in a second.
 const AT_ONCE: usize = 64;

@@ -89,7 +89,8 @@ async fn follow(
     }
     let (known, told) = (secrets.clone(), registry.clone());
     let filled = async move {
-        known.synced_or_dormant().await;
+        // rule:a-missing-right-is-no-failure
+        known.synced_or_denied().await;
         told.serves();
         told.filled();
     };
@@ -99,10 +100,10 @@ async fn follow(
     let reconciler = Reconciler { flavour, caches, references, registry, client };
     let reconciler = Arc::new(Reading::new(reconciler, &context.stop));
     let mut run = context.run(&queue, reconciler).workers(WORKERS);
-    if let Some(config) = &config {
-        run = run.start_filled(config);
+    if let Some(config) = config.clone() {
+        run = run.start_after(async move { config.synced_or_denied().await });
     }
-    run.start_filled(&clusters).start_filled(&secrets).start_after(filled).until_stopped().await?;
+    run.start_filled(&clusters).start_after(filled).until_stopped().await?;
     Ok(())
 }
 

@@ -83,18 +83,23 @@ impl Reconciler {
         {
             return Ok((LastTold { object, ..before.clone() }, None));
         }
+        // Whether there is a Secret nobody may know (`rule:a-missing-right-is-no-failure`).
+        let secrets = &self.caches.secrets;
+        let denied = secrets.denied().filter(|_| secret_key.is_some() && !secrets.is_synced());
+        if let Some(why) = denied {
+            let inputs = Err(Problem::new(Code::OwnLimit, why));
+            return Ok((self.with_prober(object, version, inputs, before), None));
+        }
         let (inputs, failure) = match secret_key.filter(|_| version.is_some()) {
             None => (access::inputs(&object, None, self.flavour.allow_plaintext), None),
             Some(key) => match SecretData::read(&self.client, key).await {
                 Ok(data) => {
                     (access::inputs(&object, data.as_ref(), self.flavour.allow_plaintext), None)
                 }
-                Err(error) if before.is_some() && !error.is_mistake() => return Err(error),
+                Err(error) if before.is_some() && !error.ends_the_client() => return Err(error),
                 Err(error) => {
                     // rule:a-cluster-is-known-before-its-credential
-                    let code =
-                        if error.is_mistake() { Code::SecretMissing } else { Code::OwnLimit };
-                    (Err(Problem::new(code, error.to_string())), Some(error))
+                    (Err(Problem::new(error.code(), error.to_string())), Some(error))
                 }
             },
         };

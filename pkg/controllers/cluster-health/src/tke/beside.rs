@@ -10,6 +10,7 @@ use objects::Object;
 use tokio::try_join;
 use workqueue::WorkQueue;
 
+use super::book::SUMMARY_LIMIT_MAX;
 use super::clusters::Clusters;
 use super::machines::{Rounds, Ward, follow, lookup};
 use super::node_lists::NodeLists;
@@ -19,8 +20,8 @@ use crate::engine::Registry;
 use crate::missing_rights::{Denied, denied};
 use crate::reading::Reading;
 
-/// A summary takes a minute at most, and a version less.
-const SIDE_LIMIT: Duration = Duration::from_secs(90);
+/// A summary takes longest.
+const SIDE_LIMIT: Duration = SUMMARY_LIMIT_MAX.saturating_add(Duration::from_secs(30));
 
 /// The two that list Nodes share the lists.
 pub(super) struct Beside {

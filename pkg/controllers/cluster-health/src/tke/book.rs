@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use health::Status;
 use objects::Object;
@@ -13,6 +14,11 @@ use super::facts::Facts;
 use super::summary::NodeTotals;
 use crate::api::tke::{self, ResourceSummary};
 use crate::engine::{Cluster, Contact, is_another};
+
+/// A summary at first. One that is not complete by then gets twice as long the next time, up to
+/// [`SUMMARY_LIMIT_MAX`]: 150,000 Pods are 300 pages, and slow members must not hold all workers.
+const SUMMARY_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const SUMMARY_LIMIT_MAX: Duration = Duration::from_secs(300);
 
 /// All Clusters, by name. An entry belongs to one UID.
 #[derive(Default)]
@@ -46,6 +52,8 @@ pub(crate) struct Entry {
     pub(crate) looked_around: Option<Instant>,
     /// Its summary is on its way or will be.
     pub(crate) summary_planned: bool,
+    /// How long its next summary may take.
+    pub(crate) summary_limit: Duration,
     /// The newest list of its Nodes.
     pub(crate) nodes: LatestNodes,
     /// What was published of it when its Machines were last looked at.
@@ -73,6 +81,11 @@ impl Entry {
             self.addresses.clone_from(addresses);
         }
         self.way = Some(way);
+    }
+
+    /// Its summary was not complete in time.
+    pub(crate) fn summary_timed_out(&mut self) {
+        self.summary_limit = (self.summary_limit * 2).min(SUMMARY_LIMIT_MAX);
     }
 
     /// What is known of the way to it, if there is one.
@@ -135,6 +148,7 @@ impl Book {
             version_asked: None,
             looked_around: None,
             summary_planned: false,
+            summary_limit: SUMMARY_LIMIT,
             nodes: LatestNodes::default(),
             machines_saw: None,
         };

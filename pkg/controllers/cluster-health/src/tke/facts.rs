@@ -1,5 +1,6 @@
 //! [`Facts`]: what is learnt of a cluster beside its health, and how conditions tell it. Pure.
 
+use http::StatusCode;
 use jiff::Timestamp;
 
 use super::summary::Gathered;
@@ -55,6 +56,12 @@ impl Facts {
                 self.tell(SYNC_VERSION, false, "VersionParseFail", message, at);
             }
         }
+    }
+
+    /// Takes in that the cluster refuses to tell its version, which keeps the old one.
+    pub(crate) fn version_refused(&mut self, status: StatusCode, at: Timestamp) {
+        let message = format!("the API server answered {} to /version", status.as_u16());
+        self.tell(SYNC_VERSION, false, "VersionRefused", message, at);
     }
 
     /// Takes in both lists of the cluster, or why there are none, which keeps the old summary.
@@ -151,7 +158,7 @@ pub(crate) fn differs_much(before: &ResourceSummary, after: &ResourceSummary) ->
     #[expect(clippy::cast_precision_loss, reason = "no cluster has 2^52 Pods")]
     let pods = |summary: &ResourceSummary| summary.pods.unwrap_or_default() as f64;
     let much = |before: f64, after: f64| (before - after).abs() > before.abs() * MUCH;
-    before.nodes != after.nodes
+    (before.nodes, before.cores) != (after.nodes, after.cores)
         || much(pods(before), pods(after))
         || sums(before).into_iter().zip(sums(after)).any(|(before, after)| much(before, after))
 }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use client::{Answer, CallError};
+use health::Code;
 use http::{Request, StatusCode};
 use kube::client::Body;
 
@@ -28,9 +29,14 @@ pub(crate) enum FetchError {
     /// Another answer than the object, or that there is none.
     #[error("cannot read {what}: the API server answered {status}")]
     Refused { what: &'static str, status: StatusCode },
+    /// For want of a right of ours.
+    #[error(
+        "cannot read {what}: the right to get and list clustercredentials is missing; apply config/rbac/cluster-health-tke.yaml"
+    )]
+    Denied { what: &'static str },
     /// Those who need no Secret do not wait for it.
-    #[error("cannot read a Secret: the Secrets are not listed yet; see the log")]
-    Unlisted,
+    #[error("cannot read a Secret: {0}")]
+    Unlisted(String),
     /// It is not of its kind's form.
     #[error(transparent)]
     Credential(#[from] CredentialError),
@@ -40,15 +46,32 @@ pub(crate) enum FetchError {
 }
 
 impl FetchError {
-    /// A mistake in the set-up, which the cluster says. Anything else is tried again before a word
-    /// is said.
-    pub(crate) fn is_mistake(&self) -> bool {
+    /// The credential that was read before counts no more. Anything else is tried again first.
+    pub(crate) fn ends_the_client(&self) -> bool {
         match self {
-            Self::Refused { status, .. } => *status == StatusCode::FORBIDDEN,
-            Self::Credential(_) => true,
-            Self::Secret(error) => error.is_mistake(),
-            Self::Call { .. } | Self::Unlisted => false,
+            Self::Denied { .. } | Self::Credential(_) => true,
+            Self::Secret(error) => error.ends_the_client(),
+            Self::Call { .. } | Self::Refused { .. } | Self::Unlisted(_) => false,
         }
+    }
+
+    /// What it says of the cluster: a mistake in its set-up, or nothing, as a right that we lack
+    /// (`rule:a-missing-right-is-no-failure`).
+    pub(crate) fn code(&self) -> Code {
+        match self {
+            Self::Credential(_) => Code::SecretMissing,
+            Self::Secret(error) => error.code(),
+            Self::Call { .. } | Self::Refused { .. } | Self::Denied { .. } | Self::Unlisted(_) => {
+                Code::OwnLimit
+            }
+        }
+    }
+}
+
+fn refused(what: &'static str, status: StatusCode) -> FetchError {
+    match status {
+        StatusCode::FORBIDDEN => FetchError::Denied { what },
+        status => FetchError::Refused { what, status },
     }
 }
 
@@ -80,7 +103,7 @@ impl Fetch {
                 Ok(Some(read?))
             }
             StatusCode::NOT_FOUND => Ok(None),
-            status => Err(FetchError::Refused { what: CREDENTIAL, status }),
+            status => Err(refused(CREDENTIAL, status)),
         }
     }
 
@@ -96,7 +119,7 @@ impl Fetch {
                 wipe(answer.body);
                 Ok(choose(read?, cluster))
             }
-            status => Err(FetchError::Refused { what: CREDENTIAL, status }),
+            status => Err(refused(CREDENTIAL, status)),
         }
     }
 

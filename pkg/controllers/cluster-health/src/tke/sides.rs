@@ -27,8 +27,6 @@ const VERSION_EVERY: Duration = Duration::from_secs(300);
 /// Addresses that probes do not ask are asked at most this often, and each for at most this long.
 const AROUND_EVERY: Duration = Duration::from_secs(60);
 const ADDRESS_LIMIT: Duration = Duration::from_secs(5);
-/// A whole summary.
-const SUMMARY_LIMIT: Duration = Duration::from_secs(60);
 /// A version.
 const READ_LIMIT: Duration = Duration::from_secs(30);
 const VERSION_MAX: usize = 16 << 10;
@@ -126,12 +124,14 @@ impl Sides {
         let Some((client, target)) = self.book.target(cluster) else { return };
         let mut reader = self.prober.reader(&client);
         let Ok(read) = reader.get("/version", VERSION_MAX, READ_LIMIT).await else { return };
-        if read.status != StatusCode::OK {
-            return;
-        }
-        let version = git_version(&read.body).and_then(|text| version::parse(&text));
         let now = Timestamp::now();
-        self.book.still(cluster, &target, |entry| entry.facts.versioned(version, now));
+        self.book.still(cluster, &target, |entry| match read.status {
+            StatusCode::OK => {
+                let version = git_version(&read.body).and_then(|text| version::parse(&text));
+                entry.facts.versioned(version, now);
+            }
+            refused => entry.facts.version_refused(refused, now),
+        });
         self.registry.facts_changed(cluster);
     }
 
@@ -147,8 +147,10 @@ impl Sides {
 
     async fn summary(&self, cluster: &Cluster) -> Next {
         let target = self.book.target(cluster);
+        // What is published decides: one probe that failed ends nothing.
+        let is_ready = self.registry.is_ready(cluster);
         let goes_on = self.book.known(cluster, |entry| {
-            entry.summary_planned = entry.answers && target.is_some();
+            entry.summary_planned = is_ready && target.is_some();
             entry.summary_planned
         });
         let (Some(true), Some((client, target))) = (goes_on, target) else {
@@ -171,6 +173,7 @@ impl Sides {
         client: &Arc<Client>,
         target: LatestNodes,
     ) -> Result<Gathered, Abort> {
+        let limit = self.book.with(cluster, |entry| entry.summary_limit);
         let gathering = async {
             // A list that was made for the Machines will do.
             let max_age = self.options.machine_period;
@@ -179,8 +182,9 @@ impl Sides {
             let pods = pods(&mut member, self.options.summary_page_size).await?;
             Ok(Gathered { nodes: NodeTotals::clone(&nodes), pods })
         };
-        timeout(SUMMARY_LIMIT, gathering).await.unwrap_or_else(|_| {
-            let why = format!("the lists were not complete within {SUMMARY_LIMIT:?}");
+        timeout(limit, gathering).await.unwrap_or_else(|_| {
+            self.book.known(cluster, Entry::summary_timed_out);
+            let why = format!("the lists were not complete within {limit:?}");
             Err(Abort::Failed(why.into()))
         })
     }
@@ -197,8 +201,68 @@ fn git_version(body: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use probe::{Address, Inputs, TlsOptions};
+    use tokio::time::sleep;
+
     use super::*;
+    use crate::engine::tests::scene::{Answer, Scene, cluster};
+    use crate::tke::book::{Basis, SUMMARY_LIMIT_MAX, Way};
+    use crate::tke::machines::tests::Machines;
     use crate::tke::testing::options;
+
+    /// Gathers from a member that nobody can reach.
+    fn sides(machines: &Machines, own: &Cluster) -> Sides {
+        let lists = Arc::new(machines.lists());
+        let addresses = vec![Address::parse("https://127.0.0.1:1").unwrap()];
+        let tls = TlsOptions { everything: true, ..TlsOptions::default() };
+        let inputs = Inputs { addresses: addresses.clone(), tls, ..Inputs::default() };
+        let client = lists.prober.client(&inputs).map(Arc::new);
+        let basis =
+            Basis { addresses: Ok(addresses), reference: None, credential: None, secret: None };
+        machines.book.with(own, |entry| entry.lead(Way { basis, client, settles: None }));
+        Sides {
+            prober: Arc::clone(&lists.prober),
+            book: Arc::clone(&machines.book),
+            registry: machines.engine.registry.clone(),
+            options: Arc::new(options(&[])),
+            lists,
+            metrics: SummaryMetrics::new(&prometheus::Registry::new(), false).unwrap(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn summaries_follow_what_is_published_and_not_the_last_probe() {
+        let machines = Machines::with(Scene::new(0), &[]);
+        let own = cluster("cls-1", 1);
+        let sides = sides(&machines, &own);
+        machines.engine.add("cls-1", 1);
+        sleep(Duration::from_secs(15)).await;
+        machines.book.with(&own, |entry| entry.answers = false);
+        let goes_on = sides.summary(&own).await;
+        assert!(matches!(goes_on, Next::After(_)), "one probe failed, and it is ready yet");
+
+        machines.engine.members.set("cls-1", Answer::Failing);
+        sleep(Duration::from_secs(60)).await;
+        machines.book.with(&own, |entry| entry.answers = true);
+        assert!(
+            matches!(sides.summary(&own).await, Next::Done),
+            "one probe does not make it ready"
+        );
+    }
+
+    #[test]
+    fn a_summary_that_takes_too_long_gets_more_time_and_no_end_of_it() {
+        let (book, own) = (Book::default(), cluster("cls-1", 1));
+        let limits = (0..4).map(|_| {
+            book.with(&own, |entry| {
+                entry.summary_timed_out();
+                entry.summary_limit
+            })
+        });
+        let limits: Vec<_> = limits.map(|limit| limit.as_secs()).collect();
+        assert_eq!(limits, [120, 240, 300, 300]);
+        assert_eq!(SUMMARY_LIMIT_MAX.as_secs(), 300);
+    }
 
     /// rule:required-nodes-are-counted-with-each-probe
     #[test]

@@ -196,11 +196,10 @@ pub(crate) fn seed(cluster: &Object<Cluster>, now: Timestamp) -> Option<Publishe
     let condition = cached(status, HEALTH_CHECK);
     let said = condition.map(|condition| &condition.status);
     let well = match (&status.phase, said) {
-        // Whatever was true before nobody looked.
-        (_, Some(ConditionStatus::Unknown | ConditionStatus::Other(_))) => return None,
-        // Phase and condition differ, so the first probe decides: either would be a claim that no
-        // probe of ours made.
-        (Phase::Running, Some(ConditionStatus::False))
+        // Whatever was true before nobody looked. Where phase and condition differ the first probe
+        // decides: either would be a claim that no probe of ours made.
+        (_, Some(ConditionStatus::Unknown | ConditionStatus::Other(_)))
+        | (Phase::Running, Some(ConditionStatus::False))
         | (Phase::Failed, Some(ConditionStatus::True)) => return None,
         (Phase::Running | Phase::Failed, _) => status.phase == Phase::Running,
         (_, said) => *said? == ConditionStatus::True,

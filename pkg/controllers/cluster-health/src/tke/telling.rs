@@ -232,8 +232,8 @@ impl Watching {
         let (client, mistake) = match self.look_up(cluster, &mut basis).await {
             Ok(client) => (client, None),
             // rule:a-lost-credential-ends-its-client
-            Err(error) if error.is_mistake() => {
-                (Err(Problem::new(Code::SecretMissing, error.to_string())), Some(error))
+            Err(error) if error.ends_the_client() => {
+                (Err(Problem::new(error.code(), error.to_string())), Some(error))
             }
             Err(error) => return Err(error),
         };

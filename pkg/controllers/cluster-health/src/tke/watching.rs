@@ -9,7 +9,7 @@ use std::time::Duration;
 use events::Recorder;
 use futures::future::BoxFuture;
 use informer::{Delta, Informer, Subscription};
-use manager::{Context, Failure};
+use manager::{Context, Failure, feed};
 use model::{Kind, Metadata};
 use objects::Object;
 use parking_lot::Mutex;
@@ -85,7 +85,8 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
     let (all, told) = ((clusters.clone(), credentials.clone()), registry.clone());
     let filled = async move {
         all.0.synced_or_dormant().await;
-        all.1.synced_or_dormant().await;
+        // rule:a-missing-right-is-no-failure
+        all.1.synced_or_denied().await;
         if all.0.is_synced() {
             told.serves();
         }
@@ -111,13 +112,13 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
     let watching = Arc::new(Reading::new(watching, &context.stop));
     // Those of the first list are looked up with their clusters.
     let known = credentials.clone();
+    let _of_credentials = feed(&credentials, &queue, move |credential: &Metadata| {
+        known.is_synced().then(|| Work::Credential(Arc::clone(&credential.key)))
+    });
     let work = context
         .run(&queue, watching)
         .workers(WORKERS)
         .feed(&clusters, |cluster| Some(Work::Cluster(Arc::clone(&cluster.metadata.key))))
-        .feed(&credentials, move |credential| {
-            known.is_synced().then(|| Work::Credential(Arc::clone(&credential.key)))
-        })
         .start_after(filled)
         .until_stopped();
     try_join!(work, beside.run(&context, &sides, &machines, &clusters))?;
@@ -245,7 +246,10 @@ impl Secrets {
     /// no Secret must not wait for those that cannot be listed.
     pub(super) async fn version(&self, key: &str) -> Result<Option<u64>, FetchError> {
         let cache = self.cache();
-        timeout(LISTED_WITHIN, cache.synced()).await.map_err(|_| FetchError::Unlisted)?;
+        timeout(LISTED_WITHIN, cache.synced()).await.map_err(|_| {
+            let denied = cache.denied();
+            FetchError::Unlisted(denied.unwrap_or_else(|| "they are not listed yet".to_owned()))
+        })?;
         Ok(cache.get(key).map(|secret| secret.resource_version))
     }
 

@@ -64,3 +64,26 @@ fn a_cluster_that_nobody_asks_tells_of_no_addresses() {
         "no probe was completed for too long"
     );
 }
+
+/// rule:unwatched-clusters-become-unknown
+#[test]
+fn a_cluster_that_we_could_not_ask_tells_why_once_it_is_unknown_and_not_longer() {
+    let mut bench = Bench::new(policy(3, 1), None);
+    bench.play("k");
+    let report = Report {
+        finding: finding('v'),
+        started: bench.now(),
+        took: S(0),
+        attempts: 0,
+        endpoints: Endpoints::default(),
+        detail: Some("the right to get secrets is missing".into()),
+    };
+    bench.member.begin(bench.now().monotonic);
+    bench.member.complete(&report, &bench.policy, bench.now().monotonic, 0.5);
+    bench.play("s");
+    let told = explain(&bench.member, bench.now().monotonic);
+    let why = "no probe was completed for too long: the right to get secrets is missing";
+    assert!(told.starts_with(why), "{told}");
+    bench.play("k");
+    assert_eq!(explain(&bench.member, bench.now().monotonic), "/readyz responded with ok");
+}

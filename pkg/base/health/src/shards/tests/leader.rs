@@ -23,7 +23,7 @@ fn a_leader_goes_on_at_once_with_the_lease_that_the_one_before_it_has_left() {
     assert!(leader_that_finds(left(&[]), start).is_settled(), "it was given back");
     let deleted = leader_that_finds(left(&["b", LEADER]), start);
     assert!(!deleted.is_settled(), "somebody deleted the lease of b, which may be probing");
-    assert!(!leader_that_finds(Vec::new(), start).is_settled(), "somebody may have deleted all");
+    assert!(leader_that_finds(Vec::new(), start).is_settled(), "it is the first of all");
 }
 
 /// rule:a-leader-takes-part
@@ -71,6 +71,25 @@ fn a_leader_to_whom_leases_are_refused_has_all_clusters_until_it_sees_somebody()
     assert!(!met.may_probe(1, start + S(310)) && met.is_settled(), "b waits for us");
     leader.observe(vec![claim("b", 1, &["b"])], start + S(310), start + S(310));
     assert!(!leader.may_probe(1, start + S(310)), "b has it");
+}
+
+/// rule:a-leader-may-be-alone
+#[test]
+fn a_leader_that_cannot_read_the_leases_goes_on_alone_after_some_tries() {
+    let start = Instant::now();
+    let mut leader = Shards::of_leader();
+    for second in [0, 2, 4] {
+        leader.failed(false, start + S(second));
+        assert!(!leader.may_probe(1, start + S(second)), "there may be somebody");
+    }
+    leader.failed(false, start + S(6));
+    assert!(leader.may_probe(1, start + S(6)));
+
+    // One that has read them once knows of somebody, or of nobody.
+    let mut met = leader_that_finds(vec![claim("b", 1, &["b"])], start);
+    met.failed(false, start);
+    met.failed(false, start + S(60));
+    assert!(!met.may_probe(1, start + S(20)), "b has it");
 }
 
 /// rule:a-leader-may-be-alone

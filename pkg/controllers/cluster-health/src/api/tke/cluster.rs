@@ -105,6 +105,9 @@ pub struct ResourceSummary {
     /// How many Nodes there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NodeCounts>,
+    /// Whole cores, rounded down Node by Node, as licences count them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores: Option<i64>,
     /// How many Pods have not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pods: Option<i64>,

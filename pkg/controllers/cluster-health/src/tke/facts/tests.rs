@@ -22,6 +22,12 @@ fn a_version_that_cannot_be_read_keeps_the_old_one() {
     assert_eq!(facts.version.as_deref(), Some("1.36.3"));
     let (status, reason, _) = told(&facts, SYNC_VERSION);
     assert_eq!((&*status, &*reason), ("False", "VersionParseFail"));
+    facts.versioned(Some("1.36.4".into()), at(3));
+    facts.version_refused(StatusCode::FORBIDDEN, at(4));
+    assert_eq!(facts.version.as_deref(), Some("1.36.4"));
+    let (status, reason, message) = told(&facts, SYNC_VERSION);
+    assert_eq!((&*status, &*reason), ("False", "VersionRefused"));
+    assert_eq!(message, "the API server answered 403 to /version");
 }
 
 #[test]

@@ -40,6 +40,7 @@ impl Gathered {
             allocated: published(&self.pods.allocated),
             allocating: published(&self.pods.allocating),
             nodes: Some(self.nodes.counts),
+            cores: Some(self.nodes.cores),
             pods: Some(self.pods.pods),
             observed_time: Some(observed),
         }

@@ -13,6 +13,8 @@ pub(crate) struct NodeTotals {
     pub(crate) capacity: Resources,
     pub(crate) allocatable: Resources,
     pub(crate) counts: NodeCounts,
+    /// Rounded down Node by Node.
+    pub(crate) cores: i64,
 }
 
 /// The fields of a Node that are needed.
@@ -87,6 +89,8 @@ impl NodeTotals {
         self.counts.total += 1;
         self.counts.ready += i64::from(ready);
         self.counts.schedulable += i64::from(ready && !spec.unschedulable);
+        let cores = status.capacity.as_ref().map_or(0, |own| own.get("cpu").as_milli() / 1000);
+        self.cores = self.cores.saturating_add(i64::try_from(cores.max(0)).unwrap_or(i64::MAX));
         for (sum, own) in
             [(&mut self.capacity, &status.capacity), (&mut self.allocatable, &status.allocatable)]
         {

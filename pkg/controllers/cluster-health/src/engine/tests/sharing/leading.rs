@@ -78,13 +78,27 @@ async fn the_next_leader_goes_on_at_once_with_the_lease_of_one_that_was_killed()
 async fn a_leader_that_shares_with_nobody_probes_on_while_the_server_of_the_leases_is_dead() {
     let world = World::default();
     let leader = world.leader();
-    sleep(S(45)).await;
-    assert_eq!(leader.owns(), CLUSTERS, "the first of all waits as any newcomer");
+    sleep(S(3)).await;
+    assert_eq!(leader.owns(), CLUSTERS, "the first of all waits for nobody");
     leader.cut_off.store(true, Ordering::Relaxed);
     for _ in 0..120 {
         sleep(S(1)).await;
         assert_eq!(leader.owns(), CLUSTERS);
     }
+    world.assert_well(HANDED_OVER);
+}
+
+/// rule:a-leader-may-be-alone
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_never_reads_the_leases_probes_all_the_same() {
+    let world = World::default();
+    let leader = world.leader();
+    leader.cut_off.store(true, Ordering::Relaxed);
+    sleep(S(25)).await;
+    assert_eq!(leader.owns(), CLUSTERS);
+    leader.cut_off.store(false, Ordering::Relaxed);
+    sleep(S(15)).await;
+    assert_eq!(leader.owns(), CLUSTERS);
     world.assert_well(HANDED_OVER);
 }
 

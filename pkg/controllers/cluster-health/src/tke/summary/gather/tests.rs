@@ -36,16 +36,18 @@ fn a_summary_is_rounded_once_and_tells_bound_from_waiting_pods() {
     let nodes = vec![
         node("a", "4", true, false),
         node("b", "3500m", true, true),
-        node("c", "1", false, false),
+        node("c", "1500m", false, false),
     ];
     let observed = "2026-01-02T03:04:05Z".parse().unwrap();
     let summary = gathered(nodes, pods).summary(observed);
     let expected = json!({
-        "capacity": {"cpu": "8500m", "memory": "3221225472"},
-        "allocatable": {"cpu": "8500m", "memory": "3145728000"},
+        "capacity": {"cpu": "9", "memory": "3221225472"},
+        "allocatable": {"cpu": "9", "memory": "3145728000"},
         "allocated": {"cpu": "1", "memory": "1025"},
         "allocating": {"cpu": "1600m", "memory": "1048577"},
         "nodes": {"total": 3, "ready": 2, "schedulable": 1},
+        // 4, 3 and 1, where the sum is 9.
+        "cores": 8,
         "pods": 5,
         "observedTime": "2026-01-02T03:04:05Z",
     });
