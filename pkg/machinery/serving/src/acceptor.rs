@@ -1,5 +1,5 @@
-//! Accepts connections: all from this host, and a bounded number from other hosts, so that no flood
-//! from the network keeps the kubelet's probe of `/livez` waiting.
+//! Accepts connections: those from this host always, those from other hosts as many as there is room
+//! for, so that no flood keeps a probe of `/livez` or a scraper waiting.
 
 use std::io;
 use std::net::IpAddr;
@@ -8,18 +8,20 @@ use std::time::Duration;
 
 use prometheus::IntCounter;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
+use crate::activity::Activity;
 use crate::connection::Connections;
 use crate::listener;
+use crate::sources::{Bounds, Sources};
 
-/// Connections from other hosts at once. Probes and scrapers need a handful; a flood must cost us
-/// no memory.
-pub(crate) const REMOTE_CONNECTIONS: usize = 256;
+/// Connections from other hosts. Probes and scrapers need a handful; a flood must cost us no memory.
+const REMOTE: Bounds = Bounds { of_all: 256, of_one_source: 32, newest_wins: false };
+/// Connections from this host, where the kubelet probes (rule:same-host-is-always-accepted).
+const SAME_HOST: Bounds = Bounds { of_all: 2048, of_one_source: 2048, newest_wins: true };
 /// Pause after the system refused a connection: it is out of file descriptors, and asking again
 /// at once would only burn CPU.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
@@ -30,7 +32,8 @@ pub(crate) struct Admission {
     connections: Arc<Connections>,
     open: TaskTracker,
     end: CancellationToken,
-    remote_slots: Arc<Semaphore>,
+    remote: Arc<Sources>,
+    same_host: Arc<Sources>,
     rejected: IntCounter,
 }
 
@@ -48,27 +51,29 @@ impl Admission {
         end: CancellationToken,
         rejected: IntCounter,
     ) -> Self {
-        let remote_slots = Arc::new(Semaphore::new(REMOTE_CONNECTIONS));
-        Self { connections, open, end, remote_slots, rejected }
+        let (remote, same_host) = (Sources::new(REMOTE), Sources::new(SAME_HOST));
+        Self { connections, open, end, remote, same_host, rejected }
     }
 
     /// Starts to serve the peer, or closes its connection. Never waits: whoever comes next may be
     /// the kubelet. `own` is the address at our end.
     fn admit(&self, stream: TcpStream, peer: IpAddr, own: IpAddr) {
-        let slot = if is_same_host(peer, own) {
-            None
-        } else if let Ok(slot) = self.remote_slots.clone().try_acquire_owned() {
-            Some(slot)
-        } else {
+        let sources = if is_same_host(peer, own) { &self.same_host } else { &self.remote };
+        let activity = Activity::new();
+        let Some((place, has_evicted)) = sources.enter(peer, Arc::clone(&activity)) else {
             self.rejected.inc();
             debug!(v = 5, logger = "serving", %peer, "Too many connections, closing this one");
             return;
         };
+        if has_evicted {
+            self.rejected.inc();
+            debug!(v = 5, logger = "serving", %peer, "Too many connections, closing an older one");
+        }
         listener::tune(&stream);
         let (connections, end) = (self.connections.clone(), self.end.clone());
         self.open.spawn(async move {
-            end.run_until_cancelled(Box::pin(connections.serve(stream, peer))).await;
-            drop(slot);
+            let served = Box::pin(connections.serve(stream, peer, activity));
+            end.run_until_cancelled(place.hold(served)).await;
         });
     }
 }

@@ -10,8 +10,20 @@ use tokio::time::{Instant, sleep_until};
 pub(crate) struct Activity(Mutex<State>);
 
 struct State {
+    has_tls: bool,
     running: usize,
     last: Instant,
+}
+
+/// How far a connection has come; the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// TLS is not agreed.
+    Handshake,
+    /// No request is being answered.
+    Idle,
+    /// At least one is.
+    Busy,
 }
 
 /// A request being answered.
@@ -19,7 +31,21 @@ pub(crate) struct Running(Arc<Activity>);
 
 impl Activity {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State { running: 0, last: Instant::now() })))
+        Arc::new(Self(Mutex::new(State { has_tls: false, running: 0, last: Instant::now() })))
+    }
+
+    /// TLS is agreed.
+    pub(crate) fn agreed(&self) {
+        let mut state = self.0.lock();
+        (state.has_tls, state.last) = (true, Instant::now());
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        match *self.0.lock() {
+            State { running: 1.., .. } => Stage::Busy,
+            State { has_tls: true, .. } => Stage::Idle,
+            State { .. } => Stage::Handshake,
+        }
     }
 
     /// Counts a request until the guard is dropped.

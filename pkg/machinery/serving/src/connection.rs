@@ -61,7 +61,12 @@ pub(crate) struct Connections {
 
 impl Connections {
     /// Serves one peer until either side is done.
-    pub(crate) async fn serve(self: Arc<Self>, stream: TcpStream, peer: IpAddr) {
+    pub(crate) async fn serve(
+        self: Arc<Self>,
+        stream: TcpStream,
+        peer: IpAddr,
+        activity: Arc<Activity>,
+    ) {
         let _open = Open::count(&self.metrics);
         let handshake = timeout(HANDSHAKE, self.agree_on_tls(stream));
         let agreed = tokio::select! {
@@ -69,7 +74,10 @@ impl Connections {
             () = self.stop.cancelled() => return,
         };
         match agreed {
-            Ok(Ok(stream)) => self.serve_http(stream, peer).await,
+            Ok(Ok(stream)) => {
+                activity.agreed();
+                self.serve_http(stream, peer, &activity).await;
+            }
             Ok(Err(err)) => self.count_failed_handshake(peer, &err),
             Err(err) => self.count_failed_handshake(peer, &err),
         }
@@ -94,10 +102,14 @@ impl Connections {
         Peer::new(address, self.clients.judge(chain).await)
     }
 
-    async fn serve_http(&self, stream: TlsStream<TcpStream>, address: IpAddr) {
+    async fn serve_http(
+        &self,
+        stream: TlsStream<TcpStream>,
+        address: IpAddr,
+        activity: &Arc<Activity>,
+    ) {
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let peer = self.peer(address, &stream).await;
-        let activity = Activity::new();
         let service = service_fn(|request: Request<Incoming>| {
             let (pages, guard) = (self.pages.clone(), self.guard.clone());
             let (peer, running) = (peer.clone(), activity.begin());
@@ -119,14 +131,14 @@ impl Connections {
                 .initial_stream_window_size(STREAM_WINDOW)
                 .initial_connection_window_size(CONNECTION_WINDOW)
                 .serve_connection(io, service);
-            self.drive(connection, &activity).await;
+            self.drive(connection, activity).await;
         } else {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD)
                 .max_buf_size(HEAD_BYTES as usize)
                 .serve_connection(io, service);
-            self.drive(connection, &activity).await;
+            self.drive(connection, activity).await;
         }
     }
 

@@ -39,6 +39,7 @@ mod peer;
 mod process_metrics;
 pub mod reply;
 mod server;
+mod sources;
 mod tls;
 
 pub use access::Access;

@@ -36,8 +36,7 @@ impl ServingMetrics {
         )?;
         let rejected = counter(
             "icm_serving_rejected_connections_total",
-            "Connections from other hosts that were closed at once, since too many were open, by \
-             listener.",
+            "Connections that were closed since too many were open, by listener.",
         )?;
         registry.register(Box::new(connections.clone()))?;
         registry.register(Box::new(handshake_errors.clone()))?;

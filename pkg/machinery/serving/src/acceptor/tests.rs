@@ -13,6 +13,7 @@ use crate::{ListenerOptions, Pages, ServingMetrics, TlsOptions};
 const PATIENCE: Duration = Duration::from_secs(10);
 const OWN: &str = "198.51.100.1";
 const REMOTE: &str = "192.0.2.7";
+const REMOTE_BOUNDS: Bounds = super::REMOTE;
 
 /// An acceptor and its metrics.
 struct Entrance {
@@ -69,22 +70,21 @@ impl Entrance {
 }
 
 #[tokio::test]
-async fn remote_peers_over_the_limit_are_closed_and_counted_while_those_of_this_host_are_served() {
+async fn a_remote_source_over_its_limit_evicts_its_own_oldest_and_keeps_nobody_else_out() {
     let entrance = Entrance::build().await;
-    let most = i64::try_from(REMOTE_CONNECTIONS).unwrap();
-    let mut remote = Vec::new();
-    for _ in 0..REMOTE_CONNECTIONS {
-        remote.push(entrance.knock(REMOTE).await);
+    let most = i64::try_from(REMOTE_BOUNDS.of_one_source).unwrap();
+    let mut flood = Vec::new();
+    for _ in 0..300 {
+        flood.push(entrance.knock(REMOTE).await);
     }
     entrance.until_open(most).await;
-    assert_eq!(entrance.metrics.rejected.get(), 0);
+    let evicted = u64::try_from(300 - REMOTE_BOUNDS.of_one_source).unwrap();
+    assert_eq!(entrance.metrics.rejected.get(), evicted);
+    let closed = timeout(PATIENCE, flood[0].read(&mut [0])).await.expect("the oldest is closed");
+    assert_eq!(closed.unwrap_or(0), 0);
 
-    let mut one_too_many = entrance.knock(REMOTE).await;
-    let closed = timeout(PATIENCE, one_too_many.read(&mut [0])).await.expect("closes at once");
-    assert_eq!(closed.unwrap(), 0);
-    assert_eq!(entrance.metrics.rejected.get(), 1);
-
-    let _local = [
+    let _others = [
+        entrance.knock("192.0.2.8").await,
         entrance.knock("127.0.0.1").await,
         entrance.knock("::1").await,
         entrance.knock("::ffff:127.0.0.1").await,
@@ -92,12 +92,30 @@ async fn remote_peers_over_the_limit_are_closed_and_counted_while_those_of_this_
         entrance.knock(OWN).await,
         entrance.knock(&format!("::ffff:{OWN}")).await,
     ];
-    entrance.until_open(most + 5).await;
-    assert_eq!(entrance.metrics.rejected.get(), 1);
+    entrance.until_open(most + 6).await;
 
-    remote.pop();
-    entrance.until_open(most + 4).await;
-    let _next = entrance.knock(REMOTE).await;
+    flood.pop();
     entrance.until_open(most + 5).await;
-    assert_eq!(entrance.metrics.rejected.get(), 1, "a slot that was left is free again");
+}
+
+#[tokio::test]
+async fn the_remote_places_are_full_and_another_source_gets_in() {
+    let entrance = Entrance::build().await;
+    let most = i64::try_from(REMOTE_BOUNDS.of_all).unwrap();
+    let mut flood = Vec::new();
+    for host in 0..10 {
+        for _ in 0..REMOTE_BOUNDS.of_one_source {
+            flood.push(entrance.knock(&format!("198.51.100.{}", 10 + host)).await);
+        }
+    }
+    entrance.until_open(most).await;
+    let rejected = entrance.metrics.rejected.get();
+    let _prometheus = entrance.knock("192.0.2.8").await;
+    let counted = async {
+        while entrance.metrics.rejected.get() == rejected {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, counted).await.expect("one of the flood makes room");
+    entrance.until_open(most).await;
 }

@@ -1,0 +1,142 @@
+//! [`Sources`]: a bounded number of connections, shared fairly by the addresses that they come from
+//! (rule:no-source-locks-others-out).
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::activity::{Activity, Stage};
+
+/// How many connections a listener holds at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) of_all: usize,
+    pub(crate) of_one_source: usize,
+    /// Whether a connection that is answering requests makes room for one that comes.
+    pub(crate) newest_wins: bool,
+}
+
+/// The connections of a listener, by source.
+pub(crate) struct Sources {
+    bounds: Bounds,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    next: u64,
+    /// The oldest first.
+    connections: BTreeMap<u64, Connection>,
+}
+
+struct Connection {
+    source: Source,
+    activity: Arc<Activity>,
+    evicted: CancellationToken,
+}
+
+/// Room for one more connection.
+enum Room {
+    Free,
+    /// The place of this one, which is evicted.
+    Of(u64),
+    None,
+}
+
+/// One place of a listener, until this is dropped.
+pub(crate) struct Place {
+    sources: Arc<Sources>,
+    number: u64,
+    evicted: CancellationToken,
+}
+
+/// An IPv4 address, or the network of an IPv6 address: whoever has one of its addresses has all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Source(IpAddr);
+
+impl Source {
+    fn of(peer: IpAddr) -> Self {
+        Self(match peer.to_canonical() {
+            IpAddr::V6(peer) => Ipv6Addr::from_bits(peer.to_bits() & !u128::from(u64::MAX)).into(),
+            peer @ IpAddr::V4(_) => peer,
+        })
+    }
+}
+
+impl Sources {
+    pub(crate) fn new(bounds: Bounds) -> Arc<Self> {
+        Arc::new(Self { bounds, open: Mutex::default() })
+    }
+
+    /// A place for a connection from `peer`, and whether another one was evicted for it; none when
+    /// there is no room.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        peer: IpAddr,
+        activity: Arc<Activity>,
+    ) -> Option<(Place, bool)> {
+        let (source, evicted) = (Source::of(peer), CancellationToken::new());
+        let mut open = self.open.lock();
+        let victim = match open.room(source, self.bounds) {
+            Room::Free => None,
+            Room::Of(victim) => open.connections.remove(&victim),
+            Room::None => return None,
+        };
+        let is_for_another = victim.is_some();
+        if let Some(victim) = victim {
+            victim.evicted.cancel();
+        }
+        let number = open.next;
+        open.next += 1;
+        open.connections.insert(number, Connection { source, activity, evicted: evicted.clone() });
+        drop(open);
+        Some((Place { sources: Arc::clone(self), number, evicted }, is_for_another))
+    }
+}
+
+impl Open {
+    /// The room for a connection from `source`.
+    fn room(&self, source: Source, bounds: Bounds) -> Room {
+        let mut counts: HashMap<Source, usize> = HashMap::new();
+        for connection in self.connections.values() {
+            *counts.entry(connection.source).or_default() += 1;
+        }
+        let own = counts.get(&source).copied().unwrap_or_default();
+        if own < bounds.of_one_source && self.connections.len() < bounds.of_all {
+            return Room::Free;
+        }
+        let most = counts.values().copied().max().unwrap_or_default();
+        // A source has to make room itself when none has more than it would have.
+        let is_own = own >= bounds.of_one_source || own > 0 && own + 1 >= most;
+        let makes_room = |of: &Source| {
+            if is_own { *of == source } else { counts.get(of) == Some(&most) }
+        };
+        let candidates =
+            self.connections.iter().filter(|(_, connection)| makes_room(&connection.source));
+        let of_each = candidates.map(|(number, one)| (one.activity.stage(), *number));
+        let may_be_busy = bounds.newest_wins || !is_own && most > 1;
+        match of_each.min() {
+            Some((stage, victim)) if stage < Stage::Busy || may_be_busy => Room::Of(victim),
+            _ => Room::None,
+        }
+    }
+}
+
+impl Place {
+    /// Runs a connection until it ends or is evicted.
+    pub(crate) async fn hold(self, connection: impl Future<Output = ()>) {
+        self.evicted.run_until_cancelled(connection).await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.sources.open.lock().connections.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests;
