@@ -35,7 +35,8 @@ pub struct Attempts {
     transport_retries: u8,
     retried_server_error: bool,
     retried_unauthorized: bool,
-    tried_both_paths: bool,
+    /// Why the first health path was left for the other one.
+    first_path_closed: Option<Code>,
     /// The healthy answer that the authenticated read has to confirm.
     healthy: Option<Finding>,
     /// An attempt failed at what this process may open: whether an address is to blame for anything
@@ -67,7 +68,7 @@ impl Attempts {
             transport_retries: TRANSPORT_RETRIES,
             retried_server_error: false,
             retried_unauthorized: false,
-            tried_both_paths: false,
+            first_path_closed: None,
             healthy: None,
             our_fault: None,
             response: None,
@@ -104,9 +105,8 @@ impl Attempts {
             }
             // Of a cluster that is well the health path is told.
             None => self.done(self.healthy.unwrap_or(finding)),
-            Some(Code::Http(404)) if path != ProbePath::Namespaces && !self.tried_both_paths => {
-                self.tried_both_paths = true;
-                self.attempt(endpoint, Connection::Open, other_path(path), now)
+            Some(code @ (Code::Http(404) | Code::Forbidden)) if path != ProbePath::Namespaces => {
+                self.after_a_closed_path(finding, code, now)
             }
             Some(Code::Http(500..=599)) if !self.retried_server_error => {
                 self.retried_server_error = true;
@@ -119,6 +119,20 @@ impl Attempts {
             }
             Some(_) => self.done(finding),
         }
+    }
+
+    /// The server does not know this health path, or does not let us ask for it: the other one is
+    /// tried. Where both are closed and one of them is forbidden, the authenticated read decides, if
+    /// there is one (`rule:forbidden-health-paths-are-not-final`).
+    fn after_a_closed_path(&mut self, finding: Finding, code: Code, now: Instant) -> Step {
+        let (endpoint, path) = (self.current.endpoint, self.current.path);
+        let Some(first) = self.first_path_closed.replace(code) else {
+            return self.attempt(endpoint, Connection::Open, other_path(path), now);
+        };
+        if [first, code].contains(&Code::Forbidden) && self.setup.authenticated_read {
+            return self.attempt(endpoint, Connection::Open, ProbePath::Namespaces, now);
+        }
+        self.done(finding)
     }
 
     fn failed(&mut self, code: Code, now: Instant, draw: f64) -> Step {
@@ -221,9 +235,9 @@ fn other_path(path: ProbePath) -> ProbePath {
     }
 }
 
-/// A certificate that was refused is refused again, and a timeout has had its time.
+/// A certificate or an address that was refused is refused again, and a timeout has had its time.
 fn is_worth_a_retry(code: Code) -> bool {
-    !matches!(code, Code::TlsVerify | Code::ConnectTimeout | Code::Timeout)
+    !matches!(code, Code::TlsVerify | Code::AddressDenied | Code::ConnectTimeout | Code::Timeout)
 }
 
 #[cfg(test)]

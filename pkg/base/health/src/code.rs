@@ -49,6 +49,8 @@ pub enum Code {
     BadEndpoint,
     /// The user, a group or a key on whose behalf requests are to be made cannot stand in a header.
     BadImpersonation,
+    /// The address, or that of the proxy, may not be dialled by this process.
+    AddressDenied,
     /// The address of the proxy cannot be used.
     BadProxy,
     /// The CA bundle holds no certificate that can be parsed.
@@ -70,6 +72,7 @@ impl Code {
             | Self::TokenEmpty
             | Self::BadEndpoint
             | Self::BadImpersonation
+            | Self::AddressDenied
             | Self::BadProxy
             | Self::CaParse
             | Self::ClientCertificate => Verdict::Config,
@@ -111,6 +114,7 @@ impl Code {
             Self::TokenEmpty => "token-empty",
             Self::BadEndpoint => "bad-endpoint",
             Self::BadImpersonation => "bad-impersonation",
+            Self::AddressDenied => "address-denied",
             Self::BadProxy => "bad-proxy",
             Self::CaParse => "ca-parse",
             Self::ClientCertificate => "client-certificate",

@@ -60,9 +60,8 @@ fn finding(setup: Setup, script: &[Does]) -> String {
 
 #[test]
 fn a_probe_ends_with_the_first_answer_that_is_final() {
-    let rows: [(&[Does], &str); 9] = [
+    let rows: [(&[Does], &str); 8] = [
         (&[Answer(200)], "/readyz responded with ok"),
-        (&[Answer(403)], "/readyz responded without ok: forbidden"),
         (&[Answer(401)], "/readyz responded without ok: unauthorized"),
         (&[Answer(429)], "/readyz responded without ok: http-429"),
         (&[Answer(302)], "/readyz responded without ok: http-302"),
@@ -74,6 +73,32 @@ fn a_probe_ends_with_the_first_answer_that_is_final() {
     for (script, told) in rows {
         assert_eq!(finding(SETUP, script), told);
     }
+}
+
+/// rule:forbidden-health-paths-are-not-final
+#[test]
+fn a_server_that_forbids_readyz_is_asked_for_healthz() {
+    assert_eq!(finding(SETUP, &[Answer(403), Answer(200)]), "/healthz responded with ok");
+    let both = "/healthz responded without ok: forbidden";
+    assert_eq!(finding(SETUP, &[Answer(403), Answer(403)]), both);
+    let remembered = Setup { path: ProbePath::Healthz, ..SETUP };
+    assert_eq!(finding(remembered, &[Answer(403), Answer(200)]), "/readyz responded with ok");
+}
+
+/// rule:forbidden-health-paths-are-not-final
+#[test]
+fn where_both_health_paths_are_closed_and_one_is_forbidden_the_authenticated_read_decides() {
+    let setup = Setup { authenticated_read: true, ..SETUP };
+    for closed in [[403, 403], [403, 404], [404, 403]] {
+        let [first, second] = closed.map(Answer);
+        let (attempts, conclusion, _) = carry_out(setup, &[first, second, Answer(200)]);
+        assert_eq!(attempts[2].path, ProbePath::Namespaces);
+        assert!(conclusion.finding.is_ok(), "{closed:?}: {}", conclusion.finding);
+    }
+    let refused = carry_out(setup, &[Answer(403), Answer(403), Answer(403)]).1.finding;
+    assert_eq!(refused.code(), Some(Code::Forbidden));
+    let unknown = carry_out(setup, &[Answer(404), Answer(404)]).1.finding;
+    assert_eq!(unknown.code(), Some(Code::Http(404)), "nothing was forbidden");
 }
 
 /// rule:retries-stay-inside-the-probe

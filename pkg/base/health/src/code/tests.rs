@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use super::*;
 
 /// (code, its word, what it concludes)
-const WORDS: [(Code, &str, Verdict); 23] = [
+const WORDS: [(Code, &str, Verdict); 24] = [
     (Code::Dns, "dns", Verdict::Unreachable),
     (Code::ConnectRefused, "connect-refused", Verdict::Unreachable),
     (Code::ConnectTimeout, "connect-timeout", Verdict::Unreachable),
@@ -24,6 +24,7 @@ const WORDS: [(Code, &str, Verdict); 23] = [
     (Code::TokenEmpty, "token-empty", Verdict::Config),
     (Code::BadEndpoint, "bad-endpoint", Verdict::Config),
     (Code::BadImpersonation, "bad-impersonation", Verdict::Config),
+    (Code::AddressDenied, "address-denied", Verdict::Config),
     (Code::BadProxy, "bad-proxy", Verdict::Config),
     (Code::CaParse, "ca-parse", Verdict::Config),
     (Code::ClientCertificate, "client-certificate", Verdict::Config),
