@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct SecretData {
-    #[serde(deserialize_with = "secret::bytes")]
+    #[serde(deserialize_with = "secret::bytes_or_empty")]
     pub(crate) token: Option<SecretSlice<u8>>,
     #[serde(rename = "ca.crt", deserialize_with = "secret::bytes")]
     pub(crate) ca: Option<SecretSlice<u8>>,

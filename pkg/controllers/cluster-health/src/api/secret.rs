@@ -6,17 +6,26 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use secrecy::{SecretSlice, SecretString};
+use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde::Deserializer;
 use serde::de::{Error, Visitor};
 
 /// Reads text, such as a token; `null` and the empty text are none.
 pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SecretString>, D::Error> {
-    from.deserialize_option(Reader(|text: &str| Some(SecretString::from(text))))
+    let read = from.deserialize_option(Reader(|text: &str| Some(SecretString::from(text))))?;
+    Ok(read.filter(|text| !text.expose_secret().is_empty()))
 }
 
 /// Reads base64, as JSON carries bytes; `null` and the empty text are none.
 pub(crate) fn bytes<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<SecretSlice<u8>>, D::Error> {
+    Ok(bytes_or_empty(from)?.filter(|bytes| !bytes.expose_secret().is_empty()))
+}
+
+/// Reads base64, as JSON carries bytes; `null` is none, and the empty text is no bytes. A key that
+/// is there and empty is another mistake than one that is missing.
+pub(crate) fn bytes_or_empty<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<SecretSlice<u8>>, D::Error> {
     from.deserialize_option(Reader(decode))
@@ -60,9 +69,6 @@ impl<'de, T, F: Fn(&str) -> Option<T>> Visitor<'de> for Reader<F> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Option<T>, E> {
-        if text.is_empty() {
-            return Ok(None);
-        }
         // Without the value, unlike serde's own errors.
         (self.0)(text).map(Some).ok_or_else(|| E::custom("is not of the expected form"))
     }

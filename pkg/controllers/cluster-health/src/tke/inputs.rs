@@ -30,6 +30,7 @@ pub(crate) fn inputs(
     let referred = referred.map(|of| format!("{}/{}", of.namespace, of.name));
     let secret = secret.unwrap_or_default();
     let name = credential.metadata.name;
+    let empty_token = secret.token.is_some() && secret.token().is_none();
     let token = credential.token.or_else(|| secret.token());
     let certificate = credential.client_cert.or(secret.certificate);
     let pair = match (certificate, credential.client_key.or(secret.key)) {
@@ -43,6 +44,13 @@ pub(crate) fn inputs(
         }
     };
     if token.is_none() && pair.is_none() {
+        if let Some(of) = credential.secret_ref.as_ref().filter(|_| empty_token) {
+            let text = format!(
+                "key token of Secret {}/{} is empty or not text; write a token into it",
+                of.namespace, of.name
+            );
+            return Err(Problem::new(Code::TokenEmpty, text));
+        }
         let text = match referred {
             Some(key) => {
                 format!("ClusterCredential {name} refers to Secret {key}, which is not there")
@@ -150,6 +158,19 @@ mod tests {
         for (credential, code) in rows {
             assert_eq!(made(&credential, None).unwrap_err().code(), code, "{credential}");
         }
+    }
+
+    #[test]
+    fn a_secret_whose_token_is_empty_is_told_as_that() {
+        let credential = json!({"metadata": {"name": "cc"},
+            "secretRef": {"namespace": "ns", "name": "one"}});
+        for empty in ["", "IAo="] {
+            let problem = made(&credential, Some(&json!({"data": {"token": empty}}))).unwrap_err();
+            assert_eq!(problem.code(), Code::TokenEmpty, "{problem}");
+            assert!(problem.to_string().contains("Secret ns/one"), "{problem}");
+        }
+        let with_a_pair = json!({"data": {"token": "", "tls.crt": "Y2VydA==", "tls.key": "a2V5"}});
+        assert!(made(&credential, Some(&with_a_pair)).is_ok(), "a client certificate will do");
     }
 
     #[test]

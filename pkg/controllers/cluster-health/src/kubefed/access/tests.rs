@@ -62,6 +62,7 @@ fn what_is_missing_is_told_by_its_field_or_key() {
         (fine(), None, Code::SecretMissing, "no Secret one-secret"),
         (fine(), of(json!({})), Code::SecretMissing, "Secret one-secret has no key token"),
         (fine(), of(json!({"token": base64(" \n")})), Code::TokenEmpty, "key token"),
+        (fine(), of(json!({"token": ""})), Code::TokenEmpty, "key token"),
         (no_bundle, Some(whole()), Code::CaParse, "spec.caBundle"),
         (
             fine(),
