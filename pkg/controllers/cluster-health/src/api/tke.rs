@@ -12,7 +12,9 @@ pub use address::{AddressType, ClusterAddress};
 pub use cluster::{
     Cluster, ClusterSpec, ClusterStatus, CredentialRef, NodeCounts, ResourceSummary,
 };
+pub(crate) use credential::CredentialPage;
 pub use credential::{ClusterCredential, CredentialError, SecretRef};
+pub(crate) use machine::cut;
 pub use machine::{Machine, MachineAddress, MachineInfo, MachineSpec, MachineStatus};
 pub use phase::Phase;
 

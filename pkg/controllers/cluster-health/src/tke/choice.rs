@@ -31,6 +31,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::tke::CredentialPage;
 
     fn choice(found: &[(&str, &str, &str)]) -> Option<(String, usize)> {
         let items: Vec<_> = found
@@ -40,8 +41,8 @@ mod tests {
             })
             .collect();
         let list = json!({ "items": items }).to_string();
-        let list = ClusterCredential::read_list(list.as_bytes()).unwrap();
-        let choice = choose(list, "cls-1")?;
+        let page = CredentialPage::read(list.as_bytes()).unwrap();
+        let choice = choose(page.items, "cls-1")?;
         Some((choice.credential.metadata.name.to_string(), choice.others))
     }
 

@@ -9,16 +9,21 @@ use http::{Request, StatusCode};
 use kube::client::Body;
 
 use super::choice::{Choice, choose};
-use crate::api::tke::{CLUSTER_CREDENTIALS, ClusterCredential, CredentialError, SecretRef};
+use crate::api::tke::{
+    CLUSTER_CREDENTIALS, ClusterCredential, CredentialError, CredentialPage, SecretRef,
+};
 use crate::object_name::is_name;
 use crate::secret_data::{ReadError, SecretData, wipe};
 
 /// Time limit of one attempt.
 const ATTEMPT: Duration = Duration::from_secs(5);
-/// Upstream's label for servers that cannot select by field.
-const LABEL: &str = "tkestack.io/cluster-name";
-/// Credentials of one cluster that are looked at.
-const MOST: &str = "50";
+/// How the credentials of one cluster are selected: by field, and by upstream's label on servers
+/// that cannot select by field.
+const FIELD: (&str, &str) = ("fieldSelector", "clusterName");
+const LABEL: (&str, &str) = ("labelSelector", "tkestack.io/cluster-name");
+/// Credentials of one cluster that are read at a time, and how many times.
+const PAGE: &str = "50";
+const PAGES_MAX: usize = 21;
 
 /// Why an object could not be read. It is tried again.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +39,11 @@ pub(crate) enum FetchError {
         "cannot read {what}: the right to get and list clustercredentials is missing; apply config/rbac/cluster-health-tke.yaml"
     )]
     Denied { what: &'static str },
+    /// The list has no end.
+    #[error(
+        "cannot list the ClusterCredentials of a Cluster: there are more than 1000; name one in spec.clusterCredentialRef"
+    )]
+    TooMany,
     /// Those who need no Secret do not wait for it.
     #[error("cannot read a Secret: {0}")]
     Unlisted(String),
@@ -49,7 +59,7 @@ impl FetchError {
     /// The credential that was read before counts no more. Anything else is tried again first.
     pub(crate) fn ends_the_client(&self) -> bool {
         match self {
-            Self::Denied { .. } | Self::Credential(_) => true,
+            Self::Denied { .. } | Self::Credential(_) | Self::TooMany => true,
             Self::Secret(error) => error.ends_the_client(),
             Self::Call { .. } | Self::Refused { .. } | Self::Unlisted(_) => false,
         }
@@ -59,7 +69,7 @@ impl FetchError {
     /// (`rule:a-missing-right-is-no-failure`).
     pub(crate) fn code(&self) -> Code {
         match self {
-            Self::Credential(_) => Code::SecretMissing,
+            Self::Credential(_) | Self::TooMany => Code::SecretMissing,
             Self::Secret(error) => error.code(),
             Self::Call { .. } | Self::Refused { .. } | Self::Denied { .. } | Self::Unlisted(_) => {
                 Code::OwnLimit
@@ -107,24 +117,32 @@ impl Fetch {
         }
     }
 
-    /// The ClusterCredential to use for a cluster that names none.
+    /// The ClusterCredential to use for a cluster that names none, out of all pages of the list: the
+    /// newest one may stand on the last page.
     pub(crate) async fn credential_of(&self, cluster: &str) -> Result<Option<Choice>, FetchError> {
-        let mut answer = self.select("fieldSelector", "clusterName", cluster).await?;
-        if answer.status == StatusCode::BAD_REQUEST {
-            answer = self.select("labelSelector", LABEL, cluster).await?;
-        }
-        match answer.status {
-            StatusCode::OK => {
-                let read = ClusterCredential::read_list(&answer.body);
-                wipe(answer.body);
-                Ok(choose(read?, cluster))
+        let (mut by, mut found, mut token) = (FIELD, Vec::new(), None::<Box<str>>);
+        for _ in 0..PAGES_MAX {
+            let path = selection(by, cluster, token.as_deref());
+            let answer = self.get(&path, CREDENTIAL).await?;
+            match answer.status {
+                StatusCode::OK => {}
+                // A server that cannot select by field.
+                StatusCode::BAD_REQUEST if by == FIELD => {
+                    by = LABEL;
+                    continue;
+                }
+                status => return Err(refused(CREDENTIAL, status)),
             }
-            status => Err(refused(CREDENTIAL, status)),
+            let read = CredentialPage::read(&answer.body);
+            wipe(answer.body);
+            let page = read?;
+            token = page.next().map(Into::into);
+            found.extend(page.items);
+            if token.is_none() {
+                return Ok(choose(found, cluster));
+            }
         }
-    }
-
-    async fn select(&self, selector: &str, by: &str, value: &str) -> Result<Answer, FetchError> {
-        self.get(&selection(selector, &format!("{by}={value}")), CREDENTIAL).await
+        Err(FetchError::TooMany)
     }
 
     /// The Secret with what a credential does not say itself.
@@ -141,8 +159,44 @@ impl Fetch {
     }
 }
 
-fn selection(selector: &str, by: &str) -> String {
+fn selection((selector, name): (&str, &str), cluster: &str, token: Option<&str>) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    let query = query.append_pair(selector, by).append_pair("limit", MOST).finish();
-    format!("{}?{query}", CLUSTER_CREDENTIALS.collection_path(None))
+    query.append_pair(selector, &format!("{name}={cluster}")).append_pair("limit", PAGE);
+    query.extend_pairs(token.map(|token| ("continue", token)));
+    format!("{}?{}", CLUSTER_CREDENTIALS.collection_path(None), query.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use api_server_double::{ApiServer, Reply};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn credential(name: &str, made: &str) -> Value {
+        json!({"metadata": {"name": name, "creationTimestamp": made}, "clusterName": "cls-1"})
+    }
+
+    #[tokio::test]
+    async fn the_newest_credential_is_found_on_the_last_page() {
+        let server = ApiServer::new(|asked| {
+            let is_second = asked.query().contains("continue=second%2Fpage");
+            let (page, token) = match is_second {
+                false => (json!([credential("old", "2026-01-01T00:00:00Z")]), "second/page"),
+                true => (json!([credential("new", "2026-01-02T00:00:00Z")]), ""),
+            };
+            Reply::Json(200, json!({"metadata": {"continue": token}, "items": page}))
+        });
+        let found = Fetch::new(server.client()).credential_of("cls-1").await.unwrap().unwrap();
+        assert_eq!((&*found.credential.metadata.name, found.others), ("new", 1));
+    }
+
+    #[tokio::test]
+    async fn a_list_of_credentials_without_an_end_is_an_error() {
+        let server = ApiServer::new(|_| {
+            Reply::Json(200, json!({"metadata": {"continue": "again"}, "items": []}))
+        });
+        let error = Fetch::new(server.client()).credential_of("cls-1").await.unwrap_err();
+        assert!(error.to_string().contains("more than 1000"), "{error}");
+    }
 }

@@ -79,9 +79,34 @@ pub struct CredentialError {
     pub field: String,
 }
 
+/// One page of a list of ClusterCredentials.
 #[derive(Deserialize)]
-struct List {
-    items: Vec<ClusterCredential>,
+pub(crate) struct CredentialPage {
+    #[serde(default)]
+    metadata: PageMetadata,
+    pub(crate) items: Vec<ClusterCredential>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PageMetadata {
+    #[serde(rename = "continue")]
+    token: Option<Box<str>>,
+}
+
+impl CredentialPage {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Names the first field that is not of the expected form.
+    pub(crate) fn read(json: &[u8]) -> Result<Self, CredentialError> {
+        read(json)
+    }
+
+    /// The token of the next page; `None` after the last one.
+    pub(crate) fn next(&self) -> Option<&str> {
+        self.metadata.token.as_deref().filter(|token| !token.is_empty())
+    }
 }
 
 impl ClusterCredential {
@@ -91,14 +116,6 @@ impl ClusterCredential {
     /// Names the first field that is not of the expected form.
     pub fn read(json: &[u8]) -> Result<Self, CredentialError> {
         read(json)
-    }
-
-    /// Reads a list.
-    ///
-    /// # Errors
-    /// Names the first field that is not of the expected form.
-    pub fn read_list(json: &[u8]) -> Result<Vec<Self>, CredentialError> {
-        read(json).map(|List { items }| items)
     }
 }
 

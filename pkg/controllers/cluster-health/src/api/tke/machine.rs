@@ -92,3 +92,35 @@ pub struct MachineInfo {
     pub operating_system: String,
     pub architecture: String,
 }
+
+impl MachineInfo {
+    /// Longest text of a field that is kept: what it says is a member's.
+    const TEXT_MAX: usize = 256;
+
+    /// Cuts every field that is longer than any Node has it.
+    pub(crate) fn cut(mut self) -> Self {
+        for text in [
+            &mut self.machine_id,
+            &mut self.system_uuid,
+            &mut self.boot_id,
+            &mut self.kernel_version,
+            &mut self.os_image,
+            &mut self.container_runtime_version,
+            &mut self.kubelet_version,
+            &mut self.kube_proxy_version,
+            &mut self.operating_system,
+            &mut self.architecture,
+        ] {
+            if text.len() > Self::TEXT_MAX {
+                *text = cut(text, Self::TEXT_MAX).to_owned();
+            }
+        }
+        self
+    }
+}
+
+/// As many characters of `text` as fit into `most` bytes.
+pub(crate) fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or_default()]
+}

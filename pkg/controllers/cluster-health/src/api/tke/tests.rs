@@ -125,7 +125,7 @@ fn absent_null_and_empty_secrets_are_none() {
         {"metadata": {"name": "b"}, "token": null, "caCert": null, "clientKey": null},
         {"metadata": {"name": "c"}, "token": "", "caCert": "", "clientKey": ""},
     ]});
-    for read in ClusterCredential::read_list(list.to_string().as_bytes()).unwrap() {
+    for read in CredentialPage::read(list.to_string().as_bytes()).unwrap().items {
         assert!(read.token.is_none() && read.ca_cert.is_none() && read.client_key.is_none());
     }
 }
