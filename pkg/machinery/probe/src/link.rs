@@ -98,17 +98,34 @@ impl Link {
 
     /// Reads the body of `head` to its end, if it has at most `most` bytes.
     pub(crate) async fn read(&mut self, head: Head, most: usize) -> Result<Body, Failure> {
-        let mut body = head.into_body();
         let mut text = Vec::new();
+        let mut take = |bytes: &[u8]| {
+            text.extend_from_slice(bytes);
+            true
+        };
+        let is_whole = self.read_in_pieces(head, most, &mut take).await?;
+        Ok(if is_whole { Body::Whole(text) } else { Body::TooLong })
+    }
+
+    /// Hands the body of `head` to `take`, piece by piece; whether it came to its end, with at most
+    /// `most` bytes and while `take` returned true.
+    pub(crate) async fn read_in_pieces(
+        &mut self,
+        head: Head,
+        most: usize,
+        take: &mut (dyn FnMut(&[u8]) -> bool + Send),
+    ) -> Result<bool, Failure> {
+        let (mut body, mut left) = (head.into_body(), most);
         while let Some(frame) = driving(&mut self.wire, body.frame()).await {
             let frame = frame.map_err(|error| Failure::of_http(&error))?;
             let Some(data) = frame.data_ref() else { continue };
-            if text.len() + data.len() > most {
-                return Ok(Body::TooLong);
+            let Some(rest) = left.checked_sub(data.len()) else { return Ok(false) };
+            left = rest;
+            if !take(data) {
+                return Ok(false);
             }
-            text.extend_from_slice(data);
         }
-        Ok(Body::Whole(text))
+        Ok(true)
     }
 }
 

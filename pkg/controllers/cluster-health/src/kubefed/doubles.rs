@@ -7,12 +7,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::engine::Cluster;
-use crate::paging::Collect;
+use crate::paging::{Abort, Collect};
 
 /// Where it is read: every cluster has this namespace, and none has it twice.
 pub(super) const PATH: &str = "/api/v1/namespaces";
-pub(super) const QUERY: [(&str, &str); 2] =
-    [("fieldSelector", "metadata.name=kube-system"), ("limit", "1")];
+pub(super) const QUERY: [(&str, &str); 1] = [("fieldSelector", "metadata.name=kube-system")];
+/// A UID has 36 bytes.
+const UID_MAX: usize = 64;
 
 /// Which cluster a member is, once it could be read.
 #[derive(Default)]
@@ -32,8 +33,10 @@ struct NamespaceMeta {
 impl Collect for Identity {
     type Item = Namespace;
 
-    fn add(&mut self, namespace: Namespace) {
-        self.0 = Some(namespace.metadata.uid).filter(|uid| !uid.is_empty());
+    fn add(&mut self, namespace: Namespace) -> Result<(), Abort> {
+        let uid = Some(namespace.metadata.uid);
+        self.0 = uid.filter(|uid| !uid.is_empty() && uid.len() <= UID_MAX);
+        Ok(())
     }
 }
 
@@ -76,10 +79,17 @@ mod tests {
         Cluster { uid: format!("uid-{name}").into(), key: format!("fed/{name}").into() }
     }
 
+    /// rule:lists-of-members-are-bounded
+    #[test]
+    fn what_is_no_uid_is_not_kept() {
+        assert!(identity(&"x".repeat(1 << 20)).0.is_none());
+    }
+
     fn identity(uid: &str) -> Identity {
         let mut identity = Identity::default();
         identity
-            .add(serde_json::from_value(serde_json::json!({"metadata": {"uid": uid}})).unwrap());
+            .add(serde_json::from_value(serde_json::json!({"metadata": {"uid": uid}})).unwrap())
+            .unwrap();
         identity
     }
 

@@ -4,12 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::paging::Collect;
+use crate::paging::{Abort, Collect};
 
 /// Label and the one that came before it; looked for in each Node by itself.
 const ZONE: [&str; 2] = ["topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"];
 const REGION: [&str; 2] =
     ["topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"];
+
+/// Values of labels are no longer.
+const NAME_MAX: usize = 63;
+/// More zones, and more regions, than any cluster has.
+const PLACES_MAX: usize = 256;
 
 /// Where a member is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,16 +50,24 @@ struct NodeMeta {
 impl Collect for Census {
     type Item = Node;
 
-    fn add(&mut self, node: Node) {
+    fn add(&mut self, node: Node) -> Result<(), Abort> {
         let labels = node.metadata.labels.unwrap_or_default();
         let of = |names: [&str; 2]| {
             let found = names.iter().find_map(|name| labels.get(*name));
             found.filter(|value| !value.is_empty()).cloned()
         };
-        self.zones.extend(of(ZONE));
-        if let Some(region) = of(REGION) {
+        let (zone, region) = (of(ZONE), of(REGION));
+        if [&zone, &region].into_iter().flatten().any(|name| name.len() > NAME_MAX) {
+            return Err(Abort::TooLarge("a zone or region has more than 63 bytes"));
+        }
+        self.zones.extend(zone);
+        if let Some(region) = region {
             *self.regions.entry(region).or_default() += 1;
         }
+        if self.zones.len().max(self.regions.len()) > PLACES_MAX {
+            return Err(Abort::TooLarge("there are more than 256 zones or regions"));
+        }
+        Ok(())
     }
 }
 
@@ -83,7 +96,7 @@ mod tests {
         let mut census = Census::default();
         for labels in nodes {
             let node = json!({"metadata": {"labels": labels}});
-            census.add(serde_json::from_value(node).unwrap());
+            census.add(serde_json::from_value(node).unwrap()).unwrap();
         }
         census
     }
@@ -102,6 +115,36 @@ mod tests {
         let places = census.places().unwrap();
         assert_eq!(places.zones, ["a", "b", "c"]);
         assert_eq!((places.region.as_deref(), places.spread), (Some("r1"), true));
+    }
+
+    /// rule:lists-of-members-are-bounded
+    #[test]
+    fn more_zones_and_longer_names_than_any_cluster_has_end_the_list() {
+        let add = |census: &mut Census, zone: &str, region: &str| {
+            let node = json!({"metadata": {"labels": at(zone, region)}});
+            census.add(serde_json::from_value(node).unwrap())
+        };
+        for varied in [["zone", ""], ["", "region"]] {
+            let mut census = Census::default();
+            let [zone, region] = varied;
+            let added = (0..1000)
+                .take_while(|number| {
+                    let name = |name: &str| (!name.is_empty()).then(|| format!("{name}-{number}"));
+                    let (zone, region) = (name(zone), name(region));
+                    let added = add(
+                        &mut census,
+                        zone.as_deref().unwrap_or("z"),
+                        region.as_deref().unwrap_or("r"),
+                    );
+                    added.is_ok()
+                })
+                .count();
+            assert_eq!(added, PLACES_MAX);
+        }
+        let long = "x".repeat(NAME_MAX + 1);
+        for (zone, region) in [(&*long, "r"), ("z", &*long)] {
+            assert!(add(&mut Census::default(), zone, region).is_err());
+        }
     }
 
     #[test]

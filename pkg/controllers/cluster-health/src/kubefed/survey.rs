@@ -22,7 +22,7 @@ const ROUND: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 16;
 /// For one member.
 const LIMIT: Duration = Duration::from_secs(60);
-const PAGE_NODES: &str = "500";
+const PAGE_NODES: usize = 500;
 
 /// Goes its rounds until `stop`.
 pub(super) async fn run(
@@ -75,9 +75,11 @@ impl Seen {
 
 async fn read(prober: &probe::Prober, client: &Arc<probe::Client>) -> Seen {
     let mut member = MemberReader::new(prober, client);
-    let identity = list(&mut member, doubles::PATH, &doubles::QUERY).await.unwrap_or_default();
-    let census = list::<Census>(&mut member, "/api/v1/nodes", &[("limit", PAGE_NODES)]).await;
-    let places = census.map(Census::places).map_err(|why| why.to_string());
+    let identity = list(&mut member, doubles::PATH, &doubles::QUERY, 1, Identity::default).await;
+    let census = list(&mut member, "/api/v1/nodes", &[], PAGE_NODES, Census::default).await;
+    let places = census.map(Census::places);
+    let places = places.map_err(|why| format!("{}: {why}", why.reason()));
+    let identity = identity.unwrap_or_default();
     Seen { places, identity }
 }
 

@@ -6,35 +6,41 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::pager::{Abort, Next, Pager};
+use super::splitter::{Fault, Part, Splitter};
+
+/// Most objects of one page, whatever was asked for: no more can be asked for.
+const PAGE_ITEMS_MAX: usize = 5_000;
 
 /// The API of a member cluster, for reads that are no probes.
 pub(crate) trait Member: Send {
-    /// One GET of a path with its query. The error is one line and holds no secret.
-    fn get<'a>(&'a mut self, path: &'a str) -> BoxFuture<'a, Result<Answer, Box<str>>>;
+    /// One GET of a path with its query. The body of an answer of status 200 goes to `take` piece by
+    /// piece, until that returns false.
+    fn get<'a>(
+        &'a mut self,
+        path: &'a str,
+        take: &'a mut (dyn FnMut(&[u8]) -> bool + Send),
+    ) -> BoxFuture<'a, Result<StatusCode, Unread>>;
 }
 
-/// What a member cluster answered.
-#[derive(Clone, Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) body: Vec<u8>,
+/// Why a page could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It is longer than pages may be.
+    TooLong,
+    /// There is no answer. One line without secrets.
+    Failed(Box<str>),
 }
 
-/// What is made of the objects of a list; the default is that of an empty one.
-pub(crate) trait Collect: Default + Send {
+/// What is made of the objects of a list.
+pub(crate) trait Collect: Send {
     /// The fields of an object that are needed.
     type Item: DeserializeOwned;
 
     /// Takes one object.
-    fn add(&mut self, item: Self::Item);
-}
-
-#[derive(Deserialize)]
-struct Page<T> {
-    #[serde(default)]
-    metadata: PageMetadata,
-    #[serde(default = "Option::default")]
-    items: Option<Vec<T>>,
+    ///
+    /// # Errors
+    /// There are more of something than any cluster has.
+    fn add(&mut self, item: Self::Item) -> Result<(), Abort>;
 }
 
 #[derive(Default, Deserialize)]
@@ -44,48 +50,115 @@ struct PageMetadata {
     token: Option<Box<str>>,
 }
 
-/// Reads all pages of `path` with this query. Each page counts once, whatever
-/// goes wrong on the way (`rule:every-page-once`).
+/// Reads all pages of `path` with this query into what `start` gives, `limit` objects at a time.
+/// Each page counts once, whatever goes wrong on the way (`rule:every-page-once`); where pages are
+/// too long the list is begun anew with smaller ones (`rule:lists-of-members-are-bounded`).
 pub(crate) async fn list<C: Collect>(
     member: &mut dyn Member,
     path: &str,
     query: &[(&str, &str)],
+    mut limit: usize,
+    start: impl Fn() -> C + Send,
 ) -> Result<C, Abort> {
-    let (mut pager, mut collected) = (Pager::default(), C::default());
+    let (mut pager, mut collected) = (Pager::default(), start());
     loop {
-        let path = page_path(path, query, pager.token());
-        let answer = member.get(&path).await.map_err(Abort::Failed)?;
-        let next = match answer.status {
-            StatusCode::OK => {
-                let page: Page<C::Item> = read(&answer.body)?;
-                page.items.into_iter().flatten().for_each(|item| collected.add(item));
-                pager.page(page.metadata.token)?
+        let path = page_path(path, query, limit, pager.token());
+        let mut page = Page::into(&mut collected);
+        let answer = member.get(&path, &mut |bytes| page.push(bytes)).await;
+        let next = match answer {
+            Ok(StatusCode::OK) => {
+                let (token, items) = page.finish()?;
+                pager.page(token, items)?
             }
-            StatusCode::GONE => pager.expired()?,
-            other => {
+            Ok(StatusCode::GONE) => pager.expired()?,
+            Ok(other) => {
                 let why = format!("the API server answered {}", other.as_u16());
                 return Err(Abort::Failed(why.into()));
             }
+            Err(Unread::TooLong) if limit > 1 => {
+                limit /= 2;
+                pager.begin_anew()
+            }
+            Err(Unread::TooLong) => return Err(Abort::TooLarge("an object is too long")),
+            Err(Unread::Failed(why)) => return Err(Abort::Failed(why)),
         };
         match next {
             Next::Page => {}
-            Next::Restart => collected = C::default(),
+            Next::Restart => collected = start(),
             Next::End => return Ok(collected),
         }
     }
 }
 
-fn page_path(path: &str, query: &[(&str, &str)], token: Option<&str>) -> String {
+fn page_path(path: &str, query: &[(&str, &str)], limit: usize, token: Option<&str>) -> String {
     let mut pairs = form_urlencoded::Serializer::new(String::new());
+    pairs.append_pair("limit", &limit.to_string());
     pairs.extend_pairs(query).extend_pairs(token.map(|token| ("continue", token)));
     format!("{path}?{}", pairs.finish())
 }
 
+/// One page on its way into what is made of it.
+struct Page<'a, C> {
+    splitter: Splitter,
+    collected: &'a mut C,
+    token: Option<Box<str>>,
+    items: usize,
+    fault: Option<Abort>,
+}
+
+impl<'a, C: Collect> Page<'a, C> {
+    fn into(collected: &'a mut C) -> Self {
+        Self { splitter: Splitter::default(), collected, token: None, items: 0, fault: None }
+    }
+
+    /// Whether the page is good so far.
+    fn push(&mut self, bytes: &[u8]) -> bool {
+        let Self { splitter, collected, token, items, .. } = self;
+        let pushed = splitter.push(bytes, &mut |part| match part {
+            Part::Metadata(json) => {
+                *token = read::<PageMetadata>(json, || "metadata".to_owned())?.token;
+                Ok(())
+            }
+            Part::Item(_) if *items == PAGE_ITEMS_MAX => {
+                Err(Abort::TooLarge("a page has more than 5000 objects"))
+            }
+            Part::Item(json) => {
+                let item = read(json, || format!("items[{items}]"))?;
+                *items += 1;
+                collected.add(item)
+            }
+        });
+        self.fault = pushed.err();
+        self.fault.is_none()
+    }
+
+    /// The token of the next page, and how many objects there were.
+    fn finish(self) -> Result<(Option<Box<str>>, usize), Abort> {
+        match self.fault {
+            Some(fault) => Err(fault),
+            None if self.splitter.is_whole() => Ok((self.token, self.items)),
+            None => Err(Fault::Form.into()),
+        }
+    }
+}
+
+impl From<Fault> for Abort {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Form => Self::Failed("cannot decode a page: it is no list in JSON".into()),
+            Fault::Length => Self::TooLarge("an object is too long"),
+        }
+    }
+}
+
 /// Never shows what it could not read.
-fn read<T: DeserializeOwned>(page: &[u8]) -> Result<T, Abort> {
-    let from = &mut serde_json::Deserializer::from_slice(page);
+fn read<T: DeserializeOwned>(json: &[u8], what: impl Fn() -> String) -> Result<T, Abort> {
+    let from = &mut serde_json::Deserializer::from_slice(json);
     serde_path_to_error::deserialize(from).map_err(|error| {
-        let field = error.path().to_string();
-        Abort::Failed(format!("cannot decode a page: {field} is not of the expected form").into())
+        let (what, field) = (what(), error.path().to_string());
+        let field = if field == "." { what } else { format!("{what}.{field}") };
+        // Names of fields are the member's as well.
+        let text = format!("cannot decode a page: {field} is not of the expected form");
+        Abort::Failed(health::one_line(&text).into())
     })
 }

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use health::Code;
+use http::StatusCode;
 use probe::{Client, Prober, Reader};
 
-use super::listing::{Answer, Member};
+use super::listing::{Member, Unread};
 
 /// One read.
 const READ_LIMIT: Duration = Duration::from_secs(30);
-/// The longest page: 500 Pods of 32 KiB. There are as many at once as clusters that are read.
+/// The longest page: 500 Pods of 32 KiB. It is not held whole.
 const PAGE_MAX: usize = 16 << 20;
 
 /// Reads lists of one member.
@@ -23,11 +25,17 @@ impl<'a> MemberReader<'a> {
 }
 
 impl Member for MemberReader<'_> {
-    fn get<'a>(&'a mut self, path: &'a str) -> BoxFuture<'a, Result<Answer, Box<str>>> {
+    fn get<'a>(
+        &'a mut self,
+        path: &'a str,
+        take: &'a mut (dyn FnMut(&[u8]) -> bool + Send),
+    ) -> BoxFuture<'a, Result<StatusCode, Unread>> {
         Box::pin(async move {
-            let read = self.0.get(path, PAGE_MAX, READ_LIMIT).await;
-            let read = read.map_err(|error| Box::<str>::from(error.to_string()))?;
-            Ok(Answer { status: read.status, body: read.body })
+            let read = self.0.get_in_pieces(path, PAGE_MAX, READ_LIMIT, take).await;
+            read.map_err(|error| match error.code {
+                Code::Body => Unread::TooLong,
+                _ => Unread::Failed(error.to_string().into()),
+            })
         })
     }
 }

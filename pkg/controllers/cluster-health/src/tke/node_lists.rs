@@ -47,7 +47,7 @@ impl NodeLists {
             return Ok(Arc::clone(totals));
         }
         let begun = Instant::now();
-        let listed = self.list(client).await;
+        let listed = self.list(cluster, client).await;
         if self.book.still(cluster, &target, |_| ()).is_none() {
             return Err(Abort::Failed("the cluster is gone".into()));
         }
@@ -56,9 +56,10 @@ impl NodeLists {
         Ok(totals)
     }
 
-    async fn list(&self, client: &Arc<Client>) -> Result<NodeList, Abort> {
+    async fn list(&self, cluster: &Cluster, client: &Arc<Client>) -> Result<NodeList, Abort> {
         let mut member = MemberReader::new(&self.prober, client);
-        let listing = nodes(&mut member, self.options.summary_page_size);
+        let roster = self.ward.roster(&cluster.key);
+        let listing = nodes(&mut member, self.options.summary_page_size, &roster);
         timeout(LIMIT, listing).await.unwrap_or_else(|_| {
             let why = format!("the list of Nodes was not complete within {LIMIT:?}");
             Err(Abort::Failed(why.into()))

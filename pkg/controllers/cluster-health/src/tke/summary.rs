@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `node.rs`, `node_list.rs` | [`NodeTotals`], and what else a list of Nodes says |
+//! | `published.rs` | the resources that are added up |
 //! | `roster.rs` | [`Roster`]: which Node is on which machine |
 //! | `pod.rs` | [`PodTotals`], from Pods |
 //! | `gather.rs` | [`nodes`], [`pods`], [`Gathered`]: both lists of one cluster, and what they come to |
@@ -13,6 +14,7 @@ mod node_list;
 #[cfg(test)]
 mod paged;
 mod pod;
+mod published;
 mod roster;
 #[cfg(test)]
 mod tests;

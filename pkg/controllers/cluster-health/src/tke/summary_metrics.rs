@@ -60,7 +60,13 @@ impl SummaryMetrics {
             &["reason"],
         )?;
         // From the start, so that the first failure is an increase.
-        for abort in [Abort::Stalled, Abort::Expired, Abort::Limit, Abort::Failed(Box::default())] {
+        for abort in [
+            Abort::Stalled,
+            Abort::Expired,
+            Abort::Limit,
+            Abort::TooLarge(""),
+            Abort::Failed(Box::default()),
+        ] {
             errors.with_label_values(&[abort.reason()]);
         }
         registry.register(Box::new(duration.clone()))?;

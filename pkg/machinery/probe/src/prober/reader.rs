@@ -8,13 +8,13 @@ use std::time::Duration;
 use health::{Code, one_line};
 use http::StatusCode;
 use tokio::time::{Instant, timeout, timeout_at};
-use transport::dial;
+use transport::{Way, dial};
 
 use super::shared::Shared;
 use crate::client::Client;
 use crate::expiry;
 use crate::failure::Failure;
-use crate::link::{Body, Link};
+use crate::link::{Body, Head, Link};
 
 /// Reads of one member cluster, one at a time. Dropping it closes its connection.
 pub struct Reader<'a> {
@@ -65,11 +65,29 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// One GET of `path` like [`Reader::get`], whose body goes to `take` piece by piece when the
+    /// status is 200, until `take` returns false; any other status has no body.
+    ///
+    /// # Errors
+    /// There was no answer, or it was too long, which has the code [`Code::Body`].
+    pub async fn get_in_pieces(
+        &mut self,
+        path: &str,
+        most: usize,
+        limit: Duration,
+        take: &mut (dyn FnMut(&[u8]) -> bool + Send),
+    ) -> Result<StatusCode, ReadError> {
+        let end = Instant::now() + limit;
+        match timeout(limit, self.read_in_pieces(path, most, end, take)).await {
+            Ok(read) => read.map_err(ReadError::from),
+            Err(_) => Err(ReadError { code: Code::Timeout, detail: "no answer in time".into() }),
+        }
+    }
+
     async fn read(&mut self, path: &str, most: usize, end: Instant) -> Result<Read, Failure> {
         // Taken out, so that a read that breaks or is given up takes it along.
         if let Some(link) = self.usable_link() {
-            let half = Instant::now() + end.saturating_duration_since(Instant::now()) / 2;
-            match timeout_at(half, self.exchange(link, path, most)).await {
+            match timeout_at(half_way(end), self.exchange(link, path, most)).await {
                 // The next answer would be as long.
                 Ok(Err(failure)) if failure.code == Code::Body => return Err(failure),
                 Ok(Ok(read)) => return Ok(read),
@@ -78,6 +96,43 @@ impl<'a> Reader<'a> {
         }
         let link = open(self.shared, &self.client, end).await?;
         self.exchange(link, path, most).await
+    }
+
+    /// An answer that breaks off is not asked for again: what came of it was taken.
+    async fn read_in_pieces(
+        &mut self,
+        path: &str,
+        most: usize,
+        end: Instant,
+        take: &mut (dyn FnMut(&[u8]) -> bool + Send),
+    ) -> Result<StatusCode, Failure> {
+        let (mut link, head) = self.ask(path, end).await?;
+        let (status, mut goes_on) = (head.status(), true);
+        if status != StatusCode::OK {
+            return Ok(status);
+        }
+        let mut watched = |bytes: &[u8]| {
+            goes_on = take(bytes);
+            goes_on
+        };
+        if link.read_in_pieces(head, most, &mut watched).await? {
+            self.link = Some(link);
+        } else if goes_on {
+            return Err(too_long(most));
+        }
+        Ok(status)
+    }
+
+    async fn ask(&mut self, path: &str, end: Instant) -> Result<(Link, Head), Failure> {
+        if let Some(mut link) = self.usable_link() {
+            let request = self.client.request(link.endpoint, path)?;
+            if let Ok(Ok(head)) = timeout_at(half_way(end), link.send(request)).await {
+                return Ok((link, head));
+            }
+        }
+        let mut link = open(self.shared, &self.client, end).await?;
+        let head = link.send(self.client.request(link.endpoint, path)?).await?;
+        Ok((link, head))
     }
 
     fn usable_link(&mut self) -> Option<Link> {
@@ -94,12 +149,18 @@ impl<'a> Reader<'a> {
                 self.link = Some(link);
                 Ok(Read { status, body })
             }
-            Body::TooLong => {
-                let detail = format!("the answer is longer than {most} bytes");
-                Err(Failure { code: Code::Body, detail })
-            }
+            Body::TooLong => Err(too_long(most)),
         }
     }
+}
+
+/// Half of the time until `end` is for a connection that is open already.
+fn half_way(end: Instant) -> Instant {
+    Instant::now() + end.saturating_duration_since(Instant::now()) / 2
+}
+
+fn too_long(most: usize) -> Failure {
+    Failure { code: Code::Body, detail: format!("the answer is longer than {most} bytes") }
 }
 
 /// Opens a connection to the first address that takes one, that of the last good probe before all.
@@ -128,8 +189,9 @@ pub(super) async fn open_to(
     client: &Client,
     limit: Duration,
 ) -> Result<Link, Failure> {
+    let way = Way { resolver: &shared.resolver, asker: &client.asker };
     let uri = client.uri(endpoint);
-    let dialed = dial(&client.endpoint, uri, &shared.names, limit, &mut |_| {}).await;
+    let dialed = dial(client.endpoint(endpoint), uri, way, limit, &mut |_| {}).await;
     shared.meters.handshake(&dialed);
     let of_dial = |error| Failure::of_dial(error, client.address(endpoint).authority());
     let dialed = dialed.map_err(of_dial)?;

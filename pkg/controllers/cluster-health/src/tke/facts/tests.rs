@@ -38,6 +38,7 @@ fn a_summary_that_cannot_be_had_keeps_the_old_one_and_says_why() {
         (Abort::Stalled, "PagingStalled"),
         (Abort::Expired, "ListExpired"),
         (Abort::Limit, "PagingLimit"),
+        (Abort::TooLarge("it"), "ListTooLarge"),
         (Abort::Failed("the API server answered 403".into()), "ListFailed"),
     ] {
         facts.gathered(Err(&abort), at(2));

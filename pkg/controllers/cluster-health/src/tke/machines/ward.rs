@@ -49,12 +49,23 @@ impl Ward {
         self.registry.forget_write(&machine.metadata.uid);
     }
 
-    /// A list of the Nodes of `cluster` came in; each of its Machines is judged by it.
+    /// What to look for in a list of the Nodes of `cluster`: its Machines.
+    pub(crate) fn roster(&self, cluster: &str) -> Roster {
+        let machines = self.book.of(cluster).into_iter();
+        let machines: Vec<_> = machines.filter_map(|machine| self.live(&machine)).collect();
+        Roster::wanting(machines.iter().map(|machine| &*machine.body.spec.ip))
+    }
+
+    /// A list of the Nodes of `cluster` came in; each of its Machines that was looked for is judged
+    /// by it. One that came meanwhile brings a list of its own.
     pub(crate) fn observe(self: &Arc<Self>, cluster: &str, roster: &Roster, now: Moment) {
         let (thresholds, ready) =
             (self.options.policy.thresholds, self.options.machine_require_node_ready);
         let (heartbeat, spacing) = (self.options.policy.heartbeat, self.spacing());
         self.each(cluster, heartbeat, now, |record, machine| {
+            if !roster.wanted(&machine.body.spec.ip) {
+                return None;
+            }
             let found = Found::by(roster, &machine.body.spec.ip, ready);
             record.observe(found, thresholds, spacing, now)
         });

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use quantity::Resources;
 use serde::Deserialize;
 
+use super::published;
 use crate::api::tke::{MachineInfo, NodeCounts};
 
 /// What all Nodes have, and how many there are.
@@ -95,7 +96,7 @@ impl NodeTotals {
             [(&mut self.capacity, &status.capacity), (&mut self.allocatable, &status.allocatable)]
         {
             if let Some(own) = own {
-                *sum += own;
+                published::add(sum, own);
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use super::node::{Node, NodeTotals};
 use super::roster::Roster;
-use crate::paging::Collect;
+use crate::paging::{Abort, Collect};
 
 /// What one list of Nodes says: what they add up to, and which machine each is on.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct NodeList {
     pub(crate) totals: NodeTotals,
     pub(crate) roster: Roster,
@@ -14,8 +14,9 @@ pub(crate) struct NodeList {
 impl Collect for NodeList {
     type Item = Node;
 
-    fn add(&mut self, node: Node) {
+    fn add(&mut self, node: Node) -> Result<(), Abort> {
         self.totals.count(&node);
         self.roster.add(node);
+        Ok(())
     }
 }

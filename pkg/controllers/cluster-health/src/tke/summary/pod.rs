@@ -3,7 +3,8 @@
 use quantity::{PodRequests, Resources};
 use serde::Deserialize;
 
-use crate::paging::Collect;
+use super::published;
+use crate::paging::{Abort, Collect};
 
 /// What all Pods request that have not ended.
 #[derive(Debug, Default, PartialEq)]
@@ -34,14 +35,15 @@ struct Status {
 impl Collect for PodTotals {
     type Item = Pod;
 
-    fn add(&mut self, pod: Pod) {
+    fn add(&mut self, pod: Pod) -> Result<(), Abort> {
         // The server leaves them out; one that knows no such selector would not.
         if matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed")) {
-            return;
+            return Ok(());
         }
         self.pods += 1;
         let on_a_node = pod.spec.node_name.as_ref().is_some_and(|name| !name.is_empty());
         let sum = if on_a_node { &mut self.allocated } else { &mut self.allocating };
-        *sum += &pod.spec.total();
+        published::add(sum, &pod.spec.total());
+        Ok(())
     }
 }

@@ -1,17 +1,20 @@
 //! [`Roster`]: the Nodes of one cluster, found by what a Machine says of itself. Pure.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use super::node::Node;
-use crate::api::tke::MachineInfo;
+use crate::api::tke::{MachineInfo, cut};
 
 /// Says on which machine a Node is whose name and addresses are others.
 const LABEL: &str = "platform.tkestack.io/machine-ip";
 
-/// The Nodes of one list.
-#[derive(Debug, Default)]
+/// The Nodes of one list on which somebody has a Machine; all others are forgotten as they come
+/// (`rule:lists-of-members-are-bounded`).
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Roster {
+    /// What Machines say of themselves; each stands for a Node by name, address or label.
+    wanted: HashSet<Box<str>>,
     entries: Vec<Entry>,
     by_name: HashMap<Box<str>, usize>,
     by_address: HashMap<Box<str>, usize>,
@@ -19,7 +22,7 @@ pub(crate) struct Roster {
 }
 
 /// What a Machine is told of its Node.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) name: Box<str>,
     pub(crate) ready: bool,
@@ -29,20 +32,43 @@ pub(crate) struct Entry {
 }
 
 impl Roster {
+    /// Of a list in which these Machines are looked for.
+    pub(crate) fn wanting<'a>(machines: impl IntoIterator<Item = &'a str>) -> Self {
+        let wanted = machines.into_iter().map(canonical).collect();
+        Self { wanted, ..Self::default() }
+    }
+
+    /// Whether the Machine with this address was looked for.
+    pub(crate) fn wanted(&self, ip: &str) -> bool {
+        self.wanted.contains(&canonical(ip))
+    }
+
     pub(super) fn add(&mut self, node: Node) {
         let (metadata, status) = (node.metadata, node.status);
         let (ready, reason, place) =
-            (status.is_ready(), status.reason().into(), self.entries.len());
-        for address in status.addresses.into_iter().flatten() {
-            if &*address.kind == "InternalIP" {
-                self.by_address.entry(canonical(&address.address)).or_insert(place);
-            }
+            (status.is_ready(), cut(status.reason(), TEXT_MAX).into(), self.entries.len());
+        let wanted = |text: &str| Some(canonical(text)).filter(|it| self.wanted.contains(it));
+        let name = wanted(&metadata.name);
+        let addresses = status.addresses.into_iter().flatten();
+        let addresses = addresses.filter(|address| &*address.kind == "InternalIP");
+        let addresses: HashSet<_> = addresses.filter_map(|it| wanted(&it.address)).collect();
+        let label = metadata.labels.and_then(|mut labels| labels.remove(LABEL));
+        let label = label.and_then(|machine| wanted(&machine));
+        if name.is_none() && addresses.is_empty() && label.is_none() {
+            return;
         }
-        if let Some(machine) = metadata.labels.and_then(|mut labels| labels.remove(LABEL)) {
-            self.by_label.entry(canonical(&machine)).or_insert(place);
+        for address in addresses {
+            self.by_address.entry(address).or_insert(place);
         }
-        self.by_name.entry(metadata.name.clone()).or_insert(place);
-        self.entries.push(Entry { name: metadata.name, ready, reason, info: status.node_info });
+        if let Some(machine) = label {
+            self.by_label.entry(machine).or_insert(place);
+        }
+        if let Some(name) = name {
+            self.by_name.entry(name).or_insert(place);
+        }
+        let info = status.node_info.map(MachineInfo::cut);
+        let name = cut(&metadata.name, TEXT_MAX).into();
+        self.entries.push(Entry { name, ready, reason, info });
     }
 
     /// The Node on the machine with this address: the one of that name, else of that `InternalIP`,
@@ -51,12 +77,15 @@ impl Roster {
         let address = canonical(ip);
         let place = self
             .by_name
-            .get(ip.trim())
+            .get(&address)
             .or_else(|| self.by_address.get(&address))
             .or_else(|| self.by_label.get(&address))?;
         self.entries.get(*place).filter(|_| !address.is_empty())
     }
 }
+
+/// Names and reasons are no longer.
+const TEXT_MAX: usize = 253;
 
 /// One spelling for each address.
 fn canonical(text: &str) -> Box<str> {
@@ -70,8 +99,9 @@ mod tests {
 
     use super::*;
 
-    fn roster(nodes: &[Value]) -> Roster {
-        let mut roster = Roster::default();
+    /// Of a list in which these Machines are looked for.
+    fn roster(nodes: &[Value], machines: &[&str]) -> Roster {
+        let mut roster = Roster::wanting(machines.iter().copied());
         for node in nodes {
             roster.add(serde_json::from_value(node.clone()).unwrap());
         }
@@ -97,7 +127,6 @@ mod tests {
             node("d", &[("InternalIP", "10.0.0.2")], None),
             node("e", &[("InternalIP", "")], None),
         ];
-        let roster = roster(&nodes);
         let rows = [
             ("10.0.0.1", Some("10.0.0.1")),
             (" 10.0.0.1 ", Some("10.0.0.1")),
@@ -110,15 +139,36 @@ mod tests {
             ("10.0.0.4", None),
             ("", None),
         ];
+        let machines = rows.map(|(ip, _)| ip);
+        let roster = roster(&nodes, &machines);
         for (ip, expected) in rows {
             assert_eq!(roster.find(ip).map(|entry| &*entry.name), expected, "{ip:?}");
         }
     }
 
+    /// rule:lists-of-members-are-bounded
+    #[test]
+    fn nodes_on_which_nobody_has_a_machine_are_forgotten_and_long_texts_are_cut() {
+        let long = "x".repeat(1 << 20);
+        let mut nodes: Vec<_> = (0..1000)
+            .map(|at| node(&format!("n{at}"), &[("InternalIP", "10.9.9.9")], None))
+            .collect();
+        nodes.push(node(&long, &[("InternalIP", "10.0.0.1")], None));
+        nodes[1000]["status"]["nodeInfo"] = json!({"osImage": long, "kernelVersion": "6.1"});
+        let roster = roster(&nodes, &["10.0.0.1"]);
+        assert_eq!(roster.entries.len(), 1);
+        let entry = roster.find("10.0.0.1").unwrap();
+        let info = entry.info.as_ref().unwrap();
+        assert!(entry.name.len() <= TEXT_MAX && info.os_image.len() <= 256, "{entry:?}");
+        assert_eq!(info.kernel_version, "6.1");
+        assert!(roster.wanted("::ffff:10.0.0.1") && !roster.wanted("10.9.9.9"));
+    }
+
     #[test]
     fn only_an_explicit_word_makes_a_node_ready() {
         let conditions = |conditions: Value| {
-            roster(&[json!({"metadata": {"name": "n"}, "status": {"conditions": conditions}})])
+            let node = json!({"metadata": {"name": "n"}, "status": {"conditions": conditions}});
+            roster(&[node], &["n"])
         };
         let rows = [
             (json!(null), false, ""),

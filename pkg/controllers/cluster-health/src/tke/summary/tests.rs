@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use super::gather::{self, Gathered, nodes};
 use super::paged::{Paged, node, pod};
 use super::pod::PodTotals;
-use crate::paging::{Abort, Answer, Member, list};
+use super::roster::Roster;
+use crate::paging::{Abort, Member, Unread, list};
 
 fn pods(member: &mut dyn Member) -> Result<PodTotals, Abort> {
-    list(member, "/api/v1/pods", &[("limit", "2")])
+    list(member, "/api/v1/pods", &[], 2, PodTotals::default)
         .now_or_never()
         .expect("the server answers at once")
 }
@@ -44,9 +45,14 @@ fn every_page_is_asked_for_by_the_token_of_the_one_before() {
 fn a_server_that_never_gets_further_does_not_keep_us_for_ever() {
     struct Stuck;
     impl Member for Stuck {
-        fn get<'a>(&'a mut self, _: &'a str) -> BoxFuture<'a, Result<Answer, Box<str>>> {
+        fn get<'a>(
+            &'a mut self,
+            _: &'a str,
+            take: &'a mut (dyn FnMut(&[u8]) -> bool + Send),
+        ) -> BoxFuture<'a, Result<StatusCode, Unread>> {
             let body = json!({"metadata": {"continue": "again"}, "items": [cpu(1)]}).to_string();
-            async { Ok(Answer { status: StatusCode::OK, body: body.into() }) }.boxed()
+            take(body.as_bytes());
+            async { Ok(StatusCode::OK) }.boxed()
         }
     }
     assert_eq!(pods(&mut Stuck), Err(Abort::Stalled));
@@ -56,16 +62,24 @@ fn a_server_that_never_gets_further_does_not_keep_us_for_ever() {
 fn a_page_that_cannot_be_had_or_read_ends_the_list_and_tells_why_without_its_contents() {
     struct Odd(u16, &'static str);
     impl Member for Odd {
-        fn get<'a>(&'a mut self, _: &'a str) -> BoxFuture<'a, Result<Answer, Box<str>>> {
+        fn get<'a>(
+            &'a mut self,
+            _: &'a str,
+            take: &'a mut (dyn FnMut(&[u8]) -> bool + Send),
+        ) -> BoxFuture<'a, Result<StatusCode, Unread>> {
             let Self(status, body) = *self;
             let status = StatusCode::from_u16(status).unwrap();
-            async move { Ok(Answer { status, body: body.into() }) }.boxed()
+            if status == StatusCode::OK {
+                take(body.as_bytes());
+            }
+            async move { Ok(status) }.boxed()
         }
     }
     for (status, body, why) in [
         (403, "hunter2", "the API server answered 403"),
         (500, "{}", "the API server answered 500"),
-        (200, "hunter2", "cannot decode a page: . is not of the expected form"),
+        (200, "hunter2", "cannot decode a page: it is no list in JSON"),
+        (200, r#"{"items":[{"hunter2":"#, "cannot decode a page: it is no list in JSON"),
         (
             200,
             r#"{"items":[{"spec":{"containers":[{"resources":{"requests":{"cpu":"hunter2"}}}]}}]}"#,
@@ -78,6 +92,79 @@ fn a_page_that_cannot_be_had_or_read_ends_the_list_and_tells_why_without_its_con
         assert!(told.starts_with(why) && !told.contains("hunter2"), "{told}");
     }
     assert_eq!(pods(&mut Odd(200, r#"{"metadata":{},"items":null}"#)), Ok(PodTotals::default()));
+}
+
+/// A member whose Pods are so long that only so many of them fit into a page.
+struct Wide {
+    fits: usize,
+    pods: usize,
+    asked: Vec<String>,
+}
+
+impl Member for Wide {
+    fn get<'a>(
+        &'a mut self,
+        path: &'a str,
+        take: &'a mut (dyn FnMut(&[u8]) -> bool + Send),
+    ) -> BoxFuture<'a, Result<StatusCode, Unread>> {
+        let asked = |key: &str| {
+            let query = path.split_once('?').unwrap().1;
+            let value = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == key);
+            value.map(|(_, value)| value.parse::<usize>().unwrap())
+        };
+        let (limit, from) = (asked("limit").unwrap(), asked("continue").unwrap_or_default());
+        self.asked.push(path.to_owned());
+        let items = (self.pods - from).min(limit);
+        let mut next = Some(from + items).filter(|next| *next < self.pods);
+        let is_too_long = items > self.fits;
+        let token = next.take().map(|next| next.to_string());
+        let page = json!({"items": vec![cpu(1); items], "metadata": {"continue": token}});
+        let text = page.to_string();
+        // What is too long comes as far as it may.
+        let end = if is_too_long { text.len() / 2 } else { text.len() };
+        take(&text.as_bytes()[..end]);
+        let answer = if is_too_long { Err(Unread::TooLong) } else { Ok(StatusCode::OK) };
+        async { answer }.boxed()
+    }
+}
+
+/// rule:lists-of-members-are-bounded
+#[test]
+fn a_page_that_is_too_long_is_asked_for_with_fewer_objects_and_counts_once() {
+    let totals = |fits, pods| {
+        let mut member = Wide { fits, pods, asked: Vec::new() };
+        let listed = list(&mut member, "/api/v1/pods", &[], 500, PodTotals::default);
+        let listed = listed.now_or_never().expect("the server answers at once");
+        (listed.map(|totals| totals.pods), member.asked.len())
+    };
+    assert_eq!(totals(500, 700), (Ok(700), 2), "the control");
+    assert_eq!(totals(130, 700), (Ok(700), 2 + 6));
+    assert_eq!(totals(1, 3), (Ok(3), 8 + 3), "500, 250, 125, 62, 31, 15, 7 and 3 are too many");
+    let (listed, asked) = totals(0, 3);
+    assert!(matches!(listed, Err(Abort::TooLarge(_))) && asked == 9, "{listed:?} {asked}");
+}
+
+/// rule:lists-of-members-are-bounded
+#[test]
+fn a_page_with_more_objects_than_can_be_asked_for_ends_the_list_while_it_comes() {
+    struct Endless(usize);
+    impl Member for Endless {
+        fn get<'a>(
+            &'a mut self,
+            _: &'a str,
+            take: &'a mut (dyn FnMut(&[u8]) -> bool + Send),
+        ) -> BoxFuture<'a, Result<StatusCode, Unread>> {
+            let item = format!("{},", cpu(1));
+            take(br#"{"items":["#);
+            while take(item.as_bytes()) {
+                self.0 += 1;
+            }
+            async { Ok(StatusCode::OK) }.boxed()
+        }
+    }
+    let mut member = Endless(0);
+    assert!(matches!(pods(&mut member), Err(Abort::TooLarge(_))));
+    assert_eq!(member.0, 5_000);
 }
 
 /// Cuts a list at these places, each counted from the one before.
@@ -113,7 +200,7 @@ proptest! {
         ]);
         let mut member = Paged::with_expiries(std::mem::take(&mut lists), expiries);
         let gathering = async {
-            let nodes = nodes(&mut member, 2).await?.totals;
+            let nodes = nodes(&mut member, 2, &Roster::default()).await?.totals;
             Ok::<_, Abort>(Gathered { nodes, pods: gather::pods(&mut member, 2).await? })
         };
         let gathered = gathering.now_or_never().expect("the server answers at once");

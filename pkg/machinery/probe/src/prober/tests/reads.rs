@@ -95,6 +95,39 @@ async fn an_answer_that_is_too_long_is_not_fetched_again() {
     assert_eq!(server.paths(), ["/first", "/second"]);
 }
 
+#[tokio::test]
+async fn a_read_in_pieces_hands_on_what_comes_and_keeps_nothing_of_it() {
+    let server = Server::plain(|asked: &Asked| match &*asked.path {
+        "/short" => Reply::Status(200, "12345678"),
+        "/refused" => Reply::Status(403, "hidden"),
+        "/broken" => Reply::Last("HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n1234"),
+        _ => Reply::Status(200, "longer than eight"),
+    })
+    .await;
+    let bench = Bench::new(&inputs(&[server.url()]));
+    let mut reader = bench.prober.reader(&bench.client);
+    let mut read = async |path: &str, goes_on: bool| {
+        let mut seen = Vec::new();
+        let mut take = |bytes: &[u8]| {
+            seen.extend_from_slice(bytes);
+            goes_on
+        };
+        let status = reader.get_in_pieces(path, 8, AMPLE, &mut take).await;
+        let status = status.map(|status| status.as_u16()).map_err(|error| error.code);
+        (status, String::from_utf8(seen).unwrap())
+    };
+    for _ in 0..2 {
+        assert_eq!(read("/short", true).await, (Ok(200), "12345678".to_owned()));
+    }
+    assert_eq!(server.connections(), 1, "the connection is kept");
+    assert_eq!(read("/short", false).await.0, Ok(200), "whoever reads has had enough");
+    assert_eq!(read("/refused", true).await, (Ok(403), String::new()));
+    assert_eq!(read("/long", true).await.0, Err(Code::Body));
+    let asked = server.paths().len();
+    assert!(read("/broken", true).await.0.is_err());
+    assert_eq!(server.paths().len(), asked + 1, "what came of it was taken");
+}
+
 /// `rule:connections-are-replaced`
 #[tokio::test]
 async fn a_connection_that_is_too_old_or_idled_too_long_carries_no_other_read() {

@@ -10,7 +10,7 @@ fn gathered(on: Vec<Value>, running: Vec<Value>) -> Gathered {
     let lists = BTreeMap::from([("/api/v1/nodes", vec![on]), ("/api/v1/pods", vec![running])]);
     let mut member = Paged::with_expiries(lists, BTreeSet::new());
     let gathering = async {
-        let nodes = nodes(&mut member, 500).await.unwrap().totals;
+        let nodes = nodes(&mut member, 500, &Roster::default()).await.unwrap().totals;
         Gathered { nodes, pods: pods(&mut member, 500).await.unwrap() }
     };
     let gathered = gathering.now_or_never().expect("the server answers at once");
