@@ -82,6 +82,7 @@ async fn look(arguments: &Arguments) -> anyhow::Result<Probed> {
         authenticated_read,
         next_in: Duration::MAX,
         newest: &|| None,
+        reread: None,
     };
     Ok(prober.probe(&client, &order).await)
 }

@@ -20,7 +20,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Any address may be dialled: whoever runs the command can dial it without us.
+    /// Every address may be dialled that the controller dials without further flags.
     pub(super) fn new(objects: Vec<Value>) -> anyhow::Result<Self> {
         let policy = DialPolicy::default();
         let options = NetworkOptions { ssh: true, import: true, policy, secret_namespace: None };

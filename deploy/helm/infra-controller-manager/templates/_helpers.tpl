@@ -31,6 +31,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $_ := set $flags "cluster-cidr" . }}
 {{- end }}
 {{- with .Values.nodeIpam.serviceClusterIPRange }}{{ $_ := set $flags "service-cluster-ip-range" . }}{{ end }}
+{{- with .Values.dialDenyCIDRs }}{{ $_ := set $flags "dial-deny-cidrs" (join "," .) }}{{ end }}
 {{- with .Values.leaderElection }}
 {{- with .leaseDuration }}{{ $_ := set $flags "leader-elect-lease-duration" . }}{{ end }}
 {{- with .renewDeadline }}{{ $_ := set $flags "leader-elect-renew-deadline" . }}{{ end }}

@@ -8,7 +8,7 @@ use manager::{
     Configured, Context, Controller, Failure, OwnThreads, Permission, Placement, Runner, Stopped,
 };
 use pflag::{Problem, Spec, Values};
-use probe::{ConnectionLimits, Names};
+use probe::{ConnectionLimits, Names, Resolver};
 
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
@@ -184,10 +184,15 @@ fn sources(
     upstream: Option<UpstreamMetrics>,
     summaries: SummaryMetrics,
 ) -> Vec<Arc<dyn Source>> {
-    let MemberOptions { connection_max_age: max_age, idle_timeout: idle_max, allow_plaintext } =
-        options.members;
+    let MemberOptions {
+        connection_max_age: max_age,
+        idle_timeout: idle_max,
+        allow_plaintext,
+        policy,
+    } = options.members.clone();
     let limits = ConnectionLimits { max_age, idle_max };
-    let prober = Arc::new(probe::Prober::new(meters, limits, Names::default()));
+    let resolver = Resolver::new(Names::default(), policy);
+    let prober = Arc::new(probe::Prober::new(meters, limits, resolver));
     let kubefed = options.kubefed.clone().map(|options| {
         Arc::new(KubeFed::new(options, allow_plaintext, Arc::clone(&prober), upstream))
             as Arc<dyn Source>

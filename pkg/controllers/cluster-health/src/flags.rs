@@ -76,6 +76,16 @@ pub(crate) const JITTER: Flag<f64> = Flag::float32(
     "Fraction by which the intervals between probes differ at random, 0 to 0.5.",
 );
 
+pub(crate) const DIAL_DENY_CIDRS: Flag<Vec<String>> = Flag::strings(
+    GROUP,
+    "dial-deny-cidrs",
+    "",
+    "Addresses that probes of members, their proxies and the checks of the validating webhook do not dial, such as 127.0.0.0/8 and those of the nodes; link-local and multicast addresses and the metadata services of clouds never are.",
+);
+
+pub(crate) const DIAL_ALLOW_CIDRS: Flag<Vec<String>> =
+    Flag::strings(GROUP, "dial-allow-cidrs", "", "Addresses that they dial all the same.");
+
 pub(crate) const MAX_CONCURRENT_PROBES: Flag<i64> = Flag::int32(
     GROUP,
     "cluster-health-max-concurrent-probes",
@@ -191,6 +201,8 @@ pub(crate) const FLAGS: &[Spec] = &[
     SUCCESS_THRESHOLD.spec(),
     CONFIRM_INTERVAL.spec(),
     JITTER.spec(),
+    DIAL_DENY_CIDRS.spec(),
+    DIAL_ALLOW_CIDRS.spec(),
     MAX_CONCURRENT_PROBES.spec(),
     CONNECTION_MAX_AGE.spec(),
     IDLE_TIMEOUT.spec(),

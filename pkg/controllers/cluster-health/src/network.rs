@@ -7,13 +7,12 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `options.rs`, `dial_policy.rs` | what is asked at all, and which addresses may be dialled |
+//! | `options.rs` | what is asked at all, and which addresses may be dialled |
 //! | `connect.rs` | one TCP connection, within its time |
 //! | `ssh.rs` | whether SSH answers |
 //! | `member.rs` | whether an API server takes a credential, and is free to be imported |
 
 mod connect;
-mod dial_policy;
 mod member;
 mod options;
 mod ssh;
@@ -22,11 +21,11 @@ use futures::{StreamExt as _, stream};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
-use transport::Names;
+pub use transport::DialPolicy;
+use transport::{Asker, Names, Resolver, Way};
 use validation::{CheckResult, NetworkChecks, Question};
 
 use crate::StoredObjects;
-pub use dial_policy::{DialPolicy, DialPolicyError};
 use member::Members;
 pub use options::NetworkOptions;
 
@@ -38,7 +37,7 @@ const AT_ONCE: usize = 128;
 /// Asks the network. One for a process: it bounds what all requests ask at once.
 pub struct NetworkChecker {
     options: NetworkOptions,
-    names: Names,
+    resolver: Resolver,
     members: Members,
     turns: Semaphore,
 }
@@ -49,9 +48,9 @@ impl NetworkChecker {
     /// # Errors
     /// Never, but that the metrics of its connections, which nobody reads, could not be made.
     pub fn new(options: NetworkOptions) -> Result<Self, prometheus::Error> {
-        let names = dial_policy::guarded_names(&options.policy);
+        let resolver = Resolver::new(Names::default(), options.policy.clone());
         let members = Members::new(&options)?;
-        Ok(Self { options, names, members, turns: Semaphore::new(AT_ONCE) })
+        Ok(Self { options, resolver, members, turns: Semaphore::new(AT_ONCE) })
     }
 
     /// Answers the questions about `object` that it can until `end`: in parallel, each within the
@@ -64,8 +63,9 @@ impl NetworkChecker {
         objects: &StoredObjects,
         end: Instant,
     ) -> NetworkChecks {
+        let asker = &Asker::default();
         let ask = |question| async move {
-            let answer = timeout_at(end, self.answer(question, object, objects)).await;
+            let answer = timeout_at(end, self.answer(question, object, objects, asker)).await;
             (question, answer.ok().flatten())
         };
         let asked: Vec<_> = questions.iter().map(ask).collect();
@@ -92,17 +92,18 @@ impl NetworkChecker {
         question: &Question,
         object: &Value,
         objects: &StoredObjects,
+        asker: &Asker,
     ) -> Option<CheckResult> {
         if !self.asks(question) {
             return None;
         }
         // Fails only when it is closed, which nobody does.
         let _turn = self.turns.acquire().await;
-        let policy = &self.options.policy;
+        let way = Way { resolver: &self.resolver, asker };
         match question {
-            Question::Ssh(target) => Some(result(ssh::check(target, policy, &self.names).await)),
+            Question::Ssh(target) => Some(result(ssh::check(target, way).await)),
             Question::Tcp(target) => {
-                let opened = connect::open(target, policy, &self.names, connect::LIMIT).await;
+                let opened = connect::open(target, way, connect::LIMIT).await;
                 Some(result(opened.map(drop)))
             }
             Question::Credential(_) => self.members.credential(object, objects).await,

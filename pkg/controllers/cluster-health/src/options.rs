@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use health::{Cadence, Damping, Policy, SHARD_INHERITED, Thresholds};
 use pflag::{Flag, GoDuration, Problem, Values};
+use transport::DialPolicy;
 
 use crate::engine::Limits;
 use crate::flags::tke::{HEALTHCHECK_PERIOD, RANDOM_PERIOD_MAX, RANDOM_PERIOD_MIN, TKE_TIMEOUT};
 use crate::flags::{
-    ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, FAILURE_THRESHOLD,
-    FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS, HEARTBEAT_INTERVAL, IDLE_TIMEOUT,
-    JITTER, KUBEFED_CONFIG, KUBEFED_NAMESPACE, MAX_CONCURRENT_PROBES, PER_CLUSTER_METRICS, PERIOD,
-    SHARDS, SHARDS_NAMESPACE, STALE_AFTER, SUCCESS_THRESHOLD, TIMEOUT, UPSTREAM_METRICS,
-    WRITE_BURST, WRITE_QPS, ZONES,
+    ALLOW_PLAINTEXT_ENDPOINTS, AUDIT, CONFIRM_INTERVAL, CONNECTION_MAX_AGE, DIAL_ALLOW_CIDRS,
+    DIAL_DENY_CIDRS, FAILURE_THRESHOLD, FLAP_MIN_SUCCESS, FLAP_TRANSITIONS, FLAP_WINDOW, FLAVOURS,
+    HEARTBEAT_INTERVAL, IDLE_TIMEOUT, JITTER, KUBEFED_CONFIG, KUBEFED_NAMESPACE,
+    MAX_CONCURRENT_PROBES, PER_CLUSTER_METRICS, PERIOD, SHARDS, SHARDS_NAMESPACE, STALE_AFTER,
+    SUCCESS_THRESHOLD, TIMEOUT, UPSTREAM_METRICS, WRITE_BURST, WRITE_QPS, ZONES,
 };
 use crate::tke::TkeOptions;
 
@@ -49,7 +50,7 @@ pub struct Options {
 }
 
 /// How members are talked to, in every flavour.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct MemberOptions {
     /// Age after which a connection is replaced; zero for no reuse.
     pub connection_max_age: Duration,
@@ -57,6 +58,8 @@ pub struct MemberOptions {
     pub idle_timeout: Duration,
     /// Whether tokens may be sent over plain http.
     pub allow_plaintext: bool,
+    /// Which addresses may be dialled.
+    pub policy: DialPolicy,
 }
 
 /// For the `kubefed` flavour.
@@ -101,6 +104,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
         connection_max_age: judge.span(&CONNECTION_MAX_AGE),
         idle_timeout: judge.positive(&IDLE_TIMEOUT),
         allow_plaintext: values.get(&ALLOW_PLAINTEXT_ENDPOINTS),
+        policy: dial_policy(values, &mut judge.problems),
     };
     let options = Options {
         limits,
@@ -116,6 +120,18 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
     } else {
         Err(judge.problems)
     }
+}
+
+/// Which addresses of objects may be dialled, by probes and by the webhook.
+pub(crate) fn dial_policy(values: &Values, problems: &mut Vec<Problem>) -> DialPolicy {
+    let refused = values.get(&DIAL_DENY_CIDRS);
+    let allowed = values.get(&DIAL_ALLOW_CIDRS);
+    for (flag, texts) in [(&DIAL_DENY_CIDRS, &refused), (&DIAL_ALLOW_CIDRS, &allowed)] {
+        if let Err(error) = DialPolicy::new(texts, &[]) {
+            problems.push(flag.problem(error.to_string()));
+        }
+    }
+    DialPolicy::new(&refused, &allowed).unwrap_or_default()
 }
 
 /// Of the flavours in use, and of flags without effect.

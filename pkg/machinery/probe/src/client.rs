@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Request, Uri, header};
 use http_body_util::Empty;
 use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
-use transport::{ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs, Trust};
+use transport::{Asker, ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs, Trust};
 
 use crate::address::Address;
 use crate::expiry;
@@ -24,13 +24,21 @@ use crate::tls_options::TlsOptions;
 /// Most addresses of one cluster that are tried.
 const ADDRESSES_MAX: usize = 64;
 
+/// Reads a variable of the environment.
+pub(crate) type Environment = fn(&str) -> Option<String>;
+
 /// A client of one member cluster. Dropping it closes its connection and overwrites what secrets
 /// it holds.
 pub struct Client {
     fingerprint: Fingerprint,
     servers: Vec<Server>,
-    pub(crate) endpoint: Endpoint,
-    pub(crate) is_proxied: bool,
+    endpoint: Endpoint,
+    /// The way through the proxy of the environment.
+    proxied: Option<Endpoint>,
+    /// Looks up the addresses of all its hosts.
+    pub(crate) asker: Asker,
+    /// Whether `endpoint` has a proxy.
+    has_proxy: bool,
     headers: HeaderMap,
     credential: Option<Lifetime>,
     waived: TlsOptions,
@@ -44,6 +52,8 @@ struct Server {
     address: Address,
     uri: Uri,
     host: HeaderValue,
+    /// Whether the environment wants a proxy for it.
+    is_proxied: bool,
 }
 
 /// What probes of a cluster leave to the next one.
@@ -66,7 +76,11 @@ pub(crate) struct Learnt {
 }
 
 impl Client {
-    pub(crate) fn new(inputs: &Inputs, configs: &TlsConfigs) -> Result<Self, Problem> {
+    pub(crate) fn new(
+        inputs: &Inputs,
+        configs: &TlsConfigs,
+        environment: Environment,
+    ) -> Result<Self, Problem> {
         if inputs.addresses.is_empty() {
             return Err(Problem::new(Code::BadEndpoint, "the cluster has no address"));
         }
@@ -82,11 +96,20 @@ impl Client {
         let pair = client_certificate(inputs)?;
         let token = inputs.token.as_ref().and_then(expiry::of_token);
         let certificate = pair.as_ref().and_then(|pair| expiry::of_certificate(pair.validity()?));
+        let endpoint = endpoint(inputs, pair.as_ref(), configs)?;
+        let addresses = inputs.addresses.iter().take(ADDRESSES_MAX);
+        let mut servers: Vec<_> = addresses.map(Server::new).collect();
+        let proxied = match &inputs.proxy {
+            Some(_) => None,
+            None => through_environment(&endpoint, &mut servers, inputs, configs, environment)?,
+        };
         Ok(Self {
             fingerprint: inputs.fingerprint(),
-            servers: inputs.addresses.iter().take(ADDRESSES_MAX).map(Server::new).collect(),
-            endpoint: endpoint(inputs, pair.as_ref(), configs)?,
-            is_proxied: inputs.proxy.is_some(),
+            servers,
+            endpoint,
+            proxied,
+            asker: Asker::default(),
+            has_proxy: inputs.proxy.is_some(),
             headers: headers(inputs)?,
             credential: Lifetime::sooner(token, certificate),
             waived: inputs.tls,
@@ -151,6 +174,16 @@ impl Client {
         &self.server(endpoint).uri
     }
 
+    /// How connections to the address of number `endpoint` are made.
+    pub(crate) fn endpoint(&self, endpoint: u8) -> &Endpoint {
+        let proxied = self.proxied.as_ref().filter(|_| self.server(endpoint).is_proxied);
+        proxied.unwrap_or(&self.endpoint)
+    }
+
+    pub(crate) fn is_proxied(&self, endpoint: u8) -> bool {
+        self.has_proxy || self.server(endpoint).is_proxied
+    }
+
     /// A GET of `path`.
     ///
     /// # Errors
@@ -181,7 +214,7 @@ impl Server {
     fn new(address: &Address) -> Self {
         let host = HeaderValue::from_str(address.authority());
         let host = host.unwrap_or(HeaderValue::from_static("kubernetes"));
-        Self { address: address.clone(), uri: address.server(), host }
+        Self { address: address.clone(), uri: address.server(), host, is_proxied: false }
     }
 }
 
@@ -216,6 +249,28 @@ fn endpoint(
     let proxy = Proxy::parse(proxy).map_err(|error| refused(error.to_string()))?;
     let trust = if proxy.speaks_tls() { every_check(inputs)? } else { trust };
     endpoint.through(proxy, configs, &trust).map_err(|error| Problem::of_tls(&error))
+}
+
+/// The way to those of `servers` for which the environment wants a proxy, as client-go goes; `None`
+/// when it wants none (`rule:the-proxy-of-the-environment-is-used`).
+fn through_environment(
+    endpoint: &Endpoint,
+    servers: &mut [Server],
+    inputs: &Inputs,
+    configs: &TlsConfigs,
+    environment: Environment,
+) -> Result<Option<Endpoint>, Problem> {
+    let mut proxy = None;
+    for server in servers {
+        let wanted = Proxy::from_environment(&server.uri, environment).map_err(|error| {
+            Problem::new(Code::BadProxy, format!("cannot use the proxy of HTTPS_PROXY: {error}"))
+        })?;
+        server.is_proxied = wanted.is_some();
+        proxy = proxy.or(wanted);
+    }
+    let Some(proxy) = proxy else { return Ok(None) };
+    let made = endpoint.clone().through(proxy, configs, &every_check(inputs)?);
+    made.map(Some).map_err(|error| Problem::of_tls(&error))
 }
 
 fn trust(inputs: &Inputs) -> Result<Trust, Problem> {

@@ -18,6 +18,7 @@ impl From<DialError> for Failure {
         let code = match &error {
             DialError::NoHost => Code::BadEndpoint,
             DialError::Resolve(_) => Code::Dns,
+            DialError::Denied => Code::AddressDenied,
             DialError::Connect(cause) => of_io(cause.kind()).unwrap_or(Code::ConnectFailed),
             DialError::OwnLimit(_) => Code::OwnLimit,
             DialError::Proxy(fault) => of_proxy(fault),
@@ -37,6 +38,9 @@ impl Failure {
             DialError::Resolve(cause) => {
                 Some(format!("cannot find the address of {host}: {cause}"))
             }
+            DialError::Denied => Some(format!(
+                "cannot connect to {authority}: its address, or that of its proxy, is link-local, of a metadata service or in --dial-deny-cidrs; use another one, or allow it by --dial-allow-cidrs"
+            )),
             _ => None,
         };
         let failure = Self::from(error);

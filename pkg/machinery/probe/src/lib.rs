@@ -39,7 +39,9 @@ pub use client::Client;
 pub use clock::Timings;
 pub use inputs::{ClientPair, Fingerprint, Impersonation, Inputs};
 pub use meters::Meters;
-pub use prober::{ConnectionLimits, Order, Probed, Prober, Read, ReadError, Reader, Trace, now};
+pub use prober::{
+    ConnectionLimits, Order, Probed, Prober, Read, ReadError, Reader, Reread, Trace, now,
+};
 pub use problem::Problem;
 pub use tls_options::TlsOptions;
-pub use transport::{Fields, Names};
+pub use transport::{DialPolicy, Fields, Names, Resolver};

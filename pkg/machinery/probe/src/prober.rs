@@ -13,16 +13,18 @@ mod trace;
 use std::sync::Arc;
 use std::time::Duration;
 
-use transport::Names;
+use transport::Resolver;
 
 pub use moment::now;
-pub use order::Order;
+pub use order::{Order, Reread};
 pub use probed::Probed;
 pub use reader::{Read, ReadError, Reader};
 pub use shared::ConnectionLimits;
 pub use trace::Trace;
 
 use crate::client::Client;
+#[cfg(test)]
+use crate::client::Environment;
 use crate::inputs::Inputs;
 use crate::meters::Meters;
 use crate::problem::Problem;
@@ -36,9 +38,16 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// A prober that asks `names` for addresses.
-    pub fn new(meters: Meters, limits: ConnectionLimits, names: Names) -> Self {
-        Self { shared: Shared::new(meters, limits, names) }
+    /// A prober that asks `resolver` for the addresses of members and proxies.
+    pub fn new(meters: Meters, limits: ConnectionLimits, resolver: impl Into<Resolver>) -> Self {
+        Self { shared: Shared::new(meters, limits, resolver.into()) }
+    }
+
+    /// The same in another environment (`rule:the-proxy-of-the-environment-is-used`).
+    #[cfg(test)]
+    fn in_environment(mut self, environment: Environment) -> Self {
+        self.shared.environment = environment;
+        self
     }
 
     /// A client of `inputs`. No network yet.
@@ -46,7 +55,7 @@ impl Prober {
     /// # Errors
     /// They cannot be used.
     pub fn client(&self, inputs: &Inputs) -> Result<Client, Problem> {
-        Client::new(inputs, &self.shared.tls)
+        Client::new(inputs, &self.shared.tls, self.shared.environment)
     }
 
     /// Reads of the cluster of `client` that are no probes.

@@ -36,6 +36,7 @@ async fn a_process_that_may_open_no_more_files_blames_nobody() {
             authenticated_read: false,
             next_in: Duration::from_secs(10),
             newest: &|| None,
+            reread: None,
         };
         let report = prober.probe(&client, &order).await.report;
         assert_eq!(report.finding.code(), Some(Code::OwnLimit), "{address}: {report:?}");

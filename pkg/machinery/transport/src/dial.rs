@@ -6,7 +6,6 @@ mod proxied;
 mod stream;
 
 use std::future::Ready;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use certificates::{Validity, validity};
@@ -19,7 +18,8 @@ pub use error::{DialError, ProxyFault};
 pub use stream::Duplex;
 
 use crate::endpoint::Endpoint;
-use crate::names::Names;
+use crate::names::Asker;
+use crate::resolver::{Resolver, Unresolved, literal};
 use crate::wire::tcp_by;
 use error::{refused, unresolved};
 use stream::{secure, server_name};
@@ -45,6 +45,15 @@ pub struct Dialed {
     pub certificate: Option<Validity>,
 }
 
+/// Where connections lead to, and for whom they are opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Way<'a> {
+    /// Gives the addresses of hosts.
+    pub resolver: &'a Resolver,
+    /// Asks for them.
+    pub asker: &'a Asker,
+}
+
 /// Opens a connection to `server`, an absolute URI, and tells `entered` what it does. Addresses of
 /// one name that do not answer get equal shares of `limit`; the caller ends the whole thing.
 ///
@@ -53,15 +62,20 @@ pub struct Dialed {
 pub async fn dial(
     endpoint: &Endpoint,
     server: &Uri,
-    names: &Names,
+    way: Way<'_>,
     limit: Duration,
     entered: &mut (dyn FnMut(Phase) + Send),
 ) -> Result<Dialed, DialError> {
     let stream: Box<dyn Duplex> = match &endpoint.proxy {
-        None => Box::new(connect(server, names, limit, entered).await?),
+        None => Box::new(connect(server, way, limit, entered).await?),
         Some(proxy) => {
+            // A name is looked up by the proxy.
+            let host = server.host().ok_or(DialError::NoHost)?;
+            if way.resolver.denies_literal(host, port(server)) {
+                return Err(DialError::Denied);
+            }
             let hop = proxy.uri();
-            let tcp = connect(&hop, names, limit, entered).await.map_err(DialError::of_proxy)?;
+            let tcp = connect(&hop, way, limit, entered).await.map_err(DialError::of_proxy)?;
             entered(Phase::Proxy);
             proxied::tunnel(endpoint, proxy, server, tcp).await.map_err(DialError::Proxy)?
         }
@@ -80,30 +94,34 @@ pub async fn dial(
     Ok(Dialed { stream: Box::new(stream), certificate })
 }
 
+fn port(uri: &Uri) -> u16 {
+    let default = if uri.scheme_str() == Some("http") { 80 } else { 443 };
+    uri.port_u16().unwrap_or(default)
+}
+
 async fn connect(
     hop: &Uri,
-    names: &Names,
+    way: Way<'_>,
     limit: Duration,
     entered: &mut (dyn FnMut(Phase) + Send),
 ) -> Result<tokio::net::TcpStream, DialError> {
     let host = hop.host().ok_or(DialError::NoHost)?;
-    let literal = host.trim_matches(['[', ']']).parse().ok();
-    let addresses = match literal {
-        Some(address) => [address].into(),
-        None => {
-            entered(Phase::Resolve);
-            names.addresses(host).await.map_err(unresolved)?
-        }
-    };
+    if literal(host).is_none() {
+        entered(Phase::Resolve);
+    }
+    let found = way.resolver.addresses(host, port(hop), way.asker).await;
+    let found = found.map_err(|error| match error {
+        Unresolved::Unknown(error) => unresolved(error),
+        Unresolved::Denied => DialError::Denied,
+    })?;
     entered(Phase::Connect);
-    let found: Vec<_> = addresses.iter().map(|&address| SocketAddr::new(address, 0)).collect();
     let resolve = move |_: Name| -> Ready<Result<_, std::convert::Infallible>> {
         std::future::ready(Ok(found.clone().into_iter()))
     };
     let connector = HttpConnector::new_with_resolver(tower::service_fn(resolve));
     let mut connector = tcp_by(connector);
     connector.set_connect_timeout(Some(limit));
-    let mut doubt = Doubt { names, host, is_over: false };
+    let mut doubt = Doubt { resolver: way.resolver, host, is_over: false };
     let stream = connector.call(hop.clone()).await.map_err(|error| refused(&error))?;
     doubt.is_over = true;
     Ok(stream.into_inner())
@@ -111,7 +129,7 @@ async fn connect(
 
 /// Forgets the addresses of a host where nobody was reached, also when the caller gives up first.
 struct Doubt<'a> {
-    names: &'a Names,
+    resolver: &'a Resolver,
     host: &'a str,
     is_over: bool,
 }
@@ -119,7 +137,7 @@ struct Doubt<'a> {
 impl Drop for Doubt<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.names.forget(self.host);
+            self.resolver.forget(self.host);
         }
     }
 }

@@ -9,6 +9,7 @@
 //! | `wire.rs` | [`Wire`]: the connections to an endpoint, HTTP/2 on one and HTTP/1.1 in a pool |
 //! | `dial.rs` | [`dial`]: one connection, opened phase by phase |
 //! | `names.rs` | [`Names`]: the addresses of hosts |
+//! | `dial_policy.rs`, `resolver.rs` | [`Resolver`]: those of them that may be dialled |
 //! | `tls.rs` | trust, client certificates, and the TLS configurations that connections share |
 //! | `proxy.rs` | the proxy on the way, and which one the environment wants |
 //! | `error_chain.rs` | an error of hyper or kube with its causes in one line |
@@ -16,24 +17,28 @@
 //! | `status.rs` | the `Status` object in which the server words its refusals |
 
 mod dial;
+mod dial_policy;
 mod endpoint;
 mod error_chain;
 mod names;
 mod protocol;
 mod proxy;
+mod resolver;
 mod retry_after;
 mod status;
 mod tls;
 mod wire;
 
 pub use certificates::Validity;
-pub use dial::{DialError, Dialed, Duplex, Phase, ProxyFault, dial};
+pub use dial::{DialError, Dialed, Duplex, Phase, ProxyFault, Way, dial};
+pub use dial_policy::{DialPolicy, DialPolicyError};
 pub use endpoint::Endpoint;
 pub use error_chain::ErrorChain;
-pub use names::Names;
+pub use names::{Asker, Names};
 pub use pem_problem::PemProblem;
 pub use protocol::Protocol;
 pub use proxy::{Proxy, ProxyError};
+pub use resolver::{Resolver, Unresolved};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 pub use status::{Cause, Details, Status};
 pub use tls::{ClientCertificate, Fields, TlsConfigs, TlsError, Trust, Waived};

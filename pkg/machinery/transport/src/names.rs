@@ -1,5 +1,8 @@
 //! [`Names`]: the addresses of hosts, looked up once for all who ask at the same time and
-//! remembered for a while (`rule:names-are-looked-up-once`).
+//! remembered for a while (`rule:names-are-looked-up-once`), so that slow names hold up nobody else
+//! (`rule:slow-names-hold-up-nobody-else`).
+
+mod turns;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,46 +14,80 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, watch};
-use tokio::time::Instant;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Instant, timeout};
+
+pub use turns::Asker;
+use turns::Turns;
 
 /// How long an answer is good. The system's resolver does not tell how long the name server meant.
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// Lookups under way. Each holds one of the runtime's threads for blocking work, which also read
-/// files.
-const AT_ONCE: usize = 64;
+/// How long an answer that is no longer good is kept, for when the next lookup is slow.
+const KEPT: Duration = Duration::from_secs(600);
+/// How long the next lookup may take before the answer that is no longer good is used.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 type Answer = Result<Arc<[IpAddr]>, Arc<io::Error>>;
-type Found = Option<(Answer, Instant)>;
 type Resolve = dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync;
+type Known = Mutex<HashMap<Box<str>, Name>>;
 
 /// The addresses of hosts.
 pub struct Names {
     resolve: Arc<Resolve>,
-    known: Mutex<HashMap<Box<str>, Lookup>>,
-    turns: Arc<Semaphore>,
+    known: Arc<Known>,
+    turns: Arc<Turns>,
+}
+
+/// What is known of one host.
+#[derive(Default)]
+struct Name {
+    /// The last good answer, and since when.
+    answer: Option<(Arc<[IpAddr]>, Instant)>,
+    /// The lookup under way.
+    lookup: Option<Lookup>,
+    /// The last lookup was slow.
+    is_slow: bool,
+    /// When the last lookup ended.
+    looked_up: Option<Instant>,
 }
 
 /// A lookup of a task of its own, which goes on when nobody waits for it any more.
 #[derive(Clone)]
-struct Lookup {
-    /// The answer, once it is there, and since when.
-    found: watch::Receiver<Found>,
+struct Lookup(watch::Receiver<Option<Answer>>);
+
+/// What to do for somebody who asks for a host.
+enum Step {
+    /// The answer is good.
+    Known(Arc<[IpAddr]>),
+    /// Wait for the lookup under way.
+    Join(Lookup),
+    /// Nobody looks it up.
+    Begin,
+}
+
+impl Name {
+    fn good(&self, now: Instant) -> Option<&Arc<[IpAddr]>> {
+        let (addresses, since) = self.answer.as_ref()?;
+        (now.saturating_duration_since(*since) < REMEMBERED).then_some(addresses)
+    }
+
+    /// One that panicked never gets an answer.
+    fn under_way(&self) -> Option<&Lookup> {
+        self.lookup.as_ref().filter(|lookup| lookup.0.has_changed().is_ok())
+    }
+
+    fn is_worth_keeping(&self, now: Instant) -> bool {
+        let is_young = |since: Instant| now.saturating_duration_since(since) < KEPT;
+        self.under_way().is_some()
+            || self.answer.as_ref().is_some_and(|(_, since)| is_young(*since))
+            || (self.is_slow && self.looked_up.is_some_and(is_young))
+    }
 }
 
 impl Lookup {
-    /// One that has no answer yet is joined however long it takes: the system's resolver holds a
-    /// thread for each. One that panicked never gets any.
-    fn is_good(&self, now: Instant) -> bool {
-        match &*self.found.borrow() {
-            Some((_, since)) => now.saturating_duration_since(*since) < REMEMBERED,
-            None => self.found.has_changed().is_ok(),
-        }
-    }
-
-    async fn answer(&mut self) -> Answer {
-        let found = self.found.wait_for(Option::is_some).await;
-        let answer = found.ok().and_then(|found| found.as_ref().map(|(answer, _)| answer.clone()));
+    async fn answer(mut self) -> Answer {
+        let found = self.0.wait_for(Option::is_some).await;
+        let answer = found.ok().and_then(|found| found.clone());
         answer.unwrap_or_else(|| Err(Arc::new(io::Error::other("the lookup broke off"))))
     }
 }
@@ -70,64 +107,94 @@ impl Names {
     pub fn new(
         resolve: impl Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync + 'static,
     ) -> Self {
-        let turns = Arc::new(Semaphore::new(AT_ONCE));
-        Self { resolve: Arc::new(resolve), known: Mutex::default(), turns }
+        Self { resolve: Arc::new(resolve), known: Arc::default(), turns: Arc::default() }
     }
 
-    /// The addresses of `host`, at least one. Giving up the future does not give up the lookup.
+    /// The addresses of `host` for `asker`, at least one. An answer that is no longer good is used
+    /// while the next lookup is slow. Giving up the future does not give up the lookup.
     ///
     /// # Errors
     /// It has none, or nobody could say. The next call asks again.
-    pub async fn addresses(&self, host: &str) -> Answer {
-        let mut lookup = self.lookup(host);
-        let answer = lookup.answer().await;
-        if answer.is_err() {
-            self.forget_if(host, |known| known.found.same_channel(&lookup.found));
+    pub async fn addresses(&self, host: &str, asker: &Asker) -> Answer {
+        let old = {
+            let known = self.known.lock();
+            let name = known.get(host);
+            if let Some(good) = name.and_then(|name| name.good(Instant::now())) {
+                return Ok(Arc::clone(good));
+            }
+            name.and_then(|name| name.answer.as_ref()).map(|(addresses, _)| Arc::clone(addresses))
+        };
+        match old {
+            None => self.look_up(host, asker).await,
+            Some(old) => timeout(PATIENCE, self.look_up(host, asker)).await.unwrap_or(Ok(old)),
         }
-        answer
     }
 
     /// Asks again next time: nobody could be reached at these addresses.
     pub fn forget(&self, host: &str) {
-        self.forget_if(host, |known| known.found.borrow().is_some());
+        if let Some(name) = self.known.lock().get_mut(host) {
+            name.answer = None;
+        }
     }
 
-    fn lookup(&self, host: &str) -> Lookup {
-        let (mut known, now) = (self.known.lock(), Instant::now());
-        if let Some(lookup) = known.get(host).filter(|lookup| lookup.is_good(now)) {
-            return lookup.clone();
+    async fn look_up(&self, host: &str, asker: &Asker) -> Answer {
+        let under_way = self.known.lock().get(host).and_then(Name::under_way).cloned();
+        if let Some(lookup) = under_way {
+            return lookup.answer().await;
         }
-        if known.len() == known.capacity() {
-            known.retain(|_, lookup| lookup.is_good(now));
+        // Not yet begun, so that nobody else who asks for this host waits for our turn.
+        let turn = asker.turn().await;
+        match self.step(host) {
+            Step::Known(addresses) => Ok(addresses),
+            Step::Join(lookup) => lookup.answer().await,
+            Step::Begin => self.begin(host, turn).answer().await,
         }
-        let lookup = self.begin(host.to_owned());
-        known.insert(host.into(), lookup.clone());
-        lookup
     }
 
-    fn begin(&self, host: String) -> Lookup {
+    /// Somebody else may have asked meanwhile.
+    fn step(&self, host: &str) -> Step {
+        let known = self.known.lock();
+        let Some(name) = known.get(host) else { return Step::Begin };
+        match (name.good(Instant::now()), name.under_way()) {
+            (Some(good), _) => Step::Known(Arc::clone(good)),
+            (None, Some(lookup)) => Step::Join(lookup.clone()),
+            (None, None) => Step::Begin,
+        }
+    }
+
+    fn begin(&self, host: &str, turn: Option<OwnedSemaphorePermit>) -> Lookup {
         let (done, found) = watch::channel(None);
+        let is_slow = {
+            let mut known = self.known.lock();
+            if known.len() == known.capacity() {
+                let now = Instant::now();
+                known.retain(|_, name| name.is_worth_keeping(now));
+            }
+            let name = known.entry(host.into()).or_default();
+            name.lookup = Some(Lookup(found.clone()));
+            name.is_slow
+        };
         let (resolve, turns) = (Arc::clone(&self.resolve), Arc::clone(&self.turns));
+        let (known, host) = (Arc::clone(&self.known), host.to_owned());
         tokio::spawn(async move {
-            // Fails only when the semaphore is closed, which nobody does.
-            let _turn = turns.acquire_owned().await;
-            let answer = match resolve(host).await {
+            let asked = host.clone();
+            let (found, is_slow) = turns.run(is_slow, async move { resolve(asked).await }).await;
+            let answer = match found {
                 Ok(addresses) if addresses.is_empty() => {
                     Err(Arc::new(io::ErrorKind::NotFound.into()))
                 }
                 Ok(addresses) => Ok(addresses.into()),
                 Err(error) => Err(Arc::new(error)),
             };
-            done.send_replace(Some((answer, Instant::now())));
+            let now = Instant::now();
+            if let Some(name) = known.lock().get_mut(&*host) {
+                name.answer = answer.as_ref().ok().map(|found| (Arc::clone(found), now));
+                (name.lookup, name.is_slow, name.looked_up) = (None, is_slow, Some(now));
+            }
+            done.send_replace(Some(answer));
+            drop(turn);
         });
-        Lookup { found }
-    }
-
-    fn forget_if(&self, host: &str, matches: impl Fn(&Lookup) -> bool) {
-        let mut known = self.known.lock();
-        if known.get(host).is_some_and(matches) {
-            known.remove(host);
-        }
+        Lookup(found)
     }
 }
 

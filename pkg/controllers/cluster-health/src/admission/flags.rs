@@ -46,16 +46,6 @@ pub(super) const IMPORT_CHECK: Flag<bool> = Flag::bool(
     "Refuse a new Cluster of type Imported that another management cluster has imported already, or that is older than Kubernetes 1.10.",
 );
 
-pub(super) const DIAL_DENY_CIDRS: Flag<Vec<String>> = Flag::strings(
-    GROUP,
-    "dial-deny-cidrs",
-    "",
-    "Addresses that checks of new objects do not dial, beside loopback, link-local, multicast, the metadata services of clouds and the API server itself.",
-);
-
-pub(super) const DIAL_ALLOW_CIDRS: Flag<Vec<String>> =
-    Flag::strings(GROUP, "dial-allow-cidrs", "", "Addresses that they dial all the same.");
-
 pub(super) const CLUSTER_TYPES: Flag<Vec<String>> = Flag::strings(
     GROUP,
     "tke-cluster-types",
@@ -98,8 +88,6 @@ pub(super) const FLAGS: &[Spec] = &[
     FAILURE_POLICY.spec(),
     SSH_CHECK.spec(),
     IMPORT_CHECK.spec(),
-    DIAL_DENY_CIDRS.spec(),
-    DIAL_ALLOW_CIDRS.spec(),
     CLUSTER_TYPES.spec(),
     SUPPORTED_VERSIONS.spec(),
     MAX_CLUSTERS.spec(),

@@ -9,7 +9,8 @@ use webhook_registration::FailurePolicy;
 
 use super::flags;
 use crate::flags::KUBEFED_NAMESPACE;
-use crate::network::{DialPolicy, NetworkOptions};
+use crate::network::NetworkOptions;
+use crate::options::dial_policy;
 
 /// What the webhook runs with.
 #[derive(Clone, Debug)]
@@ -41,7 +42,7 @@ pub(super) fn judge(values: &Values) -> Result<WebhookOptions, Vec<Problem>> {
     );
     let ssh = word(values, &flags::SSH_CHECK, [("tcp", true), ("off", false)], &mut problems);
     let namespace = Some(values.get(&KUBEFED_NAMESPACE)).filter(|text| !text.is_empty());
-    let policy = policy(values, &mut problems);
+    let policy = dial_policy(values, &mut problems);
     let environment = environment(values, &mut problems);
     let path = |flag: &Flag<String>| {
         Some(values.get(flag)).filter(|text| !text.is_empty()).map(PathBuf::from)
@@ -95,18 +96,6 @@ fn word<T>(
         problems.push(flag.problem(rule));
     }
     if given == second.0 { second.1 } else { first.1 }
-}
-
-fn policy(values: &Values, problems: &mut Vec<Problem>) -> DialPolicy {
-    let refused = values.get(&flags::DIAL_DENY_CIDRS);
-    let allowed = values.get(&flags::DIAL_ALLOW_CIDRS);
-    for (flag, texts) in [(&flags::DIAL_DENY_CIDRS, &refused), (&flags::DIAL_ALLOW_CIDRS, &allowed)]
-    {
-        if let Err(error) = DialPolicy::new(texts, &[]) {
-            problems.push(flag.problem(error.to_string()));
-        }
-    }
-    DialPolicy::new(&refused, &allowed).unwrap_or_default()
 }
 
 fn environment(values: &Values, problems: &mut Vec<Problem>) -> Environment {

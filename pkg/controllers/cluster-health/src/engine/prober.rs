@@ -11,8 +11,8 @@ use super::contact::Contact;
 /// Probes one cluster. Holds its connections and its credential; dropping it closes and clears
 /// them.
 pub trait ClusterProber: Send + Sync + 'static {
-    /// One probe within `budget`. It asks the management API for nothing and waits for nobody but
-    /// the member cluster (`rule:probes-ask-members-only`). The engine cancels it by dropping the
+    /// One probe within `budget`. It asks the management API for nothing but a credential that was
+    /// refused (`rule:probes-ask-members-only`, `rule:a-refused-credential-is-read-once`). The engine cancels it by dropping the
     /// future, which leaves the prober usable.
     fn probe(&self, budget: Duration) -> BoxFuture<'_, Report>;
 

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use model::Resource;
 use objects::Object;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::doubles::{Doubles, Identity};
@@ -25,6 +26,9 @@ use crate::options::KubeFedOptions;
 
 /// Between two reads of where a member is, give or take a tenth.
 const SURVEY_EVERY: Duration = Duration::from_secs(600);
+
+/// Secrets of refused credentials that are read at the same time.
+const REREADS: usize = 16;
 
 /// A constant has no address to refer to.
 static RESOURCE: Resource = KUBEFED_CLUSTERS;
@@ -44,6 +48,9 @@ pub(crate) struct KubeFed {
     /// By UID.
     surveys: Mutex<HashMap<Arc<str>, Survey>>,
     doubles: Mutex<Doubles>,
+    /// Secrets that are read at the same time because a member refused its credential: a mass of
+    /// members that refuse theirs must not be a mass of reads.
+    pub(super) rereads: Semaphore,
     /// `None` when they are not wanted.
     pub(super) upstream_metrics: Option<UpstreamMetrics>,
 }
@@ -88,6 +95,7 @@ impl KubeFed {
             members,
             surveys,
             doubles: Mutex::default(),
+            rereads: Semaphore::new(REREADS),
             upstream_metrics,
         }
     }
@@ -230,7 +238,7 @@ impl KubeFed {
     }
 
     /// The object of this cluster, if it is still there.
-    fn object(&self, cluster: &Cluster) -> Option<Arc<Object<KubeFedCluster>>> {
+    pub(super) fn object(&self, cluster: &Cluster) -> Option<Arc<Object<KubeFedCluster>>> {
         let object = self.clusters.get()?.0.get(&cluster.key)?;
         (object.metadata.uid == cluster.uid).then_some(object)
     }

@@ -18,7 +18,7 @@ use crate::api::kubefed::KubeFedCluster;
 use crate::engine::{
     Cluster, ClusterProber, EndsTold, LATER, Look, Misconfigured, Registry, Target,
 };
-use crate::member::{ClientProber, Newest};
+use crate::member::{ClientProber, Newest, ReadInputs};
 use crate::secret_data::{ReadError, SecretData};
 
 /// Tells the engine of each member whose key is in the queue.
@@ -122,8 +122,10 @@ impl Reconciler {
         };
         let newest = before.as_ref().map(|before| before.newest.clone()).unwrap_or_default();
         let kept = before.filter(|before| before.inputs == hash).map(|before| before.prober);
+        let (uid, key) = (Arc::clone(&object.metadata.uid), Arc::clone(&object.metadata.key));
+        let reread = reread(&self.flavour, self.client.clone(), Cluster { uid, key });
         let namespace = object.metadata.namespace().unwrap_or_default();
-        let anew = || prober(&self.flavour, namespace, inputs, newest.clone());
+        let anew = || prober(&self.flavour, namespace, inputs, newest.clone(), reread);
         let prober = kept.unwrap_or_else(anew);
         LastTold { object, secret, inputs: hash, prober, newest }
     }
@@ -161,6 +163,22 @@ impl Reconciler {
     }
 }
 
+/// Reads the Secret of a member as its object names it by then
+/// (`rule:a-refused-credential-is-read-once`).
+fn reread(flavour: &Arc<KubeFed>, client: kube::Client, cluster: Cluster) -> Box<ReadInputs> {
+    let flavour = Arc::downgrade(flavour);
+    Box::new(move || {
+        let (flavour, client, cluster) = (flavour.clone(), client.clone(), cluster.clone());
+        Box::pin(async move {
+            let flavour = flavour.upgrade()?;
+            let object = flavour.object(&cluster)?;
+            let _turn = flavour.rereads.try_acquire().ok()?;
+            let data = SecretData::read(&client, &access::secret_key(&object)?).await.ok()??;
+            access::inputs(&object, Some(&data), flavour.allow_plaintext).ok()
+        })
+    })
+}
+
 /// `newest` has the client of the member from now on, or none
 /// (`rule:a-lost-credential-ends-its-client`).
 fn prober(
@@ -168,6 +186,7 @@ fn prober(
     namespace: &str,
     inputs: Result<Inputs, Problem>,
     newest: Newest,
+    reread: Box<ReadInputs>,
 ) -> Arc<dyn ClusterProber> {
     match inputs.and_then(|inputs| flavour.prober.client(&inputs)) {
         Ok(client) => {
@@ -183,7 +202,7 @@ fn prober(
                 let policy = flavour.upgrade().map(|flavour| flavour.policy(&namespace));
                 policy.map(|policy| policy.cadence.period).unwrap_or_default()
             };
-            Arc::new(ClientProber::new(prober, client, newest, false, period, tried))
+            Arc::new(ClientProber::new(prober, client, newest, reread, period, tried))
         }
         Err(problem) => {
             newest.clear();
@@ -199,10 +218,13 @@ mod tests {
     use std::time::Duration;
 
     use api_server_double::{ApiServer, Reply};
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use health::Status;
     use probe::{Address, ConnectionLimits, Meters, Names, TlsOptions};
     use prometheus::Registry as MetricRegistry;
     use serde_json::json;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::sync::mpsc::unbounded_channel;
     use tokio::time::sleep;
 
@@ -267,6 +289,75 @@ mod tests {
         assert!(client().is_some());
     }
 
+    /// A member that answers 200 to this token alone.
+    async fn member(token: &'static str) -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut head = vec![0; 4096];
+                let length = stream.read(&mut head).await.unwrap();
+                let is_right = String::from_utf8_lossy(&head[..length]).contains(token);
+                let status = if is_right { "200 OK" } else { "401 Unauthorized" };
+                let answer = format!(
+                    "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"
+                );
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        format!("http://{address}")
+    }
+
+    /// rule:a-refused-credential-is-read-once
+    #[tokio::test]
+    async fn a_token_that_was_rotated_before_the_watch_told_of_it_is_read_and_tried_at_once() {
+        let endpoint = member("the-new-token").await;
+        let meters = Meters::new(&MetricRegistry::new()).unwrap();
+        let members = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
+        let options =
+            KubeFedOptions { namespace: None, config: None, policy: policy(), zones: false };
+        let flavour = Arc::new(KubeFed::new(options, true, Arc::new(members), None));
+        let object = sent(|it| it["spec"]["apiEndpoint"] = endpoint.as_str().into());
+        let (_changes, told) = unbounded_channel();
+        let clusters = informer(&KUBEFED_CLUSTERS, vec![object], told).await;
+        flavour.follow(&clusters, Arc::new(|| true));
+        let stored = Arc::new(parking_lot::Mutex::new("the-new-token"));
+        let read = Arc::clone(&stored);
+        let server = ApiServer::new(move |_| {
+            Reply::Json(200, json!({"data": {"token": STANDARD.encode(*read.lock())}}))
+        });
+        let id = Cluster { uid: "u1".into(), key: "fed/one".into() };
+        let object = flavour.object(&id).unwrap();
+        let old = json!({"data": {"token": STANDARD.encode("the-old-token")}}).to_string();
+        let old = access::inputs(&object, SecretData::decode(old.as_bytes()).as_ref(), true);
+        let reread = reread(&flavour, server.client(), id);
+        let prober = prober(&flavour, "fed", old, Newest::default(), reread);
+        let probe = async || prober.probe(Duration::from_secs(60)).await.finding.code();
+        assert_eq!(probe().await, None, "the new token is tried in the same probe");
+        assert_eq!(probe().await, None, "it is remembered");
+        assert_eq!(server.asked().len(), 1);
+        *stored.lock() = "a-token-that-is-refused";
+        let refused = prober_of_refused(&flavour, &server).await;
+        assert_eq!(refused, [Some(Code::Unauthorized); 3]);
+        assert_eq!(server.asked().len(), 2, "it is read once while it is refused");
+    }
+
+    /// What three probes with a token find that the member and the Secret do not have.
+    async fn prober_of_refused(flavour: &Arc<KubeFed>, server: &ApiServer) -> Vec<Option<Code>> {
+        let id = Cluster { uid: "u1".into(), key: "fed/one".into() };
+        let object = flavour.object(&id).unwrap();
+        let old = json!({"data": {"token": STANDARD.encode("the-old-token")}}).to_string();
+        let old = access::inputs(&object, SecretData::decode(old.as_bytes()).as_ref(), true);
+        let reread = reread(flavour, server.client(), id);
+        let prober = prober(flavour, "fed", old, Newest::default(), reread);
+        let mut found = Vec::new();
+        for _ in 0..3 {
+            found.push(prober.probe(Duration::from_secs(60)).await.finding.code());
+        }
+        found
+    }
+
     /// rule:a-lost-credential-ends-its-client
     #[test]
     fn a_member_whose_secret_is_gone_keeps_no_client() {
@@ -277,10 +368,11 @@ mod tests {
             ..Inputs::default()
         };
         let newest = Newest::default();
-        drop(prober(&flavour, "fed", Ok(inputs), newest.clone()));
+        let never = || -> Box<ReadInputs> { Box::new(|| Box::pin(std::future::ready(None))) };
+        drop(prober(&flavour, "fed", Ok(inputs), newest.clone(), never()));
         assert!(newest.client().is_some());
         let gone = Problem::new(Code::SecretMissing, "there is no Secret");
-        drop(prober(&flavour, "fed", Err(gone), newest.clone()));
+        drop(prober(&flavour, "fed", Err(gone), newest.clone(), never()));
         assert!(newest.client().is_none());
     }
 }

@@ -1,18 +1,17 @@
 //! Asks the API server of a Cluster, by the credential that it names.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use health::Code;
 use http::StatusCode;
-use probe::{ConnectionLimits, Meters, Order, Prober};
+use probe::{ConnectionLimits, Meters, Names, Order, Prober, Resolver};
 use prometheus::Registry;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use validation::CheckResult;
 
-use super::{DialPolicy, NetworkOptions, connect, dial_policy};
+use super::NetworkOptions;
 use crate::{StoredObjects, Subject};
 
 /// What TKEStack leaves in a cluster that it has imported.
@@ -27,18 +26,16 @@ const UNNAMED: &str = "unnamed";
 
 pub(super) struct Members {
     prober: Prober,
-    policy: DialPolicy,
     namespace: String,
 }
 
 impl Members {
     pub(super) fn new(options: &NetworkOptions) -> Result<Self, prometheus::Error> {
-        let policy = options.policy.clone();
         let limits = ConnectionLimits { max_age: Duration::ZERO, ..ConnectionLimits::default() };
-        let names = dial_policy::guarded_names(&policy);
-        let prober = Prober::new(Meters::new(&Registry::new())?, limits, names);
+        let resolver = Resolver::new(Names::default(), options.policy.clone());
+        let prober = Prober::new(Meters::new(&Registry::new())?, limits, resolver);
         let namespace = options.secret_namespace.clone().unwrap_or_default();
-        Ok(Self { prober, policy, namespace })
+        Ok(Self { prober, namespace })
     }
 
     /// Whether the API server takes the credential (`rule:credentials-are-accepted`).
@@ -56,6 +53,7 @@ impl Members {
             authenticated_read: true,
             next_in: Duration::MAX,
             newest: &|| None,
+            reread: None,
         };
         let finding = self.prober.probe(&client, &order).await.report.finding;
         match finding.code() {
@@ -111,23 +109,7 @@ impl Members {
             }
             Err(problem) => return Some(Err(problem.code().label())),
         };
-        let hosts = inputs.addresses.iter().map(probe::Address::authority);
-        for authority in hosts.map(str::to_owned).collect::<Vec<_>>() {
-            if self.is_denied(&authority) {
-                return Some(Err(connect::DENIED));
-            }
-        }
         Some(self.prober.client(&inputs).map_err(|problem| problem.code().label()))
-    }
-
-    /// Of a literal address: those of names are judged when they are looked up.
-    fn is_denied(&self, authority: &str) -> bool {
-        let Some((host, port)) = authority.rsplit_once(':') else { return false };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        match (host.parse::<IpAddr>(), port.parse::<u16>()) {
-            (Ok(address), Ok(port)) => !self.policy.permits((address, port).into()),
-            _ => false,
-        }
     }
 }
 

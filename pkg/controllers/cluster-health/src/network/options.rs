@@ -1,6 +1,6 @@
 //! [`NetworkOptions`]: what is asked of the network at all, and how.
 
-use super::DialPolicy;
+use transport::DialPolicy;
 
 /// What is asked at all, and how.
 #[derive(Clone, Debug)]

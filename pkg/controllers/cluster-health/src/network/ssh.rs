@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::timeout;
-use transport::Names;
+use transport::Way;
 
-use super::{DialPolicy, connect};
+use super::connect;
 
 /// Longest time of the whole check.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -18,13 +18,9 @@ const VERSIONS: [&[u8]; 2] = [b"SSH-2.0-", b"SSH-1.99-"];
 ///
 /// # Errors
 /// A code.
-pub(super) async fn check(
-    target: &str,
-    policy: &DialPolicy,
-    names: &Names,
-) -> Result<(), &'static str> {
+pub(super) async fn check(target: &str, way: Way<'_>) -> Result<(), &'static str> {
     let asked = async {
-        let stream = connect::open(target, policy, names, LIMIT).await?;
+        let stream = connect::open(target, way, LIMIT).await?;
         banner(stream).await
     };
     timeout(LIMIT, asked).await.unwrap_or(Err("timeout"))

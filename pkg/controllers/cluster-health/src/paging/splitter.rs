@@ -249,7 +249,7 @@ mod tests {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
                 prop::collection::btree_map(r#"[a-z"\\{]{0,5}"#, inner, 0..4)
-                    .prop_map(|fields| Value::from_iter(fields)),
+                    .prop_map(Value::from_iter),
             ]
         })
     }

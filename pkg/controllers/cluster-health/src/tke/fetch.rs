@@ -181,9 +181,10 @@ mod tests {
     async fn the_newest_credential_is_found_on_the_last_page() {
         let server = ApiServer::new(|asked| {
             let is_second = asked.query().contains("continue=second%2Fpage");
-            let (page, token) = match is_second {
-                false => (json!([credential("old", "2026-01-01T00:00:00Z")]), "second/page"),
-                true => (json!([credential("new", "2026-01-02T00:00:00Z")]), ""),
+            let (page, token) = if is_second {
+                (json!([credential("new", "2026-01-02T00:00:00Z")]), "")
+            } else {
+                (json!([credential("old", "2026-01-01T00:00:00Z")]), "second/page")
             };
             Reply::Json(200, json!({"metadata": {"continue": token}, "items": page}))
         });

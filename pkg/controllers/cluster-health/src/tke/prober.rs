@@ -29,6 +29,7 @@ impl ClusterProber for MemberProber {
                 authenticated_read: true,
                 next_in: self.options.policy.cadence.period,
                 newest: &newest,
+                reread: None,
             };
             let mut report = self.prober.probe(&self.client, &order).await.report;
             let finding = report.finding;

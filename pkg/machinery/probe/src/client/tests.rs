@@ -16,7 +16,7 @@ fn inputs(url: &str) -> Inputs {
 }
 
 fn refused(inputs: &Inputs) -> Problem {
-    Client::new(inputs, &TlsConfigs::default()).expect_err("it cannot be used")
+    Client::new(inputs, &TlsConfigs::default(), |_| None).expect_err("it cannot be used")
 }
 
 #[test]
@@ -55,7 +55,8 @@ fn what_cannot_be_used_is_told_with_its_code_and_without_secrets() {
 
 #[test]
 fn a_path_that_is_none_is_not_asked_for() {
-    let client = Client::new(&inputs("https://api.example"), &TlsConfigs::default()).unwrap();
+    let client =
+        Client::new(&inputs("https://api.example"), &TlsConfigs::default(), |_| None).unwrap();
     assert_eq!(client.request(0, "/readyz?verbose").unwrap().uri(), "/readyz?verbose");
     let refused = client.request(0, "/a b").unwrap_err();
     assert_eq!(refused.code, Code::BadEndpoint);
@@ -110,7 +111,7 @@ fn a_client_that_is_dropped_leaves_no_copy_of_its_token_in_memory() {
         token: Some(SecretString::from(token.secret().as_str())),
         ..inputs("https://api.example")
     };
-    let client = Client::new(&made, &TlsConfigs::default()).unwrap();
+    let client = Client::new(&made, &TlsConfigs::default(), |_| None).unwrap();
     drop(made);
     assert!(token.is_in_memory(), "the client has it");
     drop(client);

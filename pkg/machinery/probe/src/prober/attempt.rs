@@ -3,7 +3,7 @@
 use health::{Attempt, Code, Connection, Finding, Outcome, ProbePath, classify, one_line};
 use rand::RngExt as _;
 use tokio::time::{Instant, timeout_at};
-use transport::dial;
+use transport::{Way, dial};
 
 use super::run::Run;
 use super::trace::Trace;
@@ -77,7 +77,7 @@ impl Run<'_> {
         let deadline = Instant::from_std(attempt.deadline);
         let (mut link, head) = match timeout_at(deadline, self.ask(attempt, clock)).await {
             Ok(asked) => asked?,
-            Err(_) => return Err(self.timed_out(clock)),
+            Err(_) => return Err(self.timed_out(attempt, clock)),
         };
         clock.enter(Doing::Reading);
         let (path, status) = (attempt.path, head.status().as_u16());
@@ -113,8 +113,9 @@ impl Run<'_> {
         let (shared, client) = (self.shared, &self.client);
         let limit = Instant::from_std(attempt.deadline).saturating_duration_since(Instant::now());
         let mut enter = |phase| clock.enter(Doing::Opening(phase));
-        let uri = client.uri(attempt.endpoint);
-        let dialed = dial(&client.endpoint, uri, &shared.names, limit, &mut enter).await;
+        let (endpoint, uri) = (client.endpoint(attempt.endpoint), client.uri(attempt.endpoint));
+        let way = Way { resolver: &shared.resolver, asker: &client.asker };
+        let dialed = dial(endpoint, uri, way, limit, &mut enter).await;
         shared.meters.handshake(&dialed);
         let of_dial = |error| Failure::of_dial(error, client.address(attempt.endpoint).authority());
         let dialed = dialed.map_err(of_dial)?;
@@ -125,9 +126,10 @@ impl Run<'_> {
         Link::open(dialed.stream, endpoint, max_age, expires, open).await
     }
 
-    fn timed_out(&self, clock: &Clock) -> Failure {
+    fn timed_out(&self, attempt: &Attempt, clock: &Clock) -> Failure {
         let detail = format!("the time was over while waiting for {}", clock.waited_for());
-        Failure { code: clock.code_of_timeout(self.client.is_proxied), detail }
+        let is_proxied = self.client.is_proxied(attempt.endpoint);
+        Failure { code: clock.code_of_timeout(is_proxied), detail }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use health::{Attempts, Conclusion, Lifetime, Moment, Outcome, Report, Setup, Step};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::moment::now;
 use super::order::Order;
@@ -11,6 +11,7 @@ use super::probed::Probed;
 use super::shared::Shared;
 use super::trace::Trace;
 use crate::client::Client;
+use crate::inputs::Fingerprint;
 use crate::link::Link;
 
 /// One probe under way.
@@ -25,6 +26,8 @@ pub(super) struct Run<'a> {
     pub(super) certificate: Option<Lifetime>,
     /// One bit for each address that gave an answer.
     pub(super) answered: u64,
+    /// A refused credential was replaced, which is done once.
+    is_renewed: bool,
 }
 
 impl<'a> Run<'a> {
@@ -42,6 +45,7 @@ impl<'a> Run<'a> {
             traces: Vec::new(),
             certificate,
             answered: 0,
+            is_renewed: false,
         }
     }
 
@@ -51,7 +55,7 @@ impl<'a> Run<'a> {
         let conclusion = loop {
             sleep_until(Instant::from_std(attempt.not_before)).await;
             let outcome = self.attempt(&attempt).await;
-            let outcome = self.with_newer_credential(outcome);
+            let outcome = self.with_newer_credential(outcome).await;
             match plan.next(outcome, now().monotonic, rand::random()) {
                 Step::Try(next) => attempt = next,
                 Step::Done(conclusion) => break conclusion,
@@ -78,19 +82,20 @@ impl<'a> Run<'a> {
 
     /// A credential that was refused and has been replaced meanwhile is tried anew with the client
     /// that has the new one (`rule:a-replaced-credential-gets-another-try`).
-    fn with_newer_credential(&mut self, outcome: Outcome) -> Outcome {
-        let Outcome::Answered { finding, .. } = outcome else { return outcome };
-        if finding.code() != Some(health::Code::Unauthorized) {
+    async fn with_newer_credential(&mut self, outcome: Outcome) -> Outcome {
+        let Outcome::Answered { finding, newer_credential: false } = outcome else {
+            return outcome;
+        };
+        if finding.code() != Some(health::Code::Unauthorized) || self.is_renewed {
             return outcome;
         }
-        let newest = (self.order.newest)();
-        let newer = newest.filter(|newest| newest.fingerprint() != self.client.fingerprint());
-        let newer_credential = newer.is_some();
-        if let Some(newer) = newer {
-            self.client = newer;
-            self.link = None;
-        }
-        Outcome::Answered { finding, newer_credential }
+        let end = Instant::from_std(self.started.monotonic) + self.order.budget;
+        let used = self.client.fingerprint();
+        let Some(newer) = newer(self.order, used, end).await else { return outcome };
+        self.client = newer;
+        self.link = None;
+        self.is_renewed = true;
+        Outcome::Answered { finding, newer_credential: true }
     }
 
     fn remember(&mut self, conclusion: &Conclusion) {
@@ -126,4 +131,15 @@ impl<'a> Run<'a> {
             credential: self.client.credential(),
         }
     }
+}
+
+/// A client with another credential than the one that was used.
+async fn newer(order: &Order<'_>, used: Fingerprint, end: Instant) -> Option<Arc<Client>> {
+    let other = |client: &Arc<Client>| client.fingerprint() != used;
+    if let Some(newest) = (order.newest)().filter(other) {
+        return Some(newest);
+    }
+    let reread = order.reread?;
+    let limit = end.saturating_duration_since(Instant::now()) / 2;
+    timeout(limit, reread.reread()).await.ok().flatten().filter(other)
 }

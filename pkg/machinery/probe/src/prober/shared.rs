@@ -2,22 +2,25 @@
 
 use std::time::Duration;
 
-use transport::{Names, TlsConfigs};
+use transport::{Resolver, TlsConfigs};
 
+use crate::client::Environment;
 use crate::meters::Meters;
 
 /// TLS configurations of the same material, the addresses of hosts, and limits.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) tls: TlsConfigs,
-    pub(super) names: Names,
+    pub(super) resolver: Resolver,
+    pub(super) environment: Environment,
     pub(super) meters: Meters,
     pub(super) limits: ConnectionLimits,
 }
 
 impl Shared {
-    pub(super) fn new(meters: Meters, limits: ConnectionLimits, names: Names) -> Self {
-        Self { tls: TlsConfigs::default(), names, meters, limits }
+    pub(super) fn new(meters: Meters, limits: ConnectionLimits, resolver: Resolver) -> Self {
+        let environment: Environment = |name| std::env::var(name).ok();
+        Self { tls: TlsConfigs::default(), resolver, environment, meters, limits }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use health::{Code, Verdict};
 use prometheus::{Encoder as _, Registry, TextEncoder};
 use secrecy::SecretString;
-use transport::Names;
+use transport::{DialPolicy, Names};
 
 use super::*;
 use crate::address::Address;
@@ -45,9 +45,20 @@ impl Bench {
         Self::with(inputs, ConnectionLimits::default(), Names::default())
     }
 
-    fn with(inputs: &Inputs, limits: ConnectionLimits, names: Names) -> Self {
+    fn with(inputs: &Inputs, limits: ConnectionLimits, resolver: impl Into<Resolver>) -> Self {
         let registry = Registry::new();
+        let prober = Prober::new(Meters::new(&registry).unwrap(), limits, resolver);
+        Self::of(prober, inputs, registry)
+    }
+
+    /// With nothing but these variables in the environment.
+    fn in_environment(inputs: &Inputs, names: Names, environment: Environment) -> Self {
+        let (registry, limits) = (Registry::new(), ConnectionLimits::default());
         let prober = Prober::new(Meters::new(&registry).unwrap(), limits, names);
+        Self::of(prober.in_environment(environment), inputs, registry)
+    }
+
+    fn of(prober: Prober, inputs: &Inputs, registry: Registry) -> Self {
         let client = Arc::new(prober.client(inputs).unwrap());
         let (authenticated_read, next_in) = (false, Duration::from_secs(10));
         Self { prober, client, registry, budget: AMPLE, authenticated_read, next_in }
@@ -67,8 +78,16 @@ impl Bench {
 
     /// A probe while `newest` is the client of the newest inputs.
     async fn probe_beside(&self, newest: impl Fn() -> Option<Arc<Client>> + Send + Sync) -> Probed {
+        self.probe_by(&newest, None).await
+    }
+
+    async fn probe_by(
+        &self,
+        newest: &(dyn Fn() -> Option<Arc<Client>> + Send + Sync),
+        reread: Option<&dyn Reread>,
+    ) -> Probed {
         let Self { budget, authenticated_read, next_in, .. } = *self;
-        let order = Order { budget, authenticated_read, next_in, newest: &newest };
+        let order = Order { budget, authenticated_read, next_in, newest, reread };
         self.prober.probe(&self.client, &order).await
     }
 

@@ -16,6 +16,9 @@ pub enum DialError {
     /// The host has no address, or nobody could say.
     #[error("cannot find the address of the host: {0}")]
     Resolve(#[source] Arc<io::Error>),
+    /// No address of the host, or of the proxy, may be dialled.
+    #[error("the address may not be dialled")]
+    Denied,
     /// No TCP connection.
     #[error("cannot connect: {0}")]
     Connect(#[source] io::Error),
@@ -57,7 +60,7 @@ impl DialError {
     /// The same of the connection to the proxy.
     pub(super) fn of_proxy(self) -> Self {
         Self::Proxy(match self {
-            Self::OwnLimit(_) => return self,
+            Self::OwnLimit(_) | Self::Denied => return self,
             Self::NoHost => ProxyFault::NoHost,
             Self::Resolve(error) => ProxyFault::Resolve(error),
             Self::Connect(error) => ProxyFault::Connect(error),

@@ -74,7 +74,7 @@ impl Member for Paged {
         let (status, body) = self.answer(path);
         if status == StatusCode::OK {
             // As it may come from the wire.
-            body.to_string().into_bytes().chunks(7).all(|piece| take(piece));
+            body.to_string().into_bytes().chunks(7).all(take);
         }
         async move { Ok(status) }.boxed()
     }

@@ -1,5 +1,10 @@
 //! What is concluded from what a server sends.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
 use super::*;
 
 fn with_headers(length: usize) -> Reply {
@@ -23,7 +28,7 @@ async fn every_answer_is_a_verdict_and_a_code() {
         (Reply::Status(302, ""), Unhealthy, Some(Code::Http(302)), 1),
         (Reply::Status(307, ""), Unhealthy, Some(Code::Http(307)), 1),
         (Reply::Status(401, "no"), Unhealthy, Some(Code::Unauthorized), 1),
-        (Reply::Status(403, "no"), Unhealthy, Some(Code::Forbidden), 1),
+        (Reply::Status(403, "no"), Unhealthy, Some(Code::Forbidden), 2),
         (Reply::Status(404, "no"), Unhealthy, Some(Code::Http(404)), 2),
         (Reply::Status(429, "later"), Unhealthy, Some(Code::Http(429)), 1),
         (Reply::Status(500, "[-]etcd failed"), Unhealthy, Some(Code::Http(500)), 2),
@@ -144,4 +149,58 @@ async fn a_credential_that_is_refused_and_was_replaced_meanwhile_is_tried_anew()
     assert_eq!(conclusion(&probed), (Verdict::Ok, None));
     let heads = server.heads();
     assert!(heads[0].contains(TOKEN) && heads[1].contains("the-new-token"), "{heads:?}");
+}
+
+/// Where a credential is read anew.
+struct Source {
+    reads: AtomicUsize,
+    read: Option<Arc<Client>>,
+    is_silent: bool,
+}
+
+impl Reread for Source {
+    fn reread(&self) -> BoxFuture<'_, Option<Arc<Client>>> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        if self.is_silent {
+            return std::future::pending().boxed();
+        }
+        std::future::ready(self.read.clone()).boxed()
+    }
+}
+
+/// `rule:a-replaced-credential-gets-another-try`
+#[tokio::test]
+async fn a_credential_that_is_refused_is_read_anew_once_and_tried_when_it_changed() {
+    let server = Server::plain(|asked| {
+        let is_new = asked.head.contains("the-new-token");
+        if is_new { Reply::Status(200, "ok") } else { Reply::Status(401, "") }
+    })
+    .await;
+    let old = inputs(&[server.url()]);
+    let bench = Bench::new(&old);
+    let client = |token: &str| {
+        let inputs = Inputs { token: Some(token.into()), ..old.clone() };
+        Arc::new(bench.prober.client(&inputs).unwrap())
+    };
+    for (read, expected) in [
+        (Some(client("the-new-token")), None),
+        (Some(client(TOKEN)), Some(Code::Unauthorized)),
+        (Some(client("another-that-is-refused")), Some(Code::Unauthorized)),
+        (None, Some(Code::Unauthorized)),
+    ] {
+        let source = Source { reads: AtomicUsize::new(0), read, is_silent: false };
+        let probed = bench.probe_by(&|| None, Some(&source)).await;
+        let reads = source.reads.into_inner();
+        assert_eq!((conclusion(&probed).1, reads), (expected, 1), "{:?}", source.read);
+    }
+}
+
+#[tokio::test]
+async fn a_credential_that_cannot_be_read_in_time_leaves_the_answer_as_it_was() {
+    let server = Server::plain(|_| Reply::Status(401, "")).await;
+    let bench = Bench::new(&inputs(&[server.url()])).within(SHORT);
+    let source = Source { reads: AtomicUsize::new(0), read: None, is_silent: true };
+    let probed = bench.probe_by(&|| None, Some(&source)).await;
+    assert_eq!(conclusion(&probed), (Verdict::Unhealthy, Some(Code::Unauthorized)));
+    assert!(probed.report.took < SHORT, "half of the time is for it: {:?}", probed.report.took);
 }

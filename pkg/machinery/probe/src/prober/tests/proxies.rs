@@ -1,5 +1,7 @@
 //! The way through a proxy.
 
+use std::sync::OnceLock;
+
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -172,4 +174,81 @@ async fn what_is_waived_for_the_member_is_asked_of_its_proxy() {
         assert_eq!(conclusion(&probed).1, Some(Code::Proxy), "{waiver}");
         assert!(proxy.heads().is_empty(), "{waiver}: {:?}", proxy.heads());
     }
+}
+
+static ENVIRONMENT: OnceLock<String> = OnceLock::new();
+
+/// `rule:the-proxy-of-the-environment-is-used`
+#[tokio::test]
+async fn members_are_reached_through_the_proxy_of_the_environment_unless_it_excepts_them() {
+    let refuse = || Server::plain(|_| Reply::Last("HTTP/1.1 403 Forbidden\r\n\r\n"));
+    let (proxy, own) = (refuse().await, refuse().await);
+    ENVIRONMENT.set(proxy.url()).unwrap();
+    let environment = |name: &str| match name {
+        "HTTPS_PROXY" => ENVIRONMENT.get().cloned(),
+        "NO_PROXY" => Some("excepted.example,127.0.0.1".to_owned()),
+        _ => None,
+    };
+    let probe = async |inputs: &Inputs| {
+        let names =
+            Names::new(|_| Box::pin(std::future::ready(Ok(vec!["127.0.0.1".parse().unwrap()]))));
+        let bench = Bench::in_environment(inputs, names, environment).within(SHORT);
+        let probed = bench.probe().await;
+        conclusion(&probed).1
+    };
+    let at = |url: &str| Inputs { allow_plaintext: false, ..inputs(&[url.to_owned()]) };
+    assert_eq!(probe(&at("https://api.example:6443")).await, Some(Code::Proxy));
+    assert!(proxy.heads()[0].starts_with("CONNECT api.example:6443 "), "{:?}", proxy.heads());
+
+    let proxied = proxy.heads().len();
+    let closed = closed_port().port();
+    for excepted in ["api.excepted.example", "127.0.0.1"] {
+        let found = probe(&at(&format!("https://{excepted}:{closed}"))).await;
+        assert_eq!(found, Some(Code::ConnectRefused), "{excepted}");
+    }
+    assert_eq!(proxy.heads().len(), proxied, "they are dialled directly");
+
+    let own_proxy = Inputs { proxy: Some(own.url().into()), ..at("https://api.example:6443") };
+    assert_eq!(probe(&own_proxy).await, Some(Code::Proxy));
+    assert!(own.heads()[0].starts_with("CONNECT api.example:6443 "), "{:?}", own.heads());
+    assert_eq!(proxy.heads().len(), proxied, "the one of the object wins");
+}
+
+/// rule:foreign-addresses-are-judged-when-they-are-dialled
+#[tokio::test]
+async fn neither_a_member_nor_its_proxy_is_dialled_where_that_is_denied() {
+    let server = Server::plain(|_| OK).await;
+    let port = server.address.port();
+    let denied = DialPolicy::new(&["127.0.0.0/8".to_owned()], &[]).unwrap();
+    let names =
+        || Names::new(|_| Box::pin(std::future::ready(Ok(vec!["127.0.0.1".parse().unwrap()]))));
+    let through = |proxy: String, url: &str| Inputs {
+        proxy: Some(proxy.into()),
+        ..inputs(&[url.to_owned()])
+    };
+    let rows = [
+        inputs(&[server.url()]),
+        inputs(&[format!("http://[::ffff:127.0.0.1]:{port}")]),
+        inputs(&[format!("http://rebound.example:{port}")]),
+        through(server.url(), "http://10.0.0.1:6443"),
+        through(format!("socks5://rebound.example:{port}"), "http://10.0.0.1:6443"),
+        // The proxy would dial it for us.
+        through(server.url(), "http://169.254.169.254"),
+        inputs(&["http://169.254.169.254".to_owned()]),
+    ];
+    for inputs in &rows {
+        let resolver = Resolver::new(names(), denied.clone());
+        let bench = Bench::with(inputs, ConnectionLimits::default(), resolver);
+        let probed = bench.probe().await;
+        let found = conclusion(&probed);
+        assert_eq!(found, (Verdict::Config, Some(Code::AddressDenied)), "{inputs:?}");
+        let detail = probed.report.detail.unwrap();
+        assert!(detail.contains("--dial-allow-cidrs"), "{detail}");
+        let read = bench.prober.reader(&bench.client).get("/version", 100, SHORT).await;
+        assert_eq!(read.unwrap_err().code, Code::AddressDenied);
+    }
+    assert_eq!(server.connections(), 0);
+    let allowed = Resolver::new(names(), DialPolicy::default());
+    let bench = Bench::with(&rows[2], ConnectionLimits::default(), allowed);
+    assert_eq!(conclusion(&bench.probe().await), (Verdict::Ok, None), "the control");
 }

@@ -32,6 +32,7 @@ pub(super) enum Reply {
 pub(super) struct Asked {
     pub(super) connection: usize,
     pub(super) path: String,
+    pub(super) head: String,
 }
 
 type Script = dyn Fn(&Asked) -> Reply + Send + Sync;
@@ -123,8 +124,8 @@ async fn serve(
     };
     while let Some(head) = read_head(&mut stream).await {
         let path = path_of(&head);
-        seen.heads.lock().push(head);
-        match script(&Asked { connection, path }) {
+        seen.heads.lock().push(head.clone());
+        match script(&Asked { connection, path, head }) {
             Reply::Status(status, body) => {
                 let length = body.len();
                 let answer = format!(
