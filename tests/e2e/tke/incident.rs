@@ -63,7 +63,7 @@ async fn a_failed_cluster_runs_again_within_a_period_while_the_management_api_is
     // Longer than a look-up is waited for, so that the queue stays.
     let lookups = Match::method(Method::GET).and(move |it| !it.is_watch() && is_lookup(&it.path));
     proxy.on(lookups).then(Fault::DelayAfter(Duration::from_secs(30)));
-    let more = (0..IN_THE_QUEUE).map(|number| Scene::cluster_at(&format!("cls-{number}"), &[]));
+    let more = (0..IN_THE_QUEUE).map(|number| Scene::cluster_at(&format!("cls-{number}"), &[1]));
     scene.hub.create_all(&more.collect::<Vec<_>>());
     let queue = [("name", "cluster_health_tke")];
     let limit = 200.0;

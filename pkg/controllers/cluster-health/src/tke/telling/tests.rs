@@ -57,6 +57,28 @@ async fn those_of_the_first_list_are_spread_and_one_that_is_live_later_is_not() 
     assert_eq!(together(&named("idle", "Running")), 0, "it has waited long enough");
 }
 
+/// rule:changed-inputs-are-probed-within-a-second
+#[tokio::test(start_paused = true)]
+async fn a_cluster_whose_credential_comes_late_is_probed_at_once_and_not_in_its_turn() {
+    let object = sent(&[("10.0.0.1", 6443)], |it| it["status"]["phase"] = "Initializing".into());
+    // The first probes of so many are spread over twenty seconds.
+    let many = 10_000;
+    for comes_late in [false, true] {
+        let (bench, object) = (Bench::start(&[&object]).await, read(&object));
+        if comes_late {
+            bench.credentials.absent.store(true, Ordering::Relaxed);
+            assert!(matches!(bench.watching.tell(&object, many).await, Ok(Next::After(_))));
+            bench.credentials.absent.store(false, Ordering::Relaxed);
+            bench.look(&Work::Credential("cc-1".into())).await;
+        }
+        assert!(bench.watching.tell(&object, many).await.is_ok());
+        let watched = bench.engine.fleet.find(&*bench.watching.flavour, "cls-1").unwrap();
+        let due = watched.glance(|it| it.member.due());
+        let wait = due.map(|due| due.saturating_duration_since(engine::now().monotonic));
+        assert_eq!(wait.is_none_or(|wait| wait <= S(1)), comes_late, "{wait:?}");
+    }
+}
+
 /// rule:foreign-status-is-written-over
 #[tokio::test(start_paused = true)]
 async fn a_status_that_somebody_else_changed_is_written_over_and_our_own_is_not() {
