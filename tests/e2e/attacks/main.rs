@@ -8,3 +8,4 @@
 
 mod members;
 mod names;
+mod serving;
