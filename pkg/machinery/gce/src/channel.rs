@@ -12,7 +12,7 @@ use transport::{Endpoint, ErrorChain, Protocol, Proxy, TlsConfigs, Trust, Wire, 
 use crate::call_error::CallError;
 
 /// More than a page of 500 VMs with eight interfaces each.
-const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
+const LARGEST_ANSWER: usize = 4 * 1024 * 1024;
 
 /// The connections to one server; clones share them.
 #[derive(Clone)]

@@ -26,8 +26,8 @@ use crate::tokens::{CredentialsOrCall, Tokens};
 
 /// VMs of one page; the most that Google gives.
 const PAGE: u32 = 500;
-/// More pages than any zone has.
-const PAGES: usize = 1000;
+/// More pages than any zone has: 50,000 VMs. They stay in memory until all are read.
+const PAGES: usize = 100;
 /// An operation that takes longer is looked at anew by whoever wanted it.
 const OPERATION: Duration = Duration::from_secs(120);
 /// Between two looks at an operation: the first comes soon, the others at a steady pace.
