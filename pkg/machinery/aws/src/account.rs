@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use aws_config::environment::EnvironmentVariableRegionProvider;
-use aws_config::meta::region::RegionProviderChain;
 use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::{AppName, BehaviorVersion, SdkConfig};
 use aws_credential_types::provider::SharedCredentialsProvider;
@@ -15,12 +13,10 @@ use aws_smithy_types::timeout::TimeoutConfig;
 use parking_lot::Mutex;
 
 use crate::connections::Connections;
+use crate::credentials::{DefaultChain, home_region};
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::region::Region;
-
-/// Where credentials are asked for when the environment names no region.
-const HOME_REGION: &str = "us-east-1";
 
 /// One account. Clones are the same.
 #[derive(Clone, Debug)]
@@ -32,6 +28,8 @@ struct Inner {
     config: SdkConfig,
     http: SharedHttpClient,
     metrics: Metrics,
+    /// Credentials are asked for in the region of each cluster.
+    has_no_home: bool,
     regions: Mutex<HashMap<String, Region>>,
 }
 
@@ -40,8 +38,8 @@ impl Account {
     /// first needed.
     pub async fn load(options: Options, metrics: Metrics) -> Self {
         let http = SharedHttpClient::new(Connections::default());
-        let home = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
-            .or_else(HOME_REGION);
+        let home = home_region().await;
+        let has_no_home = home.is_none() && options.credentials.is_none();
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(options.request_timeout / 3)
             .operation_attempt_timeout(options.request_timeout)
@@ -49,7 +47,6 @@ impl Account {
             .build();
         let mut loader = aws_config::defaults(BehaviorVersion::latest())
             .http_client(http.clone())
-            .region(home)
             .timeout_config(timeouts)
             // The timeouts cover an answer as a whole, and a second opinion about slow ones is one
             // too many.
@@ -65,12 +62,19 @@ impl Account {
         if let Some(endpoint) = &options.endpoint {
             loader = loader.endpoint_url(endpoint);
         }
-        if let Some(credentials) = &options.credentials {
-            loader =
-                loader.credentials_provider(SharedCredentialsProvider::new(credentials.clone()));
-        }
+        loader = match (&options.credentials, home) {
+            (Some(credentials), _) => {
+                loader.credentials_provider(SharedCredentialsProvider::new(credentials.clone()))
+            }
+            (None, Some(home)) => {
+                let chain = DefaultChain::new(http.clone(), home.clone());
+                loader.region(home).credentials_provider(SharedCredentialsProvider::new(chain))
+            }
+            (None, None) => loader.no_credentials(),
+        };
         let config = loader.load().await;
-        Self(Arc::new(Inner { options, config, http, metrics, regions: Mutex::default() }))
+        let regions = Mutex::default();
+        Self(Arc::new(Inner { options, config, http, metrics, has_no_home, regions }))
     }
 
     /// The APIs of a region. All who ask for one region share its rates.
@@ -78,8 +82,14 @@ impl Account {
         let inner = &self.0;
         let mut regions = inner.regions.lock();
         let make = || {
-            let options = &inner.options;
-            Region::new(name, &inner.config, inner.http.clone(), options, inner.metrics.clone())
+            let (options, http) = (&inner.options, inner.http.clone());
+            let region = aws_config::Region::new(name.to_owned());
+            let mut config = inner.config.to_builder().region(region.clone());
+            if inner.has_no_home {
+                let chain = DefaultChain::new(http.clone(), region);
+                config = config.credentials_provider(SharedCredentialsProvider::new(chain));
+            }
+            Region::new(name, &config.build(), http, options, inner.metrics.clone())
         };
         regions.entry(name.to_owned()).or_insert_with(make).clone()
     }

@@ -8,7 +8,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `options.rs`, `account.rs`, `region.rs` | credentials, clients |
+//! | `options.rs`, `account.rs`, `credentials.rs`, `region.rs` | credentials, clients |
 //! | `connections.rs` | what is sent, and the answers |
 //! | `executor.rs`, `leg.rs` | one read, one write; one leg of a pass |
 //! | `attempts.rs`, `call.rs`, `call_error.rs` | one call: its turn, its attempts, how it fails |
@@ -23,6 +23,7 @@ mod attempts;
 mod call;
 mod call_error;
 mod connections;
+mod credentials;
 mod describe;
 mod executor;
 mod gate;

@@ -32,6 +32,7 @@ struct Inner {
 }
 
 impl Region {
+    /// With a configuration for this region.
     pub(crate) fn new(
         name: &str,
         config: &SdkConfig,
@@ -39,12 +40,10 @@ impl Region {
         options: &Options,
         metrics: Metrics,
     ) -> Self {
-        let region = aws_config::Region::new(name.to_owned());
-        let config = config.to_builder().region(region).build();
         let said = options.region_endpoints.get(name).cloned().unwrap_or_default();
-        let mut ec2 = aws_sdk_ec2::config::Builder::from(&config);
-        let mut elb = aws_sdk_elasticloadbalancing::config::Builder::from(&config);
-        let mut elbv2 = aws_sdk_elasticloadbalancingv2::config::Builder::from(&config);
+        let mut ec2 = aws_sdk_ec2::config::Builder::from(config);
+        let mut elb = aws_sdk_elasticloadbalancing::config::Builder::from(config);
+        let mut elbv2 = aws_sdk_elasticloadbalancingv2::config::Builder::from(config);
         if let Some(url) = &said.ec2 {
             ec2 = ec2.endpoint_url(url);
         }

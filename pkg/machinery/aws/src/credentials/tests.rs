@@ -1,0 +1,140 @@
+//! Each case is a process of its own, since profiles are named by the environment.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::mpsc;
+
+use aws_network::Identity;
+use fence::Fence;
+use prometheus::Registry;
+
+use crate::{Account, Executor, Metrics, Options, Rates};
+
+/// Where the cluster is.
+const REGION: &str = "eu-central-1";
+
+/// Not a test of its own: what the others start with an environment. It asks AWS once.
+#[tokio::test]
+#[ignore = "the tests of this file start it"]
+async fn child() {
+    let options = Options {
+        controller: "test",
+        endpoint: None,
+        region_endpoints: std::collections::BTreeMap::new(),
+        credentials: None,
+        request_timeout: std::time::Duration::from_secs(30),
+        rates: Rates::default(),
+    };
+    let account = Account::load(options, Metrics::new(&Registry::new()).unwrap()).await;
+    let identity = Identity {
+        cluster: "c".to_owned(),
+        owner_id: "o".to_owned(),
+        owner_tag: "t".to_owned(),
+        adopt: false,
+    };
+    let executor = Executor::new(account.region(REGION), &identity, Fence::closed());
+    for _ in 0..2 {
+        let error = executor.zones().await.unwrap_err();
+        assert!(
+            std::env::var("EXPECTED").is_ok_and(|it| error.to_string().contains(&it)),
+            "{error}"
+        );
+    }
+}
+
+/// Starts the child with this profile, and gives the first request that it sends, if it sends one.
+/// Its error has to contain `expected`.
+fn first_request(profile: &str, environment: &[(&str, &str)], expected: &str) -> Option<String> {
+    let folder = std::env::temp_dir().join(format!("icm-aws-{}", uuid()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("config");
+    std::fs::write(&file, profile).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (send, requests) = mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let _receiver_is_gone = send.send(answer(stream.unwrap()));
+        }
+    });
+    let ended = Command::new(std::env::current_exe().unwrap())
+        .args(["credentials::tests::child", "--exact", "--ignored", "--nocapture"])
+        .env_clear()
+        .envs(std::env::var("PATH").map(|path| ("PATH", path)))
+        .env("AWS_CONFIG_FILE", &file)
+        .env("AWS_SHARED_CREDENTIALS_FILE", folder.join("none"))
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("AWS_ENDPOINT_URL", url)
+        .env("EXPECTED", expected)
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let said = [ended.stdout, ended.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+    requests.try_recv().ok()
+}
+
+fn uuid() -> String {
+    format!("{}-{:?}", std::process::id(), std::thread::current().id())
+}
+
+/// Refuses a request, whole.
+fn answer(mut stream: TcpStream) -> String {
+    let (mut taken, mut piece) = (String::new(), [0; 4096]);
+    loop {
+        let length = stream.read(&mut piece).unwrap();
+        taken.push_str(&String::from_utf8_lossy(&piece[..length]));
+        let body = taken.split_once("\r\n\r\n").map(|(_, body)| body.len());
+        let wanted = taken.to_lowercase().split("content-length: ").nth(1).map(|rest| {
+            rest.split("\r\n").next().unwrap_or_default().parse::<usize>().unwrap_or_default()
+        });
+        if length == 0 || body.is_some_and(|body| body >= wanted.unwrap_or_default()) {
+            break;
+        }
+    }
+    let error = "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>";
+    let head =
+        format!("HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: {}", error.len());
+    write!(stream, "{head}\r\n\r\n{error}").unwrap();
+    taken
+}
+
+/// A source of keys for a role, so that they are exchanged at STS first.
+const WITH_ROLE: &str = "role_arn = arn:aws:iam::123456789012:role/r\nsource_profile = keys\n\
+    [profile keys]\naws_access_key_id = AKIAKEYS\naws_secret_access_key = s\n";
+
+#[test]
+fn a_credential_process_of_the_profile_gives_the_credentials() {
+    let process = r#"credential_process = echo '{"Version":1,"AccessKeyId":"AKIAPROCESS","SecretAccessKey":"s"}'"#;
+    let request = first_request(&format!("[default]\n{process}\n"), &[], "").unwrap();
+    assert!(request.contains("Credential=AKIAPROCESS/"), "{request}");
+    assert!(request.contains(&format!("/{REGION}/ec2/")), "{request}");
+}
+
+#[test]
+fn a_role_is_asked_for_in_the_region_of_the_environment_then_of_the_profile_then_of_the_cluster() {
+    let home = |region: &str, environment: &[(&str, &str)]| {
+        let profile = format!("[default]\n{region}{WITH_ROLE}");
+        let request = first_request(&profile, environment, "").unwrap();
+        assert!(request.contains("Action=AssumeRole"), "{request}");
+        let scope = request.split("Credential=AKIAKEYS/").nth(1).unwrap();
+        scope.split('/').nth(1).unwrap().to_owned()
+    };
+    let of_profile = "region = cn-north-1\n";
+    let both = [("AWS_REGION", "us-gov-west-1"), ("AWS_DEFAULT_REGION", "us-west-2")];
+    assert_eq!(home(of_profile, &both), "us-gov-west-1");
+    assert_eq!(home(of_profile, &both[1..]), "us-west-2");
+    assert_eq!(home(of_profile, &[]), "cn-north-1");
+    assert_eq!(home("", &[]), REGION);
+}
+
+#[test]
+fn a_profile_with_sso_is_refused_with_its_name_each_time() {
+    let profile = "[profile dev]\nsso_session = s\nsso_account_id = 123456789012\nsso_role_name = r\n\
+        [sso-session s]\nsso_region = us-east-1\nsso_start_url = https://example.org/start\n";
+    let told = "profile dev: sso_session is not in this build";
+    assert_eq!(first_request(profile, &[("AWS_PROFILE", "dev")], told), None);
+}
