@@ -12,6 +12,7 @@
 //! | `idempotence.rs` | client tokens, which moto does not know |
 //! | `answer.rs` | error answers |
 //! | `nat_states.rs` | NAT gateways that take their time, or fail |
+//! | `neighbours.rs` | resources of others in unusual shapes |
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ mod call;
 mod fate;
 mod idempotence;
 mod nat_states;
+mod neighbours;
 mod permissions;
 mod strict;
 mod upstream;
@@ -63,6 +65,7 @@ struct State {
     is_dead: watch::Sender<bool>,
     under_way: watch::Sender<usize>,
     nats: Mutex<nat_states::NatStates>,
+    neighbours: Mutex<neighbours::Neighbours>,
     permissions: Mutex<permissions::Permissions>,
 }
 
@@ -82,6 +85,7 @@ impl AwsProxy {
             is_dead: watch::Sender::new(false),
             under_way: watch::Sender::new(0),
             nats: Mutex::default(),
+            neighbours: Mutex::default(),
             permissions: Mutex::new(permissions::Permissions::shipped()),
         });
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
@@ -157,6 +161,11 @@ impl AwsProxy {
         self.state.nats.lock().fail(number);
     }
 
+    /// Shows resources of others, in shapes that moto cannot make, in every VPC that is asked about.
+    pub fn neighbours_move_in(&self) {
+        self.state.neighbours.lock().move_in();
+    }
+
     /// Takes a right away, such as `ec2:CreateVpc`.
     pub fn forbid(&self, action: &str) {
         self.state.permissions.lock().take_away(action);
@@ -172,6 +181,7 @@ impl AwsProxy {
         self.state.upstream.reset().await;
         self.state.tokens.forget();
         *self.state.nats.lock() = nat_states::NatStates::default();
+        *self.state.neighbours.lock() = neighbours::Neighbours::default();
         self.forget();
     }
 }
@@ -257,8 +267,13 @@ async fn answer_to(
     if let Some(code) = strict::refuses(&state.upstream, call).await {
         return answer::refusal(call, code, 400);
     }
+    let has_neighbours = state.neighbours.lock().are_there();
+    if has_neighbours && let Some(text) = neighbours::answer(&state.upstream, call).await {
+        return Response::new(Full::new(Bytes::from(text)));
+    }
     let (status, text) = state.upstream.forward(head, body).await;
     let text = state.nats.lock().shown_as(call, text);
+    let text = state.neighbours.lock().shown_in(call, text);
     if status.is_success() {
         state.tokens.note(call, &text);
         strict::carry_on(&state.upstream, call).await;

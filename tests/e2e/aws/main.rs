@@ -15,6 +15,7 @@ mod error_classes;
 mod faults;
 mod inventory;
 mod leaders;
+mod neighbours;
 mod policies;
 mod polls;
 mod refusals;

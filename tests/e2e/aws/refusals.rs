@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws::{Rate, Rates};
 use aws_fixtures::{identity, present, with_nats};
-use aws_network::{Action, NatMode, Outcome, Query, Rest, Tags};
+use aws_network::{Action, NatMode, Outcome, Query, Refused, Rest, Tags};
 use fence::{BootInstant, Fence};
 use tests::aws_proxy::Fate;
 use tokio::time::Instant;
@@ -38,7 +38,9 @@ async fn a_create_without_a_token_is_never_repeated_when_its_answer_is_lost() {
         world.proxy.decide(move |_, _| lost.clone());
         let outcome = world.executor().write(&vpc(), soon()).await;
         let wanted = match &fate {
-            Fate::RefuseWith(..) => Outcome::Refused(String::new()),
+            Fate::RefuseWith(..) => {
+                Outcome::Refused(Refused { status: 503, ..Refused::with_code("") })
+            }
             _ => Outcome::Unknown,
         };
         assert_eq!(outcome, wanted, "{fate:?}");
@@ -140,7 +142,10 @@ async fn codes_come_through_as_aws_gives_them() {
         world.proxy.forget();
         world.proxy.decide(move |_, _| Fate::Refuse(code));
         let outcome = world.executor().write(&vpc(), soon()).await;
-        assert_eq!((outcome, world.actions().len()), (Outcome::Refused(code.to_owned()), 1));
+        assert_eq!(
+            (outcome, world.actions().len()),
+            (Outcome::Refused(Refused::with_code(code)), 1)
+        );
         let refused = world.executor().read(&Query::TaggedVpcs).await.unwrap_err();
         assert_eq!(refused.code(), code);
     }

@@ -10,10 +10,18 @@ use crate::plan::{Plan, RECHECK, Situation};
 use crate::resources::{Address, NatGateway};
 use crate::tags::{NAT_ZONE_TAG, without_name_and_role};
 
-/// The elastic IPs of ours.
+/// The elastic IPs of ours that are for NAT gateways.
 pub(crate) fn ours<'a>(situation: &Situation<'a>) -> impl Iterator<Item = &'a Address> {
     let identity = situation.identity();
-    situation.observed.addresses.all().iter().filter(move |found| identity.owns(&found.tags))
+    let all = situation.observed.addresses.all().iter();
+    all.filter(move |found| identity.owns(&found.tags) && is_for_nat(found))
+}
+
+/// Whether an address is for a NAT gateway. Upstream gives some to Machines, with a role that names
+/// the instance.
+pub(crate) fn is_for_nat(address: &Address) -> bool {
+    let role = address.tags.get(ROLE_TAG).map(String::as_str);
+    zone_of(address).is_some() || matches!(role, None | Some("common" | "apiserver"))
 }
 
 /// The NAT gateway that has an address or gives it back only now. A pending one has it before AWS
@@ -25,7 +33,8 @@ pub(crate) fn holder<'a>(
     nat_gateways.iter().find(|nat| !nat.is_gone() && nat.allocations.contains(&address.id))
 }
 
-fn zone_of(address: &Address) -> Option<&str> {
+/// The zone whose NAT gateway an address is for.
+pub(crate) fn zone_of(address: &Address) -> Option<&str> {
     address.tags.get(NAT_ZONE_TAG).map(String::as_str)
 }
 

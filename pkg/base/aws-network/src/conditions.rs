@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use crate::addresses::is_for_nat;
 use crate::desired::Desired;
 use crate::observed::Observed;
 use crate::part::Part;
@@ -119,7 +120,8 @@ pub fn outputs(desired: &Desired, observed: &Observed, vpc: Option<&str>) -> Out
 }
 
 fn nat_addresses(desired: &Desired, observed: &Observed) -> Vec<Ipv4Addr> {
-    let ours = observed.addresses.all().iter().filter(|found| desired.identity.owns(&found.tags));
+    let all = observed.addresses.all().iter();
+    let ours = all.filter(|found| desired.identity.owns(&found.tags) && is_for_nat(found));
     let mut all: Vec<_> = ours.map(|address| address.ip).collect();
     all.sort();
     all

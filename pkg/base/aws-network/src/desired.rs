@@ -143,6 +143,8 @@ pub struct Desired {
     pub vpc_id: Option<String>,
     /// Its CIDR, when it is ours to make.
     pub vpc_cidr: IpNet,
+    /// The spec says that CIDR; it is the default one otherwise.
+    pub names_vpc_cidr: bool,
     /// The subnets, in the order of the spec.
     pub subnets: Vec<DesiredSubnet>,
     /// The NAT gateways.

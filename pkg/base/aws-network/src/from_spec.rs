@@ -41,6 +41,7 @@ impl Desired {
                 retired_tags: retired_tags(spec),
                 vpc_id: spec.vpc_id.clone(),
                 vpc_cidr,
+                names_vpc_cidr: spec.vpc_cidr.is_some(),
                 subnets,
                 nat,
                 groups,

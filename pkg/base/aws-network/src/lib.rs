@@ -99,21 +99,21 @@ pub use elbv2_action::ElbV2Action;
 pub use forecast::{Forecast, forecast};
 pub use identity::{DEFAULT_OWNER_TAG, Identity, Ownership, ROLE_TAG, Tags};
 pub use load_balancers::{
-    ClassicAttributes, ClassicListener, ClassicLoadBalancer, HealthCheck, NetworkListener,
-    NetworkLoadBalancer, Scheme, TargetGroup,
+    BalancerState, ClassicAttributes, ClassicListener, ClassicLoadBalancer, HealthCheck,
+    NetworkListener, NetworkLoadBalancer, Scheme, TargetGroup,
 };
 pub use logical_id::{LogicalId, LogicalIdError};
 pub use memory::{Absence, LATE, Memory, READS_CATCH_UP, Record, SEND_WITHIN};
 pub use names::load_balancer_name;
 pub use observed::{Observed, Seen};
-pub use outcome::{Answer, Outcome};
+pub use outcome::{Answer, Outcome, Refused};
 pub use part::{Part, Reason};
 pub use pass::{DEEP_CHECK_PERIOD, Goal, Pass, Rest, Step};
 pub use places::{Places, SubnetPlace, places};
 pub use plan::{Plan, Planned, Problem, Situation, Wait};
 pub use planner::plan;
 pub use query::{Lookup, Query, Reply, Scope};
-pub use refusal::{Refusal, classify, classify_read};
+pub use refusal::{Refusal, classify, classify_read, is_unexpected};
 pub use resources::{
     Address, Association, DEFAULT_ROUTE, Instance, InstanceState, InternetGateway, NatGateway,
     NatState, NetworkInterface, Route, RouteTable, SecurityGroup, Subnet, Target, Vpc,

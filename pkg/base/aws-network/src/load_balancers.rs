@@ -104,6 +104,17 @@ pub struct TargetGroup {
     pub tags: Tags,
 }
 
+/// The state of a load balancer of the second generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BalancerState {
+    /// Being made.
+    Provisioning,
+    /// In service, perhaps without the room to grow.
+    Active,
+    /// It could not be made, and never will.
+    Failed,
+}
+
 /// A load balancer of the second generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkLoadBalancer {
@@ -117,8 +128,8 @@ pub struct NetworkLoadBalancer {
     pub scheme: Scheme,
     /// Its DNS name.
     pub dns_name: String,
-    /// It is in service: `active`, not `provisioning`.
-    pub active: bool,
+    /// Its state.
+    pub state: BalancerState,
     /// Ids of its subnets.
     pub subnets: Vec<String>,
     /// Ids of its security groups.

@@ -9,6 +9,7 @@ use crate::logical_id::LogicalId;
 use crate::part::{Part, Reason};
 use crate::plan::{Plan, RECHECK, Situation};
 use crate::query::{Query, Scope};
+use crate::refusal::is_quota;
 use crate::resources::{NatGateway, NatState};
 use crate::subnets::Subnets;
 use crate::tags::{NAT_ZONE_TAG, attempt_of};
@@ -83,7 +84,12 @@ pub(crate) fn plan<'a>(
         plan.read(Query::Addresses);
     }
     observed.nat_gateways.get().and(observed.addresses.get())?;
-    let wanted = wanted_zones(situation.desired, plan);
+    let mut wanted = wanted_zones(situation.desired, plan);
+    if situation.desired.nat == NatPolicy::Single(None)
+        && let Some(zone) = zone_of_survivor(situation, home, subnets)
+    {
+        wanted = BTreeSet::from([zone]);
+    }
     let chosen = wanted
         .iter()
         .filter_map(|zone| Some((zone.clone(), best_in(situation, home, subnets, zone)?)))
@@ -124,6 +130,27 @@ pub(crate) fn wanted_zones(desired: &Desired, plan: &mut Plan) -> BTreeSet<Strin
             has_private.intersection(&has_public).cloned().collect()
         }
     }
+}
+
+/// Where the only NAT gateway is, or is being made, when the spec leaves the zone to us: others have
+/// its address in allow-lists, so it does not follow the order of the subnets
+/// (`rule:a-single-nat-stays`).
+fn zone_of_survivor(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    subnets: &Subnets<'_>,
+) -> Option<String> {
+    let public = situation.desired.subnets.iter().filter(|subnet| subnet.public);
+    let zones: Vec<_> = public.filter_map(|subnet| subnet.zone.as_ref()).collect();
+    let found = |zone: &str| best_in(situation, home, subnets, zone);
+    let is_available = |zone: &str| found(zone).is_some_and(|it| it.state == NatState::Available);
+    let is_begun =
+        |zone: &str| addresses::ours(situation).any(|it| addresses::zone_of(it) == Some(zone));
+    let first = |is_it: &dyn Fn(&str) -> bool| zones.iter().find(|zone| is_it(zone));
+    let zone = first(&is_available)
+        .or_else(|| first(&|zone| found(zone).is_some()))
+        .or_else(|| first(&is_begun));
+    zone.map(|zone| (*zone).clone())
 }
 
 /// The NAT gateways of ours in the VPC.
@@ -224,7 +251,9 @@ fn end(found: &NatGateway, home: &Home<'_>, plan: &mut Plan) -> bool {
         NatState::Failed => {
             let why = found.failure.as_deref().unwrap_or("AWS gives no cause");
             let message = format!("{} has failed: {why}", found.id);
-            plan.problem(Part::NatGateways, Reason::NatGatewayFailed, message);
+            let is_quota = why.split(':').next().is_some_and(is_quota);
+            let reason = if is_quota { Reason::QuotaExceeded } else { Reason::NatGatewayFailed };
+            plan.problem(Part::NatGateways, reason, message);
             let delete = Action::DeleteNatGateway { nat_gateway: found.id.clone() };
             plan.act(Part::NatGateways, delete);
             false

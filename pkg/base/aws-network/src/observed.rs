@@ -102,6 +102,8 @@ pub struct Observed {
     pub target_groups: Seen<TargetGroup>,
     /// Network interfaces.
     pub interfaces: Seen<NetworkInterface>,
+    /// Ids of what else others have put into the VPC.
+    pub residents: Seen<String>,
 }
 
 impl Observed {
@@ -127,6 +129,7 @@ impl Observed {
             Reply::ClassicLoadBalancers(found) => self.take_in_classic(found, at),
             Reply::NetworkLoadBalancers(found, groups) => self.take_in_network(found, groups, at),
             Reply::NetworkInterfaces(found) => self.interfaces.set(found, at),
+            Reply::Residents(found) => self.residents.set(found, at),
             detail => self.take_in_detail(detail),
         }
     }

@@ -81,6 +81,10 @@ pub enum Reason {
     SurplusSubnet,
     /// The load balancer is gone and clients know its name.
     LoadBalancerMissing,
+    /// The load balancer could not be made, and AWS will not repair it.
+    LoadBalancerFailed,
+    /// The load balancer was made without security groups, and AWS adds none later.
+    NoSecurityGroups,
     /// No image for the bastion was found.
     ImageNotFound,
     /// Something is still used by what we may not delete.
@@ -89,6 +93,8 @@ pub enum Reason {
     QuotaExceeded,
     /// AWS refuses the call to these credentials.
     PermissionDenied,
+    /// AWS refuses all calls, for the local clock is off.
+    ClockSkew,
     /// AWS asks for fewer calls.
     Throttled,
     /// AWS failed, or its answer was lost.
@@ -111,10 +117,13 @@ impl Reason {
             Self::NatGatewayFailed => "NatGatewayFailed",
             Self::SurplusSubnet => "SurplusSubnet",
             Self::LoadBalancerMissing => "LoadBalancerMissing",
+            Self::LoadBalancerFailed => "LoadBalancerFailed",
+            Self::NoSecurityGroups => "NoSecurityGroups",
             Self::ImageNotFound => "ImageNotFound",
             Self::InUse => "InUse",
             Self::QuotaExceeded => "QuotaExceeded",
             Self::PermissionDenied => "PermissionDenied",
+            Self::ClockSkew => "ClockSkew",
             Self::Throttled => "Throttled",
             Self::Unavailable => "Unavailable",
             Self::Refused => "Refused",
@@ -123,6 +132,6 @@ impl Reason {
 
     /// Whether the part is ready all the same.
     pub fn is_advice(self) -> bool {
-        matches!(self, Self::NatSingleZone | Self::SurplusSubnet)
+        matches!(self, Self::NatSingleZone | Self::SurplusSubnet | Self::NoSecurityGroups)
     }
 }

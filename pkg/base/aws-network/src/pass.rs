@@ -8,10 +8,10 @@
 use crate::action::Action;
 use crate::deletion::{Ending, Removal, plan_removal};
 use crate::desired::Desired;
-use crate::memory::{Memory, Record, SEND_WITHIN};
+use crate::memory::{LATE, Memory, Record, SEND_WITHIN};
 use crate::observed::Observed;
-use crate::outcome::{Answer, Outcome};
-use crate::part::Part;
+use crate::outcome::{Answer, Outcome, Refused};
+use crate::part::{Part, Reason};
 use crate::plan::{Plan, Planned, Problem, Situation};
 use crate::planner::plan;
 use crate::query::{Query, Reply};
@@ -258,14 +258,14 @@ impl Pass {
         self.leg.asked.insert(query);
     }
 
-    /// Takes in that a query was refused, with AWS's code; empty when there was no answer.
-    pub fn unanswered(&mut self, query: Query, code: &str) {
+    /// Takes in that a query was refused; none when there was no answer.
+    pub fn unanswered(&mut self, query: Query, refused: Option<&Refused>) {
         let part = match self.goal {
             Goal::Present(_) => Part::Vpc,
             Goal::Absent(_) => Part::Deletion,
         };
-        let refusal = classify_read(code);
-        let why = if code.is_empty() { "there is no answer" } else { code };
+        let refusal = refused.map_or(Refusal::Failed, classify_read);
+        let why = refused.map_or_else(|| "there is no answer".to_owned(), ToString::to_string);
         self.note(part, refusal, format!("cannot read {query}: {why}"));
         self.leg.asked.insert(query);
     }
@@ -282,7 +282,7 @@ impl Pass {
         self.leg.is_unpolled = true;
         match outcome {
             Outcome::Done(answer) => self.done(action, &answer, now),
-            Outcome::Refused(code) => self.refused(planned, &code, now),
+            Outcome::Refused(refused) => self.refused(planned, &refused, now),
             Outcome::NotSent => {
                 self.forget_intent(action, false);
                 self.leg.may_send = MaySend::Nothing;
@@ -302,9 +302,9 @@ impl Pass {
         }
     }
 
-    fn refused(&mut self, planned: &Planned, code: &str, now: Timestamp) {
+    fn refused(&mut self, planned: &Planned, refused: &Refused, now: Timestamp) {
         let action = &planned.action;
-        let refusal = classify(code, action);
+        let refusal = classify(refused, action);
         match refusal {
             Refusal::Gone => {
                 self.leg.was_told_gone = true;
@@ -315,25 +315,33 @@ impl Pass {
             Refusal::Outdated => {
                 self.observed = Observed::default();
                 self.forget_intent(action, false);
-                self.leg.outdated.push((planned.clone(), code.to_owned()));
+                self.leg.outdated.push((planned.clone(), refused.to_string()));
                 return;
             }
             _ => self.forget_intent(action, refusal == Refusal::TokenReused),
         }
-        self.hold_off(planned, refusal, code, now);
+        self.hold_off(planned, refusal, &refused.to_string(), now);
     }
 
     /// Notes a refusal, and when the write is worth another try: later each time.
-    fn hold_off(&mut self, planned: &Planned, refusal: Refusal, code: &str, now: Timestamp) {
+    fn hold_off(&mut self, planned: &Planned, refusal: Refusal, why: &str, now: Timestamp) {
         let (part, action) = (planned.part, planned.action.clone());
         let earlier = self.troubles.iter().position(|trouble| trouble.is_about(&action));
-        let times = earlier.map_or(0, |place| self.troubles.remove(place).times) + 1;
-        let message = format!("AWS refuses {action}: {code}");
+        let earlier = earlier.map(|place| self.troubles.remove(place));
+        let times = earlier.as_ref().map_or(0, |trouble| trouble.times) + 1;
+        let since = earlier.map_or(now, |trouble| trouble.since);
+        let reason = match refusal {
+            // Nothing that we made is late for so long: the spec names what does not exist.
+            Refusal::NotVisibleYet if since.age(now) >= LATE => Reason::NotFound,
+            _ => refusal.reason(),
+        };
+        let message = format!("AWS refuses {action}: {why}");
         self.troubles.push(Trouble {
             action,
-            problem: Problem { part, reason: refusal.reason(), message },
+            problem: Problem { part, reason, message },
             until: now.plus(lengthened(refusal.pause(), refusal.longest_pause(), times)),
             times,
+            since,
         });
     }
 

@@ -83,6 +83,9 @@ pub enum Query {
     },
     /// Interfaces in a VPC.
     NetworkInterfaces(String),
+    /// Endpoints, VPN gateways, egress-only gateways and network ACLs in a VPC, which we never make
+    /// (4).
+    Residents(String),
 }
 
 /// What it reads, for people.
@@ -108,6 +111,7 @@ impl fmt::Display for Query {
                 write!(formatter, "attributes of {load_balancer}")
             }
             Self::NetworkInterfaces(vpc) => write!(formatter, "network interfaces of {vpc}"),
+            Self::Residents(vpc) => write!(formatter, "endpoints, gateways and ACLs of {vpc}"),
         }
     }
 }
@@ -144,4 +148,5 @@ pub enum Reply {
         preserve_client_ip: bool,
     },
     NetworkInterfaces(Vec<NetworkInterface>),
+    Residents(Vec<String>),
 }

@@ -1,7 +1,9 @@
-//! What the error codes of AWS mean. The code alone decides, never the text beside it.
+//! What the error codes of AWS mean: one table for all APIs. The code decides, with the HTTP status
+//! and the date of the answer where it does not say enough, and never the text beside it.
 
 use crate::action::Action;
 use crate::elb_action::ElbAction;
+use crate::outcome::Refused;
 use crate::part::Reason;
 
 /// What a refusal means for what comes next.
@@ -23,122 +25,191 @@ pub enum Refusal {
     Quota,
     /// These credentials may not do this.
     Permission,
-    /// The client token was used with other parameters: this is another attempt.
+    /// The local clock differs from AWS's by more than a signature may.
+    Clock,
+    /// The client token is used up: this is another attempt.
     TokenReused,
-    /// The call will be refused until somebody changes something.
+    /// The call is not as the API wants it: a mistake of this program.
+    Unexpected,
+    /// The code is not in the table. Nothing is known of its cause, so it is tried again.
+    Unknown,
+    /// The call will be refused until the user changes something. The codes are a closed list.
     Invalid,
 }
 
 /// Seconds to which pauses grow while nothing helps.
 pub(crate) const LONGEST_PAUSE: u64 = 300;
 
-/// Codes for something that does not exist.
-const NOT_FOUND: [&str; 5] = [
-    "Gateway.NotAttached",
-    "NatGatewayNotFound",
-    "LoadBalancerNotFound",
-    "TargetGroupNotFound",
-    "ListenerNotFound",
+/// What a code means whatever the call. Codes of one meaning stand in one row; AWS documents most of
+/// them under "Common errors" and "Error codes" of each API.
+const CODES: [(Refusal, &[&str]); 10] = [
+    (
+        Refusal::Gone,
+        &[
+            "AccessPointNotFound",
+            "Gateway.NotAttached",
+            "ListenerNotFound",
+            "LoadBalancerNotFound",
+            "NatGatewayNotFound",
+            "SubnetNotFound",
+            "TargetGroupNotFound",
+        ],
+    ),
+    (Refusal::NotVisibleYet, &["InvalidSecurityGroup", "InvalidSubnet"]),
+    (
+        Refusal::Outdated,
+        &[
+            "DuplicateListener",
+            "DuplicateLoadBalancerName",
+            "DuplicateTargetGroupName",
+            "InvalidGroup.Duplicate",
+            "InvalidPermission.Duplicate",
+            "InvalidSubnet.Conflict",
+            "Resource.AlreadyAssociated",
+            "RouteAlreadyExists",
+        ],
+    ),
+    (
+        Refusal::InUse,
+        &[
+            "DependencyViolation",
+            "IncorrectState",
+            "InvalidGroup.InUse",
+            "InvalidIPAddress.InUse",
+            "ResourceInUse",
+        ],
+    ),
+    (
+        Refusal::Throttled,
+        &[
+            "BandwidthLimitExceeded",
+            "DependencyThrottle",
+            "EC2Throttled",
+            "PriorRequestNotComplete",
+            "RequestLimitExceeded",
+            "RequestThrottled",
+            "SlowDown",
+            "Throttled",
+            "Throttling",
+            "TooManyRequests",
+        ],
+    ),
+    (Refusal::Failed, &["InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable"]),
+    (Refusal::Clock, &["RequestExpired", "RequestTimeTooSkewed"]),
+    (
+        Refusal::Permission,
+        &[
+            "AccessDenied",
+            "AuthFailure",
+            "Blocked",
+            "ExpiredToken",
+            "InvalidClientTokenId",
+            "InvalidSignature",
+            "MissingAuthenticationToken",
+            "OptInRequired",
+            "PendingVerification",
+            "RegionDisabled",
+            "SignatureDoesNotMatch",
+            "UnauthorizedAccess",
+            "UnauthorizedOperation",
+            "UnrecognizedClient",
+        ],
+    ),
+    (Refusal::Unexpected, &["DuplicateTagKeys", "InvalidAction", "UnknownParameter"]),
+    (
+        Refusal::Invalid,
+        &[
+            "AvailabilityZoneNotSupported",
+            "CidrConflict",
+            "InvalidAMIID.NotFound",
+            "InvalidConfigurationRequest",
+            "InvalidKeyPair.NotFound",
+            "InvalidParameter",
+            "InvalidParameterCombination",
+            "InvalidParameterValue",
+            "InvalidScheme",
+            "InvalidSubnet.Range",
+            "InvalidVpc.Range",
+            "InvalidVpcRange",
+            "MissingParameter",
+            "OperationNotPermitted",
+            "Unsupported",
+            "UnsupportedOperation",
+            "ValidationError",
+        ],
+    ),
 ];
 
-const OUTDATED: [&str; 8] = [
-    "Resource.AlreadyAssociated",
-    "RouteAlreadyExists",
-    "InvalidGroup.Duplicate",
-    "InvalidPermission.Duplicate",
-    "InvalidSubnet.Conflict",
-    "DuplicateLoadBalancerName",
-    "DuplicateTargetGroupName",
-    "DuplicateListener",
-];
+/// The codes of a clock that is off, when the answer's date says that it is: AWS gives them for wrong
+/// credentials too.
+const OF_SIGNATURES: [&str; 3] = ["AuthFailure", "InvalidSignature", "SignatureDoesNotMatch"];
 
-const IN_USE: [&str; 5] = [
-    "DependencyViolation",
-    "InvalidIPAddress.InUse",
-    "InvalidGroup.InUse",
-    "ResourceInUse",
-    "IncorrectState",
-];
-
-const THROTTLED: [&str; 5] = [
-    "RequestLimitExceeded",
-    "Throttling",
-    "ThrottlingException",
-    "TooManyRequestsException",
-    "DependencyThrottle",
-];
-
-const FAILED: [&str; 4] = ["InternalError", "InternalFailure", "Unavailable", "ServiceUnavailable"];
-
-const QUOTA: [&str; 12] = [
-    "VpcLimitExceeded",
-    "SubnetLimitExceeded",
-    "InternetGatewayLimitExceeded",
-    "AddressLimitExceeded",
-    "NatGatewayLimitExceeded",
-    "RouteTableLimitExceeded",
-    "SecurityGroupLimitExceeded",
-    "RulesPerSecurityGroupLimitExceeded",
-    "TooManyLoadBalancers",
-    "InstanceLimitExceeded",
-    "VcpuLimitExceeded",
-    "InsufficientInstanceCapacity",
-];
-
-const PERMISSION: [&str; 7] = [
-    "UnauthorizedOperation",
-    "AccessDenied",
-    "AuthFailure",
-    "InvalidClientTokenId",
-    "UnrecognizedClientException",
-    "ExpiredToken",
-    "OptInRequired",
-];
-
-/// What a refusal of this action with this code means. An empty code, of an answer that is none of
-/// AWS's, is a failure.
-pub fn classify(code: &str, action: &Action) -> Refusal {
-    // The older API spells some of its codes with this ending, and the newer ones without.
-    let code = code.strip_suffix("Exception").filter(|bare| is_not_found(bare)).unwrap_or(code);
-    if is_not_found(code) {
-        return absent(code, action);
+/// What a code means, whatever the call (`rule:an-unknown-code-is-retried`).
+fn meaning(refused: &Refused) -> Refusal {
+    let code = bare(&refused.code);
+    if refused.clock_behind.is_some() && OF_SIGNATURES.contains(&code) {
+        return Refusal::Clock;
+    }
+    if let Some((meaning, _)) = CODES.iter().find(|(_, codes)| codes.contains(&code)) {
+        return *meaning;
     }
     match code {
-        "" => Refusal::Failed,
-        "IdempotentParameterMismatch" => Refusal::TokenReused,
-        // An address that a NAT gateway has is refused as if it were another account's.
-        "AuthFailure" if matches!(action, Action::ReleaseAddress { .. }) => Refusal::InUse,
-        "InvalidSubnet" => Refusal::NotVisibleYet,
-        // There is no route to replace.
-        "InvalidParameterValue" if matches!(action, Action::ReplaceRoute { .. }) => {
-            Refusal::Outdated
-        }
-        _ if OUTDATED.contains(&code) => Refusal::Outdated,
-        _ if IN_USE.contains(&code) => Refusal::InUse,
-        _ if THROTTLED.contains(&code) => Refusal::Throttled,
-        _ if FAILED.contains(&code) => Refusal::Failed,
-        _ if QUOTA.contains(&code) => Refusal::Quota,
-        _ if PERMISSION.contains(&code) => Refusal::Permission,
-        _ => Refusal::Invalid,
+        "IdempotentParameterMismatch" | "IdempotentInstanceTerminated" => Refusal::TokenReused,
+        _ if code.ends_with(".NotFound") => Refusal::Gone,
+        _ if code.ends_with(".Malformed") => Refusal::Invalid,
+        _ if is_quota(code) => Refusal::Quota,
+        _ if refused.status == 429 => Refusal::Throttled,
+        _ if code.is_empty() || refused.status >= 500 => Refusal::Failed,
+        _ => Refusal::Unknown,
     }
 }
 
-/// What the refusal of a describe call with this code means.
-pub fn classify_read(code: &str) -> Refusal {
-    // A read names nothing that we have made, so any action will do that makes nothing either.
-    classify(code, &Action::DeleteTags { resources: Vec::new(), keys: Vec::new() })
+/// Whether a code, of a NAT gateway that has failed too, says that AWS allows or has no more.
+pub(crate) fn is_quota(code: &str) -> bool {
+    code.ends_with("LimitExceeded")
+        || code.starts_with("TooMany")
+        || code.starts_with("Insufficient")
 }
 
-fn is_not_found(code: &str) -> bool {
-    NOT_FOUND.contains(&code) || code.ends_with(".NotFound")
+/// A code without what only some of the APIs add to it.
+fn bare(code: &str) -> &str {
+    let code = code.strip_prefix("Client.").unwrap_or(code);
+    code.strip_suffix("Exception").unwrap_or(code)
+}
+
+/// What a refusal of this action means.
+pub fn classify(refused: &Refused, action: &Action) -> Refusal {
+    match (meaning(refused), action) {
+        (Refusal::Gone, _) => absent(action),
+        // An address that a NAT gateway has is refused as if it were another account's.
+        (Refusal::Permission, Action::ReleaseAddress { .. })
+            if bare(&refused.code) == "AuthFailure" =>
+        {
+            Refusal::InUse
+        }
+        // There is no route to replace.
+        (Refusal::Invalid, Action::ReplaceRoute { .. })
+            if bare(&refused.code) == "InvalidParameterValue" =>
+        {
+            Refusal::Outdated
+        }
+        (meaning, _) => meaning,
+    }
+}
+
+/// What the refusal of a describe call means.
+pub fn classify_read(refused: &Refused) -> Refusal {
+    meaning(refused)
+}
+
+/// Whether AWS's code says that our program has made a mistake.
+pub fn is_unexpected(refused: &Refused) -> bool {
+    let is_mismatch = bare(&refused.code) == "IdempotentParameterMismatch";
+    is_mismatch || meaning(refused) == Refusal::Unexpected
 }
 
 /// What it means that something which the call names does not exist.
-fn absent(code: &str, action: &Action) -> Refusal {
-    // The user names key pair and image; nothing makes them appear.
-    if ["InvalidKeyPair.NotFound", "InvalidAMIID.NotFound"].contains(&code) {
-        return Refusal::Invalid;
-    }
+fn absent(action: &Action) -> Refusal {
     match action {
         // Some of what they name may be left, or be something else by now.
         Action::ReplaceRoute { .. }
@@ -162,7 +233,10 @@ impl Refusal {
             Self::Failed | Self::NotVisibleYet => Reason::Unavailable,
             Self::Quota => Reason::QuotaExceeded,
             Self::Permission => Reason::PermissionDenied,
-            Self::Gone | Self::Outdated | Self::TokenReused => Reason::Refused,
+            Self::Clock => Reason::ClockSkew,
+            Self::Gone | Self::Outdated | Self::TokenReused | Self::Unexpected | Self::Unknown => {
+                Reason::Refused
+            }
             Self::Invalid => Reason::InvalidConfiguration,
         }
     }
@@ -174,9 +248,11 @@ impl Refusal {
             | Self::Outdated
             | Self::NotVisibleYet
             | Self::Failed
-            | Self::TokenReused => 5,
+            | Self::TokenReused
+            | Self::Unexpected
+            | Self::Unknown => 5,
             Self::InUse | Self::Throttled => 10,
-            Self::Permission => 60,
+            Self::Permission | Self::Clock => 60,
             Self::Quota => 120,
             Self::Invalid => 600,
         }

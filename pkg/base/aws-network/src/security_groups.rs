@@ -105,8 +105,15 @@ fn rules(
     let id = || group.id.clone();
     let is_shared = role == Role::Lb || situation.desired.groups.keep_foreign_rules;
     if !diff.missing.is_empty() {
-        let rules = diff.missing;
-        plan.act(Part::SecurityGroups, Action::AuthorizeIngress { group: id(), rules });
+        // AWS refuses a call as a whole, and a group that the user has named may not exist.
+        let is_of_cluster = |rule: &Rule| match &rule.key.source {
+            Source::Group(id) => groups.values().any(|own| own == id),
+            Source::Cidr(_) | Source::PrefixList(_) => true,
+        };
+        let (certain, named): (Vec<_>, Vec<_>) = diff.missing.into_iter().partition(is_of_cluster);
+        for rules in [certain, named].into_iter().filter(|rules| !rules.is_empty()) {
+            plan.act(Part::SecurityGroups, Action::AuthorizeIngress { group: id(), rules });
+        }
     } else if !diff.surplus.is_empty() && !is_shared {
         let rules = diff.surplus;
         plan.act(Part::SecurityGroups, Action::RevokeIngress { group: id(), rules });

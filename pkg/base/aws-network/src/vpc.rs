@@ -149,7 +149,7 @@ fn one_of<'a>(situation: &Situation<'a>, all: &[&'a Vpc], plan: &mut Plan) -> Op
 fn keep(situation: &Situation<'_>, vpc: &Vpc, plan: &mut Plan) {
     let desired = situation.desired;
     plan.tags.compare(&vpc.id, &vpc.tags, &desired.vpc_tags(), &desired.retired_tags);
-    if vpc.cidr != desired.vpc_cidr {
+    if desired.names_vpc_cidr && vpc.cidr != desired.vpc_cidr {
         let message = format!(
             "{} has {}, not {}: the CIDR of a VPC is fixed",
             vpc.id, vpc.cidr, desired.vpc_cidr

@@ -79,7 +79,7 @@ where
         Err(error) => region.metrics().request(region.labels(call), sent.elapsed(), Err(error)),
         Ok(_) => region.metrics().request(region.labels(call), sent.elapsed(), Ok(())),
     }
-    if ended.as_ref().is_err_and(CallError::is_throttle) {
+    if ended.as_ref().is_err_and(CallError::asks_for_fewer_calls) {
         region.limits().throttled(call.service, call.class);
     }
     ended

@@ -94,7 +94,7 @@ impl Executor {
             Err(error) => {
                 tracing::debug!(operation = call.operation, %error, "A write to AWS has failed");
                 match error {
-                    CallError::Refused { code, .. } => Outcome::Refused(code),
+                    CallError::Refused(refused) => Outcome::Refused(refused),
                     CallError::Unanswered { .. } => Outcome::Unknown,
                     CallError::NotSent { .. } => Outcome::NotSent,
                 }

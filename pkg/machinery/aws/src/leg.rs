@@ -118,7 +118,7 @@ async fn ask(
             Err(error) => {
                 tracing::debug!(?query, %error, "A read of AWS has failed");
                 surroundings.unread(&error);
-                pass.unanswered(query, error.code());
+                pass.unanswered(query, error.refused());
             }
         }
     }

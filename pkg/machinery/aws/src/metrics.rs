@@ -17,6 +17,7 @@ pub struct Metrics {
     durations: HistogramVec,
     retries: HistogramVec,
     waits: HistogramVec,
+    unexpected: IntCounterVec,
 }
 
 impl Metrics {
@@ -53,11 +54,20 @@ impl Metrics {
                 &["service", "class"],
                 seconds,
             )?,
+            unexpected: IntCounterVec::new(
+                Opts::new(
+                    "icm_aws_unexpected_total",
+                    "Answers of AWS that say that a request of this program was wrong",
+                ),
+                &["code"],
+            )?,
         };
         for family in [&metrics.durations, &metrics.retries, &metrics.waits] {
             registry.register(Box::new(family.clone()))?;
         }
-        registry.register(Box::new(metrics.requests.clone()))?;
+        for family in [&metrics.requests, &metrics.unexpected] {
+            registry.register(Box::new(family.clone()))?;
+        }
         Ok(metrics)
     }
 
@@ -72,6 +82,9 @@ impl Metrics {
             Ok(()) => ("200".to_owned(), ""),
             Err(error) => (error.status().to_string(), error.code()),
         };
+        if let Some(code) = outcome.err().and_then(CallError::unexpected) {
+            self.unexpected.with_label_values(&[code]).inc();
+        }
         let [controller, service, region, operation] = labels;
         let all = [controller, service, region, operation, &status, code];
         self.requests.with_label_values(&all).inc();

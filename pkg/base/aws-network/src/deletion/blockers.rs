@@ -50,8 +50,11 @@ pub(super) fn plan(ending: &Ending<'_>, plan: &mut Plan) {
 /// What others have put into a VPC of ours holds it as well.
 fn name_strangers(ending: &Ending<'_>, vpc: &str, plan: &mut Plan) {
     let observed = ending.observed;
-    let Some(gateways) = observed.attached_gateways.get() else {
+    let (Some(gateways), Some(residents)) =
+        (observed.attached_gateways.get(), observed.residents.get())
+    else {
         let here = || Scope::Vpc(vpc.to_owned());
+        plan.read(Query::Residents(vpc.to_owned()));
         plan.read(Query::Subnets(here()));
         plan.read(Query::RouteTables(here()));
         plan.read(Query::InternetGateways(here()));
@@ -64,7 +67,8 @@ fn name_strangers(ending: &Ending<'_>, vpc: &str, plan: &mut Plan) {
         .map(|found| (&found.tags, &found.id))
         .chain(tables.map(|found| (&found.tags, &found.id)))
         .chain(gateways.iter().map(|found| (&found.tags, &found.id)));
-    for (_, id) in all.filter(|(tags, id)| !ending.is_ours(tags, id)) {
+    let strangers = all.filter(|(tags, id)| !ending.is_ours(tags, id)).map(|(_, id)| id);
+    for id in strangers.chain(residents) {
         plan.problem(
             Part::Deletion,
             Reason::InUse,

@@ -35,9 +35,12 @@ fn network<'a>(ending: &Ending<'a>) -> impl Iterator<Item = &'a NetworkLoadBalan
 
 fn target_groups<'a>(ending: &Ending<'a>) -> impl Iterator<Item = &'a TargetGroup> {
     let ending = *ending;
-    ending.observed.target_groups.all().iter().filter(move |found| {
-        ending.is_ours(&found.tags, &found.arn) || ending.is_external(&found.tags, &found.vpc)
-    })
+    ending.observed.target_groups.all().iter().filter(move |found| is_to_go(&ending, found))
+}
+
+/// Whether a target group goes with the cluster.
+pub(super) fn is_to_go(ending: &Ending<'_>, group: &TargetGroup) -> bool {
+    ending.is_ours(&group.tags, &group.arn) || ending.is_external(&group.tags, &group.vpc)
 }
 
 /// No load balancer is left that would hold subnets, groups and addresses.

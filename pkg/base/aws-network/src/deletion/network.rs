@@ -8,6 +8,7 @@ use crate::query::{Query, Scope};
 use crate::resources::NatState;
 
 use super::ending::Ending;
+use super::load_balancers;
 
 pub(super) fn plan_nat_gateways(ending: &Ending<'_>, plan: &mut Plan) {
     let all = ending.observed.nat_gateways.all().iter();
@@ -98,6 +99,12 @@ pub(super) fn plan_vpcs(ending: &Ending<'_>, plan: &mut Plan) {
                 .all()
                 .iter()
                 .any(|found| found.vpc == vpc && ending.is_ours(&found.tags, &found.id))
+            // AWS would let it go, but by it the target groups of load balancers are found.
+            || observed
+                .target_groups
+                .all()
+                .iter()
+                .any(|found| found.vpc == vpc && load_balancers::is_to_go(ending, found))
             || gateways.all().iter().any(|found| {
                 found.attached_to.as_deref() == Some(vpc) && ending.is_ours(&found.tags, &found.id)
             })

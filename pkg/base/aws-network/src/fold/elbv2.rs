@@ -2,7 +2,7 @@
 
 use crate::elbv2_action::ElbV2Action;
 use crate::identity::Tags;
-use crate::load_balancers::{NetworkListener, NetworkLoadBalancer, TargetGroup};
+use crate::load_balancers::{BalancerState, NetworkListener, NetworkLoadBalancer, TargetGroup};
 use crate::observed::Observed;
 use crate::outcome::Answer;
 
@@ -33,7 +33,7 @@ fn create_load_balancer(seen: &mut Observed, action: ElbV2Action, answer: &Answe
         vpc,
         scheme,
         dns_name: answer.dns_name.clone().unwrap_or_default(),
-        active: false,
+        state: BalancerState::Provisioning,
         subnets,
         groups,
         cross_zone: Some(false),

@@ -1,7 +1,7 @@
 //! Answers to queries about a world that is only imagined.
 
 use crate::identity::Tags;
-use crate::load_balancers::ClassicLoadBalancer;
+use crate::load_balancers::{BalancerState, ClassicLoadBalancer};
 use crate::observed::Observed;
 use crate::query::{Lookup, Query, Reply, Scope};
 use crate::resources::{InstanceState, NatState};
@@ -29,7 +29,7 @@ pub(super) fn settle(world: &mut Observed) {
     );
     world.bastions.remove_where(|it| it.state == InstanceState::ShuttingDown);
     world.subnets.edit_where(|_| true, |subnet| subnet.available = true);
-    world.network.edit_where(|_| true, |found| found.active = true);
+    world.network.edit_where(|_| true, |found| found.state = BalancerState::Active);
 }
 
 /// What a read would show.
@@ -72,6 +72,7 @@ pub(super) fn reply(world: &Observed, query: &Query) -> Reply {
             let known = world.bastion_images.all().first().cloned();
             Reply::BastionImage(known.or_else(|| Some(IMAGE.to_owned())))
         }
+        Query::Residents(_) => Reply::Residents(world.residents.all().to_vec()),
         Query::NetworkInterfaces(_) => Reply::NetworkInterfaces(world.interfaces.all().to_vec()),
         balancers => of_balancers(world, balancers),
     }

@@ -41,7 +41,8 @@ pub(super) fn plan(
     let is_recorded = situation.memory.id(&LogicalId::LoadBalancer) == Some(wanted.name.as_str());
     let Some(tags) = found.tags.as_ref().filter(|_| !situation.deep || found.attributes.is_some())
     else {
-        if situation.deep || !is_recorded {
+        // A recorded name proves nothing: it may be another load balancer by now.
+        if situation.deep || !is_recorded || found.vpc != home.id {
             plan.read(Query::ClassicTags(vec![wanted.name.clone()]));
             plan.read(Query::ClassicAttributes(wanted.name.clone()));
             return;

@@ -5,7 +5,7 @@ use crate::action::Action;
 use crate::desired::{DesiredLoadBalancer, INSTANCE_PORT};
 use crate::elbv2_action::ElbV2Action;
 use crate::identity::Tags;
-use crate::load_balancers::{NetworkListener, NetworkLoadBalancer, TargetGroup};
+use crate::load_balancers::{BalancerState, NetworkListener, NetworkLoadBalancer, TargetGroup};
 use crate::logical_id::LogicalId;
 use crate::part::{Part, Reason};
 use crate::plan::{Plan, RECHECK, Situation};
@@ -52,9 +52,20 @@ pub(super) fn plan(
             plan.read(Query::NetworkAttributes { load_balancer, target_group });
         }
     }
-    if !found.active {
-        let what = format!("load balancer {} is being provisioned", wanted.name);
-        plan.wait(Part::LoadBalancer, what, RECHECK, look.clone());
+    match found.state {
+        BalancerState::Active => {}
+        BalancerState::Provisioning => {
+            let what = format!("load balancer {} is being provisioned", wanted.name);
+            plan.wait(Part::LoadBalancer, what, RECHECK, look.clone());
+        }
+        BalancerState::Failed => {
+            let message = format!(
+                "AWS could not make load balancer {}, and does not try again: delete it, and set the annotation \
+                 aws.cluster.x-k8s.io/allow-lb-recreate=true if its name is published",
+                wanted.name
+            );
+            plan.problem(Part::LoadBalancer, Reason::LoadBalancerFailed, message);
+        }
     }
     await_name(wanted, &found.dns_name, look, plan);
 }
@@ -93,7 +104,14 @@ fn repair(
         let subnets = site.subnets.clone();
         act(ElbV2Action::SetSubnets { load_balancer: load_balancer(), subnets }, plan);
     }
-    if as_set(&found.groups) != as_set(&site.groups) {
+    if found.groups.is_empty() {
+        let message = format!(
+            "load balancer {} was made without security groups, and AWS adds none later: spec.controlPlaneLoadBalancer \
+             has no effect on who may reach it until it is replaced",
+            wanted.name
+        );
+        plan.problem(Part::LoadBalancer, Reason::NoSecurityGroups, message);
+    } else if as_set(&found.groups) != as_set(&site.groups) {
         let groups = site.groups.clone();
         act(ElbV2Action::SetGroups { load_balancer: load_balancer(), groups }, plan);
     }

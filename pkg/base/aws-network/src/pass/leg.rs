@@ -29,6 +29,8 @@ pub(super) struct Trouble {
     pub(super) problem: Problem,
     pub(super) until: Timestamp,
     pub(super) times: u32,
+    /// When it was refused first.
+    pub(super) since: Timestamp,
 }
 
 impl Trouble {

@@ -1,117 +1,263 @@
 use super::*;
-use crate::Tags;
+use crate::elbv2_action::ElbV2Action;
+use crate::{BastionLaunch, Scheme, Tags, Target};
 
-fn all(codes: &[&str], action: &Action) -> Vec<Refusal> {
-    codes.iter().map(|code| classify(code, action)).collect()
-}
-
-fn create() -> Action {
-    Action::CreateInternetGateway { tags: Tags::new() }
-}
-
-fn delete() -> Action {
-    Action::DeleteSubnet { subnet: "subnet-1".to_owned() }
-}
-
-#[test]
-fn what_is_not_there_is_deleted() {
-    for code in [
-        "InvalidVpcID.NotFound",
-        "InvalidSubnetID.NotFound",
-        "InvalidInternetGatewayID.NotFound",
-        "Gateway.NotAttached",
-        "InvalidRouteTableID.NotFound",
-        "InvalidAssociationID.NotFound",
-        "InvalidRoute.NotFound",
-        "InvalidGroup.NotFound",
-        "InvalidAllocationID.NotFound",
-        "InvalidAddress.NotFound",
-        "NatGatewayNotFound",
-        "InvalidInstanceID.NotFound",
-        "LoadBalancerNotFound",
-        "LoadBalancerNotFoundException",
-        "TargetGroupNotFound",
-        "TargetGroupNotFoundException",
-        "ListenerNotFound",
-    ] {
-        assert_eq!(classify(code, &delete()), Refusal::Gone, "{code}");
-        assert_eq!(classify(code, &create()), Refusal::NotVisibleYet, "{code}");
-    }
-}
-
-#[test]
-fn what_is_there_already_is_read_again() {
-    for code in [
-        "Resource.AlreadyAssociated",
-        "RouteAlreadyExists",
-        "InvalidGroup.Duplicate",
-        "InvalidPermission.Duplicate",
-        "InvalidSubnet.Conflict",
-        "DuplicateLoadBalancerName",
-        "DuplicateTargetGroupName",
-        "DuplicateListener",
-    ] {
-        assert_eq!(classify(code, &create()), Refusal::Outdated, "{code}");
-    }
-    let (group, rules) = ("sg-1".to_owned(), Vec::new());
-    let revoke = Action::RevokeIngress { group, rules };
-    assert_eq!(
-        classify("InvalidPermission.NotFound", &revoke),
-        Refusal::Outdated,
-        "some of them may be left"
-    );
-    let target = crate::Target::NatGateway("nat-1".to_owned());
-    let replace = Action::ReplaceRoute { table: "rtb-1".to_owned(), target };
-    assert_eq!(
-        classify("InvalidParameterValue", &replace),
-        Refusal::Outdated,
-        "there is no route to replace"
-    );
-}
-
-#[test]
-fn codes_are_classified_by_what_they_ask_for() {
-    let in_use = [
-        "DependencyViolation",
-        "InvalidIPAddress.InUse",
-        "InvalidGroup.InUse",
-        "ResourceInUse",
-        "IncorrectState",
-    ];
-    assert_eq!(all(&in_use, &delete()), [Refusal::InUse; 5]);
-    let release = Action::ReleaseAddress { allocation: "eipalloc-1".to_owned() };
-    assert_eq!(classify("AuthFailure", &release), Refusal::InUse, "a NAT gateway has it");
-    assert_eq!(classify("AuthFailure", &delete()), Refusal::Permission);
-    assert_eq!(all(&THROTTLED, &create()), [Refusal::Throttled; 5]);
-    assert_eq!(all(&FAILED, &create()), [Refusal::Failed; 4]);
-    assert_eq!(classify("", &create()), Refusal::Failed, "no code of AWS's");
-    assert_eq!(all(&QUOTA, &create()), [Refusal::Quota; 12]);
-    assert_eq!(all(&PERMISSION[3..], &create()), [Refusal::Permission; 4]);
-    assert_eq!(
-        all(&["UnauthorizedOperation", "AccessDenied"], &create()),
-        [Refusal::Permission; 2]
-    );
-    let terminal =
-        ["InvalidVpc.Range", "InvalidSubnet.Range", "InvalidParameterValue", "SomethingNew"];
-    assert_eq!(all(&terminal, &create()), [Refusal::Invalid; 4]);
-    assert_eq!(classify("IdempotentParameterMismatch", &create()), Refusal::TokenReused);
-    assert_eq!(classify("InvalidSubnet", &create()), Refusal::NotVisibleYet);
-    assert_eq!(classify("InvalidNatGatewayID.NotFound", &create()), Refusal::NotVisibleYet);
-}
-
-#[test]
-fn a_key_pair_or_an_image_that_is_not_there_never_comes() {
-    let launch = crate::BastionLaunch {
-        image: String::new(),
-        instance_type: String::new(),
+/// A write of each kind, by what a code may mean to it.
+fn writes() -> [(&'static str, Action); 9] {
+    let (id, tags) = (|| "x-1".to_owned(), Tags::new);
+    let launch = BastionLaunch {
+        image: id(),
+        instance_type: id(),
         key: None,
-        subnet: String::new(),
-        group: String::new(),
-        token: String::new(),
-        tags: Tags::new(),
+        subnet: id(),
+        group: id(),
+        token: id(),
+        tags: tags(),
     };
-    let run = Action::RunBastion { vpc: String::new(), attempt: 0, launch };
-    let codes = ["InvalidKeyPair.NotFound", "InvalidAMIID.NotFound"];
-    assert_eq!(all(&codes, &run), [Refusal::Invalid; 2]);
-    assert_eq!(classify("InvalidSubnetID.NotFound", &run), Refusal::NotVisibleYet);
+    let balancer = ElbV2Action::Create {
+        vpc: id(),
+        name: id(),
+        scheme: Scheme::Internal,
+        subnets: Vec::new(),
+        groups: Vec::new(),
+        tags: tags(),
+    };
+    let target = Target::NatGateway(id());
+    [
+        ("create", Action::CreateInternetGateway { tags: tags() }),
+        ("create with a token", Action::RunBastion { vpc: id(), attempt: 0, launch }),
+        ("create of a load balancer", Action::ElbV2(balancer)),
+        ("change", Action::SetMapPublicIp { subnet: id(), enabled: true }),
+        ("change of a route", Action::ReplaceRoute { table: id(), target }),
+        ("tags", Action::CreateTags { resources: Vec::new(), tags: tags() }),
+        ("delete", Action::DeleteSubnet { subnet: id() }),
+        ("release", Action::ReleaseAddress { allocation: id() }),
+        ("revoke", Action::RevokeIngress { group: id(), rules: Vec::new() }),
+    ]
+}
+
+/// What some codes mean to most writes, and the writes to which they mean something else.
+type Row = (Refusal, &'static [&'static str], &'static [(&'static str, Refusal)]);
+
+const MEANINGS: [Row; 15] = [
+    (
+        Refusal::NotVisibleYet,
+        &[
+            "InvalidVpcID.NotFound",
+            "InvalidSubnetID.NotFound",
+            "InvalidInternetGatewayID.NotFound",
+            "Gateway.NotAttached",
+            "InvalidRouteTableID.NotFound",
+            "InvalidAssociationID.NotFound",
+            "InvalidRoute.NotFound",
+            "InvalidGroup.NotFound",
+            "InvalidPermission.NotFound",
+            "InvalidAllocationID.NotFound",
+            "InvalidAddress.NotFound",
+            "InvalidElasticIpID.NotFound",
+            "InvalidNatGatewayID.NotFound",
+            "NatGatewayNotFound",
+            "InvalidInstanceID.NotFound",
+            "AccessPointNotFound",
+            "SubnetNotFound",
+            "LoadBalancerNotFound",
+            "LoadBalancerNotFoundException",
+            "TargetGroupNotFound",
+            "TargetGroupNotFoundException",
+            "ListenerNotFound",
+            "NewKind.NotFound",
+        ],
+        &[
+            ("delete", Refusal::Gone),
+            ("release", Refusal::Gone),
+            // Some of what they name may be left.
+            ("revoke", Refusal::Outdated),
+            ("change of a route", Refusal::Outdated),
+        ],
+    ),
+    (Refusal::NotVisibleYet, &["InvalidSubnet", "InvalidSecurityGroup"], &[]),
+    (
+        Refusal::Outdated,
+        &[
+            "Resource.AlreadyAssociated",
+            "RouteAlreadyExists",
+            "InvalidGroup.Duplicate",
+            "InvalidPermission.Duplicate",
+            "InvalidSubnet.Conflict",
+            "DuplicateLoadBalancerName",
+            "DuplicateTargetGroupName",
+            "DuplicateListenerException",
+        ],
+        &[],
+    ),
+    (
+        Refusal::InUse,
+        &[
+            "DependencyViolation",
+            "InvalidIPAddress.InUse",
+            "InvalidGroup.InUse",
+            "ResourceInUse",
+            "IncorrectState",
+        ],
+        &[],
+    ),
+    (
+        Refusal::Throttled,
+        &[
+            "RequestLimitExceeded",
+            "Client.RequestLimitExceeded",
+            "Throttling",
+            "ThrottlingException",
+            "Throttled",
+            "RequestThrottledException",
+            "EC2ThrottledException",
+            "TooManyRequestsException",
+            "DependencyThrottle",
+            "PriorRequestNotComplete",
+            "BandwidthLimitExceeded",
+            "SlowDown",
+        ],
+        &[],
+    ),
+    (
+        Refusal::Failed,
+        &["InternalError", "InternalFailure", "Unavailable", "ServiceUnavailable", ""],
+        &[],
+    ),
+    (
+        Refusal::Quota,
+        &[
+            "VpcLimitExceeded",
+            "AddressLimitExceeded",
+            "RulesPerSecurityGroupLimitExceeded",
+            "TooManyLoadBalancers",
+            "TooManyTargetGroups",
+            "TooManyTags",
+            "InsufficientInstanceCapacity",
+            "InsufficientFreeAddressesInSubnet",
+            "NewThingLimitExceeded",
+        ],
+        &[],
+    ),
+    (Refusal::Clock, &["RequestExpired", "RequestTimeTooSkewed"], &[]),
+    (
+        Refusal::Permission,
+        &[
+            "UnauthorizedOperation",
+            "AccessDenied",
+            "AccessDeniedException",
+            "InvalidClientTokenId",
+            "UnrecognizedClientException",
+            "ExpiredToken",
+            "ExpiredTokenException",
+            "OptInRequired",
+            "UnauthorizedAccess",
+            "RegionDisabledException",
+            "PendingVerification",
+            "Blocked",
+            "MissingAuthenticationToken",
+            "SignatureDoesNotMatch",
+            "InvalidSignatureException",
+        ],
+        &[],
+    ),
+    // An address that a NAT gateway has is refused as if it were another account's.
+    (Refusal::Permission, &["AuthFailure"], &[("release", Refusal::InUse)]),
+    (Refusal::TokenReused, &["IdempotentParameterMismatch", "IdempotentInstanceTerminated"], &[]),
+    (Refusal::Unexpected, &["DuplicateTagKeys", "UnknownParameter", "InvalidAction"], &[]),
+    (
+        Refusal::Invalid,
+        &[
+            "InvalidVpc.Range",
+            "InvalidVpcRange",
+            "InvalidSubnet.Range",
+            "CidrConflict",
+            "InvalidParameter",
+            "InvalidParameterCombination",
+            "MissingParameter",
+            "ValidationError",
+            "InvalidVpcID.Malformed",
+            "InvalidKeyPair.NotFound",
+            "InvalidAMIID.NotFound",
+            "UnsupportedOperation",
+            "Unsupported",
+            "OperationNotPermittedException",
+            "InvalidConfigurationRequest",
+            "InvalidSchemeException",
+            "AvailabilityZoneNotSupportedException",
+        ],
+        &[],
+    ),
+    // There is no route to replace.
+    (Refusal::Invalid, &["InvalidParameterValue"], &[("change of a route", Refusal::Outdated)]),
+    (Refusal::Unknown, &["NewFangled", "NewFangledException", "InvalidNewFangled"], &[]),
+];
+
+#[test]
+fn each_code_means_the_same_to_each_kind_of_write_but_where_the_table_says_otherwise() {
+    for (usual, codes, exceptions) in MEANINGS {
+        for code in codes {
+            for (kind, action) in &writes() {
+                let other = exceptions.iter().find(|(it, _)| it == kind);
+                let wanted = other.map_or(usual, |(_, meaning)| *meaning);
+                let refused = Refused::with_code(code);
+                assert_eq!(classify(&refused, action), wanted, "{code} of {kind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_a_closed_list_of_codes_is_the_users_mistake_and_ends_in_invalid_configuration() {
+    // rule:an-unknown-code-is-retried
+    for (meaning, codes, _) in MEANINGS {
+        let is_users = meaning.reason() == Reason::InvalidConfiguration;
+        assert_eq!(is_users, meaning == Refusal::Invalid, "{codes:?}");
+    }
+    let unknown = Refusal::Unknown;
+    let waits = (unknown.pause(), unknown.longest_pause(), unknown.reason());
+    assert_eq!(waits, (5, 300, Reason::Refused));
+}
+
+#[test]
+fn the_status_tells_what_an_unknown_code_does_not() {
+    let read = |code: &str, status| {
+        classify_read(&Refused { code: code.to_owned(), status, clock_behind: None })
+    };
+    assert_eq!(read("NewFangled", 500), Refusal::Failed, "it may have been carried out");
+    assert_eq!(read("", 503), Refusal::Failed);
+    assert_eq!(read("NewFangled", 429), Refusal::Throttled);
+    assert_eq!(read("", 429), Refusal::Throttled);
+    assert_eq!(read("RequestLimitExceeded", 503), Refusal::Throttled);
+    assert_eq!(read("", 403), Refusal::Failed, "an answer that is not one of AWS's");
+}
+
+#[test]
+fn codes_about_a_signature_mean_the_clock_when_the_answers_date_says_so() {
+    let read = |code: &str, clock_behind| {
+        classify_read(&Refused { code: code.to_owned(), status: 403, clock_behind })
+    };
+    for code in ["AuthFailure", "SignatureDoesNotMatch", "InvalidSignatureException"] {
+        assert_eq!(read(code, None), Refusal::Permission, "{code}");
+        assert_eq!(read(code, Some(-400)), Refusal::Clock, "{code}");
+    }
+    assert_eq!(read("UnauthorizedOperation", Some(400)), Refusal::Permission);
+    let refused =
+        |behind| Refused { clock_behind: Some(behind), ..Refused::with_code("RequestExpired") };
+    let said = [refused(400).to_string(), refused(-7).to_string()];
+    assert_eq!(
+        said[0],
+        "RequestExpired (local clock is 400 s behind AWS; correct the time of this machine)"
+    );
+    assert!(said[1].contains("local clock is 7 s ahead of AWS"), "{said:?}");
+}
+
+#[test]
+fn mistakes_of_this_program_are_told_apart() {
+    for code in ["IdempotentParameterMismatch", "DuplicateTagKeysException", "InvalidAction"] {
+        assert!(is_unexpected(&Refused::with_code(code)), "{code}");
+    }
+    for code in ["IdempotentInstanceTerminated", "NewFangled", "InvalidParameterValue", ""] {
+        assert!(!is_unexpected(&Refused::with_code(code)), "{code}");
+    }
 }

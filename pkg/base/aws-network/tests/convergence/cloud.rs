@@ -4,9 +4,9 @@
 use std::net::Ipv4Addr;
 
 use aws_network::{
-    Action, Address, Answer, ClassicLoadBalancer, Instance, InstanceState, InternetGateway,
-    NatGateway, NatState, NetworkInterface, NetworkLoadBalancer, Query, Reply, RouteTable,
-    SecurityGroup, Subnet, TargetGroup, Vpc,
+    Action, Address, Answer, BalancerState, ClassicLoadBalancer, Instance, InstanceState,
+    InternetGateway, NatGateway, NatState, NetworkInterface, NetworkLoadBalancer, Query, Reply,
+    RouteTable, SecurityGroup, Subnet, TargetGroup, Vpc,
 };
 
 use crate::store::Store;
@@ -54,6 +54,8 @@ pub(crate) struct Cloud {
     pub(crate) network: Store<NetworkLoadBalancer>,
     pub(crate) target_groups: Store<TargetGroup>,
     pub(crate) interfaces: Store<NetworkInterface>,
+    /// Ids of what else others have put into the VPC.
+    pub(crate) residents: Vec<String>,
     /// Where a bastion lies and which groups it has, which its description here does not say.
     places: Vec<(String, String, String)>,
     /// What happens by itself, and when.
@@ -95,6 +97,7 @@ impl Cloud {
             network: Store::default(),
             target_groups: Store::default(),
             interfaces: Store::default(),
+            residents: Vec::new(),
             places: Vec::new(),
             due: Vec::new(),
             draining: Vec::new(),
@@ -161,7 +164,9 @@ impl Cloud {
                 self.instances
                     .edit(&id, now, |instance| instance.state = InstanceState::Terminated);
             }
-            Due::BalancerActive(arn) => self.network.edit(&arn, now, |found| found.active = true),
+            Due::BalancerActive(arn) => {
+                self.network.edit(&arn, now, |found| found.state = BalancerState::Active);
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! [`World`]: a cloud, the status of one cluster, and a reconciler that can be made to fail.
 
 use aws_fixtures::CLUSTER;
-use aws_network::{Goal, LogicalId, Memory, Outcome, Pass, Planned, Query, Rest, Step, Timestamp};
+use aws_network::{
+    Goal, LogicalId, Memory, Outcome, Pass, Planned, Query, Refused, Rest, Step, Timestamp,
+};
 
 use crate::cloud::{Cloud, Nature};
 
@@ -212,7 +214,7 @@ impl World {
         }
         match called {
             Ok(answer) => Outcome::Done(answer),
-            Err(code) => Outcome::Refused(code.to_owned()),
+            Err(code) => Outcome::Refused(Refused::with_code(code)),
         }
     }
 

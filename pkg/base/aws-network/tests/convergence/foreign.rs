@@ -251,12 +251,19 @@ fn what_blocks_a_deletion_for_five_minutes_is_named() {
     "igw-foreign".clone_into(&mut stranger.id);
     stranger.tags.clear();
     world.cloud.gateways.put("igw-foreign", 0, stranger);
+    world.cloud.residents.push("vpce-foreign".to_owned());
     let (pass, rest) = world.run_once_for(&absent(&spec), 900);
     assert_eq!(rest, None, "it goes on trying");
     let text = format!("{:?}", pass.problems());
-    for part in
-        ["sg-foreign", "eni-1", "amazon-rds", "subnet-foreign", "rtb-foreign", "igw-foreign"]
-    {
+    for part in [
+        "sg-foreign",
+        "eni-1",
+        "amazon-rds",
+        "subnet-foreign",
+        "rtb-foreign",
+        "igw-foreign",
+        "vpce-foreign",
+    ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     world.cloud.refusals.clear();
@@ -360,4 +367,49 @@ fn the_cloud_providers_leavings_stay_when_the_user_says_so() {
     world.cloud.classic.put("service", 0, balancer.clone());
     world.run_once_for(&goal, 600);
     assert_eq!(world.cloud.classic.all(), [balancer]);
+}
+
+#[test]
+fn a_load_balancer_of_our_name_in_another_vpc_is_not_changed_although_the_name_is_recorded() {
+    let spec = seed();
+    let mut world = World::new(Nature::PROMPT, 2);
+    world.run(&present(&spec), &mut |_| None);
+    world.cloud.classic.edit("testnetwork3-apiserver", 1_000_001, |found| {
+        "vpc-theirs".clone_into(&mut found.vpc);
+        found.groups.clear();
+    });
+    let (pass, rest) = world.run_later(&present(&spec));
+    assert_eq!((rest, pass.problems()[0].reason), (Rest::Stuck, Reason::OwnershipConflict));
+    assert!(world.writes.is_empty(), "{:#?}", world.writes);
+}
+
+/// Upstream gives Machines elastic IPs whose role names the instance.
+#[test]
+fn addresses_of_machines_are_neither_released_nor_told_as_those_of_nat_gateways() {
+    let goal = present(&seed());
+    let Goal::Present(desired) = &goal else { panic!() };
+    let mut world = World::new(Nature::PROMPT, 2);
+    world.run(&goal, &mut |_| None);
+    let mut address = world.cloud.addresses.all().remove(0);
+    "eipalloc-machine".clone_into(&mut address.id);
+    address.ip = std::net::Ipv4Addr::new(52, 9, 9, 9);
+    address.tags.retain(|key, _| key != aws_network::NAT_ZONE_TAG);
+    address.tags.insert(ROLE_TAG.to_owned(), "ec2-i-0123".to_owned());
+    world.cloud.addresses.put("eipalloc-machine", 1_000_001, address.clone());
+    let (pass, rest) = world.run_later(&goal);
+    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    assert!(world.writes.is_empty(), "{:#?}", world.writes);
+    let outputs = aws_network::outputs(desired, pass.observed(), None);
+    assert_eq!(outputs.nat_addresses.len(), 3);
+    assert!(!outputs.nat_addresses.contains(&address.ip));
+}
+
+#[test]
+fn a_spec_that_says_no_cidr_says_nothing_against_that_of_its_vpc() {
+    let mut world = World::new(Nature::PROMPT, 2);
+    world.run(&present(&seed()), &mut |_| None);
+    let id = world.cloud.vpcs.all().remove(0).id;
+    let spec = Spec { vpc_id: Some(id), vpc_cidr: None, ..seed() };
+    let (pass, rest) = world.run_later(&present(&spec));
+    assert_eq!((rest, pass.problems()), (Rest::Reached, Vec::new()));
 }

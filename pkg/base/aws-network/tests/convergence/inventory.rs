@@ -167,10 +167,10 @@ fn balancers(cloud: &Cloud, names: &BTreeMap<String, String>) -> Vec<String> {
         let listeners: Vec<_> =
             found.listeners.iter().map(|one| (one.port, name(names, &one.target_group))).collect();
         lines.push(format!(
-            "nlb {} {:?} active {} cross-zone {:?} {listeners:?} in {:?} with {:?} {}",
+            "nlb {} {:?} {:?} cross-zone {:?} {listeners:?} in {:?} with {:?} {}",
             found.name,
             found.scheme,
-            found.active,
+            found.state,
             found.cross_zone,
             all(&found.subnets),
             all(&found.groups),

@@ -83,6 +83,29 @@ fn a_change_of_the_policy_cuts_nobody_off_and_ends_as_if_it_had_always_been_so()
 }
 
 #[test]
+fn a_single_nat_gateway_stays_where_it_is_when_the_spec_lists_its_subnets_in_another_order() {
+    // rule:a-single-nat-stays
+    let spec = with(NatMode::Single, None);
+    let mut world = World::new(Nature { slow: 60, ..Nature::PROMPT }, 1);
+    world.run(&present(&spec), &mut |_| None);
+    let before = serving(&world.cloud);
+    let mut reordered = spec;
+    reordered.subnets.rotate_left(2);
+    let (_, rest) = world.run_later(&present(&reordered));
+    assert_eq!((rest, serving(&world.cloud)), (Rest::Reached, before.clone()));
+    assert!(world.writes.is_empty(), "{:#?}", world.writes);
+
+    // One that is lost comes back with its address, which others have in allow-lists.
+    let (now, (lost, allocations)) = (world.cloud.now, before[0].clone());
+    world.cloud.nats.edit(&lost, now, |nat| nat.state = NatState::Deleted);
+    world.cloud.addresses.edit(&allocations[0], now, |address| address.association = None);
+    let (_, rest) = world.run_later(&present(&reordered));
+    let after = serving(&world.cloud);
+    assert_eq!((rest, after.len(), &after[0].1), (Rest::Reached, 1, &allocations));
+    assert_ne!(after[0].0, lost);
+}
+
+#[test]
 fn without_nat_gateways_private_subnets_lead_nowhere_and_nothing_is_paid_for() {
     let mut world = World::new(Nature { slow: 60, ..Nature::PROMPT }, 1);
     world.run(&present(&with(NatMode::PerZone, None)), &mut |_| None);

@@ -1,8 +1,9 @@
 //! What AWS refuses, delays or breaks.
 
-use aws_fixtures::{absent, present, seed};
+use aws_fixtures::{absent, load_balancer, present, seed};
 use aws_network::{
-    Goal, NatState, Part, Pass, Reason, Rest, Step, Timestamp, conditions, is_ready,
+    BalancerState, Goal, IngressRuleSpec, LoadBalancerKind, NatState, Part, Pass, Reason, Rest,
+    Spec, Step, Timestamp, conditions, is_ready,
 };
 
 use crate::cloud::Nature;
@@ -30,6 +31,118 @@ fn a_quota_stops_what_needs_it_and_nothing_else() {
     let (_, rest) = world.run(&present(&seed()), &mut |_| None);
     assert_eq!(rest, Rest::Reached);
     assert_eq!(world.cloud.addresses.ever(), 3);
+}
+
+/// What identifies each write that a goal takes, as the model of AWS names it.
+fn writes_of(goal: &Goal, world: &World) -> Vec<&'static str> {
+    let mut world = world.clone();
+    world.writes.clear();
+    world.run(goal, &mut |_| None);
+    let mut all: Vec<&'static str> = Vec::new();
+    for planned in &world.writes {
+        let text = format!("{:?}", planned.action);
+        let name = text.split(' ').next().unwrap().to_owned();
+        if !all.contains(&name.as_str()) {
+            all.push(name.leak());
+        }
+    }
+    all
+}
+
+#[test]
+fn a_code_that_is_not_in_the_table_stops_neither_build_nor_deletion() {
+    // rule:an-unknown-code-is-retried
+    let spec = Spec { load_balancer: Some(load_balancer(LoadBalancerKind::Network)), ..seed() };
+    for spec in [seed(), spec] {
+        let (made, gone) = (present(&spec), absent(&spec));
+        let mut whole = World::new(Nature::PROMPT, 4);
+        let creates = writes_of(&made, &whole);
+        whole.run(&made, &mut |_| None);
+        let wanted = inventory(&whole.cloud);
+        for call in creates {
+            let mut world = World::new(Nature::PROMPT, 4);
+            world.cloud.refusals.push((call, "NewFangled", 3));
+            let (pass, rest) = world.run(&made, &mut |_| None);
+            assert_eq!(rest, Rest::Reached, "{call}: {:#?}", pass.problems());
+            assert_eq!(world.cloud.refusals[0].2, 0, "{call} was not refused three times");
+            assert_eq!(differences(&inventory(&world.cloud), &wanted), [""; 0], "{call}");
+        }
+        for call in writes_of(&gone, &whole) {
+            let mut world = whole.clone();
+            world.cloud.refusals.push((call, "NewFangled", 3));
+            let (pass, rest) = world.run(&gone, &mut |_| None);
+            assert_eq!(rest, Rest::Reached, "{call}: {:#?}", pass.problems());
+            assert_eq!(inventory(&world.cloud), [""; 0], "{call}");
+        }
+    }
+}
+
+#[test]
+fn a_code_that_is_not_in_the_table_is_named_and_is_not_the_users_mistake() {
+    // rule:an-unknown-code-is-retried
+    let mut world = World::new(Nature::PROMPT, 4);
+    world.cloud.refusals.push(("AllocateAddress", "NewFangled", u32::MAX));
+    let (pass, rest) = world.run_once_for(&present(&seed()), 3600);
+    assert_eq!(rest, None, "it is tried again");
+    assert_eq!(world.cloud.classic.all().len(), 1, "the rest is made");
+    let problem = pass.problems().into_iter().find(|it| it.part == Part::NatGateways).unwrap();
+    assert_eq!(problem.reason, Reason::Refused);
+    assert!(problem.message.contains("NewFangled"), "{problem:?}");
+    // After 5, 10, … 160 seconds, then each five minutes: for each of three addresses.
+    let tries = world.writes.iter().filter(|write| write.action.operation() == "AllocateAddress");
+    let tries = tries.count();
+    assert!((3 * 15..=3 * 19).contains(&tries), "{tries} tries in an hour");
+}
+
+#[test]
+fn a_group_of_the_spec_that_does_not_exist_keeps_no_other_rule_out() {
+    let mut spec = seed();
+    let named = IngressRuleSpec {
+        protocol: "tcp".to_owned(),
+        from_port: 9100,
+        to_port: 9100,
+        source_group_ids: vec!["sg-nope".to_owned()],
+        ..IngressRuleSpec::default()
+    };
+    spec.control_plane_rules = vec![named];
+    let mut world = World::new(Nature::PROMPT, 4);
+    world.cloud.refusals.push(("sg-nope", "InvalidGroup.NotFound", u32::MAX));
+    let (pass, rest) = world.run_once_for(&present(&spec), 300);
+    assert_eq!(rest, None, "it is tried again");
+    let groups = world.cloud.groups.all();
+    let group = groups.iter().find(|group| group.name.ends_with("-controlplane")).unwrap();
+    assert!(group.rules.iter().any(|rule| rule.key.to_port == 2379), "{:?}", group.rules);
+    let problem = pass.problems().into_iter().find(|it| it.part == Part::SecurityGroups).unwrap();
+    assert_eq!(problem.reason, Reason::NotFound, "{problem:?}");
+}
+
+#[test]
+fn a_load_balancer_that_aws_could_not_make_is_told_and_not_waited_for() {
+    let spec = Spec { load_balancer: Some(load_balancer(LoadBalancerKind::Network)), ..seed() };
+    let mut world = World::new(Nature::PROMPT, 4);
+    world.run(&present(&spec), &mut |_| None);
+    let arn = world.cloud.network.all().remove(0).arn;
+    world.cloud.network.edit(&arn, 1_000_001, |found| found.state = BalancerState::Failed);
+    let (pass, rest) = world.run_later(&present(&spec));
+    assert_eq!((rest, pass.problems()[0].reason), (Rest::Stuck, Reason::LoadBalancerFailed));
+    assert!(world.writes.is_empty(), "{:#?}", world.writes);
+}
+
+#[test]
+fn a_network_load_balancer_without_security_groups_gets_none_and_the_condition_says_so() {
+    let spec = Spec { load_balancer: Some(load_balancer(LoadBalancerKind::Network)), ..seed() };
+    let goal = present(&spec);
+    let Goal::Present(desired) = &goal else { panic!() };
+    let mut world = World::new(Nature::PROMPT, 4);
+    world.run(&goal, &mut |_| None);
+    let arn = world.cloud.network.all().remove(0).arn;
+    world.cloud.network.edit(&arn, 1_000_001, |found| found.groups.clear());
+    let (pass, rest) = world.run_later(&goal);
+    assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
+    assert!(world.writes.is_empty(), "{:#?}", world.writes);
+    let all = conditions(desired, pass.plan(), &pass.problems());
+    let balancer = all.iter().find(|condition| condition.part == Part::LoadBalancer).unwrap();
+    assert_eq!((balancer.is_true, balancer.reason), (true, "NoSecurityGroups"), "{balancer:?}");
 }
 
 /// How often a call was sent in an hour in which it was refused.

@@ -15,10 +15,12 @@ pub(super) fn denial(error: &CallError) -> Option<Denial> {
     let reason = match error {
         // No read is held back by anything but credentials that are not there.
         CallError::NotSent { .. } => "CredentialsNotFound",
-        CallError::Refused { code, .. } if classify_read(code) == Refusal::Permission => {
-            "PermissionDenied"
-        }
-        _ => return None,
+        CallError::Refused(refused) => match classify_read(refused) {
+            Refusal::Permission => "PermissionDenied",
+            Refusal::Clock => "ClockSkew",
+            _ => return None,
+        },
+        CallError::Unanswered { .. } => return None,
     };
     Some(Denial { reason, message: error.to_string() })
 }

@@ -49,8 +49,8 @@ pub(super) fn told(action: &Action, outcome: &Outcome, is_repair: bool) -> Optio
             }
             Told { is_done: true, reason: done, message }
         }
-        Outcome::Refused(code) => {
-            let message = format!("AWS refuses {action}: {code}");
+        Outcome::Refused(refused) => {
+            let message = format!("AWS refuses {action}: {refused}");
             Told { is_done: false, reason: failed, message }
         }
         Outcome::Unknown => {
@@ -148,7 +148,7 @@ mod tests {
             (true, "SuccessfulCreateVPC", "CreateVpc: vpc-1".to_owned())
         );
         let release = Action::ReleaseAddress { allocation: "eipalloc-1".to_owned() };
-        let refused = Outcome::Refused("AuthFailure".to_owned());
+        let refused = Outcome::Refused(aws_network::Refused::with_code("AuthFailure"));
         let message = "AWS refuses ReleaseAddress of eipalloc-1: AuthFailure".to_owned();
         assert_eq!(told(&release, refused), (false, "FailedReleaseEIP", message));
         let done = Outcome::Done(Answer::default());

@@ -31,6 +31,9 @@ fn a_code_comes_through_and_tells_whether_the_call_may_have_been_carried_out() {
         (Some("InternalError"), 500, false, true),
         (Some("Unavailable"), 503, false, true),
         (None, 502, false, true),
+        (Some("NewFangled"), 400, false, false),
+        (Some("NewFangled"), 500, false, true),
+        (None, 429, true, false),
     ] {
         let error = answered(code, status);
         assert_eq!((error.code(), error.status()), (code.unwrap_or_default(), status));
@@ -74,4 +77,35 @@ fn what_is_not_found_is_known_in_both_spellings() {
         assert!(answered(Some(code), 400).is_not_found(), "{code}");
     }
     assert!(!answered(Some("AccessDenied"), 403).is_not_found());
+}
+
+#[test]
+fn an_answer_of_too_many_requests_slows_all_calls_whatever_its_code() {
+    for (code, status) in [(None, 429), (Some("Unavailable"), 503), (Some("NewFangled"), 429)] {
+        assert!(answered(code, status).asks_for_fewer_calls(), "{code:?}");
+    }
+    assert!(!answered(Some("InternalError"), 500).asks_for_fewer_calls());
+}
+
+#[test]
+fn the_date_of_an_answer_tells_how_far_the_local_clock_is_off() {
+    let now = DateTime::from_str("Thu, 01 Jan 2026 00:10:00 GMT", Format::HttpDate).unwrap();
+    let now = SystemTime::try_from(now).unwrap();
+    let behind = |date: Option<&'static str>| {
+        let mut raw = HttpResponse::new(StatusCode::try_from(403).unwrap(), SdkBody::empty());
+        if let Some(date) = date {
+            raw.headers_mut().insert("date", date);
+        }
+        clock_behind(&raw, now)
+    };
+    assert_eq!(behind(Some("Thu, 01 Jan 2026 00:15:01 GMT")), Some(301));
+    assert_eq!(behind(Some("Thu, 01 Jan 2026 00:04:59 GMT")), Some(-301));
+    assert_eq!(behind(Some("Thu, 01 Jan 2026 00:05:00 GMT")), None);
+    assert_eq!((behind(Some("yesterday")), behind(None)), (None, None));
+}
+
+#[test]
+fn only_codes_of_our_own_mistakes_are_unexpected() {
+    assert_eq!(answered(Some("UnknownParameter"), 400).unexpected(), Some("UnknownParameter"));
+    assert_eq!(answered(Some("NewFangled"), 400).unexpected(), None);
 }

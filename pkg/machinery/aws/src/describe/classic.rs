@@ -10,6 +10,7 @@ use aws_sdk_elasticloadbalancing::types::{self, ListenerDescription, LoadBalance
 use crate::call::Call;
 use crate::call_error::CallError;
 
+use super::flaws::Flaws;
 use super::pages::{one, pages};
 use super::{Describe, required, tags};
 
@@ -18,9 +19,9 @@ const NAMES: usize = 20;
 /// As many results in one page as the call allows.
 const PAGE: i32 = 400;
 
-/// The health check of a load balancer that has none, which is no check that anybody wants. AWS
+/// The health check of what has none, which is no check that anybody wants. AWS
 /// gives every one a check, imitations of it do not.
-const UNCHECKED: HealthCheck = HealthCheck {
+pub(super) const UNCHECKED: HealthCheck = HealthCheck {
     protocol: String::new(),
     port: 0,
     path: None,
@@ -45,11 +46,15 @@ impl Describe<'_> {
             Err(error) if error.is_not_found() => Vec::new(),
             found => found?,
         };
-        let mut found = found.into_iter().map(balancer).collect::<Result<Vec<_>, _>>()?;
-        found.retain(|one| {
-            lookup.names.contains(&one.name) || lookup.vpc.as_ref() == Some(&one.vpc)
-        });
-        Ok(found)
+        let mut all = Vec::new();
+        for (one, flaws) in found.into_iter().map(balancer) {
+            // Their tags are another call, so the name says which may be ours.
+            let is_named = lookup.names.contains(&one.name);
+            if flaws.admits(is_named)? && (is_named || lookup.vpc.as_ref() == Some(&one.vpc)) {
+                all.push(one);
+            }
+        }
+        Ok(all)
     }
 
     /// The names of all that there are.
@@ -125,10 +130,12 @@ impl Describe<'_> {
     }
 }
 
-fn balancer(found: LoadBalancerDescription) -> Result<ClassicLoadBalancer, CallError> {
+fn balancer(found: LoadBalancerDescription) -> (ClassicLoadBalancer, Flaws) {
+    let mut flaws = Flaws::default();
+    let check = found.health_check.as_ref().map_or(Ok(UNCHECKED), health_check);
     let listeners = found.listener_descriptions.unwrap_or_default().into_iter();
-    Ok(ClassicLoadBalancer {
-        name: required(found.load_balancer_name, "name of a load balancer")?,
+    let balancer = ClassicLoadBalancer {
+        name: flaws.id(found.load_balancer_name, "name of a load balancer"),
         vpc: found.vpc_id.unwrap_or_default(),
         scheme: match found.scheme.as_deref() {
             Some("internal") => Scheme::Internal,
@@ -136,12 +143,13 @@ fn balancer(found: LoadBalancerDescription) -> Result<ClassicLoadBalancer, CallE
         },
         dns_name: found.dns_name.unwrap_or_default(),
         listeners: listeners.filter_map(listener).collect(),
-        health_check: found.health_check.as_ref().map_or(Ok(UNCHECKED), health_check)?,
+        health_check: flaws.part(check).unwrap_or(UNCHECKED),
         subnets: found.subnets.unwrap_or_default(),
         groups: found.security_groups.unwrap_or_default(),
         attributes: None,
         tags: None,
-    })
+    };
+    (balancer, flaws)
 }
 
 fn listener(described: ListenerDescription) -> Option<ClassicListener> {

@@ -1,13 +1,16 @@
 //! Internet gateways, elastic IPs and NAT gateways.
 
+use std::net::Ipv4Addr;
+
 use aws_network::{Address, InternetGateway, NatGateway, NatState, Scope};
 use aws_sdk_ec2::types::{self, Filter, NatGatewayState};
 
 use crate::call::Call;
 use crate::call_error::CallError;
 
+use super::flaws::Flaws;
 use super::pages::{one, pages};
-use super::{Describe, PAGE, filter, parsed, required, tags};
+use super::{Describe, PAGE, filter, tags};
 
 impl Describe<'_> {
     pub(super) async fn internet_gateways(
@@ -37,7 +40,7 @@ impl Describe<'_> {
             |token| request.clone().set_next_token(token).send(),
             |page| (page.internet_gateways, page.next_token),
         );
-        found.await?.into_iter().map(internet_gateway).collect()
+        self.admit(found.await?.into_iter().map(internet_gateway), |gateway| &gateway.tags)
     }
 
     pub(super) async fn addresses(self) -> Result<Vec<Address>, CallError> {
@@ -51,7 +54,8 @@ impl Describe<'_> {
         let request = self.region.ec2().describe_addresses().filters(filter);
         let call = Call::ec2_read("DescribeAddresses");
         let answer = one(self.region, call, || request.clone().send()).await?;
-        answer.addresses.unwrap_or_default().into_iter().map(address).collect()
+        let found = answer.addresses.unwrap_or_default().into_iter();
+        self.admit(found.map(address), |address| &address.tags)
     }
 
     pub(super) async fn nat_gateways(self, scope: &Scope) -> Result<Vec<NatGateway>, CallError> {
@@ -80,36 +84,43 @@ impl Describe<'_> {
             |token| request.clone().set_next_token(token).send(),
             |page| (page.nat_gateways, page.next_token),
         );
-        found.await?.into_iter().map(nat_gateway).collect()
+        self.admit(found.await?.into_iter().map(nat_gateway), |nat| &nat.tags)
     }
 }
 
-fn internet_gateway(gateway: types::InternetGateway) -> Result<InternetGateway, CallError> {
+fn internet_gateway(gateway: types::InternetGateway) -> (InternetGateway, Flaws) {
+    let mut flaws = Flaws::default();
     let attachments = gateway.attachments.unwrap_or_default();
-    Ok(InternetGateway {
-        id: required(gateway.internet_gateway_id, "id of an internet gateway")?,
+    let gateway = InternetGateway {
+        id: flaws.id(gateway.internet_gateway_id, "id of an internet gateway"),
         attached_to: attachments.into_iter().find_map(|attachment| attachment.vpc_id),
         tags: tags::of_ec2(gateway.tags),
-    })
+    };
+    (gateway, flaws)
 }
 
-fn address(address: types::Address) -> Result<Address, CallError> {
-    Ok(Address {
-        id: required(address.allocation_id, "allocation id of an address")?,
-        ip: parsed(address.public_ip.as_deref(), "public address")?,
+fn address(address: types::Address) -> (Address, Flaws) {
+    let mut flaws = Flaws::default();
+    let ip = address.public_ip.as_deref();
+    let address = Address {
+        id: flaws.id(address.allocation_id, "allocation id of an address"),
+        ip: flaws.parsed(ip, "public address", Ipv4Addr::UNSPECIFIED),
         association: address.association_id.filter(|id| !id.is_empty()),
         tags: tags::of_ec2(address.tags),
-    })
+    };
+    (address, flaws)
 }
 
-fn nat_gateway(nat: types::NatGateway) -> Result<NatGateway, CallError> {
+fn nat_gateway(nat: types::NatGateway) -> (NatGateway, Flaws) {
+    let mut flaws = Flaws::default();
     let addresses = nat.nat_gateway_addresses.unwrap_or_default();
     let failure = nat.failure_code.map(|code| {
         let message = nat.failure_message.unwrap_or_default();
         format!("{code}: {message}")
     });
-    Ok(NatGateway {
-        id: required(nat.nat_gateway_id, "id of a NAT gateway")?,
+    let state = nat_state(nat.state.as_ref());
+    let nat = NatGateway {
+        id: flaws.id(nat.nat_gateway_id, "id of a NAT gateway"),
         vpc: nat.vpc_id.unwrap_or_default(),
         subnet: nat.subnet_id.unwrap_or_default(),
         allocations: addresses.iter().filter_map(|one| one.allocation_id.clone()).collect(),
@@ -117,19 +128,42 @@ fn nat_gateway(nat: types::NatGateway) -> Result<NatGateway, CallError> {
             .iter()
             .filter_map(|one| one.public_ip.as_deref()?.parse().ok())
             .collect(),
-        state: nat_state(nat.state.as_ref())?,
+        // One of others in a state that is not known holds its addresses.
+        state: flaws.needed(state, "known state of a NAT gateway", NatState::Pending),
         failure,
         tags: tags::of_ec2(nat.tags),
-    })
+    };
+    (nat, flaws)
 }
 
-fn nat_state(state: Option<&NatGatewayState>) -> Result<NatState, CallError> {
+fn nat_state(state: Option<&NatGatewayState>) -> Option<NatState> {
     match state {
-        Some(NatGatewayState::Pending) => Ok(NatState::Pending),
-        Some(NatGatewayState::Available) => Ok(NatState::Available),
-        Some(NatGatewayState::Failed) => Ok(NatState::Failed),
-        Some(NatGatewayState::Deleting) => Ok(NatState::Deleting),
-        Some(NatGatewayState::Deleted) => Ok(NatState::Deleted),
-        _ => Err(CallError::without("known state of a NAT gateway")),
+        Some(NatGatewayState::Pending) => Some(NatState::Pending),
+        Some(NatGatewayState::Available) => Some(NatState::Available),
+        Some(NatGatewayState::Failed) => Some(NatState::Failed),
+        Some(NatGatewayState::Deleting) => Some(NatState::Deleting),
+        Some(NatGatewayState::Deleted) => Some(NatState::Deleted),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nat_gateway_of_others_may_be_in_a_state_that_nobody_knows_and_in_no_subnet() {
+        let read = types::NatGateway::builder().nat_gateway_id("nat-1").state("moving".into());
+        let (found, flaws) = nat_gateway(read.clone().build());
+        assert_eq!((found.state, &*found.subnet), (NatState::Pending, ""));
+        assert!(flaws.admits(false).unwrap());
+        let (_, flaws) = nat_gateway(read.build());
+        assert!(flaws.admits(true).is_err(), "one of ours would be made twice, or survive");
+    }
+
+    #[test]
+    fn an_address_of_others_may_lack_an_allocation() {
+        let (_, flaws) = address(types::Address::builder().public_ip("52.1.2.3").build());
+        assert!(!flaws.admits(false).unwrap());
     }
 }

@@ -6,6 +6,7 @@ use aws_sdk_ec2::types::{self, Filter, IpPermission};
 use crate::call::Call;
 use crate::call_error::CallError;
 
+use super::flaws::Flaws;
 use super::pages::pages;
 use super::{Describe, PAGE, parsed, required, tags};
 
@@ -31,48 +32,57 @@ impl Describe<'_> {
             |token| request.clone().set_next_token(token).send(),
             |page| (page.security_groups, page.next_token),
         );
-        found.await?.into_iter().map(security_group).collect()
+        self.admit(found.await?.into_iter().map(security_group), |group| &group.tags)
     }
 }
 
-fn security_group(group: types::SecurityGroup) -> Result<SecurityGroup, CallError> {
-    let mut rules = Vec::new();
-    for permission in group.ip_permissions.unwrap_or_default() {
-        rules.extend(rules_of(permission)?);
-    }
-    Ok(SecurityGroup {
-        id: required(group.group_id, "id of a security group")?,
+fn security_group(group: types::SecurityGroup) -> (SecurityGroup, Flaws) {
+    let mut flaws = Flaws::default();
+    let account = group.owner_id.unwrap_or_default();
+    let permissions = group.ip_permissions.unwrap_or_default().into_iter();
+    let rules = permissions.flat_map(|permission| rules_of(permission, &account, &mut flaws));
+    let rules = rules.collect();
+    let group = SecurityGroup {
+        id: flaws.id(group.group_id, "id of a security group"),
         vpc: group.vpc_id.unwrap_or_default(),
         name: group.group_name.unwrap_or_default(),
         rules,
         tags: tags::of_ec2(group.tags),
-    })
+    };
+    (group, flaws)
 }
 
-fn rules_of(permission: IpPermission) -> Result<Vec<Rule>, CallError> {
-    let protocol = required(permission.ip_protocol, "protocol of a rule")?;
+/// The rules of a permission, as far as they can be read. A group of another account than
+/// `account` is named with its own: `123456789012/sg-1`.
+fn rules_of(permission: IpPermission, account: &str, flaws: &mut Flaws) -> Vec<Rule> {
+    let protocol = flaws.part(required(permission.ip_protocol, "protocol of a rule"));
+    let Some(protocol) = protocol else { return Vec::new() };
     let ports = (permission.from_port.unwrap_or(-1), permission.to_port.unwrap_or(-1));
     let rule = |source, description: Option<String>| {
         Rule::new(&protocol, ports, source, description.as_deref().unwrap_or_default())
     };
     let mut rules = Vec::new();
-    for range in permission.ip_ranges.unwrap_or_default() {
-        let cidr = parsed(range.cidr_ip.as_deref(), "addresses of a rule")?;
-        rules.push(rule(Source::Cidr(cidr), range.description));
-    }
-    for range in permission.ipv6_ranges.unwrap_or_default() {
-        let cidr = parsed(range.cidr_ipv6.as_deref(), "addresses of a rule")?;
-        rules.push(rule(Source::Cidr(cidr), range.description));
+    let ipv4 = permission.ip_ranges.unwrap_or_default().into_iter();
+    let ipv4 = ipv4.map(|range| (range.cidr_ip, range.description));
+    let ipv6 = permission.ipv6_ranges.unwrap_or_default().into_iter();
+    for (cidr, description) in ipv4.chain(ipv6.map(|range| (range.cidr_ipv6, range.description))) {
+        let cidr = flaws.part(parsed(cidr.as_deref(), "addresses of a rule"));
+        rules.extend(cidr.map(|cidr| rule(Source::Cidr(cidr), description)));
     }
     for pair in permission.user_id_group_pairs.unwrap_or_default() {
-        let group = required(pair.group_id, "group of a rule")?;
-        rules.push(rule(Source::Group(group), pair.description));
+        let group = flaws.part(required(pair.group_id, "group of a rule"));
+        let peer = pair.user_id.filter(|owner| !account.is_empty() && owner != account);
+        let group = group.map(|id| match peer {
+            Some(peer) => format!("{peer}/{id}"),
+            None => id,
+        });
+        rules.extend(group.map(|group| rule(Source::Group(group), pair.description)));
     }
     for list in permission.prefix_list_ids.unwrap_or_default() {
-        let id = required(list.prefix_list_id, "prefix list of a rule")?;
-        rules.push(rule(Source::PrefixList(id), list.description));
+        let id = flaws.part(required(list.prefix_list_id, "prefix list of a rule"));
+        rules.extend(id.map(|id| rule(Source::PrefixList(id), list.description)));
     }
-    Ok(rules)
+    rules
 }
 
 #[cfg(test)]
@@ -94,7 +104,7 @@ mod tests {
             .build();
         let cidr = |text: &str| Source::Cidr(text.parse().unwrap());
         assert_eq!(
-            rules_of(permission).unwrap(),
+            rules_of(permission, "", &mut Flaws::default()),
             [
                 Rule::new("tcp", (22, 22), cidr("10.0.0.0/8"), "a"),
                 Rule::new("tcp", (22, 22), cidr("0.0.0.0/0"), ""),
@@ -104,11 +114,32 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_cannot_be_read_spoils_the_answer() {
+    fn a_source_that_cannot_be_read_spoils_the_answer_in_a_group_of_ours_only() {
         let permission = IpPermission::builder()
             .ip_protocol("-1")
             .ip_ranges(IpRange::builder().cidr_ip("everybody").build())
+            .user_id_group_pairs(UserIdGroupPair::builder().group_name("of a peer").build())
+            .ip_ranges(IpRange::builder().cidr_ip("10.0.0.0/8").build());
+        let read =
+            types::SecurityGroup::builder().group_id("sg-1").ip_permissions(permission.build());
+        let (found, flaws) = security_group(read.clone().build());
+        assert_eq!(found.rules.len(), 1, "{:?}", found.rules);
+        assert!(flaws.admits(false).unwrap());
+        let (_, flaws) = security_group(read.build());
+        assert!(flaws.admits(true).is_err(), "a rule that is overlooked is never revoked");
+    }
+
+    #[test]
+    fn a_group_of_a_peer_account_is_read_with_its_account() {
+        let pair = |owner: &str| UserIdGroupPair::builder().user_id(owner).group_id("sg-1").build();
+        let permission = IpPermission::builder()
+            .ip_protocol("-1")
+            .user_id_group_pairs(pair("111111111111"))
+            .user_id_group_pairs(pair("222222222222"))
             .build();
-        assert!(rules_of(permission).is_err(), "a rule that is overlooked is never revoked");
+        let rules = rules_of(permission, "111111111111", &mut Flaws::default());
+        let sources: Vec<_> = rules.into_iter().map(|rule| rule.key.source).collect();
+        let group = |id: &str| Source::Group(id.to_owned());
+        assert_eq!(sources, [group("sg-1"), group("222222222222/sg-1")]);
     }
 }

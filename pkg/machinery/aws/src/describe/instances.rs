@@ -6,8 +6,9 @@ use aws_sdk_ec2::types::{self, Filter, InstanceStateName, NetworkInterfaceStatus
 use crate::call::Call;
 use crate::call_error::CallError;
 
+use super::flaws::Flaws;
 use super::pages::pages;
-use super::{Describe, PAGE, filter, required, tags};
+use super::{Describe, PAGE, filter, tags};
 
 /// Canonical, by the beginning of the region's name.
 const IMAGE_OWNERS: [(&str, &str); 3] =
@@ -38,7 +39,7 @@ impl Describe<'_> {
             |page| (page.reservations, page.next_token),
         );
         let instances = reservations.await?.into_iter().filter_map(|one| one.instances);
-        instances.flatten().map(instance).collect()
+        self.admit(instances.flatten().map(instance), |instance| &instance.tags)
     }
 
     /// The newest of Canonical's Ubuntu 24.04.
@@ -79,40 +80,43 @@ impl Describe<'_> {
             |page| (page.network_interfaces, page.next_token),
         );
         let found = found.await?.into_iter();
-        found.filter(|one| one.vpc_id.as_deref() == Some(vpc)).map(interface).collect()
+        Ok(found.filter(|one| one.vpc_id.as_deref() == Some(vpc)).filter_map(interface).collect())
     }
 }
 
-fn instance(instance: types::Instance) -> Result<Instance, CallError> {
+fn instance(instance: types::Instance) -> (Instance, Flaws) {
+    let mut flaws = Flaws::default();
     let state = instance.state.and_then(|state| state.name);
     let launched = instance.launch_time.map(|time| time.secs()).unwrap_or_default();
-    Ok(Instance {
-        id: required(instance.instance_id, "id of an instance")?,
+    let state = instance_state(state.as_ref());
+    let instance = Instance {
+        id: flaws.id(instance.instance_id, "id of an instance"),
         vpc: instance.vpc_id.unwrap_or_default(),
-        state: instance_state(state.as_ref())?,
+        state: flaws.needed(state, "known state of an instance", InstanceState::Running),
         launched: u64::try_from(launched).unwrap_or_default(),
         public_ip: instance.public_ip_address.and_then(|text| text.parse().ok()),
         tags: tags::of_ec2(instance.tags),
-    })
+    };
+    (instance, flaws)
 }
 
-fn instance_state(state: Option<&InstanceStateName>) -> Result<InstanceState, CallError> {
+fn instance_state(state: Option<&InstanceStateName>) -> Option<InstanceState> {
     match state {
-        Some(InstanceStateName::Pending) => Ok(InstanceState::Pending),
-        Some(InstanceStateName::Running) => Ok(InstanceState::Running),
+        Some(InstanceStateName::Pending) => Some(InstanceState::Pending),
+        Some(InstanceStateName::Running) => Some(InstanceState::Running),
         Some(InstanceStateName::Stopping | InstanceStateName::Stopped) => {
-            Ok(InstanceState::Stopped)
+            Some(InstanceState::Stopped)
         }
-        Some(InstanceStateName::ShuttingDown) => Ok(InstanceState::ShuttingDown),
-        Some(InstanceStateName::Terminated) => Ok(InstanceState::Terminated),
-        _ => Err(CallError::without("known state of an instance")),
+        Some(InstanceStateName::ShuttingDown) => Some(InstanceState::ShuttingDown),
+        Some(InstanceStateName::Terminated) => Some(InstanceState::Terminated),
+        _ => None,
     }
 }
 
-fn interface(interface: types::NetworkInterface) -> Result<NetworkInterface, CallError> {
+fn interface(interface: types::NetworkInterface) -> Option<NetworkInterface> {
     let groups = interface.groups.unwrap_or_default().into_iter();
-    Ok(NetworkInterface {
-        id: required(interface.network_interface_id, "id of an interface")?,
+    Some(NetworkInterface {
+        id: interface.network_interface_id?,
         available: interface.status == Some(NetworkInterfaceStatus::Available),
         description: interface.description.unwrap_or_default(),
         requester: interface.requester_id.unwrap_or_default(),

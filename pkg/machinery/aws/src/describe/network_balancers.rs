@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use aws_network::{Lookup, NetworkListener, NetworkLoadBalancer, Reply, Scheme, Tags};
+use aws_network::{
+    BalancerState, Lookup, NetworkListener, NetworkLoadBalancer, Reply, Scheme, Tags,
+};
 use aws_sdk_elasticloadbalancingv2::operation::describe_load_balancers::builders::DescribeLoadBalancersFluentBuilder;
 use aws_sdk_elasticloadbalancingv2::types::{self, LoadBalancerSchemeEnum, LoadBalancerStateEnum};
 
 use crate::call::Call;
 use crate::call_error::CallError;
 
+use super::flaws::Flaws;
 use super::pages::{one, pages};
 use super::{Describe, required, tags};
 
@@ -22,23 +25,26 @@ impl Describe<'_> {
     pub(super) async fn network_balancers(self, lookup: &Lookup) -> Result<Reply, CallError> {
         let mut balancers = Vec::new();
         for found in self.second_generation(lookup).await? {
-            let mut balancer = balancer(found)?;
-            balancer.listeners = self.listeners(&balancer.arn).await?;
-            balancers.push(balancer);
+            let (mut balancer, mut flaws) = balancer(found);
+            balancer.listeners = self.listeners(&balancer.arn, &mut flaws).await?;
+            balancers.push((balancer, flaws));
         }
-        let listeners = balancers.iter().flat_map(|balancer| &balancer.listeners);
+        let listeners = balancers.iter().flat_map(|(balancer, _)| &balancer.listeners);
         let used = listeners.map(|listener| listener.target_group.clone()).collect();
         let mut groups = self.target_groups(lookup, used).await?;
-        let arns = balancers.iter().map(|balancer| &balancer.arn);
-        let arns = arns.chain(groups.iter().map(|group| &group.arn)).cloned().collect();
+        let arns = balancers.iter().map(|(balancer, _)| &balancer.arn);
+        let arns = arns.chain(groups.iter().map(|(group, _)| &group.arn)).cloned().collect();
         let mut tags = self.tags_of_arns(arns).await?;
-        for balancer in &mut balancers {
+        for (balancer, _) in &mut balancers {
             balancer.tags = tags.remove(&balancer.arn).unwrap_or_default();
         }
-        for group in &mut groups {
+        for (group, _) in &mut groups {
             group.tags = tags.remove(&group.arn).unwrap_or_default();
         }
-        Ok(Reply::NetworkLoadBalancers(balancers, groups))
+        Ok(Reply::NetworkLoadBalancers(
+            self.admit(balancers.into_iter(), |balancer| &balancer.tags)?,
+            self.admit(groups.into_iter(), |group| &group.tags)?,
+        ))
     }
 
     /// One name is asked for by name. Of several, one that does not exist would spoil the call.
@@ -95,7 +101,11 @@ impl Describe<'_> {
     }
 
     /// None when the load balancer is gone by now.
-    async fn listeners(self, arn: &str) -> Result<Vec<NetworkListener>, CallError> {
+    async fn listeners(
+        self,
+        arn: &str,
+        flaws: &mut Flaws,
+    ) -> Result<Vec<NetworkListener>, CallError> {
         let request =
             self.region.elbv2().describe_listeners().load_balancer_arn(arn).page_size(PAGE);
         let found = pages(
@@ -106,7 +116,9 @@ impl Describe<'_> {
         );
         match found.await {
             Err(error) if error.is_not_found() => Ok(Vec::new()),
-            found => found?.into_iter().map(listener).collect(),
+            found => {
+                Ok(found?.into_iter().filter_map(|found| flaws.part(listener(found))).collect())
+            }
         }
     }
 
@@ -161,27 +173,36 @@ fn is_set(key: Option<String>, value: Option<String>, wanted: &str) -> bool {
     key.as_deref() == Some(wanted) && value.as_deref() == Some("true")
 }
 
-fn balancer(found: types::LoadBalancer) -> Result<NetworkLoadBalancer, CallError> {
+fn balancer(found: types::LoadBalancer) -> (NetworkLoadBalancer, Flaws) {
+    let mut flaws = Flaws::default();
     let zones = found.availability_zones.unwrap_or_default().into_iter();
     let state = found.state.and_then(|state| state.code);
-    Ok(NetworkLoadBalancer {
-        arn: required(found.load_balancer_arn, "ARN of a load balancer")?,
-        name: required(found.load_balancer_name, "name of a load balancer")?,
+    let balancer = NetworkLoadBalancer {
+        arn: flaws.id(found.load_balancer_arn, "ARN of a load balancer"),
+        name: flaws.needed(found.load_balancer_name, "name of a load balancer", String::new()),
         vpc: found.vpc_id.unwrap_or_default(),
         scheme: match found.scheme {
             Some(LoadBalancerSchemeEnum::Internal) => Scheme::Internal,
             _ => Scheme::InternetFacing,
         },
         dns_name: found.dns_name.unwrap_or_default(),
-        active: state == Some(LoadBalancerStateEnum::Active),
+        state: match state {
+            Some(LoadBalancerStateEnum::Active | LoadBalancerStateEnum::ActiveImpaired) => {
+                BalancerState::Active
+            }
+            Some(LoadBalancerStateEnum::Failed) => BalancerState::Failed,
+            _ => BalancerState::Provisioning,
+        },
         subnets: zones.filter_map(|zone| zone.subnet_id).collect(),
         groups: found.security_groups.unwrap_or_default(),
         cross_zone: None,
         listeners: Vec::new(),
         tags: Tags::new(),
-    })
+    };
+    (balancer, flaws)
 }
 
+/// One of a gateway load balancer has no port.
 fn listener(found: types::Listener) -> Result<NetworkListener, CallError> {
     let port = found.port.and_then(|port| u16::try_from(port).ok());
     let mut actions = found.default_actions.unwrap_or_default().into_iter();
@@ -190,4 +211,23 @@ fn listener(found: types::Listener) -> Result<NetworkListener, CallError> {
         port: required(port, "port of a listener")?,
         target_group: actions.find_map(|action| action.target_group_arn).unwrap_or_default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_balancer_that_could_not_be_made_is_told_from_one_that_is_being_made() {
+        let read = |code: &str| {
+            let state = types::LoadBalancerState::builder().code(code.into()).build();
+            balancer(types::LoadBalancer::builder().load_balancer_arn("a").state(state).build())
+                .0
+                .state
+        };
+        assert_eq!(read("provisioning"), BalancerState::Provisioning);
+        assert_eq!(read("active_impaired"), BalancerState::Active);
+        assert_eq!(read("failed"), BalancerState::Failed);
+        assert_eq!(read("new"), BalancerState::Provisioning);
+    }
 }

@@ -5,6 +5,11 @@ use crate::call::Call;
 use crate::call_error::CallError;
 use crate::region::Region;
 
+/// More pages than the quotas of a region allow: AWS may answer with pages that are nearly empty.
+const PAGES: usize = 500;
+/// More items than the quotas of a region allow. What is read stays in memory until all is read.
+const ITEMS: usize = 20_000;
+
 /// Reads page after page. `fetch` sends the call for the page of a token, `open` takes a page apart
 /// into its items and the token of the next page.
 pub(super) async fn pages<Page, Item, Error, Fetch, Fetched>(
@@ -19,10 +24,13 @@ where
     Fetched: Future<Output = Result<Page, Error>>,
 {
     let (mut found, mut token) = (Vec::new(), None);
-    loop {
+    for _ in 0..PAGES {
         let page = one(region, call, || fetch(token.clone())).await?;
         let (items, next) = open(page);
         found.extend(items.unwrap_or_default());
+        if found.len() > ITEMS {
+            break;
+        }
         match next.filter(|next| !next.is_empty()) {
             // A server that answers with the token it was given would hold us for ever.
             Some(next) if token.as_ref() == Some(&next) => {
@@ -32,6 +40,7 @@ where
             None => return Ok(found),
         }
     }
+    Err(CallError::without("end within 20,000 items"))
 }
 
 /// A call with one answer.

@@ -6,8 +6,9 @@ use aws_sdk_ec2::types::{self, Filter, RouteState, RouteTableAssociationStateCod
 use crate::call::Call;
 use crate::call_error::CallError;
 
+use super::flaws::Flaws;
 use super::pages::pages;
-use super::{Describe, PAGE, required, tags};
+use super::{Describe, PAGE, tags};
 
 impl Describe<'_> {
     pub(super) async fn route_tables(self, scope: &Scope) -> Result<Vec<RouteTable>, CallError> {
@@ -27,19 +28,21 @@ impl Describe<'_> {
             |token| request.clone().set_next_token(token).send(),
             |page| (page.route_tables, page.next_token),
         );
-        found.await?.into_iter().map(route_table).collect()
+        self.admit(found.await?.into_iter().map(route_table), |table| &table.tags)
     }
 }
 
-fn route_table(table: types::RouteTable) -> Result<RouteTable, CallError> {
+fn route_table(table: types::RouteTable) -> (RouteTable, Flaws) {
+    let mut flaws = Flaws::default();
     let associations = table.associations.unwrap_or_default().into_iter();
-    Ok(RouteTable {
-        id: required(table.route_table_id, "id of a route table")?,
-        vpc: required(table.vpc_id, "VPC of a route table")?,
+    let table = RouteTable {
+        id: flaws.id(table.route_table_id, "id of a route table"),
+        vpc: flaws.needed(table.vpc_id, "VPC of a route table", String::new()),
         associations: associations.filter_map(association).collect(),
         routes: table.routes.unwrap_or_default().into_iter().filter_map(route).collect(),
         tags: tags::of_ec2(table.tags),
-    })
+    };
+    (table, flaws)
 }
 
 /// None for what has ended, and for a table that a gateway uses.

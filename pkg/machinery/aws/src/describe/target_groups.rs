@@ -6,6 +6,8 @@ use aws_sdk_elasticloadbalancingv2::types;
 use crate::call::Call;
 use crate::call_error::CallError;
 
+use super::classic::UNCHECKED;
+use super::flaws::Flaws;
 use super::network_balancers::PAGE;
 use super::pages::pages;
 use super::{Describe, required};
@@ -14,18 +16,20 @@ use super::{Describe, required};
 const TRAFFIC_PORT: &str = "traffic-port";
 
 impl Describe<'_> {
-    /// Those of a name of the lookup, and those that listeners lead to. Their tags are another
-    /// call.
+    /// Those of a name of the lookup or in its VPC, and those that listeners lead to. AWS frees
+    /// those of a deleted load balancer late, when no listener leads to them any more. Their tags
+    /// are another call.
     pub(super) async fn target_groups(
         self,
         lookup: &Lookup,
         used: Vec<String>,
-    ) -> Result<Vec<TargetGroup>, CallError> {
+    ) -> Result<Vec<(TargetGroup, Flaws)>, CallError> {
         let is_used = |arn: &String| used.contains(arn);
         let mut found = self.target_groups_found(lookup).await?;
         found.retain(|one| {
             one.target_group_name.as_ref().is_some_and(|name| lookup.names.contains(name))
                 || one.target_group_arn.as_ref().is_some_and(is_used)
+                || (lookup.vpc.is_some() && lookup.vpc == one.vpc_id)
         });
         let known: Vec<_> = found.iter().filter_map(|one| one.target_group_arn.clone()).collect();
         let unknown: Vec<_> =
@@ -36,7 +40,7 @@ impl Describe<'_> {
                 self.target_group_pages(request.set_target_group_arns(Some(unknown))).await?,
             );
         }
-        found.into_iter().map(target_group).collect()
+        Ok(found.into_iter().map(target_group).collect())
     }
 
     /// Names and tags of all that there are.
@@ -76,16 +80,19 @@ impl Describe<'_> {
     }
 }
 
-fn target_group(found: types::TargetGroup) -> Result<TargetGroup, CallError> {
-    let health_check = health_check(&found)?;
-    Ok(TargetGroup {
-        arn: required(found.target_group_arn, "ARN of a target group")?,
-        name: required(found.target_group_name, "name of a target group")?,
+/// One of functions has no VPC, port and protocol.
+fn target_group(found: types::TargetGroup) -> (TargetGroup, Flaws) {
+    let mut flaws = Flaws::default();
+    let health_check = flaws.part(health_check(&found)).unwrap_or(UNCHECKED);
+    let group = TargetGroup {
+        arn: flaws.id(found.target_group_arn, "ARN of a target group"),
+        name: flaws.needed(found.target_group_name, "name of a target group", String::new()),
         vpc: found.vpc_id.unwrap_or_default(),
         health_check,
         preserve_client_ip: None,
         tags: Tags::new(),
-    })
+    };
+    (group, flaws)
 }
 
 fn health_check(found: &types::TargetGroup) -> Result<HealthCheck, CallError> {

@@ -1,11 +1,15 @@
 //! VPCs, their attributes, subnets, and the zones of the region.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use aws_network::{Reply, Scope, Subnet, Vpc};
 use aws_sdk_ec2::types::{self, Filter, SubnetState, VpcAttributeName};
+use cidr::IpNet;
 
 use crate::call::Call;
 use crate::call_error::CallError;
 
+use super::flaws::Flaws;
 use super::pages::{one, pages};
 use super::{Describe, PAGE, filter, parsed, required, tags};
 
@@ -67,7 +71,7 @@ impl Describe<'_> {
             |token| request.clone().set_next_token(token).send(),
             |page| (page.subnets, page.next_token),
         );
-        found.await?.into_iter().map(subnet).collect()
+        self.admit(found.await?.into_iter().map(subnet), |subnet| &subnet.tags)
     }
 
     /// Zones that are no local or wavelength zones, and in which we may work.
@@ -97,14 +101,42 @@ fn vpc(vpc: types::Vpc) -> Result<Vpc, CallError> {
     })
 }
 
-fn subnet(subnet: types::Subnet) -> Result<Subnet, CallError> {
-    Ok(Subnet {
-        id: required(subnet.subnet_id, "id of a subnet")?,
-        vpc: required(subnet.vpc_id, "VPC of a subnet")?,
-        cidr: parsed(subnet.cidr_block.as_deref(), "CIDR of a subnet")?,
-        zone: required(subnet.availability_zone, "zone of a subnet")?,
+fn subnet(subnet: types::Subnet) -> (Subnet, Flaws) {
+    let mut flaws = Flaws::default();
+    let cidrs = subnet.ipv6_cidr_block_association_set.unwrap_or_default();
+    let ipv6 = cidrs.iter().find_map(|one| one.ipv6_cidr_block.as_deref()?.parse().ok());
+    // No subnet of a spec has the unspecified address.
+    let otherwise = ipv6.unwrap_or_else(|| IpNet::from(IpAddr::from(Ipv6Addr::UNSPECIFIED)));
+    let subnet = Subnet {
+        id: flaws.id(subnet.subnet_id, "id of a subnet"),
+        vpc: flaws.needed(subnet.vpc_id, "VPC of a subnet", String::new()),
+        cidr: flaws.parsed(subnet.cidr_block.as_deref(), "CIDR of a subnet", otherwise),
+        zone: flaws.needed(subnet.availability_zone, "zone of a subnet", String::new()),
         map_public_ip: subnet.map_public_ip_on_launch.unwrap_or_default(),
         available: subnet.state == Some(SubnetState::Available),
         tags: tags::of_ec2(subnet.tags),
-    })
+    };
+    (subnet, flaws)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subnet_without_ipv4_has_the_cidr_of_ipv6() {
+        let association = types::SubnetIpv6CidrBlockAssociation::builder();
+        let read = types::Subnet::builder()
+            .subnet_id("subnet-1")
+            .vpc_id("vpc-1")
+            .availability_zone("us-east-2a")
+            .ipv6_cidr_block_association_set(association.ipv6_cidr_block("2600:db8::/64").build());
+        let (found, flaws) = subnet(read.build());
+        assert_eq!((&*found.id, found.cidr.to_string()), ("subnet-1", "2600:db8::/64".to_owned()));
+        assert!(flaws.admits(false).unwrap());
+        let (_, flaws) = subnet(types::Subnet::builder().subnet_id("subnet-1").build());
+        assert!(flaws.admits(true).is_err(), "one of ours has an IPv4 CIDR");
+        let (_, flaws) = subnet(types::Subnet::builder().build());
+        assert!(!flaws.admits(false).unwrap(), "nothing can be said about it");
+    }
 }

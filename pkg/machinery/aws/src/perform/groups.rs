@@ -68,7 +68,12 @@ fn permission(rule: &Rule) -> IpPermission {
             permission.ipv6_ranges(range.set_description(description).build())
         }
         Source::Group(id) => {
-            let pair = UserIdGroupPair::builder().group_id(id);
+            // One of another account is named with it, as `describe` reads it.
+            let (account, id) = match id.split_once('/') {
+                Some((account, id)) => (Some(account.to_owned()), id),
+                None => (None, &**id),
+            };
+            let pair = UserIdGroupPair::builder().group_id(id).set_user_id(account);
             permission.user_id_group_pairs(pair.set_description(description).build())
         }
         Source::PrefixList(id) => {
@@ -77,4 +82,20 @@ fn permission(rule: &Rule) -> IpPermission {
         }
     };
     permission.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_of_a_peer_account_is_named_with_its_account() {
+        let pair = |id: &str| {
+            let rule = Rule::new("tcp", (22, 22), Source::Group(id.to_owned()), "");
+            let pair = permission(&rule).user_id_group_pairs.unwrap().remove(0);
+            (pair.user_id, pair.group_id.unwrap())
+        };
+        assert_eq!(pair("sg-1"), (None, "sg-1".to_owned()));
+        assert_eq!(pair("222222222222/sg-1"), (Some("222222222222".to_owned()), "sg-1".to_owned()));
+    }
 }

@@ -3,7 +3,8 @@
 use aws_network::BastionLaunch;
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::types::{
-    HttpTokensState, InstanceMetadataOptionsRequest, InstanceType, ResourceType,
+    HttpTokensState, InstanceMetadataOptionsRequest, InstanceNetworkInterfaceSpecification,
+    InstanceType, ResourceType,
 };
 
 use super::performed::{DONE, Performed, made};
@@ -12,6 +13,14 @@ use super::tags::specification;
 pub(super) async fn run(ec2: &Client, launch: &BastionLaunch) -> Performed {
     let session_tokens_only =
         InstanceMetadataOptionsRequest::builder().http_tokens(HttpTokensState::Required).build();
+    // What the subnet gives its instances may change between the plan and the launch, and an instance
+    // without a public address never gets one.
+    let interface = InstanceNetworkInterfaceSpecification::builder()
+        .device_index(0)
+        .subnet_id(&launch.subnet)
+        .groups(&launch.group)
+        .associate_public_ip_address(true)
+        .build();
     let call = ec2
         .run_instances()
         .min_count(1)
@@ -19,8 +28,7 @@ pub(super) async fn run(ec2: &Client, launch: &BastionLaunch) -> Performed {
         .image_id(&launch.image)
         .instance_type(InstanceType::from(launch.instance_type.as_str()))
         .set_key_name(launch.key.clone())
-        .subnet_id(&launch.subnet)
-        .security_group_ids(&launch.group)
+        .network_interfaces(interface)
         .metadata_options(session_tokens_only)
         .client_token(&launch.token)
         .tag_specifications(specification(ResourceType::Instance, &launch.tags))

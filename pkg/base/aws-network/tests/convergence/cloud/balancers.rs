@@ -1,8 +1,8 @@
 //! Load balancers.
 
 use aws_network::{
-    Answer, ClassicAttributes, ClassicLoadBalancer, ElbAction, ElbV2Action, HealthCheck,
-    NetworkListener, NetworkLoadBalancer, TargetGroup,
+    Answer, BalancerState, ClassicAttributes, ClassicLoadBalancer, ElbAction, ElbV2Action,
+    HealthCheck, NetworkListener, NetworkLoadBalancer, TargetGroup,
 };
 
 use super::ec2::{DONE, made};
@@ -111,7 +111,7 @@ impl Cloud {
                     vpc,
                     scheme,
                     dns_name: dns_name.clone(),
-                    active: false,
+                    state: BalancerState::Provisioning,
                     subnets,
                     groups,
                     cross_zone: Some(false),
@@ -182,6 +182,10 @@ impl Cloud {
                 self.network.edit(&load_balancer, now, |found| found.subnets = subnets);
             }
             ElbV2Action::SetGroups { load_balancer, groups } => {
+                let found = self.network.get(&load_balancer).ok_or("LoadBalancerNotFound")?;
+                if found.groups.is_empty() {
+                    return Err("InvalidConfigurationRequest");
+                }
                 self.network.edit(&load_balancer, now, |found| found.groups = groups);
             }
             ElbV2Action::ConfigureHealthCheck { target_group, check } => {

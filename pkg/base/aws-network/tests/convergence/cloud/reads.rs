@@ -64,6 +64,7 @@ impl Cloud {
                 Reply::Bastions(all)
             }
             Query::BastionImage => Reply::BastionImage(Some("ami-ubuntu".to_owned())),
+            Query::Residents(_) => Reply::Residents(self.residents.clone()),
             Query::NetworkInterfaces(_) => Reply::NetworkInterfaces(self.interfaces.at(then)),
             balancers => self.read_balancers(balancers, then),
         }
@@ -140,7 +141,11 @@ impl Cloud {
             .map(|listener| &listener.target_group)
             .collect();
         let mut groups = self.target_groups.at(then);
-        groups.retain(|found| lookup.names.contains(&found.name) || used.contains(&&found.arn));
+        groups.retain(|found| {
+            lookup.names.contains(&found.name)
+                || used.contains(&&found.arn)
+                || lookup.vpc.as_ref() == Some(&found.vpc)
+        });
         for found in &mut all {
             found.cross_zone = None;
         }

@@ -1,4 +1,4 @@
-use aws_network::{Goal, Memory, Query, Reply, Spec, Step};
+use aws_network::{Goal, Memory, Query, Refused, Reply, Spec, Step};
 use serde_json::{Value, json};
 
 use super::*;
@@ -90,7 +90,9 @@ fn the_first_part_that_lacks_something_says_why_it_is_not_ready_and_an_end_of_it
     let Step::Read(queries) = pass.next(aws_network::Timestamp(0)) else { panic!("it reads") };
     for query in queries {
         match query {
-            Query::TaggedVpcs => pass.unanswered(query, "UnauthorizedOperation"),
+            Query::TaggedVpcs => {
+                pass.unanswered(query, Some(&Refused::with_code("UnauthorizedOperation")));
+            }
             query => pass.answer(
                 query,
                 Reply::ClassicLoadBalancers(Vec::new()),
@@ -151,7 +153,7 @@ fn a_region_that_nobody_reaches_is_told_and_the_credentials_are_not_blamed() {
     assert!(ready.message.contains("zones of region us-est-2"), "{}", ready.message);
     assert!(status.conditions.iter().all(|it| it.kind != CREDENTIALS));
 
-    let error = CallError::Refused { code: "AuthFailure".to_owned(), status: 401 };
+    let error = CallError::Refused(Refused::with_code("AuthFailure"));
     let mut status = AwsClusterStatus::default();
     published(&Report::without_zones("us-east-2", &error), &mut status);
     assert_eq!(condition(&status, "Ready").reason, "PermissionDenied");
