@@ -114,6 +114,7 @@ fn made_of(
     }
     let wanted = aws_spec::read(spec, &circumstances)?;
     let desired = Desired::from_spec(&wanted.spec)?;
+    aws_spec::refuse_unsupported(&wanted.unsupported)?;
     // Of a VPC that the spec names nobody knows here whose it is: most likely not ours.
     let upkeep = Upkeep::of(&desired, desired.vpc_id.is_none());
     let pass = Pass::new(Goal::Present(Box::new(desired)), Memory::default());

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_network::{
     BastionSpec, CniSpec, Dialect, Identity, NatMode, Role, Spec, SpecError, SubnetSpec,
 };
+use serde_json::Value;
 
 use crate::api::aws_cluster::{AwsClusterSpec, Network, Subnet};
 use crate::api::cluster::ClusterSpec;
@@ -26,9 +27,12 @@ const OWN_IDENTITY: &str = "AWSClusterControllerIdentity";
 /// The key pair that upstream's v1alpha2 takes where none is named.
 const LEGACY_KEY: &str = "default";
 /// Fields of upstream's VPC that are only what its controller writes there.
-const OBSERVED_OF_VPC: [&str; 2] = ["internetGatewayId", "tags"];
+const OBSERVED_OF_VPC: [&str; 3] = ["carrierGatewayId", "internetGatewayId", "tags"];
 /// Such fields of a subnet.
 const OBSERVED_OF_SUBNET: [&str; 3] = ["resourceID", "natGatewayId", "routeTableId"];
+
+/// Why a field is refused that is not built.
+const NOT_BUILT: &str = "not supported yet";
 
 /// What a spec does not say itself.
 #[derive(Clone, Debug)]
@@ -248,14 +252,45 @@ fn bastion(spec: &AwsClusterSpec, dialect: Dialect) -> Option<BastionSpec> {
 fn unsupported(spec: &AwsClusterSpec) -> Vec<String> {
     let mut found = Vec::new();
     let Some(network) = spec.network() else { return found };
-    let of_vpc = network.vpc.iter().flat_map(|vpc| vpc.others.keys());
-    let of_vpc = of_vpc.filter(|field| !OBSERVED_OF_VPC.contains(&&***field));
-    found.extend(of_vpc.map(|field| format!("spec.network.vpc.{field}")));
+    let of_vpc = network.vpc.iter().flat_map(|vpc| vpc.others.iter());
+    let of_vpc = of_vpc.filter(|(field, value)| {
+        !OBSERVED_OF_VPC.contains(&&***field) && asks_for_more(field, value)
+    });
+    found.extend(of_vpc.map(|(field, _)| format!("spec.network.vpc.{field}")));
     for (index, subnet) in network.subnets.iter().enumerate() {
-        let fields = subnet.others.keys().filter(|it| !OBSERVED_OF_SUBNET.contains(&&***it));
-        found.extend(fields.map(|field| format!("spec.network.subnets[{index}].{field}")));
+        let fields = subnet.others.iter().filter(|(field, value)| {
+            !OBSERVED_OF_SUBNET.contains(&&***field) && asks_for_more(field, value)
+        });
+        found.extend(fields.map(|(field, _)| format!("spec.network.subnets[{index}].{field}")));
     }
     found
+}
+
+/// Whether a field of upstream asks for something that is not built. Upstream stores its defaults in
+/// the spec, and what they say is what is made here.
+fn asks_for_more(field: &str, value: &Value) -> bool {
+    let is_nothing = match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(true) | Value::Number(_) | Value::Object(_) => false,
+    };
+    let default = match field {
+        "availabilityZoneUsageLimit" => Value::from(3),
+        "availabilityZoneSelection" => Value::from("Ordered"),
+        "subnetSchema" => Value::from("PreferPrivate"),
+        "zoneType" => Value::from("availability-zone"),
+        "privateDnsHostnameTypeOnLaunch" => Value::from("ip-name"),
+        _ => Value::Null,
+    };
+    !is_nothing && *value != default
+}
+
+/// What is not built, as errors: of a cluster of which nothing was made yet, nothing is made that
+/// cannot become what the spec asks for (`rule:what-is-not-built-is-refused-first`).
+pub fn refuse_unsupported(fields: &[String]) -> Result<(), Vec<SpecError>> {
+    let refuse = |path: &String| SpecError { path: path.clone(), problem: NOT_BUILT.to_owned() };
+    if fields.is_empty() { Ok(()) } else { Err(fields.iter().map(refuse).collect()) }
 }
 
 #[cfg(test)]

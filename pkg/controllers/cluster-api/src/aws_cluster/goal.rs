@@ -6,6 +6,7 @@ use aws_network::{Desired, Identity, Removal, SpecError, load_balancer_name};
 use objects::{Object, ObjectMeta};
 
 use super::owner::Owner;
+use super::stored_memory;
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::Cluster;
 use crate::api::{
@@ -71,12 +72,22 @@ pub(super) fn present(
     };
     let read = aws_spec::read(&object.body.spec, &given)?;
     let desired = Desired::from_spec(&read.spec)?;
+    if !was_begun(object) {
+        aws_spec::refuse_unsupported(&read.unsupported)?;
+    }
     let mut unsupported = read.unsupported;
     if wanted_port != api_port && aws_spec::names_port(&cluster.body.spec) {
         let fact = format!("{PORT_OF_CLUSTER} (the endpoint was published with {api_port})");
         unsupported.push(fact);
     }
     Ok(Wanted { desired, api_port, unsupported })
+}
+
+/// Whether anything was made for it, or may have been: then it goes on as it was begun.
+fn was_begun(object: &Object<AwsCluster>) -> bool {
+    let status = &object.status;
+    let has_vpc = status.resources.as_ref().is_some_and(|resources| resources.vpc.is_some());
+    has_vpc || !stored_memory::read(status).records.is_empty()
 }
 
 /// The port that clients know by now (`rule:milestones-stay`).

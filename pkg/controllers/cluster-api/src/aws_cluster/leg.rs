@@ -14,6 +14,8 @@ use super::denial::{Denial, denial};
 use super::stored_memory;
 use super::write_events::{self, Told};
 use crate::api::aws_cluster::AwsCluster;
+use crate::api::cluster::is_paused;
+use crate::api::{GROUP, PAUSED_ANNOTATION};
 
 /// A leg that has ended.
 #[derive(Debug)]
@@ -24,7 +26,8 @@ pub(super) struct Leg {
     pub(super) before: Vec<Problem>,
     /// Why nothing could be read with the credentials that there are, or could not.
     pub(super) denied: Option<Denial>,
-    /// It was broken off, since the process is asked to stop: nothing follows from how it ended.
+    /// It was broken off, since the process is asked to stop or its user wants something else by
+    /// now: nothing follows from how it ended.
     pub(super) is_broken_off: bool,
 }
 
@@ -48,6 +51,7 @@ pub(super) struct Look {
 struct Here<'a> {
     clusters: &'a AwsClusters,
     object: &'a Arc<Object<AwsCluster>>,
+    identity: &'a Identity,
     denied: Mutex<Option<Denial>>,
 }
 
@@ -59,11 +63,11 @@ impl AwsClusters {
         identity: &Identity,
         mut pass: Pass,
     ) -> Leg {
-        let here = Here { clusters: self, object, denied: Mutex::default() };
+        let here = Here { clusters: self, object, identity, denied: Mutex::default() };
         let executor = self.executor(object, identity);
         let before = pass.problems();
         let rest = Box::pin(run_leg(&mut pass, &executor, &here)).await;
-        let is_broken_off = self.stop.is_cancelled();
+        let is_broken_off = here.is_over();
         Leg { pass, rest, before, denied: here.denied.into_inner(), is_broken_off }
     }
 
@@ -74,9 +78,21 @@ impl AwsClusters {
         identity: &Identity,
         pass: &Pass,
     ) -> Look {
-        let here = Here { clusters: self, object, denied: Mutex::default() };
+        let here = Here { clusters: self, object, identity, denied: Mutex::default() };
         let looked = Box::pin(look(pass, &self.executor(object, identity), &here)).await;
         Look { looked, now: here.now(), denied: here.denied.into_inner() }
+    }
+
+    /// Whether it was paused, or its deletion was asked for, since a leg of it began. A leg may take
+    /// ten minutes.
+    fn has_turned(&self, begun: &Object<AwsCluster>, identity: &Identity) -> bool {
+        let Some(now) = self.cache.get(&begun.metadata.key) else { return false };
+        let namespace = now.metadata.namespace().unwrap_or_default();
+        let clusters = self.clusters.get(GROUP, "Cluster").objects;
+        let cluster = clusters.get(&format!("{namespace}/{}", identity.cluster));
+        now.metadata.annotations.contains_key(PAUSED_ANNOTATION)
+            || now.metadata.deleting() != begun.metadata.deleting()
+            || cluster.is_some_and(|cluster| is_paused(&cluster))
     }
 
     /// What calls AWS for it.
@@ -101,7 +117,7 @@ impl Surroundings for Here<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.clusters.stop.is_cancelled()
+        self.clusters.stop.is_cancelled() || self.clusters.has_turned(self.object, self.identity)
     }
 
     fn unread(&self, error: &CallError) {

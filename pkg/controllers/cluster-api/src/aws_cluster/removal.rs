@@ -25,7 +25,12 @@ use crate::kind_caches::Known;
 const DELETING: &str = "Deleting";
 const BEING_DELETED: &str = "it is being deleted";
 /// What runs in the network.
-const DEPENDENTS: [(&str, &str); 2] = [(GROUP, "Machine"), (INFRASTRUCTURE_GROUP, "AWSMachine")];
+const DEPENDENTS: [(&str, &str); 4] = [
+    (GROUP, "Machine"),
+    (GROUP, "MachinePool"),
+    (INFRASTRUCTURE_GROUP, "AWSMachine"),
+    (INFRASTRUCTURE_GROUP, "AWSMachinePool"),
+];
 const DEPENDENTS_AGAIN: Duration = Duration::from_secs(20);
 const WAY_OUT: &str = "nothing is known to have been made, and if nothing was, the annotation";
 const ABANDONED: &str =

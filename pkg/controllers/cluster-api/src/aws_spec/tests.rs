@@ -128,6 +128,23 @@ fn fields_of_upstream_that_are_not_acted_upon_are_named_and_those_it_only_writes
     let unsupported = wanted(spec, NEWER).unwrap().unsupported;
     let names = ["spec.network.vpc.ipv6", "spec.network.subnets[0].zoneType"];
     assert_eq!(unsupported, names);
+    let errors = refuse_unsupported(&unsupported).unwrap_err();
+    assert_eq!(errors[0].to_string(), "cannot use spec.network.vpc.ipv6: not supported yet");
+}
+
+#[test]
+fn the_defaults_that_upstream_stores_in_a_spec_ask_for_nothing_more() {
+    let of_vpc = json!({"availabilityZoneUsageLimit": 3, "availabilityZoneSelection": "Ordered",
+        "subnetSchema": "PreferPrivate", "emptyRoutesDefaultVPCSecurityGroup": false,
+        "privateDnsHostnameTypeOnLaunch": "ip-name", "secondaryCidrBlocks": [], "ipamPool": null});
+    let of_subnet = json!({"cidrBlock": "10.0.0.0/24", "zoneType": "availability-zone",
+        "isIpv6": false, "ipv6CidrBlock": "", "parentZoneName": null});
+    let spec = json!({"region": "r", "network": {"vpc": of_vpc, "subnets": [of_subnet]}});
+    assert_eq!(wanted(spec, NEWER).unwrap().unsupported, [""; 0]);
+    let other = json!({"availabilityZoneUsageLimit": 2, "emptyRoutesDefaultVPCSecurityGroup": true,
+        "ipamPool": {"id": "ipam-pool-1"}, "secondaryCidrBlocks": [{"ipv4CidrBlock": "10.1.0.0/16"}]});
+    let spec = json!({"region": "r", "network": {"vpc": other}});
+    assert_eq!(wanted(spec, NEWER).unwrap().unsupported.len(), 4);
 }
 
 #[test]

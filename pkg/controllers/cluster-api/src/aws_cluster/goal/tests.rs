@@ -138,3 +138,16 @@ fn whether_a_name_has_to_resolve_is_said_by_the_spec_and_else_by_the_flag() {
     assert!(checks(json!({"controlPlaneLoadBalancer": {"dnsResolutionCheck": "Enabled"}})));
     assert!(!checks(json!({"controlPlaneLoadBalancer": {"dnsResolutionCheck": "None"}})));
 }
+
+/// rule:what-is-not-built-is-refused-first
+#[test]
+fn what_is_not_built_is_refused_before_anything_is_made_and_only_told_afterwards() {
+    let spec = json!({"region": "us-east-2", "network": {"vpc": {"ipv6": {}}}});
+    let mut object = object(&json!({}), &spec);
+    let errors = wanted(&object, &cluster(&json!({}), &Value::Null)).unwrap_err();
+    let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["cannot use spec.network.vpc.ipv6: not supported yet"]);
+    object.status.pending_creates.insert("vpc".to_owned(), "2026-01-01T00:00:00Z".to_owned());
+    let read = wanted(&object, &cluster(&json!({}), &Value::Null)).unwrap();
+    assert_eq!(read.unsupported, ["spec.network.vpc.ipv6"]);
+}
