@@ -100,7 +100,7 @@ impl Target {
             let shown = Some((chain.to_vec(), key));
             statuses.push(get(self, LOCALHOST, shown, "/livez").await.map_or(0, |answer| answer.0));
         }
-        (self.cpu() - before, statuses)
+        (self.cpu().saturating_sub(before), statuses)
     }
 }
 
@@ -244,7 +244,7 @@ async fn half_open_connections_of_one_host_keep_nobody_out() {
     println!(
         "{FLOOD} half-open connections: {open} open, worst /livez {:?}, CPU {:?}, memory {memory} KiB",
         worst.max(worst_after),
-        after.cpu - before.cpu,
+        after.cpu.saturating_sub(before.cpu),
     );
     assert_eq!(from_there.unwrap(), 200, "the newest gets in");
     assert!(open <= OF_ONE_SOURCE + 2.0, "{open} are open");
