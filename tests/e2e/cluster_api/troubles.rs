@@ -68,7 +68,8 @@ async fn infrastructure_of_a_kind_that_comes_later_is_watched_from_then_on() {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     scene.create(&json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "fooclusters.infrastructure.cluster.x-k8s.io"},
+        "metadata": {"name": "fooclusters.infrastructure.cluster.x-k8s.io",
+            "labels": {"cluster.x-k8s.io/v1beta2": "v1"}},
         "spec": {"group": "infrastructure.cluster.x-k8s.io", "scope": "Namespaced",
             "names": {"kind": "FooCluster", "plural": "fooclusters"},
             "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},

@@ -89,21 +89,15 @@ impl Clusters {
     ) -> Result<Option<Duration>, StepError> {
         let Some(reference) = &cluster.body.spec.infrastructure_ref else { return Ok(None) };
         let name = format!("{} {}", reference.kind, reference.name);
-        let (kind_cache, known) = self.externals.known(reference.group(), &reference.kind).await;
-        let client = match (known, kind_cache.client) {
+        let client = match self.externals.named(reference.group(), &reference.kind).await {
+            Ok((_, client)) => client,
             // Its objects went with the kind.
-            (Known::NotServed, _) => return Ok(None),
-            (Known::Listed, Some(client)) => client,
-            (Known::Nothing(why), _) => {
-                report.conditions.state(
-                    DELETING,
-                    true,
-                    "WaitingForInfrastructure",
-                    format!("{name}: {why}"),
-                );
+            Err(Known::NotServed | Known::Listed) => return Ok(None),
+            Err(Known::Nothing(why)) => {
+                let message = format!("{name}: {why}; or remove spec.infrastructureRef");
+                report.conditions.state(DELETING, true, "WaitingForInfrastructure", message);
                 return Ok(Some(DESCENDANTS_AGAIN));
             }
-            (Known::Listed, None) => return Ok(Some(DESCENDANTS_AGAIN)),
         };
         // Not from the cache: the Cluster ends on this.
         let key = references::key(&cluster.metadata.key, reference);

@@ -40,28 +40,21 @@ impl Clusters {
             return Ok(None);
         };
         let name = format!("{} {}", reference.kind, reference.name);
-        let (kind_cache, known) = self.externals.known(reference.group(), &reference.kind).await;
-        let client = match (known, kind_cache.client) {
-            (Known::Listed, Some(client)) => client,
-            (Known::NotServed, _) => {
+        let found = self.externals.named(reference.group(), &reference.kind).await;
+        let (objects, client) = match found {
+            Ok(found) => found,
+            Err(Known::Nothing(why)) => {
+                let message = format!("{name} is not known: {why}");
+                report.conditions.state(READY, false, "KindNotListed", message);
+                return Ok(Some(SOON));
+            }
+            Err(Known::NotServed | Known::Listed) => {
                 let message = format!("{}.{} is not served", reference.kind, reference.group());
                 report.conditions.state(READY, false, "KindNotServed", message);
                 return Ok(Some(LOOK_AGAIN));
             }
-            (Known::Nothing(why), _) => {
-                report.conditions.state(
-                    READY,
-                    false,
-                    "KindNotListed",
-                    format!("{name} is not known: {why}"),
-                );
-                return Ok(Some(SOON));
-            }
-            (Known::Listed, None) => return Ok(Some(SOON)),
         };
-        let Some(object) =
-            kind_cache.objects.get(&references::key(&cluster.metadata.key, reference))
-        else {
+        let Some(object) = objects.get(&references::key(&cluster.metadata.key, reference)) else {
             return Ok(self.is_missing(cluster, &name, report));
         };
         self.take_over(cluster, &client, &object, &name, report).await

@@ -24,6 +24,9 @@ use crate::ownership;
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(100), Duration::from_secs(300), Jitter::Around(0.3));
 
+/// A cache that no Cluster has asked for in so long is dropped.
+const IDLE: Duration = Duration::from_secs(3600);
+
 /// Runs until it is asked to stop.
 ///
 /// # Errors
@@ -36,10 +39,13 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
     let references = References::default();
     let namespace = options.namespace.as_deref();
     let secrets = secrets(context, namespace);
+    let externals = externals(context, namespace, &queue, &references);
+    // Each look at a Cluster asks for the kind that it names.
+    let (named, idle) = (externals.clone(), IDLE.max(options.sync_period * 2));
     let reconcile = Arc::new(Clusters {
         cache: clusters.clone(),
         client: context.objects(CLUSTERS),
-        externals: externals(context, namespace, &queue, &references),
+        externals,
         machines: machines(context, namespace, &queue, &clusters),
         secrets: secrets.clone(),
         secret_client: context.objects(SECRETS),
@@ -58,6 +64,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
         .feed(&secrets, |secret| cluster_of(secret).map(Arc::from))
         .reads_own_writes(&clusters, &own_writes)
         .audit(options.sync_period, move || {
+            named.drop_idle(idle);
             all.frozen(|clusters| clusters.keys().for_each(|key| again.add(Arc::clone(key))));
             std::future::ready(())
         })
