@@ -32,7 +32,7 @@ async fn unusual_neighbours_change_nothing_of_making_keeping_and_deleting_a_clus
         let (pass, rest) = world.run_later(&absent(&spec)).await;
         assert_eq!(rest, Rest::Reached, "{:#?}", pass.problems());
         assert_eq!(inventory(&world).await, Vec::<String>::new());
-        let named = world.proxy.calls().into_iter().filter(|call| call.is_write());
+        let named = world.proxy.calls().into_iter().filter(tests::aws_proxy::Call::is_write);
         let named =
             named.filter(|call| call.parameters.values().any(|it| it.contains("neighbour")));
         assert_eq!(named.count(), 0, "a write names a resource of others");
