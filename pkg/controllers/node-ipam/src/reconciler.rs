@@ -31,6 +31,9 @@ use crate::second_allocator::Detector;
 use crate::suspicion::{Evidence, Suspect, is_stocks};
 use read_result::ReadBack;
 
+/// While the server's history is in doubt nothing is sent; it is looked at again after this time.
+const DOUBT_PAUSE: Duration = Duration::from_secs(1);
+
 /// An unassigned Node's state is told again this often (`rule:one-event-per-state-and-period`).
 const REMIND: Duration = Duration::from_secs(300);
 
@@ -80,6 +83,9 @@ impl<N: CachedNode> Reconcile for Reconciler<N> {
         // A Node that is gone has been released by the watch handler.
         let Some(cached) = self.nodes.get(name) else { return Ok(Next::Done) };
         let node = cached.as_ref().as_ref();
+        if self.nodes.is_doubted() {
+            return Ok(Next::After(DOUBT_PAUSE));
+        }
         let now = Instant::now();
         if let Some(wait) = self.detector.hold.left(now) {
             return Ok(Next::After(wait.min(REMIND)));
@@ -147,11 +153,14 @@ impl<N: CachedNode> Reconciler<N> {
     ) -> Result<(Class, Option<Instant>), CallError> {
         let Work { node, cidrs, since } = *work;
         let body = patch::body(&node.uid, cidrs);
-        let (allocator, stop) = (self.allocator.clone(), self.stop.clone());
+        let (allocator, stop, nodes) =
+            (self.allocator.clone(), self.stop.clone(), self.nodes.clone());
         let (uid, planned) = (node.uid.clone(), cidrs.to_vec());
         let (metrics, applicable_for) = (self.metrics.clone(), self.api.applicable_for());
         let check = move || {
-            if stop.is_cancelled() {
+            // A Node that came back with an older history may hold the block
+            // (`rule:nothing-sent-during-a-list`).
+            if stop.is_cancelled() || nodes.is_doubted() {
                 return false;
             }
             let now = Instant::now();

@@ -1,6 +1,6 @@
-//! [`Doubt`]: is this watch that of a server whose history went back? Such a server keeps a watch
-//! from a version that it has not reached open, and silent, for ever
-//! (rule:history-that-goes-back).
+//! [`Doubt`]: whether the server's history may be another one than the cache has followed
+//! (rule:history-that-goes-back). The only judge of that; controllers read its verdict through
+//! [`crate::Informer::is_doubted`].
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -14,12 +14,62 @@ use crate::request::Collection;
 use crate::shared::Shared;
 use crate::stream;
 
+/// No API server starts, and no etcd is restored, in less time.
+pub(crate) const RESTART: Duration = Duration::from_secs(2);
+/// A connection that breaks in a quiet time and is opened again at the first try calls for a list
+/// no more often than this: a proxy that cuts idle connections must not cause a list each time.
+const LISTS_APART: Duration = Duration::from_secs(300);
 /// Bookmarks come about once a minute.
 const SILENT: Duration = Duration::from_secs(120);
+/// Pause between questions while sends are held.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// What the loop knows about a connection that was lost.
+#[derive(Debug, Default)]
+pub(crate) struct Doubt {
+    lost: bool,
+    /// A watch could not be opened since.
+    opening_failed: bool,
+}
+
+impl Doubt {
+    /// The connection broke.
+    pub(crate) fn lost(&mut self, shared: &Shared) {
+        self.lost = true;
+        shared.set_doubted(true);
+    }
+
+    /// A watch could not be opened.
+    pub(crate) fn not_opened(&mut self, shared: &Shared, fault: &Fault) {
+        // A server that throttles is up.
+        self.opening_failed |= !fault.is_throttled();
+        self.lost(shared);
+    }
+
+    /// The server has the history that the cache follows.
+    pub(crate) fn end(&mut self, shared: &Shared) {
+        *self = Self::default();
+        shared.set_doubted(false);
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Whether only a consistent list can tell: the server said nothing for so long that it may
+    /// have been started again, with an etcd that has lost its last seconds. A watch from the
+    /// version that is known, and the server's newest version, show nothing of that once the new
+    /// history has passed the known version.
+    pub(crate) fn calls_for_list(&self, silent: Duration, listed: Option<Instant>) -> bool {
+        let is_due = || listed.is_none_or(|at| at.elapsed() >= LISTS_APART);
+        self.lost && silent >= RESTART && (self.opening_failed || is_due())
+    }
+}
 
 /// Asks the server for its newest version when there is a reason to: one request, while the watch
-/// goes on.
-pub(crate) struct Doubt<'a> {
+/// goes on. A server whose history is shorter than what is known keeps a watch from there open, and
+/// silent, for ever.
+pub(crate) struct Question<'a> {
     shared: &'a Shared,
     collection: Collection,
     ask_at: Instant,
@@ -28,7 +78,7 @@ pub(crate) struct Doubt<'a> {
 
 type Asking<'a> = Pin<Box<dyn Future<Output = Result<u64, Fault>> + Send + 'a>>;
 
-impl<'a> Doubt<'a> {
+impl<'a> Question<'a> {
     /// `at_once`: the connection broke before this watch.
     pub(crate) fn new(shared: &'a Shared, collection: Collection, at_once: bool) -> Self {
         let now = Instant::now();
@@ -42,8 +92,9 @@ impl<'a> Doubt<'a> {
         self.ask_at = Instant::now() + SILENT;
     }
 
-    /// Returns when the server is behind what we know. May be dropped and called again.
-    pub(crate) async fn confirmed(&mut self) -> Fault {
+    /// Returns with an answer: the server has got as far as what is known, or is behind it. May be
+    /// dropped and called again.
+    pub(crate) async fn answered(&mut self) -> Result<(), Fault> {
         loop {
             sleep_until(self.ask_at).await;
             let (shared, collection) = (self.shared, &self.collection);
@@ -54,11 +105,14 @@ impl<'a> Doubt<'a> {
             self.heard();
             let known = self.shared.version();
             match answer {
-                Ok(listed) if listed < known => return Fault::Past { listed, known },
-                Ok(_) => {}
+                Ok(listed) if listed < known => return Err(Fault::Past { listed, known }),
+                Ok(_) => return Ok(()),
                 Err(fault) => {
                     let resource = &*self.shared.resource;
                     debug!(logger = "informer", resource, %fault, "Cannot read the newest version");
+                    if self.shared.is_doubted() {
+                        self.ask_at = Instant::now() + ASK_AGAIN;
+                    }
                 }
             }
         }

@@ -38,6 +38,11 @@ pub(crate) enum Fault {
          seen before; if etcd was restored from a backup, it is believed after three lists"
     )]
     Past { listed: u64, known: u64 },
+    #[error(
+        "cannot apply the list: {object} has a version that was not seen when it was given, as \
+         after a restore of etcd; listing once more before everything begins anew"
+    )]
+    Contradiction { object: String },
 }
 
 impl Fault {
@@ -105,6 +110,7 @@ impl Fault {
             Self::Incomplete => "incomplete",
             Self::ShortWatch => "short_watch",
             Self::Past { .. } => "past",
+            Self::Contradiction { .. } => "contradiction",
         }
     }
 }

@@ -200,6 +200,13 @@ impl<T: Cached> Informer<T> {
         self.cache.shared.silent_for()
     }
 
+    /// Whether the server may have another history than the store shows: the connection was lost,
+    /// and what has been heard since does not tell (rule:history-that-goes-back). A controller
+    /// that gives out what others must not get sends nothing meanwhile.
+    pub fn is_doubted(&self) -> bool {
+        self.cache.shared.is_doubted()
+    }
+
     /// The kind, as in labels of metrics.
     pub fn name(&self) -> &str {
         &self.cache.shared.resource

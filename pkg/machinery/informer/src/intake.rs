@@ -1,6 +1,8 @@
 //! [`Intake`]: a cache as its loop sees it, whatever the type of its objects. So the loop, with all
 //! that it does about failures, is in the program once and not once for each type.
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 
 use crate::encoding::{Accept, Encoding, Format};
@@ -39,6 +41,10 @@ pub(crate) trait Staging: Send {
 
     /// Takes in a page.
     fn take_page(&mut self, encoding: Encoding, body: &[u8]) -> Result<PageHead, Fault>;
+
+    /// The key of an object that the complete list shows at a version up to `known`, and that the
+    /// store, which has followed everything up to there, does not have in that version.
+    fn contradiction(&self, known: u64) -> Option<Arc<str>>;
 
     /// The list is complete, and the state of everything.
     fn apply(self: Box<Self>, version: u64, begun: Instant, truth: FirstList);

@@ -38,7 +38,7 @@
 //! | `delta.rs` | [`Delta`] |
 //! | `presence.rs`, `discovery.rs` | where a custom kind is served, and while it is not |
 //! | `reflector.rs` | the state machine: list, watch, and what follows each failure |
-//! | `history.rs`, `doubt.rs` | a server whose resource versions go back |
+//! | `history.rs`, `doubt.rs` | a server whose resource versions go back; whether it may be one |
 //! | `list.rs` | a list, streamed or in pages |
 //! | `staged.rs` | what a list has brought so far |
 //! | `stream.rs` | an open watch |

@@ -3,7 +3,7 @@
 //! | what happens | what follows |
 //! |---|---|
 //! | server unreachable, 429 or 5xx at the opening of a watch, 429 inside | wait, watch again from the same version |
-//! | a watch that four times in a row is answered 5xx | list again |
+//! | the connection was lost and the server may have been restarted | list again, compare with the store |
 //! | 410, at the opening or inside | list again; at once if the last list served for 30 s |
 //! | server closes the watch | watch again at once |
 //! | the connection breaks or goes silent | watch again at once, and ask for the newest version |
@@ -15,6 +15,7 @@
 //! | a strict object that cannot be read, any other refusal | wait, list again |
 //! | a list fails, or is older than what is known (rule:consistent-lists-only) | wait, list again |
 //! | lists stay older than what is known | begin anew with the third |
+//! | a list that contradicts what was watched | begin anew with it |
 //!
 //! The store stays as it is during all of this: old knowledge is better than none.
 
@@ -25,7 +26,7 @@ use model::Kind;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
-use crate::doubt::Doubt;
+use crate::doubt::{self, Doubt, Question};
 use crate::encoding::Format;
 use crate::fault::Fault;
 use crate::history::{History, Verdict};
@@ -33,7 +34,7 @@ use crate::intake::Intake;
 use crate::list::{Listed, Lister, Terms};
 use crate::message::Word;
 use crate::request::Collection;
-use crate::retry::after_failures;
+use crate::retry::{FIRST_LIST, after_failures};
 use crate::shared::Shared;
 use crate::source::FirstList;
 use crate::stream::{self, Stream};
@@ -43,9 +44,6 @@ const SHORT: Duration = Duration::from_secs(1);
 /// A list that expired sooner is no reason to list at once again: this server compacts faster
 /// than it serves.
 const WORTHWHILE: Duration = Duration::from_secs(30);
-/// So many watches in a row that are refused by a server in trouble are followed by a list: it may
-/// be able to do that.
-const REFUSED_WATCHES: u32 = 4;
 /// A wait that the server asks for is told from this length on, every time.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 
@@ -67,9 +65,7 @@ pub(crate) struct Reflector<'a> {
     backoff: Series,
     history: History,
     listed_at: Option<Instant>,
-    refused_watches: u32,
-    /// The next watch may be that of a server whose history went back.
-    connection_broke: bool,
+    doubt: Doubt,
     /// Reason of the failure logged last, until something works again.
     complained: Option<&'static str>,
 }
@@ -84,8 +80,7 @@ impl<'a> Reflector<'a> {
             backoff: after_failures(),
             history: History::default(),
             listed_at: None,
-            refused_watches: 0,
-            connection_broke: false,
+            doubt: Doubt::default(),
             complained: None,
         }
     }
@@ -109,16 +104,17 @@ impl<'a> Reflector<'a> {
         let any_will_do =
             !self.shared.progress.borrow().has_list(None) && !self.shared.is_list_demanded();
         let truth = if any_will_do { self.shared.source.first_list } else { FirstList::Consistent };
-        let terms = Terms { truth, reuse: !self.history.is_doubted(), lifetime: lifetime() };
+        let reuse = !self.history.is_doubted() && !self.doubt.is_lost();
+        let terms = Terms { truth, reuse, lifetime: lifetime() };
         let listed = match self.lister.list(self.cache, &self.collection, terms).await {
-            Ok(listed) => self.apply_list(listed, begun, truth),
+            Ok(listed) => self.apply_list(listed, begun, terms),
             Err(fault) => Err(fault),
         };
         match listed {
             Ok(next) => {
                 self.shared.metrics.list_duration.observe(begun.elapsed().as_secs_f64());
                 self.listed_at = Some(Instant::now());
-                (self.refused_watches, self.connection_broke) = (0, false);
+                self.doubt.end(self.shared);
                 self.recovered();
                 next
             }
@@ -135,26 +131,36 @@ impl<'a> Reflector<'a> {
         &mut self,
         listed: Listed<'_>,
         begun: Instant,
-        truth: FirstList,
+        terms: Terms,
     ) -> Result<State, Fault> {
         let Listed { staged, version, stream } = listed;
         let (known, doubted) = (self.shared.version(), self.history.is_doubted());
-        match self.history.judge(version, known, self.shared.silent_for()) {
-            Verdict::Current => staged.apply(version, begun, truth),
-            Verdict::Past => {
+        // Before its first list this loop did not follow what the store holds.
+        let contradiction =
+            self.listed_at.and_then(|_| staged.contradiction(known)).map(|it| it.to_string());
+        match (self.history.judge(version, known, self.shared.silent_for()), contradiction) {
+            (Verdict::Current, None) => staged.apply(version, begun, terms.truth),
+            (Verdict::Current, Some(object)) if terms.reuse => {
+                // No copy of the old history may stay, and one may have the same version.
+                self.doubt.lost(self.shared);
+                return Err(Fault::Contradiction { object });
+            }
+            (Verdict::Past, _) => {
+                self.doubt.lost(self.shared);
                 if !doubted {
                     // The outage before it is over; the lists that decide may follow soon.
                     self.backoff.reset();
                 }
                 return Err(Fault::Past { listed: version, known });
             }
-            Verdict::Restored => {
+            (Verdict::Current | Verdict::Restored, contradiction) => {
                 let resource = &*self.shared.resource;
                 warn!(
                     logger = "informer",
                     resource,
                     version,
                     known,
+                    contradiction,
                     "The server's history went back, as after a restore of etcd; beginning anew"
                 );
                 staged.restart(version, begun);
@@ -164,10 +170,11 @@ impl<'a> Reflector<'a> {
     }
 
     async fn open(&mut self) -> State {
-        if self.shared.is_list_demanded() {
+        if self.shared.is_list_demanded() || self.calls_for_list() {
             return State::Listing;
         }
         self.shared.metrics.watches.inc();
+        let asked = Instant::now();
         let lifetime = lifetime();
         let request = self.collection.watch_from(lifetime, self.shared.version());
         let opened = match request {
@@ -175,15 +182,14 @@ impl<'a> Reflector<'a> {
             Err(error) => Err(error.into()),
         };
         match opened {
-            Ok(stream) => State::Watching(stream),
-            Err(fault)
-                if fault.is_server_error() && self.refused_watches + 1 >= REFUSED_WATCHES =>
-            {
-                self.relist(fault).await
+            Ok(stream) if asked.elapsed() < doubt::RESTART => State::Watching(stream),
+            Ok(stream) => {
+                // A balancer may have kept the request while the server was restarted.
+                self.doubt.lost(self.shared);
+                if self.calls_for_list() { State::Listing } else { State::Watching(stream) }
             }
             Err(fault) if fault.is_outage() => {
-                self.refused_watches += u32::from(fault.is_server_error());
-                self.connection_broke = true;
+                self.doubt.not_opened(self.shared, &fault);
                 self.pause(&fault).await;
                 State::Opening
             }
@@ -191,17 +197,37 @@ impl<'a> Reflector<'a> {
         }
     }
 
+    fn calls_for_list(&self) -> bool {
+        let calls = self.doubt.calls_for_list(self.shared.silent_for(), self.listed_at);
+        if calls {
+            let (resource, silent) = (&*self.shared.resource, self.shared.silent_for());
+            self.shared.metrics.relist("connection_lost");
+            info!(
+                logger = "informer",
+                resource,
+                ?silent,
+                "The API server may have been restarted; listing again to compare its history"
+            );
+        }
+        calls
+    }
+
     /// Follows a watch to its end.
     async fn watch(&mut self, mut stream: Stream) -> State {
         let (cache, shared) = (self.cache, self.shared);
-        let broke = std::mem::take(&mut self.connection_broke);
-        let mut doubt = Doubt::new(shared, self.collection.clone(), broke);
+        let mut question = Question::new(shared, self.collection.clone(), self.doubt.is_lost());
         let mut events = 0_u64;
         let end = loop {
             let next = tokio::select! {
                 biased;
                 next = stream.next(Duration::MAX, |encoding, message| cache.take(encoding, message)) => next,
-                behind = doubt.confirmed() => break Err(behind),
+                answer = question.answered() => match answer {
+                    Ok(()) => {
+                        self.doubt.end(shared);
+                        continue;
+                    }
+                    Err(behind) => break Err(behind),
+                },
                 () = shared.demanded.notified() => {
                     if shared.is_list_demanded() {
                         return State::Listing;
@@ -218,9 +244,13 @@ impl<'a> Reflector<'a> {
                 Ok(None) => break Ok(()),
                 Err(fault) => break Err(fault),
             }
-            doubt.heard();
+            self.doubt.end(shared);
+            question.heard();
             events += 1;
         };
+        if let Err(Fault::Transport(_) | Fault::Silent(_) | Fault::Past { .. }) = &end {
+            self.doubt.lost(shared);
+        }
         match end {
             Err(fault) if fault.is_throttled() => {
                 self.pause(&fault).await;
@@ -229,7 +259,6 @@ impl<'a> Reflector<'a> {
             Err(fault @ (Fault::Transport(_) | Fault::Silent(_)))
                 if events > 0 || stream.age() > SHORT =>
             {
-                self.connection_broke = true;
                 if stream.age() > SHORT {
                     let resource = &*self.shared.resource;
                     self.shared.metrics.error(fault.reason());
@@ -249,7 +278,6 @@ impl<'a> Reflector<'a> {
     fn heard(&mut self, version: u64) {
         self.shared.advance(version);
         self.backoff.reset();
-        self.refused_watches = 0;
         self.recovered();
     }
 
@@ -290,7 +318,11 @@ impl<'a> Reflector<'a> {
 
     async fn pause(&mut self, fault: &Fault) {
         let (resource, reason) = (&*self.shared.resource, fault.reason());
-        let wait = self.backoff.fail(Instant::now()).max(fault.retry_after());
+        let mut wait = self.backoff.fail(Instant::now());
+        if self.listed_at.is_none() && fault.is_outage() {
+            wait = wait.min(FIRST_LIST);
+        }
+        let wait = wait.max(fault.retry_after());
         self.shared.metrics.error(reason);
         if matches!(fault, Fault::Undecodable { .. }) {
             self.shared.set_blocked(fault.to_string());

@@ -1,5 +1,6 @@
 //! How long the reflector waits after a failure: 0.1 s, doubled each time, with jitter, at most 30
-//! s; from the shortest again when none was needed for two minutes (rule:first-retry-comes-soon).
+//! s, and at most 2 s before the first list; from the shortest again when none was needed for two
+//! minutes (rule:first-retry-comes-soon).
 
 use std::time::Duration;
 
@@ -8,6 +9,8 @@ use backoff::{Backoff, Jitter, Series};
 const FIRST: Duration = Duration::from_millis(100);
 /// Half of the longest wait, since jitter can double it.
 const LAST: Duration = Duration::from_secs(15);
+/// The longest wait after an outage while there is no list yet: until then a leader does nothing.
+pub(crate) const FIRST_LIST: Duration = Duration::from_secs(2);
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(120);
 
 pub(crate) fn after_failures() -> Series {

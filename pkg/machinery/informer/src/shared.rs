@@ -1,7 +1,7 @@
 //! [`Shared`]: what the handles of an informer and its loop know beside the objects.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use kube::Client;
@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     denied: Mutex<Option<String>>,
     /// Where the server keeps the kind, as far as that is known.
     served: Mutex<Option<Resource>>,
+    /// See [`crate::doubt`].
+    doubted: AtomicBool,
     born: Instant,
     /// Milliseconds from `born` to the server's last word.
     last_word: AtomicU64,
@@ -54,6 +56,7 @@ impl Shared {
             blocked: Mutex::default(),
             denied: Mutex::default(),
             served: Mutex::default(),
+            doubted: AtomicBool::new(false),
             born: Instant::now(),
             last_word: AtomicU64::new(0),
             resource,
@@ -107,6 +110,14 @@ impl Shared {
         let mut progress = self.progress.subscribe();
         // Fails only when the sender is gone, which lives as long as `self`.
         drop(progress.wait_for(|progress| progress.has_list(since)).await);
+    }
+
+    pub(crate) fn set_doubted(&self, doubted: bool) {
+        self.doubted.store(doubted, Ordering::Release);
+    }
+
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.doubted.load(Ordering::Acquire)
     }
 
     pub(crate) fn set_dormant(&self, dormant: bool) {

@@ -101,6 +101,15 @@ impl<T: Cached> Staging for Staged<'_, T> {
         Ok(PageHead { version, next })
     }
 
+    fn contradiction(&self, known: u64) -> Option<Arc<str>> {
+        let is_followed = |object: &T| {
+            let copy = self.store.get(object.key());
+            object.resource_version() > known || copy.is_some_and(|it| same_version(&*it, object))
+        };
+        let contradicts = self.objects.values().find(|object| !is_followed(object));
+        contradicts.map(|object| Arc::clone(object.key()))
+    }
+
     fn apply(self: Box<Self>, version: u64, begun: Instant, truth: FirstList) {
         self.store.replace(self.objects);
         self.shared.note_list(version, begun, truth);
@@ -109,8 +118,11 @@ impl<T: Cached> Staging for Staged<'_, T> {
 
     fn restart(self: Box<Self>, version: u64, begun: Instant) {
         let (known, resource) = (self.shared.version(), &self.shared.resource);
-        let cause =
-            format!("the history of {resource} went back from version {known} to {version}");
+        let cause = if version < known {
+            format!("the history of {resource} went back from version {known} to {version}")
+        } else {
+            format!("the history of {resource} up to version {known} is another one")
+        };
         self.store.restart(self.objects, &cause);
         self.shared.note_restart(version, begun);
         self.shared.unreadables.retain(resource, &self.unreadable);

@@ -30,11 +30,16 @@ use crate::{
 
 /// A server that pages its lists of this one object, and whose watches are silent.
 pub(crate) fn server_of(object: Value) -> ApiServer {
-    ApiServer::new(move |asked| match asked.query() {
+    ApiServer::new(script_of(object))
+}
+
+/// What that server does.
+pub(crate) fn script_of(object: Value) -> impl Fn(&Asked) -> Reply + Send + Sync {
+    move |asked| match asked.query() {
         query if query.contains("sendInitialEvents") => Reply::failure(400, "BadRequest"),
         query if query.contains("watch=true") => Reply::Silence,
         _ => Reply::Json(200, json!({"metadata": {"resourceVersion": "2"}, "items": [object]})),
-    })
+    }
 }
 
 /// How many lists it was asked for, but for streamed ones, which it refuses.

@@ -203,7 +203,10 @@ impl<C: Cloud> CloudNodes<C> {
         let is_given = node.node.pod_cidrs.is_empty();
         let is_wanted = || {
             let is_held = is_given && self.check_hold().is_err();
-            let may = !is_held && !stop.is_cancelled() && claims.lock().may_send(&uid, &[range]);
+            let may = !is_held
+                && !stop.is_cancelled()
+                && !self.nodes.is_doubted()
+                && claims.lock().may_send(&uid, &[range]);
             left.fetch_or(may, Ordering::Relaxed);
             may
         };
@@ -253,9 +256,10 @@ impl<C: Cloud> CloudNodes<C> {
             (Arc::clone(&self.claims), Arc::clone(&node.uid), cidrs.to_vec());
         // What the cloud has carried out already is finished.
         let hold = (leaves == Leaves::UntilTheStop).then(|| self.detector.hold.clone());
+        let nodes = self.nodes.clone();
         let check = move || {
             let is_held = hold.as_ref().is_some_and(|hold| hold.left(Instant::now()).is_some());
-            !is_held && claims.lock().may_send(&uid, &planned)
+            !is_held && !nodes.is_doubted() && claims.lock().may_send(&uid, &planned)
         };
         let since = self.claims.lock().since(&node.uid);
         let written = self.writes.set_cidrs(node, cidrs, (since, leaves), check).await;

@@ -2,15 +2,15 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use api_server_double::ApiServer;
+use api_server_double::{ApiServer, Reply};
 use informer::Delta;
 use model::Node;
 use prometheus::Registry;
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::testing::{informers, informers_with, lists, server_of};
+use crate::testing::{informers, informers_with, lists, script_of, server_of};
 
 /// Informers of a server that answers every list with one object.
 fn of_one_object(object: serde_json::Value) -> (Informers, ApiServer) {
@@ -80,7 +80,15 @@ async fn an_informer_ends_with_its_last_user() {
 
 #[tokio::test(start_paused = true)]
 async fn the_check_is_green_when_all_caches_are_filled_or_dormant() {
-    let (informers, _server) = of_one_object(node());
+    let (script, began) = (script_of(node()), Instant::now());
+    let server =
+        ApiServer::new(
+            move |asked| {
+                if began.elapsed() > SILENCE / 3 { Reply::Silence } else { script(asked) }
+            },
+        );
+    let metrics = InformerMetrics::new(&Registry::new(), "test").unwrap();
+    let informers = informers(server.client(), metrics);
     let check = informers.check();
     assert_eq!(check(), Ok(()), "nobody uses any");
     let nodes = informers.get::<Node>();
@@ -95,7 +103,8 @@ async fn the_check_is_green_when_all_caches_are_filled_or_dormant() {
         sleep(Duration::from_millis(1)).await;
     }
     assert_eq!(check(), Ok(()));
-    sleep(SILENCE + Duration::from_secs(1)).await;
+    // Its lists are answered for a while yet.
+    sleep(SILENCE * 2).await;
     assert!(check().is_err_and(|silent| silent.contains("nothing heard of")));
 }
 

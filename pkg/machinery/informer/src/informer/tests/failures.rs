@@ -19,13 +19,14 @@ fn assert_waited(since: Instant, until: Instant, (least, most): (f64, f64)) {
 
 /// rule:first-retry-comes-soon
 #[tokio::test(start_paused = true)]
-async fn an_unreachable_server_is_asked_again_soon_and_then_ever_more_seldom() {
+async fn an_unreachable_server_is_asked_again_soon_and_then_every_two_seconds_until_the_first_list()
+{
     let mut run = start();
     let mut last = None;
-    for wait in WAITS {
+    for wait in WAITS.into_iter().chain([(2.0, 2.0); 5]) {
         let call = run.server.streamed_list().await;
-        if let Some((failed, wait)) = last.replace((call.at, wait)) {
-            assert_waited(failed, call.at, wait);
+        if let Some((failed, (least, most))) = last.replace((call.at, wait)) {
+            assert_waited(failed, call.at, (least, most.min(2.0)));
         }
         let asked = call.at;
         drop(call);
@@ -35,13 +36,13 @@ async fn an_unreachable_server_is_asked_again_soon_and_then_ever_more_seldom() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_during_a_watch_costs_no_list() {
+async fn openings_that_fail_for_less_than_a_restart_takes_cost_no_list() {
     let mut run = start();
     let wire = run.server.serve_list(10, &[node("a", 1)]).await;
     wire.bookmark(11);
     drop(wire);
     let mut last = run.server.watch_from("11").await.at;
-    for (code, wait) in [(429, WAITS[0]), (500, WAITS[1]), (503, WAITS[2]), (504, WAITS[3])] {
+    for (code, wait) in [(429, WAITS[0]), (503, WAITS[1])] {
         let call = run.server.watch_from("11").await;
         assert_waited(last, call.at, wait);
         last = call.at;
@@ -51,6 +52,49 @@ async fn an_outage_during_a_watch_costs_no_list() {
     wire.event("ADDED", &node("b", 12));
     assert_eq!(run.deltas.next(2).await, ["added a@1", "added b@12"]);
     run.assert_metric("icm_informer_lists_total{resource=\"nodes\"} 1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn openings_that_fail_for_longer_are_followed_by_one_list() {
+    for code in [500, 503] {
+        let mut run = start();
+        let wire = run.server.serve_list(10, &[node("a", 1)]).await;
+        wire.bookmark(11);
+        let heard = Instant::now();
+        drop(wire);
+        let call = loop {
+            let call = run.server.call().await;
+            if call.get("sendInitialEvents").is_some() {
+                break call;
+            }
+            call.refuse(code, "InternalError");
+        };
+        assert_waited(heard, call.at, (2.0, 6.3));
+        let wire = call.stream();
+        wire.event("ADDED", &node("a", 1));
+        wire.event("ADDED", &node("b", 12));
+        wire.end_of_list(12);
+        assert_eq!(run.deltas.next(2).await, ["added a@1", "added b@12"]);
+        sleep(Duration::from_secs(2)).await;
+        drop(wire);
+        run.server.watch_from("12").await;
+        run.assert_metric(
+            "icm_informer_relist_total{cause=\"connection_lost\",resource=\"nodes\"} 1",
+        );
+        run.assert_metric("icm_informer_lists_total{resource=\"nodes\"} 2");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn openings_that_are_throttled_cost_no_list() {
+    let mut run = start();
+    let wire = run.server.serve_list(10, &[]).await;
+    wire.bookmark(11);
+    drop(wire);
+    for _ in 0..8 {
+        run.server.watch_from("11").await.refuse(429, "TooManyRequests");
+    }
+    run.server.watch_from("11").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -206,20 +250,6 @@ async fn an_event_ends_a_row_of_failures() {
     let refused = run.server.watch_from("11").await.at;
     let again = run.server.watch_from("11").await;
     assert_waited(refused, again.at, WAITS[0]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_watch_that_four_times_is_answered_5xx_is_followed_by_a_list() {
-    let mut run = start();
-    let wire = run.server.serve_list(10, &[node("a", 1)]).await;
-    wire.bookmark(11);
-    drop(wire);
-    for code in [500, 503, 429, 502, 500] {
-        run.server.watch_from("11").await.refuse(code, "InternalError");
-    }
-    let _wire = run.server.serve_list(12, &[node("a", 1), node("b", 12)]).await;
-    assert_eq!(run.deltas.next(2).await, ["added a@1", "added b@12"]);
-    run.assert_metric("icm_informer_relist_total{cause=\"server_error\",resource=\"nodes\"} 1");
 }
 
 #[tokio::test(start_paused = true)]

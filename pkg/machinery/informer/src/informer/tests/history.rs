@@ -142,3 +142,119 @@ async fn an_own_write_is_shown_by_its_event_or_by_any_later_word() {
     wire.bookmark(97);
     by_bookmark.await.unwrap();
 }
+
+/// Breaks the connection and lets every opening fail until a list is asked for.
+async fn fails_to_open(run: &mut Fixture, wire: Wire) -> crate::script::Call {
+    sleep(Duration::from_secs(1)).await;
+    wire.break_off();
+    loop {
+        let call = run.server.call().await;
+        assert!(run.informer.is_doubted());
+        if call.get("sendInitialEvents").is_some() {
+            return call;
+        }
+    }
+}
+
+fn serve(call: crate::script::Call, version: u64, objects: &[serde_json::Value]) -> Wire {
+    let wire = call.stream();
+    for object in objects {
+        wire.event("ADDED", object);
+    }
+    wire.end_of_list(version);
+    wire
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_history_that_went_back_and_has_passed_the_known_version_is_found_by_a_list() {
+    // An object that lost its last write; one that came back; one that was made in between.
+    for other in [node("a", 85), node("ghost", 70), node("new", 90)] {
+        let (mut run, wire) = at_ninety().await;
+        let session = Session::new();
+        let user = run.informer.in_session(session.clone());
+        let _told = user.subscribe(|delta| assert!(!matches!(delta, crate::Delta::Deleted(_))));
+        let call = fails_to_open(&mut run, wire).await;
+        let _wire = serve(call, 120, &[node("b", 60), other]);
+        let cause = session.ended().await;
+        assert!(cause.contains("up to version 90 is another one"), "{cause}");
+        while run.informer.is_doubted() {
+            tokio::task::yield_now().await;
+        }
+        assert!(run.deltas.is_empty(), "nobody is told a difference between two histories");
+        assert_eq!(run.store().len(), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_history_that_went_on_is_told_as_changes_after_the_list() {
+    let (mut run, wire) = at_ninety().await;
+    let session = Session::new();
+    let user = run.informer.in_session(session.clone());
+    let _told = user.subscribe(|_| {});
+    let call = fails_to_open(&mut run, wire).await;
+    let _wire = serve(call, 120, &[node("a", 90), node("c", 110)]);
+    assert_eq!(run.deltas.next(2).await, ["deleted b@60", "added c@110"]);
+    run.informer.synced().await;
+    assert!(!session.has_ended());
+    while run.informer.is_doubted() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_contradicts_the_store_is_made_once_more_without_its_copies() {
+    let (mut run, wire) = at_ninety().await;
+    let before = run.informer.get("b").unwrap();
+    // The new server does not know the version that is watched from.
+    wire.error(410, "Expired");
+    let objects = [node("a", 85), node("b", 60)];
+    drop(run.server.serve_list(120, &objects).await);
+    let call = run.server.streamed_list().await;
+    assert!(run.informer.is_doubted());
+    let _wire = serve(call, 120, &objects);
+    begun_anew(&run).await;
+    assert_eq!(run.store(), ["a@85", "b@60"]);
+    assert!(!std::sync::Arc::ptr_eq(&before, &run.informer.get("b").unwrap()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_connection_is_doubted_until_the_newest_version_is_known() {
+    let (mut run, wire) = at_ninety().await;
+    assert!(!run.informer.is_doubted());
+    wire.break_off();
+    let opened = run.server.watch_from("90").await;
+    assert!(run.informer.is_doubted());
+    let _wire = opened.stream();
+    let asked = run.server.newest_version().await;
+    let first = asked.at;
+    asked.refuse(500, "InternalError");
+    let asked = run.server.newest_version().await;
+    assert_eq!((asked.at - first).as_secs(), 1, "soon, since sends are held");
+    assert!(run.informer.is_doubted());
+    asked.page(90, "", &[]);
+    sleep(Duration::from_millis(1)).await;
+    assert!(!run.informer.is_doubted());
+    run.assert_metric("icm_informer_lists_total{resource=\"nodes\"} 1");
+}
+
+/// A proxy that cuts idle connections is no reason to list everything each time.
+#[tokio::test(start_paused = true)]
+async fn quiet_connections_that_break_cost_a_list_every_five_minutes_at_most() {
+    let (mut run, mut wire) = at_ninety().await;
+    let begun = Instant::now();
+    let mut lists = 0;
+    while begun.elapsed() < Duration::from_secs(1500) {
+        sleep(Duration::from_secs(50)).await;
+        wire.break_off();
+        let call = run.server.call().await;
+        if call.get("sendInitialEvents").is_some() {
+            lists += 1;
+            wire = serve(call, 90, &[node("a", 90), node("b", 60)]);
+        } else {
+            wire = call.stream();
+            run.server.newest_version().await.page(90, "", &[]);
+        }
+        sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(lists, 5);
+}
