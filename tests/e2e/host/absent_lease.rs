@@ -38,14 +38,29 @@ async fn a_fresh_process_does_not_lead_beside_one_whose_lease_was_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_in_which_no_node_has_a_cidr_is_led_at_once() {
+async fn a_cluster_without_nodes_is_led_at_once() {
     let scene = Scene::set().await;
-    mk_node("a").create(&scene.client).await;
     let manager = launch(&scene.proxy, ARGS);
     manager.line(LEADS).await;
     let requests = scene.proxy.requests_like(&Match::leases());
     let took = stalls::without(requests[0].arrived, requests[1].arrived);
     assert_eq!(requests[1].request.method, http::Method::POST);
     assert!(took < Duration::from_secs(5), "{took:?} with a lease of 15 s and nobody before");
+    mk_node("a").create(&scene.client).await;
+    scene.nodes.until("a is served", |now| now.assigned() == 1).await;
+}
+
+/// A leader whose Lease was deleted may be about to send the first pod CIDR.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_whose_nodes_have_no_cidr_yet_is_led_after_a_lease_duration() {
+    let scene = Scene::set().await;
+    mk_node("a").create(&scene.client).await;
+    let manager = launch(&scene.proxy, &format!("{SHORT_LEASE} {ARGS}"));
+    manager.line("a leader may still believe in it").await;
+    manager.line(LEADS).await;
+    let looks = scene.proxy.requests_like(&Match::leases());
+    let written = scene.proxy.requests_like(&writes());
+    let waited = written[0].arrived - looks[0].arrived;
+    assert!(waited >= Duration::from_secs(6), "it wrote {waited:?} after its first look");
     scene.nodes.until("a is served", |now| now.assigned() == 1).await;
 }

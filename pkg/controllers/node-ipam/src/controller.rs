@@ -121,7 +121,7 @@ impl Runner for NodeIpamRun {
         &self,
         client: kube::Client,
     ) -> BoxFuture<'static, Result<bool, Failure>> {
-        Box::pin(predecessor::has_assigned(client))
+        Box::pin(predecessor::has_nodes(client))
     }
 
     fn run(self: Arc<Self>, context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {

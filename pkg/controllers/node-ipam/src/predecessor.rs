@@ -1,5 +1,7 @@
 //! Whether a leader before this one may still be giving out blocks, for a cluster without a
-//! leader's Lease: only where no Node has a pod CIDR is it certain that none is.
+//! leader's Lease: only where there is no Node is it certain that none is. Where no Node has a pod
+//! CIDR yet, a leader whose Lease was deleted may be about to send the first ones, as long as its
+//! fence is open.
 
 use std::time::Duration;
 
@@ -9,60 +11,18 @@ use http::{Method, Request, StatusCode};
 use kube::client::Body;
 use manager::Failure;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use transport::Status;
 
-/// Nodes of one page; the first one usually answers.
-const PAGE: usize = 500;
-/// For one page, to its last byte.
+/// For the answer, to its last byte.
 const LIMIT: Duration = Duration::from_secs(30);
+
+/// A consistent list of one Node.
+const ONE_NODE: &str = "/api/v1/nodes?limit=1";
 
 #[derive(Deserialize)]
 struct Page {
-    metadata: PageMetadata,
-    items: Vec<Item>,
-}
-
-#[derive(Deserialize, Default)]
-struct PageMetadata {
-    #[serde(default, rename = "continue")]
-    next: String,
-}
-
-#[derive(Deserialize)]
-struct Item {
-    #[serde(default)]
-    spec: Spec,
-}
-
-#[derive(Deserialize, Default)]
-struct Spec {
-    #[serde(default, rename = "podCIDR")]
-    pod_cidr: String,
-    #[serde(default, rename = "podCIDRs")]
-    pod_cidrs: Vec<String>,
-}
-
-/// Whether any Node has a pod CIDR, by a consistent list that ends at the first such page.
-pub(crate) fn has_assigned(client: kube::Client) -> BoxFuture<'static, Result<bool, Failure>> {
-    Box::pin(async move {
-        let mut from = String::new();
-        loop {
-            let page = page(&client, &from).await.map_err(|error| {
-                Failure::new(format!("cannot list the Nodes that have a pod CIDR: {error}"))
-            })?;
-            if page.items.iter().any(has_cidr) {
-                return Ok(true);
-            }
-            if page.metadata.next.is_empty() {
-                return Ok(false);
-            }
-            from = page.metadata.next;
-        }
-    })
-}
-
-fn has_cidr(node: &Item) -> bool {
-    !node.spec.pod_cidr.is_empty() || !node.spec.pod_cidrs.is_empty()
+    items: Vec<IgnoredAny>,
 }
 
 /// Why there is no page.
@@ -76,12 +36,19 @@ enum PageError {
     Decode(#[from] serde_json::Error),
 }
 
-async fn page(client: &kube::Client, from: &str) -> Result<Page, PageError> {
-    let query = form_urlencoded::Serializer::new(String::new())
-        .append_pair("limit", &PAGE.to_string())
-        .extend_pairs((!from.is_empty()).then_some(("continue", from)))
-        .finish();
-    let request = Request::builder().method(Method::GET).uri(format!("/api/v1/nodes?{query}"));
+/// Whether the cluster has a Node, by a consistent list.
+pub(crate) fn has_nodes(client: kube::Client) -> BoxFuture<'static, Result<bool, Failure>> {
+    Box::pin(async move {
+        let listed = list(&client).await;
+        let page = listed.map_err(|error| {
+            Failure::new(format!("cannot list the Nodes of the cluster: {error}"))
+        })?;
+        Ok(!page.items.is_empty())
+    })
+}
+
+async fn list(client: &kube::Client) -> Result<Page, PageError> {
+    let request = Request::builder().method(Method::GET).uri(ONE_NODE);
     let mut request =
         request.body(Body::empty()).map_err(|error| CallError::NotSent(Box::new(error)))?;
     request.extensions_mut().insert("list");
