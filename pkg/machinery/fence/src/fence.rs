@@ -2,14 +2,14 @@
 //! (`rule:fence-closes-before-the-lease-ends`).
 //!
 //! The elector is its only writer: it opens the fence from the start of each renewal and closes it
-//! when leadership ends. Every client with a fence reads it when a request leaves. One atomic and
-//! one clock reading; nothing to lock, so it holds with every runtime wedged.
+//! when leadership ends. Every client with a fence reads it when a request leaves. Two atomics and
+//! two clock readings; nothing to lock, so it holds with every runtime wedged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::boot_clock::BootInstant;
+use crate::boot_clock::{BootInstant, wall_nanos};
 
 const CLOSED: u64 = 0;
 const ALWAYS: u64 = u64::MAX;
@@ -22,9 +22,14 @@ pub struct Fenced;
 
 /// Shared switch for writes. Clones are the same switch.
 #[derive(Clone, Debug)]
-pub struct Fence {
+pub struct Fence(Arc<Ends>);
+
+#[derive(Debug)]
+struct Ends {
     /// Nanoseconds since boot at which writes stop, or one of the two constants above.
-    until: Arc<AtomicU64>,
+    boot: AtomicU64,
+    /// The same moment by the wall clock, in nanoseconds since 1970.
+    wall: AtomicU64,
 }
 
 impl Fence {
@@ -39,29 +44,42 @@ impl Fence {
     }
 
     fn from_raw(until: u64) -> Self {
-        Self { until: Arc::new(AtomicU64::new(until)) }
+        Self(Arc::new(Ends { boot: AtomicU64::new(until), wall: AtomicU64::new(CLOSED) }))
     }
 
     /// Lets writes pass until `length` after `from`, in place of what was set before.
     pub fn open_for(&self, from: BootInstant, length: Duration) {
         // The two marks stay out of reach of a computed moment.
         let until = from.saturating_add(length).as_nanos().clamp(CLOSED + 1, ALWAYS - 1);
-        self.until.store(until, Ordering::Release);
+        let left = until.saturating_sub(BootInstant::now().as_nanos());
+        // A reader between the two sees an earlier end.
+        self.0.wall.store(wall_nanos().saturating_add(left), Ordering::Release);
+        self.0.boot.store(until, Ordering::Release);
     }
 
     /// Stops every write from now on.
     pub fn close(&self) {
-        self.until.store(CLOSED, Ordering::Release);
+        self.0.boot.store(CLOSED, Ordering::Release);
     }
 
     /// Time in which a write may still be sent and carried out: zero when the fence is closed,
     /// [`Duration::MAX`] when it never closes. The lease itself lasts longer, by the margin that
     /// the elector keeps for what is on its way.
     pub fn remaining(&self) -> Duration {
-        match self.until.load(Ordering::Acquire) {
+        self.remaining_at(BootInstant::now(), wall_nanos())
+    }
+
+    /// The wall clock can only take time away: a machine whose clock is set forward may have stood
+    /// still (`rule:lease-time-counts-suspend`).
+    fn remaining_at(&self, now: BootInstant, wall: u64) -> Duration {
+        match self.0.boot.load(Ordering::Acquire) {
             ALWAYS => Duration::MAX,
             CLOSED => Duration::ZERO,
-            until => BootInstant::from_nanos(until).saturating_since(BootInstant::now()),
+            until => {
+                let by_wall = self.0.wall.load(Ordering::Acquire).saturating_sub(wall);
+                let by_boot = BootInstant::from_nanos(until).saturating_since(now);
+                by_boot.min(Duration::from_nanos(by_wall))
+            }
         }
     }
 
@@ -116,6 +134,19 @@ mod tests {
         // Opened again for less: the last word counts.
         fence.open_for(now, LONG / 2);
         assert!(fence.remaining() <= LONG / 2);
+    }
+
+    /// What a hypervisor does that pauses a machine and sets its wall clock when it goes on.
+    #[test]
+    fn a_wall_clock_that_was_set_forward_closes_the_fence_and_one_set_back_changes_nothing() {
+        const SECOND: u64 = 1_000_000_000;
+        let fence = Fence::closed();
+        let (boot, wall) = (BootInstant::now(), wall_nanos());
+        fence.open_for(boot, LONG);
+        assert_eq!(fence.remaining_at(boot, wall + 3601 * SECOND), Duration::ZERO);
+        assert!(fence.remaining_at(boot, wall + 3000 * SECOND) <= Duration::from_secs(601));
+        assert_eq!(fence.remaining_at(boot, wall - 3000 * SECOND), LONG);
+        assert_eq!(Fence::always_open().remaining_at(boot, u64::MAX), Duration::MAX);
     }
 
     #[test]
