@@ -113,6 +113,9 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
         }
     };
     host::check_guard(settings, &clients, &requests, report).await;
+    let end = clients.certificate_end().and_then(|end| i64::try_from(end).ok());
+    let end = end.and_then(|end| Timestamp::from_second(end).ok());
+    host::check_certificate(end, Timestamp::now(), report);
     let cluster = match clients.build(Profile::root(NAME)) {
         Ok(client) => Cluster::new(client),
         Err(error) => {

@@ -1,10 +1,15 @@
 //! `deploy/static-pod`: the API server takes it, the product takes its arguments, and its probes
 //! ask where the product answers.
 
+use std::fs;
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use tests::programs::workspace;
+use tests::temp_dir::TempDir;
 use tests::{Process, cluster, poll};
 
 use crate::files::{dry_run, manifest};
@@ -150,4 +155,82 @@ fn the_container_runs_without_root_and_the_grace_is_longer_than_the_shutdown() {
     assert_eq!(container.capabilities.unwrap().drop.unwrap(), ["ALL"]);
     // 10 s for the controllers, 10 s for the release of the lease, 2 s each for events and serving.
     assert!(spec.termination_grace_period_seconds.unwrap() >= 24);
+}
+
+/// The lines of a systemd unit with this key.
+fn unit(kind: &str, key: &str) -> Vec<String> {
+    let path = format!("deploy/static-pod/infra-controller-manager-kubeconfig.{kind}");
+    let text = fs::read_to_string(workspace().join(path)).unwrap();
+    let key = format!("{key}=");
+    text.lines().filter_map(|line| line.strip_prefix(&key)).map(str::to_owned).collect()
+}
+
+/// What systemd does when kubeadm has written the original, here below another folder and as the
+/// user of the test.
+fn copy(etc: &Path) {
+    let id = Command::new("id").arg("-u").output().unwrap();
+    let user = String::from_utf8(id.stdout).unwrap();
+    for line in unit("service", "ExecStart") {
+        let line = line.replace("/etc/kubernetes", &etc.display().to_string());
+        let line = line.replace("65532", user.trim());
+        let done = Command::new("sh").args(["-ec", &line]).status().unwrap();
+        assert!(done.success(), "{line}");
+    }
+}
+
+#[test]
+fn the_units_copy_kubeadms_kubeconfig_to_where_the_pod_reads_it_for_the_pods_user() {
+    let original = "/etc/kubernetes/controller-manager.conf";
+    assert_eq!(unit("path", "PathChanged"), [original]);
+    let lines = unit("service", "ExecStart");
+    assert!(lines[1].contains(original), "{lines:?}");
+    assert!(lines.last().unwrap().ends_with(&format!(" {}", flag("kubeconfig"))), "{lines:?}");
+    let user = pod().spec.unwrap().security_context.unwrap().run_as_user.unwrap();
+    assert!(lines[1].contains(&format!("-m 0400 -o {user} ")), "{lines:?}");
+}
+
+/// kubeadm writes the file in place; other tools replace it by a rename.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewed_kubeconfig_reaches_the_running_process_without_a_person() {
+    const END: &str = "icm_client_certificate_expiration_seconds";
+    let cluster = cluster().await;
+    let dir = TempDir::new("renewal").unwrap();
+    let etc = dir.join("kubernetes");
+    fs::create_dir(&etc).unwrap();
+    let kubeconfig = |days: u32| {
+        let life = Duration::from_secs(u64::from(days) * 24 * 3600);
+        let made = cluster.client_certificate("admin", &["system:masters"], life).unwrap();
+        let file = |name: &str, text: &str| {
+            let path = dir.join(format!("{days}.{name}"));
+            fs::write(&path, text).unwrap();
+            path
+        };
+        serde_json::json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+            "clusters": [{"name": "k", "cluster": {
+                "server": cluster.url(), "certificate-authority": cluster.dir().join("ca.crt"),
+            }}],
+            "users": [{"name": "u", "user": {
+                "client-certificate": file("crt", &made.certificate_pem),
+                "client-key": file("key", &made.key_pem),
+            }}],
+        })
+        .to_string()
+    };
+    let original = etc.join("controller-manager.conf");
+    fs::write(&original, kubeconfig(10)).unwrap();
+    copy(&etc);
+    let manager =
+        Process::with_kubeconfig(&etc.join("infra-controller-manager/kubeconfig")).start();
+    let day = 24.0 * 3600.0;
+    let first = manager.until_metric(END, &[], |end| end > 0.0).await;
+    fs::write(&original, kubeconfig(20)).unwrap();
+    copy(&etc);
+    let second = manager.until_metric(END, &[], |end| end > first + 9.0 * day).await;
+    fs::write(dir.join("new"), kubeconfig(30)).unwrap();
+    fs::rename(dir.join("new"), &original).unwrap();
+    copy(&etc);
+    manager.until_metric(END, &[], |end| end > second + 9.0 * day).await;
+    assert!(manager.is_running());
 }

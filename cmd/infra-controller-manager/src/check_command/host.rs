@@ -1,6 +1,7 @@
 //! What the flags name on this host: files, which a start reads, and the port, which it takes.
 
 use client::{Clients, RequestMetrics, ThrottleMetrics};
+use jiff::{SignedDuration, Timestamp};
 use prometheus::Registry;
 use serving::{ServeError, Server};
 
@@ -8,6 +9,9 @@ use super::report::{Check, Report};
 use crate::delegated::{self, Common};
 use crate::exposition;
 use crate::settings::ProcessSettings;
+
+/// A client certificate that ends sooner is told. kubeadm's live for a year.
+const SOON: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 const ADVICE: &str = "correct the command line, or check on the host that it is for";
 
@@ -43,5 +47,50 @@ pub(super) async fn check_guard(
     };
     if let Err(error) = guard.await {
         report.error(Check::Flags, format!("{error:#}"), ADVICE);
+    }
+}
+
+/// The end of the client certificate of `--kubeconfig`, if it has one.
+pub(super) fn check_certificate(end: Option<Timestamp>, now: Timestamp, report: &mut Report) {
+    let Some(end) = end else { return };
+    let left = end.duration_since(now);
+    let days = left.as_hours() / 24;
+    let advice =
+        "renew it: kubeadm certs renew controller-manager.conf, or whoever made the kubeconfig";
+    if !left.is_positive() {
+        let message = format!("the client certificate of --kubeconfig ended on {end}");
+        report.error(Check::ApiServer, message, advice);
+    } else if left < SOON {
+        let message =
+            format!("the client certificate of --kubeconfig ends in {days} days, on {end}");
+        report.warn(Check::ApiServer, message, advice);
+    } else {
+        let message = format!("the client certificate of --kubeconfig lasts for {days} days");
+        report.note(Check::ApiServer, message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::Severity;
+    use super::*;
+
+    #[test]
+    fn a_client_certificate_that_ends_within_thirty_days_is_told() {
+        let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let told = |end: &str| {
+            let mut report = Report::default();
+            check_certificate(Some(end.parse().unwrap()), now, &mut report);
+            let line = &report.lines()[0];
+            (line.severity, line.message.clone())
+        };
+        let (severity, message) = told("2026-01-30T12:00:00Z");
+        assert_eq!(severity, Severity::Warning);
+        assert!(message.contains("ends in 29 days, on 2026-01-30T12:00:00Z"), "{message}");
+        assert_eq!(told("2025-12-31T00:00:00Z").0, Severity::Error);
+        assert_eq!(told("2026-02-01T00:00:00Z").0, Severity::Note);
+        let mut report = Report::default();
+        check_certificate(None, now, &mut report);
+        assert!(report.lines().is_empty(), "a token has no end that the kubeconfig tells");
     }
 }

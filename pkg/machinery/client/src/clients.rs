@@ -118,8 +118,9 @@ impl Clients {
         let fail = |source: &Source, error| {
             source.blame(KubeconfigError::Tls { field: "certificate-authority", source: error })
         };
-        let plugins = metrics.plugins.clone();
-        let credentials = Credentials::load(source.clone(), &process_environment, tls, plugins);
+        let (plugins, certificates) = (metrics.plugins.clone(), &metrics.certificates);
+        let credentials =
+            Credentials::load(source.clone(), &process_environment, tls, plugins, certificates);
         let credentials = credentials.await?;
         let link = |shown| {
             Link::new(Arc::clone(&credentials), shown, Protocol::Negotiated)
@@ -185,6 +186,12 @@ impl Clients {
     /// Address of the API server when the configuration was first read, for logs.
     pub fn server(&self) -> &str {
         &self.0.server
+    }
+
+    /// When the client certificate of the configuration ends, in seconds since 1970; `None` where it
+    /// has none.
+    pub fn certificate_end(&self) -> Option<u64> {
+        self.0.credentials.current().certificate_end()
     }
 
     /// One token per service account, however many clients use it.

@@ -3,6 +3,7 @@
 
 pub(crate) mod account;
 pub(crate) mod authorize;
+pub(crate) mod certificate_metrics;
 pub(crate) mod credentials;
 mod plugin;
 pub(crate) mod plugin_metrics;

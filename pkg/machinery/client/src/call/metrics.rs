@@ -13,6 +13,7 @@ use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
 
+use crate::identity::certificate_metrics::CertificateMetrics;
 use crate::identity::plugin_metrics::PluginMetrics;
 use crate::latency::LATENCY_BUCKETS;
 
@@ -53,6 +54,7 @@ pub struct RequestMetrics {
     server_throttled: IntCounterVec,
     fenced: IntCounter,
     pub(crate) plugins: PluginMetrics,
+    pub(crate) certificates: CertificateMetrics,
     /// The host of a member cluster goes with its last client (`rule:series-end-with-their-thing`).
     hosts: SeriesByLabel,
     /// So do those of a client with it.
@@ -120,6 +122,7 @@ impl RequestMetrics {
                 "Writes that were not sent because the leader lease was not held",
             )?,
             plugins: PluginMetrics::new(r)?,
+            certificates: CertificateMetrics::new(r)?,
             hosts: SeriesByLabel::default(),
             clients: SeriesByLabel::default(),
         })

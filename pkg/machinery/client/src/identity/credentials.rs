@@ -19,6 +19,7 @@ use transport::TlsConfigs;
 use crate::config::settings::Settings;
 use crate::config::{Environment, Source};
 use crate::error::{ConfigError, KubeconfigError};
+use crate::identity::certificate_metrics::{CertificateMetrics, End};
 use crate::identity::plugin::PluginError;
 use crate::identity::plugin_metrics::PluginMetrics;
 use crate::identity::plugin_runs::PluginRuns;
@@ -39,6 +40,8 @@ pub(crate) struct Credentials {
     refused: Arc<Notify>,
     unreadable: LogGate,
     plugins: PluginMetrics,
+    /// Of those of the process; `None` for what an object gave.
+    certificate_end: Option<End>,
 }
 
 impl Credentials {
@@ -48,6 +51,7 @@ impl Credentials {
         environment: Environment<'static>,
         tls: Arc<TlsConfigs>,
         plugins: PluginMetrics,
+        certificates: &CertificateMetrics,
     ) -> Result<Arc<Self>, ConfigError> {
         let settings = read_settings(&source, environment).await?;
         let mut plugin = None;
@@ -63,6 +67,10 @@ impl Credentials {
         let snapshot = read_snapshot(settings, plugin.as_ref(), &tls).await;
         let snapshot = snapshot.map_err(|problem| source.blame(problem))?;
         let follow = source.may_change();
+        let certificate_end = follow.then(|| certificates.follow());
+        if let Some(end) = &certificate_end {
+            end.set(snapshot.certificate_end());
+        }
         let credentials = Arc::new(Self {
             source,
             environment,
@@ -71,6 +79,7 @@ impl Credentials {
             refused: Arc::default(),
             unreadable: LogGate::new(Duration::from_secs(60)),
             plugins,
+            certificate_end,
         });
         if follow {
             let refused = Arc::clone(&credentials.refused);
@@ -119,6 +128,9 @@ impl Credentials {
         let snapshot = snapshot.map_err(|problem| self.source.blame(problem))?;
         let mut current = self.current.lock();
         if !snapshot.says_the_same_as(&current) {
+            if let Some(end) = &self.certificate_end {
+                end.set(snapshot.certificate_end());
+            }
             *current = Arc::new(snapshot.following(&current));
             drop(current);
             info!("Client credentials have changed, new connections use the new ones");

@@ -133,6 +133,11 @@ impl Snapshot {
         }
     }
 
+    /// The end of the client certificate, in seconds since 1970.
+    pub(crate) fn certificate_end(&self) -> Option<u64> {
+        Some(self.certificate.as_ref()?.validity()?.to)
+    }
+
     /// Puts the root identity's headers on a request.
     pub(crate) fn authorize(&self, headers: &mut HeaderMap) -> Result<(), PluginError> {
         if let Some(error) = &self.waiting_for {

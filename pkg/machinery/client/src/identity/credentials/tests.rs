@@ -16,7 +16,15 @@ fn metrics() -> PluginMetrics {
 
 async fn load(path: &std::path::Path) -> Arc<Credentials> {
     let source = Source::File { path: path.to_owned(), master: None };
-    Credentials::load(source, &process_environment, Arc::default(), metrics()).await.unwrap()
+    Credentials::load(
+        source,
+        &process_environment,
+        Arc::default(),
+        metrics(),
+        &CertificateMetrics::default(),
+    )
+    .await
+    .unwrap()
 }
 
 fn authorization(credentials: &Credentials) -> Result<String, PluginError> {
@@ -53,8 +61,14 @@ async fn an_empty_token_file_leaves_the_last_good_token_and_is_refused_at_start(
         sleep(POLL * 3).await;
         assert_eq!(authorization(&credentials).unwrap(), "Bearer one");
         let source = Source::File { path: file.path().to_owned(), master: None };
-        let fresh =
-            Credentials::load(source, &process_environment, Arc::default(), metrics()).await;
+        let fresh = Credentials::load(
+            source,
+            &process_environment,
+            Arc::default(),
+            metrics(),
+            &CertificateMetrics::default(),
+        )
+        .await;
         let error = fresh.err().unwrap().to_string();
         assert!(error.contains("tokenFile is empty"), "{error}");
     }
@@ -172,8 +186,15 @@ async fn a_plugin_that_is_due_makes_nobody_read_a_broken_kubeconfig_without_paus
     let user = "exec: {command: 'false', apiVersion: client.authentication.k8s.io/v1}";
     let file = kubeconfig("server: 'https://a', insecure-skip-tls-verify: true", user);
     let source = Source::File { path: file.path().to_owned(), master: None };
-    let credentials =
-        Credentials::load(source, &environment, Arc::default(), metrics()).await.unwrap();
+    let credentials = Credentials::load(
+        source,
+        &environment,
+        Arc::default(),
+        metrics(),
+        &CertificateMetrics::default(),
+    )
+    .await
+    .unwrap();
     IS_BROKEN.store(true, Ordering::Relaxed);
     tokio::select! {
         () = sleep(Duration::from_secs(60)) => {}
