@@ -3,11 +3,14 @@
 
 use std::net::TcpListener;
 use std::path::Path;
+use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
-use tests::kubectl::Shell;
-use tests::{Match, Process, mk_node, ports};
+use tests::control_plane::MANAGER_USER;
+use tests::kubectl::{Kubectl, Shell};
+use tests::temp_dir::TempDir;
+use tests::{Match, Process, mk_node, poll, ports};
 
 use crate::scene::{AT_ONCE, Scene, writes};
 
@@ -153,6 +156,91 @@ async fn rights_that_are_missing_and_an_api_server_that_is_away_are_errors() {
     let (code, findings) = check(&scene.cluster.manager_kubeconfig(), &away).await;
     assert_eq!((code, errors(&findings).len()), (Some(1), 1), "{findings:#?}");
     assert!(has(&findings, "error", "api-server", ""), "{findings:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_accounts_rights_for_kinds_that_are_served_are_asked_for_whoever_has_their_crds() {
+    const MISSING: &str = "service account kube-system/cluster-health-controller may not patch \
+                           kubefedclusters.core.kubefed.io/status";
+    const CRD: &str = "crd kubefedclusters.core.kubefed.io";
+    let hub = Kubectl::without_crds().await;
+    let kubeconfig = hub.plane.manager_kubeconfig();
+    let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();
+    let (code, findings) = check(&kubeconfig, &args).await;
+    assert_eq!(code, Some(0), "no kind is served: {findings:#?}");
+
+    hub.run("apply -f config/crd/core.kubefed.io_kubefedclusters.yaml");
+    hub.run(&format!("wait --for=condition=established --timeout=60s {CRD}"));
+    let (code, findings) = poll("the kind is served", async || {
+        let (code, findings) = check(&kubeconfig, &args).await;
+        (code != Some(0)).then_some((code, findings))
+    })
+    .await;
+    assert_eq!(code, Some(1));
+    assert!(has(&findings, "error", "rights", MISSING), "{findings:#?}");
+
+    // Another program's CRD, whose kind is dormant here.
+    hub.run(&format!("label {CRD} app.kubernetes.io/managed-by=kubefed --overwrite"));
+    let (code, findings) = check(&kubeconfig, &args).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    assert!(has(&findings, "warning", "rights", MISSING), "{findings:#?}");
+    let by_name = [&args[..], &["--controllers=nodeipam,cluster-health"]].concat();
+    let (code, findings) = check(&kubeconfig, &by_name).await;
+    assert_eq!(code, Some(1), "asked for by name it is not dormant: {findings:#?}");
+
+    hub.run("create namespace kube-federation-system");
+    for file in ["cluster-health", "cluster-health-account"] {
+        hub.run(&format!("apply -f config/rbac/{file}.yaml"));
+    }
+    let (code, findings) = check(&kubeconfig, &by_name).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    assert!(has(&findings, "ok", "rights", "rights that are needed are there"), "{findings:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_node_mask_than_the_stock_managers_and_a_certificate_that_ends_soon_are_told() {
+    let scene = Scene::set().await;
+    let kubectl = Shell::new(scene.cluster.admin_kubeconfig());
+    kubectl.run("create serviceaccount default -n kube-system");
+    let stock = ["--controllers=*,-node-ipam-controller", "--allocate-node-cidrs=true"];
+    kubectl.create(&stock_pod(&[&stock[..], &["--cluster-cidr=10.0.0.0/12"]].concat()));
+    let args = [&ALLOCATING[..], &[NO_HEALTH]].concat();
+    let kubeconfig = scene.cluster.manager_kubeconfig();
+    let (code, findings) = check(&kubeconfig, &args).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    assert!(has(&findings, "ok", "api-server", "the client certificate"), "{findings:#?}");
+    let other = [&args[..], &["--node-cidr-mask-size=25"]].concat();
+    let (code, findings) = check(&kubeconfig, &other).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    let told = "gives out blocks of /24 of 10.0.0.0/12, here it is /25";
+    assert!(has(&findings, "error", "stock", told), "{findings:#?}");
+
+    let weeks = Duration::from_secs(14 * 24 * 3600);
+    let soon = scene.cluster.client_certificate(MANAGER_USER, &[], weeks).unwrap();
+    let dir = TempDir::new("soon").unwrap();
+    let file = |name: &str, text: &str| {
+        let path = dir.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let user = json!({
+        "client-certificate": file("crt", &soon.certificate_pem),
+        "client-key": file("key", &soon.key_pem),
+    });
+    let server = json!({
+        "server": scene.cluster.url(),
+        "certificate-authority": scene.cluster.dir().join("ca.crt"),
+    });
+    let text = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": server}],
+        "users": [{"name": "u", "user": user}],
+    });
+    let (code, findings) = check(&file("kubeconfig", &text.to_string()), &args).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    let told = "the client certificate of --kubeconfig ends in 1";
+    assert!(has(&findings, "warning", "api-server", told), "{findings:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

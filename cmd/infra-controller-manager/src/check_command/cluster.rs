@@ -5,6 +5,7 @@ use std::time::Duration;
 use client::AnswerError;
 use http::{Request, StatusCode};
 use kube::client::Body;
+use model::Resource;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -33,6 +34,17 @@ struct PageMetadata {
     next: String,
 }
 
+/// What a group and version has.
+#[derive(Deserialize)]
+struct Served {
+    resources: Vec<ServedKind>,
+}
+
+#[derive(Deserialize)]
+struct ServedKind {
+    name: String,
+}
+
 impl Cluster {
     pub(super) fn new(client: kube::Client) -> Self {
         Self { client }
@@ -57,6 +69,13 @@ impl Cluster {
             Err(AnswerError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
             other => other.map(Some),
         }
+    }
+
+    /// Whether a kind is served.
+    pub(super) async fn serves(&self, kind: &Resource) -> Result<bool, AnswerError> {
+        let path = format!("/apis/{}/{}", kind.group, kind.version);
+        let served: Option<Served> = self.find(&path).await?;
+        Ok(served.is_some_and(|it| it.resources.iter().any(|it| it.name == *kind.plural)))
     }
 
     /// All objects of a collection, whose path ends with a `?` or a query.

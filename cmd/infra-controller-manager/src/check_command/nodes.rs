@@ -128,8 +128,8 @@ fn said(finding: &Finding) -> (Severity, String, &'static str) {
             format!("{node} has {cidr}, which overlaps --service-cluster-ip-range {services}"),
             DRAIN,
         ),
-        Finding::OtherSize { nodes, example: (node, cidr), mask } => (
-            Warning,
+        Finding::OtherSize { nodes, example: (node, cidr), mask, all } => (
+            if *all { Error } else { Warning },
             format!("Nodes that have no /{mask}: {nodes}, such as {node} with {cidr}"),
             "give the --node-cidr-mask-size of before, unless the change is meant",
         ),

@@ -1,12 +1,18 @@
 //! What the program must be allowed to do, by itself and as its service accounts.
 
-use manager::{Permission, Runner, is_allowed};
+use client::AnswerError;
+use informer::MANAGED_BY;
+use manager::dormancy::{Awaited, CrdOf};
+use manager::{Hosted, Permission, Runner, is_allowed};
 use serde_json::{Value, json};
 
 use super::cluster::Cluster;
-use super::report::{Check, Report};
+use super::report::{Check, Report, Severity};
 use super::stock::NODE_IPAM;
+use crate::build;
 use crate::settings::ProcessSettings;
+
+const VERBS: [&str; 2] = ["list", "watch"];
 
 /// A right that is needed.
 struct Need {
@@ -15,16 +21,27 @@ struct Need {
     /// Those of a review.
     attributes: Value,
     cure: String,
+    /// It is for a kind that is served and not for us: it will be needed when its CRD is ours.
+    dormant: bool,
 }
 
-/// Asks for each right.
+/// Asks for each right, also of the service accounts that the program will act as.
 pub(super) async fn check(cluster: &Cluster, settings: &ProcessSettings, report: &mut Report) {
-    let needs = needs(settings);
+    let mut needs = needs(settings);
+    needs.extend(of_kinds(cluster, settings, report).await);
     let mut granted = 0;
     for need in &needs {
         match is_allowed(cluster.client(), need.attributes.clone(), need.account).await {
             Ok(true) => granted += 1,
-            Ok(false) => report.error(Check::Rights, need.said("may not"), &need.cure),
+            Ok(false) => {
+                let (severity, when) = if need.dormant {
+                    (Severity::Warning, ", as it has to once the CRD is ours")
+                } else {
+                    (Severity::Error, "")
+                };
+                let message = format!("{}{when}", need.said("may not"));
+                report.push(severity, Check::Rights, message, &need.cure);
+            }
             Err(error) => {
                 let message = format!("nobody says whether {}: {error}", need.said("may"));
                 let advice = "let the identity of --kubeconfig create subjectaccessreviews, as the \
@@ -66,9 +83,81 @@ fn needs(settings: &ProcessSettings) -> Vec<Need> {
             account,
             attributes: permission.into(),
             cure: cure.clone(),
+            dormant: false,
         }));
     }
     needs
+}
+
+/// The rights for custom kinds that are served, those of other owners included.
+async fn of_kinds(cluster: &Cluster, settings: &ProcessSettings, report: &mut Report) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for planned in &settings.controllers {
+        for kind in planned.runner.awaited() {
+            match is_dormant(cluster, planned, &kind).await {
+                Ok(None) => {}
+                Ok(Some(dormant)) => {
+                    let account =
+                        settings.service_accounts.then(|| planned.runner.service_account());
+                    let cure = cure(planned.runner.as_ref(), account);
+                    needs.extend(of_kind(&kind, account, &cure, dormant));
+                }
+                Err(error) => {
+                    let message =
+                        format!("cannot tell whether {} are served: {error}", kind.kind.plural);
+                    report.warn(Check::Rights, message, "their rights were not checked");
+                }
+            }
+        }
+    }
+    needs
+}
+
+/// Whether a kind that is served is not for us; `None` where it is not served.
+async fn is_dormant(
+    cluster: &Cluster,
+    planned: &Hosted,
+    kind: &Awaited,
+) -> Result<Option<bool>, AnswerError> {
+    let resource = &kind.kind;
+    if !cluster.serves(resource).await? {
+        return Ok(None);
+    }
+    if kind.crd == CrdOf::Anybody || (kind.crd == CrdOf::Default && planned.by_name) {
+        return Ok(Some(false));
+    }
+    // The program lists them, too, and gets none by its name.
+    let crds =
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldSelector=metadata.name";
+    let crds: Vec<Value> =
+        cluster.list(&format!("{crds}%3D{}.{}", resource.plural, resource.group)).await?;
+    let owner = crds.first().and_then(|crd| crd["metadata"]["labels"][MANAGED_BY].as_str());
+    Ok(Some(owner != Some(build::PRODUCT)))
+}
+
+/// What the controller does with a kind, and that the process watches it.
+fn of_kind(
+    kind: &Awaited,
+    account: Option<&'static str>,
+    cure: &str,
+    dormant: bool,
+) -> impl Iterator<Item = Need> {
+    let watched = VERBS.map(|verb| {
+        let attributes = json!({
+            "verb": verb, "group": kind.kind.group, "resource": kind.kind.plural,
+            "namespace": kind.namespace.as_deref().unwrap_or_default(),
+        });
+        (None, attributes)
+    });
+    let done = kind.rights.iter().map(move |right| (account, right.into()));
+    let all: Vec<_> = watched.into_iter().chain(done).collect();
+    let cure = cure.to_owned();
+    all.into_iter().map(move |(account, attributes)| Need {
+        account,
+        attributes,
+        cure: cure.clone(),
+        dormant,
+    })
 }
 
 fn cure(runner: &dyn Runner, account: Option<&str>) -> String {
@@ -86,8 +175,12 @@ fn cure(runner: &dyn Runner, account: Option<&str>) -> String {
 fn of_process(settings: &ProcessSettings) -> Vec<Need> {
     const ROLE: &str = "be system:kube-controller-manager, or apply config/rbac/role.yaml";
     const DELEGATED: &str = "apply config/rbac/delegated-auth.yaml";
-    let root =
-        |attributes: Value, cure: &str| Need { account: None, attributes, cure: cure.into() };
+    let root = |attributes: Value, cure: &str| Need {
+        account: None,
+        attributes,
+        cure: cure.into(),
+        dormant: false,
+    };
     let right = |permission: Permission, cure| root((&permission).into(), cure);
     let mut needs = vec![
         right(Permission::new("create", "", "events"), ROLE),
@@ -105,14 +198,13 @@ fn of_process(settings: &ProcessSettings) -> Vec<Need> {
         }
     }
     let allocates = |planned: &manager::Hosted| planned.name == NODE_IPAM;
-    let verbs = ["list", "watch"];
     if settings.controllers.iter().any(allocates) {
-        needs.extend(verbs.map(|verb| right(Permission::new(verb, "", "nodes"), ROLE)));
+        needs.extend(VERBS.map(|verb| right(Permission::new(verb, "", "nodes"), ROLE)));
     }
     if !settings.controllers.iter().all(allocates) {
         let crds =
             |verb| Permission::new(verb, "apiextensions.k8s.io", "customresourcedefinitions");
-        needs.extend(verbs.map(|verb| right(crds(verb), ROLE)));
+        needs.extend(VERBS.map(|verb| right(crds(verb), ROLE)));
     }
     if settings.service_accounts {
         for planned in &settings.controllers {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::Request;
 use kube::client::Body;
+use node_ipam::Ranges;
 use pflag::Values;
 use pflag::controllers::Known;
 use serde::Deserialize;
@@ -23,14 +24,8 @@ pub(super) const NODE_IPAM: &str = "node-ipam-controller";
 const PROGRAM: &str = "kube-controller-manager";
 const TURN_OFF: &str = "turn it off there, on every control plane, before this program starts: \
                         --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller";
-/// Flags that decide which blocks are given out, and must be the same here and there.
-const SAME: [&str; 5] = [
-    "cluster-cidr",
-    "node-cidr-mask-size",
-    "node-cidr-mask-size-ipv4",
-    "node-cidr-mask-size-ipv6",
-    "service-cluster-ip-range",
-];
+/// Flags of ranges that are the same here and there, unless a change is meant.
+const SAME: [&str; 2] = ["cluster-cidr", "service-cluster-ip-range"];
 /// For the health of a program on this host.
 const LIMIT: Duration = Duration::from_secs(5);
 
@@ -193,6 +188,31 @@ fn judge_pod(pod: &str, args: &[OsString], ours: &Values, known: &Known, report:
             report.warn(Check::Stock, message, "give the same, unless the change is meant");
         }
     }
+    judge_masks(pod, args, ours, known, report);
+}
+
+/// The sizes of blocks there and here. There, also where nothing is given out any more.
+fn judge_masks(pod: &str, args: &[OsString], ours: &Values, known: &Known, report: &mut Report) {
+    let on = OsString::from("--allocate-node-cidrs=true");
+    let line = args.iter().cloned().chain([on]);
+    let own = settings::controller_flags(controllers::ALL);
+    let Ok(Parsed::Run(theirs)) = flags::parse(line, &own, known, &build::INFO) else { return };
+    let (Some(theirs), Some(ours)) = (Ranges::of(&theirs), Ranges::of(ours)) else { return };
+    for their in &theirs.pools {
+        let same_family = || ours.pools.iter().filter(|our| our.family() == their.family());
+        if let Some(our) = same_family().find(|our| our.mask() != their.mask()) {
+            let (mask, here) = (their.mask(), our.mask());
+            let message = format!(
+                "pod {pod} gives out blocks of /{mask} of {}, here it is /{here}",
+                their.cidr()
+            );
+            report.error(
+                Check::Stock,
+                message,
+                "give the --node-cidr-mask-size of kube-controller-manager",
+            );
+        }
+    }
 }
 
 #[cfg(test)]
@@ -243,6 +263,29 @@ mod tests {
         let (severity, message) = judged(&["--flag-of-some-day"]).remove(0);
         assert_eq!(severity, Severity::Warning);
         assert!(message.contains("unknown flag: --flag-of-some-day"), "{message}");
+    }
+
+    #[test]
+    fn another_size_of_blocks_than_there_is_an_error() {
+        let range = "--cluster-cidr=10.0.0.0/16";
+        let masks = |args: &[&str]| {
+            let mut found = judged(&[&["--controllers=-nodeipam", range], args].concat());
+            found.retain(|(_, message)| message.contains("blocks of"));
+            found
+        };
+        let other = "pod kcm-a gives out blocks of /25 of 10.0.0.0/16, here it is /24";
+        let error = [(Severity::Error, other.to_owned())];
+        for args in [
+            &["--node-cidr-mask-size=25"][..],
+            &["--node-cidr-mask-size-ipv4=25"],
+            &["--allocate-node-cidrs", "--node-cidr-mask-size=25"],
+            &["--allocate-node-cidrs=false", "--node-cidr-mask-size=25"],
+        ] {
+            assert_eq!(masks(args), error, "{args:?}");
+        }
+        for args in [&[][..], &["--node-cidr-mask-size=24"], &["--node-cidr-mask-size-ipv4=24"]] {
+            assert_eq!(masks(args), [], "{args:?}");
+        }
     }
 
     #[test]

@@ -87,6 +87,10 @@ impl Runner for Group {
         &[]
     }
 
+    fn awaited(&self) -> Vec<Awaited> {
+        self.kinds()
+    }
+
     fn manifest(&self) -> Option<&'static str> {
         Some("config/rbac/cluster-api.yaml")
     }

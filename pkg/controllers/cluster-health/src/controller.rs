@@ -69,6 +69,10 @@ impl Runner for Watch {
         &[]
     }
 
+    fn awaited(&self) -> Vec<Awaited> {
+        self.kinds.clone()
+    }
+
     fn manifest(&self) -> Option<&'static str> {
         Some(
             "config/rbac/cluster-health.yaml and, for TKEStack's Clusters, config/rbac/cluster-health-tke.yaml, or config/rbac/cluster-health-account.yaml with --use-service-account-credentials",

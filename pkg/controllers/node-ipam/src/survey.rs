@@ -61,6 +61,8 @@ pub enum Finding {
         example: (String, IpNet),
         /// The prefix length of the flags.
         mask: u8,
+        /// No CIDR of the pool has it: the flags are not those that the CIDRs were given out with.
+        all: bool,
     },
     /// There are more Nodes than blocks of a family.
     TooSmall {
@@ -184,16 +186,14 @@ fn too_small(nodes: usize, ranges: &Ranges, found: &mut Vec<Finding>) {
 
 fn sizes(held: &[Held<'_>], ranges: &Ranges, found: &mut Vec<Finding>) {
     for pool in &ranges.pools {
-        let differs = |(cidr, _): &&Held<'_>| {
-            Family::of(cidr) == pool.family()
-                && pool.cidr().contains(cidr)
-                && cidr.prefix_len() != pool.mask()
-        };
-        let mut others = held.iter().filter(differs);
-        if let Some((cidr, node)) = others.next() {
+        let of_pool =
+            |(cidr, _): &&Held<'_>| Family::of(cidr) == pool.family() && pool.cidr().contains(cidr);
+        let (same, others): (Vec<_>, Vec<_>) =
+            held.iter().filter(of_pool).partition(|(cidr, _)| cidr.prefix_len() == pool.mask());
+        if let Some((cidr, node)) = others.first() {
             let example = ((*node).to_owned(), *cidr);
-            let nodes = others.count() + 1;
-            found.push(Finding::OtherSize { nodes, example, mask: pool.mask() });
+            let (nodes, all) = (others.len(), same.is_empty());
+            found.push(Finding::OtherSize { nodes, example, mask: pool.mask(), all });
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use pflag::{Problem, Spec, Values};
 
+use crate::dormancy::Awaited;
 use crate::{Context, Failure, Permission};
 
 /// A controller that the binary hosts.
@@ -88,6 +89,11 @@ pub trait Runner: Send + Sync {
     /// What that identity must be allowed to do from the start on; a missing right is reported.
     /// What it needs once there is work for it is told by [`Context::needs`].
     fn permissions(&self) -> &'static [Permission];
+
+    /// The custom kinds that it waits for, with what it needs once one of them is served.
+    fn awaited(&self) -> Vec<Awaited> {
+        Vec::new()
+    }
 
     /// The manifest that grants them to that account, relative to the repository; `None` when a
     /// ClusterRole `system:controller:<account>` does, which every cluster has.

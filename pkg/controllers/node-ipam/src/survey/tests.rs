@@ -89,9 +89,11 @@ fn addresses_of_services_other_sizes_and_pools_that_are_too_small_are_told() {
     let (cidr, services) = (net("10.0.255.0/25"), net("10.0.255.0/24"));
     let expected = [
         Finding::InServiceRange { node: "a".to_owned(), cidr, services },
-        Finding::OtherSize { nodes: 1, example: ("a".to_owned(), cidr), mask: 24 },
+        Finding::OtherSize { nodes: 1, example: ("a".to_owned(), cidr), mask: 24, all: false },
     ];
-    assert_eq!(found(&[a, b]), expected);
+    assert_eq!(found(&[a.clone(), b]), expected);
+    let all = Finding::OtherSize { nodes: 1, example: ("a".to_owned(), cidr), mask: 24, all: true };
+    assert_eq!(found(&[a])[1..], [all]);
     let many: Vec<_> = (0..=256).map(|index| node(&index.to_string(), &[])).collect();
     assert_eq!(found(&many[1..]), [Finding::Waiting { nodes: 256 }], "one block for each");
     let expected = [
