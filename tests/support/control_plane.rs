@@ -17,6 +17,7 @@ use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client};
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::child::Child;
@@ -47,6 +48,7 @@ pub struct ControlPlane {
     port: u16,
     options: Options,
     ca: Ca,
+    webhook_caller: Identity,
     dir: TempDir,
 }
 
@@ -73,6 +75,7 @@ impl ControlPlane {
         let dir = TempDir::new("control-plane")?;
         let ca = Ca::new("icm-test")?;
         write_files(&dir, &ca)?;
+        let webhook_caller = write_webhook_caller(&dir)?;
         let port = ports::free_port();
         let plane = Self {
             etcd: spawn(etcd, &dir, ETCD_ARGS.iter().map(|&arg| arg.to_owned()))?,
@@ -81,6 +84,7 @@ impl ControlPlane {
             port,
             options: options.clone(),
             ca,
+            webhook_caller,
             dir,
         };
         plane.ready().await?;
@@ -121,6 +125,16 @@ impl ControlPlane {
     /// cluster.
     pub fn authority(&self) -> Identity {
         self.ca.identity()
+    }
+
+    /// The CAs of the certificate that the API server shows to webhooks, as a file.
+    pub fn webhook_client_ca(&self) -> PathBuf {
+        self.dir.join("webhook-ca.crt")
+    }
+
+    /// That certificate: who has it is the API server to a webhook.
+    pub fn webhook_caller(&self) -> &Identity {
+        &self.webhook_caller
     }
 
     /// A client certificate for this user that ends so long from now. At most two groups.
@@ -261,6 +275,36 @@ fn write_files(dir: &Path, ca: &Ca) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The API server shows a certificate of a CA of its own to webhooks.
+fn write_webhook_caller(dir: &Path) -> anyhow::Result<Identity> {
+    let ca = Ca::new("icm-test-webhook-callers")?;
+    let caller = ca.client("kube-apiserver", &[])?;
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config",
+        "users": [{"name": "*", "user": {
+            "client-certificate": "webhook-caller.crt", "client-key": "webhook-caller.key"}}],
+    });
+    let plugin = |name: &str| {
+        json!({"name": name, "configuration": {
+            "apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration",
+            "kubeConfigFile": dir.join("webhook-caller.kubeconfig")}})
+    };
+    let admission = json!({
+        "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+        "plugins": [plugin("ValidatingAdmissionWebhook"), plugin("MutatingAdmissionWebhook")],
+    });
+    for (name, text) in [
+        ("webhook-ca.crt", ca.pem()),
+        ("webhook-caller.crt", &caller.certificate_pem),
+        ("webhook-caller.key", &caller.key_pem),
+        ("webhook-caller.kubeconfig", &kubeconfig.to_string()),
+        ("admission.json", &admission.to_string()),
+    ] {
+        fs::write(dir.join(name), text).with_context(|| format!("cannot write {name}"))?;
+    }
+    Ok(caller)
+}
+
 /// The "port" is part of a unix socket's file name here: etcd wants a URL with one.
 const ETCD_ARGS: [&str; 9] = [
     "--name=etcd",
@@ -293,6 +337,7 @@ fn api_server_args(port: u16, options: &Options) -> impl Iterator<Item = String>
         "--service-account-key-file=token.pub",
         // No controller of this control plane makes the default ServiceAccount of a namespace.
         "--disable-admission-plugins=ServiceAccount",
+        "--admission-control-config-file=admission.json",
         "--service-cluster-ip-range=10.96.0.0/16",
         "--delete-collection-workers=8", // thousands of nodes go between two tests
     ]

@@ -6,6 +6,9 @@
     reason = "a test fails by panicking"
 )]
 
+mod credentials;
 mod members;
 mod names;
 mod serving;
+mod stranger;
+mod webhook;

@@ -113,8 +113,9 @@ async fn a_cluster_is_probed_by_its_object_in_the_management_api_or_in_a_manifes
             "metadata": metadata(name), "spec": spec(&member, secret)})
     };
     let data = secret(&member, &account.token);
-    let token = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata("one"),
+    let mut token = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata("one"),
         "stringData": data});
+    token["metadata"]["labels"] = json!({"infra-controller-manager/send-to-member": "true"});
     let (host, port) = member.url().trim_start_matches("https://").rsplit_once(':').unwrap();
     let port: u16 = port.parse().unwrap();
     let address = json!([{"type": "Real", "host": host, "port": port}]);

@@ -36,7 +36,9 @@ async fn hub(manifests: &[&str]) -> Kubectl {
     }
     hub.create(&json!({
         "apiVersion": "v1", "kind": "Secret",
-        "metadata": {"name": "member", "namespace": NAMESPACE}, "stringData": {"token": TOKENS[0]},
+        "metadata": {"name": "member", "namespace": NAMESPACE,
+            "labels": {"infra-controller-manager/send-to-member": "true"}},
+        "stringData": {"token": TOKENS[0], "ca.crt": hub.plane.ca_pem()},
     }));
     hub.create(&json!({
         "apiVersion": "core.kubefed.io/v1beta1", "kind": "KubeFedCluster",
@@ -45,7 +47,7 @@ async fn hub(manifests: &[&str]) -> Kubectl {
     }));
     hub.create(&json!({
         "apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
-        "metadata": {"name": "cc-own"}, "tenantID": "t", "clusterName": "cls-other",
+        "metadata": {"name": "cc-own"}, "tenantID": "t", "clusterName": "cls-two",
         "secretRef": {"namespace": NAMESPACE, "name": "member"},
     }));
     hub.create(&json!({

@@ -126,7 +126,8 @@ async fn change(scene: &Scene, powerless: &Account, other: &tests::ControlPlane)
 
 fn create_secret(scene: &Scene, token: &str) {
     scene.hub.create(&json!({
-        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "member", "namespace": FEDERATION},
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "member", "namespace": FEDERATION,
+            "labels": {"infra-controller-manager/send-to-member": "true"}},
         "stringData": {"token": token, "ca.crt": scene.member.ca_pem()},
     }));
 }

@@ -38,10 +38,10 @@ fn machine(name: &str, of: &str, ip: &str, port: u16) -> Value {
     })
 }
 
-fn credential(name: &str, fields: Value) -> Value {
+fn credential(name: &str, of: &str, fields: Value) -> Value {
     let mut credential = json!({
         "apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
-        "metadata": {"name": name}, "tenantID": "t", "clusterName": format!("of-{name}"),
+        "metadata": {"name": name}, "tenantID": "t", "clusterName": of,
     });
     credential.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     credential
@@ -112,12 +112,11 @@ async fn other_objects_the_licence_and_the_network_are_judged_by_the_product() {
         member.client_certificate("admin", &["system:masters"], Duration::from_secs(3600)).unwrap();
     let encoded = |text: &str| STANDARD.encode(text);
     let ca = encoded(&member.authority().certificate_pem);
-    kubectl.create(&credential("cc-bad", json!({"token": PLANTED[0], "caCert": ca})));
-    kubectl.create(&credential(
-        "cc-good",
-        json!({"caCert": ca, "clientCert": encoded(&admin.certificate_pem),
-            "clientKey": encoded(&admin.key_pem)}),
-    ));
+    kubectl.create(&credential("cc-bad", "cls-0", json!({"token": PLANTED[0], "caCert": ca})));
+    let good = json!({"caCert": ca, "clientCert": encoded(&admin.certificate_pem),
+        "clientKey": encoded(&admin.key_pem)});
+    kubectl.create(&credential("cc-good", "cls-1", good.clone()));
+    kubectl.create(&credential("cc-second", "cls-2", good));
     let flags = [
         "--dial-allow-cidrs=127.0.0.0/8",
         "--import-check",
@@ -140,6 +139,10 @@ async fn other_objects_the_licence_and_the_network_are_judged_by_the_product() {
     };
     let reference = "spec.clusterCredentialRef";
     refused(&client, &with("cls-0", "cc-bad"), reference, INVALID).await;
+    // One that is for another Cluster is not tried.
+    let (clusters, sent) = api(&client, &with("cls-9", "cc-bad")).await;
+    clusters.create(&PostParams::default(), &sent).await.unwrap();
+    kubectl.run("delete cls cls-9");
     // Of a dry run the network is not asked.
     let (clusters, sent) = api(&client, &with("cls-0", "cc-bad")).await;
     clusters.create(&dry_run(), &sent).await.unwrap();
@@ -154,7 +157,7 @@ async fn other_objects_the_licence_and_the_network_are_judged_by_the_product() {
     assert_eq!(answer, BTreeSet::from([at]));
     clusters.patch("cls-1", &merge, &pods(64)).await.unwrap();
     mark(&member.client().await).await;
-    refused(&client, &with("cls-2", "cc-good"), "metadata.name", INVALID).await;
+    refused(&client, &with("cls-2", "cc-second"), "metadata.name", INVALID).await;
 
     // rule:machines-have-a-cluster, rule:machines-answer-ssh, rule:machine-addresses-are-free
     refused(&client, &machine("mc-1", "nowhere", "127.0.0.1", ssh), "spec.clusterName", INVALID)

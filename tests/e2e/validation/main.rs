@@ -11,6 +11,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod addresses;
 mod alone;
 mod dynamic_rules;
 mod failures;

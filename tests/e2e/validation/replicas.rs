@@ -20,6 +20,10 @@ pub(crate) async fn product(kubectl: &Kubectl, flags: &[&str]) -> (Process, u16)
     let kubeconfig = kubectl.plane.kubeconfig(IDENTITY, &[]).unwrap();
     let manager = Process::with_kubeconfig(&kubeconfig)
         .args(["--controllers=validation-webhook", "--webhook-bind-address=127.0.0.1:0"])
+        .args([
+            "--webhook-client-ca-file".into(),
+            kubectl.plane.webhook_client_ca().into_os_string(),
+        ])
         .args(flags.iter().copied())
         .start();
     let line = manager.line("Serving the validating webhook").await;

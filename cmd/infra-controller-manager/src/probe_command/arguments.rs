@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use cluster_health::Subject;
+use cluster_health::{Asker, Lookup, Subject};
 use pflag::GoDuration;
 use probe::TlsOptions;
 
@@ -20,7 +20,8 @@ pub(super) struct Arguments {
     pub(super) context: Option<String>,
     /// A cluster by its object, which the kubeconfig leads to, or the file.
     pub(super) object: Option<Subject>,
-    pub(super) namespace: String,
+    /// How its credential is looked up.
+    pub(super) lookup: Lookup,
     pub(super) file: Option<PathBuf>,
     /// An address, instead of a kubeconfig.
     pub(super) server: Option<String>,
@@ -50,7 +51,11 @@ impl Arguments {
             kubeconfig: path("kubeconfig"),
             context: text("context"),
             object: matches.get_one("object").cloned(),
-            namespace: text("namespace").unwrap_or_default(),
+            lookup: Lookup {
+                asker: Asker::Command,
+                secret_namespace: text("namespace").filter(|name| !name.is_empty()),
+                insecure_without_ca: matches.get_flag("tke-insecure-when-no-ca"),
+            },
             file: path("filename"),
             server: text("server"),
             ca: path("certificate-authority"),
@@ -120,6 +125,8 @@ fn command() -> Command {
             output("How the answer is printed"),
             switch("authenticated-read", "Also read a namespace with the credential; a Cluster is always read"),
             switch("allow-plaintext-endpoints", "Send the credential over plain http too"),
+            switch("tke-insecure-when-no-ca", "Do not check the certificate of a Cluster without a CA, as with the flag of the controller")
+                .conflicts_with("server"),
         ])
 }
 
@@ -178,7 +185,8 @@ mod tests {
         let args = ["cluster/cls-1", "-n", "fed", "-f", "-"];
         let Parsed::Run(arguments) = parse(&args) else { panic!("they are refused") };
         assert_eq!(arguments.object.unwrap().to_string(), "cluster/cls-1");
-        assert_eq!((&*arguments.namespace, arguments.file), ("fed", Some(PathBuf::from("-"))));
+        let namespace = arguments.lookup.secret_namespace.as_deref();
+        assert_eq!((namespace, arguments.file), (Some("fed"), Some(PathBuf::from("-"))));
     }
 
     #[test]

@@ -35,8 +35,7 @@ pub(super) async fn find(arguments: &Arguments) -> anyhow::Result<Found> {
         Some(subject) => subject.clone(),
         None => only(Subject::all_of(&objects))?,
     };
-    let inputs = subject.inputs(&objects, &arguments.namespace);
-    let inputs = timeout(LIMIT, inputs).await;
+    let inputs = timeout(LIMIT, subject.inputs(&objects, &arguments.lookup)).await;
     let inputs = inputs.context("the management API did not answer within 30 s")??;
     Ok(Found { subject, inputs: inputs.map(|inputs| adjusted(inputs, arguments)) })
 }

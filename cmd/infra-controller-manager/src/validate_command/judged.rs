@@ -1,5 +1,7 @@
 //! What is said of each object.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use validation::{
     Environment, ErrorType, FieldError, Findings, Kind, Operation, Question, Unchecked, validate,
@@ -119,7 +121,7 @@ fn store(kind: Kind, object: &Value, environment: &mut Environment) {
     if let Some(list) = list {
         let identity = Identity::of(object);
         list.retain(|stored| identity.name.is_empty() || Identity::of(stored) != identity);
-        list.push(object.clone());
+        list.push(Arc::new(object.clone()));
     }
 }
 

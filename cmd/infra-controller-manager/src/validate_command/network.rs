@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use cluster_health::StoredObjects;
 use cluster_health::network::{DialPolicy, NetworkChecker, NetworkOptions};
+use cluster_health::{Asker, StoredObjects};
 use serde_json::Value;
 use tokio::time::Instant;
 use validation::{NetworkChecks, Question};
@@ -23,13 +23,20 @@ impl Network {
     /// Every address may be dialled that the controller dials without further flags.
     pub(super) fn new(objects: Vec<Value>) -> anyhow::Result<Self> {
         let policy = DialPolicy::default();
-        let options = NetworkOptions { ssh: true, import: true, policy, secret_namespace: None };
+        let options = NetworkOptions {
+            ssh: true,
+            import: true,
+            policy,
+            insecure_without_ca: false,
+            secret_namespace: None,
+        };
         let checker = NetworkChecker::new(options).context("cannot ask the network")?;
         Ok(Self { checker, objects: StoredObjects::new(objects, None) })
     }
 
     /// The answers that there are.
     pub(super) async fn ask(&self, questions: &[Question], object: &Value) -> NetworkChecks {
-        self.checker.answers(questions, object, &self.objects, Instant::now() + LIMIT).await
+        let end = Instant::now() + LIMIT;
+        self.checker.answers(Asker::Command, questions, object, &self.objects, end).await.known
     }
 }

@@ -43,6 +43,8 @@ pub enum Code {
     NodesNotReady,
     /// There is no Secret or credential object, or not the key that is needed in it.
     SecretMissing,
+    /// The credential is there, and its owner does not let it be sent to this cluster.
+    CredentialRefused,
     /// The token or the certificate is there and empty.
     TokenEmpty,
     /// The address is missing or cannot be parsed, or plain HTTP is not allowed.
@@ -69,6 +71,7 @@ impl Code {
             | Self::Forbidden
             | Self::NodesNotReady => Verdict::Unhealthy,
             Self::SecretMissing
+            | Self::CredentialRefused
             | Self::TokenEmpty
             | Self::BadEndpoint
             | Self::BadImpersonation
@@ -111,6 +114,7 @@ impl Code {
             Self::Forbidden => "forbidden",
             Self::NodesNotReady => "nodes-not-ready",
             Self::SecretMissing => "secret-missing",
+            Self::CredentialRefused => "credential-refused",
             Self::TokenEmpty => "token-empty",
             Self::BadEndpoint => "bad-endpoint",
             Self::BadImpersonation => "bad-impersonation",

@@ -1,6 +1,8 @@
 //! [`Environment`]: what rules must know beside the object that they judge.
 
-use serde::Deserialize;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::network_checks::NetworkChecks;
@@ -9,7 +11,8 @@ use crate::network_checks::NetworkChecks;
 /// and rules about it are named as not checked; an empty one says that there are none.
 ///
 /// The objects are whole, as the API server has them, and are read as carefully as the one that is
-/// judged. The object itself may be among them.
+/// judged. The object itself may be among them. They are shared: a webhook has thousands of them in many reviews at
+/// once.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Environment {
@@ -20,17 +23,26 @@ pub struct Environment {
     /// Versions that a new Cluster of type Baremetal may have; empty for any.
     pub supported_versions: Vec<String>,
     /// TKEStack's Clusters.
-    pub clusters: Option<Vec<Value>>,
+    #[serde(deserialize_with = "shared")]
+    pub clusters: Option<Vec<Arc<Value>>>,
     /// TKEStack's Machines.
-    pub machines: Option<Vec<Value>>,
+    #[serde(deserialize_with = "shared")]
+    pub machines: Option<Vec<Arc<Value>>>,
     /// TKEStack's ClusterCredentials. Of their keys only the presence is looked at.
-    pub cluster_credentials: Option<Vec<Value>>,
+    #[serde(deserialize_with = "shared")]
+    pub cluster_credentials: Option<Vec<Arc<Value>>>,
     /// KubeFed's members.
-    pub kube_fed_clusters: Option<Vec<Value>>,
+    #[serde(deserialize_with = "shared")]
+    pub kube_fed_clusters: Option<Vec<Arc<Value>>>,
     /// How much there may be.
     pub licence: Licence,
     /// What the network said.
     pub network_checks: NetworkChecks,
+}
+
+fn shared<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Arc<Value>>>, D::Error> {
+    let objects = Option::<Vec<Value>>::deserialize(from)?;
+    Ok(objects.map(|objects| objects.into_iter().map(Arc::new).collect()))
 }
 
 impl Default for Environment {

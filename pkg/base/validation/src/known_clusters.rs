@@ -1,5 +1,8 @@
 //! What stored Clusters and Machines say of their size (`rule:sizes-are-those-published`).
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use quantity::Quantity;
 use serde_json::Value;
 
@@ -7,15 +10,26 @@ use crate::place::Place;
 use crate::subject::name_of;
 
 /// Nodes of a Cluster: as many as its summary says, and without one its masters and Machines.
-pub(crate) fn nodes(cluster: &Value, machines: &[Value]) -> u64 {
+pub(crate) fn nodes(cluster: &Value, machines: &HashMap<&str, usize>) -> u64 {
     let root = Place::root(cluster);
     let summary = root.at(&["status", "resource", "nodes", "total"]).number();
     if let Some(total) = summary.and_then(|total| u64::try_from(total).ok()) {
         return total;
     }
     let masters = root.at(&["spec", "machines"]).items().count();
-    let workers = name_of(cluster).map_or(0, |name| machines_of(machines, name).count());
+    let workers = name_of(cluster).and_then(|name| machines.get(name)).copied().unwrap_or(0);
     u64::try_from(masters.saturating_add(workers)).unwrap_or(u64::MAX)
+}
+
+/// How many Machines each Cluster has.
+pub(crate) fn machine_counts(machines: &[Arc<Value>]) -> HashMap<&str, usize> {
+    let mut counts = HashMap::new();
+    for machine in machines {
+        let Some(cluster) = cluster_of(machine) else { continue };
+        let count: &mut usize = counts.entry(cluster).or_default();
+        *count = count.saturating_add(1);
+    }
+    counts
 }
 
 /// Whole cores of a Cluster by its summary, rounded down Node by Node; a summary without them, as an
@@ -34,11 +48,12 @@ pub(crate) fn cpus(cluster: &Value) -> u64 {
 
 /// The Machines of a Cluster.
 pub(crate) fn machines_of<'a>(
-    machines: &'a [Value],
+    machines: &'a [Arc<Value>],
     cluster: &str,
 ) -> impl Iterator<Item = &'a Value> {
-    let is_of = move |machine: &Value| {
-        Place::root(machine).at(&["spec", "clusterName"]).text() == Some(cluster)
-    };
-    machines.iter().filter(move |machine| is_of(machine))
+    machines.iter().map(|machine| &**machine).filter(move |it| cluster_of(it) == Some(cluster))
+}
+
+fn cluster_of(machine: &Value) -> Option<&str> {
+    Place::root(machine).at(&["spec", "clusterName"]).text()
 }

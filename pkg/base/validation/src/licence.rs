@@ -1,5 +1,7 @@
 //! Limits of the licence, for Clusters and Machines (`rule:licence-limits-what-is-new`).
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::findings::Findings;
@@ -17,7 +19,8 @@ pub(crate) fn clusters(subject: &Subject<'_>, findings: &mut Findings) {
         return;
     }
     let Some(clusters) = counted(subject, findings) else { return };
-    let is_counted = |other: &&Value| subject.is_other(other) && name_of(other) != Some(GLOBAL);
+    let is_counted =
+        |other: &&Arc<Value>| subject.is_other(other) && name_of(other) != Some(GLOBAL);
     let others = clusters.iter().filter(is_counted).count();
     let others = u64::try_from(others).unwrap_or(u64::MAX);
     if others >= most {
@@ -34,7 +37,8 @@ pub(crate) fn nodes(subject: &Subject<'_>, added: usize, findings: &mut Findings
     }
     let Some(clusters) = counted(subject, findings) else { return };
     let machines = subject.environment.machines.as_deref().unwrap_or_default();
-    let each = clusters.iter().map(|cluster| known_clusters::nodes(cluster, machines));
+    let machines = known_clusters::machine_counts(machines);
+    let each = clusters.iter().map(|cluster| known_clusters::nodes(cluster, &machines));
     let now = each.fold(0_u64, u64::saturating_add);
     let after = now.saturating_add(u64::try_from(added).unwrap_or(u64::MAX));
     if now >= most || after > most {
@@ -50,7 +54,10 @@ pub(crate) fn cpus(subject: &Subject<'_>, findings: &mut Findings) {
         return;
     }
     let Some(clusters) = counted(subject, findings) else { return };
-    let now = clusters.iter().map(known_clusters::cpus).fold(0_u64, u64::saturating_add);
+    let now = clusters
+        .iter()
+        .map(|cluster| known_clusters::cpus(cluster))
+        .fold(0_u64, u64::saturating_add);
     if now >= most {
         let why = format!("the licence is for {most} CPUs, and there are {now}");
         findings.forbidden(&at(subject), &why);
@@ -62,7 +69,7 @@ fn at<'a>(subject: &Subject<'a>) -> Place<'a> {
     subject.spec().field("name")
 }
 
-fn counted<'a>(subject: &Subject<'a>, findings: &mut Findings) -> Option<&'a [Value]> {
+fn counted<'a>(subject: &Subject<'a>, findings: &mut Findings) -> Option<&'a [Arc<Value>]> {
     let clusters = subject.environment.clusters.as_deref();
     if clusters.is_none() {
         findings.unchecked(&at(subject), "whether the licence allows it", "clusters");

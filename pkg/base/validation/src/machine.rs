@@ -58,7 +58,9 @@ pub(crate) fn about_others(subject: &Subject<'_>, findings: &mut Findings) {
             }
             None
         }
-        Some(clusters) => clusters.iter().find(|cluster| name_of(cluster) == Some(name)),
+        Some(clusters) => {
+            clusters.iter().map(|it| &**it).find(|cluster| name_of(cluster) == Some(name))
+        }
     };
     if subject.is_new() {
         if subject.environment.clusters.is_some() {

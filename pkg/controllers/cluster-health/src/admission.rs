@@ -9,10 +9,12 @@
 //! | `serving.rs` | the listener, its certificate and its registration |
 //! | `review.rs` | AdmissionReview, in and out. Pure |
 //! | `judge.rs` | one request, judged |
+//! | `addresses.rs` | addresses of new Clusters, copied from status to spec. Pure |
 //! | `room.rs` | how much may be judged at once |
 //! | `known.rs`, `kept.rs` | the other objects, of which only what rules read is kept |
 //! | `metrics.rs` | what was asked and answered |
 
+mod addresses;
 mod controller;
 mod flags;
 mod judge;

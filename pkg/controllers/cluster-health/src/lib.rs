@@ -9,6 +9,7 @@
 pub mod admission;
 pub mod api;
 mod controller;
+mod credential_policy;
 pub mod engine;
 mod flags;
 mod kubefed;
@@ -28,6 +29,7 @@ mod tke;
 
 pub use admission::ValidationWebhook;
 pub use controller::ClusterHealth;
+pub use credential_policy::{Asker, Lookup};
 pub use options::{KubeFedOptions, MemberOptions, Options};
 pub use stored_objects::{StoredError, StoredObjects};
 pub use subject::{Subject, SubjectError};

@@ -8,10 +8,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `options.rs` | what is asked at all, and which addresses may be dialled |
+//! | `answer.rs` | what came of one question |
 //! | `connect.rs` | one TCP connection, within its time |
 //! | `ssh.rs` | whether SSH answers |
 //! | `member.rs` | whether an API server takes a credential, and is free to be imported |
 
+mod answer;
 mod connect;
 mod member;
 mod options;
@@ -22,10 +24,12 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 pub use transport::DialPolicy;
-use transport::{Asker, Names, Resolver, Way};
-use validation::{CheckResult, NetworkChecks, Question};
+use transport::{Names, Resolver, Way};
+use validation::{NetworkChecks, Question};
 
-use crate::StoredObjects;
+use crate::credential_policy::may_ask;
+use crate::{Asker, StoredObjects};
+use answer::{Answer, result};
 use member::Members;
 pub use options::NetworkOptions;
 
@@ -33,6 +37,17 @@ pub use options::NetworkOptions;
 const OF_A_REQUEST: usize = 16;
 /// Checks of all requests at once.
 const AT_ONCE: usize = 128;
+
+/// What came of questions.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// Those that there are.
+    pub known: NetworkChecks,
+    /// Why there are no others.
+    pub not_checked: Vec<(Question, String)>,
+    /// Other requests had all turns until the time of this one was over.
+    pub is_busy: bool,
+}
 
 /// Asks the network. One for a process: it bounds what all requests ask at once.
 pub struct NetworkChecker {
@@ -53,29 +68,33 @@ impl NetworkChecker {
         Ok(Self { options, resolver, members, turns: Semaphore::new(AT_ONCE) })
     }
 
-    /// Answers the questions about `object` that it can until `end`: in parallel, each within the
-    /// time of its kind. What has no answer is not known, as when the management API, which
-    /// `objects` may ask, cannot be reached.
+    /// Answers the questions about `object` that it can for `asker` until `end`: in parallel, each
+    /// within the time of its kind. What has no answer is not known, as when the management API,
+    /// which `objects` may ask, cannot be reached.
     pub async fn answers(
         &self,
+        asker: Asker,
         questions: &[Question],
         object: &Value,
         objects: &StoredObjects,
         end: Instant,
-    ) -> NetworkChecks {
-        let asker = &Asker::default();
+    ) -> Answers {
+        let dials = &transport::Asker::default();
         let ask = |question| async move {
-            let answer = timeout_at(end, self.answer(question, object, objects, asker)).await;
-            (question, answer.ok().flatten())
+            let answer = self.answer((asker, dials), question, object, objects, end).await;
+            (question, answer)
         };
         let asked: Vec<_> = questions.iter().map(ask).collect();
-        let answers: Vec<_> = stream::iter(asked).buffer_unordered(OF_A_REQUEST).collect().await;
-        let mut known = NetworkChecks::default();
-        for (question, answer) in answers {
-            let Some(answer) = answer else { continue };
-            known.take(question, answer);
+        let answered: Vec<_> = stream::iter(asked).buffer_unordered(OF_A_REQUEST).collect().await;
+        let mut answers = Answers::default();
+        for (question, answer) in answered {
+            match answer {
+                Answer::Known(result) => answers.known.take(question, result),
+                Answer::NotChecked(why) => answers.not_checked.push((question.clone(), why)),
+                Answer::Busy => answers.is_busy = true,
+            }
         }
-        known
+        answers
     }
 
     /// Whether this is asked at all.
@@ -89,34 +108,34 @@ impl NetworkChecker {
 
     async fn answer(
         &self,
+        (asker, dials): (Asker, &transport::Asker),
         question: &Question,
         object: &Value,
         objects: &StoredObjects,
-        asker: &Asker,
-    ) -> Option<CheckResult> {
+        end: Instant,
+    ) -> Answer {
+        if let Err(refusal) = may_ask(asker) {
+            return Answer::NotChecked(refusal.to_string());
+        }
         if !self.asks(question) {
-            return None;
+            return Answer::NotChecked("it is turned off".to_owned());
         }
         // Fails only when it is closed, which nobody does.
-        let _turn = self.turns.acquire().await;
-        let way = Way { resolver: &self.resolver, asker };
-        match question {
-            Question::Ssh(target) => Some(result(ssh::check(target, way).await)),
-            Question::Tcp(target) => {
-                let opened = connect::open(target, way, connect::LIMIT).await;
-                Some(result(opened.map(drop)))
+        let Ok(_turn) = timeout_at(end, self.turns.acquire()).await else { return Answer::Busy };
+        let way = Way { resolver: &self.resolver, asker: dials };
+        let answer = async {
+            match question {
+                Question::Ssh(target) => result(ssh::check(target, way).await),
+                Question::Tcp(target) => {
+                    let opened = connect::open(target, way, connect::LIMIT).await;
+                    result(opened.map(drop))
+                }
+                Question::Credential(_) => self.members.credential(asker, object, objects).await,
+                Question::Import(_) => self.members.import(asker, object, objects).await,
             }
-            Question::Credential(_) => self.members.credential(object, objects).await,
-            Question::Import(_) => self.members.import(object, objects).await,
-        }
-    }
-}
-
-/// As a rule reads it.
-fn result(found: Result<(), &'static str>) -> CheckResult {
-    match found {
-        Ok(()) => CheckResult::Passed,
-        Err(code) => CheckResult::Failed(code.to_owned()),
+        };
+        let late = |_| Answer::NotChecked("there was no answer in time".to_owned());
+        timeout_at(end, answer).await.unwrap_or_else(late)
     }
 }
 

@@ -1,6 +1,7 @@
 //! [`SecretData`]: the Secret of a member, read singly and decoded into memory that is wiped
 //! (`rule:secrets-are-never-shown`).
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use serde::Deserialize;
 use zeroize::Zeroize as _;
 
 use crate::api::secret;
+use crate::credential_policy::{SEND_LABEL, SERVICE_ACCOUNT_TOKEN, SecretFacts};
 
 /// Where Secrets are.
 pub(crate) const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets");
@@ -24,6 +26,9 @@ const LIMIT: Duration = Duration::from_secs(10);
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct SecretData {
+    /// What the Secret says about its use.
+    #[serde(skip)]
+    pub(crate) facts: SecretFacts,
     #[serde(deserialize_with = "secret::bytes_or_empty")]
     pub(crate) token: Option<SecretSlice<u8>>,
     #[serde(rename = "ca.crt", deserialize_with = "secret::bytes")]
@@ -100,9 +105,26 @@ impl SecretData {
         #[derive(Deserialize)]
         struct Secret {
             #[serde(default)]
+            metadata: Option<Labelled>,
+            #[serde(default, rename = "type")]
+            kind: Option<Box<str>>,
+            #[serde(default)]
             data: Option<SecretData>,
         }
-        serde_json::from_slice::<Secret>(json).ok().map(|secret| secret.data.unwrap_or_default())
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Labelled {
+            labels: Option<BTreeMap<Box<str>, Box<str>>>,
+        }
+        let Secret { metadata, kind, data } = serde_json::from_slice::<Secret>(json).ok()?;
+        let mut data = data.unwrap_or_default();
+        let label = metadata.and_then(|it| it.labels?.remove(SEND_LABEL));
+        data.facts = SecretFacts {
+            is_service_account_token: kind.as_deref() == Some(SERVICE_ACCOUNT_TOKEN),
+            may_be_sent: label.is_some_and(|value| *value == *"true"),
+            has_ca: data.ca.is_some(),
+        };
+        Some(data)
     }
 
     /// The token as text; `None` when there is none, or it is not text.

@@ -8,6 +8,7 @@ use probe::{Inputs, Problem};
 
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
+use crate::credential_policy::Lookup;
 use crate::object_name::is_name;
 use crate::stored_objects::{StoredError, StoredObjects};
 use crate::{kubefed, tke};
@@ -72,23 +73,18 @@ impl Subject {
         self.kind == Kind::Cluster
     }
 
-    /// What a client of the cluster is made of, by its object and its credential. `namespace` is
-    /// that of a KubeFedCluster, and of all Secrets; where it is empty those of Clusters may be
-    /// anywhere.
+    /// What a client of the cluster is made of, by its object and its credential.
     ///
     /// # Errors
     /// An object could not be read; or, inside, it was, and cannot be used.
     pub async fn inputs(
         &self,
         objects: &StoredObjects,
-        namespace: &str,
+        lookup: &Lookup,
     ) -> Result<Result<Inputs, Problem>, StoredError> {
         match self.kind {
-            Kind::KubeFedCluster => kubefed::inputs_of(objects, namespace, &self.name).await,
-            Kind::Cluster => {
-                let only = Some(namespace).filter(|namespace| !namespace.is_empty());
-                tke::inputs_of(objects, &self.name, only).await
-            }
+            Kind::KubeFedCluster => kubefed::inputs_of(objects, &self.name, lookup).await,
+            Kind::Cluster => tke::inputs_of(objects, &self.name, lookup).await,
         }
     }
 }
@@ -100,6 +96,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::credential_policy::Asker;
+
+    /// With Secrets of this namespace, or of all.
+    fn lookup(namespace: &str) -> Lookup {
+        let namespace = Some(namespace.to_owned()).filter(|text| !text.is_empty());
+        Lookup { asker: Asker::Command, secret_namespace: namespace, insecure_without_ca: false }
+    }
 
     fn objects(documents: &[Value]) -> StoredObjects {
         StoredObjects::new(documents.to_vec(), None)
@@ -131,12 +134,13 @@ mod tests {
         let found = objects(&[cluster.clone(), secret]);
         assert_eq!(Subject::all_of(&found), ["kubefedcluster/one".parse().unwrap()]);
         let subject: Subject = "kubefedcluster/one".parse().unwrap();
-        let inputs = subject.inputs(&found, "fed").await.unwrap().unwrap();
+        let inputs = subject.inputs(&found, &lookup("fed")).await.unwrap().unwrap();
         assert_eq!(inputs.addresses[0].to_string(), "https://10.0.0.1:6443");
         assert_eq!(inputs.token.unwrap().expose_secret(), "t");
-        let problem = subject.inputs(&objects(&[cluster]), "fed").await.unwrap().unwrap_err();
+        let problem =
+            subject.inputs(&objects(&[cluster]), &lookup("fed")).await.unwrap().unwrap_err();
         assert_eq!(problem.code(), Code::SecretMissing);
-        let missing = subject.inputs(&objects(&[]), "fed").await.unwrap_err().to_string();
+        let missing = subject.inputs(&objects(&[]), &lookup("fed")).await.unwrap_err().to_string();
         assert!(missing.starts_with("cannot find KubeFedCluster fed/one"), "{missing}");
     }
 
@@ -155,20 +159,42 @@ mod tests {
         let named = json!({"clusterCredentialRef": {"name": "cc-1"}});
         for (spec, token) in [(named, "one"), (json!({}), "two")] {
             let documents = [cluster(spec), credential("cc-1", "one"), credential("cc-2", "two")];
-            let inputs = subject.inputs(&objects(&documents), "").await.unwrap().unwrap();
+            let inputs = subject.inputs(&objects(&documents), &lookup("")).await.unwrap().unwrap();
             assert_eq!(inputs.token.unwrap().expose_secret(), token);
         }
         let mut elsewhere = credential("cc-3", "");
         elsewhere["token"] = Value::Null;
         elsewhere["secretRef"] = json!({"namespace": "other", "name": "s"});
         let documents = objects(&[cluster(json!({})), elsewhere]);
-        let problem = subject.inputs(&documents, "fed").await.unwrap().unwrap_err().to_string();
+        let problem =
+            subject.inputs(&documents, &lookup("fed")).await.unwrap().unwrap_err().to_string();
         assert!(problem.contains("has to be in namespace fed, not other"), "{problem}");
-        let problem = subject.inputs(&documents, "").await.unwrap().unwrap_err().to_string();
+        let problem =
+            subject.inputs(&documents, &lookup("")).await.unwrap().unwrap_err().to_string();
         assert!(!problem.contains("has to be in namespace"), "{problem}");
         let alone = objects(&[cluster(json!({}))]);
-        let problem = subject.inputs(&alone, "").await.unwrap().unwrap_err();
+        let problem = subject.inputs(&alone, &lookup("")).await.unwrap().unwrap_err();
         assert_eq!(problem.code(), Code::SecretMissing);
         assert!(subject.is_read());
+        // rule:a-credential-goes-where-its-owner-sent-it
+        let mut foreign = credential("cc-1", "one");
+        for (field, told) in [("clusterName", "its clusterName"), ("tenantID", "its tenantID")] {
+            foreign[field] = json!("other");
+            let named = json!({"clusterCredentialRef": {"name": "cc-1"}});
+            let documents = objects(&[cluster(named), foreign.clone()]);
+            let problem = subject.inputs(&documents, &lookup("")).await.unwrap().unwrap_err();
+            assert_eq!(problem.code(), Code::CredentialRefused);
+            assert!(problem.to_string().contains(told), "{problem}");
+            foreign = credential("cc-1", "one");
+        }
+        let unknown = Lookup { asker: Asker::UnauthenticatedReview, ..lookup("") };
+        let documents = objects(&[cluster(json!({})), credential("cc-1", "one")]);
+        let problem = subject.inputs(&documents, &unknown).await.unwrap().unwrap_err();
+        assert_eq!(problem.code(), Code::CredentialRefused);
+        let insecure = Lookup { insecure_without_ca: true, ..lookup("") };
+        for (lookup, everything) in [(lookup(""), false), (insecure, true)] {
+            let inputs = subject.inputs(&documents, &lookup).await.unwrap().unwrap();
+            assert_eq!(inputs.tls.everything, everything);
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! [`Keeper`]: brings the Secret and the registration to what they should be, a round at a time.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use objects::{Dynamic, Object, ObjectClient};
+use objects::{Dynamic, Object, ObjectClient, Why};
 use tracing::{info, warn};
 
 use crate::authorities::{Authorities, Lives};
@@ -13,13 +14,15 @@ use crate::secret_form;
 
 /// Changes of the Secret in one round, those by others among them.
 const CHANGES: u32 = 5;
+/// Status of an answer to somebody without the right.
+const FORBIDDEN: u16 = 403;
 /// The name of a certificate that nobody asks for yet.
 const NOBODY: &str = "localhost";
 
 /// What is kept, and how.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Name of the ValidatingWebhookConfiguration.
+    /// Name of the registrations: a ValidatingWebhookConfiguration, a MutatingWebhookConfiguration, or both.
     pub registration: String,
     /// Namespace and name of the Secret; `None` where the operator gives a certificate.
     pub secret: Option<String>,
@@ -59,7 +62,7 @@ pub enum KeepError {
 /// Keeps one webhook in order, beside the other replicas that do the same.
 pub struct Keeper {
     secrets: ObjectClient<Dynamic>,
-    registrations: ObjectClient<Dynamic>,
+    registrations: Vec<ObjectClient<Dynamic>>,
     wanted: Wanted,
     /// As the Secret held them last: a Secret that was emptied is filled with them again.
     known: Option<Authorities>,
@@ -77,10 +80,10 @@ struct Shown {
 type Stored = Arc<Object<Dynamic>>;
 
 impl Keeper {
-    /// Through these clients, of the kinds Secret and ValidatingWebhookConfiguration.
+    /// Through these clients: of the kind Secret, and of each kind of registration.
     pub fn new(
         secrets: ObjectClient<Dynamic>,
-        registrations: ObjectClient<Dynamic>,
+        registrations: Vec<ObjectClient<Dynamic>>,
         wanted: Wanted,
     ) -> Self {
         let (known, shown, told_injected) = (None, None, false);
@@ -94,21 +97,23 @@ impl Keeper {
     pub async fn round(&mut self, now: SystemTime) -> Result<Kept, KeepError> {
         for _ in 0..CHANGES {
             // rule:registration-is-read-first
-            let registration = self.registrations.read(&self.wanted.registration).await?;
-            let is_registered = registration.is_some();
+            let registrations = self.registrations().await?;
+            let is_registered = !registrations.is_empty();
             let Some(secret) = self.wanted.secret.clone() else {
-                self.write(registration.as_ref(), None).await?;
+                self.write(&registrations, None).await?;
                 return Ok(Kept { is_registered, leaf: None });
             };
             let (stored, authorities) = self.authorities(&secret, now).await?;
             let bundle = authorities.bundle();
-            let is_published = self.write(registration.as_ref(), Some(&bundle)).await?;
+            let is_published = self.write(&registrations, Some(&bundle)).await?;
             if let Some(after) = authorities.step(now, &self.wanted.lives, is_published)? {
                 self.replace(&stored, &after).await?;
                 continue;
             }
-            let names = registration.map(|it| Registration::of(&it.body).names());
-            let leaf = self.leaf(&authorities, names.unwrap_or_default(), is_published, now)?;
+            let names = registrations.iter().flat_map(|(_, it)| Registration::of(&it.body).names());
+            let names: BTreeSet<String> = names.collect();
+            let names = names.into_iter().collect();
+            let leaf = self.leaf(&authorities, names, is_published, now)?;
             return Ok(Kept { is_registered, leaf });
         }
         Err(KeepError::Busy)
@@ -155,14 +160,45 @@ impl Keeper {
         Ok(())
     }
 
-    /// Writes the registration in the version that was read, or not at all; whether it has the
+    /// Those that there are, each with the place of its client. A kind that may not be read is left out, so that a role
+    /// of an older release leaves the other one in order.
+    async fn registrations(&self) -> Result<Vec<(usize, Stored)>, KeepError> {
+        let mut found = Vec::new();
+        let mut refused = None;
+        for (place, client) in self.registrations.iter().enumerate() {
+            match client.read(&self.wanted.registration).await {
+                Ok(registration) => found.extend(registration.map(|it| (place, it))),
+                Err(err) if is_forbidden(&err) => refused = Some(err),
+                Err(err) => return Err(err.into()),
+            }
+        }
+        match refused {
+            Some(err) if found.is_empty() => Err(err.into()),
+            _ => Ok(found),
+        }
+    }
+
+    /// Writes the registrations, each in the version that was read or not at all; whether they all have the
     /// bundle then.
     async fn write(
         &mut self,
-        registration: Option<&Stored>,
+        registrations: &[(usize, Stored)],
         bundle: Option<&str>,
     ) -> Result<bool, KeepError> {
-        let Some(stored) = registration else { return Ok(true) };
+        let mut all_have_it = true;
+        for (place, stored) in registrations {
+            all_have_it &= self.write_one(*place, stored, bundle).await?;
+        }
+        Ok(all_have_it)
+    }
+
+    async fn write_one(
+        &mut self,
+        place: usize,
+        stored: &Stored,
+        bundle: Option<&str>,
+    ) -> Result<bool, KeepError> {
+        let Some(client) = self.registrations.get(place) else { return Ok(true) };
         let annotations = stored.metadata.annotations.keys().map(String::as_str);
         // rule:others-certificates-are-left-alone
         let is_injected = Registration::is_injected(annotations);
@@ -174,7 +210,7 @@ impl Keeper {
         }
         let bundle = bundle.filter(|_| !is_injected);
         let (version, policy) = (stored.metadata.resource_version, self.wanted.failure_policy);
-        let written = self.registrations.change(stored, |object, draft| {
+        let written = client.change(stored, |object, draft| {
             if object.metadata.resource_version == version {
                 mend(&mut draft.body, bundle, policy);
             }
@@ -213,4 +249,8 @@ impl Keeper {
         self.shown = Some(Shown { authority: current.certificate.clone(), names, renew });
         Ok(Some(leaf))
     }
+}
+
+fn is_forbidden(err: &objects::Error) -> bool {
+    matches!(&err.why, Why::Refused { status, .. } if status.as_u16() == FORBIDDEN)
 }

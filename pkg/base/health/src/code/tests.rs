@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use super::*;
 
 /// (code, its word, what it concludes)
-const WORDS: [(Code, &str, Verdict); 24] = [
+const WORDS: [(Code, &str, Verdict); 25] = [
     (Code::Dns, "dns", Verdict::Unreachable),
     (Code::ConnectRefused, "connect-refused", Verdict::Unreachable),
     (Code::ConnectTimeout, "connect-timeout", Verdict::Unreachable),
@@ -21,6 +21,7 @@ const WORDS: [(Code, &str, Verdict); 24] = [
     (Code::Forbidden, "forbidden", Verdict::Unhealthy),
     (Code::NodesNotReady, "nodes-not-ready", Verdict::Unhealthy),
     (Code::SecretMissing, "secret-missing", Verdict::Config),
+    (Code::CredentialRefused, "credential-refused", Verdict::Config),
     (Code::TokenEmpty, "token-empty", Verdict::Config),
     (Code::BadEndpoint, "bad-endpoint", Verdict::Config),
     (Code::BadImpersonation, "bad-impersonation", Verdict::Config),

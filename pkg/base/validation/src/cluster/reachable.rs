@@ -12,7 +12,7 @@ use crate::subject::{Subject, name_of};
 
 /// Whether there is an API server where the addresses lead (`rule:addresses-answer`).
 pub(super) fn addresses(subject: &Subject<'_>, findings: &mut Findings) {
-    if subject.spec().field("type").text() != Some(IMPORTED) {
+    if !is_imported(subject) {
         return;
     }
     let old: Vec<Place<'_>> = subject
@@ -32,8 +32,16 @@ pub(super) fn addresses(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// The name of the credential, where it is new.
+fn is_imported(subject: &Subject<'_>) -> bool {
+    subject.spec().field("type").text() == Some(IMPORTED)
+}
+
+/// The name of the credential of an imported cluster, where it is new. Of every other cluster TKEStack makes the
+/// credential first and the API server that takes it later.
 fn new_credential<'a>(subject: &Subject<'a>) -> Option<(Place<'a>, &'a str)> {
+    if !is_imported(subject) {
+        return None;
+    }
     let of = |spec: &Place<'a>| spec.at(&["clusterCredentialRef", "name"]).word();
     // No object has such a name, and it may be anything.
     let name = of(&subject.spec()).filter(|name| !name.contains('@'))?;
@@ -67,11 +75,10 @@ pub(super) fn credential(subject: &Subject<'_>, findings: &mut Findings) {
 
 /// `rule:clusters-are-imported-once`
 pub(super) fn import(subject: &Subject<'_>, findings: &mut Findings) {
-    let is_imported = subject.spec().field("type").text() == Some(IMPORTED);
     let (at, Some(name)) = (subject.root().at(&["metadata", "name"]), subject.name()) else {
         return;
     };
-    if !is_imported || !subject.is_new() {
+    if !is_imported(subject) || !subject.is_new() {
         return;
     }
     let question = Question::Import(name.to_owned());

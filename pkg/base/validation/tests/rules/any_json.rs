@@ -1,5 +1,7 @@
 //! rule:any-json-is-survived
 
+use std::sync::Arc;
+
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -151,11 +153,12 @@ proptest! {
         object in any_object(), old in any_object(), known in vec(any_object(), 0..4),
         limits in (0_u64..4, any::<u64>(), 0_u64..4),
     ) {
+        let shared = || Some(known.iter().cloned().map(Arc::new).collect());
         let environment = Environment {
-            clusters: Some(known.clone()),
-            machines: Some(known.clone()),
-            cluster_credentials: Some(known.clone()),
-            kube_fed_clusters: Some(known),
+            clusters: shared(),
+            machines: shared(),
+            cluster_credentials: shared(),
+            kube_fed_clusters: shared(),
             licence: validation::Licence { max_clusters: limits.0, max_nodes: limits.1, max_cpus: limits.2 },
             ..Environment::default()
         };

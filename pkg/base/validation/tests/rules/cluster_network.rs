@@ -100,7 +100,10 @@ fn credentials() -> Vec<Row> {
         row("references-are-whole", credential, json!({"secretRef": {"namespace": "n"}})).says(&["secretRef.name: Required: Required value: a Secret is named by its namespace and its name"]),
         accepted("ok"),
         accepted("unauthorized").says(&["spec.clusterCredentialRef: Invalid: Invalid value: \"object\": the API server does not take the ClusterCredential cc-1: unauthorized"]),
-        accepted("unauthorized").was(reference),
+        accepted("unauthorized").was(reference.clone()),
+        // A cluster that is being set up has no API server yet, and its credential may be half made.
+        row("credentials-are-accepted", baremetal, reference.clone()).given(json!({"networkChecks": {"credentials": {"cc-1": "connect-refused"}}})),
+        row("client-pairs-are-whole", baremetal, reference).given(json!({"clusterCredentials": [half]})),
     ]
 }
 

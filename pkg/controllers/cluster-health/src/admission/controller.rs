@@ -22,6 +22,8 @@ use crate::network::{NetworkChecker, NetworkOptions};
 
 const NAME: &str = "validation-webhook-controller";
 const PATH: &str = "/validate";
+/// Copies addresses of new Clusters.
+const MUTATE: &str = "/mutate";
 /// An object may have 1.5 MiB in the store, and there may be two of them in a request.
 const BODY: usize = 4 * 1024 * 1024;
 const BETWEEN_LOOKUPS: Duration = Duration::from_secs(1);
@@ -47,9 +49,11 @@ impl Controller for ValidationWebhook {
         let options = judge(values)?;
         let mut warnings = Vec::new();
         if options.client_ca.is_none() {
-            warnings.push(
-                "The validating webhook has no --webhook-client-ca-file: whoever reaches its port may ask it, and have it dial addresses".to_owned(),
-            );
+            let mut warning = "The webhook has no --webhook-client-ca-file and does not know who asks: it dials no address and reads no credential for a review".to_owned();
+            if !options.address.is_loopback() {
+                warning += "; --webhook-bind-address lets other hosts ask it";
+            }
+            warnings.push(warning);
         }
         Ok(Configured::run(Webhook { options }).with_warnings(warnings))
     }
@@ -61,9 +65,11 @@ struct Webhook {
 
 const REGISTRATIONS: &str = "admissionregistration.k8s.io";
 /// What it does in its own name. Its objects are watched by the process.
-static RIGHTS: [Permission; 5] = [
+static RIGHTS: [Permission; 7] = [
     Permission::new("get", REGISTRATIONS, "validatingwebhookconfigurations").named(REGISTRATION),
     Permission::new("patch", REGISTRATIONS, "validatingwebhookconfigurations").named(REGISTRATION),
+    Permission::new("get", REGISTRATIONS, "mutatingwebhookconfigurations").named(REGISTRATION),
+    Permission::new("patch", REGISTRATIONS, "mutatingwebhookconfigurations").named(REGISTRATION),
     Permission::new("get", "platform.tkestack.io", "clustercredentials"),
     Permission::new("get", "", "secrets").in_namespace(SECRET_NAMESPACE).named(SECRET),
     Permission::new("patch", "", "secrets").in_namespace(SECRET_NAMESPACE).named(SECRET),
@@ -121,8 +127,11 @@ impl Webhook {
         let (api, has_ca) = (context.client.clone(), options.client_ca.is_some());
         let judge = Arc::new(Judge::new(options, known, checker, api, metrics));
         let access = if has_ca { Access::TrustedCertificate } else { Access::Authorized };
+        let mutating = Arc::clone(&judge);
         let page = Page::new(PATH, access, move |request| Arc::clone(&judge).answer(request));
         let pages = Pages::new();
+        pages.add(page.with_body_limit(BODY));
+        let page = Page::new(MUTATE, access, move |request| Arc::clone(&mutating).mutate(request));
         pages.add(page.with_body_limit(BODY));
         Ok(pages)
     }

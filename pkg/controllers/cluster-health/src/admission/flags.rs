@@ -7,8 +7,8 @@ const GROUP: &str = "validation-webhook-controller";
 pub(super) const BIND_ADDRESS: Flag<String> = Flag::string(
     GROUP,
     "webhook-bind-address",
-    ":9443",
-    "Address and port that the validating webhook listens on, as [ADDRESS]:PORT; without an address on all of both families.",
+    "",
+    "Address and port that the webhook listens on, as [ADDRESS]:PORT; without an address on all of both families. Default: 127.0.0.1:9443, for the API server of the same host; with --webhook-client-ca-file :9443.",
 );
 
 pub(super) const CERT_DIR: Flag<String> = Flag::string(
@@ -22,7 +22,7 @@ pub(super) const CLIENT_CA_FILE: Flag<String> = Flag::string(
     GROUP,
     "webhook-client-ca-file",
     "",
-    "File with the CAs of the client certificates that API servers show to webhooks (their --admission-control-config-file names one); without it whoever reaches the port may ask.",
+    "File with the CAs of the client certificates that API servers show to webhooks (their --admission-control-config-file names one), and that nobody else has a certificate of. Without it no address is dialled and no credential read for a review.",
 );
 
 pub(super) const FAILURE_POLICY: Flag<String> = Flag::string(

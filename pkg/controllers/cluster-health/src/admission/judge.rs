@@ -1,28 +1,39 @@
 //! [`Judge`]: judges one request of the API server.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backoff::LogGate;
 use http::{Method, StatusCode, Uri};
 use pflag::GoDuration;
 use serde_json::{Value, json};
-use serving::{PageRequest, Reply, reply};
+use serving::{PageRequest, PeerCertificate, Reply, reply};
 use tokio::time::{Instant, timeout_at};
+use tracing::warn;
 use validation::{Environment, Findings, Kind, Operation, Question, validate};
 
+use super::addresses;
 use super::known::Known;
 use super::metrics::WebhookMetrics;
 use super::options::WebhookOptions;
 use super::review::{Review, Subject};
-use super::room::Room;
-use crate::StoredObjects;
+use super::room::{Held, NoRoom, Room};
+use super::serving::SAID_AGAIN;
 use crate::api::tke::CLUSTER_CREDENTIALS;
+use crate::credential_policy::may_ask;
 use crate::network::NetworkChecker;
+use crate::{Asker, StoredObjects};
 
 /// What an API server waits unless it says so: its default.
 const WAITS: Duration = Duration::from_secs(10);
 /// The longest that it may be told to wait.
 const WAITS_MOST: Duration = Duration::from_secs(30);
+
+/// Questions of the network about one object: a Cluster of our schema has 64 machines and 32 addresses.
+const MOST_QUESTIONS: usize = 128;
+/// Why the others are not asked.
+const TOO_MANY: &str = "too much would have to be asked about this object";
 
 /// Judges requests, as many at once as there is room for.
 pub(super) struct Judge {
@@ -33,7 +44,11 @@ pub(super) struct Judge {
     api: kube::Client,
     metrics: WebhookMetrics,
     room: Room,
+    told_busy: LogGate,
 }
+
+/// Other requests had all turns to ask the network.
+struct Busy;
 
 impl Judge {
     pub(super) fn new(
@@ -43,42 +58,92 @@ impl Judge {
         api: kube::Client,
         metrics: WebhookMetrics,
     ) -> Self {
-        Self { options, known, network, api, metrics, room: Room::new() }
+        let (room, told_busy) = (Room::new(), LogGate::new(SAID_AGAIN));
+        Self { options, known, network, api, metrics, room, told_busy }
     }
 
-    /// The page.
+    /// The page that judges objects.
     pub(super) async fn answer(self: Arc<Self>, request: PageRequest) -> Reply {
+        let end = Instant::now() + budget(&request.uri);
+        let (review, _room) = match self.review(&request, end).await {
+            Ok(review) => review,
+            Err(refusal) => return refusal,
+        };
+        let findings = match &review.subject {
+            Some(subject) => {
+                let asker = self.asker(&request, subject);
+                self.findings(subject, asker, end).await
+            }
+            None => Ok(Findings::default()),
+        };
+        let Ok(findings) = findings else { return self.busy() };
+        self.metrics.judged(&findings);
+        reply::json(StatusCode::OK, review.answer(&findings))
+    }
+
+    /// The page that copies the addresses of new Clusters to where the API server keeps them.
+    pub(super) async fn mutate(self: Arc<Self>, request: PageRequest) -> Reply {
+        let end = Instant::now() + budget(&request.uri);
+        let (review, _room) = match self.review(&request, end).await {
+            Ok(review) => review,
+            Err(refusal) => return refusal,
+        };
+        let patch = review.subject.as_ref().and_then(addresses::patch);
+        reply::json(StatusCode::OK, review.patched(patch.as_ref()))
+    }
+
+    /// What is asked, and the room for it.
+    async fn review(
+        &self,
+        request: &PageRequest,
+        end: Instant,
+    ) -> Result<(Review, Held<'_>), Reply> {
         if request.method != Method::POST {
             let why = "an AdmissionReview is posted here";
-            return reply::failure(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", why);
+            return Err(reply::failure(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", why));
         }
-        let end = Instant::now() + budget(&request.uri);
-        let _room = match self.room.hold(&request.body, end).await {
-            Ok(room) => room,
-            Err(none) => {
-                self.metrics.unreadable();
-                return none.reply();
-            }
+        let room = self.room.hold(&request.body, end).await.map_err(|none| {
+            self.metrics.unreadable();
+            none.reply()
+        })?;
+        let review = Review::read(&request.body).map_err(|why| {
+            self.metrics.unreadable();
+            reply::failure(StatusCode::BAD_REQUEST, "BadRequest", why)
+        })?;
+        Ok((review, room))
+    }
+
+    /// For whom the network would be asked.
+    fn asker(&self, request: &PageRequest, subject: &Subject) -> Asker {
+        let PeerCertificate::Trusted(_) = request.peer.certificate else {
+            return Asker::UnauthenticatedReview;
         };
-        match Review::read(&request.body) {
-            Ok(review) => {
-                let findings = match &review.subject {
-                    Some(subject) => self.findings(subject, end).await,
-                    None => Findings::default(),
-                };
-                self.metrics.judged(&findings);
-                reply::json(StatusCode::OK, review.answer(&findings))
-            }
-            Err(why) => {
-                self.metrics.unreadable();
-                reply::failure(StatusCode::BAD_REQUEST, "BadRequest", why)
-            }
+        let is_new_cluster = subject.kind == Kind::Cluster && subject.old.is_none();
+        let name = subject.object["metadata"]["name"].as_str().unwrap_or_default();
+        let name_is_taken = is_new_cluster && self.known.has_cluster(name).unwrap_or(true);
+        Asker::AuthenticatedReview { name_is_taken }
+    }
+
+    /// All questions of the network that may be asked at once are those of other requests: the failure policy of the
+    /// registration says what becomes of the object.
+    fn busy(&self) -> Reply {
+        self.metrics.busy();
+        if self.told_busy.pass(Instant::now().into_std()).is_some() {
+            warn!(
+                "The webhook asks the network for so many objects that it refuses reviews; --webhook-failure-policy decides about them"
+            );
         }
+        NoRoom::Taken.reply()
     }
 
     /// What is wrong with it. The network is asked only where nothing else is wrong, and never for
     /// a dry run.
-    async fn findings(&self, subject: &Subject, end: Instant) -> Findings {
+    async fn findings(
+        &self,
+        subject: &Subject,
+        asker: Asker,
+        end: Instant,
+    ) -> Result<Findings, Busy> {
         let Subject { kind, object, old, is_dry_run } = subject;
         let operation = match old {
             None => Operation::Create,
@@ -86,26 +151,36 @@ impl Judge {
         };
         let mut environment = self.known.environment(*kind, object, &self.options.environment);
         if *kind == Kind::Cluster
+            && may_ask(asker).is_ok()
             && old.as_ref().is_none_or(|old| credential(old) != credential(object))
         {
             self.add_credential(object, &mut environment, end).await;
         }
         let findings = validate(*kind, object, operation, &environment);
         let asks = findings.unchecked.iter().filter_map(|unchecked| unchecked.asks.clone());
-        let questions: Vec<Question> = asks.filter(|asks| self.network.asks(asks)).collect();
+        let questions: BTreeSet<Question> = asks.filter(|asks| self.network.asks(asks)).collect();
+        let questions: Vec<Question> = questions.into_iter().take(MOST_QUESTIONS).collect();
         if *is_dry_run || questions.is_empty() || !findings.errors.is_empty() {
-            return findings;
+            return Ok(findings);
         }
         let objects = StoredObjects::new(Vec::new(), Some(self.api.clone()));
-        environment.network_checks = self.network.answers(&questions, object, &objects, end).await;
+        let answers = self.network.answers(asker, &questions, object, &objects, end).await;
+        if answers.is_busy {
+            return Err(Busy);
+        }
+        environment.network_checks = answers.known;
         self.metrics.answered(&environment.network_checks, questions.len());
         let mut findings = validate(*kind, object, operation, &environment);
-        let unanswered = findings.unchecked.iter().filter(|unchecked| {
-            unchecked.asks.as_ref().is_some_and(|asks| questions.contains(asks))
+        let unanswered = findings.unchecked.iter().filter_map(|unchecked| {
+            let asked = unchecked.asks.as_ref().filter(|asks| self.network.asks(asks))?;
+            let why = answers.not_checked.iter().find(|(question, _)| question == asked);
+            let why = why.map_or(TOO_MANY, |(_, why)| why);
+            let text = format!("{}: not checked: {}: {why}", unchecked.field, unchecked.question);
+            Some(validation::one_line(&text))
         });
-        let told = unanswered.map(|it| format!("{}: not checked: {}", it.field, it.question));
-        findings.warnings.extend(told.collect::<Vec<_>>());
-        findings
+        let told: Vec<String> = unanswered.collect();
+        findings.warnings.extend(told);
+        Ok(findings)
     }
 
     /// The ClusterCredential that a Cluster names: which of its fields are there, and none of them.
@@ -120,7 +195,7 @@ impl Judge {
             Ok(Ok(Some(text))) => {
                 let whole: Value = serde_json::from_slice(&text).unwrap_or_default();
                 crate::secret_data::wipe(text);
-                vec![outline(name, &whole)]
+                vec![Arc::new(outline(name, &whole))]
             }
             Ok(Ok(None)) => Vec::new(),
             // It is not known, so nothing is refused for it.

@@ -23,7 +23,8 @@ pub(super) struct Kept<F> {
     key: Arc<str>,
     uid: Box<str>,
     version: u64,
-    pub(super) fields: Value,
+    /// Reviews under way share them.
+    pub(super) fields: Arc<Value>,
     of: PhantomData<fn() -> F>,
 }
 
@@ -59,7 +60,7 @@ impl<'de, F: Fields> Deserialize<'de> for Kept<F> {
             key: object_key(text("namespace"), name.into()),
             uid: uid.into(),
             version: version.ok_or_else(missing)?,
-            fields,
+            fields: Arc::new(fields),
             of: PhantomData,
         })
     }
@@ -114,7 +115,7 @@ mod tests {
             "spec": {"type": "T", "machines": [{"ip": "1"}, {"ip": "2", "port": 22}, {}]},
             "status": {"a": {"b": {"c": 1}}},
         });
-        assert_eq!(kept.fields, expected);
+        assert_eq!(*kept.fields, expected);
         for odd in [json!({}), json!({"metadata": {"name": "a", "uid": "u"}}), json!([])] {
             assert!(serde_json::from_value::<Kept<Example>>(odd).is_err());
         }

@@ -1,5 +1,7 @@
 //! [`Known`]: the other objects, as caches hold them, for the rules about them.
 
+use std::sync::Arc;
+
 use informer::Informer;
 use manager::Context;
 use model::{Kind as Watched, Resource};
@@ -60,6 +62,11 @@ impl Known {
         }
     }
 
+    /// Whether a Cluster of this name is stored; `None` when that is not known.
+    pub(super) fn has_cluster(&self, name: &str) -> Option<bool> {
+        self.clusters.is_synced().then(|| self.clusters.get(name).is_some())
+    }
+
     /// `base` with the objects that rules about such an object read.
     pub(super) fn environment(
         &self,
@@ -95,7 +102,7 @@ impl Known {
 fn all<F: Fields>(
     informer: &Informer<Kept<F>>,
     is_wanted: impl Fn(&Value) -> bool,
-) -> Option<Vec<Value>> {
+) -> Option<Vec<Arc<Value>>> {
     if !informer.is_synced() {
         return None;
     }

@@ -34,6 +34,11 @@ impl WebhookMetrics {
         self.count("request", "unreadable", 1);
     }
 
+    /// A request for which the network could not be asked, since others have all turns.
+    pub(super) fn busy(&self) {
+        self.count("request", "busy", 1);
+    }
+
     /// The answers to `asked` questions.
     pub(super) fn answered(&self, known: &NetworkChecks, asked: usize) {
         let parts = [

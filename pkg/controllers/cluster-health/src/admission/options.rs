@@ -9,6 +9,7 @@ use webhook_registration::FailurePolicy;
 
 use super::flags;
 use crate::flags::KUBEFED_NAMESPACE;
+use crate::flags::tke::TKE_INSECURE_WHEN_NO_CA;
 use crate::network::NetworkOptions;
 use crate::options::dial_policy;
 
@@ -33,7 +34,11 @@ pub(super) struct WebhookOptions {
 /// Every broken rule.
 pub(super) fn judge(values: &Values) -> Result<WebhookOptions, Vec<Problem>> {
     let mut problems = Vec::new();
-    let (address, port) = bind_address(values, &mut problems);
+    let path = |flag: &Flag<String>| {
+        Some(values.get(flag)).filter(|text| !text.is_empty()).map(PathBuf::from)
+    };
+    let client_ca = path(&flags::CLIENT_CA_FILE);
+    let (address, port) = bind_address(values, client_ca.is_some(), &mut problems);
     let failure_policy = word(
         values,
         &flags::FAILURE_POLICY,
@@ -44,9 +49,6 @@ pub(super) fn judge(values: &Values) -> Result<WebhookOptions, Vec<Problem>> {
     let namespace = Some(values.get(&KUBEFED_NAMESPACE)).filter(|text| !text.is_empty());
     let policy = dial_policy(values, &mut problems);
     let environment = environment(values, &mut problems);
-    let path = |flag: &Flag<String>| {
-        Some(values.get(flag)).filter(|text| !text.is_empty()).map(PathBuf::from)
-    };
     if !problems.is_empty() {
         return Err(problems);
     }
@@ -54,21 +56,32 @@ pub(super) fn judge(values: &Values) -> Result<WebhookOptions, Vec<Problem>> {
         address,
         port,
         cert_dir: path(&flags::CERT_DIR),
-        client_ca: path(&flags::CLIENT_CA_FILE),
+        client_ca,
         failure_policy,
         network: NetworkOptions {
             ssh,
             import: values.get(&flags::IMPORT_CHECK),
             policy,
+            insecure_without_ca: values.get(&TKE_INSECURE_WHEN_NO_CA),
             secret_namespace: namespace,
         },
         environment,
     })
 }
 
-fn bind_address(values: &Values, problems: &mut Vec<Problem>) -> (IpAddr, u16) {
+/// Where to listen. A webhook that does not know its callers is for those on this host, unless the flag says otherwise.
+fn bind_address(
+    values: &Values,
+    knows_callers: bool,
+    problems: &mut Vec<Problem>,
+) -> (IpAddr, u16) {
+    const PORT: u16 = 9443;
     let everywhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let text = values.get(&flags::BIND_ADDRESS);
+    if text.is_empty() {
+        let address = if knows_callers { everywhere } else { Ipv4Addr::LOCALHOST.into() };
+        return (address, PORT);
+    }
     let read = || {
         let (host, port) = text.rsplit_once(':')?;
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -133,7 +146,14 @@ mod tests {
     fn the_defaults_are_good_and_hurt_nobody() {
         let options = judged(&[]).unwrap();
         assert_eq!((options.port, options.failure_policy), (9443, FailurePolicy::Ignore));
-        assert!(options.address.is_unspecified() && options.network.ssh && !options.network.import);
+        assert!(options.address.is_loopback() && options.network.ssh && !options.network.import);
+        assert!(!options.network.insecure_without_ca);
+        let authenticated = judged(&[("webhook-client-ca-file", "ca.crt")]).unwrap();
+        assert!(authenticated.address.is_unspecified() && authenticated.port == 9443);
+        let given = judged(&[("webhook-bind-address", ":9444")]).unwrap();
+        assert!(given.address.is_unspecified() && given.port == 9444);
+        let insecure = judged(&[("tke-insecure-when-no-ca", "true")]).unwrap();
+        assert!(insecure.network.insecure_without_ca);
         assert_eq!(options.environment.cluster_types, Environment::default().cluster_types);
         assert_eq!(options.environment.licence, Licence::default());
         let local = judged(&[("webhook-bind-address", "[::1]:0")]).unwrap();

@@ -1,6 +1,8 @@
 //! [`Review`]: an AdmissionReview of `admission.k8s.io/v1`, in and out. Pure. It has no printable
 //! form: the objects in it hold secrets.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use validation::{FieldError, Findings, Kind};
@@ -84,6 +86,16 @@ impl Review {
         }
         if !findings.warnings.is_empty() {
             response["warnings"] = json!(findings.warnings);
+        }
+        json!({"apiVersion": VERSION, "kind": "AdmissionReview", "response": response}).to_string()
+    }
+
+    /// The answer that lets the object pass, with a JSON patch if there is one.
+    pub fn patched(&self, patch: Option<&Value>) -> String {
+        let mut response = json!({"uid": self.uid, "allowed": true});
+        if let Some(patch) = patch {
+            response["patchType"] = json!("JSONPatch");
+            response["patch"] = json!(STANDARD.encode(patch.to_string()));
         }
         json!({"apiVersion": VERSION, "kind": "AdmissionReview", "response": response}).to_string()
     }

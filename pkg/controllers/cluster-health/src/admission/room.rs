@@ -13,12 +13,23 @@ const USUAL: u32 = 4 * 1024;
 /// In units, for all usual requests and for all others.
 const FOR_USUAL: u32 = 32 * 1024;
 const FOR_LARGE: u32 = 224 * 1024;
+/// Reviews at once, whatever their size: each holds a list of the stored objects that it is judged by, of 8 bytes for
+/// each of them.
+const REVIEWS: usize = 256;
 
 /// A few bytes of JSON can take a hundred times as much memory once they are read, so what a request will take is
 /// estimated before that. Large ones have a room of their own: one that waits for it holds up nobody else.
 pub(super) struct Room {
+    reviews: Semaphore,
     usual: Semaphore,
     large: Semaphore,
+}
+
+/// Room for one request, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Held<'a> {
+    _review: SemaphorePermit<'a>,
+    _memory: SemaphorePermit<'a>,
 }
 
 /// Why there is no room for a request.
@@ -36,7 +47,7 @@ impl NoRoom {
             Self::Taken => reply::failure(
                 StatusCode::TOO_MANY_REQUESTS,
                 "TooManyRequests",
-                "the objects of all requests together are too large; try again",
+                "too many or too large objects are judged at once; try again",
             ),
             Self::TooLarge => reply::failure(
                 StatusCode::PAYLOAD_TOO_LARGE,
@@ -50,23 +61,22 @@ impl NoRoom {
 impl Room {
     pub(super) fn new() -> Self {
         let [usual, large] = [FOR_USUAL, FOR_LARGE].map(|units| Semaphore::new(units as usize));
-        Self { usual, large }
+        Self { reviews: Semaphore::new(REVIEWS), usual, large }
     }
 
     /// Waits until there is room for this.
     ///
     /// # Errors
     /// There is none until `end`, or never.
-    pub(super) async fn hold(
-        &self,
-        body: &[u8],
-        end: Instant,
-    ) -> Result<SemaphorePermit<'_>, NoRoom> {
+    pub(super) async fn hold(&self, body: &[u8], end: Instant) -> Result<Held<'_>, NoRoom> {
         let units = u32::try_from(weight(body) / UNIT + 1).ok();
         let units = units.filter(|&units| units <= FOR_LARGE).ok_or(NoRoom::TooLarge)?;
         let room = if units <= USUAL { &self.usual } else { &self.large };
-        let held = timeout_at(end, room.acquire_many(units)).await;
-        held.ok().and_then(Result::ok).ok_or(NoRoom::Taken)
+        let both = async {
+            let memory = room.acquire_many(units).await.ok()?;
+            Some(Held { _review: self.reviews.acquire().await.ok()?, _memory: memory })
+        };
+        timeout_at(end, both).await.ok().flatten().ok_or(NoRoom::Taken)
     }
 }
 
@@ -103,5 +113,18 @@ mod tests {
         assert_eq!(Instant::now(), end, "it has waited");
         drop(held);
         assert!(room.hold(most.as_bytes(), end + Duration::from_secs(1)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reviews_are_counted_whatever_their_size() {
+        let room = Room::new();
+        let end = Instant::now() + Duration::from_secs(8);
+        let mut held = Vec::new();
+        for _ in 0..REVIEWS {
+            held.push(room.hold(b"{}", end).await.ok().unwrap());
+        }
+        assert_eq!(room.hold(b"{}", end).await.err(), Some(NoRoom::Taken));
+        held.pop();
+        assert!(room.hold(b"{}", end + Duration::from_secs(1)).await.is_ok());
     }
 }

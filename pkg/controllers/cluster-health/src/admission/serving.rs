@@ -19,17 +19,23 @@ use webhook_registration::{Keeper, Kept, Leaf, Lives, Wanted};
 
 use super::options::WebhookOptions;
 
-/// Of the ValidatingWebhookConfiguration, as `config/webhook` has it.
+/// Of the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration, as `config/webhook` has them.
 pub(super) const REGISTRATION: &str = "infra-controller-manager";
 /// Where its authority is kept.
 pub(super) const SECRET_NAMESPACE: &str = "kube-system";
 pub(super) const SECRET: &str = "infra-controller-manager-webhook";
 const SECRETS: Resource = Resource::namespaced("", "v1", "Secret", "secrets");
-const REGISTRATIONS: Resource = Resource::cluster(
+const VALIDATING: Resource = Resource::cluster(
     "admissionregistration.k8s.io",
     "v1",
     "ValidatingWebhookConfiguration",
     "validatingwebhookconfigurations",
+);
+const MUTATING: Resource = Resource::cluster(
+    "admissionregistration.k8s.io",
+    "v1",
+    "MutatingWebhookConfiguration",
+    "mutatingwebhookconfigurations",
 );
 /// How often secret and registration are looked at.
 const ROUND: Duration = Duration::from_secs(5);
@@ -130,7 +136,8 @@ impl Keeping {
             failure_policy: options.failure_policy,
             lives: Lives::default(),
         };
-        let keeper = Keeper::new(context.objects(SECRETS), context.objects(REGISTRATIONS), wanted);
+        let registrations = vec![context.objects(VALIDATING), context.objects(MUTATING)];
+        let keeper = Keeper::new(context.objects(SECRETS), registrations, wanted);
         Self { keeper, failed: LogGate::new(SAID_AGAIN), is_registered: None }
     }
 
@@ -191,9 +198,6 @@ fn tell(is_registered: bool) {
     if is_registered {
         info!(registration = REGISTRATION, "The API server is told of the webhook");
     } else {
-        warn!(
-            registration = REGISTRATION,
-            "No API server asks the webhook: apply config/webhook/validation.yaml"
-        );
+        warn!(registration = REGISTRATION, "No API server asks the webhook: apply config/webhook");
     }
 }

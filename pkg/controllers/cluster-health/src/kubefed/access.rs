@@ -8,6 +8,7 @@ use probe::{Address, ClientPair, Fields, Inputs, Problem, TlsOptions};
 use secrecy::ExposeSecret as _;
 
 use crate::api::kubefed::{KubeFedCluster, KubeFedClusterSpec};
+use crate::credential_policy::{Reference, may_send};
 use crate::member::USER_AGENT;
 use crate::object_name::is_name;
 use crate::secret_data::SecretData;
@@ -52,6 +53,8 @@ pub(crate) fn inputs(
         return Err(missing("spec.secretRef.name is empty or is not the name of a Secret".into()));
     }
     let secret = secret.ok_or_else(|| missing(format!("there is no Secret {name}")))?;
+    may_send(Reference::SameNamespace, secret.facts)
+        .map_err(|refusal| refusal.problem(&format!("Secret {name}")))?;
     if secret.token.is_none() {
         return Err(missing(format!("Secret {name} has no key token")));
     }

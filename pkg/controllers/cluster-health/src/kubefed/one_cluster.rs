@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::access;
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KubeFedCluster};
+use crate::credential_policy::{Lookup, may_ask};
 use crate::stored_objects::{StoredError, StoredObjects};
 
 /// What a client of the KubeFedCluster of this name is made of.
@@ -14,9 +15,13 @@ use crate::stored_objects::{StoredError, StoredObjects};
 /// An object could not be read; or, inside, it was, and cannot be used.
 pub(crate) async fn inputs_of(
     objects: &StoredObjects,
-    namespace: &str,
     name: &str,
+    lookup: &Lookup,
 ) -> Result<Result<Inputs, Problem>, StoredError> {
+    if let Err(refusal) = may_ask(lookup.asker) {
+        return Ok(Err(refusal.problem("the Secret of the KubeFedCluster")));
+    }
+    let namespace = lookup.secret_namespace.as_deref().unwrap_or_default();
     let key = format!("{namespace}/{name}");
     let mut whole = objects.whole(&KUBEFED_CLUSTERS, &key).await?;
     if let Some(metadata) = whole.get_mut("metadata").and_then(Value::as_object_mut) {

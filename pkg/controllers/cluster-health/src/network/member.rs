@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use validation::CheckResult;
 
 use super::NetworkOptions;
-use crate::{StoredObjects, Subject};
+use super::answer::{Answer, result};
+use crate::{Asker, Lookup, StoredObjects, Subject};
 
 /// What TKEStack leaves in a cluster that it has imported.
 const MARK: &str = "/api/v1/namespaces/kube-system/configmaps/tke";
@@ -26,7 +27,8 @@ const UNNAMED: &str = "unnamed";
 
 pub(super) struct Members {
     prober: Prober,
-    namespace: String,
+    namespace: Option<String>,
+    insecure_without_ca: bool,
 }
 
 impl Members {
@@ -34,19 +36,21 @@ impl Members {
         let limits = ConnectionLimits { max_age: Duration::ZERO, ..ConnectionLimits::default() };
         let resolver = Resolver::new(Names::default(), options.policy.clone());
         let prober = Prober::new(Meters::new(&Registry::new())?, limits, resolver);
-        let namespace = options.secret_namespace.clone().unwrap_or_default();
-        Ok(Self { prober, namespace })
+        let (namespace, insecure_without_ca) =
+            (options.secret_namespace.clone(), options.insecure_without_ca);
+        Ok(Self { prober, namespace, insecure_without_ca })
     }
 
     /// Whether the API server takes the credential (`rule:credentials-are-accepted`).
     pub(super) async fn credential(
         &self,
+        asker: Asker,
         cluster: &Value,
         objects: &StoredObjects,
-    ) -> Option<CheckResult> {
-        let client = match self.client(cluster, objects).await? {
+    ) -> Answer {
+        let client = match self.client(asker, cluster, objects).await {
             Ok(client) => Arc::new(client),
-            Err(code) => return Some(failed(code)),
+            Err(answer) => return answer,
         };
         let order = Order {
             budget: LIMIT,
@@ -57,64 +61,73 @@ impl Members {
         };
         let finding = self.prober.probe(&client, &order).await.report.finding;
         match finding.code() {
-            None => Some(CheckResult::Passed),
+            None => result(Ok(())),
             // Nothing is known of the cluster.
-            Some(_) if finding.is_void() => None,
-            Some(code) => Some(failed(code.label())),
+            Some(code) if finding.is_void() => Answer::NotChecked(code.label().to_owned()),
+            Some(code) => result(Err(code.label())),
         }
     }
 
     /// Whether the cluster is free to be imported (`rule:clusters-are-imported-once`).
     pub(super) async fn import(
         &self,
+        asker: Asker,
         cluster: &Value,
         objects: &StoredObjects,
-    ) -> Option<CheckResult> {
-        let client = match self.client(cluster, objects).await? {
+    ) -> Answer {
+        let client = match self.client(asker, cluster, objects).await {
             Ok(client) => Arc::new(client),
-            // It may be given its credential later, and others tell what is wrong with that.
-            Err(_) => return None,
+            // Others tell what is wrong with its credential.
+            Err(Answer::Known(CheckResult::Failed(code))) => return Answer::NotChecked(code),
+            Err(answer) => return answer,
         };
         let mut reader = self.prober.reader(&client);
+        // Other checks tell of a server that is not there, and of a credential that is no good.
+        let unknown = || Answer::NotChecked("the cluster did not say".to_owned());
         match reader.get(MARK, MOST, LIMIT).await.map(|read| read.status) {
             Ok(StatusCode::NOT_FOUND) => {}
-            Ok(StatusCode::OK) => return Some(failed("imported-already")),
-            // Other checks tell of a server that is not there, and of a credential that is no good.
-            Ok(_) | Err(_) => return None,
+            Ok(StatusCode::OK) => return result(Err("imported-already")),
+            Ok(_) | Err(_) => return unknown(),
         }
         match reader.get("/version", MOST, LIMIT).await {
-            Ok(read) if is_new_enough(&read.body) => Some(CheckResult::Passed),
-            Ok(_) => Some(failed("version-too-old")),
-            Err(_) => None,
+            Ok(read) if is_new_enough(&read.body) => result(Ok(())),
+            Ok(_) => result(Err("version-too-old")),
+            Err(_) => unknown(),
         }
     }
 
-    /// A client as health would have it; `None` when that could not be read.
+    /// A client as health would have it, or what is answered without one. What is missing may come
+    /// later, and what may not be used becomes usable by another object: neither is a mistake of
+    /// this one.
     async fn client(
         &self,
+        asker: Asker,
         cluster: &Value,
         objects: &StoredObjects,
-    ) -> Option<Result<probe::Client, &'static str>> {
+    ) -> Result<probe::Client, Answer> {
+        let not_checked = |why: &dyn std::fmt::Display| Answer::NotChecked(why.to_string());
         let mut cluster = cluster.clone();
         if cluster["metadata"]["name"].as_str().is_none_or(str::is_empty) {
             cluster["metadata"]["name"] = json!(UNNAMED);
         }
         let name = cluster["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let subject: Subject = format!("cluster/{name}").parse().ok()?;
-        let inputs = match subject.inputs(&objects.with(cluster), &self.namespace).await.ok()? {
-            Ok(inputs) => inputs,
-            // Nobody was asked whether there is one.
-            Err(problem) if problem.code() == Code::SecretMissing && objects.api().is_none() => {
-                return None;
-            }
-            Err(problem) => return Some(Err(problem.code().label())),
+        let subject = format!("cluster/{name}").parse::<Subject>();
+        let subject = subject.map_err(|error| not_checked(&error))?;
+        let lookup = Lookup {
+            asker,
+            secret_namespace: self.namespace.clone(),
+            insecure_without_ca: self.insecure_without_ca,
         };
-        Some(self.prober.client(&inputs).map_err(|problem| problem.code().label()))
+        let inputs = subject.inputs(&objects.with(cluster), &lookup).await;
+        let inputs = inputs.map_err(|error| not_checked(&error))?;
+        let inputs = inputs.map_err(|problem| match problem.code() {
+            Code::SecretMissing | Code::CredentialRefused | Code::BadEndpoint => {
+                not_checked(&problem)
+            }
+            code => result(Err(code.label())),
+        })?;
+        self.prober.client(&inputs).map_err(|problem| result(Err(problem.code().label())))
     }
-}
-
-fn failed(code: &str) -> CheckResult {
-    CheckResult::Failed(code.to_owned())
 }
 
 fn is_new_enough(version: &[u8]) -> bool {

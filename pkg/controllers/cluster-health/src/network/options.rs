@@ -11,6 +11,8 @@ pub struct NetworkOptions {
     pub import: bool,
     /// Which addresses may be dialled.
     pub policy: DialPolicy,
+    /// Whether certificates of TKEStack's Clusters without a CA are not checked.
+    pub insecure_without_ca: bool,
     /// The only namespace of the Secrets that ClusterCredentials refer to, if there is one.
     pub secret_namespace: Option<String>,
 }

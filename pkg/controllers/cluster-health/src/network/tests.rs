@@ -3,11 +3,18 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
+use validation::CheckResult;
 
 use super::*;
 
 fn checker(policy: DialPolicy) -> NetworkChecker {
-    let options = NetworkOptions { ssh: true, import: true, policy, secret_namespace: None };
+    let options = NetworkOptions {
+        ssh: true,
+        import: true,
+        policy,
+        insecure_without_ca: false,
+        secret_namespace: None,
+    };
     NetworkChecker::new(options).unwrap()
 }
 
@@ -27,7 +34,8 @@ async fn answers(
     object: &Value,
 ) -> NetworkChecks {
     let end = Instant::now() + Duration::from_secs(60);
-    checker.answers(questions, object, &StoredObjects::new(Vec::new(), None), end).await
+    let objects = StoredObjects::new(Vec::new(), None);
+    checker.answers(Asker::Command, questions, object, &objects, end).await.known
 }
 
 fn code(code: &str) -> CheckResult {
@@ -107,7 +115,7 @@ async fn this_host_is_not_dialled_by_name_or_by_number_where_that_is_denied() {
     let objects = StoredObjects::new(vec![credential], None);
     let questions = [Question::Credential("cc".to_owned()), Question::Import("one".to_owned())];
     let end = Instant::now() + Duration::from_secs(60);
-    let known = checker.answers(&questions, &cluster, &objects, end).await;
+    let known = checker.answers(Asker::Command, &questions, &cluster, &objects, end).await.known;
     assert_eq!(known.credentials["cc"], code("address-denied"));
     assert!(known.imports.is_empty(), "nobody can tell");
     let quiet = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
@@ -117,7 +125,13 @@ async fn this_host_is_not_dialled_by_name_or_by_number_where_that_is_denied() {
 #[tokio::test]
 async fn what_is_turned_off_or_not_answered_in_time_is_not_known() {
     let policy = DialPolicy::new(&[], &[]).unwrap();
-    let options = NetworkOptions { ssh: false, import: false, policy, secret_namespace: None };
+    let options = NetworkOptions {
+        ssh: false,
+        import: false,
+        policy,
+        insecure_without_ca: false,
+        secret_namespace: None,
+    };
     let checker = NetworkChecker::new(options).unwrap();
     let questions = [Question::Ssh("10.0.0.1:22".into()), Question::Import("one".into())];
     assert_eq!(answers(&checker, &questions, &json!({})).await, NetworkChecks::default());
@@ -125,8 +139,73 @@ async fn what_is_turned_off_or_not_answered_in_time_is_not_known() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let question = [Question::Ssh(silent.local_addr().unwrap().to_string())];
     let objects = StoredObjects::new(Vec::new(), None);
-    let known = at_home().answers(&question, &json!({}), &objects, Instant::now()).await;
-    assert_eq!(known, NetworkChecks::default(), "the time of the request is over");
+    let end = Instant::now();
+    let answers = at_home().answers(Asker::Command, &question, &json!({}), &objects, end).await;
+    assert_eq!(answers.known, NetworkChecks::default(), "the time of the request is over");
+    assert_eq!(answers.not_checked.len(), 1);
+}
+
+/// rule:a-credential-goes-where-its-owner-sent-it
+#[tokio::test]
+async fn nothing_is_dialled_for_a_caller_that_nobody_knows_or_under_a_name_that_is_taken() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = listener.local_addr().unwrap().to_string();
+    let questions = [Question::Tcp(target.clone()), Question::Ssh(target.clone())];
+    let objects = StoredObjects::new(Vec::new(), None);
+    let end = Instant::now() + Duration::from_secs(60);
+    for asker in [Asker::UnauthenticatedReview, Asker::AuthenticatedReview { name_is_taken: true }]
+    {
+        let answers = at_home().answers(asker, &questions, &json!({}), &objects, end).await;
+        assert_eq!((answers.known, answers.not_checked.len()), (NetworkChecks::default(), 2));
+        let quiet = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
+        assert!(quiet.is_err(), "{asker:?}: it was dialled");
+    }
+    let known = Asker::AuthenticatedReview { name_is_taken: false };
+    let answers = at_home().answers(known, &questions[..1], &json!({}), &objects, end).await;
+    assert_eq!(answers.known.tcp[&target], CheckResult::Passed, "the others could be dialled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_gets_no_turn_says_so_and_is_not_taken_for_unanswered() {
+    let checker = at_home();
+    let _all = checker.turns.acquire_many(u32::try_from(AT_ONCE).unwrap()).await.unwrap();
+    let objects = StoredObjects::new(Vec::new(), None);
+    let end = Instant::now() + Duration::from_secs(8);
+    let question = [Question::Tcp("127.0.0.1:1".into())];
+    let answers = checker.answers(Asker::Command, &question, &json!({}), &objects, end).await;
+    assert!(answers.is_busy && answers.not_checked.is_empty());
+}
+
+/// rule:credentials-are-accepted
+#[tokio::test]
+async fn a_credential_that_is_missing_or_for_another_cluster_is_not_checked() {
+    let cluster = |spec: Value| {
+        json!({"apiVersion": "platform.tkestack.io/v1", "kind": "Cluster",
+            "metadata": {"name": "one"}, "spec": spec})
+    };
+    let address = json!([{"type": "Real", "host": "127.0.0.1", "port": 1}]);
+    let named = json!({"name": "cc"});
+    let credential = |of: &str| {
+        json!({"apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential",
+            "metadata": {"name": "cc"}, "clusterName": of, "token": "planted"})
+    };
+    let whole = cluster(json!({"clusterCredentialRef": named, "addresses": address}));
+    let mut in_secret = credential("one");
+    in_secret["token"] = Value::Null;
+    in_secret["secretRef"] = json!({"namespace": "n", "name": "s"});
+    let end = Instant::now() + Duration::from_secs(60);
+    let question = [Question::Credential("cc".to_owned())];
+    for (cluster, credentials, why) in [
+        (&whole, vec![], "no ClusterCredential cc"),
+        (&whole, vec![credential("two")], "clusterName"),
+        (&whole, vec![in_secret], "Secret n/s"),
+        (&cluster(json!({"clusterCredentialRef": named})), vec![credential("one")], "no address"),
+    ] {
+        let objects = StoredObjects::new(credentials, None);
+        let answers = at_home().answers(Asker::Command, &question, cluster, &objects, end).await;
+        assert_eq!(answers.known, NetworkChecks::default(), "{why}");
+        assert!(answers.not_checked[0].1.contains(why), "{:?}", answers.not_checked);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -109,6 +109,8 @@ pub(crate) struct Way {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Basis {
     pub(crate) addresses: Result<Vec<Address>, Problem>,
+    /// The tenant in the spec.
+    pub(crate) tenant: Arc<str>,
     /// The name in the spec.
     pub(crate) reference: Option<Arc<str>>,
     pub(crate) credential: Option<Seen>,

@@ -12,6 +12,7 @@ use super::choice::{Choice, choose};
 use crate::api::tke::{
     CLUSTER_CREDENTIALS, ClusterCredential, CredentialError, CredentialPage, SecretRef,
 };
+use crate::credential_policy::Target;
 use crate::object_name::is_name;
 use crate::secret_data::{ReadError, SecretData, wipe};
 
@@ -19,8 +20,9 @@ use crate::secret_data::{ReadError, SecretData, wipe};
 const ATTEMPT: Duration = Duration::from_secs(5);
 /// How the credentials of one cluster are selected: by field, and by upstream's label on servers
 /// that cannot select by field.
-const FIELD: (&str, &str) = ("fieldSelector", "clusterName");
-const LABEL: (&str, &str) = ("labelSelector", "tkestack.io/cluster-name");
+const FIELD: &str = "fieldSelector";
+const LABEL: &str = "labelSelector";
+const CLUSTER_LABEL: &str = "tkestack.io/cluster-name";
 /// Credentials of one cluster that are read at a time, and how many times.
 const PAGE: &str = "50";
 const PAGES_MAX: usize = 21;
@@ -117,20 +119,41 @@ impl Fetch {
         }
     }
 
-    /// The ClusterCredential to use for a cluster that names none, out of all pages of the list: the
-    /// newest one may stand on the last page.
-    pub(crate) async fn credential_of(&self, cluster: &str) -> Result<Option<Choice>, FetchError> {
-        let (mut by, mut found, mut token) = (FIELD, Vec::new(), None::<Box<str>>);
+    /// The ClusterCredential to use for a cluster that names none. Those of other tenants are left out by the server, so
+    /// that no number of them hides the own one; only where there is none they are looked at, to say so.
+    pub(crate) async fn credential_of(&self, target: Target<'_>) -> Result<Choice, FetchError> {
+        let Target { name, tenant } = target;
+        let by_name = format!("clusterName={name}");
+        let of_tenant = format!("{by_name},tenantID={}", escaped(tenant));
+        let Some(found) = self.all(FIELD, &of_tenant).await? else {
+            // A server that cannot select by field.
+            let found = self.all(LABEL, &format!("{CLUSTER_LABEL}={name}")).await?;
+            let found = found.ok_or(refused(CREDENTIAL, StatusCode::BAD_REQUEST))?;
+            return Ok(choose(found, target));
+        };
+        match choose(found, target) {
+            Choice::None => {
+                let all = self.all(FIELD, &by_name).await?.unwrap_or_default();
+                let all = choose(all, target);
+                // One that came meanwhile is told by its event.
+                Ok(if matches!(all, Choice::OfOthers) { all } else { Choice::None })
+            }
+            choice => Ok(choice),
+        }
+    }
+
+    /// All pages of a list: the newest one may stand on the last page. `None` when the server cannot select so.
+    async fn all(
+        &self,
+        selector: &str,
+        by: &str,
+    ) -> Result<Option<Vec<ClusterCredential>>, FetchError> {
+        let (mut found, mut token) = (Vec::new(), None::<Box<str>>);
         for _ in 0..PAGES_MAX {
-            let path = selection(by, cluster, token.as_deref());
-            let answer = self.get(&path, CREDENTIAL).await?;
+            let answer = self.get(&selection(selector, by, token.as_deref()), CREDENTIAL).await?;
             match answer.status {
                 StatusCode::OK => {}
-                // A server that cannot select by field.
-                StatusCode::BAD_REQUEST if by == FIELD => {
-                    by = LABEL;
-                    continue;
-                }
+                StatusCode::BAD_REQUEST => return Ok(None),
                 status => return Err(refused(CREDENTIAL, status)),
             }
             let read = CredentialPage::read(&answer.body);
@@ -139,7 +162,7 @@ impl Fetch {
             token = page.next().map(Into::into);
             found.extend(page.items);
             if token.is_none() {
-                return Ok(choose(found, cluster));
+                return Ok(Some(found));
             }
         }
         Err(FetchError::TooMany)
@@ -159,9 +182,14 @@ impl Fetch {
     }
 }
 
-fn selection((selector, name): (&str, &str), cluster: &str, token: Option<&str>) -> String {
+/// A value in a field selector.
+fn escaped(value: &str) -> String {
+    value.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=")
+}
+
+fn selection(selector: &str, by: &str, token: Option<&str>) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    query.append_pair(selector, &format!("{name}={cluster}")).append_pair("limit", PAGE);
+    query.append_pair(selector, by).append_pair("limit", PAGE);
     query.extend_pairs(token.map(|token| ("continue", token)));
     format!("{}?{}", CLUSTER_CREDENTIALS.collection_path(None), query.finish())
 }
@@ -188,8 +216,10 @@ mod tests {
             };
             Reply::Json(200, json!({"metadata": {"continue": token}, "items": page}))
         });
-        let found = Fetch::new(server.client()).credential_of("cls-1").await.unwrap().unwrap();
-        assert_eq!((&*found.credential.metadata.name, found.others), ("new", 1));
+        let target = Target { name: "cls-1", tenant: "" };
+        let found = Fetch::new(server.client()).credential_of(target).await.unwrap();
+        let Choice::Credential { credential, others } = found else { panic!("{found:?}") };
+        assert_eq!((&*credential.metadata.name, others), ("new", 1));
     }
 
     #[tokio::test]
@@ -197,7 +227,8 @@ mod tests {
         let server = ApiServer::new(|_| {
             Reply::Json(200, json!({"metadata": {"continue": "again"}, "items": []}))
         });
-        let error = Fetch::new(server.client()).credential_of("cls-1").await.unwrap_err();
+        let target = Target { name: "cls-1", tenant: "" };
+        let error = Fetch::new(server.client()).credential_of(target).await.unwrap_err();
         assert!(error.to_string().contains("more than 1000"), "{error}");
     }
 }

@@ -6,9 +6,9 @@ use health::Code;
 use probe::{Address, ClientPair, Fields, Impersonation, Inputs, Problem, TlsOptions};
 use secrecy::ExposeSecret as _;
 
-use crate::api::tke::{ClusterCredential, SecretRef};
+use crate::api::tke::ClusterCredential;
+use crate::credential_policy::{Reference, may_send};
 use crate::member::USER_AGENT;
-use crate::object_name::is_name;
 use crate::secret_data::SecretData;
 
 /// Where the user of a Cluster mends what is refused.
@@ -16,21 +16,31 @@ const FIELDS: Fields =
     Fields { ca: "caCert of its ClusterCredential, or ca.crt of the Secret", other_name: "" };
 
 /// Puts them together: what stands in the credential wins over its Secret, and a token and a client
-/// certificate go together.
+/// certificate go together. With a token or a certificate of the Secret only the authorities of the
+/// Secret count (`rule:a-credential-goes-where-its-owner-sent-it`).
 ///
 /// # Errors
-/// There is neither of them, or half of a client certificate.
+/// There is neither of them, or half of a client certificate, or the Secret may not be sent.
 pub(crate) fn inputs(
     addresses: Vec<Address>,
     credential: ClusterCredential,
     secret: Option<SecretData>,
     insecure_without_ca: bool,
 ) -> Result<Inputs, Problem> {
-    let referred = credential.secret_ref.as_ref().filter(|_| secret.is_none());
-    let referred = referred.map(|of| format!("{}/{}", of.namespace, of.name));
+    let key = credential.secret_ref.as_ref().map(|of| format!("{}/{}", of.namespace, of.name));
+    let referred = key.clone().filter(|_| secret.is_none());
     let secret = secret.unwrap_or_default();
     let name = credential.metadata.name;
     let empty_token = secret.token.is_some() && secret.token().is_none();
+    let takes_token = credential.token.is_none() && secret.token().is_some();
+    let takes_pair = credential.client_cert.is_none() && secret.certificate.is_some()
+        || credential.client_key.is_none() && secret.key.is_some();
+    let is_of_secret = takes_token || takes_pair;
+    if is_of_secret {
+        may_send(Reference::ClusterCredential, secret.facts).map_err(|refusal| {
+            refusal.problem(&format!("Secret {}", key.as_deref().unwrap_or_default()))
+        })?;
+    }
     let token = credential.token.or_else(|| secret.token());
     let certificate = credential.client_cert.or(secret.certificate);
     let pair = match (certificate, credential.client_key.or(secret.key)) {
@@ -59,7 +69,7 @@ pub(crate) fn inputs(
         };
         return Err(Problem::new(Code::SecretMissing, text));
     }
-    let ca = credential.ca_cert.or(secret.ca);
+    let ca = if is_of_secret { secret.ca } else { credential.ca_cert.or(secret.ca) };
     let ca = ca.map(|ca| ca.expose_secret().to_vec()).unwrap_or_default();
     let everything = ca.is_empty() && insecure_without_ca;
     Ok(Inputs {
@@ -94,43 +104,31 @@ fn impersonation(
     })
 }
 
-/// Whether the Secret of a ClusterCredential is ours to read; `namespace` is the only one in which
-/// they are, if there is one.
-///
-/// # Errors
-/// It is in another one, or no Secret can have that name.
-pub(crate) fn readable(of: &SecretRef, namespace: Option<&str>) -> Result<(), Problem> {
-    if !is_name(&of.namespace) || !is_name(&of.name) {
-        let text = "secretRef of a ClusterCredential names no Secret: namespace or name is not one";
-        return Err(Problem::new(Code::SecretMissing, text));
-    }
-    match namespace.filter(|namespace| **namespace != *of.namespace) {
-        None => Ok(()),
-        Some(namespace) => {
-            let text = format!(
-                "the Secret of a ClusterCredential has to be in namespace {namespace}, not {}",
-                of.namespace
-            );
-            Err(Problem::new(Code::SecretMissing, text))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::credential_policy::SEND_LABEL;
 
     fn made(credential: &Value, secret: Option<&Value>) -> Result<Inputs, Problem> {
+        made_with(credential, secret, false)
+    }
+
+    fn made_with(
+        credential: &Value,
+        secret: Option<&Value>,
+        insecure: bool,
+    ) -> Result<Inputs, Problem> {
         let credential = ClusterCredential::read(credential.to_string().as_bytes()).unwrap();
         let secret =
             secret.map(|secret| SecretData::decode(secret.to_string().as_bytes()).unwrap());
-        inputs(Vec::new(), credential, secret, false)
+        inputs(Vec::new(), credential, secret, insecure)
     }
 
+    /// One that its owner lets be sent.
     fn secret() -> Value {
-        json!({"data": {"token": "c2VjcmV0", "ca.crt": "Y2E=", "tls.crt": "Y2VydA==", "tls.key": "a2V5"}})
+        json!({"metadata": {"labels": {SEND_LABEL: "true"}}, "data": {"token": "c2VjcmV0", "ca.crt": "Y2E=", "tls.crt": "Y2VydA==", "tls.key": "a2V5"}})
     }
 
     #[test]
@@ -139,12 +137,48 @@ mod tests {
             json!({"metadata": {"name": "cc"}, "token": "inline", "caCert": "aW5saW5l"});
         let inputs = made(&credential, Some(&secret())).unwrap();
         assert_eq!(inputs.token.unwrap().expose_secret(), "inline");
-        assert_eq!(inputs.ca, b"inline");
+        assert_eq!(inputs.ca, b"ca", "its key is proven to servers of the Secret only");
         let pair = inputs.pair.unwrap();
         assert_eq!((&*pair.certificate, pair.key.expose_secret()), (&b"cert"[..], &b"key"[..]));
         assert!(inputs.fields.ca.contains("caCert") && inputs.fields.other_name.is_empty());
         let alone = made(&json!({"metadata": {"name": "cc"}}), Some(&secret())).unwrap();
         assert_eq!(alone.token.unwrap().expose_secret(), "secret");
+        let trusting = json!({"data": {"ca.crt": "Y2E="}});
+        let mut own = credential.clone();
+        assert_eq!(made(&own, Some(&trusting)).unwrap().ca, b"inline");
+        own["caCert"] = Value::Null;
+        assert_eq!(made(&own, Some(&trusting)).unwrap().ca, b"ca");
+    }
+
+    /// rule:a-credential-goes-where-its-owner-sent-it
+    #[test]
+    fn an_inline_authority_is_never_joined_to_what_a_secret_holds() {
+        let mine = json!({"metadata": {"name": "cc"}, "caCert": "bWluZQ==",
+            "secretRef": {"namespace": "ns", "name": "one"}});
+        for data in
+            [json!({"token": "c2VjcmV0"}), json!({"tls.crt": "Y2VydA==", "tls.key": "a2V5"})]
+        {
+            let mut secret = json!({"metadata": {"labels": {SEND_LABEL: "true"}}, "data": data});
+            for insecure in [false, true] {
+                let problem = made_with(&mine, Some(&secret), insecure).unwrap_err();
+                assert_eq!(problem.code(), Code::CredentialRefused);
+                assert!(
+                    problem.to_string().contains("Secret ns/one is not used: it has no ca.crt")
+                );
+            }
+            secret["data"]["ca.crt"] = json!("Y2E=");
+            assert_eq!(made(&mine, Some(&secret)).unwrap().ca, b"ca");
+            for labels in [json!({}), json!(null), json!({SEND_LABEL: "false"})] {
+                secret["metadata"]["labels"] = labels;
+                let problem = made(&mine, Some(&secret)).unwrap_err();
+                assert!(problem.to_string().contains("only with the label"), "{problem}");
+            }
+        }
+        // One half of a pair from each is no way around it.
+        let half =
+            json!({"metadata": {"name": "cc"}, "clientCert": "Y2VydA==", "caCert": "bWluZQ=="});
+        let unmarked = json!({"data": {"tls.key": "a2V5", "ca.crt": "Y2E="}});
+        assert_eq!(made(&half, Some(&unmarked)).unwrap_err().code(), Code::CredentialRefused);
     }
 
     #[test]
@@ -169,7 +203,8 @@ mod tests {
             assert_eq!(problem.code(), Code::TokenEmpty, "{problem}");
             assert!(problem.to_string().contains("Secret ns/one"), "{problem}");
         }
-        let with_a_pair = json!({"data": {"token": "", "tls.crt": "Y2VydA==", "tls.key": "a2V5"}});
+        let mut with_a_pair = secret();
+        with_a_pair["data"]["token"] = json!("");
         assert!(made(&credential, Some(&with_a_pair)).is_ok(), "a client certificate will do");
     }
 
@@ -184,23 +219,6 @@ mod tests {
         assert!(empty.to_string().starts_with("there is neither a token"), "{empty}");
         credential["token"] = json!("t");
         assert!(made(&credential, None).is_ok());
-    }
-
-    /// rule:secret-of-the-same-namespace
-    #[test]
-    fn a_secret_is_read_in_the_namespace_for_them_and_by_a_name() {
-        let read = |namespace: &str, name: &str, only: Option<&str>| {
-            readable(&SecretRef { namespace: namespace.into(), name: name.into() }, only)
-        };
-        assert_eq!(read("fed", "one", Some("fed")), Ok(()));
-        assert_eq!(read("other", "one", None), Ok(()));
-        for (namespace, name) in
-            [("other", "one"), ("fed", "../../other/secrets/one"), ("fed", "one?x"), ("fed", "")]
-        {
-            let problem = read(namespace, name, Some("fed")).unwrap_err();
-            assert_eq!(problem.code(), Code::SecretMissing, "{namespace}/{name}");
-        }
-        assert!(read("../x", "one", None).is_err());
     }
 
     #[test]

@@ -5,41 +5,49 @@ use objects::Object;
 use probe::{Inputs, Problem};
 
 use super::access::addresses;
-use super::choice::choose;
+use super::choice::{Choice, choose};
 use super::fetch::Fetch;
-use super::inputs::{inputs, readable};
+use super::inputs::inputs;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};
+use crate::credential_policy::{Lookup, Target, is_for, may_ask, may_read};
 use crate::object_name::is_name;
 use crate::stored_objects::{StoredError, StoredObjects};
 
-/// What a client of the Cluster of this name is made of. Secrets are read in `namespace` alone, if
-/// there is one, as the controller does.
+/// What a client of the Cluster of this name is made of, as the controller would make it.
 ///
 /// # Errors
 /// An object could not be read; or, inside, it was, and cannot be used.
 pub(crate) async fn inputs_of(
     objects: &StoredObjects,
     name: &str,
-    namespace: Option<&str>,
+    lookup: &Lookup,
 ) -> Result<Result<Inputs, Problem>, StoredError> {
+    if let Err(refusal) = may_ask(lookup.asker) {
+        return Ok(Err(refusal.problem("the credential of the Cluster")));
+    }
     let whole = objects.whole(&CLUSTERS, name).await?;
     let cluster = Object::<Cluster>::read(whole).map_err(|error| StoredError::Form {
         kind: CLUSTERS.kind.to_string(),
         key: name.to_owned(),
         why: error.to_string(),
     })?;
+    let target = Target { name, tenant: &cluster.body.spec.tenant_id };
     let reference = cluster.body.spec.cluster_credential_ref.as_ref();
     let reference = reference.map(|it| &*it.name).filter(|name| !name.is_empty());
-    let credential = match reference {
+    let found = match reference {
         Some(reference) => named(objects, reference).await?,
-        None => of_cluster(objects, name).await?,
+        None => of_cluster(objects, target).await?,
     };
-    let Some(credential) = credential else {
-        let whose = format!("whose clusterName is {name}");
-        let text = format!("there is no ClusterCredential {}", reference.unwrap_or(&whose));
-        return Ok(Err(Problem::new(Code::SecretMissing, text)));
+    let credential = match found {
+        Ok(credential) => credential,
+        Err(nothing) => return Ok(Err(Problem::new(Code::SecretMissing, nothing))),
     };
-    if let Some(Err(problem)) = credential.secret_ref.as_ref().map(|of| readable(of, namespace)) {
+    if let Err(refusal) = is_for(&credential, target) {
+        let text = format!("ClusterCredential {}", credential.metadata.name);
+        return Ok(Err(refusal.problem(&text)));
+    }
+    let namespace = lookup.secret_namespace.as_deref();
+    if let Some(Err(problem)) = credential.secret_ref.as_ref().map(|of| may_read(of, namespace)) {
         return Ok(Err(problem));
     }
     let secret = match &credential.secret_ref {
@@ -47,7 +55,8 @@ pub(crate) async fn inputs_of(
         None => None,
     };
     let elsewhere = credential.secret_ref.is_some() && secret.is_none() && objects.api().is_none();
-    let made = addresses(&cluster).and_then(|it| inputs(it, credential, secret, false));
+    let insecure = lookup.insecure_without_ca;
+    let made = addresses(&cluster).and_then(|it| inputs(it, credential, secret, insecure));
     Ok(made.map_err(|problem| match problem.code() {
         Code::SecretMissing if elsewhere => {
             let text = format!("{problem}: add it to the file, or give --kubeconfig");
@@ -57,33 +66,34 @@ pub(crate) async fn inputs_of(
     }))
 }
 
-async fn named(
-    objects: &StoredObjects,
-    name: &str,
-) -> Result<Option<ClusterCredential>, StoredError> {
+/// Or why there is none.
+type Found = Result<ClusterCredential, String>;
+
+async fn named(objects: &StoredObjects, name: &str) -> Result<Found, StoredError> {
+    let none = || Ok(Err(format!("there is no ClusterCredential {name}")));
     if !is_name(name) {
-        return Ok(None);
+        return none();
     }
-    let Some(text) = objects.find(&CLUSTER_CREDENTIALS, name).await? else { return Ok(None) };
-    ClusterCredential::read(&text).map(Some).map_err(|error| unusable(name, &error))
+    let Some(text) = objects.find(&CLUSTER_CREDENTIALS, name).await? else { return none() };
+    ClusterCredential::read(&text).map(Ok).map_err(|error| unusable(name, &error))
 }
 
-async fn of_cluster(
-    objects: &StoredObjects,
-    cluster: &str,
-) -> Result<Option<ClusterCredential>, StoredError> {
+async fn of_cluster(objects: &StoredObjects, target: Target<'_>) -> Result<Found, StoredError> {
     let documents = objects.documents(&CLUSTER_CREDENTIALS).map(|document| {
         let name = document["metadata"]["name"].as_str().unwrap_or_default();
         let read = ClusterCredential::read(document.to_string().as_bytes());
         read.map_err(|error| unusable(name, &error))
     });
-    let mut choice = choose(documents.collect::<Result<_, _>>()?, cluster);
-    if let (None, Some(api)) = (&choice, objects.api()) {
-        let fetched = Fetch::new(api.clone()).credential_of(cluster).await;
-        let whose = format!("whose clusterName is {cluster}");
+    let mut choice = choose(documents.collect::<Result<_, _>>()?, target);
+    if let (Choice::None, Some(api)) = (&choice, objects.api()) {
+        let fetched = Fetch::new(api.clone()).credential_of(target).await;
+        let whose = format!("whose clusterName is {}", target.name);
         choice = fetched.map_err(|error| unusable(&whose, &error))?;
     }
-    Ok(choice.map(|choice| choice.credential))
+    Ok(match choice {
+        Choice::Credential { credential, .. } => Ok(*credential),
+        none => Err(none.nothing_for(target.name)),
+    })
 }
 
 fn unusable(name: &str, why: &dyn std::fmt::Display) -> StoredError {

@@ -217,8 +217,13 @@ mod tests {
         let tls = TlsOptions { everything: true, ..TlsOptions::default() };
         let inputs = Inputs { addresses: addresses.clone(), tls, ..Inputs::default() };
         let client = lists.prober.client(&inputs).map(Arc::new);
-        let basis =
-            Basis { addresses: Ok(addresses), reference: None, credential: None, secret: None };
+        let basis = Basis {
+            addresses: Ok(addresses),
+            tenant: "t".into(),
+            reference: None,
+            credential: None,
+            secret: None,
+        };
         machines.book.with(own, |entry| entry.lead(Way { basis, client, settles: None }));
         Sides {
             prober: Arc::clone(&lists.prober),

@@ -14,13 +14,15 @@ use workqueue::{Next, Retry};
 
 use super::access::addresses;
 use super::book::{Basis, Seen, Way, identity};
+use super::choice::Choice;
 use super::fetch::FetchError;
-use super::inputs::{inputs, readable};
+use super::inputs::inputs;
 use super::prober::MemberProber;
 use super::status::{ends_told, fingerprint_of, lacks_nodes, seed};
 use super::supervision::{Supervision, is_imported};
 use super::watching::{Watching, Work};
 use crate::api::tke::{CLUSTERS, Cluster, ClusterCredential, Phase};
+use crate::credential_policy::{Target as Whose, is_for, may_read};
 use crate::engine::{self, ClusterProber, Misconfigured, Target};
 
 /// How long an imported cluster may wait for its credential before it is called malformed: who
@@ -29,8 +31,8 @@ const CREDENTIAL_GRACE: Duration = Duration::from_secs(60);
 
 /// What was found for a Cluster.
 enum Found {
-    Credential(ClusterCredential),
-    /// Which one was looked for.
+    Credential(Box<ClusterCredential>),
+    /// Which one was looked for, and why none was found.
     Nothing(String),
 }
 
@@ -208,6 +210,7 @@ impl Watching {
         };
         Ok(Basis {
             addresses: addresses(cluster),
+            tenant: tenant(cluster),
             reference: reference(cluster),
             credential: before.credential.as_ref().map(|seen| self.seen(Arc::clone(&seen.key))),
             secret,
@@ -228,7 +231,8 @@ impl Watching {
         cluster: &Object<Cluster>,
     ) -> Result<(Way, Option<FetchError>), FetchError> {
         let (addresses, reference) = (addresses(cluster), reference(cluster));
-        let mut basis = Basis { addresses, reference, credential: None, secret: None };
+        let tenant = tenant(cluster);
+        let mut basis = Basis { addresses, tenant, reference, credential: None, secret: None };
         let (client, mistake) = match self.look_up(cluster, &mut basis).await {
             Ok(client) => (client, None),
             // rule:a-lost-credential-ends-its-client
@@ -248,8 +252,7 @@ impl Watching {
     ) -> Result<Result<Arc<probe::Client>, Problem>, FetchError> {
         let credential = match self.find(cluster, basis).await? {
             Found::Credential(credential) => credential,
-            Found::Nothing(looked_for) => {
-                let text = format!("there is no ClusterCredential {looked_for}");
+            Found::Nothing(text) => {
                 // When it comes it is another one than none.
                 basis.credential = basis.reference.clone().map(|key| Seen { key, version: None });
                 return Ok(Err(Problem::new(Code::SecretMissing, text)));
@@ -258,32 +261,34 @@ impl Watching {
         let read = &credential.metadata;
         basis.credential =
             Some(Seen { key: Arc::from(&*read.name), version: read.resource_version });
+        if let Err(refusal) = is_for(&credential, whose(cluster)) {
+            return Ok(Err(refusal.problem(&format!("ClusterCredential {}", read.name))));
+        }
         match basis.addresses.clone() {
-            Ok(addresses) => self.client(addresses, credential, basis).await,
+            Ok(addresses) => self.client(addresses, *credential, basis).await,
             Err(problem) => Ok(Err(problem)),
         }
     }
 
     async fn find(&self, cluster: &Object<Cluster>, basis: &Basis) -> Result<Found, FetchError> {
-        let name = cluster.metadata.name();
         let nothing = match &basis.reference {
             Some(reference) => match self.fetch.credential(reference).await? {
-                Some(credential) => return Ok(Found::Credential(credential)),
-                None => reference.to_string(),
+                Some(credential) => return Ok(Found::Credential(Box::new(credential))),
+                None => format!("there is no ClusterCredential {reference}"),
             },
-            None => match self.fetch.credential_of(name).await? {
-                Some(choice) => {
-                    if choice.others > 0 {
-                        let used = &choice.credential.metadata.name;
+            None => match self.fetch.credential_of(whose(cluster)).await? {
+                Choice::Credential { credential, others } => {
+                    if others > 0 {
+                        let used = &credential.metadata.name;
                         let text = format!(
                             "{} ClusterCredentials are for this cluster; the newest, {used}, is used",
-                            choice.others + 1
+                            others + 1
                         );
                         self.warn(cluster, "SeveralCredentials", text);
                     }
-                    return Ok(Found::Credential(choice.credential));
+                    return Ok(Found::Credential(credential));
                 }
-                None => format!("whose clusterName is {name}"),
+                none => none.nothing_for(cluster.metadata.name()),
             },
         };
         Ok(Found::Nothing(nothing))
@@ -298,7 +303,7 @@ impl Watching {
         let secret = match credential.secret_ref.clone() {
             None => None,
             Some(of) => {
-                if let Err(problem) = readable(&of, self.secrets.namespace.as_deref()) {
+                if let Err(problem) = may_read(&of, self.secrets.namespace.as_deref()) {
                     return Ok(Err(problem));
                 }
                 let key = Arc::from(format!("{}/{}", of.namespace, of.name));
@@ -325,10 +330,20 @@ fn reference(cluster: &Object<Cluster>) -> Option<Arc<str>> {
     (!reference.name.is_empty()).then(|| Arc::from(&*reference.name))
 }
 
+/// Whom a credential has to be for.
+fn whose(cluster: &Object<Cluster>) -> Whose<'_> {
+    Whose { name: cluster.metadata.name(), tenant: &cluster.body.spec.tenant_id }
+}
+
+fn tenant(cluster: &Object<Cluster>) -> Arc<str> {
+    Arc::from(&*cluster.body.spec.tenant_id)
+}
+
 /// Of a cluster that is not probed.
 fn no_way(problem: Problem) -> Way {
+    let addresses = Err(problem.clone());
     let basis =
-        Basis { addresses: Err(problem.clone()), reference: None, credential: None, secret: None };
+        Basis { addresses, tenant: "".into(), reference: None, credential: None, secret: None };
     Way { basis, client: Err(problem), settles: None }
 }
 

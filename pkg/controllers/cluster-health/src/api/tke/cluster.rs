@@ -16,13 +16,20 @@ impl Schema for Cluster {
     type Body = WithSpec<ClusterSpec>;
     type Status = ClusterStatus;
     const KEPT_OF_SPEC: Option<&'static [&'static str]> =
-        Some(&["type", "clusterCredentialRef", "addresses"]);
+        Some(&["tenantID", "type", "clusterCredentialRef", "addresses"]);
 }
 
 /// What is needed of the spec.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClusterSpec {
+    /// The tenant that owns it.
+    #[serde(
+        rename = "tenantID",
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub tenant_id: String,
     /// Who made the cluster: `Imported`, `Baremetal`, or another provider.
     #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
     pub kind: String,

@@ -15,6 +15,9 @@ use crate::api::{secret, tolerant};
 pub struct ClusterCredential {
     /// Which object it is.
     pub metadata: CredentialMetadata,
+    /// The tenant that owns it.
+    #[serde(rename = "tenantID", deserialize_with = "tolerant::null_is_default")]
+    pub tenant_id: Box<str>,
     /// Name of the Cluster it is for.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub cluster_name: Box<str>,

@@ -46,6 +46,31 @@ fn the_bundle_of_the_object_goes_before_that_of_the_secret() {
     assert_eq!(ca_of(&own), "ca of the object");
 }
 
+/// rule:a-credential-goes-where-its-owner-sent-it
+#[test]
+fn a_token_of_a_service_account_is_sent_only_where_a_label_allows_it() {
+    let labelled = json!({"infra-controller-manager/send-to-member": "true"});
+    for (kind, labels, is_sent) in [
+        // As kubefedctl join makes it: of no type, with a token and nothing else.
+        (Value::Null, Value::Null, true),
+        (json!("Opaque"), Value::Null, true),
+        (json!("kubernetes.io/service-account-token"), Value::Null, false),
+        (json!("kubernetes.io/service-account-token"), json!({"a": "true"}), false),
+        (json!("kubernetes.io/service-account-token"), labelled, true),
+    ] {
+        let whole = json!({"metadata": {"labels": labels}, "type": kind,
+            "data": {"token": base64("t")}});
+        let secret = SecretData::decode(whole.to_string().as_bytes()).unwrap();
+        let bundled = cluster(|it| it["spec"]["caBundle"] = json!(base64("ca")));
+        let made = inputs(&bundled, Some(&secret), false);
+        assert_eq!(made.is_ok(), is_sent, "{whole}");
+        if let Err(problem) = made {
+            assert_eq!(problem.code(), Code::CredentialRefused);
+            assert!(problem.to_string().contains("Secret one-secret is not used"), "{problem}");
+        }
+    }
+}
+
 #[test]
 fn what_is_missing_is_told_by_its_field_or_key() {
     let fine = || cluster(|_| {});

@@ -2,8 +2,11 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::SystemTime;
 
 use api_server_double::{ApiServer, Asked, Reply};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use informer::Informer;
 use model::{Cached, Metadata};
 use parking_lot::Mutex;
@@ -13,12 +16,14 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
+use webhook_registration::Authority;
 use workqueue::{Backoff, Jitter, QueueMetrics, Reconcile as _, WorkQueue};
 
 use super::super::super::fetch::Fetch;
 use super::super::super::watching::Secrets;
 use super::super::*;
 use crate::api::tke::CLUSTER_CREDENTIALS;
+use crate::credential_policy::SEND_LABEL;
 use crate::engine::tests::scene::Scene;
 use crate::engine::{Flavour, Registry};
 use crate::options::judge;
@@ -53,7 +58,6 @@ pub(super) async fn until<T: Cached>(cache: &Informer<T>, is_so: impl Fn() -> bo
 }
 
 /// The ClusterCredentials of the management API.
-#[derive(Default)]
 pub(super) struct Credentials {
     pub(super) refused: AtomicBool,
     /// They may not be read.
@@ -67,8 +71,18 @@ pub(super) struct Credentials {
     pub(super) rotations: AtomicUsize,
     /// Name of the Cluster it is for; empty for `cls-1`.
     pub(super) of: Mutex<String>,
+    pub(super) tenant: Mutex<String>,
     /// What is asked now is answered by what there is now, and not before this.
     pub(super) held: Mutex<Option<Arc<Notify>>>,
+}
+
+/// One that its owner lets be sent.
+fn secret() -> Value {
+    let authority = Authority::make(SystemTime::now(), S(3600)).unwrap();
+    json!({
+        "metadata": {"labels": {SEND_LABEL: "true"}},
+        "data": {"token": "aHVudGVyMg==", "ca.crt": STANDARD.encode(authority.certificate())},
+    })
 }
 
 impl Credentials {
@@ -93,14 +107,15 @@ impl Credentials {
             return Reply::failure(403, "Forbidden");
         }
         if is_secret {
-            return Reply::Json(200, json!({"data": {"token": "aHVudGVyMg=="}}));
+            return Reply::Json(200, secret());
         }
         let rotations = self.rotations.load(Ordering::Relaxed);
         let of = self.of.lock().clone();
         let of = if of.is_empty() { "cls-1" } else { &*of };
         let mut one = json!({
             "metadata": {"name": "cc-1", "resourceVersion": rotations.to_string()},
-            "clusterName": of, "token": format!("token-{rotations}"),
+            "tenantID": &*self.tenant.lock(), "clusterName": of,
+            "token": format!("token-{rotations}"),
         });
         if self.in_secret.load(Ordering::Relaxed) {
             one["token"] = "".into();
@@ -125,7 +140,17 @@ impl Bench {
         let clusters: Informer<Object<Cluster>> = informer(&CLUSTERS, listed, told).await;
         let (touched, told) = unbounded_channel();
         let metadata = informer::<Metadata>(&CLUSTER_CREDENTIALS, vec![], told).await;
-        let credentials = Arc::<Credentials>::default();
+        let credentials = Arc::new(Credentials {
+            refused: false.into(),
+            forbidden: false.into(),
+            secrets_forbidden: false.into(),
+            absent: false.into(),
+            in_secret: false.into(),
+            rotations: 0.into(),
+            of: Mutex::default(),
+            tenant: Mutex::new("t".to_owned()),
+            held: Mutex::default(),
+        });
         let asked = Arc::clone(&credentials);
         let management = ApiServer::new(move |request| asked.answer(request));
         let flavour = flavour();

@@ -36,8 +36,6 @@ async fn a_credential_that_a_cluster_names_is_used_when_it_comes_and_when_it_com
         it["spec"]["clusterCredentialRef"] = json!({"name": "cc-1"});
     });
     let (bench, object) = (Bench::start(&[&object]).await, read(&object));
-    // It is for nobody by its own word.
-    "nobody".clone_into(&mut bench.credentials.of.lock());
     let (cluster, credential) = (Work::Cluster("cls-1".into()), Work::Credential("cc-1".into()));
     for version in [9, 11] {
         bench.credentials.absent.store(true, Ordering::Relaxed);
@@ -54,6 +52,43 @@ async fn a_credential_that_a_cluster_names_is_used_when_it_comes_and_when_it_com
         assert_eq!(bench.management.asked().len(), asked, "nothing changed");
         bench.touch(version as u64 + 1, false).await;
     }
+}
+
+/// rule:a-credential-goes-where-its-owner-sent-it
+#[tokio::test(start_paused = true)]
+async fn a_credential_of_another_cluster_or_tenant_is_not_used_whether_it_is_named_or_not() {
+    let named = sent(&[("10.0.0.1", 6443)], |it| {
+        it["spec"]["clusterCredentialRef"] = json!({"name": "cc-1"});
+    });
+    for object in [sent(&[("10.0.0.1", 6443)], |_| {}), named] {
+        let (bench, read) = (Bench::start(&[&object]).await, read(&object));
+        let cluster = Work::Cluster("cls-1".into());
+        for (of, tenant, is_used) in [
+            ("cls-2", "t", false),
+            ("cls-1", "other", false),
+            ("cls-1", "", false),
+            ("cls-1", "t", true),
+        ] {
+            of.clone_into(&mut bench.credentials.of.lock());
+            tenant.clone_into(&mut bench.credentials.tenant.lock());
+            bench.watching.flavour.book.doubt_way(&read.metadata.key);
+            bench.look(&cluster).await;
+            assert_eq!(bench.way(&read).is_some(), is_used, "{of} {tenant}");
+        }
+    }
+}
+
+/// rule:a-credential-goes-where-its-owner-sent-it
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_comes_to_be_of_another_tenant_loses_its_credential() {
+    let mut object = sent(&[("10.0.0.1", 6443)], |_| {});
+    let (bench, first) = (Bench::start(&[&object]).await, read(&object));
+    bench.look(&Work::Cluster("cls-1".into())).await;
+    assert!(bench.way(&first).is_some());
+    object["spec"]["tenantID"] = json!("other");
+    object["metadata"]["resourceVersion"] = json!("8");
+    let second = bench.change(&object).await;
+    assert_eq!(bench.way(&second), None);
 }
 
 /// rule:what-changes-while-it-is-read-is-read-again
