@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_network::{
     BastionSpec, CniSpec, DEFAULT_OWNER_TAG, Desired, Dialect, Goal, HealthCheckSpec, Identity,
-    LoadBalancerKind, LoadBalancerSpec, NatMode, Removal, Scheme, Spec, SubnetSpec, Tags,
+    LoadBalancerKind, LoadBalancerSpec, NatMode, Removal, Scheme, ServiceResources, Spec, SubnetSpec, Tags,
     load_balancer_name,
 };
 
@@ -109,7 +109,8 @@ pub fn absent(spec: &Spec) -> Goal {
             load_balancer_name(cluster),
             load_balancer_name(&format!("{}-{cluster}", spec.namespace)),
         ],
-        collects_external: true,
+        named_groups: spec.group_overrides.values().cloned().collect(),
+        service_resources: ServiceResources::GoWithOurVpc,
         deletes_free_interfaces: false,
     })
 }

@@ -154,6 +154,16 @@ impl Action {
         self.creates().is_none() || self.token().is_some()
     }
 
+    /// Whether it sets a tag with this key on something that exists.
+    pub(crate) fn sets_tag(&self, key: &str) -> bool {
+        match self {
+            Self::CreateTags { tags, .. }
+            | Self::Elb(ElbAction::AddTags { tags, .. })
+            | Self::ElbV2(ElbV2Action::AddTags { tags, .. }) => tags.contains_key(key),
+            _ => false,
+        }
+    }
+
     /// It takes something away that a refusal tells us is gone already, or still in use.
     pub fn is_removal(&self) -> bool {
         match self {

@@ -7,15 +7,17 @@ use crate::plan::{Plan, RECHECK};
 use crate::query::{Lookup, Query, Scope};
 use crate::resources::InstanceState;
 
-pub use ending::{Ending, Removal};
+pub use ending::{Ending, Removal, ServiceResources};
 
 mod blockers;
 mod ending;
 mod groups;
 mod load_balancers;
 mod network;
+mod others;
 
-/// What to do next for a cluster that shall not exist. Nothing to do and no problem: it is gone.
+/// What to do next for a cluster that shall not exist. Nothing to do and no problem: all that is ours
+/// is gone; [`Plan::others`] is left.
 pub fn plan_removal(ending: &Ending<'_>) -> Plan {
     let mut plan = Plan { reads: missing_reads(ending), ..Plan::default() };
     if !plan.reads.is_empty() {
@@ -36,6 +38,7 @@ pub fn plan_removal(ending: &Ending<'_>) -> Plan {
     }
     network::plan_vpcs(ending, &mut plan);
     blockers::plan(ending, &mut plan);
+    plan.others = others::seen(ending);
     if plan.is_settled() {
         plan.look_again = sweep(ending);
     }
@@ -48,7 +51,6 @@ fn missing_reads(ending: &Ending<'_>) -> Vec<Query> {
     let mut reads = Vec::new();
     let mut need = |is_missing: bool, query: Query| reads.extend(is_missing.then_some(query));
     let vpc = ending.vpc();
-    let scope = vpc.clone().map_or(Scope::Tagged, Scope::Vpc);
     let is_located = observed.vpcs.get().is_some();
     need(!is_located, Query::TaggedVpcs);
     need(observed.subnets.get().is_none(), Query::Subnets(Scope::Tagged));
@@ -59,7 +61,7 @@ fn missing_reads(ending: &Ending<'_>) -> Vec<Query> {
     need(observed.bastions.get().is_none(), Query::Bastions);
     let lookup = || Lookup { names: ending.removal.load_balancer_names.clone(), vpc: vpc.clone() };
     if is_located {
-        need(observed.security_groups.get().is_none(), Query::SecurityGroups(scope));
+        need(observed.security_groups.get().is_none(), Query::SecurityGroups(ending.groups_scope()));
         need(observed.classic.get().is_none(), Query::ClassicLoadBalancers(lookup()));
         need(observed.network.get().is_none(), Query::NetworkLoadBalancers(lookup()));
     }

@@ -13,6 +13,12 @@ use crate::spec::{Dialect, LoadBalancerKind, NatMode};
 /// The port of the API server on its instances, whatever the port of the load balancer.
 pub const INSTANCE_PORT: u16 = 6443;
 
+/// Where a spec names groups that are used as they are.
+pub(crate) const OVERRIDES: &str = "spec.network.securityGroupOverrides";
+
+/// Where a spec names a VPC that exists already.
+pub(crate) const VPC_ID: &str = "spec.network.vpc.id";
+
 /// A subnet that shall exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredSubnet {

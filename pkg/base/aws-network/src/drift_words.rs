@@ -85,7 +85,6 @@ impl ElbV2Action {
                 format!("{} addresses of clients", sign(*enabled))
             }
             Self::CreateListener { port, .. } => format!("+ port {port}"),
-            Self::SetTargetGroup { target_group, .. } => format!("now to {target_group}"),
             Self::AddTags { tags, .. } => all("+ tag ", tags.keys()),
             Self::RemoveTags { keys, .. } => all("- tag ", keys),
             Self::DeleteListener { .. } | Self::Delete { .. } | Self::DeleteTargetGroup { .. } => {

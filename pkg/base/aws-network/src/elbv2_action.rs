@@ -30,8 +30,6 @@ pub enum ElbV2Action {
     SetPreserveClientIp { target_group: String, enabled: bool },
     /// CreateListener, TCP.
     CreateListener { load_balancer: String, port: u16, target_group: String },
-    /// ModifyListener.
-    SetTargetGroup { listener: String, target_group: String },
     /// DeleteListener.
     DeleteListener { listener: String },
     /// AddTags.
@@ -56,7 +54,6 @@ impl ElbV2Action {
             Self::ConfigureHealthCheck { .. } => "ModifyTargetGroup",
             Self::SetPreserveClientIp { .. } => "ModifyTargetGroupAttributes",
             Self::CreateListener { .. } => "CreateListener",
-            Self::SetTargetGroup { .. } => "ModifyListener",
             Self::DeleteListener { .. } => "DeleteListener",
             Self::AddTags { .. } => "AddTags",
             Self::RemoveTags { .. } => "RemoveTags",
@@ -77,7 +74,7 @@ impl ElbV2Action {
             Self::ConfigureHealthCheck { target_group, .. }
             | Self::SetPreserveClientIp { target_group, .. }
             | Self::DeleteTargetGroup { target_group } => target_group,
-            Self::SetTargetGroup { listener, .. } | Self::DeleteListener { listener } => listener,
+            Self::DeleteListener { listener } => listener,
             Self::AddTags { arns, .. } | Self::RemoveTags { arns, .. } => {
                 arns.first().map_or("", String::as_str)
             }

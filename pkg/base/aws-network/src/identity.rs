@@ -1,4 +1,5 @@
-//! Whose a resource is. Every write and every delete asks here first.
+//! [`Identity::ownership`]: who a resource on AWS belongs to. Planning, deletion and reports ask
+//! here, and nowhere else.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,31 @@ pub const ROLE_TAG: &str = "sigs.k8s.io/cluster-api-provider-aws/role";
 /// The key of our own tag, unless `--owner-tag-key` names another.
 pub const DEFAULT_OWNER_TAG: &str = "aws.cluster.x-k8s.io/owner-id";
 
+/// The value of a tag that says that a resource lives and ends with its cluster.
+const OWNED: &str = "owned";
+
+/// The key of the tag that Kubernetes' cloud provider sets on load balancers of Services.
+const SERVICE_TAG: &str = "kubernetes.io/service-name";
+
+/// How the names of the security groups begin that Kubernetes' cloud provider makes.
+const SERVICE_GROUP: &str = "k8s-elb-";
+
+/// How the keys of the tags begin that EKS sets; users cannot set them.
+const EKS_TAGS: &str = "aws:eks:";
+
+/// The role of the group that upstream makes for the nodes of an EKS cluster.
+const EKS_ROLE: &str = "node-eks-additional";
+
+/// Whether EKS made a resource.
+fn is_of_eks(tags: &Tags) -> bool {
+    tags.keys().any(|key| key.starts_with(EKS_TAGS))
+}
+
+/// Whether a security group shows that its VPC belongs to an EKS cluster.
+pub(crate) fn shows_eks(tags: &Tags) -> bool {
+    is_of_eks(tags) || tags.get(ROLE_TAG).is_some_and(|role| role == EKS_ROLE)
+}
+
 /// Who a cluster is, on AWS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
@@ -27,13 +53,21 @@ pub struct Identity {
     pub adopt: bool,
 }
 
-/// What the tags of a resource say about us.
+/// Who a resource belongs to, by its tags and by what we recorded. What Kubernetes' cloud provider
+/// made for Services is judged by [`Identity::is_service_balancer`] and
+/// [`Identity::is_service_group`], since that needs to know the VPC as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// It carries the cluster's tag and our owner id, or may be adopted.
+    /// Ours: the cluster's tag with our owner id, or without an owner id when we recorded its
+    /// creation or may adopt it. It may be written and deleted.
     Ours,
-    /// Anything else: it may be used, and is never changed or deleted.
-    Foreign,
+    /// Upstream's: the cluster's tag and no owner id. Nothing may be done to it before its user sets
+    /// the adopt annotation.
+    Upstreams,
+    /// Another cluster's: an owner id that is not ours. Adoption does not apply.
+    Anothers,
+    /// The user's: everything else. It may be used where the spec names it, and is never written.
+    Users,
 }
 
 impl Identity {
@@ -47,15 +81,17 @@ impl Identity {
         format!("kubernetes.io/cluster/{}", self.cluster)
     }
 
-    /// Whose a resource is (`rule:ours-by-two-tags`).
+    /// Who a resource belongs to (`rule:ours-by-two-tags`).
     ///
-    /// `recorded` says that its id stands in the status or the spec of our own object.
+    /// `recorded` says that our own object records it as created by us. An id in a spec is no
+    /// record.
     pub fn ownership(&self, tags: &Tags, recorded: bool) -> Ownership {
-        let clusters = tags.get(&self.cluster_tag()).is_some_and(|value| value == "owned");
         match tags.get(&self.owner_tag) {
-            Some(owner) if *owner == self.owner_id && clusters => Ownership::Ours,
-            None if clusters && (recorded || self.adopt) => Ownership::Ours,
-            _ => Ownership::Foreign,
+            _ if is_of_eks(tags) => Ownership::Users,
+            Some(owner) if *owner != self.owner_id => Ownership::Anothers,
+            _ if !self.is_of_cluster(tags) => Ownership::Users,
+            None if !recorded && !self.adopt => Ownership::Upstreams,
+            _ => Ownership::Ours,
         }
     }
 
@@ -64,10 +100,37 @@ impl Identity {
         self.ownership(tags, false) == Ownership::Ours
     }
 
+    /// Whether a resource carries the tag of the cluster with the value `owned`.
+    pub fn is_of_cluster(&self, tags: &Tags) -> bool {
+        tags.get(&self.cluster_tag()).is_some_and(|value| value == OWNED)
+    }
+
+    /// Whether a resource carries the tag of the cluster and our owner id: it is ours, and adoption
+    /// is not needed, or complete.
+    pub fn marks(&self, tags: &Tags) -> bool {
+        tags.get(&self.owner_tag) == Some(&self.owner_id) && self.is_of_cluster(tags)
+    }
+
+    /// Whether a load balancer or a target group was made by Kubernetes' cloud provider for a
+    /// Service of the cluster.
+    pub fn is_service_balancer(&self, tags: &Tags) -> bool {
+        self.is_kubernetes_own(tags) && tags.contains_key(SERVICE_TAG)
+    }
+
+    /// Whether a security group was made by Kubernetes' cloud provider for a load balancer of a
+    /// Service of the cluster.
+    pub fn is_service_group(&self, tags: &Tags, name: &str) -> bool {
+        self.is_kubernetes_own(tags) && name.starts_with(SERVICE_GROUP)
+    }
+
+    fn is_kubernetes_own(&self, tags: &Tags) -> bool {
+        tags.get(&self.kubernetes_tag()).is_some_and(|value| value == OWNED) && !is_of_eks(tags)
+    }
+
     /// The tags that every resource of the cluster carries, but its name.
     pub fn base_tags(&self, role: &str) -> Tags {
         Tags::from([
-            (self.cluster_tag(), "owned".to_owned()),
+            (self.cluster_tag(), OWNED.to_owned()),
             (self.owner_tag.clone(), self.owner_id.clone()),
             (ROLE_TAG.to_owned(), role.to_owned()),
         ])

@@ -89,7 +89,7 @@ mod vpc;
 pub use action::{Action, BastionLaunch};
 pub use conditions::{Condition, Outputs, conditions, is_ready, listed, outputs};
 pub use default_subnets::default_subnets;
-pub use deletion::{Ending, Removal, plan_removal};
+pub use deletion::{Ending, Removal, ServiceResources, plan_removal};
 pub use desired::{
     Desired, DesiredBastion, DesiredGroups, DesiredLoadBalancer, DesiredSubnet, INSTANCE_PORT,
     NatPolicy, RuleSource, RuleTemplate,
@@ -110,7 +110,7 @@ pub use outcome::{Answer, Outcome, Refused};
 pub use part::{Part, Reason};
 pub use pass::{DEEP_CHECK_PERIOD, Goal, Pass, Rest, Step};
 pub use places::{Places, SubnetPlace, places};
-pub use plan::{Plan, Planned, Problem, Situation, Wait};
+pub use plan::{Other, Plan, Planned, Problem, Situation, Wait};
 pub use planner::plan;
 pub use query::{Lookup, Query, Reply, Scope};
 pub use refusal::{Refusal, classify, classify_read, is_unexpected};

@@ -220,12 +220,13 @@ fn make(
     for found in in_zone(situation, home, zone) {
         is_clear &= end(found, home, plan);
     }
-    let place = subnets.placed.iter().find(|subnet| subnet.public && subnet.zone == zone);
-    // An elastic IP depends on nothing, so it is there when the rest is.
-    let address = addresses::for_zone(situation, zone, is_clear, plan);
-    let (Some(address), Some(place), Some(_), true) = (address, place, gateway, is_clear) else {
+    // Without a subnet to use it in, an elastic IP would only cost money.
+    let Some(place) = subnets.placed.iter().find(|subnet| subnet.public && subnet.zone == zone)
+    else {
         return;
     };
+    let address = addresses::for_zone(situation, zone, is_clear, plan);
+    let (Some(address), Some(_), true) = (address, gateway, is_clear) else { return };
     if !place.available || is_paced(situation, home, zone, plan) {
         return;
     }

@@ -45,6 +45,15 @@ pub struct Problem {
     pub message: String,
 }
 
+/// A resource that carries the tag of the cluster and is not ours.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Other {
+    /// Its id; of a classic load balancer its name.
+    pub id: String,
+    /// The owner id in its tags.
+    pub owner_id: Option<String>,
+}
+
 /// What to do next. Writes are independent of each other and may be sent at once; what depends on
 /// their outcome is in the next plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,6 +69,8 @@ pub struct Plan {
     /// After so many seconds everything is to be read again, for what was read may not show all
     /// there is.
     pub look_again: Option<u64>,
+    /// Of a deletion: what carries the tag of the cluster and is not ours.
+    pub others: Vec<Other>,
     /// Tags that are to be corrected, of everything together.
     pub(crate) tags: TagDrift,
 }
@@ -130,10 +141,14 @@ impl<'a> Situation<'a> {
         &self.desired.identity
     }
 
+    /// Who a resource belongs to, given the place that it fills.
+    pub(crate) fn ownership(&self, tags: &Tags, id: &str, logical: &LogicalId) -> Ownership {
+        self.identity().ownership(tags, self.memory.id(logical) == Some(id))
+    }
+
     /// Whether a resource is ours, given the place that it fills.
     pub(crate) fn is_ours(&self, tags: &Tags, id: &str, logical: &LogicalId) -> bool {
-        let recorded = self.memory.id(logical) == Some(id);
-        self.identity().ownership(tags, recorded) == Ownership::Ours
+        self.ownership(tags, id, logical) == Ownership::Ours
     }
 
     /// Plans a create, or waits when what is missing may only be invisible yet to the read that

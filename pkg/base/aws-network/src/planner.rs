@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::nat_gateways;
 use crate::observed::Observed;
 use crate::part::Part;
-use crate::plan::{Plan, Situation};
+use crate::plan::{Plan, Planned, Situation};
 use crate::query::{Lookup, Query, Scope};
 use crate::spec::LoadBalancerKind;
 use crate::{addresses, internet_gateway, route_tables, security_groups, subnets, vpc};
@@ -29,7 +29,9 @@ pub fn plan(situation: &Situation<'_>) -> Plan {
     let gateway =
         if home.is_managed { internet_gateway::plan(situation, &home, &mut plan) } else { None };
     let groups = security_groups::plan(situation, &home, &mut plan);
-    let Some(subnets) = subnets::plan(situation, &home, &mut plan) else { return with_tags(plan) };
+    let Some(subnets) = subnets::plan(situation, &home, &mut plan) else {
+        return with_tags(situation, plan);
+    };
     load_balancer::plan(situation, &home, &subnets, gateway, &groups, &mut plan);
     if home.is_managed {
         bastion::plan(situation, &home, &subnets, &groups, &mut plan);
@@ -42,13 +44,20 @@ pub fn plan(situation: &Situation<'_>) -> Plan {
             route_tables::await_exits(&subnets, nats, &mut plan);
         }
     }
-    with_tags(plan)
+    with_tags(situation, plan)
 }
 
-/// Corrections of tags are the last: what they are about may be deleted in this very plan.
-fn with_tags(mut plan: Plan) -> Plan {
+/// Corrections of tags are the last: what they are about may be deleted in this very plan. While
+/// something adopted lacks our owner id, nothing else is written
+/// (`rule:adoption-begins-with-the-owner-id`).
+fn with_tags(situation: &Situation<'_>, mut plan: Plan) -> Plan {
     for action in plan.tags.actions() {
         plan.act(Part::Vpc, action);
+    }
+    let identity = situation.identity();
+    let marks = |planned: &Planned| planned.action.sets_tag(&identity.owner_tag);
+    if identity.adopt && plan.actions.iter().any(marks) {
+        plan.actions.retain(marks);
     }
     plan
 }

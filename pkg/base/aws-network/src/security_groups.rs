@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::action::Action;
 use crate::addresses;
-use crate::desired::{RuleSource, RuleTemplate};
+use crate::desired::{OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
 use crate::identity::Tags;
 use crate::logical_id::LogicalId;
 use crate::names::security_group_name;
@@ -22,6 +22,11 @@ pub(crate) type Groups = BTreeMap<Role, String>;
 /// Plans the groups and, once all of them exist, their rules.
 pub(crate) fn plan(situation: &Situation<'_>, home: &Home<'_>, plan: &mut Plan) -> Groups {
     let desired = &situation.desired.groups;
+    if home.is_managed && !desired.overrides.is_empty() {
+        let message = format!("{OVERRIDES}: requires an unmanaged {VPC_ID}, and {} is ours", home.id);
+        plan.problem(Part::SecurityGroups, Reason::InvalidConfiguration, message);
+        return Groups::new();
+    }
     let look = Query::SecurityGroups(Scope::Vpc(home.id.to_owned()));
     let Some(found) = situation.observed.security_groups.get() else {
         plan.read(look);
@@ -37,7 +42,9 @@ pub(crate) fn plan(situation: &Situation<'_>, home: &Home<'_>, plan: &mut Plan) 
                 groups.insert(role, group.id.clone());
             }
             Some(group) => {
-                let message = format!("{} has the name {name} and is not ours", group.id);
+                let owner = group.tags.get(&situation.identity().owner_tag);
+                let owner = owner.map_or_else(|| "no owner-id".to_owned(), |id| format!("owner-id {id}"));
+                let message = format!("{} has the name {name} and {owner}, it is not ours", group.id);
                 plan.problem(Part::SecurityGroups, Reason::OwnershipConflict, message);
             }
             None => make(situation, home, role, plan),

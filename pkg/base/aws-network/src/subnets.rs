@@ -102,9 +102,10 @@ fn keep<'a>(
 ) -> Option<Placed<'a>> {
     let logical = LogicalId::Subnet(found.cidr.to_string());
     let named = wanted.id.is_some();
-    let recorded = named || situation.memory.id(&logical) == Some(&found.id);
-    let ours = situation.identity().ownership(&found.tags, recorded) == Ownership::Ours;
-    if home.is_managed && !ours && !named {
+    let ownership = situation.ownership(&found.tags, &found.id, &logical);
+    let ours = ownership == Ownership::Ours;
+    // A subnet of the user is used where the spec names it.
+    if home.is_managed && !ours && (!named || ownership == Ownership::Upstreams) {
         let message = format!("{} has {} and is not ours", found.id, found.cidr);
         plan.problem(Part::Subnets, Reason::OwnershipConflict, message);
         return None;

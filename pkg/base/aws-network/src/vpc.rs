@@ -3,7 +3,7 @@
 use cidr::IpNet;
 
 use crate::action::Action;
-use crate::identity::Ownership;
+use crate::identity::{Ownership, shows_eks};
 use crate::logical_id::LogicalId;
 use crate::part::{Part, Reason};
 use crate::plan::{Plan, Situation};
@@ -27,9 +27,28 @@ pub(crate) fn plan<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<Hom
         None => (ours(situation, plan)?, true),
     };
     if is_managed {
+        check_adoption(situation, vpc, plan)?;
         keep(situation, vpc, plan);
     }
     Some(Home { id: &vpc.id, cidr: vpc.cidr, is_managed })
+}
+
+/// A network that EKS uses is not adopted: its control plane and node groups live in it, and another
+/// controller keeps it.
+fn check_adoption(situation: &Situation<'_>, vpc: &Vpc, plan: &mut Plan) -> Option<()> {
+    if situation.identity().marks(&vpc.tags) || is_bare(situation, vpc) {
+        return Some(());
+    }
+    let Some(groups) = situation.observed.security_groups.get() else {
+        plan.read(Query::SecurityGroups(Scope::Vpc(vpc.id.clone())));
+        return None;
+    };
+    if groups.iter().any(|group| group.vpc == vpc.id && shows_eks(&group.tags)) {
+        let message = format!("{} belongs to an EKS cluster, which cannot be adopted", vpc.id);
+        plan.problem(Part::Vpc, Reason::OwnershipConflict, message);
+        return None;
+    }
+    Some(())
 }
 
 /// A VPC that the spec names is used as it is, and never replaced by another
@@ -47,8 +66,22 @@ fn named<'a>(situation: &Situation<'a>, id: &str, plan: &mut Plan) -> Option<(&'
         plan.problem(Part::Vpc, Reason::NotFound, message);
         return None;
     };
-    let ours = situation.identity().ownership(&vpc.tags, true) == Ownership::Ours;
-    Some((vpc, ours))
+    match situation.ownership(&vpc.tags, &vpc.id, &LogicalId::Vpc) {
+        Ownership::Ours => Some((vpc, true)),
+        Ownership::Upstreams => {
+            refuse_to_double(&vpc.id, plan);
+            None
+        }
+        // Of a VPC that we made somebody has removed the tags.
+        Ownership::Users if is_bare(situation, vpc) => Some((vpc, true)),
+        Ownership::Anothers | Ownership::Users => Some((vpc, false)),
+    }
+}
+
+/// Whether we made a VPC and its tags are lost.
+fn is_bare(situation: &Situation<'_>, vpc: &Vpc) -> bool {
+    situation.memory.id(&LogicalId::Vpc) == Some(&vpc.id)
+        && !vpc.tags.contains_key(&situation.identity().owner_tag)
 }
 
 fn ours<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
@@ -61,11 +94,10 @@ fn ours<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
         found.iter().filter(|vpc| situation.is_ours(&vpc.tags, &vpc.id, &LogicalId::Vpc)).collect();
     match ours.as_slice() {
         [] => {
-            let nobodys = found.iter().find(|vpc| {
-                vpc.tags.contains_key(&identity.cluster_tag())
-                    && !vpc.tags.contains_key(&identity.owner_tag)
+            let upstreams = found.iter().find(|vpc| {
+                identity.ownership(&vpc.tags, false) == Ownership::Upstreams
             });
-            match nobodys {
+            match upstreams {
                 Some(vpc) => refuse_to_double(&vpc.id, plan),
                 None => return missing(situation, plan),
             }
@@ -80,8 +112,8 @@ fn ours<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
 /// none.
 fn refuse_to_double(vpc: &str, plan: &mut Plan) {
     let message = format!(
-        "{vpc} carries the tag of this cluster and no owner: set the annotation aws.cluster.x-k8s.io/adopt=true \
-         to take it over, or remove the tag"
+        "{vpc} carries the tag of this cluster and no owner-id: set the annotation \
+         aws.cluster.x-k8s.io/adopt=true to take it over, or remove the tag"
     );
     plan.problem(Part::Vpc, Reason::OwnershipConflict, message);
 }

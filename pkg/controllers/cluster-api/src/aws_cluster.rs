@@ -10,6 +10,7 @@
 //! | `goal.rs` | what AWS shall have, of the object and its Cluster; pure |
 //! | `build.rs`, `publication.rs`, `removal.rs` | the way there, its endpoint, and the way back |
 //! | `plan_only.rs` | what would be done, published instead of done |
+//! | `left_behind.rs` | what a deletion leaves since it is not ours, and the ways to end it; pure |
 //! | `leaks.rs` | what has outlived its AWSCluster, told |
 //! | `spec_mirror.rs` | ids of what was made, written into the spec where that is asked for |
 //! | `leg.rs`, `denial.rs` | one leg of a pass, and what it has met |
@@ -25,6 +26,7 @@ mod denial;
 mod findings;
 mod goal;
 mod leaks;
+mod left_behind;
 mod leg;
 mod metrics;
 mod owner;

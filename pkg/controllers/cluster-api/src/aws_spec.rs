@@ -175,16 +175,21 @@ pub fn is_region(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_letter)
 }
 
-/// With other credentials than the spec means, everything would be made in the wrong account.
 fn check_identity(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
-    let Some(identity) = &spec.identity_ref else { return };
-    if identity["kind"] != OWN_IDENTITY {
+    errors.extend(other_identity(spec));
+}
+
+/// That the spec means other credentials than there are. With these everything would be made, or
+/// looked for and deleted, in the wrong account.
+pub fn other_identity(spec: &AwsClusterSpec) -> Option<SpecError> {
+    let identity = spec.identity_ref.as_ref()?;
+    (identity["kind"] != OWN_IDENTITY).then(|| {
         let (path, own) = ("spec.identityRef".to_owned(), OWN_IDENTITY);
         let problem = format!(
             "this program has its own credentials only: leave it out, or name the kind {own}"
         );
-        errors.push(SpecError { path, problem });
-    }
+        SpecError { path, problem }
+    })
 }
 
 fn subnet(subnet: &Subnet) -> SubnetSpec {

@@ -1,11 +1,27 @@
 //! [`Ending`]: what a plan for a deletion is made of, and whose what it sees is.
 
-use crate::identity::{Identity, Ownership, Tags};
+use std::collections::BTreeSet;
+
+use crate::identity::{Identity, Ownership, Tags, shows_eks};
 use crate::logical_id::LogicalId;
 use crate::memory::Memory;
 use crate::observed::Observed;
+use crate::query::Scope;
 use crate::resources::{InstanceState, NatGateway};
 use crate::timestamp::Timestamp;
+
+/// Where load balancers, target groups and security groups are deleted that Kubernetes' cloud
+/// provider made for Services.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServiceResources {
+    /// Nowhere.
+    Stay,
+    /// In a VPC that is ours.
+    #[default]
+    GoWithOurVpc,
+    /// Also in the VPC that the spec names.
+    Go,
+}
 
 /// What a deletion has to know. Nothing of it comes from the shape of the spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +32,10 @@ pub struct Removal {
     pub vpc_id: Option<String>,
     /// The names that the load balancer may have.
     pub load_balancer_names: Vec<String>,
+    /// Security groups that the spec names. They are the user's, whatever their tags.
+    pub named_groups: BTreeSet<String>,
     /// What Kubernetes' cloud provider made for Services goes too.
-    pub collects_external: bool,
+    pub service_resources: ServiceResources,
     /// Interfaces in our VPC that nothing uses go too.
     pub deletes_free_interfaces: bool,
 }
@@ -38,14 +56,34 @@ pub struct Ending<'a> {
 impl Ending<'_> {
     pub(super) fn is_ours(&self, tags: &Tags, id: &str) -> bool {
         let recorded = self.memory.records.values().any(|record| record.id.as_deref() == Some(id));
-        self.removal.identity.ownership(tags, recorded) == Ownership::Ours
+        let identity = &self.removal.identity;
+        identity.ownership(tags, recorded) == Ownership::Ours
+            && (recorded || identity.marks(tags) || !self.is_of_eks())
     }
 
-    /// Made by the cloud provider for a Service of the cluster, in the VPC of the cluster.
-    pub(super) fn is_external(&self, tags: &Tags, vpc: &str) -> bool {
-        let owned =
-            tags.get(&self.removal.identity.kubernetes_tag()).is_some_and(|value| value == "owned");
-        self.removal.collects_external && owned && self.vpc().as_deref() == Some(vpc)
+    /// Whether an EKS cluster uses the network, which then cannot be adopted to be deleted.
+    pub(super) fn is_of_eks(&self) -> bool {
+        self.removal.identity.adopt
+            && self.observed.security_groups.all().iter().any(|group| shows_eks(&group.tags))
+    }
+
+    /// A load balancer or a target group that the cloud provider made for a Service.
+    pub(super) fn is_of_service(&self, tags: &Tags, vpc: &str) -> bool {
+        self.collects_in(vpc) && self.removal.identity.is_service_balancer(tags)
+    }
+
+    /// Whether what the cloud provider made in a VPC for Services is deleted.
+    pub(super) fn collects_in(&self, vpc: &str) -> bool {
+        let removal = self.removal;
+        let is_ours = || {
+            let mut vpcs = self.observed.vpcs.all().iter();
+            vpcs.any(|found| found.id == vpc && self.is_ours(&found.tags, &found.id))
+        };
+        match removal.service_resources {
+            ServiceResources::Stay => false,
+            ServiceResources::GoWithOurVpc => is_ours(),
+            ServiceResources::Go => removal.vpc_id.as_deref() == Some(vpc) || is_ours(),
+        }
     }
 
     /// The VPC of the cluster, when it is known and there is one only.
@@ -57,6 +95,14 @@ impl Ending<'_> {
             (None, _) => self.recorded_vpc(),
             (Some(_), Some(_)) => None,
         }
+    }
+
+    /// Where security groups are looked for: in the VPC, which shows those of others too, or by the
+    /// tag of the cluster.
+    pub(super) fn groups_scope(&self) -> Scope {
+        let is_seen = |id: &String| self.observed.vpcs.all().iter().any(|found| found.id == *id);
+        let vpc = self.vpc().filter(|id| is_seen(id) || self.removal.vpc_id.as_ref() == Some(id));
+        vpc.map_or(Scope::Tagged, Scope::Vpc)
     }
 
     fn recorded_vpc(&self) -> Option<String> {

@@ -16,9 +16,15 @@ fn ours<'a>(ending: &Ending<'a>) -> impl Iterator<Item = &'a SecurityGroup> {
 }
 
 fn is_ours(ending: &Ending<'_>, group: &SecurityGroup) -> bool {
+    let removal = ending.removal;
+    let is_of_service = || {
+        ending.collects_in(&group.vpc)
+            && removal.identity.is_service_group(&group.tags, &group.name)
+    };
     // The default group of a VPC goes with it, whatever its tags.
     group.name != "default"
-        && (ending.is_ours(&group.tags, &group.id) || ending.is_external(&group.tags, &group.vpc))
+        && !removal.named_groups.contains(&group.id)
+        && (ending.is_ours(&group.tags, &group.id) || is_of_service())
 }
 
 pub(super) fn plan(ending: &Ending<'_>, plan: &mut Plan) {

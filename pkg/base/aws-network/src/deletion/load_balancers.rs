@@ -21,7 +21,7 @@ fn classic<'a>(ending: &Ending<'a>) -> impl Iterator<Item = &'a ClassicLoadBalan
     let ending = *ending;
     ending.observed.classic.all().iter().filter(move |found| {
         found.tags.as_ref().is_some_and(|tags| {
-            ending.is_ours(tags, &found.name) || ending.is_external(tags, &found.vpc)
+            ending.is_ours(tags, &found.name) || ending.is_of_service(tags, &found.vpc)
         })
     })
 }
@@ -29,7 +29,7 @@ fn classic<'a>(ending: &Ending<'a>) -> impl Iterator<Item = &'a ClassicLoadBalan
 fn network<'a>(ending: &Ending<'a>) -> impl Iterator<Item = &'a NetworkLoadBalancer> {
     let ending = *ending;
     ending.observed.network.all().iter().filter(move |found| {
-        ending.is_ours(&found.tags, &found.arn) || ending.is_external(&found.tags, &found.vpc)
+        ending.is_ours(&found.tags, &found.arn) || ending.is_of_service(&found.tags, &found.vpc)
     })
 }
 
@@ -40,7 +40,7 @@ fn target_groups<'a>(ending: &Ending<'a>) -> impl Iterator<Item = &'a TargetGrou
 
 /// Whether a target group goes with the cluster.
 pub(super) fn is_to_go(ending: &Ending<'_>, group: &TargetGroup) -> bool {
-    ending.is_ours(&group.tags, &group.arn) || ending.is_external(&group.tags, &group.vpc)
+    ending.is_ours(&group.tags, &group.arn) || ending.is_of_service(&group.tags, &group.vpc)
 }
 
 /// No load balancer is left that would hold subnets, groups and addresses.

@@ -80,14 +80,6 @@ fn change_load_balancer(seen: &mut Observed, action: &ElbV2Action, answer: &Answ
                 |found| found.listeners.push(listener.clone()),
             );
         }
-        ElbV2Action::SetTargetGroup { listener, target_group } => balancers.edit_where(
-            |_| true,
-            |found| {
-                for old in found.listeners.iter_mut().filter(|old| old.arn == *listener) {
-                    old.target_group.clone_from(target_group);
-                }
-            },
-        ),
         ElbV2Action::DeleteListener { listener } => balancers
             .edit_where(|_| true, |found| found.listeners.retain(|old| old.arn != *listener)),
         ElbV2Action::Delete { load_balancer } => {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::desired::{DesiredGroups, INSTANCE_PORT, RuleSource, RuleTemplate};
+use crate::desired::{
+    DesiredGroups, INSTANCE_PORT, OVERRIDES, RuleSource, RuleTemplate, VPC_ID,
+};
 use crate::role::Role;
 use crate::spec::{CniSpec, IngressRuleSpec, LoadBalancerKind, Spec};
 use crate::spec_error::SpecError;
@@ -12,6 +14,9 @@ use super::cidrs::read_cidr;
 const EVERYBODY: &str = "0.0.0.0/0";
 
 pub(super) fn read(spec: &Spec, errors: &mut Vec<SpecError>) -> DesiredGroups {
+    if !spec.group_overrides.is_empty() && spec.vpc_id.is_none() {
+        errors.push(SpecError::new(OVERRIDES, format!("requires an unmanaged {VPC_ID}")));
+    }
     let rules = Role::ALL
         .into_iter()
         .filter(|role| spec.bastion.is_some() || *role != Role::Bastion)

@@ -125,12 +125,16 @@ fn repair(
     }
 }
 
-/// A port has one listener, so one that leads elsewhere goes before ours comes; others go after it.
+/// A port has one listener, so one that leads elsewhere goes before ours comes. On other ports those
+/// that lead to the API server are ours and go after it; others stay
+/// (`rule:listeners-of-others-stay`).
 fn repair_listeners(wanted: &DesiredLoadBalancer, found: &ClassicLoadBalancer, plan: &mut Plan) {
     let ours = listener(wanted);
     let has_ours = found.listeners.contains(&ours);
-    let is_surplus =
-        |other: &&ClassicListener| **other != ours && (has_ours || other.port == ours.port);
+    let is_surplus = |other: &&ClassicListener| {
+        let leads_to_api = other.tcp && other.instance_port == INSTANCE_PORT;
+        **other != ours && (other.port == ours.port || (has_ours && leads_to_api))
+    };
     let ports: Vec<_> = found.listeners.iter().filter(is_surplus).map(|other| other.port).collect();
     let name = wanted.name.clone();
     if !ports.is_empty() {

@@ -44,8 +44,12 @@ pub(super) fn plan(
         return;
     }
     repair(situation, wanted, found, site, plan);
+    adopt_groups(situation, home, found, plan);
+    if port_is_taken(situation, home, wanted, found, plan) {
+        return;
+    }
     if let Some(group) = target_group(situation, home, wanted, Some(found), plan) {
-        listeners(wanted, found, group, plan);
+        listeners(situation, wanted, found, group, plan);
         repair_target_group(situation, wanted, group, plan);
         if situation.deep && (found.cross_zone.is_none() || group.preserve_client_ip.is_none()) {
             let (load_balancer, target_group) = (found.arn.clone(), group.arn.clone());
@@ -145,9 +149,7 @@ fn target_group<'a>(
     plan: &mut Plan,
 ) -> Option<&'a TargetGroup> {
     let groups = situation.observed.target_groups.all();
-    let is_ours = |group: &&TargetGroup| {
-        situation.is_ours(&group.tags, &group.arn, &LogicalId::TargetGroup) && group.vpc == home.id
-    };
+    let is_ours = |group: &&TargetGroup| is_our_group(situation, home, group);
     let listeners = balancer.map(|balancer| balancer.listeners.as_slice()).unwrap_or_default();
     let in_use = listeners.iter().find(|listener| listener.port == wanted.port);
     let used = in_use.and_then(|listener| {
@@ -174,28 +176,78 @@ fn target_group<'a>(
     None
 }
 
+/// Listeners that lead to our target group are ours, others stay as they are
+/// (`rule:listeners-of-others-stay`).
 fn listeners(
+    situation: &Situation<'_>,
     wanted: &DesiredLoadBalancer,
     found: &NetworkLoadBalancer,
     group: &TargetGroup,
     plan: &mut Plan,
 ) {
-    let target_group = group.arn.clone();
-    match found.listeners.iter().find(|listener| listener.port == wanted.port) {
-        None => {
-            let (load_balancer, port) = (found.arn.clone(), wanted.port);
-            act(ElbV2Action::CreateListener { load_balancer, port, target_group }, plan);
-        }
-        Some(listener) if listener.target_group != target_group => {
-            let listener = listener.arn.clone();
-            act(ElbV2Action::SetTargetGroup { listener, target_group }, plan);
-        }
-        Some(_) => {
-            let is_surplus = |listener: &&NetworkListener| listener.port != wanted.port;
-            for listener in found.listeners.iter().filter(is_surplus) {
-                act(ElbV2Action::DeleteListener { listener: listener.arn.clone() }, plan);
-            }
-        }
+    if found.listeners.iter().all(|listener| listener.port != wanted.port) {
+        let (load_balancer, port) = (found.arn.clone(), wanted.port);
+        let target_group = group.arn.clone();
+        act(ElbV2Action::CreateListener { load_balancer, port, target_group }, plan);
+        return;
+    }
+    let is_surplus = |listener: &&NetworkListener| {
+        listener.port != wanted.port
+            && listener.target_group == group.arn
+            && situation.identity().marks(&group.tags)
+    };
+    for listener in found.listeners.iter().filter(is_surplus) {
+        act(ElbV2Action::DeleteListener { listener: listener.arn.clone() }, plan);
+    }
+}
+
+/// Whether a listener of others has our port; then that is the problem.
+fn port_is_taken(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    wanted: &DesiredLoadBalancer,
+    found: &NetworkLoadBalancer,
+    plan: &mut Plan,
+) -> bool {
+    let Some(listener) = found.listeners.iter().find(|listener| listener.port == wanted.port)
+    else {
+        return false;
+    };
+    let mut groups = situation.observed.target_groups.all().iter();
+    let leads_to_ours = groups.any(|group| {
+        group.arn == listener.target_group && is_our_group(situation, home, group)
+    });
+    if !leads_to_ours {
+        let NetworkListener { arn, port, target_group } = listener;
+        let message =
+            format!("port {port} is taken by {arn}, which leads to {target_group} and is not ours");
+        plan.problem(Part::LoadBalancer, Reason::OwnershipConflict, message);
+    }
+    !leads_to_ours
+}
+
+fn is_our_group(situation: &Situation<'_>, home: &Home<'_>, group: &TargetGroup) -> bool {
+    situation.is_ours(&group.tags, &group.arn, &LogicalId::TargetGroup) && group.vpc == home.id
+}
+
+/// Target groups of upstream's additional listeners are kept as they are, and end with the cluster.
+fn adopt_groups(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    found: &NetworkLoadBalancer,
+    plan: &mut Plan,
+) {
+    let identity = situation.identity();
+    let is_behind = |group: &&TargetGroup| {
+        found.listeners.iter().any(|listener| listener.target_group == group.arn)
+    };
+    let groups = situation.observed.target_groups.all().iter().filter(is_behind);
+    let unmarked = groups
+        .filter(|group| is_our_group(situation, home, group) && !identity.marks(&group.tags));
+    let arns: Vec<_> = unmarked.map(|group| group.arn.clone()).collect();
+    if !arns.is_empty() {
+        let tags = Tags::from([(identity.owner_tag.clone(), identity.owner_id.clone())]);
+        act(ElbV2Action::AddTags { arns, tags }, plan);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::driver::World;
 use crate::inventory::inventory;
 
 /// Turns a cluster of ours into one that upstream made: without owner and slots, with its names.
-fn as_upstream_made_it(cloud: &mut Cloud) {
+pub(crate) fn as_upstream_made_it(cloud: &mut Cloud) {
     let now = cloud.now;
     let plain = |tags: &mut Tags| {
         tags.retain(|key, _| !key.starts_with("aws.cluster.x-k8s.io/"));
@@ -32,6 +32,12 @@ fn as_upstream_made_it(cloud: &mut Cloud) {
             address.tags.insert(ROLE_TAG.to_owned(), "apiserver".to_owned());
         });
     }
+    for found in cloud.network.all() {
+        cloud.network.edit(&found.arn, now, |found| plain(&mut found.tags));
+    }
+    for found in cloud.target_groups.all() {
+        cloud.target_groups.edit(&found.arn, now, |found| plain(&mut found.tags));
+    }
     for found in cloud.classic.all() {
         cloud.classic.edit(&found.name, now, |found| {
             let tags = found.tags.as_mut().unwrap();
@@ -41,7 +47,7 @@ fn as_upstream_made_it(cloud: &mut Cloud) {
     }
 }
 
-fn upstreams() -> World {
+pub(crate) fn upstreams() -> World {
     let mut world = World::new(Nature::PROMPT, 9);
     world.run(&present(&seed()), &mut |_| None);
     as_upstream_made_it(&mut world.cloud);
@@ -51,7 +57,7 @@ fn upstreams() -> World {
     world
 }
 
-fn adopting() -> Spec {
+pub(crate) fn adopting() -> Spec {
     let mut spec = seed();
     spec.identity.adopt = true;
     spec

@@ -1,8 +1,9 @@
 //! [`World`]: a cloud, the status of one cluster, and a reconciler that can be made to fail.
 
-use aws_fixtures::CLUSTER;
+use aws_fixtures::{CLUSTER, identity};
 use aws_network::{
-    Goal, LogicalId, Memory, Outcome, Pass, Planned, Query, Refused, Rest, Step, Timestamp,
+    Goal, Identity, LogicalId, Memory, Outcome, Pass, Planned, Query, Refused, Rest, Step,
+    Timestamp,
 };
 
 use crate::cloud::{Cloud, Nature};
@@ -39,6 +40,8 @@ pub(crate) struct World {
     /// Calls of the run so far: reads as AWS counts them, and writes in order.
     pub(crate) reads: usize,
     pub(crate) writes: Vec<Planned>,
+    /// Whose cluster the present run is about.
+    identity: Identity,
     /// Checked after each write.
     pub(crate) invariant: fn(&Cloud),
 }
@@ -62,6 +65,7 @@ impl World {
             status_fails: false,
             reads: 0,
             writes: Vec::new(),
+            identity: identity(),
             invariant: |_| {},
         }
     }
@@ -128,6 +132,10 @@ impl World {
         faults: &mut Faults<'_>,
         restarts: bool,
     ) -> Option<(Pass, Rest)> {
+        self.identity = match goal {
+            Goal::Present(desired) => desired.identity.clone(),
+            Goal::Absent(removal) => removal.identity.clone(),
+        };
         let mut pass = Pass::new(goal.clone(), self.memory.clone());
         let mut sent = 0;
         for _ in 0..5000 {
@@ -206,6 +214,7 @@ impl World {
         if fault == Some(Fault::CallLost) {
             return Outcome::Unknown;
         }
+        self.cloud.check_owned(&self.identity, action);
         let mut called = self.cloud.call(action);
         match fault {
             Some(Fault::Repeated) if action.is_repeatable() => called = self.cloud.call(action),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aws_fixtures::{absent, load_balancer, present, seed};
 use aws_network::{
     Action, Goal, InternetGateway, LoadBalancerKind, NetworkInterface, Part, ROLE_TAG, Reason,
-    Removal, Rest, Role, Route, RouteTable, Rule, SecurityGroup, Source, Spec, Subnet, SubnetSpec,
+    Removal, Rest, Role, Route, RouteTable, Rule, SecurityGroup, ServiceResources, Source, Spec, Subnet, SubnetSpec,
     Tags, Target, Vpc,
 };
 
@@ -31,7 +31,7 @@ fn subnet(id: &str, cidr: &str, zone: &str) -> Subnet {
 }
 
 /// A VPC of somebody else: two public subnets, by a route and by a tag, and two private ones.
-fn theirs(cloud: &mut Cloud) {
+pub(crate) fn theirs(cloud: &mut Cloud) {
     cloud.vpcs.put("vpc-theirs", 0, vpc("vpc-theirs", "10.1.0.0/16", Tags::new()));
     for (id, cidr, zone) in [
         ("subnet-1", "10.1.1.0/24", "a"),
@@ -66,7 +66,7 @@ fn theirs(cloud: &mut Cloud) {
     cloud.tables.put("rtb-theirs", 0, table);
 }
 
-fn in_theirs() -> Spec {
+pub(crate) fn in_theirs() -> Spec {
     let mut spec = seed();
     spec.vpc_id = Some("vpc-theirs".to_owned());
     spec.vpc_cidr = None;
@@ -199,7 +199,10 @@ fn what_the_cloud_provider_made_for_services_goes_with_the_cluster() {
     let mut world = World::new(Nature { drain: 40, ..Nature::PROMPT }, 2);
     world.run(&present(&spec), &mut |_| None);
     let vpc = world.cloud.vpcs.all().remove(0).id;
-    let tags = Tags::from([("kubernetes.io/cluster/testnetwork3".to_owned(), "owned".to_owned())]);
+    let tags = Tags::from([
+        ("kubernetes.io/cluster/testnetwork3".to_owned(), "owned".to_owned()),
+        ("kubernetes.io/service-name".to_owned(), "default/web".to_owned()),
+    ]);
     let mut balancer = world.cloud.classic.all().remove(0);
     balancer.name = "a1b2c3".to_owned();
     balancer.groups = vec!["sg-service".to_owned()];
@@ -355,7 +358,7 @@ fn free_interfaces_are_deleted_when_the_user_says_so_and_used_ones_never() {
 fn the_cloud_providers_leavings_stay_when_the_user_says_so() {
     let spec = seed();
     let Goal::Absent(removal) = absent(&spec) else { panic!() };
-    let goal = Goal::Absent(Removal { collects_external: false, ..removal });
+    let goal = Goal::Absent(Removal { service_resources: ServiceResources::Stay, ..removal });
     let mut world = World::new(Nature::PROMPT, 2);
     world.run(&present(&spec), &mut |_| None);
     let mut balancer = world.cloud.classic.all().remove(0);

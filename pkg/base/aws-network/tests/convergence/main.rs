@@ -4,7 +4,8 @@
 //! | module | part |
 //! |---|---|
 //! | `cloud`, `store` | the model of AWS |
-//! | `driver` | carries out a pass on it, with faults |
+//! | `driver`, `owned` | carries out a pass on it, with faults; no write names what is not ours |
+//! | `ownership` | who a resource belongs to, and what is done to it |
 //! | `inventory` | what AWS has, in words that do not depend on ids |
 //! | `budgets` | how many calls it takes, and what it leads to |
 //! | `crash_points` | each write of a create and a delete, with each fault |
@@ -27,6 +28,8 @@ mod foreign;
 mod histories;
 mod inventory;
 mod mirrored;
+mod owned;
+mod ownership;
 mod policies;
 mod refused;
 mod states;

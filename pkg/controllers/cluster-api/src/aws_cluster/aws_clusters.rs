@@ -91,6 +91,21 @@ impl AwsClusters {
         }
     }
 
+    /// Tells what stands in the way, unless the condition of this kind said the same when it was
+    /// seen last.
+    pub(super) fn tell_once(
+        &self,
+        object: &Object<AwsCluster>,
+        kind: &str,
+        reason: &'static str,
+        message: &str,
+    ) {
+        let mut conditions = object.status.conditions.iter();
+        if !conditions.any(|it| it.kind == kind && it.reason == reason && it.message == message) {
+            self.tell(object, EventType::Warning, reason, message);
+        }
+    }
+
     /// How long a rest is.
     pub(super) fn length(&self, rest: Rest) -> Duration {
         match rest {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use aws_network::{Desired, Identity, Removal, SpecError, load_balancer_name};
+use aws_network::{
+    Desired, Identity, Removal, ServiceResources, SpecError, load_balancer_name,
+};
 use objects::{Object, ObjectMeta};
 
 use super::owner::Owner;
@@ -113,8 +115,27 @@ pub(super) fn absent(object: &Object<AwsCluster>, cluster: &str, options: &AwsOp
             .and_then(|it| it.vpc.as_ref()?.id.clone())
             .filter(|id| !id.is_empty()),
         load_balancer_names: names,
-        collects_external: !says(metadata, EXTERNAL_RESOURCES_ANNOTATION, "false"),
+        named_groups: named_groups(object),
+        service_resources: service_resources(metadata),
         deletes_free_interfaces: says(metadata, FREE_INTERFACES_ANNOTATION, "true"),
+    }
+}
+
+/// Security groups that the spec names: they are the user's.
+fn named_groups(object: &Object<AwsCluster>) -> BTreeSet<String> {
+    let spec = &object.body.spec;
+    let network = spec.network().into_iter();
+    let overrides = network.flat_map(|it| it.security_group_overrides.values());
+    let balancer = spec.control_plane_load_balancer.iter();
+    let of_balancer = balancer.flat_map(|it| &it.additional_security_groups);
+    overrides.chain(of_balancer).cloned().collect()
+}
+
+fn service_resources(metadata: &ObjectMeta) -> ServiceResources {
+    match metadata.annotations.get(EXTERNAL_RESOURCES_ANNOTATION).map(String::as_str) {
+        Some("false") => ServiceResources::Stay,
+        Some("true") => ServiceResources::Go,
+        _ => ServiceResources::GoWithOurVpc,
     }
 }
 

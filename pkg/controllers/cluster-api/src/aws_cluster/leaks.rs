@@ -52,7 +52,7 @@ impl AwsClusters {
     }
 
     /// The identities of all AWSClusters; none while their kind is not served.
-    fn owners(&self) -> Option<BTreeSet<String>> {
+    pub(super) fn owners(&self) -> Option<BTreeSet<String>> {
         let owners =
             self.cache.frozen(|all| all.values().map(|it| owner_of(&it.metadata)).collect());
         (!self.cache.is_dormant()).then_some(owners)

@@ -10,7 +10,9 @@ use objects::Object;
 use workqueue::{Next, Retry};
 
 use super::aws_clusters::AwsClusters;
+use super::denial::Denial;
 use super::goal;
+use super::left_behind;
 use super::leg::Leg;
 use super::owner::Owner;
 use super::passes::{Pause, Turn};
@@ -20,6 +22,7 @@ use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus};
 use crate::api::{
     ABANDON_ANNOTATION, AWS_CLUSTER_FINALIZER, CLUSTER_NAME_LABEL, GROUP, INFRASTRUCTURE_GROUP,
 };
+use crate::aws_spec;
 use crate::kind_caches::Known;
 
 const DELETING: &str = "Deleting";
@@ -32,6 +35,10 @@ const DEPENDENTS: [(&str, &str); 4] = [
     (INFRASTRUCTURE_GROUP, "AWSMachinePool"),
 ];
 const DEPENDENTS_AGAIN: Duration = Duration::from_secs(20);
+/// Something that is not ours is in the way.
+const CONFLICT: &str = "OwnershipConflict";
+/// Until a deletion that only a person can help is looked at again.
+const LEFT_AGAIN: Duration = Duration::from_secs(60);
 const WAY_OUT: &str = "nothing is known to have been made, and if nothing was, the annotation";
 const ABANDONED: &str =
     "AWS is not accessible and nothing is known to have been made; what there may be is left";
@@ -55,6 +62,10 @@ impl AwsClusters {
             self.publish(object, &report, None).await.map_err(manager::retry)?;
             return Ok(Next::After(DEPENDENTS_AGAIN));
         }
+        if let Some(error) = aws_spec::other_identity(&object.body.spec) {
+            let denial = Denial { reason: "InvalidConfiguration", message: error.to_string() };
+            return self.withhold(object, &denial).await;
+        }
         let removal = goal::absent(object, &owner.name, &self.options);
         let (identity, goal) = (removal.identity.clone(), Goal::Absent(removal));
         if self.options.plan_only {
@@ -71,23 +82,65 @@ impl AwsClusters {
         if leg.is_broken_off {
             return Ok(Next::Done);
         }
-        if leg.rest == Rest::Reached {
+        let others = left_behind::of_no_living_owner(
+            &leg.pass.plan().others,
+            &self.owners().unwrap_or_default(),
+        );
+        if leg.rest == Rest::Reached && others.is_empty() {
             let message = "nothing of it is left on AWS";
             return self.let_go(object, EventType::Normal, "Deleted", message).await;
+        }
+        if leg.rest == Rest::Reached && goal::may_be_abandoned(object) {
+            let message = left_behind::abandoned(&others);
+            return self.let_go(object, EventType::Warning, "Abandoned", &message).await;
         }
         let is_unseen = is_unseen(&leg, &object.status);
         if is_unseen && goal::may_be_abandoned(object) {
             return self.let_go(object, EventType::Warning, "Abandoned", ABANDONED).await;
         }
         let problems = leg.pass.problems();
-        let report = report_of(&leg, &problems, is_unseen);
+        let mut report = report_of(&leg, &problems, is_unseen);
+        if problems.is_empty() && !others.is_empty() && is_all_gone(&leg.pass) {
+            let message = left_behind::blocked(&others, identity.adopt);
+            self.tell_once(object, DELETING, CONFLICT, &message);
+            report.conditions.state(DELETING, true, CONFLICT, message);
+        }
         let told = self.publish(object, &report, Some(leg.pass.memory())).await;
         // What could not be told is told by the next leg, at once.
-        let length = if told.is_err() { Duration::ZERO } else { self.length(leg.rest) };
+        let length = match leg.rest {
+            _ if told.is_err() => Duration::ZERO,
+            Rest::Reached => LEFT_AGAIN,
+            rest => self.length(rest),
+        };
         let next = self.passes.keep(key, uid, goal, leg.pass, Pause { length, tell: None });
         self.tell_problems(object, &leg.before, &problems);
         told.map_err(manager::retry)?;
         Ok(Next::After(next))
+    }
+
+    /// AWS may not be called for one that is deleted. It stays until that is mended, or until its
+    /// user lets it go where nothing is known to have been made (`rule:abandoned-only-by-its-user`).
+    pub(super) async fn withhold(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        denial: &Denial,
+    ) -> Result<Next, Retry> {
+        self.passes.forget(&object.metadata.key);
+        let memory = stored_memory::read(&object.status);
+        let is_unseen = memory.records.is_empty() && !was_seen(&object.status);
+        if is_unseen && goal::may_be_abandoned(object) {
+            return self.let_go(object, EventType::Warning, "Abandoned", ABANDONED).await;
+        }
+        let mut report = Report::of_a_leg(Some(denial));
+        let mut message = denial.message.clone();
+        if is_unseen {
+            let _infallible = write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true lets it go");
+        }
+        self.tell_once(object, DELETING, denial.reason, &message);
+        report.conditions.state(DELETING, true, denial.reason, message);
+        report.conditions.state(READY, false, DELETING, BEING_DELETED);
+        self.publish(object, &report, None).await.map_err(manager::retry)?;
+        Ok(Next::After(LEFT_AGAIN))
     }
 
     async fn let_go(
@@ -128,6 +181,12 @@ impl AwsClusters {
         let left: Vec<_> = left.iter().map(String::as_str).collect();
         (!left.is_empty()).then(|| format!("not gone yet: {}", listed(&left)))
     }
+}
+
+/// Whether nothing of ours was seen: at most another look is awaited.
+fn is_all_gone(pass: &Pass) -> bool {
+    let plan = pass.plan();
+    plan.reads.is_empty() && plan.actions.is_empty() && plan.waits.is_empty()
 }
 
 /// Nobody may or can look, and nothing is known to have been made

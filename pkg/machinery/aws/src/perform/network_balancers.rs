@@ -43,10 +43,6 @@ pub(super) async fn perform(elbv2: &Client, action: &ElbV2Action) -> Performed {
             let call = elbv2.modify_target_group_attributes().target_group_arn(target_group);
             call.attributes(attribute.build()).send().await?;
         }
-        ElbV2Action::SetTargetGroup { listener, target_group } => {
-            let call = elbv2.modify_listener().listener_arn(listener);
-            call.default_actions(forward_to(target_group)).send().await?;
-        }
         ElbV2Action::DeleteListener { listener } => {
             elbv2.delete_listener().listener_arn(listener).send().await?;
         }

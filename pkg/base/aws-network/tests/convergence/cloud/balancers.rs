@@ -209,13 +209,6 @@ impl Cloud {
                         .edit(&arn, now, |found| found.tags.retain(|key, _| !keys.contains(key)));
                 }
             }
-            ElbV2Action::SetTargetGroup { listener, target_group } => {
-                self.edit_listeners(|listeners| {
-                    for found in listeners.iter_mut().filter(|found| found.arn == listener) {
-                        found.target_group.clone_from(&target_group);
-                    }
-                });
-            }
             ElbV2Action::DeleteListener { listener } => {
                 self.edit_listeners(|listeners| listeners.retain(|found| found.arn != listener));
             }

@@ -18,7 +18,7 @@ fn identity() -> Identity {
 
 fn desired() -> Desired {
     let spec = json!({"region": "us-east-2", "bastion": {"enabled": true}, "network": {
-        "vpc": {"cidrBlock": "10.0.0.0/16"}, "securityGroupOverrides": {"node": "sg-given"}, "subnets": [
+        "vpc": {"id": "vpc-1", "cidrBlock": "10.0.0.0/16"}, "securityGroupOverrides": {"node": "sg-given"}, "subnets": [
         {"cidrBlock": "10.0.0.0/24", "availabilityZone": "us-east-2a", "isPublic": true},
         {"cidrBlock": "10.0.1.0/24", "availabilityZone": "us-east-2a"},
         {"cidrBlock": "10.0.2.0/24", "availabilityZone": "us-east-2b"}]}});
@@ -153,6 +153,8 @@ fn what_machines_and_people_need_is_published_in_upstreams_words() {
 
 #[test]
 fn what_was_not_looked_at_says_nothing() {
-    let found = Findings::of(&desired(), &Observed::default(), &Memory::default());
+    let mut unnamed = desired();
+    unnamed.vpc_id = None;
+    let found = Findings::of(&unnamed, &Observed::default(), &Memory::default());
     assert_eq!(found, Findings::default());
 }

@@ -109,7 +109,8 @@ fn a_removal_needs_nothing_of_a_spec_and_knows_every_name_that_a_load_balancer_m
     let broken = json!({"network": {"vpc": {"id": ""}, "subnets": [{"cidrBlock": "no CIDR"}]}});
     let removal = absent(&object(&json!({}), &broken), "c", &options());
     assert_eq!(removal.load_balancer_names, ["c-apiserver", "ns-c-apiserver"]);
-    assert_eq!((removal.vpc_id, removal.collects_external), (None, true));
+    assert_eq!(removal.vpc_id, None);
+    assert_eq!(removal.service_resources, ServiceResources::GoWithOurVpc);
     assert!(!removal.deletes_free_interfaces);
     let told = object(
         &json!({"aws.cluster.x-k8s.io/external-resource-gc": "false",
@@ -119,7 +120,16 @@ fn a_removal_needs_nothing_of_a_spec_and_knows_every_name_that_a_load_balancer_m
     let removal = absent(&told, "c", &options());
     assert_eq!(removal.load_balancer_names[0], "own");
     assert_eq!(removal.vpc_id.as_deref(), Some("vpc-1"));
-    assert!(!removal.collects_external && removal.deletes_free_interfaces);
+    assert!(removal.deletes_free_interfaces);
+    assert_eq!(removal.service_resources, ServiceResources::Stay);
+    let told = object(
+        &json!({"aws.cluster.x-k8s.io/external-resource-gc": "true"}),
+        &json!({"network": {"securityGroupOverrides": {"node": "sg-1"}},
+            "controlPlaneLoadBalancer": {"additionalSecurityGroups": ["sg-2"]}}),
+    );
+    let removal = absent(&told, "c", &options());
+    assert_eq!(removal.service_resources, ServiceResources::Go);
+    assert_eq!(Vec::from_iter(&removal.named_groups), ["sg-1", "sg-2"]);
 }
 
 #[test]

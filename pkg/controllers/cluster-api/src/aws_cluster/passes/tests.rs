@@ -1,4 +1,6 @@
-use aws_network::{Identity, Removal, Timestamp};
+use std::collections::BTreeSet;
+
+use aws_network::{Identity, Removal, ServiceResources, Timestamp};
 
 use super::*;
 
@@ -12,7 +14,8 @@ fn goal(cluster: &str) -> Goal {
         },
         vpc_id: None,
         load_balancer_names: Vec::new(),
-        collects_external: true,
+        named_groups: BTreeSet::new(),
+        service_resources: ServiceResources::Stay,
         deletes_free_interfaces: false,
     })
 }
