@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_network::{
     BastionSpec, CniSpec, DEFAULT_OWNER_TAG, Desired, Dialect, Goal, HealthCheckSpec, Identity,
-    LoadBalancerKind, LoadBalancerSpec, NatMode, Removal, Scheme, ServiceResources, Spec, SubnetSpec, Tags,
-    load_balancer_name,
+    LoadBalancerKind, LoadBalancerSpec, NatMode, Removal, Scheme, ServiceResources, Spec,
+    SubnetSpec, Tags, load_balancer_name,
 };
 
 /// The name of the cluster that everybody starts with.

@@ -211,6 +211,8 @@ async fn load_balancers_of_services_go_with_their_cluster() {
         ("SecurityGroups.member.1", &node),
         ("Tags.member.1.Key", "kubernetes.io/cluster/testnetwork3"),
         ("Tags.member.1.Value", "owned"),
+        ("Tags.member.2.Key", "kubernetes.io/service-name"),
+        ("Tags.member.2.Value", "default/web"),
     ];
     world.proxy.upstream().elb(REGION, &create).await;
     let (pass, rest) = world.run_later(&absent(&spec)).await;

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, and tells on stdout what it has measured"
 )]
 
+mod accounts;
 mod budgets;
 mod complaints;
 mod crash_points;

@@ -75,6 +75,16 @@ impl World {
         })
     }
 
+    /// One for this account, whichever the credentials belong to.
+    pub(crate) fn executor_for(&self, account: &str) -> Executor {
+        let region = self.account.region_of(REGION, account);
+        Executor::new(region, &self.identity.lock(), self.fence.clone())
+    }
+
+    pub(crate) async fn caller(&self) -> String {
+        self.account.caller(REGION, None).await.unwrap()
+    }
+
     pub(crate) fn executor(&self) -> Executor {
         self.executor_of(&self.identity.lock())
     }

@@ -7,7 +7,9 @@ use crate::aws_stage::{NAME, REGION, Stage, is_ready, sample};
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, condition};
 
 /// All calls until the network is there and nothing is left to do.
-const CREATE_AND_SETTLE: usize = 58 + 9;
+const CREATE_AND_SETTLE: usize = 58 + 9 + WHOSE_CREDENTIALS;
+/// The question at STS.
+const WHOSE_CREDENTIALS: usize = 1;
 /// All calls of a look at what is as it should be.
 const LOOK: usize = 9;
 

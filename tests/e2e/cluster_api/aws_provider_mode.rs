@@ -11,7 +11,7 @@ use crate::scene::{AWS_CLUSTERS, CLUSTERS, cluster, condition};
 /// The product, which knows the endpoints of the region by flag, and not by the environment.
 fn start(stage: &Stage, args: &str) -> Process {
     let endpoints =
-        format!("{REGION}:ec2={url},elasticloadbalancing={url}", url = stage.proxy.url());
+        format!("{REGION}:ec2={url},elasticloadbalancing={url},sts={url}", url = stage.proxy.url());
     stage
         .launch("--capi-mode=provider --leader-elect=false")
         .args([format!("--aws-region-endpoints={endpoints}")])

@@ -8,12 +8,14 @@
 )]
 
 mod accounts;
+mod aws_accounts;
 mod aws_contracts;
 mod aws_crashes;
 mod aws_crowd;
 mod aws_leaks;
 mod aws_life;
 mod aws_obstacles;
+mod aws_ownership;
 mod aws_pace;
 mod aws_plan_only;
 mod aws_provider_mode;

@@ -33,7 +33,7 @@ impl Call {
 
     /// It changes something.
     pub fn is_write(&self) -> bool {
-        !self.action.starts_with("Describe")
+        !self.action.starts_with("Describe") && self.action != "GetCallerIdentity"
     }
 
     /// It is one of the API of classic load balancers, of the two that share a name.

@@ -45,6 +45,11 @@ impl Upstream {
         self.ask("ec2", "2016-11-15", region, parameters).await
     }
 
+    /// The answer of a call to STS, as XML.
+    pub async fn sts(&self, region: &str, parameters: &[(&str, &str)]) -> String {
+        self.ask("sts", "2011-06-15", region, parameters).await
+    }
+
     /// The answer of a call to the API of classic load balancers, as XML.
     pub async fn elb(&self, region: &str, parameters: &[(&str, &str)]) -> String {
         self.ask("elasticloadbalancing", "2012-06-01", region, parameters).await

@@ -23,6 +23,10 @@ pub fn plan_removal(ending: &Ending<'_>) -> Plan {
     if !plan.reads.is_empty() {
         return plan;
     }
+    others::mark(ending, &mut plan);
+    if !plan.actions.is_empty() {
+        return plan;
+    }
     load_balancers::plan(ending, &mut plan);
     terminate_bastions(ending, &mut plan);
     network::plan_nat_gateways(ending, &mut plan);
@@ -61,7 +65,10 @@ fn missing_reads(ending: &Ending<'_>) -> Vec<Query> {
     need(observed.bastions.get().is_none(), Query::Bastions);
     let lookup = || Lookup { names: ending.removal.load_balancer_names.clone(), vpc: vpc.clone() };
     if is_located {
-        need(observed.security_groups.get().is_none(), Query::SecurityGroups(ending.groups_scope()));
+        need(
+            observed.security_groups.get().is_none(),
+            Query::SecurityGroups(ending.groups_scope()),
+        );
         need(observed.classic.get().is_none(), Query::ClassicLoadBalancers(lookup()));
         need(observed.network.get().is_none(), Query::NetworkLoadBalancers(lookup()));
     }

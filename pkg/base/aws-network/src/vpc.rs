@@ -94,9 +94,9 @@ fn ours<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'a Vpc> {
         found.iter().filter(|vpc| situation.is_ours(&vpc.tags, &vpc.id, &LogicalId::Vpc)).collect();
     match ours.as_slice() {
         [] => {
-            let upstreams = found.iter().find(|vpc| {
-                identity.ownership(&vpc.tags, false) == Ownership::Upstreams
-            });
+            let upstreams = found
+                .iter()
+                .find(|vpc| identity.ownership(&vpc.tags, false) == Ownership::Upstreams);
             match upstreams {
                 Some(vpc) => refuse_to_double(&vpc.id, plan),
                 None => return missing(situation, plan),

@@ -42,6 +42,8 @@ pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
 pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 /// Annotation with the identity of an AWSCluster on AWS, set once: the UID that it had first.
 pub const OWNER_ID_ANNOTATION: &str = "aws.cluster.x-k8s.io/owner-id";
+/// Annotation with the AWS account that the cluster is in, set before anything is made there.
+pub const ACCOUNT_ANNOTATION: &str = "aws.cluster.x-k8s.io/account-id";
 /// Annotation with the keys of `additionalTags` that were set on AWS, separated by newlines.
 pub const APPLIED_TAGS_ANNOTATION: &str = "aws.cluster.x-k8s.io/last-applied-tags";
 /// Annotation with what an AWSCluster costs in an hour, by the prices that were given.

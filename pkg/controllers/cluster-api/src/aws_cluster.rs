@@ -7,6 +7,8 @@
 //! | `aws_clusters.rs` | what every look shares, and how it publishes and tells |
 //! | `reconcile.rs` | one look at one AWSCluster |
 //! | `owner.rs` | whose it is, and whether that is known |
+//! | `owner_ids.rs` | which of several AWSClusters with one owner id may use it; pure |
+//! | `admission.rs` | in which account AWS is called |
 //! | `goal.rs` | what AWS shall have, of the object and its Cluster; pure |
 //! | `build.rs`, `publication.rs`, `removal.rs` | the way there, its endpoint, and the way back |
 //! | `plan_only.rs` | what would be done, published instead of done |
@@ -20,6 +22,7 @@
 //! | `write_events.rs` | the words for writes in events; pure |
 //! | `metrics.rs`, `resource_counts.rs` | what is counted |
 
+mod admission;
 mod aws_clusters;
 mod build;
 mod denial;
@@ -30,6 +33,7 @@ mod left_behind;
 mod leg;
 mod metrics;
 mod owner;
+mod owner_ids;
 mod passes;
 mod plan_only;
 mod publication;

@@ -12,6 +12,8 @@ use aws_smithy_types::retry::{ReconnectMode, RetryConfig};
 use aws_smithy_types::timeout::TimeoutConfig;
 use parking_lot::Mutex;
 
+use crate::call_error::CallError;
+use crate::callers::Callers;
 use crate::connections::Connections;
 use crate::credentials::{DefaultChain, home_region};
 use crate::metrics::Metrics;
@@ -30,7 +32,9 @@ struct Inner {
     metrics: Metrics,
     /// Credentials are asked for in the region of each cluster.
     has_no_home: bool,
-    regions: Mutex<HashMap<String, Region>>,
+    callers: Callers,
+    /// By name, and by the account that they are for.
+    regions: Mutex<HashMap<(String, Option<String>), Region>>,
 }
 
 impl Account {
@@ -73,15 +77,37 @@ impl Account {
             (None, None) => loader.no_credentials(),
         };
         let config = loader.load().await;
-        let regions = Mutex::default();
-        Self(Arc::new(Inner { options, config, http, metrics, has_no_home, regions }))
+        let (callers, regions) = (Callers::default(), Mutex::default());
+        Self(Arc::new(Inner { options, config, http, metrics, has_no_home, callers, regions }))
     }
 
-    /// The APIs of a region. All who ask for one region share its rates.
+    /// The account that the credentials belong to, as STS in this region says. An answer other than
+    /// `expected` is asked for again after half a minute.
+    ///
+    /// # Errors
+    /// STS has refused the call, or not answered it.
+    pub async fn caller(&self, region: &str, expected: Option<&str>) -> Result<String, CallError> {
+        let region = self.region(region);
+        self.0.callers.account(region.sts(), &self.0.http, expected).await
+    }
+
+    /// The APIs of a region in whichever account the credentials belong to. All who ask for one
+    /// region share its rates.
     pub fn region(&self, name: &str) -> Region {
+        self.region_in(name, None)
+    }
+
+    /// The APIs of a region in this account: no request leaves whose credentials belong to another
+    /// (`rule:a-request-reaches-one-account`).
+    pub fn region_of(&self, name: &str, account: &str) -> Region {
+        self.region_in(name, Some(account))
+    }
+
+    fn region_in(&self, name: &str, account: Option<&str>) -> Region {
         let inner = &self.0;
         let mut regions = inner.regions.lock();
         let make = || {
+            let account = account.map(|account| (account, inner.callers.clone()));
             let (options, http) = (&inner.options, inner.http.clone());
             let region = aws_config::Region::new(name.to_owned());
             let mut config = inner.config.to_builder().region(region.clone());
@@ -89,8 +115,9 @@ impl Account {
                 let chain = DefaultChain::new(http.clone(), region);
                 config = config.credentials_provider(SharedCredentialsProvider::new(chain));
             }
-            Region::new(name, &config.build(), http, options, inner.metrics.clone())
+            Region::new(name, &config.build(), http, options, inner.metrics.clone(), account)
         };
-        regions.entry(name.to_owned()).or_insert_with(make).clone()
+        let place = (name.to_owned(), account.map(str::to_owned));
+        regions.entry(place).or_insert_with(make).clone()
     }
 }

@@ -9,6 +9,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `options.rs`, `account.rs`, `credentials.rs`, `region.rs` | credentials, clients |
+//! | `callers.rs` | which account the credentials belong to |
 //! | `connections.rs` | what is sent, and the answers |
 //! | `executor.rs`, `leg.rs` | one read, one write; one leg of a pass |
 //! | `attempts.rs`, `call.rs`, `call_error.rs` | one call: its turn, its attempts, how it fails |
@@ -22,6 +23,7 @@ mod account;
 mod attempts;
 mod call;
 mod call_error;
+mod callers;
 mod connections;
 mod credentials;
 mod describe;

@@ -12,6 +12,8 @@ use crate::limits::Rates;
 pub struct Endpoints {
     /// EC2.
     pub ec2: Option<String>,
+    /// STS, which says which account the credentials belong to.
+    pub sts: Option<String>,
     /// Both generations of load balancers.
     pub load_balancing: Option<String>,
 }

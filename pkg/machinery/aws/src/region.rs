@@ -7,6 +7,7 @@ use aws_network::NatGateway;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 
 use crate::call::Call;
+use crate::callers::{AccountGuard, Callers};
 use crate::gate::Gate;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
@@ -25,6 +26,8 @@ struct Inner {
     ec2: aws_sdk_ec2::Client,
     elb: aws_sdk_elasticloadbalancing::Client,
     elbv2: aws_sdk_elasticloadbalancingv2::Client,
+    sts: aws_sdk_sts::Client,
+    guard: Option<AccountGuard>,
     limits: Limits,
     metrics: Metrics,
     nats_by_vpc: Polls<NatGateway>,
@@ -39,6 +42,7 @@ impl Region {
         http: SharedHttpClient,
         options: &Options,
         metrics: Metrics,
+        account: Option<(&str, Callers)>,
     ) -> Self {
         let said = options.region_endpoints.get(name).cloned().unwrap_or_default();
         let mut ec2 = aws_sdk_ec2::config::Builder::from(config);
@@ -50,6 +54,20 @@ impl Region {
         if let Some(url) = &said.load_balancing {
             (elb, elbv2) = (elb.endpoint_url(url), elbv2.endpoint_url(url));
         }
+        let mut sts = aws_sdk_sts::config::Builder::from(&config);
+        if let Some(url) = &said.sts {
+            sts = sts.endpoint_url(url);
+        }
+        let sts = aws_sdk_sts::Client::from_conf(sts.build());
+        let guard = account.map(|(account, callers)| {
+            let (account, sts, http) = (account.into(), sts.clone(), http.clone());
+            AccountGuard { account, callers, sts, http }
+        });
+        if let Some(guard) = &guard {
+            let guarded = guard.before(http.clone());
+            ec2 = ec2.http_client(guarded.clone());
+            (elb, elbv2) = (elb.http_client(guarded.clone()), elbv2.http_client(guarded));
+        }
         Self(Arc::new(Inner {
             name: name.to_owned(),
             controller: options.controller,
@@ -57,6 +75,8 @@ impl Region {
             ec2: aws_sdk_ec2::Client::from_conf(ec2.build()),
             elb: aws_sdk_elasticloadbalancing::Client::from_conf(elb.build()),
             elbv2: aws_sdk_elasticloadbalancingv2::Client::from_conf(elbv2.build()),
+            sts,
+            guard,
             limits: Limits::new(options.rates),
             metrics,
             nats_by_vpc: Polls::default(),
@@ -81,22 +101,32 @@ impl Region {
         &self.0.elbv2
     }
 
+    pub(crate) fn sts(&self) -> &aws_sdk_sts::Client {
+        &self.0.sts
+    }
+
+    /// A gate before the connections, and the guard of the account before the gate: it may ask STS,
+    /// and the fence is asked last.
+    fn gated(&self, gate: &Gate) -> SharedHttpClient {
+        let gated = SharedHttpClient::new(gate.before(self.0.http.clone()));
+        self.0.guard.as_ref().map_or(gated.clone(), |guard| guard.before(gated))
+    }
+
     /// EC2 behind a gate.
     pub(crate) fn gated_ec2(&self, gate: &Gate) -> aws_sdk_ec2::Client {
-        let config = self.0.ec2.config().to_builder().http_client(gate.before(self.0.http.clone()));
+        let config = self.0.ec2.config().to_builder().http_client(self.gated(gate));
         aws_sdk_ec2::Client::from_conf(config.build())
     }
 
     /// The API of classic load balancers behind a gate.
     pub(crate) fn gated_elb(&self, gate: &Gate) -> aws_sdk_elasticloadbalancing::Client {
-        let config = self.0.elb.config().to_builder().http_client(gate.before(self.0.http.clone()));
+        let config = self.0.elb.config().to_builder().http_client(self.gated(gate));
         aws_sdk_elasticloadbalancing::Client::from_conf(config.build())
     }
 
     /// The API of the second generation of load balancers behind a gate.
     pub(crate) fn gated_elbv2(&self, gate: &Gate) -> aws_sdk_elasticloadbalancingv2::Client {
-        let config =
-            self.0.elbv2.config().to_builder().http_client(gate.before(self.0.http.clone()));
+        let config = self.0.elbv2.config().to_builder().http_client(self.gated(gate));
         aws_sdk_elasticloadbalancingv2::Client::from_conf(config.build())
     }
 

@@ -72,7 +72,8 @@ impl Ending<'_> {
         self.collects_in(vpc) && self.removal.identity.is_service_balancer(tags)
     }
 
-    /// Whether what the cloud provider made in a VPC for Services is deleted.
+    /// Whether what the cloud provider made in a VPC for Services is deleted
+    /// (`rule:resources-of-services-are-deleted-in-our-vpc`).
     pub(super) fn collects_in(&self, vpc: &str) -> bool {
         let removal = self.removal;
         let is_ours = || {

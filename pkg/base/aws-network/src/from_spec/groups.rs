@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::desired::{
-    DesiredGroups, INSTANCE_PORT, OVERRIDES, RuleSource, RuleTemplate, VPC_ID,
-};
+use crate::desired::{DesiredGroups, INSTANCE_PORT, OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
 use crate::role::Role;
 use crate::spec::{CniSpec, IngressRuleSpec, LoadBalancerKind, Spec};
 use crate::spec_error::SpecError;

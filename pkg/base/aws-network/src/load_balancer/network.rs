@@ -214,9 +214,8 @@ fn port_is_taken(
         return false;
     };
     let mut groups = situation.observed.target_groups.all().iter();
-    let leads_to_ours = groups.any(|group| {
-        group.arn == listener.target_group && is_our_group(situation, home, group)
-    });
+    let leads_to_ours = groups
+        .any(|group| group.arn == listener.target_group && is_our_group(situation, home, group));
     if !leads_to_ours {
         let NetworkListener { arn, port, target_group } = listener;
         let message =
@@ -242,8 +241,8 @@ fn adopt_groups(
         found.listeners.iter().any(|listener| listener.target_group == group.arn)
     };
     let groups = situation.observed.target_groups.all().iter().filter(is_behind);
-    let unmarked = groups
-        .filter(|group| is_our_group(situation, home, group) && !identity.marks(&group.tags));
+    let unmarked =
+        groups.filter(|group| is_our_group(situation, home, group) && !identity.marks(&group.tags));
     let arns: Vec<_> = unmarked.map(|group| group.arn.clone()).collect();
     if !arns.is_empty() {
         let tags = Tags::from([(identity.owner_tag.clone(), identity.owner_id.clone())]);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use aws_fixtures::{absent, load_balancer, present, seed};
 use aws_network::{
     Action, Goal, InternetGateway, LoadBalancerKind, NetworkInterface, Part, ROLE_TAG, Reason,
-    Removal, Rest, Role, Route, RouteTable, Rule, SecurityGroup, ServiceResources, Source, Spec, Subnet, SubnetSpec,
-    Tags, Target, Vpc,
+    Removal, Rest, Role, Route, RouteTable, Rule, SecurityGroup, ServiceResources, Source, Spec,
+    Subnet, SubnetSpec, Tags, Target, Vpc,
 };
 
 use crate::cloud::{Cloud, Nature};

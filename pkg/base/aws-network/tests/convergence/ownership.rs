@@ -84,6 +84,11 @@ fn what_is_adopted_ends_with_the_cluster_whether_it_was_built_before_or_not() {
             let (pass, rest) = world.run_later(&absent(&spec));
             assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, Vec::new()));
             assert_eq!(ids_of_others(&pass), [""; 0]);
+            if !is_kept_first {
+                // The shipped policy allows to delete only what has an owner id.
+                let marks = |write: &Planned| matches!(write.action, Action::CreateTags { .. });
+                assert!(marks(&world.writes[0]) && !world.writes[1..].iter().any(marks));
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The way of an AWSCluster to what its spec says.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use events::EventType;
 use objects::{Error, Object};
 use workqueue::{Next, Retry};
 
+use super::admission::{Access, Admission};
 use super::aws_clusters::AwsClusters;
 use super::findings::Findings;
 use super::goal::{self, Wanted};
@@ -16,7 +18,7 @@ use super::leg::Leg;
 use super::owner::Owner;
 use super::passes::{Pause, Turn};
 use super::publication::{Again, Publication};
-use super::report::Report;
+use super::report::{CREDENTIALS, Report};
 use super::resource_counts;
 use super::stored_memory;
 use crate::api::aws_cluster::AwsCluster;
@@ -24,6 +26,8 @@ use crate::api::cluster::Cluster;
 use crate::api::{APPLIED_TAGS_ANNOTATION, HOURLY_COST_ANNOTATION};
 use crate::aws_spec;
 
+/// Until credentials that may not be used are looked at again.
+const DENIED_AGAIN: Duration = Duration::from_secs(30);
 const BALANCER: &str = "LoadBalancerReady";
 
 impl AwsClusters {
@@ -34,14 +38,27 @@ impl AwsClusters {
         cluster: &Object<Cluster>,
     ) -> Result<Next, Retry> {
         let (key, uid) = (&object.metadata.key, &object.metadata.uid);
-        let zones = self.zones(object, owner).await?;
+        if let Some(error) = aws_spec::other_identity(&object.body.spec) {
+            return self.refuse(object, &[error]).await;
+        }
+        let zones = match Self::known_zones(object) {
+            Some(zones) => zones,
+            None => match self.admit(object).await? {
+                ControlFlow::Continue(access) => self.zones(object, owner, &access).await?,
+                ControlFlow::Break(next) => return Ok(next),
+            },
+        };
         let wanted = match goal::present(object, owner, cluster, &zones, &self.options) {
             Ok(wanted) => wanted,
             Err(errors) => return self.refuse(object, &errors).await,
         };
+        let access = match self.admit(object).await? {
+            ControlFlow::Continue(access) => access,
+            ControlFlow::Break(next) => return Ok(next),
+        };
         let goal = Goal::Present(Box::new(wanted.desired.clone()));
         if self.options.plan_only {
-            return self.only_plan(object, &wanted.desired.identity, goal).await;
+            return self.only_plan(object, &wanted.desired.identity, goal, &access).await;
         }
         let noted = self.note(object, &wanted.desired, true).await.map_err(manager::retry)?;
         let is_news = noted.status.observed_generation != Some(noted.metadata.generation);
@@ -52,7 +69,7 @@ impl AwsClusters {
             Turn::Go(pass) => {
                 let period = self.options.deep_check_period.as_secs();
                 let pass = pass.with_deep_check_period(period);
-                self.lead(&noted, &wanted.desired.identity, pass).await
+                self.lead(&noted, &wanted.desired.identity, pass, &access).await
             }
         };
         if leg.is_broken_off {
@@ -129,23 +146,45 @@ impl AwsClusters {
         cost.map(|cost| cost.to_string())
     }
 
+    /// AWS, if it may be called; otherwise why not is published.
+    async fn admit(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+    ) -> Result<ControlFlow<Next, Access>, Retry> {
+        let denial = match self.admission(object).await.map_err(manager::retry)? {
+            Admission::Granted(access) => return Ok(ControlFlow::Continue(access)),
+            Admission::Noted => return Ok(ControlFlow::Break(Next::Done)),
+            Admission::Denied(denial) => denial,
+        };
+        // Whatever is done meanwhile in the right account is looked at afterwards.
+        self.passes.forget(&object.metadata.key);
+        self.tell_once(object, CREDENTIALS, denial.reason, &denial.message);
+        let mut report = Report::of_a_leg(Some(&denial));
+        report.sum_up();
+        self.publish(object, &report, None).await.map_err(manager::retry)?;
+        Ok(ControlFlow::Break(Next::After(DENIED_AGAIN)))
+    }
+
+    /// The zones of its region, where AWS need not be asked for them.
+    fn known_zones(object: &Object<AwsCluster>) -> Option<Vec<String>> {
+        let spec = &object.body.spec;
+        if !aws_spec::needs_zones(spec) || !aws_spec::is_region(&spec.region) {
+            return Some(Vec::new());
+        }
+        let resources = object.status.resources.as_ref();
+        resources.map(|it| it.zones.clone()).filter(|zones| !zones.is_empty())
+    }
+
     /// The zones of its region, which stay what they were when its subnets were chosen.
     async fn zones(
         &self,
         object: &Arc<Object<AwsCluster>>,
         owner: &Owner,
+        access: &Access,
     ) -> Result<Vec<String>, Retry> {
         let spec = &object.body.spec;
-        if !aws_spec::needs_zones(spec) || !aws_spec::is_region(&spec.region) {
-            return Ok(Vec::new());
-        }
-        let stored =
-            object.status.resources.as_ref().map(|it| it.zones.clone()).unwrap_or_default();
-        if !stored.is_empty() {
-            return Ok(stored);
-        }
         let identity = goal::identity(object, &owner.name, &self.options);
-        let zones = match self.executor(object, &identity).zones().await {
+        let zones = match access.executor(&identity).zones().await {
             Ok(zones) => zones,
             Err(error) => {
                 let report = Report::without_zones(&spec.region, &error);

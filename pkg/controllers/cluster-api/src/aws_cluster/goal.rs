@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use aws_network::{
-    Desired, Identity, Removal, ServiceResources, SpecError, load_balancer_name,
-};
+use aws_network::{Desired, Identity, Removal, ServiceResources, SpecError, load_balancer_name};
 use objects::{Object, ObjectMeta};
 
 use super::owner::Owner;

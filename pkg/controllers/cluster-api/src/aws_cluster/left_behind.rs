@@ -34,9 +34,7 @@ pub(super) fn blocked(others: &[Other], adopts: bool) -> String {
         [] => format!("an EKS cluster uses the VPC, which cannot be adopted; set {keep}"),
         ways => format!("set {} to delete or {keep}", ways.join(" or ")),
     };
-    format!(
-        "cannot finish deletion: {all} {have} the cluster tag but not this owner-id; {ways}"
-    )
+    format!("cannot finish deletion: {all} {have} the cluster tag but not this owner-id; {ways}")
 }
 
 /// What is left by a deletion that its user has ended.

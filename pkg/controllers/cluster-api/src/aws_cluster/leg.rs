@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::{CallError, Executor, Surroundings, look, run_leg};
+use aws::{CallError, Surroundings, look, run_leg};
 use aws_network::{Identity, Memory, Outcome, Pass, Planned, Problem, Rest, Timestamp};
 use events::EventType;
 use objects::Object;
 use parking_lot::Mutex;
 
+use super::admission::Access;
 use super::aws_clusters::AwsClusters;
 use super::denial::{Denial, denial};
 use super::stored_memory;
@@ -62,13 +63,15 @@ impl AwsClusters {
         object: &Arc<Object<AwsCluster>>,
         identity: &Identity,
         mut pass: Pass,
+        access: &Access,
     ) -> Leg {
         let here = Here { clusters: self, object, identity, denied: Mutex::default() };
-        let executor = self.executor(object, identity);
+        let executor = access.executor(identity);
         let before = pass.problems();
         let rest = Box::pin(run_leg(&mut pass, &executor, &here)).await;
         let is_broken_off = here.is_over();
-        Leg { pass, rest, before, denied: here.denied.into_inner(), is_broken_off }
+        let denied = here.denied.into_inner().or_else(|| access.doubt.clone());
+        Leg { pass, rest, before, denied, is_broken_off }
     }
 
     /// Reads what a pass needs to plan, and writes nothing.
@@ -77,9 +80,10 @@ impl AwsClusters {
         object: &Arc<Object<AwsCluster>>,
         identity: &Identity,
         pass: &Pass,
+        access: &Access,
     ) -> Look {
         let here = Here { clusters: self, object, identity, denied: Mutex::default() };
-        let looked = Box::pin(look(pass, &self.executor(object, identity), &here)).await;
+        let looked = Box::pin(look(pass, &access.executor(identity), &here)).await;
         Look { looked, now: here.now(), denied: here.denied.into_inner() }
     }
 
@@ -93,12 +97,6 @@ impl AwsClusters {
         now.metadata.annotations.contains_key(PAUSED_ANNOTATION)
             || now.metadata.deleting() != begun.metadata.deleting()
             || cluster.is_some_and(|cluster| is_paused(&cluster))
-    }
-
-    /// What calls AWS for it.
-    pub(super) fn executor(&self, object: &Object<AwsCluster>, identity: &Identity) -> Executor {
-        let region = self.account.region(&object.body.spec.region);
-        Executor::new(region, identity, self.fence.clone())
     }
 }
 

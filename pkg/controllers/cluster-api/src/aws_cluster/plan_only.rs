@@ -7,6 +7,7 @@ use aws_network::{Forecast, Goal, Identity, Problem, Rest, forecast, listed};
 use objects::Object;
 use workqueue::{Next, Retry};
 
+use super::admission::Access;
 use super::aws_clusters::AwsClusters;
 use super::leg::Look;
 use super::passes::{Pause, Turn};
@@ -24,6 +25,7 @@ impl AwsClusters {
         object: &Arc<Object<AwsCluster>>,
         identity: &Identity,
         goal: Goal,
+        access: &Access,
     ) -> Result<Next, Retry> {
         let hourly_cost = match &goal {
             Goal::Present(desired) => self.hourly_cost(object, desired),
@@ -35,7 +37,7 @@ impl AwsClusters {
             Turn::Rest(left) => return Ok(Next::After(left)),
             Turn::Tell(pass, _) | Turn::Go(pass) => *pass,
         };
-        let Look { looked, denied, now } = self.look(object, identity, &pass).await;
+        let Look { looked, denied, now } = self.look(object, identity, &pass, access).await;
         if self.stop.is_cancelled() {
             return Ok(Next::Done);
         }

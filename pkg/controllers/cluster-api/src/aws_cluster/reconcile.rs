@@ -8,13 +8,17 @@ use workqueue::{Next, Reconcile, Retry};
 
 use super::aws_clusters::AwsClusters;
 use super::owner::{Found, Owner};
-use super::report::Report;
+use super::owner_ids::holder_of_its_owner_id;
+use super::removal::CONFLICT;
+use super::report::{READY, Report};
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::is_paused;
 use crate::api::{
     AWS_CLUSTER_FINALIZER, MANAGED_BY_ANNOTATION, OWNER_ID_ANNOTATION, PAUSED_ANNOTATION,
 };
 
+/// Until an AWSCluster whose owner id another one has is looked at again.
+const HOLDER_AGAIN: Duration = Duration::from_secs(60);
 /// While a cache is being filled.
 const SOON: Duration = Duration::from_secs(2);
 
@@ -49,6 +53,12 @@ impl Reconcile for AwsClusters {
         if is_paused {
             return self.pause(&object).await;
         }
+        let holder = self.cache.frozen(|all| {
+            holder_of_its_owner_id(&object.metadata, all.values().map(|it| &it.metadata))
+        });
+        if let Some(holder) = holder {
+            return self.leave_to(&object, &holder).await;
+        }
         if object.metadata.deleting() {
             return self.end(&object, &owner).await;
         }
@@ -69,6 +79,29 @@ impl AwsClusters {
         report.conditions.state("Paused", true, "Paused", message);
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::Done)
+    }
+
+    /// Another AWSCluster has its owner id: no call of AWS is made for this one
+    /// (`rule:one-awscluster-for-an-owner-id`).
+    async fn leave_to(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        holder: &str,
+    ) -> Result<Next, Retry> {
+        let id = object.metadata.annotations.get(OWNER_ID_ANNOTATION).map_or("", String::as_str);
+        let message = format!(
+            "owner-id {id} belongs to {holder}; remove the annotation {OWNER_ID_ANNOTATION}"
+        );
+        let mut report = Report::default();
+        report.conditions.state("Paused", false, "NotPaused", "");
+        if object.metadata.deleting() {
+            return self.withhold(object, report, CONFLICT, &message).await;
+        }
+        self.passes.forget(&object.metadata.key);
+        self.tell_once(object, READY, CONFLICT, &message);
+        report.conditions.state(READY, false, CONFLICT, message);
+        self.publish(object, &report, None).await.map_err(manager::retry)?;
+        Ok(Next::After(HOLDER_AGAIN))
     }
 
     async fn keep(&self, object: &Arc<Object<AwsCluster>>, owner: &Owner) -> Result<Next, Retry> {

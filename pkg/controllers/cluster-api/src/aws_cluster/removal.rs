@@ -9,6 +9,7 @@ use events::EventType;
 use objects::Object;
 use workqueue::{Next, Retry};
 
+use super::admission::Admission;
 use super::aws_clusters::AwsClusters;
 use super::denial::Denial;
 use super::goal;
@@ -35,8 +36,10 @@ const DEPENDENTS: [(&str, &str); 4] = [
     (INFRASTRUCTURE_GROUP, "AWSMachinePool"),
 ];
 const DEPENDENTS_AGAIN: Duration = Duration::from_secs(20);
+/// Something stands in the way.
+const FAILED: &str = "DeletingFailed";
 /// Something that is not ours is in the way.
-const CONFLICT: &str = "OwnershipConflict";
+pub(super) const CONFLICT: &str = "OwnershipConflict";
 /// Until a deletion that only a person can help is looked at again.
 const LEFT_AGAIN: Duration = Duration::from_secs(60);
 const WAY_OUT: &str = "nothing is known to have been made, and if nothing was, the annotation";
@@ -64,12 +67,22 @@ impl AwsClusters {
         }
         if let Some(error) = aws_spec::other_identity(&object.body.spec) {
             let denial = Denial { reason: "InvalidConfiguration", message: error.to_string() };
-            return self.withhold(object, &denial).await;
+            return self
+                .withhold(object, Report::of_a_leg(Some(&denial)), FAILED, &denial.message)
+                .await;
         }
+        let access = match self.admission(object).await.map_err(manager::retry)? {
+            Admission::Granted(access) => access,
+            Admission::Noted => return Ok(Next::Done),
+            Admission::Denied(denial) => {
+                let report = Report::of_a_leg(Some(&denial));
+                return self.withhold(object, report, FAILED, &denial.message).await;
+            }
+        };
         let removal = goal::absent(object, &owner.name, &self.options);
         let (identity, goal) = (removal.identity.clone(), Goal::Absent(removal));
         if self.options.plan_only {
-            return self.only_plan(object, &identity, goal).await;
+            return self.only_plan(object, &identity, goal, &access).await;
         }
         let stored = || stored_memory::read(&object.status);
         // Who says now that it may go does not wait for the next look.
@@ -78,9 +91,13 @@ impl AwsClusters {
             Turn::Rest(left) => return Ok(Next::After(left)),
             Turn::Tell(pass, _) | Turn::Go(pass) => *pass,
         };
-        let leg = self.lead(object, &identity, pass).await;
+        let leg = self.lead(object, &identity, pass, &access).await;
         if leg.is_broken_off {
             return Ok(Next::Done);
+        }
+        if let (Rest::Reached, Some(doubt)) = (leg.rest, &access.doubt) {
+            let report = Report::of_a_leg(Some(doubt));
+            return self.withhold(object, report, FAILED, &doubt.message).await;
         }
         let others = left_behind::of_no_living_owner(
             &leg.pass.plan().others,
@@ -123,7 +140,9 @@ impl AwsClusters {
     pub(super) async fn withhold(
         &self,
         object: &Arc<Object<AwsCluster>>,
-        denial: &Denial,
+        mut report: Report,
+        reason: &'static str,
+        message: &str,
     ) -> Result<Next, Retry> {
         self.passes.forget(&object.metadata.key);
         let memory = stored_memory::read(&object.status);
@@ -131,13 +150,12 @@ impl AwsClusters {
         if is_unseen && goal::may_be_abandoned(object) {
             return self.let_go(object, EventType::Warning, "Abandoned", ABANDONED).await;
         }
-        let mut report = Report::of_a_leg(Some(denial));
-        let mut message = denial.message.clone();
+        let mut message = message.to_owned();
         if is_unseen {
             let _infallible = write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true lets it go");
         }
-        self.tell_once(object, DELETING, denial.reason, &message);
-        report.conditions.state(DELETING, true, denial.reason, message);
+        self.tell_once(object, DELETING, reason, &message);
+        report.conditions.state(DELETING, true, reason, message);
         report.conditions.state(READY, false, DELETING, BEING_DELETED);
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::After(LEFT_AGAIN))
@@ -210,7 +228,7 @@ fn is_stuck(object: &Object<AwsCluster>) -> bool {
 
 fn report_of(leg: &Leg, problems: &[Problem], is_unseen: bool) -> Report {
     let mut report = Report::of_a_leg(leg.denied.as_ref());
-    let reason = if problems.is_empty() { "Deleting" } else { "DeletingFailed" };
+    let reason = if problems.is_empty() { DELETING } else { FAILED };
     let mut message = left_over(&leg.pass, problems);
     if is_unseen {
         let _infallible = write!(message, "; {WAY_OUT} {ABANDON_ANNOTATION}=true lets it go");

@@ -92,7 +92,7 @@ pub(crate) const AWS_REGION_ENDPOINTS: Flag<String> = Flag::string(
     GROUP,
     "aws-region-endpoints",
     "",
-    "Where the APIs of regions are, when that is not AWS: region:api=URL,api=URL;region:… with the APIs ec2 and elasticloadbalancing. Others are where the environment, such as AWS_ENDPOINT_URL, or the SDK says.",
+    "Where the APIs of regions are, when that is not AWS: region:api=URL,api=URL;region:… with the APIs ec2, elasticloadbalancing and sts. Others are where the environment, such as AWS_ENDPOINT_URL, or the SDK says.",
 );
 
 pub(crate) const AWS_READ_QPS: Flag<f64> = Flag::float32(

@@ -203,6 +203,7 @@ fn endpoints(text: &str) -> Option<(String, Endpoints)> {
         let place = match name {
             "ec2" => &mut endpoints.ec2,
             "elasticloadbalancing" => &mut endpoints.load_balancing,
+            "sts" => &mut endpoints.sts,
             _ => return None,
         };
         if host.is_empty() || host.contains(['@', ' ']) || place.is_some() {

@@ -94,10 +94,11 @@ fn every_value_about_aws_that_cannot_be_is_refused_with_its_flag() {
 #[test]
 fn endpoints_of_regions_are_read_and_what_is_none_is_refused_without_being_shown() {
     let read = |text: &str| verdict(&format!("--aws-region-endpoints={text}"));
-    let given = "eu-x-1:ec2=https://a:8443,elasticloadbalancing=http://b/c;us-y-2:ec2=http://d";
+    let given = "eu-x-1:ec2=https://a:8443,elasticloadbalancing=http://b/c,sts=http://e;us-y-2:ec2=http://d";
     let endpoints = read(given).unwrap().aws.endpoints;
     let of = |region: &str| endpoints[region].clone();
     assert_eq!(of("eu-x-1").ec2.as_deref(), Some("https://a:8443"));
+    assert_eq!(of("eu-x-1").sts.as_deref(), Some("http://e"));
     assert_eq!(of("eu-x-1").load_balancing.as_deref(), Some("http://b/c"));
     assert_eq!(
         (of("us-y-2").ec2.as_deref(), of("us-y-2").load_balancing),

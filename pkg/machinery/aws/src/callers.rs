@@ -1,0 +1,213 @@
+//! [`Callers`]: which account the credentials belong to, as STS says. [`AccountGuard`] lets a
+//! request pass only when its credentials belong to the account that it is meant for
+//! (`rule:a-request-reaches-one-account`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
+    SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::call_error::CallError;
+
+/// For so long an answer of STS is believed although another account was expected.
+const ASK_AGAIN: Duration = Duration::from_secs(30);
+
+/// How a header names the key that a request is signed with.
+const CREDENTIAL: &str = "Credential=";
+
+/// Why a request was held back.
+#[derive(Debug, thiserror::Error)]
+enum Held {
+    #[error("credentials belong to account {found}, the cluster is in {wanted}")]
+    WrongAccount { found: String, wanted: String },
+    #[error("cannot tell which account the credentials belong to")]
+    Unknown,
+}
+
+/// What STS has said of the credentials of the process. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Callers(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// The account of each access key. A key belongs to one account.
+    accounts: Mutex<HashMap<String, String>>,
+    latest: Mutex<Option<(String, Instant)>>,
+    /// One question at a time.
+    asking: tokio::sync::Mutex<()>,
+}
+
+impl Callers {
+    /// The account of the credentials. An answer that was expected is believed until a request is
+    /// signed with another key, any other for half a minute.
+    pub(crate) async fn account(
+        &self,
+        sts: &aws_sdk_sts::Client,
+        http: &SharedHttpClient,
+        expected: Option<&str>,
+    ) -> Result<String, CallError> {
+        let _turn = self.0.asking.lock().await;
+        let latest = self.0.latest.lock().clone();
+        match latest {
+            Some((account, at)) if expected == Some(&account) || at.elapsed() < ASK_AGAIN => {
+                Ok(account)
+            }
+            _ => self.ask(sts, http).await,
+        }
+    }
+
+    /// The account of an access key; STS is asked when it is a new one.
+    async fn account_of(
+        &self,
+        key: &str,
+        sts: &aws_sdk_sts::Client,
+        http: &SharedHttpClient,
+    ) -> Option<String> {
+        if let Some(account) = self.known(key) {
+            return Some(account);
+        }
+        let _turn = self.0.asking.lock().await;
+        if self.known(key).is_none() {
+            let asked = self.ask(sts, http).await;
+            asked
+                .inspect_err(
+                    |error| tracing::debug!(%error, "STS does not say whose the credentials are"),
+                )
+                .ok();
+        }
+        self.known(key)
+    }
+
+    fn known(&self, key: &str) -> Option<String> {
+        self.0.accounts.lock().get(key).cloned()
+    }
+
+    async fn ask(
+        &self,
+        sts: &aws_sdk_sts::Client,
+        http: &SharedHttpClient,
+    ) -> Result<String, CallError> {
+        let signer = Signer { key: Arc::default(), client: http.clone() };
+        let key = Arc::clone(&signer.key);
+        let config = sts.config().to_builder().http_client(signer);
+        let sts = aws_sdk_sts::Client::from_conf(config.build());
+        let identity = sts.get_caller_identity().send().await?;
+        let account = identity.account.ok_or_else(|| CallError::without("account"))?;
+        if let Some(key) = key.lock().take() {
+            self.0.accounts.lock().insert(key, account.clone());
+        }
+        *self.0.latest.lock() = Some((account.clone(), Instant::now()));
+        Ok(account)
+    }
+}
+
+/// The access key that a request is signed with.
+fn access_key(request: &HttpRequest) -> Option<&str> {
+    let header = request.headers().get("authorization")?;
+    let (_, after) = header.split_once(CREDENTIAL)?;
+    after.split('/').next().filter(|key| !key.is_empty())
+}
+
+/// A client that notes the access key of its request.
+#[derive(Debug)]
+struct Signer {
+    key: Arc<Mutex<Option<String>>>,
+    client: SharedHttpClient,
+}
+
+impl HttpClient for Signer {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        let connector = self.client.http_connector(settings, components);
+        SharedHttpConnector::new(SigningConnector { key: Arc::clone(&self.key), connector })
+    }
+}
+
+#[derive(Debug)]
+struct SigningConnector {
+    key: Arc<Mutex<Option<String>>>,
+    connector: SharedHttpConnector,
+}
+
+impl HttpConnector for SigningConnector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        *self.key.lock() = access_key(&request).map(str::to_owned);
+        self.connector.call(request)
+    }
+}
+
+/// Lets requests pass whose credentials belong to one account.
+#[derive(Clone, Debug)]
+pub(crate) struct AccountGuard {
+    pub(crate) account: Arc<str>,
+    pub(crate) callers: Callers,
+    pub(crate) sts: aws_sdk_sts::Client,
+    pub(crate) http: SharedHttpClient,
+}
+
+impl AccountGuard {
+    /// Puts the guard before a client.
+    pub(crate) fn before(&self, client: SharedHttpClient) -> SharedHttpClient {
+        SharedHttpClient::new(GuardedClient { guard: self.clone(), client })
+    }
+
+    async fn check(&self, key: Option<&str>) -> Result<(), Held> {
+        let found = match key {
+            Some(key) => self.callers.account_of(key, &self.sts, &self.http).await,
+            None => None,
+        };
+        match found {
+            Some(found) if *found == *self.account => Ok(()),
+            Some(found) => {
+                Err(Held::WrongAccount { found, wanted: self.account.as_ref().to_owned() })
+            }
+            None => Err(Held::Unknown),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct GuardedClient {
+    guard: AccountGuard,
+    client: SharedHttpClient,
+}
+
+impl HttpClient for GuardedClient {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        let connector = self.client.http_connector(settings, components);
+        SharedHttpConnector::new(GuardedConnector { guard: self.guard.clone(), connector })
+    }
+}
+
+#[derive(Debug)]
+struct GuardedConnector {
+    guard: AccountGuard,
+    connector: SharedHttpConnector,
+}
+
+impl HttpConnector for GuardedConnector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (guard, connector) = (self.guard.clone(), self.connector.clone());
+        HttpConnectorFuture::new(async move {
+            let checked = guard.check(access_key(&request)).await;
+            checked.map_err(|held| ConnectorError::user(held.into()))?;
+            connector.call(request).await
+        })
+    }
+}
