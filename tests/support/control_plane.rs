@@ -137,6 +137,11 @@ impl ControlPlane {
         &self.webhook_caller
     }
 
+    /// An authority that nothing trusts.
+    pub fn another_authority() -> anyhow::Result<Identity> {
+        Ok(Ca::new("another")?.identity())
+    }
+
     /// A client certificate for this user that ends so long from now. At most two groups.
     pub fn client_certificate(
         &self,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use tests::ControlPlane;
 use tests::poll::{eventually, poll};
 
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, Scene, aws_cluster, cluster, condition, secret_text};
@@ -164,6 +165,37 @@ async fn only_clusters_of_the_namespace_and_the_filter_are_kept() {
     scene.end(manager).await;
 }
 
+/// rule:a-lost-authority-is-not-replaced
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_authority_is_not_replaced_under_a_cluster_that_uses_it() {
+    let scene = Scene::set().await;
+    let manager = scene.start("");
+    scene.create(&cluster("loses"));
+    scene.create(&aws_cluster("v1alpha2", "loses", &json!({"region": "r"})));
+    scene.is_ready("loses", "h.example.org", 6443);
+    scene.until("secrets", "loses-kubeconfig", "is there", |_| true).await;
+    let made = scene.find("secrets", "loses-ca").await.unwrap();
+    scene.run("delete secret loses-ca");
+    // Also one who has not seen it before.
+    scene.end(manager).await;
+    let manager = scene.start("");
+    let lost = scene
+        .until(CLUSTERS, "loses", "has lost it", reason_is("KubeconfigReady", "AuthorityLost"))
+        .await;
+    assert_eq!(condition(&lost, "KubeconfigReady")["status"], "False");
+    scene.tells("AuthorityLost").await;
+    assert_eq!(scene.find("secrets", "loses-ca").await, None);
+    let mut restored = made.clone();
+    for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
+        restored["metadata"].as_object_mut().unwrap().remove(field);
+    }
+    restored["apiVersion"] = json!("v1");
+    restored["kind"] = json!("Secret");
+    scene.create(&restored);
+    scene.until(CLUSTERS, "loses", "has it again", reason_is("KubeconfigReady", "Created")).await;
+    scene.end(manager).await;
+}
+
 /// rule:only-our-kubeconfig-is-renewed
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kubeconfig_that_is_to_end_is_renewed_and_one_of_somebody_else_is_left() {
@@ -188,10 +220,11 @@ async fn a_kubeconfig_that_is_to_end_is_renewed_and_one_of_somebody_else_is_left
         let client = scene.plane.client_certificate("somebody", &[], life).unwrap();
         let kubeconfig = kubeconfig(&client.certificate_pem, &client.key_pem);
         scene.create(&secret("kubeconfig", json!({"value": kubeconfig, "more": "kept"})));
-        if signed_by_us {
-            let texts = json!({"tls.crt": authority.certificate_pem, "tls.key": authority.key_pem});
-            scene.create(&secret("ca", texts));
-        }
+        // An authority is not made where there is a kubeconfig, so each Cluster has one.
+        let other = ControlPlane::another_authority().unwrap();
+        let of_cluster = if signed_by_us { &authority } else { &other };
+        let texts = json!({"tls.crt": of_cluster.certificate_pem, "tls.key": of_cluster.key_pem});
+        scene.create(&secret("ca", texts));
         scene.is_ready(name, "h.example.org", 6443);
     }
     let renewed = scene

@@ -54,7 +54,7 @@ impl Region {
         if let Some(url) = &said.load_balancing {
             (elb, elbv2) = (elb.endpoint_url(url), elbv2.endpoint_url(url));
         }
-        let mut sts = aws_sdk_sts::config::Builder::from(&config);
+        let mut sts = aws_sdk_sts::config::Builder::from(config);
         if let Some(url) = &said.sts {
             sts = sts.endpoint_url(url);
         }

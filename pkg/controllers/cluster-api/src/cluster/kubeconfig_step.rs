@@ -18,6 +18,7 @@ use crate::kubeconfig::{Contents, Verdict, judge};
 use crate::ownership;
 
 const READY: &str = "KubeconfigReady";
+const AUTHORITY_LOST: &str = "AuthorityLost";
 /// Should nothing tell of an authority that is awaited: it may lack the label.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 const CERTIFICATE: &str = "tls.crt";
@@ -52,6 +53,10 @@ impl Clusters {
             return Ok(None);
         }
         let Some(secret) = self.authority(cluster).await? else {
+            if self.has_used_authority(cluster).await? {
+                self.tell_of_lost_authority(cluster, report);
+                return Ok(Some(LOOK_AGAIN));
+            }
             let message = format!("there is no Secret {}-ca", cluster.metadata.name());
             report.conditions.state(READY, false, "WaitingForAuthority", message);
             return Ok(Some(LOOK_AGAIN));
@@ -89,7 +94,7 @@ impl Clusters {
     ) -> Result<Option<Arc<Object<Secret>>>, StepError> {
         let key = secret_key(cluster, "ca");
         let stored = self.secret_client.read(&key).await?;
-        if stored.is_some() || !self.generate_ca {
+        if stored.is_some() || !self.generate_ca || self.has_used_authority(cluster).await? {
             return Ok(stored);
         }
         // The one that the kubeconfig needs goes last: when it is there, all are.
@@ -107,6 +112,28 @@ impl Clusters {
             self.secret_client.create_if_absent(&key, &draft).await?;
         }
         Ok(self.secret_client.read(&key).await?)
+    }
+
+    /// Whether something was signed by an authority of this Cluster: another one would not be trusted
+    /// (`rule:a-lost-authority-is-not-replaced`).
+    async fn has_used_authority(&self, cluster: &Object<Cluster>) -> Result<bool, StepError> {
+        let kubeconfig = secret_key(cluster, "kubeconfig");
+        let mut conditions = cluster.status.conditions.iter();
+        let was_made =
+            conditions.any(|it| it.kind == READY && (it.holds() || it.reason == AUTHORITY_LOST));
+        Ok(was_made || self.secret_client.read(&kubeconfig).await?.is_some())
+    }
+
+    fn tell_of_lost_authority(&self, cluster: &Object<Cluster>, report: &mut Report) {
+        let name = cluster.metadata.name();
+        let message = format!(
+            "Secret {name}-ca is gone, and the control plane trusts only what it has signed: restore it from a backup"
+        );
+        let mut conditions = cluster.status.conditions.iter();
+        if !conditions.any(|it| it.kind == READY && it.reason == AUTHORITY_LOST) {
+            self.tell(cluster, EventType::Warning, AUTHORITY_LOST, &message);
+        }
+        report.conditions.state(READY, false, AUTHORITY_LOST, message);
     }
 
     /// Makes the kubeconfig what it should be; until when it is that, where that is known.
