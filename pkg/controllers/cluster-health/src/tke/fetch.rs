@@ -126,8 +126,11 @@ impl Fetch {
         let by_name = format!("clusterName={name}");
         let of_tenant = format!("{by_name},tenantID={}", escaped(tenant));
         let Some(found) = self.all(FIELD, &of_tenant).await? else {
-            // A server that cannot select by field.
-            let found = self.all(LABEL, &format!("{CLUSTER_LABEL}={name}")).await?;
+            // A server that cannot select by both fields, or by no field at all.
+            let found = match self.all(FIELD, &by_name).await? {
+                Some(found) => Some(found),
+                None => self.all(LABEL, &format!("{CLUSTER_LABEL}={name}")).await?,
+            };
             let found = found.ok_or(refused(CREDENTIAL, StatusCode::BAD_REQUEST))?;
             return Ok(choose(found, target));
         };
