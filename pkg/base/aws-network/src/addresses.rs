@@ -12,9 +12,9 @@ use crate::tags::{NAT_ZONE_TAG, without_name_and_role};
 
 /// The elastic IPs of ours that are for NAT gateways.
 pub(crate) fn ours<'a>(situation: &Situation<'a>) -> impl Iterator<Item = &'a Address> {
-    let identity = situation.identity();
+    let situation = *situation;
     let all = situation.observed.addresses.all().iter();
-    all.filter(move |found| identity.owns(&found.tags) && is_for_nat(found))
+    all.filter(move |found| situation.owns(&found.tags, &found.id) && is_for_nat(found))
 }
 
 /// Whether an address is for a NAT gateway. Upstream gives some to Machines, with a role that names

@@ -70,6 +70,11 @@ impl Memory {
         self.records.get(logical)?.id.as_deref()
     }
 
+    /// Whether AWS answered one of our creates with this id.
+    pub fn has_recorded(&self, id: &str) -> bool {
+        self.records.values().any(|record| record.id.as_deref() == Some(id))
+    }
+
     /// What it means that no read shows a resource (`rule:intent-before-unprotected-create`).
     pub fn absence(&self, logical: &LogicalId, now: Timestamp) -> Absence {
         let wait = match self.records.get(logical) {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::action::Action;
 use crate::addresses;
 use crate::desired::{Desired, NatPolicy};
+use crate::identity::Ownership;
 use crate::logical_id::LogicalId;
 use crate::part::{Part, Reason};
 use crate::plan::{Plan, RECHECK, Situation};
@@ -158,9 +159,9 @@ pub(crate) fn ours<'a>(
     situation: &Situation<'a>,
     home: &Home<'_>,
 ) -> impl Iterator<Item = &'a NatGateway> + use<'a> {
-    let (identity, home) = (situation.identity(), home.id.to_owned());
+    let (situation, home) = (*situation, home.id.to_owned());
     let all = situation.observed.nat_gateways.all().iter();
-    all.filter(move |found| found.vpc == home && identity.owns(&found.tags))
+    all.filter(move |found| found.vpc == home && situation.owns(&found.tags, &found.id))
 }
 
 /// The zone of a NAT gateway: that of its subnet, or what its tag says when the subnet is gone.
@@ -216,6 +217,14 @@ fn make(
     zone: &str,
     plan: &mut Plan,
 ) {
+    if let Some(found) = upstreams_in(situation, home, zone) {
+        let message = format!(
+            "{found} in {zone} carries the tag of this cluster and no owner-id, and no second one is made: set the \
+             annotation aws.cluster.x-k8s.io/adopt=true to take it over, or remove the tag"
+        );
+        plan.problem(Part::NatGateways, Reason::OwnershipConflict, message);
+        return;
+    }
     let mut is_clear = true;
     for found in in_zone(situation, home, zone) {
         is_clear &= end(found, home, plan);
@@ -244,6 +253,21 @@ fn make(
     };
     let seen_at = situation.observed.nat_gateways.read_at();
     situation.create(Part::NatGateways, create, seen_at, plan);
+}
+
+/// A gateway that upstream's provider made for the zone: an adoption was broken off.
+fn upstreams_in<'a>(situation: &Situation<'a>, home: &Home<'_>, zone: &str) -> Option<&'a str> {
+    let mut all = situation.observed.nat_gateways.all().iter();
+    let found = all.find(|found| {
+        let ownership = || {
+            situation.identity().ownership(&found.tags, situation.memory.has_recorded(&found.id))
+        };
+        found.vpc == home.id
+            && found.is_live()
+            && zone_of(situation, found) == Some(zone)
+            && ownership() == Ownership::Upstreams
+    });
+    found.map(|found| found.id.as_str())
 }
 
 /// Sees a gateway off that failed or is being deleted. Whether it is gone.

@@ -151,6 +151,11 @@ impl<'a> Situation<'a> {
         self.ownership(tags, id, logical) == Ownership::Ours
     }
 
+    /// Whether a resource is ours, whatever place it fills.
+    pub(crate) fn owns(&self, tags: &Tags, id: &str) -> bool {
+        self.identity().ownership(tags, self.memory.has_recorded(id)) == Ownership::Ours
+    }
+
     /// Plans a create, or waits when what is missing may only be invisible yet to the read that
     /// began at `seen_at`.
     pub(crate) fn create(&self, part: Part, action: Action, seen_at: Timestamp, plan: &mut Plan) {

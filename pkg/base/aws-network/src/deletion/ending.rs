@@ -55,7 +55,7 @@ pub struct Ending<'a> {
 
 impl Ending<'_> {
     pub(super) fn is_ours(&self, tags: &Tags, id: &str) -> bool {
-        let recorded = self.memory.records.values().any(|record| record.id.as_deref() == Some(id));
+        let recorded = self.memory.has_recorded(id);
         let identity = &self.removal.identity;
         identity.ownership(tags, recorded) == Ownership::Ours
             && (recorded || identity.marks(tags) || !self.is_of_eks())

@@ -114,6 +114,46 @@ fn an_adoption_that_also_changes_something_sets_the_owner_id_first() {
     assert!(last_mark < first_other, "{:#?}", world.writes);
 }
 
+/// An adoption whose annotation was removed while it went on has marked some resources only.
+#[test]
+fn an_adoption_that_was_broken_off_makes_no_second_nat_gateway_and_no_address() {
+    let whole = adopting();
+    let ours = identity();
+    for unmarked in ["nats", "subnets", "tables"] {
+        let mut world = upstreams();
+        let (_, rest) = world.run(&present(&whole), &mut |_| None);
+        assert_eq!(rest, Rest::Reached);
+        let (now, take) = (world.cloud.now, |tags: &mut Tags| drop(tags.remove(&ours.owner_tag)));
+        match unmarked {
+            "nats" => {
+                for nat in world.cloud.nats.all() {
+                    world.cloud.nats.edit(&nat.id, now, |it| take(&mut it.tags));
+                }
+            }
+            "subnets" => {
+                for subnet in world.cloud.subnets.all() {
+                    world.cloud.subnets.edit(&subnet.id, now, |it| take(&mut it.tags));
+                }
+            }
+            _ => {
+                for table in world.cloud.tables.all() {
+                    world.cloud.tables.edit(&table.id, now, |it| take(&mut it.tags));
+                }
+            }
+        }
+        (world.memory, world.writes) = (Memory::default(), Vec::new());
+        world.cloud.advance(1800);
+        let (pass, _) = world.run_once_for(&present(&seed()), 600);
+        assert!(world.writes.is_empty(), "{unmarked}: {:#?}", world.writes);
+        let part = match unmarked {
+            "nats" => Part::NatGateways,
+            "subnets" => Part::Subnets,
+            _ => Part::RouteTables,
+        };
+        conflict(&pass, part);
+    }
+}
+
 /// A network load balancer as upstream makes it, with an additional listener.
 fn upstreams_network() -> (World, Spec) {
     let mut spec = seed();
