@@ -33,6 +33,7 @@
 //! | `security_groups.rs`, `bastion.rs`, `load_balancer.rs` | what lies in it |
 //! | `tag_drift.rs` | tags of everything, corrected in few calls |
 //! | `deletion.rs` | the end of all of it |
+//! | `guard.rs` | no write names what is not ours |
 //! | `pass.rs` | [`Pass`] |
 //! | `conditions.rs` | a plan told to people |
 //! | `forecast.rs` | what a pass would do, without doing it |
@@ -54,6 +55,7 @@ mod elbv2_action;
 mod fold;
 mod forecast;
 mod from_spec;
+mod guard;
 mod identity;
 mod internet_gateway;
 mod load_balancer;

@@ -8,6 +8,7 @@
 use crate::action::Action;
 use crate::deletion::{Ending, Removal, plan_removal};
 use crate::desired::Desired;
+use crate::guard::hold_back;
 use crate::memory::{LATE, Memory, Record, SEND_WITHIN};
 use crate::observed::Observed;
 use crate::outcome::{Answer, Outcome, Refused};
@@ -158,14 +159,19 @@ impl Pass {
 
     fn make_plan(&self, now: Timestamp) -> Plan {
         let (observed, memory) = (&self.observed, &self.memory);
-        match &self.goal {
+        let (mut plan, identity) = match &self.goal {
             Goal::Present(desired) => {
                 let checked = memory.deep_checked;
                 let deep = checked.is_none_or(|at| at.age(now) >= self.deep_check_period);
-                plan(&Situation { desired, observed, memory, now, deep })
+                let situation = Situation { desired, observed, memory, now, deep };
+                (plan(&situation), &desired.identity)
             }
-            Goal::Absent(removal) => plan_removal(&Ending { removal, observed, memory, now }),
-        }
+            Goal::Absent(removal) => {
+                (plan_removal(&Ending { removal, observed, memory, now }), &removal.identity)
+            }
+        };
+        hold_back(identity, observed, memory, &mut plan);
+        plan
     }
 
     fn begin_deletion(&mut self, now: Timestamp) {

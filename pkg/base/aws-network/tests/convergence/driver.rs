@@ -139,7 +139,10 @@ impl World {
         let mut pass = Pass::new(goal.clone(), self.memory.clone());
         let mut sent = 0;
         for _ in 0..5000 {
-            match pass.next(self.now()) {
+            let step = pass.next(self.now());
+            let held = pass.plan().problems.iter().find(|it| it.message.contains("not recognised"));
+            assert!(held.is_none(), "rule:no-write-names-what-is-not-ours: {held:?}");
+            match step {
                 Step::Read(queries) | Step::Poll(queries) => self.read(&mut pass, queries),
                 Step::Persist(memory) => self.store(&mut pass, memory),
                 Step::Write(writes) => {

@@ -1,0 +1,196 @@
+//! The last look at a plan before it is carried out: a write that names a resource which was not
+//! recognised as ours is not sent (`rule:no-write-names-what-is-not-ours`). The parts of a plan decide
+//! the same on their own; here is the one place that all writes pass.
+
+use crate::action::Action;
+use crate::elb_action::ElbAction;
+use crate::elbv2_action::ElbV2Action;
+use crate::identity::{Identity, Ownership, Tags};
+use crate::memory::Memory;
+use crate::observed::Observed;
+use crate::part::Reason;
+use crate::plan::{Plan, Problem};
+
+/// Takes writes out of a plan that name what is not ours, and reports them as problems.
+pub(crate) fn hold_back(
+    identity: &Identity,
+    observed: &Observed,
+    memory: &Memory,
+    plan: &mut Plan,
+) {
+    let mut held = Vec::new();
+    plan.actions.retain(|planned| {
+        let changed = planned.action.changes();
+        let foreign = changed.iter().find(|id| !is_ours(identity, observed, memory, id));
+        let Some(id) = foreign else { return true };
+        let message = format!(
+            "cannot send {}: {id} was not recognised as ours, which is an error of this program; report it",
+            planned.action.operation()
+        );
+        held.push(Problem { part: planned.part, reason: Reason::OwnershipConflict, message });
+        false
+    });
+    plan.problems.append(&mut held);
+}
+
+/// Whether a resource is ours by its tags. One that we recorded may have lost them, or may not be
+/// visible yet.
+fn is_ours(identity: &Identity, observed: &Observed, memory: &Memory, id: &str) -> bool {
+    let recorded = memory.has_recorded(id);
+    let Some(tags) = tags_of(observed, id) else { return recorded };
+    let has_no_other_owner =
+        || tags.get(&identity.owner_tag).is_none_or(|owner| *owner == identity.owner_id);
+    let mut groups = observed.security_groups.all().iter().filter(|group| group.id == id);
+    identity.ownership(tags, recorded) == Ownership::Ours
+        || (recorded && has_no_other_owner())
+        || identity.is_service_balancer(tags)
+        || groups.any(|group| identity.is_service_group(tags, &group.name))
+}
+
+/// The tags by which a resource is judged: an association has those of its table, a listener those
+/// of its target group.
+fn tags_of<'a>(seen: &'a Observed, id: &str) -> Option<&'a Tags> {
+    macro_rules! find {
+        ($key:ident: $($kind:ident)*) => {$(
+            if let Some(found) = seen.$kind.all().iter().find(|found| found.$key == id) {
+                return Some(&found.tags);
+            }
+        )*};
+    }
+    find!(id: vpcs subnets internet_gateways attached_gateways addresses nat_gateways route_tables
+        security_groups bastions);
+    find!(arn: network target_groups);
+    if let Some(found) = seen.classic.all().iter().find(|found| found.name == id) {
+        return found.tags.as_ref();
+    }
+    let mut tables = seen.route_tables.all().iter();
+    let used = tables.find(|table| table.associations.iter().any(|found| found.id == id));
+    used.map(|table| &table.tags).or_else(|| {
+        let mut listeners = seen.network.all().iter().flat_map(|found| &found.listeners);
+        let listener = listeners.find(|listener| listener.arn == id)?;
+        let mut groups = seen.target_groups.all().iter();
+        Some(&groups.find(|group| group.arn == listener.target_group)?.tags)
+    })
+}
+
+impl Action {
+    /// What exists and is changed or deleted by it: ids, ARNs, names of classic load balancers.
+    /// What a create is only placed in or leads to, such as the VPC of a security group, may be the
+    /// user's and is not among them.
+    pub fn changes(&self) -> Vec<&str> {
+        match self {
+            Self::CreateVpc { .. }
+            | Self::CreateInternetGateway { .. }
+            | Self::AllocateAddress { .. }
+            | Self::CreateSecurityGroup { .. }
+            | Self::RunBastion { .. }
+            | Self::Elb(ElbAction::Create { .. })
+            // A free interface in a VPC of ours has no tags.
+            | Self::DeleteNetworkInterface { .. } => Vec::new(),
+            Self::CreateSubnet { vpc, .. }
+            | Self::CreateRouteTable { vpc, .. }
+            | Self::EnableDnsSupport { vpc }
+            | Self::EnableDnsHostnames { vpc }
+            | Self::DeleteVpc { vpc } => vec![vpc],
+            Self::SetMapPublicIp { subnet, .. } | Self::DeleteSubnet { subnet } => vec![subnet],
+            Self::AttachInternetGateway { gateway, vpc } => vec![gateway, vpc],
+            Self::DetachInternetGateway { gateway, .. }
+            | Self::DeleteInternetGateway { gateway } => vec![gateway],
+            Self::CreateNatGateway { allocation, .. } | Self::ReleaseAddress { allocation } => {
+                vec![allocation]
+            }
+            Self::DeleteNatGateway { nat_gateway } => vec![nat_gateway],
+            Self::CreateRoute { table, .. }
+            | Self::ReplaceRoute { table, .. }
+            | Self::DeleteRoute { table }
+            | Self::AssociateRouteTable { table, .. }
+            | Self::DeleteRouteTable { table } => vec![table],
+            Self::ReplaceAssociation { association, table } => vec![association, table],
+            Self::DisassociateRouteTable { association } => vec![association],
+            Self::AuthorizeIngress { group, .. }
+            | Self::RevokeIngress { group, .. }
+            | Self::DescribeIngress { group, .. }
+            | Self::DeleteSecurityGroup { group } => vec![group],
+            Self::TerminateInstances { instances: all }
+            | Self::CreateTags { resources: all, .. }
+            | Self::DeleteTags { resources: all, .. } => all.iter().map(String::as_str).collect(),
+            Self::Elb(action) => vec![action.subject()],
+            Self::ElbV2(action) => changed(action),
+        }
+    }
+}
+
+fn changed(action: &ElbV2Action) -> Vec<&str> {
+    match action {
+        ElbV2Action::Create { .. } | ElbV2Action::CreateTargetGroup { .. } => Vec::new(),
+        ElbV2Action::CreateListener { load_balancer, target_group, .. } => {
+            vec![load_balancer, target_group]
+        }
+        ElbV2Action::AddTags { arns, .. } | ElbV2Action::RemoveTags { arns, .. } => {
+            arns.iter().map(String::as_str).collect()
+        }
+        one => vec![one.subject()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logical_id::LogicalId;
+    use crate::memory::Record;
+    use crate::part::Part;
+    use crate::query::{Query, Reply};
+    use crate::resources::Vpc;
+    use crate::timestamp::Timestamp;
+
+    /// rule:no-write-names-what-is-not-ours
+    #[test]
+    fn a_write_that_names_what_was_not_recognised_as_ours_is_a_problem_and_not_sent() {
+        let identity = Identity {
+            cluster: "c".to_owned(),
+            owner_id: "mine".to_owned(),
+            owner_tag: "owner".to_owned(),
+            adopt: false,
+        };
+        let upstreams = Tags::from([(identity.cluster_tag(), "owned".to_owned())]);
+        let with = |owner: &str| {
+            let mut tags = upstreams.clone();
+            tags.insert("owner".to_owned(), owner.to_owned());
+            tags
+        };
+        let all = [
+            ("vpc-ours", with("mine")),
+            ("vpc-theirs", with("theirs")),
+            ("vpc-upstreams", upstreams.clone()),
+            ("vpc-users", Tags::new()),
+            ("vpc-bare", Tags::new()),
+        ];
+        let vpc = |(id, tags): (&str, Tags)| Vpc {
+            id: id.to_owned(),
+            cidr: "10.0.0.0/16".parse().unwrap(),
+            dns_support: None,
+            dns_hostnames: None,
+            tags,
+        };
+        let mut observed = Observed::default();
+        let reply = Reply::Vpcs(all.map(vpc).to_vec());
+        observed.take_in(&Query::TaggedVpcs, reply, Timestamp::default());
+        let mut memory = Memory::default();
+        let record =
+            Record { since: Timestamp::default(), id: Some("vpc-bare".to_owned()), attempt: 0 };
+        memory.records.insert(LogicalId::Vpc, record);
+        let is_sent = |id: &str| {
+            let mut plan = Plan::default();
+            plan.act(Part::Vpc, Action::DeleteVpc { vpc: id.to_owned() });
+            hold_back(&identity, &observed, &memory, &mut plan);
+            assert_eq!(plan.problems.len(), 1 - plan.actions.len());
+            !plan.actions.is_empty()
+        };
+        let sent: Vec<_> = all_ids().into_iter().filter(|id| is_sent(id)).collect();
+        assert_eq!(sent, ["vpc-ours", "vpc-bare"]);
+    }
+
+    fn all_ids() -> [&'static str; 6] {
+        ["vpc-ours", "vpc-theirs", "vpc-upstreams", "vpc-users", "vpc-bare", "vpc-unseen"]
+    }
+}
