@@ -16,6 +16,7 @@ use crate::call_error::CallError;
 use crate::callers::Callers;
 use crate::connections::Connections;
 use crate::credentials::{DefaultChain, home_region};
+use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::region::Region;
@@ -33,8 +34,10 @@ struct Inner {
     /// Credentials are asked for in the region of each cluster.
     has_no_home: bool,
     callers: Callers,
-    /// By name, and by the account that they are for.
-    regions: Mutex<HashMap<(String, Option<String>), Region>>,
+    /// By name, by the account whose rates they use, and whether no other account may be reached.
+    regions: Mutex<HashMap<(String, String, bool), Region>>,
+    /// By the name of a region and the account.
+    limits: Mutex<HashMap<(String, String), Arc<Limits>>>,
 }
 
 impl Account {
@@ -77,8 +80,17 @@ impl Account {
             (None, None) => loader.no_credentials(),
         };
         let config = loader.load().await;
-        let (callers, regions) = (Callers::default(), Mutex::default());
-        Self(Arc::new(Inner { options, config, http, metrics, has_no_home, callers, regions }))
+        let (callers, regions, limits) = (Callers::default(), Mutex::default(), Mutex::default());
+        Self(Arc::new(Inner {
+            options,
+            config,
+            http,
+            metrics,
+            has_no_home,
+            callers,
+            regions,
+            limits,
+        }))
     }
 
     /// The account that the credentials belong to, as STS in this region says. An answer other than
@@ -91,8 +103,8 @@ impl Account {
         self.0.callers.account(region.sts(), &self.0.http, expected).await
     }
 
-    /// The APIs of a region in whichever account the credentials belong to. All who ask for one
-    /// region share its rates.
+    /// The APIs of a region in whichever account the credentials belong to. The rates are those of the
+    /// account that STS named last (`rule:a-throttle-slows-everybody`).
     pub fn region(&self, name: &str) -> Region {
         self.region_in(name, None)
     }
@@ -105,9 +117,15 @@ impl Account {
 
     fn region_in(&self, name: &str, account: Option<&str>) -> Region {
         let inner = &self.0;
+        let payer =
+            account.map(str::to_owned).or_else(|| inner.callers.latest()).unwrap_or_default();
         let mut regions = inner.regions.lock();
         let make = || {
             let account = account.map(|account| (account, inner.callers.clone()));
+            let mut limits = inner.limits.lock();
+            let limits = limits.entry((name.to_owned(), payer.clone()));
+            let limits = limits.or_insert_with(|| Arc::new(Limits::new(inner.options.rates)));
+            let limits = Arc::clone(limits);
             let (options, http) = (&inner.options, inner.http.clone());
             let region = aws_config::Region::new(name.to_owned());
             let mut config = inner.config.to_builder().region(region.clone());
@@ -115,9 +133,42 @@ impl Account {
                 let chain = DefaultChain::new(http.clone(), region);
                 config = config.credentials_provider(SharedCredentialsProvider::new(chain));
             }
-            Region::new(name, &config.build(), http, options, inner.metrics.clone(), account)
+            let metrics = inner.metrics.clone();
+            Region::new(name, &config.build(), http, options, metrics, account, limits)
         };
-        let place = (name.to_owned(), account.map(str::to_owned));
+        let place = (name.to_owned(), payer.clone(), account.is_some());
         regions.entry(place).or_insert_with(make).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use aws_credential_types::Credentials;
+    use prometheus::Registry;
+
+    use super::*;
+    use crate::limits::Rates;
+
+    /// rule:a-throttle-slows-everybody
+    #[tokio::test]
+    async fn a_region_of_an_account_has_one_set_of_rates_whether_the_account_is_checked_or_not() {
+        let options = Options {
+            controller: "test",
+            endpoint: None,
+            region_endpoints: BTreeMap::new(),
+            credentials: Some(Credentials::new("key", "secret", None, None, "test")),
+            request_timeout: Duration::from_secs(1),
+            rates: Rates::default(),
+        };
+        let account = Account::load(options, Metrics::new(&Registry::new()).unwrap()).await;
+        account.0.callers.note(None, "1");
+        let same = |one: &Region, other: &Region| std::ptr::eq(one.limits(), other.limits());
+        let checked = account.region_of("us-east-2", "1");
+        assert!(same(&checked, &account.region("us-east-2")));
+        assert!(!same(&checked, &account.region("us-west-2")));
+        assert!(!same(&checked, &account.region_of("us-east-2", "2")));
     }
 }

@@ -102,11 +102,22 @@ impl Callers {
         let sts = aws_sdk_sts::Client::from_conf(config.build());
         let identity = sts.get_caller_identity().send().await?;
         let account = identity.account.ok_or_else(|| CallError::without("account"))?;
-        if let Some(key) = key.lock().take() {
-            self.0.accounts.lock().insert(key, account.clone());
-        }
-        *self.0.latest.lock() = Some((account.clone(), Instant::now()));
+        let key = key.lock().take();
+        self.note(key.as_deref(), &account);
         Ok(account)
+    }
+
+    /// Takes in what STS has said.
+    pub(crate) fn note(&self, key: Option<&str>, account: &str) {
+        if let Some(key) = key {
+            self.0.accounts.lock().insert(key.to_owned(), account.to_owned());
+        }
+        *self.0.latest.lock() = Some((account.to_owned(), Instant::now()));
+    }
+
+    /// The account that STS named last.
+    pub(crate) fn latest(&self) -> Option<String> {
+        self.0.latest.lock().as_ref().map(|(account, _)| account.clone())
     }
 }
 

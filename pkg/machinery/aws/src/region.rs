@@ -28,7 +28,7 @@ struct Inner {
     elbv2: aws_sdk_elasticloadbalancingv2::Client,
     sts: aws_sdk_sts::Client,
     guard: Option<AccountGuard>,
-    limits: Limits,
+    limits: Arc<Limits>,
     metrics: Metrics,
     nats_by_vpc: Polls<NatGateway>,
     nats_by_tag: Polls<NatGateway>,
@@ -43,6 +43,7 @@ impl Region {
         options: &Options,
         metrics: Metrics,
         account: Option<(&str, Callers)>,
+        limits: Arc<Limits>,
     ) -> Self {
         let said = options.region_endpoints.get(name).cloned().unwrap_or_default();
         let mut ec2 = aws_sdk_ec2::config::Builder::from(config);
@@ -77,7 +78,7 @@ impl Region {
             elbv2: aws_sdk_elasticloadbalancingv2::Client::from_conf(elbv2.build()),
             sts,
             guard,
-            limits: Limits::new(options.rates),
+            limits,
             metrics,
             nats_by_vpc: Polls::default(),
             nats_by_tag: Polls::default(),
