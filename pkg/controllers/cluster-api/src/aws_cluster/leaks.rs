@@ -37,10 +37,13 @@ impl AwsClusters {
         }
     }
 
-    /// What nobody in the region owns; none while it is not known who there is.
+    /// What nobody in the region owns; none while it is not known who there is. One scan sees one
+    /// account, also when the credentials change meanwhile.
     async fn leaked(&self, region: &str) -> Result<Option<Vec<Marked>>, CallError> {
         let before = self.owners();
-        let marked = self.account.region(region).marked(&self.options.owner_tag_key).await?;
+        let account = self.account.caller(region, None).await?;
+        let region = self.account.region_of(region, &account);
+        let marked = region.marked(&self.options.owner_tag_key).await?;
         // Those that came meanwhile own something, too.
         let (Some(before), Some(after)) = (before, self.owners()) else { return Ok(None) };
         let lives = |owner: &String| before.contains(owner) || after.contains(owner);
