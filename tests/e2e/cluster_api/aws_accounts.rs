@@ -6,10 +6,11 @@ use crate::aws_stage::{REGION, Stage, is_ready, ours, spec};
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, cluster, condition};
 
 const ACCOUNT: &str = "aws.cluster.x-k8s.io/account-id";
+const ABANDON: &str = "aws.cluster.x-k8s.io/allow-abandon";
 const OWNER: &str = "aws.cluster.x-k8s.io/owner-id";
 
 /// Keys of another account, which moto knows by the role.
-async fn other_keys(stage: &Stage) -> [String; 3] {
+pub(crate) async fn other_keys(stage: &Stage) -> [String; 3] {
     let assume = [
         ("Action", "AssumeRole"),
         ("RoleArn", "arn:aws:iam::111111111111:role/other"),
@@ -22,12 +23,12 @@ async fn other_keys(stage: &Stage) -> [String; 3] {
     })
 }
 
-fn calls_but_sts(stage: &Stage) -> Vec<String> {
+pub(crate) fn calls_but_sts(stage: &Stage) -> Vec<String> {
     let calls = stage.proxy.calls().into_iter().map(|call| call.action);
     calls.filter(|action| action != "GetCallerIdentity").collect()
 }
 
-fn says(kind: &'static str, text: &'static str) -> impl Fn(&Value) -> bool {
+pub(crate) fn says(kind: &'static str, text: &'static str) -> impl Fn(&Value) -> bool {
     move |it| condition(it, kind)["message"].as_str().is_some_and(|said| said.contains(text))
 }
 
@@ -54,6 +55,11 @@ async fn credentials_of_another_account_make_no_call_neither_to_keep_nor_to_dele
     stage.create(&copy);
     stage.create(&cluster("copy"));
     let [key, secret, token] = other_keys(&stage).await;
+    // One that was never made, with its account from a backup.
+    let mut fresh = ours("fresh", &spec("10.1.1.0/24"));
+    fresh["metadata"]["annotations"] = json!({ACCOUNT: "123456789012"});
+    stage.create(&fresh);
+    stage.create(&cluster("fresh"));
     stage.proxy.forget();
     let made = stage.totals().await;
     let manager = stage
@@ -81,6 +87,16 @@ async fn credentials_of_another_account_make_no_call_neither_to_keep_nor_to_dele
         ready["reason"] == "OwnershipConflict" && text.contains("belongs to default/kept")
     };
     stage.until(AWS_CLUSTERS, "copy", "has the owner id of another", belongs).await;
+    let is_wrong = says("PrincipalCredentialRetrieved", wrong);
+    stage.until(AWS_CLUSTERS, "fresh", "is in another account", is_wrong).await;
+    // It may be abandoned, and one of which something is known may not.
+    for name in ["gone", "fresh"] {
+        stage.run(&format!("annotate {AWS_CLUSTERS} {name} {ABANDON}=true"));
+    }
+    stage.run(&format!("delete {CLUSTERS} fresh --wait=false"));
+    stage.until_gone(AWS_CLUSTERS, "fresh").await;
+    stage.tells_of("Abandoned", "AWS is not accessible").await;
+    assert!(stage.find(AWS_CLUSTERS, "gone").await.is_some(), "it has a network");
     assert_eq!(calls_but_sts(&stage), [""; 0]);
     stage.end(manager).await;
 

@@ -16,7 +16,7 @@ async fn live_until(stage: &Stage, action: &'static str, number: usize) {
 }
 
 /// The dead sends nothing any more.
-async fn end(stage: &Stage, manager: Process) {
+pub(crate) async fn end(stage: &Stage, manager: Process) {
     manager.kill();
     manager.exit(PATIENCE).await;
     stage.proxy.revive().await;

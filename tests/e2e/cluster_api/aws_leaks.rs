@@ -1,5 +1,6 @@
 //! What has outlived its AWSCluster is told.
 
+use crate::aws_account_steps::Keys;
 use crate::aws_stage::{NAME, REGION, Stage, is_ready};
 use crate::scene::{AWS_CLUSTERS, CLUSTERS};
 
@@ -48,5 +49,19 @@ async fn what_carries_the_mark_of_nobody_who_lives_is_counted_and_named_and_left
     stage.until_gone(AWS_CLUSTERS, NAME).await;
     let left = [("Addresses".to_owned(), 1)];
     assert_eq!(stage.added(&before).await, left.into(), "it is told and not removed");
+    stage.end(manager).await;
+}
+
+/// rule:a-request-reaches-one-account
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scan_during_which_the_credentials_change_sees_one_account() {
+    let Some(stage) = Stage::set().await else { return };
+    let keys = Keys::new(&stage).await;
+    keys.change_at(&stage, "DescribeVpcs");
+    let args = format!("--leak-scan-period=10s --leak-scan-regions={REGION}");
+    let manager = keys.start(&stage, &args);
+    let told = manager.line("Cannot look for leaked resources").await;
+    assert!(told.contains("credentials belong to account 111111111111"), "{told}");
+    assert_eq!(keys.strayed(&stage), []);
     stage.end(manager).await;
 }

@@ -1,119 +1,177 @@
-//! Clusters that upstream's provider made: nothing is done to them before they are adopted, and
-//! their deletion does not end without a word. The whole table is in `aws-network`
-//! (`tests/convergence/ownership.rs`).
+//! The ownership matrix: for each case of whose a network is, what building, keeping and deleting a
+//! cluster does to it. The requests that AWS gets are the judge. `aws-network` has the same table on
+//! a model (`tests/convergence/ownership.rs`).
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tests::Process;
+use tests::aws_proxy::Call;
 
-use crate::aws_stage::{REGION, Stage, is_ready, ours, spec};
+use crate::aws_ownership_cases::{ADOPT, Case, OWNER, adopted, left_alone, of_their_own, ready};
+use crate::aws_stage::{REGION, Stage, is_ready};
+use crate::aws_upstream::{Foreign, texts, writes_about};
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, cluster, condition};
 
-const OWNER: &str = "aws.cluster.x-k8s.io/owner-id";
-
-fn texts(answer: &str, element: &str) -> Vec<String> {
-    let start = format!("<{element}>");
-    let pieces = answer.split(&*start).skip(1);
-    pieces.map(|piece| piece.split('<').next().unwrap().to_owned()).collect()
+/// Makes the objects of all cases. One of them is being deleted before the product starts.
+fn enter(stage: &Stage, cases: &[Case]) {
+    let objects = cases.iter().flat_map(|case| [case.object.clone(), cluster(case.name)]);
+    stage.create_all(&objects.collect::<Vec<_>>());
+    stage.run(&format!("delete {CLUSTERS} late"));
+    stage.run(&format!("delete {AWS_CLUSTERS} late --wait=false"));
+    // Upstream's provider has said so.
+    stage.patch_status(&format!("{AWS_CLUSTERS} ids"), &json!({"ready": true}));
 }
 
-/// Removes our mark from everything that an owner has, and says which VPC it has.
-async fn as_upstream_made_it(stage: &Stage, name: &str, owner: &str) -> String {
+/// Listeners that somebody else adds to load balancers of ours.
+async fn add_listeners(stage: &Stage, plain: &mut Foreign<'_>) {
     let upstream = stage.proxy.upstream();
-    let marked = [
-        ("Action", "DescribeTags"),
-        ("Filter.1.Name", "key"),
-        ("Filter.1.Value.1", OWNER),
-        ("Filter.2.Name", "value"),
-        ("Filter.2.Value.1", owner),
+    let describe =
+        [("Action", "DescribeLoadBalancers"), ("Names.member.1", "default-plain-apiserver")];
+    let answer = upstream.elbv2(REGION, &describe).await;
+    let arn = texts(&answer, "LoadBalancerArn").remove(0);
+    plain.vpc = texts(&answer, "VpcId").remove(0);
+    plain.listener(&arn, "strangers-", "9000", false).await;
+    let listener = [
+        ("Action", "CreateLoadBalancerListeners"),
+        ("LoadBalancerName", "restored-apiserver"),
+        ("Listeners.member.1.Protocol", "TCP"),
+        ("Listeners.member.1.LoadBalancerPort", "9345"),
+        ("Listeners.member.1.InstancePort", "9345"),
     ];
-    let ids = texts(&upstream.ec2(REGION, &marked).await, "resourceId");
-    assert!(ids.len() > 8, "{ids:?}");
-    for id in &ids {
-        let unmark = [("Action", "DeleteTags"), ("ResourceId.1", id), ("Tag.1.Key", OWNER)];
-        upstream.ec2(REGION, &unmark).await;
-    }
-    let balancer = format!("{name}-apiserver");
-    let unmark = [
-        ("Action", "RemoveTags"),
-        ("LoadBalancerNames.member.1", balancer.as_str()),
-        ("Tags.member.1.Key", OWNER),
-    ];
-    upstream.elb(REGION, &unmark).await;
-    ids.into_iter().find(|id| id.starts_with("vpc-")).unwrap()
+    upstream.elb(REGION, &listener).await;
 }
 
-/// Deletes objects as if they had never been ours.
-async fn forget(stage: &Stage, name: &str) {
+/// An object that comes back from a backup: with its annotations, another UID and no status.
+async fn restore(stage: &Stage, name: &'static str) {
+    let mut object = stage.find(AWS_CLUSTERS, name).await.unwrap();
     for kind in [AWS_CLUSTERS, CLUSTERS] {
         stage.run(&format!("delete {kind} {name} --wait=false"));
         stage.patch(&format!("{kind} {name}"), "merge", &json!({"metadata": {"finalizers": null}}));
         stage.until_gone(kind, name).await;
     }
+    let uid = object["metadata"]["uid"].clone();
+    object["metadata"] = json!({"name": name, "namespace": "default",
+        "annotations": object["metadata"]["annotations"]});
+    object["status"] = Value::Null;
+    stage.create(&object);
+    stage.create(&cluster(name));
+    let now = stage.find(AWS_CLUSTERS, name).await.unwrap();
+    assert_ne!(now["metadata"]["uid"], uid);
+    assert_eq!(now["metadata"]["annotations"][OWNER], uid);
 }
 
-/// rule:a-deletion-names-what-it-leaves
+/// What an adoption writes first.
+fn is_mark(call: &Call) -> bool {
+    call.parameters.values().any(|value| value == OWNER) && call.action.contains("Tags")
+}
+
+/// Those that live when the product starts.
+fn living(cases: &[Case]) -> impl Iterator<Item = &Case> {
+    cases.iter().filter(|case| case.name != "late")
+}
+
+/// Nothing is written to what is not adopted, or was in part, and tags come first.
+async fn build(stage: &Stage, cases: &[Case], goes: &[Foreign<'_>], theirs: &BTreeSet<String>) {
+    let manager = stage.start_with_aws("");
+    for case in living(cases) {
+        let is_built = |it: &Value| case.is_built(it);
+        stage.until(AWS_CLUSTERS, case.name, &case.built.1, is_built).await;
+    }
+    let calls = stage.proxy.calls();
+    let [classic, network, _, half] = goes else { panic!() };
+    let mut not_yet: BTreeSet<_> = theirs.union(&classic.ids).chain(&half.ids).cloned().collect();
+    not_yet.remove(&half.vpc);
+    assert_eq!(writes_about(&calls, &not_yet), [""; 0]);
+    let addresses = calls.iter().filter(|call| call.action == "AllocateAddress").count();
+    assert_eq!(addresses, 0, "no cluster of these makes a NAT gateway");
+    let is_about = |it: &&Call| !writes_about(&[(*it).clone()], &network.ids).is_empty();
+    let writes: Vec<_> = calls.iter().filter(is_about).collect();
+    let first_other = writes.iter().position(|call| !is_mark(call)).unwrap_or(writes.len());
+    let is_late = writes[first_other..].iter().any(|call| is_mark(call));
+    assert!(first_other > 0 && !is_late, "{writes:#?}");
+    stage.end(manager).await;
+}
+
+/// Another process reads everything, and there is nothing to write.
+async fn keep(stage: &Stage, cases: &[Case], goes: &[Foreign<'_>]) -> Process {
+    stage.proxy.forget();
+    let manager = stage.start_with_aws("");
+    stage.until(AWS_CLUSTERS, "restored", "is ready again", is_ready).await;
+    let queue = [("name", "awsclusters")];
+    let (looked, all) = ("workqueue_work_duration_seconds_count", u32::try_from(cases.len()));
+    manager.until_metric(looked, &queue, |count| count >= f64::from(all.unwrap())).await;
+    for left in ["workqueue_depth", "workqueue_unfinished_work_seconds"] {
+        manager.until_metric(left, &queue, |left| left == 0.0).await;
+    }
+    let is_of_late = |call: &Call| call.parameters.values().any(|it| goes[2].ids.contains(it));
+    let mut writes = stage.proxy.calls();
+    writes.retain(|call| call.is_write() && !is_of_late(call));
+    assert_eq!(writes, [], "but the deletion that goes on");
+    for case in living(cases) {
+        let object = stage.find(AWS_CLUSTERS, case.name).await.unwrap();
+        assert!(case.is_built(&object), "{}: {object:#}", case.name);
+        let was_ready = case.built == ready() || case.name == "ids";
+        assert_eq!(object["status"]["ready"] == true, was_ready, "{}", case.name);
+    }
+    manager
+}
+
+async fn delete(stage: &Stage, cases: &[Case]) {
+    stage.run(&format!("annotate {AWS_CLUSTERS} half {ADOPT}=true"));
+    for case in living(cases) {
+        stage.run(&format!("delete {CLUSTERS} {} --wait=false", case.name));
+    }
+    for case in cases {
+        let Some(message) = &case.blocked else {
+            stage.until_gone(AWS_CLUSTERS, case.name).await;
+            continue;
+        };
+        let is_blocked = |it: &Value| condition(it, "Deleting")["message"] == **message;
+        stage.until(AWS_CLUSTERS, case.name, message, is_blocked).await;
+    }
+    for case in cases.iter().filter(|case| case.blocked.is_some()) {
+        let (name, way_out) = (case.name, case.way_out);
+        stage.run(&format!("annotate {AWS_CLUSTERS} {name} {way_out}=true --overwrite"));
+        stage.until_gone(AWS_CLUSTERS, name).await;
+    }
+}
+
+/// rule:ours-by-two-tags, rule:a-deletion-names-what-it-leaves, rule:listeners-of-others-stay,
+/// rule:only-ours-spoils-an-answer
 #[tokio::test(flavor = "multi_thread")]
-async fn what_upstream_made_is_left_alone_and_goes_or_stays_as_its_user_says() {
+async fn each_case_of_ownership_is_built_kept_and_deleted_without_a_write_to_what_is_not_ours() {
     let Some(stage) = Stage::set().await else { return };
     let before = stage.totals().await;
-    let names = ["adopted", "abandoned"];
-    let manager = stage.start_with_aws("");
-    for name in names {
-        stage.create(&ours(name, &spec("10.1.1.0/24")));
-        stage.create(&cluster(name));
-    }
-    let mut owners = Vec::new();
-    for name in names {
-        let made = stage.until(AWS_CLUSTERS, name, "is ready", is_ready).await;
-        owners.push(made["metadata"]["uid"].as_str().unwrap().to_owned());
-    }
-    stage.end(manager).await;
-    let mut vpcs = Vec::new();
-    for (name, owner) in names.into_iter().zip(&owners) {
-        vpcs.push(as_upstream_made_it(&stage, name, owner).await);
-        forget(&stage, name).await;
-    }
-    let made = stage.totals().await;
-    stage.proxy.forget();
+    let (goes, mut cases) = adopted(&stage).await;
+    let with_adopted = stage.totals().await;
+    let (stays, of_others) = left_alone(&stage).await;
+    let with_all = stage.totals().await;
+    cases.extend(of_others);
+    cases.extend(of_their_own());
+    let mut theirs: BTreeSet<_> = stays.iter().flat_map(|it| &it.ids).cloned().collect();
+    // In the VPC of each cluster there are unusual resources of others, too.
+    stage.proxy.neighbours_move_in();
+    enter(&stage, &cases);
+    build(&stage, &cases, &goes, &theirs).await;
 
-    // With the id of its VPC in the spec, where upstream writes it, and without.
-    let manager = stage.start_with_aws("");
-    for (name, vpc) in names.into_iter().zip(&vpcs) {
-        let mut spec = spec("10.1.1.0/24");
-        if name == "adopted" {
-            spec["network"]["vpc"]["id"] = json!(vpc);
-        }
-        stage.create(&ours(name, &spec));
-        stage.create(&cluster(name));
-    }
-    let is_blocked =
-        |kind: &'static str| move |it: &Value| condition(it, kind)["reason"] == "OwnershipConflict";
-    for name in names {
-        stage.until(AWS_CLUSTERS, name, "is upstream's", is_blocked("VpcReady")).await;
-        stage.run(&format!("delete {CLUSTERS} {name} --wait=false"));
-    }
-    for (name, vpc) in names.into_iter().zip(&vpcs) {
-        let blocked =
-            stage.until(AWS_CLUSTERS, name, "cannot be deleted", is_blocked("Deleting")).await;
-        let message = condition(&blocked, "Deleting")["message"].as_str().unwrap();
-        let start = format!("cannot finish deletion: {vpc}, ");
-        assert!(message.starts_with(&start), "{message}");
-        for way in ["adopt=true to delete", "allow-abandon=true to keep them"] {
-            assert!(message.contains(way), "{message}");
-        }
-    }
-    assert_eq!(stage.writes(), [""; 0]);
-    assert_eq!(stage.totals().await, made);
+    let mut plain = Foreign::of(stage.proxy.upstream(), "plain");
+    add_listeners(&stage, &mut plain).await;
+    theirs.extend(plain.ids);
+    restore(&stage, "restored").await;
+    stage.run(&format!("annotate {AWS_CLUSTERS} network {ADOPT}-"));
+    let manager = keep(&stage, &cases, &goes).await;
 
-    stage.run(&format!("annotate {AWS_CLUSTERS} adopted aws.cluster.x-k8s.io/adopt=true"));
-    stage.until_gone(AWS_CLUSTERS, "adopted").await;
-    let left = stage.totals().await;
-    stage
-        .run(&format!("annotate {AWS_CLUSTERS} abandoned aws.cluster.x-k8s.io/allow-abandon=true"));
-    stage.until_gone(AWS_CLUSTERS, "abandoned").await;
-    stage.tells_of("Abandoned", &vpcs[1]).await;
-    assert_eq!(stage.totals().await, left, "nothing of the other one is touched");
-    for (kind, count) in &made {
-        assert_eq!(left[kind] - before[kind], (count - before[kind]) / 2, "{kind}");
+    delete(&stage, &cases).await;
+    for foreign in &stays[..2] {
+        stage.tells_of("Abandoned", &foreign.vpc).await;
     }
+    assert_eq!(writes_about(&stage.proxy.calls(), &theirs), [""; 0]);
+    let mut wanted = before;
+    for (kind, count) in &mut wanted {
+        *count += with_all[kind] - with_adopted[kind];
+    }
+    *wanted.get_mut("TargetGroups").unwrap() += 1;
+    assert_eq!(stage.totals().await, wanted, "all of theirs is left, and nothing of ours");
     stage.end(manager).await;
 }

@@ -8,6 +8,7 @@
 )]
 
 mod accounts;
+mod aws_account_steps;
 mod aws_accounts;
 mod aws_contracts;
 mod aws_crashes;
@@ -16,11 +17,13 @@ mod aws_leaks;
 mod aws_life;
 mod aws_obstacles;
 mod aws_ownership;
+mod aws_ownership_cases;
 mod aws_pace;
 mod aws_plan_only;
 mod aws_provider_mode;
 mod aws_replicas;
 mod aws_stage;
+mod aws_upstream;
 mod birth;
 mod death;
 mod dialects;

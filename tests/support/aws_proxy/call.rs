@@ -13,6 +13,8 @@ pub struct Call {
     pub region: String,
     /// Such as `CreateVpc`.
     pub action: String,
+    /// The access key that it is signed with.
+    pub key: String,
     /// All parameters.
     pub parameters: BTreeMap<String, String>,
 }
@@ -22,8 +24,11 @@ impl Call {
         let parameters: BTreeMap<_, _> = form_urlencoded::parse(body).into_owned().collect();
         let authorization = head.headers.get("authorization").and_then(|text| text.to_str().ok());
         // Credential=KEY/DATE/REGION/SERVICE/aws4_request
-        let mut scope = authorization.unwrap_or_default().split('/').skip(2);
+        let mut scope = authorization.unwrap_or_default().split('/');
+        let key = scope.next().and_then(|text| text.rsplit('=').next()).unwrap_or_default();
+        let mut scope = scope.skip(1);
         Self {
+            key: key.to_owned(),
             region: scope.next().unwrap_or_default().to_owned(),
             service: scope.next().unwrap_or_default().to_owned(),
             action: parameters.get("Action").cloned().unwrap_or_default(),
