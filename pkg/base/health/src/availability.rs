@@ -14,9 +14,23 @@ const DAY: Duration = Duration::from_secs(86_400);
 pub(crate) struct Availability {
     epoch: Instant,
     last: Option<(Instant, bool)>,
+    /// `None` until a result has held for some time: a member that is not probed needs no memory
+    /// for it.
+    windows: Option<Box<Windows>>,
+}
+
+#[derive(Clone, Debug)]
+struct Windows {
     hour: Window<13>,
     day: Window<25>,
     month: Window<31>,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        let (hour, day) = (Window::new(5 * MINUTE), Window::new(HOUR));
+        Self { hour, day, month: Window::new(DAY) }
+    }
 }
 
 /// Shares between 0 and 1; `None` before there is anything to tell.
@@ -32,13 +46,7 @@ pub struct Ratios {
 
 impl Availability {
     pub(crate) fn new(now: Instant) -> Self {
-        Self {
-            epoch: now,
-            last: None,
-            hour: Window::new(5 * MINUTE),
-            day: Window::new(HOUR),
-            month: Window::new(DAY),
-        }
+        Self { epoch: now, last: None, windows: None }
     }
 
     /// Takes in a probe that started at `now`. A gap longer than `longest` counts for that long.
@@ -46,9 +54,10 @@ impl Availability {
         if let Some((before, well)) = self.last.replace((now, ok)) {
             let held = now.saturating_duration_since(before).min(longest);
             let at = now.saturating_duration_since(self.epoch);
-            self.hour.add(at, held, well);
-            self.day.add(at, held, well);
-            self.month.add(at, held, well);
+            let windows = self.windows.get_or_insert_default();
+            windows.hour.add(at, held, well);
+            windows.day.add(at, held, well);
+            windows.month.add(at, held, well);
         }
     }
 
@@ -59,7 +68,11 @@ impl Availability {
 
     pub(crate) fn ratios(&self, now: Instant) -> Ratios {
         let at = now.saturating_duration_since(self.epoch);
-        Ratios { hour: self.hour.ratio(at), day: self.day.ratio(at), month: self.month.ratio(at) }
+        let Some(windows) = &self.windows else {
+            return Ratios { hour: None, day: None, month: None };
+        };
+        let Windows { hour, day, month } = &**windows;
+        Ratios { hour: hour.ratio(at), day: day.ratio(at), month: month.ratio(at) }
     }
 }
 
@@ -166,6 +179,6 @@ mod tests {
         availability.record(true, later, S(20));
         availability.record(true, later + S(10), S(20));
         assert!(availability.ratios(later + S(10)).month.unwrap() > 0.3);
-        assert!(size_of::<Availability>() <= 700);
+        assert!(size_of::<Availability>() + size_of::<Windows>() <= 700);
     }
 }

@@ -41,6 +41,10 @@ pub enum Code {
     Forbidden,
     /// The server is ready and the nodes of the cluster are not, where that is asked for.
     NodesNotReady,
+    /// The Node of a machine is not ready.
+    NodeNotReady,
+    /// The machine is not a Node of its cluster.
+    NodeMissing,
     /// There is no Secret or credential object, or not the key that is needed in it.
     SecretMissing,
     /// The credential is there, and its owner does not let it be sent to this cluster.
@@ -69,7 +73,9 @@ impl Code {
             | Self::Body
             | Self::Unauthorized
             | Self::Forbidden
-            | Self::NodesNotReady => Verdict::Unhealthy,
+            | Self::NodesNotReady
+            | Self::NodeNotReady
+            | Self::NodeMissing => Verdict::Unhealthy,
             Self::SecretMissing
             | Self::CredentialRefused
             | Self::TokenEmpty
@@ -113,6 +119,8 @@ impl Code {
             Self::Unauthorized => "unauthorized",
             Self::Forbidden => "forbidden",
             Self::NodesNotReady => "nodes-not-ready",
+            Self::NodeNotReady => "node-not-ready",
+            Self::NodeMissing => "node-missing",
             Self::SecretMissing => "secret-missing",
             Self::CredentialRefused => "credential-refused",
             Self::TokenEmpty => "token-empty",

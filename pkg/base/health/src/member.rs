@@ -127,12 +127,29 @@ impl Member {
         now: Instant,
         draw: f64,
     ) -> Effect {
-        let (finding, started) = (report.finding, report.started.monotonic);
-        if finding.is_void() {
+        if report.finding.is_void() {
             self.obstacle.clone_from(&report.detail);
             return self.learn_nothing(policy, now, draw);
         }
         self.obstacle = None;
+        let (effect, counts) = self.judge(report, policy, now);
+        let started = report.started.monotonic;
+        self.availability.record(report.finding.is_ok(), started, policy.longest_gap());
+        self.schedule.complete(counts, policy.cadence.interval(self.is_confirming(), draw));
+        effect
+    }
+
+    /// Takes in a result that no probe of this member brought, as of a list of Nodes that shows all
+    /// machines of a cluster. A failure counts as that of a probe which an event asked for does
+    /// (`rule:events-do-not-hurry-failures`). Availability is not computed from it.
+    pub fn observe(&mut self, report: &Report, policy: &Policy, now: Instant) -> Effect {
+        self.cause = Cause::Triggered;
+        self.judge(report, policy, now).0
+    }
+
+    /// What a result does to the published state, and whether it counts for the schedule.
+    fn judge(&mut self, report: &Report, policy: &Policy, now: Instant) -> (Effect, bool) {
+        let (finding, started) = (report.finding, report.started.monotonic);
         let first_failure = !finding.is_ok() && !self.was_failing();
         let counts = self.counts(finding, policy, started);
         let thresholds = self.flaps.effective(policy.thresholds, now, &policy.damping);
@@ -146,12 +163,9 @@ impl Member {
                 }
             };
         let flapping = self.note_change(change, policy, now);
-        self.availability.record(finding.is_ok(), started, policy.longest_gap());
         self.completed = Some(now);
         self.last = Some(Last { finding, started: report.started, took: report.took });
-        let confirming = self.tally.contradicts(self.ready());
-        self.schedule.complete(counts, policy.cadence.interval(confirming, draw));
-        Effect { change, first_failure, new_cause, flapping }
+        (Effect { change, first_failure, new_cause, flapping }, counts)
     }
 
     /// How what is published changes, and whether its cause alone does.
@@ -180,9 +194,8 @@ impl Member {
     /// `rule:what-we-could-not-ask-changes-nothing`
     fn learn_nothing(&mut self, policy: &Policy, now: Instant, draw: f64) -> Effect {
         self.task_began = now;
-        let confirming = self.tally.contradicts(self.ready());
         let regular = self.cause == Cause::Regular;
-        self.schedule.complete(regular, policy.cadence.interval(confirming, draw));
+        self.schedule.complete(regular, policy.cadence.interval(self.is_confirming(), draw));
         Effect { change: Change::Nothing, first_failure: false, new_cause: false, flapping: false }
     }
 
@@ -257,6 +270,21 @@ impl Member {
         Some(Effect { change, first_failure: false, new_cause: false, flapping })
     }
 
+    /// Publishes `Unknown` with the reason `why`, because it cannot be observed. The next result is
+    /// published at once.
+    pub fn publish_unknown(&mut self, why: &str, now: Moment) -> Change {
+        self.tally = Tally::default();
+        self.causes.begin(None);
+        let change = Published::expire(&mut self.published, now);
+        if let Some(published) = &mut self.published {
+            published.detail = Some(crate::one_line(why).into());
+        }
+        if matches!(change, Change::Ready { .. }) {
+            self.changed_at = Some(now.monotonic);
+        }
+        change
+    }
+
     /// When it becomes unknown if no probe is completed until then.
     pub fn stale_at(&self, policy: &Policy) -> Option<Instant> {
         match &self.published {
@@ -326,6 +354,12 @@ impl Member {
 
     fn ready(&self) -> Option<Status> {
         self.published.as_ref().map(|published| published.ready.status)
+    }
+
+    /// Whether a run of results contradicts what is published without being long enough to change
+    /// it.
+    pub fn is_confirming(&self) -> bool {
+        self.tally.contradicts(self.ready())
     }
 
     /// Failures in a row that counted.

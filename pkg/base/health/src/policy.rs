@@ -68,7 +68,7 @@ impl Policy {
 
     /// A failure of an extra probe counts only this long after the last one that counted
     /// (`rule:events-do-not-hurry-failures`).
-    pub(crate) fn failure_spacing(&self) -> Duration {
+    pub fn failure_spacing(&self) -> Duration {
         self.cadence.confirming() / 2
     }
 

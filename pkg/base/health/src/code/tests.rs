@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use super::*;
 
 /// (code, its word, what it concludes)
-const WORDS: [(Code, &str, Verdict); 25] = [
+const WORDS: [(Code, &str, Verdict); 27] = [
     (Code::Dns, "dns", Verdict::Unreachable),
     (Code::ConnectRefused, "connect-refused", Verdict::Unreachable),
     (Code::ConnectTimeout, "connect-timeout", Verdict::Unreachable),
@@ -20,6 +20,8 @@ const WORDS: [(Code, &str, Verdict); 25] = [
     (Code::Unauthorized, "unauthorized", Verdict::Unhealthy),
     (Code::Forbidden, "forbidden", Verdict::Unhealthy),
     (Code::NodesNotReady, "nodes-not-ready", Verdict::Unhealthy),
+    (Code::NodeNotReady, "node-not-ready", Verdict::Unhealthy),
+    (Code::NodeMissing, "node-missing", Verdict::Unhealthy),
     (Code::SecretMissing, "secret-missing", Verdict::Config),
     (Code::CredentialRefused, "credential-refused", Verdict::Config),
     (Code::TokenEmpty, "token-empty", Verdict::Config),

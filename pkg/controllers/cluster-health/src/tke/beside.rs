@@ -12,7 +12,7 @@ use workqueue::WorkQueue;
 
 use super::book::SUMMARY_LIMIT_MAX;
 use super::clusters::Clusters;
-use super::machines::{Rounds, Ward, follow, lookup};
+use super::machines::{MachineHealth, MachineReconciler, follow, lookup};
 use super::node_lists::NodeLists;
 use super::sides::{Side, Sides};
 use crate::api::tke::{Cluster, MACHINES, Machine};
@@ -26,7 +26,7 @@ const SIDE_LIMIT: Duration = SUMMARY_LIMIT_MAX.saturating_add(Duration::from_sec
 /// The two that list Nodes share the lists.
 pub(super) struct Beside {
     sides: Sides,
-    rounds: Rounds,
+    reconciler: MachineReconciler,
     /// `None` when Machines are not looked after.
     machines: Option<Informer<Object<Machine>>>,
 }
@@ -44,14 +44,15 @@ impl Beside {
         let machines = (!options.machine_period.is_zero()).then(machines);
         let (recorder, found) = (context.recorder.clone(), lookup(machines.as_ref()));
         let machines_of = (found, Arc::new(informers.schema_is_ours(&MACHINES)) as _);
-        let ward =
-            Arc::new(Ward::new(machines_of, registry.clone(), recorder, Arc::clone(options)));
+        let health =
+            MachineHealth::new(machines_of, registry.clone(), recorder, Arc::clone(options));
+        let health = Arc::new(health);
         let lists = Arc::new(NodeLists {
             prober: Arc::clone(prober),
             book: Arc::clone(book),
             registry: registry.clone(),
             options: Arc::clone(options),
-            ward: Arc::clone(&ward),
+            machines: Arc::clone(&health),
         });
         let sides = Sides {
             prober: Arc::clone(prober),
@@ -62,15 +63,15 @@ impl Beside {
             metrics: flavour.metrics.clone(),
         };
         let cached = clusters.clone();
-        let rounds = Rounds {
+        let reconciler = MachineReconciler {
             clusters: Box::new(move |name| cached.get(name)),
             book: Arc::clone(book),
             registry: registry.clone(),
             options: Arc::clone(options),
-            ward,
+            machines: health,
             lists,
         };
-        Self { sides, rounds, machines }
+        Self { sides, reconciler, machines }
     }
 
     /// Asks the cache of Machines what it was refused.
@@ -93,7 +94,7 @@ impl Beside {
             .workers(concurrency)
             .item_limit(SIDE_LIMIT)
             .until_stopped();
-        let look = follow(context, clusters, self.machines, machines, self.rounds);
+        let look = follow(context, clusters, self.machines, machines, self.reconciler);
         try_join!(gather, look)?;
         Ok(())
     }

@@ -6,28 +6,26 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `standing.rs` | [`Found`], [`Standing`]: what is said of a Machine, and what a list says |
-//! | `host.rs` | [`Host`]: what can be known of the Machines of a Cluster |
-//! | `record.rs` | [`Record`]: what is remembered of one Machine |
+//! | `state.rs` | [`MachineState`](state::MachineState): one Machine, and what each list does to it |
+//! | `host.rs` | [`ParentCluster`](host::ParentCluster): whether the Machines of a Cluster can be observed |
 //! | `status.rs` | what is written, and what is read back after a restart |
-//! | `book.rs` | [`Book`]: the Machines of each Cluster |
-//! | `ward.rs` | [`Ward`]: takes in what is learnt, tells and writes |
+//! | `index.rs` | [`MachineIndex`](index::MachineIndex): the Machines of each Cluster |
+//! | `health.rs` | [`MachineHealth`]: lists of Nodes become states, events and writes |
 //! | `following.rs` | follows the objects |
-//! | `rounds.rs` | [`Rounds`]: looks at the Machines of each Cluster, period by period |
+//! | `rounds.rs` | [`MachineReconciler`]: observes the Machines of each Cluster, period by period |
 
-mod book;
 mod following;
+mod health;
 mod host;
-mod record;
+mod index;
 mod rounds;
-mod standing;
+mod state;
 mod status;
 #[cfg(test)]
 pub(crate) mod tests;
-mod ward;
 
 pub(crate) use following::{follow, lookup};
+pub(crate) use health::{KIND, MachineHealth};
+pub(crate) use rounds::MachineReconciler;
 #[cfg(test)]
-pub(crate) use record::Want;
-pub(crate) use rounds::Rounds;
-pub(crate) use ward::{KIND, Ward};
+pub(crate) use state::NextList;

@@ -9,7 +9,7 @@ use probe::Client;
 use tokio::time::{Instant, timeout};
 
 use super::book::{Book, LatestNodes};
-use super::machines::Ward;
+use super::machines::MachineHealth;
 use super::options::TkeOptions;
 use super::summary::{NodeList, NodeTotals, nodes};
 use crate::api::tke::NodeCounts;
@@ -25,7 +25,7 @@ pub(crate) struct NodeLists {
     pub(crate) book: Arc<Book>,
     pub(crate) registry: Registry,
     pub(crate) options: Arc<TkeOptions>,
-    pub(crate) ward: Arc<Ward>,
+    pub(crate) machines: Arc<MachineHealth>,
 }
 
 impl NodeLists {
@@ -58,7 +58,7 @@ impl NodeLists {
 
     async fn list(&self, cluster: &Cluster, client: &Arc<Client>) -> Result<NodeList, Abort> {
         let mut member = MemberReader::new(&self.prober, client);
-        let roster = self.ward.roster(&cluster.key);
+        let roster = self.machines.roster(&cluster.key);
         let listing = nodes(&mut member, self.options.summary_page_size, &roster);
         timeout(LIMIT, listing).await.unwrap_or_else(|_| {
             let why = format!("the list of Nodes was not complete within {LIMIT:?}");
@@ -77,14 +77,14 @@ impl NodeLists {
         match listed {
             Ok(NodeList { totals, roster }) => {
                 if judges {
-                    self.ward.observe(&cluster.key, &roster, now());
+                    self.machines.observe(&cluster.key, &roster, now());
                 }
                 self.count(cluster, totals.counts);
                 Ok(Arc::new(totals))
             }
             Err(abort) => {
                 if judges {
-                    self.ward.not_listed(&cluster.key, &abort.to_string(), now());
+                    self.machines.not_listed(&cluster.key, &abort.to_string(), now());
                 }
                 Err(abort)
             }

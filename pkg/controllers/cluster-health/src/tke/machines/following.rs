@@ -7,9 +7,9 @@ use manager::{Context, Failure};
 use objects::Object;
 use workqueue::WorkQueue;
 
-use super::rounds::Rounds;
-use super::status::{is_live, locked};
-use super::ward::{Lookup, Ward, cluster_of, moved};
+use super::health::{Lookup, MachineHealth, cluster_of, moved};
+use super::rounds::MachineReconciler;
+use super::status::{is_live, is_locked};
 use crate::api::tke::{Cluster, Machine};
 use crate::reading::Reading;
 
@@ -27,13 +27,13 @@ pub(crate) async fn follow(
     clusters: &Informer<Object<Cluster>>,
     machines: Option<Informer<Object<Machine>>>,
     queue: &WorkQueue<Arc<str>>,
-    rounds: Rounds,
+    reconciler: MachineReconciler,
 ) -> Result<(), Failure> {
     let Some(machines) = machines else { return Ok(()) };
-    let concurrency = rounds.options.summary_concurrency;
-    let _booked = keep(&machines, Arc::clone(&rounds.ward), queue.clone());
+    let concurrency = reconciler.options.summary_concurrency;
+    let _subscription = subscribe(&machines, Arc::clone(&reconciler.machines), queue.clone());
     context
-        .run(queue, Arc::new(Reading::new(rounds, &context.stop)))
+        .run(queue, Arc::new(Reading::new(reconciler, &context.stop)))
         .workers(concurrency)
         .start_filled(&machines)
         .start_filled(clusters)
@@ -41,22 +41,22 @@ pub(crate) async fn follow(
         .await
 }
 
-/// Keeps the book of Machines, then tells the queue.
-fn keep(
+/// Keeps the index of Machines, then fills the queue.
+fn subscribe(
     machines: &Informer<Object<Machine>>,
-    ward: Arc<Ward>,
+    health: Arc<MachineHealth>,
     queue: WorkQueue<Arc<str>>,
 ) -> Subscription<Object<Machine>> {
     machines.subscribe(move |delta| {
         match delta {
-            Delta::Added(machine) => ward.book.see(machine),
+            Delta::Added(machine) => health.index.insert(machine),
             Delta::Updated { old, new } => {
                 if moved(old, new) {
-                    ward.gone(old);
+                    health.removed(old);
                 }
-                ward.book.see(new);
+                health.index.insert(new);
             }
-            Delta::Deleted(machine) => ward.gone(machine),
+            Delta::Deleted(machine) => health.removed(machine),
             Delta::ListStarts | Delta::ListEnds => {}
         }
         if let Some(cluster) = work(&delta) {
@@ -70,7 +70,7 @@ fn keep(
 fn work(delta: &Delta<'_, Object<Machine>>) -> Option<Arc<str>> {
     let depends_on = |machine: &Object<Machine>| {
         let ip = machine.body.spec.ip.clone();
-        (cluster_of(machine), ip, is_live(machine), locked(machine))
+        (cluster_of(machine), ip, is_live(machine), is_locked(machine))
     };
     match delta {
         Delta::Added(machine) => Some(cluster_of(machine)),

@@ -1,27 +1,27 @@
-//! [`Host`]: what can be known of the Machines of a Cluster. Pure.
+//! [`ParentCluster`]: whether the Machines of a Cluster can be observed. Pure.
 
 use health::Status;
 use objects::Object;
 
-use super::standing::Cause;
+use super::state::UnknownReason;
 use crate::api::tke::Cluster;
 use crate::tke::supervision::Supervision;
 
-/// A Cluster, as its Machines depend on it.
+/// The state of a Cluster as far as its Machines depend on it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Host {
+pub(crate) enum ParentCluster {
     /// Its Nodes can be listed.
     Healthy,
-    /// Nobody can say how its Machines are; with the reason for people.
+    /// Its Machines are unknown, with this message.
     Unhealthy(String),
-    /// The same, and no process probes it, or it is not there: whoever sees that says so, once.
-    Unwatched(Cause, String),
-    /// It is not probed by this process, or nothing is published of it yet: others speak, or it is
-    /// too early to.
-    Silent,
+    /// Its Machines are unknown, and no replica probes it or it does not exist: the replica that owns
+    /// its name writes that once.
+    Unsupervised(UnknownReason, String),
+    /// It is not probed by this process, or nothing is published of it yet.
+    Undecided,
 }
 
-impl Host {
+impl ParentCluster {
     /// `cluster` is the object named `name`, `known` whether this process has it, and `readiness`
     /// what it publishes of it; `None` when that is nothing, or nothing yet.
     pub(crate) fn of(
@@ -31,18 +31,21 @@ impl Host {
         readiness: Option<Status>,
     ) -> Self {
         let Some(cluster) = cluster else {
-            return Self::Unwatched(Cause::ClusterNotFound, format!("there is no cluster {name}"));
+            return Self::Unsupervised(
+                UnknownReason::ClusterNotFound,
+                format!("there is no cluster {name}"),
+            );
         };
         match (Supervision::of(cluster), readiness) {
             (Supervision::LeftAlone, _) => {
                 let phase = &cluster.status.phase;
                 let why = format!("cluster {name} is not watched, its phase is {phase}");
-                Self::Unwatched(Cause::ClusterUnhealthy, why)
+                Self::Unsupervised(UnknownReason::ClusterUnhealthy, why)
             }
             (Supervision::Locked, _) if known => {
                 Self::Unhealthy(format!("cluster {name} is locked"))
             }
-            (Supervision::Locked, _) | (_, None) => Self::Silent,
+            (Supervision::Locked, _) | (_, None) => Self::Undecided,
             (Supervision::Probed, Some(Status::True)) => Self::Healthy,
             (Supervision::Probed, Some(Status::False)) => {
                 Self::Unhealthy(format!("cluster {name} is not healthy"))
@@ -77,16 +80,16 @@ mod tests {
         for (phase, locked, known, readiness, expected) in rows {
             let mut cluster = cluster(|object| object["status"]["phase"] = phase.into());
             cluster.status.locked = Some(locked);
-            let word = match Host::of("cls-1", Some(&cluster), known, readiness) {
-                Host::Healthy => "healthy",
-                Host::Unhealthy(_) => "unhealthy",
-                Host::Unwatched(..) => "unwatched",
-                Host::Silent => "silent",
+            let word = match ParentCluster::of("cls-1", Some(&cluster), known, readiness) {
+                ParentCluster::Healthy => "healthy",
+                ParentCluster::Unhealthy(_) => "unhealthy",
+                ParentCluster::Unsupervised(..) => "unwatched",
+                ParentCluster::Undecided => "silent",
             };
             assert_eq!(word, expected, "{phase} {locked} {known} {readiness:?}");
         }
-        let gone = Host::of("cls-1", None, false, None);
+        let gone = ParentCluster::of("cls-1", None, false, None);
         let why = "there is no cluster cls-1".to_owned();
-        assert_eq!(gone, Host::Unwatched(Cause::ClusterNotFound, why));
+        assert_eq!(gone, ParentCluster::Unsupervised(UnknownReason::ClusterNotFound, why));
     }
 }

@@ -3,21 +3,20 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use health::Status;
+use health::{Code, Finding, ProbePath, Published, Standing, Status};
 use jiff::Timestamp;
 use objects::Object;
 use serde_json::{Value, json};
 
-use super::record::Published;
-use super::standing::{Cause, Standing};
+use super::state::{NODE_NOT_READY, PublishedMachine, UnknownReason};
 use crate::api::tke::{Machine, MachineInfo, MachineStatus, Phase};
 use crate::api::{Condition, ConditionStatus};
 
 /// The condition about health; all others belong to installers.
 const HEALTH_CHECK: &str = "HealthCheck";
 
-/// Whether anything is said of it: whoever sets a Machine up, upgrades it or takes it away says so
-/// by its phase (`rule:only-live-machines`).
+/// Whether its status is ours to write: other actors own the phases in which they set a Machine up,
+/// upgrade it or take it away (`rule:only-live-machines`).
 pub(crate) fn is_live(machine: &Object<Machine>) -> bool {
     let at_work = matches!(machine.status.phase, Phase::Running | Phase::Failed);
     at_work && !machine.metadata.deleting()
@@ -34,28 +33,27 @@ pub(crate) struct Written<'a> {
 
 impl<'a> Written<'a> {
     /// What the status of `machine` is to say.
-    pub(crate) fn new(machine: &'a Object<Machine>, published: &'a Published) -> Self {
+    pub(crate) fn new(machine: &'a Object<Machine>, published: &'a PublishedMachine) -> Self {
         let status = &machine.status;
-        let standing = published.standing;
-        let (phase, reason, message) = match standing.status() {
+        let (phase, reason, message) = match published.status() {
             Status::True => (Phase::Running, "", ""),
-            Status::False => (Phase::Failed, standing.reason(), &*published.message),
-            // Nobody knows: what was said stays.
+            Status::False => (Phase::Failed, published.reason(), published.message()),
+            // Unknown: keep the last phase, reason and message.
             Status::Unknown => (status.phase.clone(), &*status.reason, &*status.message),
         };
         let condition = Some(Condition {
             kind: HEALTH_CHECK.to_owned(),
-            status: standing.status().into(),
-            last_probe_time: published.probed,
-            last_transition_time: Some(published.since),
-            reason: standing.reason().to_owned(),
-            message: published.message.clone(),
+            status: published.status().into(),
+            last_probe_time: published.health.probed,
+            last_transition_time: Some(published.health.ready.since),
+            reason: published.reason().to_owned(),
+            message: published.message().to_owned(),
         });
         let info = published.info.as_ref().or(status.machine_info.as_ref());
         Self { phase, reason, message, condition, info }
     }
 
-    /// What it says now.
+    /// What the status of `machine` says now.
     pub(crate) fn shown(machine: &'a Object<Machine>) -> Self {
         let status = &machine.status;
         Self {
@@ -67,12 +65,12 @@ impl<'a> Written<'a> {
         }
     }
 
-    /// As server-side apply takes it; with the version on which it rests, because somebody may
-    /// have changed the phase meanwhile.
+    /// The fields for server-side apply, with the resourceVersion that they are computed from:
+    /// another actor may have changed the phase meanwhile.
     pub(crate) fn fields(&self, machine: &Object<Machine>) -> Value {
         let mut status = json!({
             "phase": self.phase,
-            // Empty texts take away those that others wrote.
+            // Empty texts remove those that other actors wrote.
             "reason": self.reason,
             "message": self.message,
             "conditions": self.condition.iter().collect::<Vec<_>>(),
@@ -84,7 +82,7 @@ impl<'a> Written<'a> {
         json!({ "metadata": {"resourceVersion": version}, "status": status })
     }
 
-    /// A hash of what is worth a write: neither times nor messages.
+    /// A hash of the fields whose change is worth a write: neither times nor messages.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hash = DefaultHasher::new();
         let condition = self.condition.as_ref();
@@ -96,32 +94,34 @@ impl<'a> Written<'a> {
 }
 
 /// What a process that takes the Machine over reads from its object.
-pub(crate) fn seed(machine: &Object<Machine>, now: Timestamp) -> Option<Published> {
+pub(crate) fn seed(machine: &Object<Machine>, now: Timestamp) -> Option<PublishedMachine> {
     let status = &machine.status;
     let condition = cached(status);
     let said = condition.map(|condition| &condition.status);
-    let standing = match (said, &status.phase, &*status.reason) {
-        // Whatever was true before nobody looked.
-        (Some(ConditionStatus::Unknown), ..) => Standing::Unknown(Cause::of(&condition?.reason)?),
+    let (standing, code, unknown) = match (said, &status.phase, &*status.reason) {
+        (Some(ConditionStatus::Unknown), ..) => {
+            (Standing::Unknown, None, Some(UnknownReason::parse(&condition?.reason)?))
+        }
         (Some(ConditionStatus::Other(_)), ..) => return None,
-        (_, Phase::Running, _) => Standing::Well,
-        (_, Phase::Failed, "NodeNotReady") => Standing::NodeNotReady,
-        (_, Phase::Failed, _) => Standing::Missing,
+        (_, Phase::Running, _) => (Standing::Ready, None, None),
+        (_, Phase::Failed, NODE_NOT_READY) => (Standing::NotReady, Some(Code::NodeNotReady), None),
+        (_, Phase::Failed, _) => (Standing::NotReady, Some(Code::NodeMissing), None),
         _ => return None,
     };
-    let agreeing = condition.filter(|it| it.status.to_string() == standing.status().as_str());
-    Some(Published {
-        standing,
-        message: agreeing.map(|it| it.message.clone()).unwrap_or_default(),
-        since: agreeing.and_then(|it| it.last_transition_time).unwrap_or(now),
-        probed: condition.and_then(|it| it.last_probe_time).map(|probed| probed.min(now)),
-        info: None,
-    })
+    let agreeing = condition.filter(|it| it.status.to_string() == standing.ready().as_str());
+    let since = agreeing.and_then(|it| it.last_transition_time).unwrap_or(now);
+    let probed = condition.and_then(|it| it.last_probe_time).map(|probed| probed.min(now));
+    let health = Published {
+        finding: code.map(|code| Finding::failed(code, ProbePath::default())),
+        detail: agreeing.map(|it| it.message.as_str().into()),
+        ..Published::seed(standing, since, since, probed)
+    };
+    Some(PublishedMachine { health, unknown, info: None })
 }
 
-/// Why nobody is to say anything about a live Machine.
-pub(crate) fn locked(machine: &Object<Machine>) -> Option<Cause> {
-    (machine.status.locked == Some(true)).then_some(Cause::Locked)
+/// Whether a Machine is locked.
+pub(crate) fn is_locked(machine: &Object<Machine>) -> bool {
+    machine.status.locked == Some(true)
 }
 
 fn cached(status: &MachineStatus) -> Option<&Condition> {

@@ -1,4 +1,4 @@
-//! The ward with the engine's writer: what becomes of what is learnt.
+//! [`MachineHealth`] with the engine's writer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,10 +11,9 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use workqueue::Reconcile as _;
 
-use super::record::Want;
-use super::rounds::Rounds;
-use super::standing::Cause;
-use super::ward::Ward;
+use super::health::MachineHealth;
+use super::rounds::MachineReconciler;
+use super::state::{NextList, UnknownReason};
 use crate::api::tke::Machine;
 use crate::engine::now;
 use crate::engine::tests::scene::Scene;
@@ -24,8 +23,8 @@ use crate::tke::options::TkeOptions;
 use crate::tke::summary::{Roster, list_of};
 use crate::tke::testing::{machine, options};
 
-pub(crate) const UNHEALTHY: (Cause, &str) =
-    (Cause::ClusterUnhealthy, "cluster cls-1 is not healthy");
+pub(crate) const UNHEALTHY: (UnknownReason, &str) =
+    (UnknownReason::ClusterUnhealthy, "cluster cls-1 is not healthy");
 const HEARTBEAT: Duration = Duration::from_secs(300);
 
 /// Machines as the cache shows them.
@@ -34,7 +33,7 @@ type Cache = Arc<Mutex<HashMap<String, Arc<Object<Machine>>>>>;
 pub(crate) struct Machines {
     pub(crate) engine: Scene,
     cache: Cache,
-    pub(crate) ward: Arc<Ward>,
+    pub(crate) health: Arc<MachineHealth>,
     options: Arc<TkeOptions>,
     pub(crate) book: Arc<Book>,
 }
@@ -50,13 +49,13 @@ impl Machines {
         let shown = Arc::clone(&cache);
         let lookup = Box::new(move |key: &str| shown.lock().get(key).cloned());
         let recorder = engine.fleet.recorder.clone();
-        let ward = Ward::new(
+        let health = MachineHealth::new(
             (lookup, Arc::new(|| true)),
             engine.registry.clone(),
             recorder,
             Arc::clone(&options),
         );
-        Self { engine, cache, ward: Arc::new(ward), options, book: Arc::default() }
+        Self { engine, cache, health: Arc::new(health), options, book: Arc::default() }
     }
 
     /// Lists of Nodes of Clusters that nobody can reach.
@@ -68,21 +67,21 @@ impl Machines {
             book: Arc::clone(&self.book),
             registry: self.engine.registry.clone(),
             options: Arc::clone(&self.options),
-            ward: Arc::clone(&self.ward),
+            machines: Arc::clone(&self.health),
         }
     }
 
     /// Looks at the Machines of `cls-1`, which is gone.
     async fn look(&self) {
-        let rounds = Rounds {
+        let reconciler = MachineReconciler {
             clusters: Box::new(|_| None),
             book: Arc::clone(&self.book),
             registry: self.engine.registry.clone(),
             options: Arc::clone(&self.options),
-            ward: Arc::clone(&self.ward),
+            machines: Arc::clone(&self.health),
             lists: Arc::new(self.lists()),
         };
-        rounds.reconcile(&"cls-1".into()).await.unwrap();
+        reconciler.reconcile(&"cls-1".into()).await.unwrap();
     }
 
     pub(crate) fn show(&self, name: &str, edit: impl FnOnce(&mut Value)) -> Arc<Object<Machine>> {
@@ -92,7 +91,7 @@ impl Machines {
             edit(object);
         }));
         self.cache.lock().insert(name.to_owned(), Arc::clone(&object));
-        self.ward.book.see(&object);
+        self.health.index.insert(&object);
         object
     }
 
@@ -103,7 +102,7 @@ impl Machines {
     }
 
     fn observe(&self, nodes: &[(&str, &str)]) {
-        self.ward.observe("cls-1", &roster(nodes), now());
+        self.health.observe("cls-1", &roster(nodes), now());
     }
 
     /// Phase, status and reason of the condition that were written last; empty when nothing was.
@@ -148,7 +147,7 @@ async fn a_machine_fails_at_the_third_list_without_it_and_runs_again_at_the_firs
         // The second of two that come together is no second failure.
         for _ in 0..2 {
             machines.observe(&[("other", "True")]);
-            assert_eq!(machines.ward.want("cls-1"), Some(Want::Confirmation));
+            assert_eq!(machines.health.next_list("cls-1"), Some(NextList::Confirmation));
             assert_eq!(machines.told("mc-1").await, words("Running", "True", ""));
         }
         sleep(machines.options.machine_confirm()).await;
@@ -170,12 +169,12 @@ async fn the_machines_of_an_unhealthy_cluster_keep_their_phase_and_are_told_of_b
         object["spec"]["ip"] = "10.0.0.2".into();
         object["status"]["phase"] = "Failed".into();
     });
-    machines.ward.unknown("cls-1", UNHEALTHY, HEARTBEAT, now());
+    machines.health.unknown("cls-1", UNHEALTHY, HEARTBEAT, now());
     assert_eq!(machines.told("mc-1").await, words("Running", "Unknown", "ClusterUnhealthy"));
     assert_eq!(machines.told("mc-2").await, words("Failed", "Unknown", "ClusterUnhealthy"));
     assert!(machines.engine.api.events().is_empty());
     machines.reload("mc-1");
-    assert_eq!(machines.ward.want("cls-1"), Some(Want::Anything));
+    assert_eq!(machines.health.next_list("cls-1"), Some(NextList::Immediate));
     machines.observe(&[("10.0.0.1", "False")]);
     assert_eq!(machines.told("mc-1").await, words("Failed", "False", "NodeNotReady"));
 }
@@ -185,7 +184,7 @@ async fn refused_writes_are_tried_again_and_the_newest_state_is_written() {
     let machines = Machines::new();
     machines.show("mc-1", |_| {});
     machines.engine.api.refuse(true);
-    machines.ward.unknown("cls-1", UNHEALTHY, HEARTBEAT, now());
+    machines.health.unknown("cls-1", UNHEALTHY, HEARTBEAT, now());
     assert_eq!(machines.told("mc-1").await, "");
     machines.observe(&[("10.0.0.1", "True")]);
     machines.engine.api.refuse(false);
@@ -226,8 +225,8 @@ async fn nothing_is_written_of_a_machine_that_is_gone_or_is_another_by_now() {
     machines.engine.api.refuse(true);
     machines.observe(&[("10.0.0.1", "False")]);
     sleep(Duration::from_secs(1)).await;
-    machines.ward.gone(&gone);
-    assert_eq!(machines.ward.want("cls-1"), None);
+    machines.health.removed(&gone);
+    assert_eq!(machines.health.next_list("cls-1"), None);
     machines.engine.api.refuse(false);
     sleep(Duration::from_secs(120)).await;
     assert_eq!(machines.told("mc-1").await, "");
@@ -235,7 +234,7 @@ async fn nothing_is_written_of_a_machine_that_is_gone_or_is_another_by_now() {
     machines.show("mc-1", |object| object["metadata"]["uid"] = "another".into());
     machines.observe(&[("10.0.0.1", "False")]);
     assert_eq!(machines.told("mc-1").await, words("Running", "True", ""));
-    assert_eq!(machines.ward.want("cls-1"), Some(Want::Confirmation));
+    assert_eq!(machines.health.next_list("cls-1"), Some(NextList::Confirmation));
 }
 
 /// rule:only-live-machines
@@ -245,11 +244,11 @@ async fn a_machine_that_is_set_up_or_locked_is_not_judged() {
     machines.show("mc-1", |object| object["status"]["phase"] = "Initializing".into());
     machines.observe(&[]);
     assert_eq!(machines.told("mc-1").await, "");
-    assert_eq!(machines.ward.want("cls-1"), None);
+    assert_eq!(machines.health.next_list("cls-1"), None);
     machines.show("mc-1", |object| object["status"]["locked"] = true.into());
     machines.observe(&[]);
     assert_eq!(machines.told("mc-1").await, words("Running", "Unknown", "MachineLocked"));
-    assert_eq!(machines.ward.want("cls-1"), Some(Want::NothingNew));
+    assert_eq!(machines.health.next_list("cls-1"), Some(NextList::Regular));
 }
 
 /// rule:machines-without-a-cluster-have-one-replica

@@ -4,7 +4,7 @@ use tokio::time::sleep;
 
 use super::*;
 use crate::engine::tests::scene::{Answer, Scene, cluster};
-use crate::tke::machines::Want;
+use crate::tke::machines::NextList;
 use crate::tke::machines::tests::{Machines, UNHEALTHY};
 use crate::tke::summary::list_of;
 
@@ -24,27 +24,27 @@ fn list(total: usize, ready: usize) -> NodeList {
 #[tokio::test(start_paused = true)]
 async fn a_list_judges_the_machines_of_its_own_cluster_and_only_while_that_is_ready() {
     let machines = Machines::with(Scene::new(0), &[]);
-    let (lists, ward) = (machines.lists(), Arc::clone(&machines.ward));
+    let (lists, health) = (machines.lists(), Arc::clone(&machines.health));
     let (own, namesake) = (cluster("cls-1", 1), cluster("cls-1", 2));
     let failed = || Err(Abort::Failed("no answer".into()));
     machines.show("mc-1", |_| {});
     lists.learn(&own, Ok(list(0, 0))).unwrap();
-    assert_eq!(ward.want("cls-1"), Some(Want::Anything), "nothing is published yet");
+    assert_eq!(health.next_list("cls-1"), Some(NextList::Immediate), "nothing is published yet");
     machines.engine.add("cls-1", 1);
     sleep(S(15)).await;
     lists.learn(&namesake, Ok(list(0, 0))).unwrap();
     lists.learn(&namesake, failed()).unwrap_err();
-    assert_eq!(ward.want("cls-1"), Some(Want::Anything), "that was of another one");
+    assert_eq!(health.next_list("cls-1"), Some(NextList::Immediate), "that was of another one");
     lists.learn(&own, Ok(list(0, 0))).unwrap();
-    assert_eq!(ward.want("cls-1"), Some(Want::Confirmation), "the machine has no Node");
+    assert_eq!(health.next_list("cls-1"), Some(NextList::Confirmation), "the machine has no Node");
 
     machines.engine.members.set("cls-1", Answer::Failing);
     sleep(S(60)).await;
 
-    ward.unknown("cls-1", UNHEALTHY, S(300), now());
+    health.unknown("cls-1", UNHEALTHY, S(300), now());
     lists.learn(&own, Ok(list(0, 0))).unwrap();
     lists.learn(&own, failed()).unwrap_err();
-    assert_eq!(ward.want("cls-1"), Some(Want::Anything), "nobody knows");
+    assert_eq!(health.next_list("cls-1"), Some(NextList::Immediate), "nobody knows");
 }
 
 /// rule:required-nodes-are-counted-with-each-probe

@@ -5,17 +5,31 @@ fn second(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn published(standing: Standing) -> Published {
-    Published {
-        standing,
-        message: "told".to_owned(),
-        since: second(10),
-        probed: Some(second(20)),
-        info: None,
-    }
+/// The states of a Machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Well,
+    NodeNotReady,
+    Missing,
+    Unknown(UnknownReason),
 }
 
-fn fields(machine: &Object<Machine>, published: &Published) -> Value {
+fn published(state: State) -> PublishedMachine {
+    let (standing, code, unknown) = match state {
+        State::Well => (Standing::Ready, None, None),
+        State::NodeNotReady => (Standing::NotReady, Some(Code::NodeNotReady), None),
+        State::Missing => (Standing::NotReady, Some(Code::NodeMissing), None),
+        State::Unknown(reason) => (Standing::Unknown, None, Some(reason)),
+    };
+    let health = Published {
+        finding: code.map(|code| Finding::failed(code, ProbePath::default())),
+        detail: Some("told".into()),
+        ..Published::seed(standing, second(10), second(10), Some(second(20)))
+    };
+    PublishedMachine { health, unknown, info: None }
+}
+
+fn fields(machine: &Object<Machine>, published: &PublishedMachine) -> Value {
     Written::new(machine, published).fields(machine)
 }
 
@@ -27,11 +41,11 @@ fn each_standing_writes_its_phase_reason_and_condition() {
     });
     // (object, standing, phase, reason, message, status and reason of the condition)
     let rows = [
-        (&running, Standing::Well, "Running", "", "", "True", None),
-        (&failed, Standing::Well, "Running", "", "", "True", None),
+        (&running, State::Well, "Running", "", "", "True", None),
+        (&failed, State::Well, "Running", "", "", "True", None),
         (
             &running,
-            Standing::NodeNotReady,
+            State::NodeNotReady,
             "Failed",
             "NodeNotReady",
             "told",
@@ -40,7 +54,7 @@ fn each_standing_writes_its_phase_reason_and_condition() {
         ),
         (
             &running,
-            Standing::Missing,
+            State::Missing,
             "Failed",
             "HealthCheckFail",
             "told",
@@ -49,7 +63,7 @@ fn each_standing_writes_its_phase_reason_and_condition() {
         ),
         (
             &running,
-            Standing::Unknown(Cause::ClusterUnhealthy),
+            State::Unknown(UnknownReason::ClusterUnhealthy),
             "Running",
             "",
             "",
@@ -58,7 +72,7 @@ fn each_standing_writes_its_phase_reason_and_condition() {
         ),
         (
             &failed,
-            Standing::Unknown(Cause::ClusterUnhealthy),
+            State::Unknown(UnknownReason::ClusterUnhealthy),
             "Failed",
             "Old",
             "old",
@@ -67,7 +81,7 @@ fn each_standing_writes_its_phase_reason_and_condition() {
         ),
         (
             &failed,
-            Standing::Unknown(Cause::Locked),
+            State::Unknown(UnknownReason::Locked),
             "Failed",
             "Old",
             "old",
@@ -76,7 +90,7 @@ fn each_standing_writes_its_phase_reason_and_condition() {
         ),
         (
             &running,
-            Standing::Unknown(Cause::NodesNotListed),
+            State::Unknown(UnknownReason::NodesNotListed),
             "Running",
             "",
             "",
@@ -84,7 +98,7 @@ fn each_standing_writes_its_phase_reason_and_condition() {
             Some("NodesNotListed"),
         ),
     ];
-    for (machine, standing, phase, reason, message, status, why) in rows {
+    for (machine, state, phase, reason, message, status, why) in rows {
         let condition = json!({
             "type": "HealthCheck", "status": status, "reason": why.unwrap_or_default(), "message": "told",
             "lastProbeTime": "1970-01-01T00:00:20Z", "lastTransitionTime": "1970-01-01T00:00:10Z",
@@ -93,7 +107,7 @@ fn each_standing_writes_its_phase_reason_and_condition() {
             "metadata": {"resourceVersion": "7"},
             "status": {"phase": phase, "reason": reason, "message": message, "conditions": [condition]},
         });
-        assert_eq!(fields(machine, &published(standing)), expected, "{standing:?}");
+        assert_eq!(fields(machine, &published(state)), expected, "{state:?}");
     }
 }
 
@@ -102,9 +116,9 @@ fn what_a_node_says_of_itself_is_written_and_kept_while_it_says_nothing() {
     let known = machine(|object| {
         object["status"]["machineInfo"] = json!({"kubeletVersion": "v1.35.0"});
     });
-    let unheard = fields(&known, &published(Standing::Missing));
+    let unheard = fields(&known, &published(State::Missing));
     assert_eq!(unheard["status"]["machineInfo"]["kubeletVersion"], "v1.35.0");
-    let mut told = published(Standing::Well);
+    let mut told = published(State::Well);
     told.info = Some(MachineInfo { kubelet_version: "v1.36.3".into(), ..MachineInfo::default() });
     let heard = fields(&known, &told);
     assert_eq!(heard["status"]["machineInfo"]["kubeletVersion"], "v1.36.3");
@@ -113,15 +127,17 @@ fn what_a_node_says_of_itself_is_written_and_kept_while_it_says_nothing() {
 #[test]
 fn times_and_messages_alone_are_not_worth_a_write() {
     let machine = machine(|_| {});
-    let fingerprint = |published: &Published| Written::new(&machine, published).fingerprint();
-    let one = published(Standing::NodeNotReady);
-    let later =
-        Published { message: "another".into(), probed: None, since: second(9), ..one.clone() };
+    let fingerprint =
+        |published: &PublishedMachine| Written::new(&machine, published).fingerprint();
+    let one = published(State::NodeNotReady);
+    let mut later = one.clone();
+    (later.health.detail, later.health.probed) = (Some("another".into()), None);
+    later.health.ready.since = second(9);
     assert_eq!(fingerprint(&one), fingerprint(&later));
     for other in [
-        published(Standing::Missing),
-        published(Standing::Well),
-        Published { info: Some(MachineInfo::default()), ..one.clone() },
+        published(State::Missing),
+        published(State::Well),
+        PublishedMachine { info: Some(MachineInfo::default()), ..one.clone() },
     ] {
         assert_ne!(fingerprint(&one), fingerprint(&other), "{other:?}");
     }
@@ -130,27 +146,26 @@ fn times_and_messages_alone_are_not_worth_a_write() {
 /// rule:machines-fail-as-clusters-do
 #[test]
 fn what_was_written_is_read_back_after_a_restart_and_is_not_written_again() {
-    for standing in [
-        Standing::Well,
-        Standing::NodeNotReady,
-        Standing::Missing,
-        Standing::Unknown(Cause::ClusterUnhealthy),
-        Standing::Unknown(Cause::ClusterNotFound),
-        Standing::Unknown(Cause::NodesNotListed),
-        Standing::Unknown(Cause::Locked),
+    for state in [
+        State::Well,
+        State::NodeNotReady,
+        State::Missing,
+        State::Unknown(UnknownReason::ClusterUnhealthy),
+        State::Unknown(UnknownReason::ClusterNotFound),
+        State::Unknown(UnknownReason::NodesNotListed),
+        State::Unknown(UnknownReason::Locked),
     ] {
         let before = machine(|_| {});
-        let written = published(standing);
+        let written = published(state);
         let stored = machine(|object| {
             object["status"] = fields(&before, &written)["status"].clone();
         });
         let read = seed(&stored, second(100)).unwrap();
-        assert_eq!(
-            (read.standing, read.since, read.probed),
-            (standing, second(10), Some(second(20)))
-        );
+        assert_eq!((read.status(), read.reason()), (written.status(), written.reason()));
+        let times = (read.health.ready.since, read.health.probed);
+        assert_eq!(times, (second(10), Some(second(20))));
         let shown = Written::shown(&stored).fingerprint();
-        assert_eq!(Written::new(&stored, &read).fingerprint(), shown, "{standing:?}");
+        assert_eq!(Written::new(&stored, &read).fingerprint(), shown, "{state:?}");
     }
     let unknown = machine(|object| {
         object["status"]["conditions"] = json!([{"type": "HealthCheck", "status": "Unknown"}]);

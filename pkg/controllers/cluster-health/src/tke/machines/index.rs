@@ -1,4 +1,4 @@
-//! [`Book`]: the Machines of each Cluster, with what is remembered of each.
+//! [`MachineIndex`]: the Machines of each Cluster, with the state of each.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use objects::Object;
 use parking_lot::Mutex;
 
-use super::record::Record;
+use super::state::MachineState;
 use crate::api::tke::Machine;
 use crate::engine;
 
@@ -15,38 +15,38 @@ type Machines = BTreeMap<Arc<str>, Entry>;
 
 /// All Machines, by the name of their Cluster.
 #[derive(Default)]
-pub(crate) struct Book {
+pub(crate) struct MachineIndex {
     clusters: Mutex<HashMap<Arc<str>, Machines>>,
 }
 
 /// One Machine.
 struct Entry {
     uid: Arc<str>,
-    /// `None` until a list or its Cluster told of it.
-    record: Option<Record>,
+    /// `None` until the first list of Nodes, or another event of its Cluster.
+    state: Option<MachineState>,
 }
 
-/// Which object it is.
+/// UID and key of a Machine.
 pub(crate) fn identity(machine: &Object<Machine>) -> engine::Cluster {
     let metadata = &machine.metadata;
     engine::Cluster { uid: Arc::clone(&metadata.uid), key: Arc::clone(&metadata.key) }
 }
 
-impl Book {
-    /// Takes in an object that came or changed.
-    pub(crate) fn see(&self, machine: &Object<Machine>) {
+impl MachineIndex {
+    /// Takes in an object that was added or updated.
+    pub(crate) fn insert(&self, machine: &Object<Machine>) {
         let engine::Cluster { uid, key } = identity(machine);
         let mut clusters = self.clusters.lock();
         let machines = clusters.entry(machine.body.spec.cluster_name.as_str().into()).or_default();
         let entry =
-            machines.entry(key).or_insert_with(|| Entry { uid: Arc::clone(&uid), record: None });
+            machines.entry(key).or_insert_with(|| Entry { uid: Arc::clone(&uid), state: None });
         if entry.uid != uid {
-            *entry = Entry { uid, record: None };
+            *entry = Entry { uid, state: None };
         }
     }
 
-    /// The object is gone, or of another Cluster by now.
-    pub(crate) fn forget(&self, machine: &Object<Machine>) {
+    /// Removes an object that was deleted, or belongs to another Cluster now.
+    pub(crate) fn remove(&self, machine: &Object<Machine>) {
         let engine::Cluster { uid, key } = identity(machine);
         let mut clusters = self.clusters.lock();
         let cluster = &*machine.body.spec.cluster_name;
@@ -69,15 +69,15 @@ impl Book {
         clusters.get(cluster).into_iter().flatten().map(identity).collect()
     }
 
-    /// Reads or changes what is remembered of a Machine; `None` when it is gone.
+    /// Reads or changes the state of a Machine; `None` when the Machine is not in the index.
     pub(crate) fn with<R>(
         &self,
         cluster: &str,
         machine: &engine::Cluster,
-        edit: impl FnOnce(&mut Option<Record>) -> R,
+        edit: impl FnOnce(&mut Option<MachineState>) -> R,
     ) -> Option<R> {
         let mut clusters = self.clusters.lock();
         let entry = clusters.get_mut(cluster)?.get_mut(&machine.key)?;
-        (entry.uid == machine.uid).then(|| edit(&mut entry.record))
+        (entry.uid == machine.uid).then(|| edit(&mut entry.state))
     }
 }
