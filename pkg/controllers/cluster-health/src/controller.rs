@@ -16,7 +16,7 @@ use crate::engine::{self, Exposed, Limits, Metrics, Source};
 use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
 use crate::options::{KubeFedOptions, MemberOptions, Options, judge};
-use crate::tke::{Clusters, SummaryMetrics, TkeOptions};
+use crate::tke::{SummaryMetrics, Tke, TkeOptions};
 
 const NAME: &str = "cluster-health-controller";
 /// Thousands of TLS handshakes at the start, and lists of Pods of any size.
@@ -202,8 +202,7 @@ fn sources(
             as Arc<dyn Source>
     });
     let tke = options.tke.clone();
-    let tke =
-        tke.map(|options| Arc::new(Clusters::new(options, prober, summaries)) as Arc<dyn Source>);
+    let tke = tke.map(|options| Arc::new(Tke::new(options, prober, summaries)) as Arc<dyn Source>);
     kubefed.into_iter().chain(tke).collect()
 }
 

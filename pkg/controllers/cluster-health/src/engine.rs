@@ -4,6 +4,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `flavour.rs`, `source.rs` | [`Flavour`], [`Source`]: what an object model is to the engine; where flavours plug in |
+//! | `pipeline.rs` | [`Pipeline`]: from the object of a cluster to its [`Target`], the same for all flavours |
 //! | `target.rs`, `registry.rs` | [`Target`], [`Registry`]: what a flavour tells, and where |
 //! | `prober.rs` | [`ClusterProber`]: how one cluster is probed |
 //! | `contact.rs`, `notices.rs` | what is known, and told, of the way to a cluster |
@@ -46,6 +47,7 @@ mod page;
 mod patrol;
 mod pending;
 mod permits;
+mod pipeline;
 mod prober;
 mod registry;
 mod share_out;
@@ -58,7 +60,6 @@ mod word;
 mod writer;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use events::Recorder;
 use futures::future::{pending, try_join_all};
@@ -85,16 +86,16 @@ pub use limits::Limits;
 pub use metrics::Metrics;
 pub(crate) use notices::ends_soon;
 pub use pending::Pending;
+pub(crate) use pipeline::{
+    HeldBack, ObjectModel, Pipeline, Resolve, Resolved, Seed, Supervision, identity, subscribe,
+};
 pub(crate) use prober::now;
 pub use prober::{ClusterProber, Misconfigured};
-pub use registry::{Look, Overview, Registry};
+pub use registry::{Overview, Registry};
 pub use source::Source;
 pub use status_write::{SchemaIsOurs, StatusWrite};
 pub(crate) use target::is_another;
 pub use target::{EndsTold, Target};
-
-/// Until a cluster is looked at again whose last write has not ended.
-pub(crate) const LATER: Duration = Duration::from_millis(100);
 
 /// Paths of the debug page: that of every controller's, and a short one.
 pub(crate) const PAGES: [&str; 2] = ["/debug/controllers/cluster-health", "/debug/clusterhealth"];

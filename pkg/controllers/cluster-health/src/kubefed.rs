@@ -3,9 +3,9 @@
 //! | file | holds |
 //! |---|---|
 //! | `flavour.rs` | [`KubeFed`]: what the engine asks |
-//! | `following.rs` | follows the objects, their Secrets and the KubeFedConfig |
+//! | `watch.rs` | watches the objects, their Secrets and the KubeFedConfig |
 //! | `references.rs` | which members refer to which Secret |
-//! | `reconcile.rs` | from one object to what the engine is told of it |
+//! | `resolve.rs` | reads the Secret of a member and makes its client |
 //! | `access.rs` | how a member is reached, from its object and its Secret |
 //! | `one_cluster.rs` | how one member is reached, looked up once |
 //! | `settings.rs` | how members are probed, by flags and KubeFedConfig |
@@ -16,17 +16,17 @@
 mod access;
 mod doubles;
 mod flavour;
-mod following;
 mod one_cluster;
 mod places;
-mod reconcile;
 mod references;
+mod resolve;
 mod settings;
 mod status;
 mod survey;
 #[cfg(test)]
 mod testing;
 mod upstream_metrics;
+mod watch;
 
 pub(crate) use flavour::KubeFed;
 pub(crate) use one_cluster::inputs_of;

@@ -3,8 +3,9 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `clusters.rs` | [`Clusters`], the flavour as the engine sees it |
-//! | `watching.rs`, `telling.rs` | follows the objects, and tells the engine of each |
+//! | `flavour.rs` | [`Tke`]: what the engine asks |
+//! | `watch.rs` | watches the objects, their ClusterCredentials and Secrets |
+//! | `resolve.rs` | reads the credential of a Cluster and makes its client |
 //! | `prober.rs` | how one Cluster is probed |
 //! | `beside.rs`, `sides.rs`, `summary.rs` | what is gathered beside the probes |
 //! | `summary_metrics.rs` | [`SummaryMetrics`]: what was gathered, as metrics |
@@ -23,27 +24,27 @@ mod access;
 mod beside;
 mod book;
 mod choice;
-mod clusters;
 mod facts;
 mod fetch;
+mod flavour;
 mod inputs;
 mod machines;
 mod node_lists;
 mod one_cluster;
 mod options;
 mod prober;
+mod resolve;
 mod sides;
 mod status;
 mod summary;
 mod summary_metrics;
 mod supervision;
-mod telling;
 #[cfg(test)]
 mod testing;
 mod version;
-mod watching;
+mod watch;
 
-pub(crate) use clusters::Clusters;
+pub(crate) use flavour::Tke;
 pub(crate) use one_cluster::inputs_of;
 pub use options::TkeOptions;
 pub(crate) use summary_metrics::SummaryMetrics;

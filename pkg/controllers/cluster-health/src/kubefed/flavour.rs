@@ -15,12 +15,16 @@ use tokio::time::Instant;
 
 use super::doubles::{Doubles, Identity};
 use super::places::Places;
+use super::references::References;
 use super::upstream_metrics::UpstreamMetrics;
 use super::{access, settings, status};
 use crate::api::kubefed::{
     ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
 };
-use crate::engine::{Cluster, ClusterProber, Flavour, SchemaIsOurs, Statement, StatusWrite};
+use crate::engine::{
+    Cluster, ClusterProber, EndsTold, Flavour, ObjectModel, SchemaIsOurs, Seed, Statement,
+    StatusWrite,
+};
 use crate::member::Newest;
 use crate::options::KubeFedOptions;
 
@@ -44,10 +48,11 @@ pub(crate) struct KubeFed {
     /// By the namespace of the KubeFedConfig that says so; elsewhere the flags hold.
     policies: Mutex<HashMap<Box<str>, Policy>>,
     /// By UID.
-    members: Mutex<HashMap<Arc<str>, LastTold>>,
+    members: Mutex<HashMap<Arc<str>, KnownMember>>,
     /// By UID.
     surveys: Mutex<HashMap<Arc<str>, Survey>>,
     doubles: Mutex<Doubles>,
+    pub(super) secrets_of: References,
     /// Secrets that are read at the same time because a member refused its credential: a mass of
     /// members that refuse theirs must not be a mass of reads.
     pub(super) rereads: Semaphore,
@@ -55,9 +60,9 @@ pub(crate) struct KubeFed {
     pub(super) upstream_metrics: Option<UpstreamMetrics>,
 }
 
-/// What a member was last told of with.
+/// A member as the engine was last told of it.
 #[derive(Clone)]
-pub(super) struct LastTold {
+pub(super) struct KnownMember {
     pub(super) object: Arc<Object<KubeFedCluster>>,
     /// UID and version of its Secret; an empty UID of one that could not be read.
     pub(super) secret: Option<(Arc<str>, u64)>,
@@ -95,6 +100,7 @@ impl KubeFed {
             members,
             surveys,
             doubles: Mutex::default(),
+            secrets_of: References::default(),
             rereads: Semaphore::new(REREADS),
             upstream_metrics,
         }
@@ -129,17 +135,17 @@ impl KubeFed {
     }
 
     /// How the members in this namespace are watched over now.
-    pub(super) fn policy(&self, namespace: &str) -> Policy {
+    pub(super) fn policy_in(&self, namespace: &str) -> Policy {
         self.policies.lock().get(namespace).copied().unwrap_or(self.options.policy)
     }
 
-    pub(super) fn known(&self, uid: &str) -> Option<LastTold> {
+    pub(super) fn known(&self, uid: &str) -> Option<KnownMember> {
         self.members.lock().get(uid).cloned()
     }
 
     /// Where a member is is read anew when it is another cluster by now
     /// (`rule:another-target-has-no-address-in-common`).
-    pub(super) fn remember(&self, uid: &Arc<str>, known: LastTold) {
+    pub(super) fn remember(&self, uid: &Arc<str>, known: KnownMember) {
         let at = access::endpoint(&known.object);
         let before = self.members.lock().insert(Arc::clone(uid), known);
         if before.is_some_and(|before| access::endpoint(&before.object) != at) {
@@ -155,7 +161,7 @@ impl KubeFed {
 
     /// The members that are to be read now; they count as read from now on.
     pub(super) fn due_for_survey(&self, is_ready: impl Fn(&Cluster) -> bool) -> Vec<Cluster> {
-        let cluster = |(uid, known): (&Arc<str>, &LastTold)| {
+        let cluster = |(uid, known): (&Arc<str>, &KnownMember)| {
             let key = Arc::clone(&known.object.metadata.key);
             (Cluster { uid: Arc::clone(uid), key }, known.newest.clone())
         };
@@ -281,6 +287,30 @@ impl Flavour for KubeFed {
         self.members.lock().remove(&cluster.uid);
         self.surveys.lock().remove(&cluster.uid);
         self.doubles.lock().forget(&cluster.uid);
+        self.secrets_of.set(cluster, None);
+    }
+}
+
+impl ObjectModel for KubeFed {
+    type Schema = KubeFedCluster;
+
+    fn is_work(&self, old: &Object<KubeFedCluster>, new: &Object<KubeFedCluster>) -> bool {
+        old.body.spec != new.body.spec || old.metadata.deleting() != new.metadata.deleting()
+    }
+
+    fn policy(&self, object: &Object<KubeFedCluster>) -> Policy {
+        self.policy_in(object.metadata.namespace().unwrap_or_default())
+    }
+
+    fn seed(&self, object: &Object<KubeFedCluster>, now: Timestamp) -> Seed {
+        let published = status::seed(&object.status, now);
+        // The conditions have no room for what was told.
+        let ends_told = if published.is_some() { EndsTold::Unknown } else { EndsTold::Nothing };
+        Seed { published, ends_told }
+    }
+
+    fn shown(&self, object: &Object<KubeFedCluster>) -> Option<u64> {
+        status::shown(&object.status, Timestamp::now())
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::try_join;
 use workqueue::WorkQueue;
 
 use super::book::SUMMARY_LIMIT_MAX;
-use super::clusters::Clusters;
+use super::flavour::Tke;
 use super::machines::{MachineHealth, MachineReconciler, follow, lookup};
 use super::node_lists::NodeLists;
 use super::sides::{Side, Sides};
@@ -34,7 +34,7 @@ pub(super) struct Beside {
 impl Beside {
     pub(super) fn new(
         context: &Context,
-        flavour: &Clusters,
+        flavour: &Tke,
         registry: &Registry,
         clusters: &Informer<Object<Cluster>>,
     ) -> Self {

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use health::Status;
-use objects::Object;
 use parking_lot::Mutex;
 use probe::{Address, Client, Problem};
 use tokio::time::Instant;
 
 use super::facts::Facts;
 use super::summary::NodeTotals;
-use crate::api::tke::{self, ResourceSummary};
+use crate::api::tke::ResourceSummary;
 use crate::engine::{Cluster, Contact, is_another};
 
 /// A summary at first. One that is not complete by then gets twice as long the next time, up to
@@ -124,12 +123,6 @@ pub(crate) struct Seen {
     pub(crate) key: Arc<str>,
     /// `None` when there was none.
     pub(crate) version: Option<u64>,
-}
-
-/// Which object it is.
-pub(crate) fn identity(cluster: &Object<tke::Cluster>) -> Cluster {
-    let metadata = &cluster.metadata;
-    Cluster { uid: Arc::clone(&metadata.uid), key: Arc::clone(&metadata.key) }
 }
 
 impl Book {

@@ -1,42 +1,30 @@
-//! [`Supervision`]: whether a Cluster is probed, and whether anything may be written to it. Pure.
+//! Whether a Cluster is probed, and whether its phase is ours to write. Pure.
 
 use objects::Object;
 
 use crate::api::tke::{Cluster, Phase};
+use crate::engine::Supervision;
 
 /// The type of clusters that somebody else made.
 const IMPORTED: &str = "Imported";
 
-/// What is done with a Cluster (`rule:only-live-clusters`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Supervision {
-    /// It is probed, and what comes of it is published.
-    Probed,
-    /// It is not probed, and says that it is locked.
-    Locked,
-    /// Nothing is done with it.
-    LeftAlone,
-}
-
-impl Supervision {
-    /// What is to be done with this one.
-    pub(crate) fn of(cluster: &Object<Cluster>) -> Self {
-        let status = &cluster.status;
-        let live = !cluster.metadata.deleting()
-            && match status.phase {
-                Phase::Terminating | Phase::Waiting | Phase::Idling | Phase::Confined => false,
-                Phase::Initializing => is_imported(cluster),
-                _ => true,
-            };
-        match (live, status.locked) {
-            (false, _) => Self::LeftAlone,
-            (true, Some(true)) => Self::Locked,
-            (true, _) => Self::Probed,
-        }
+/// Whether a Cluster is probed (`rule:only-live-clusters`).
+pub(crate) fn supervision(cluster: &Object<Cluster>) -> Supervision {
+    let status = &cluster.status;
+    let live = !cluster.metadata.deleting()
+        && match status.phase {
+            Phase::Terminating | Phase::Waiting | Phase::Idling | Phase::Confined => false,
+            Phase::Initializing => is_imported(cluster),
+            _ => true,
+        };
+    match (live, status.locked) {
+        (false, _) => Supervision::LeftAlone,
+        (true, Some(true)) => Supervision::Locked,
+        (true, _) => Supervision::Probed,
     }
 }
 
-/// Somebody else made it: nobody sets it up, so the first probe decides about its phase.
+/// Whether a Cluster is imported: nothing sets it up, so the first probe decides about its phase.
 pub(crate) fn is_imported(cluster: &Object<Cluster>) -> bool {
     cluster.body.spec.kind == IMPORTED
 }
@@ -80,16 +68,16 @@ mod tests {
                 object["spec"]["type"] = kind.into();
                 object["status"]["phase"] = phase.into();
             });
-            assert_eq!(Supervision::of(&cluster), expected, "{phase} {kind}");
+            assert_eq!(supervision(&cluster), expected, "{phase} {kind}");
             assert_eq!(owns_phase(&cluster), phase_is_ours, "{phase} {kind}");
             cluster.status.locked = Some(true);
             let locked = match expected {
                 Supervision::Probed => Supervision::Locked,
                 other => other,
             };
-            assert_eq!(Supervision::of(&cluster), locked, "locked {phase} {kind}");
+            assert_eq!(supervision(&cluster), locked, "locked {phase} {kind}");
             cluster.metadata.deletion_timestamp = Some("2026-01-01T00:00:00Z".into());
-            assert_eq!(Supervision::of(&cluster), Supervision::LeftAlone, "deleted {phase} {kind}");
+            assert_eq!(supervision(&cluster), Supervision::LeftAlone, "deleted {phase} {kind}");
         }
     }
 }

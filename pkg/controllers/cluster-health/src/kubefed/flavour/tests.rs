@@ -31,7 +31,7 @@ fn remember(flavour: &KubeFed, endpoint: &str) -> Arc<Object<KubeFedCluster>> {
     let newest = Newest::of(flavour.prober.client(&inputs).unwrap());
     let problem = Problem::new(Code::SecretMissing, "never asked");
     let prober = Misconfigured { code: problem.code(), detail: "never asked".into() };
-    let known = LastTold {
+    let known = KnownMember {
         object: Arc::clone(&object),
         secret: None,
         inputs: 1,
@@ -47,7 +47,7 @@ fn remember(flavour: &KubeFed, endpoint: &str) -> Arc<Object<KubeFedCluster>> {
 fn a_config_holds_in_its_namespace_and_nowhere_else() {
     let flavour = flavour();
     let said = |value: serde_json::Value| serde_json::from_value(value).unwrap();
-    let period = |namespace: &str| flavour.policy(namespace).cadence.period.as_secs();
+    let period = |namespace: &str| flavour.policy_in(namespace).cadence.period.as_secs();
     let (slow, odd): (ClusterHealthCheck, _) =
         (said(json!({"period": "30s"})), said(json!({"period": "20s", "timeout": "40s"})));
     assert_eq!(flavour.configure("fed", Some(&slow)), [""; 0]);
@@ -105,7 +105,7 @@ fn the_token_of_a_member_that_is_gone_or_has_another_one_is_wiped() {
     let uid = &object.metadata.uid;
     let hold = |token: &Mark| {
         let known = flavour.known(uid).unwrap();
-        flavour.remember(uid, LastTold { newest: Newest::of(client(token)), ..known });
+        flavour.remember(uid, KnownMember { newest: Newest::of(client(token)), ..known });
     };
     hold(&first);
     assert!(first.is_in_memory());

@@ -9,11 +9,11 @@ use health::{Change, Moment, Policy, Status};
 use model::Resource;
 use objects::Object;
 
-use super::index::{MachineIndex, identity};
+use super::index::MachineIndex;
 use super::state::{self, MachineState, NextList, Observation, UnknownReason};
 use super::status::{Written, is_live, is_locked, seed};
 use crate::api::tke::{MACHINES, Machine};
-use crate::engine::{self, Pending, Registry, SchemaIsOurs, StatusWrite};
+use crate::engine::{self, Pending, Registry, SchemaIsOurs, StatusWrite, identity};
 use crate::tke::options::TkeOptions;
 use crate::tke::summary::Roster;
 

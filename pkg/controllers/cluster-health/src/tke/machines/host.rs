@@ -5,7 +5,8 @@ use objects::Object;
 
 use super::state::UnknownReason;
 use crate::api::tke::Cluster;
-use crate::tke::supervision::Supervision;
+use crate::engine::Supervision;
+use crate::tke::supervision::supervision;
 
 /// The state of a Cluster as far as its Machines depend on it.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl ParentCluster {
                 format!("there is no cluster {name}"),
             );
         };
-        match (Supervision::of(cluster), readiness) {
+        match (supervision(cluster), readiness) {
             (Supervision::LeftAlone, _) => {
                 let phase = &cluster.status.phase;
                 let why = format!("cluster {name} is not watched, its phase is {phase}");

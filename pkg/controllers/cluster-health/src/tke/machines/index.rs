@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::state::MachineState;
 use crate::api::tke::Machine;
-use crate::engine;
+use crate::engine::{self, identity};
 
 /// The Machines of one Cluster, by name.
 type Machines = BTreeMap<Arc<str>, Entry>;
@@ -24,12 +24,6 @@ struct Entry {
     uid: Arc<str>,
     /// `None` until the first list of Nodes, or another event of its Cluster.
     state: Option<MachineState>,
-}
-
-/// UID and key of a Machine.
-pub(crate) fn identity(machine: &Object<Machine>) -> engine::Cluster {
-    let metadata = &machine.metadata;
-    engine::Cluster { uid: Arc::clone(&metadata.uid), key: Arc::clone(&metadata.key) }
 }
 
 impl MachineIndex {

@@ -12,8 +12,8 @@ use super::health::MachineHealth;
 use super::host::ParentCluster;
 use super::state::{NextList, UnknownReason};
 use crate::api::tke;
-use crate::engine::{Registry, now};
-use crate::tke::book::{Book, identity};
+use crate::engine::{Registry, identity, now};
+use crate::tke::book::Book;
 use crate::tke::node_lists::NodeLists;
 use crate::tke::options::TkeOptions;
 

@@ -1,26 +1,23 @@
-//! Follows the objects of this flavour, their Secrets and the KubeFedConfig: whatever changes
-//! brings the members concerned into the queue.
+//! Watches KubeFedClusters, their Secrets and the KubeFedConfig: each change brings the members
+//! concerned into the queue.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use events::{EventType, ObjectRef, Recorder};
 use futures::future::BoxFuture;
 use informer::{Delta, Informer, Subscription};
-use jiff::Timestamp;
-use manager::{Context, Failure};
+use manager::{Context, Failure, feed};
 use model::{Kind, Metadata};
 use objects::Object;
 use tracing::warn;
 use workqueue::{Backoff, Jitter, WorkQueue};
 
 use super::flavour::KubeFed;
-use super::reconcile::{Caches, Reconciler};
-use super::references::References;
-use super::{status, survey};
+use super::resolve::KubeFedResolver;
+use super::survey;
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
-use crate::engine::{Cluster, Registry, Source};
+use crate::engine::{Pipeline, Registry, Source, subscribe};
 use crate::missing_rights::{denied, tell};
 use crate::reading::Reading;
 use crate::secret_data::SECRETS;
@@ -40,16 +37,12 @@ impl Source for KubeFed {
         context: Context,
         registry: Registry,
     ) -> BoxFuture<'static, Result<(), Failure>> {
-        Box::pin(follow(self, context, registry))
+        Box::pin(run(self, context, registry))
     }
 }
 
-/// While the kind is not served there is nothing to do, and no Secret is looked at.
-async fn follow(
-    flavour: Arc<KubeFed>,
-    context: Context,
-    registry: Registry,
-) -> Result<(), Failure> {
+/// Runs until the stop. No Secret is watched while the kind is not served.
+async fn run(flavour: Arc<KubeFed>, context: Context, registry: Registry) -> Result<(), Failure> {
     let source = in_namespace(&context, Kind::Custom(KUBEFED_CLUSTERS), &flavour);
     let clusters: Clusters = context.informers.get_from(source);
     flavour.follow(&clusters, Arc::new(context.informers.schema_is_ours(&KUBEFED_CLUSTERS)));
@@ -70,18 +63,19 @@ async fn follow(
     let queue: WorkQueue<Arc<str>> = context.queue("kubefedclusters", BACKOFF);
     let again = queue.clone();
     registry.look_again_by(move |key| again.add(Arc::clone(key)));
-    let references = Arc::new(References::default());
     let secrets: Informer<Metadata> =
         context.informers.get_from(in_namespace(&context, Kind::BuiltIn(SECRETS), &flavour));
     let config = config_of(&flavour, &context);
-    let _of_clusters = on_clusters(&clusters, &queue, &references, &registry);
-    let _of_secrets = on_secrets(&secrets, &queue, &references);
+    let add = queue.clone();
+    let _of_clusters =
+        subscribe(&clusters, &registry, &flavour, move |key| add.add(Arc::clone(key)));
+    let of_secret = Arc::clone(&flavour);
+    let _of_secrets =
+        feed(&secrets, &queue, move |secret: &Metadata| of_secret.secrets_of.clusters(&secret.key));
     let _of_config = config
         .as_ref()
         .map(|config| on_config(config, &queue, &clusters, &flavour, &context.recorder));
     let client = context.clients.for_purpose("cluster-health-secrets", (-1.0, 1))?;
-    let first: HashSet<_> =
-        clusters.frozen(|all| all.values().map(|it| Arc::clone(&it.metadata.uid)).collect());
     if flavour.options.zones {
         let (flavour, registry) = (Arc::clone(&flavour), registry.clone());
         let (recorder, stop) = (context.recorder.clone(), context.stop.clone());
@@ -96,10 +90,10 @@ async fn follow(
     };
     let refused = config.iter().map(denied).chain([denied(&secrets)]).collect();
     tell(&context, refused, MANIFEST);
-    let caches = Caches { clusters: clusters.clone(), secrets: secrets.clone(), first };
-    let reconciler = Reconciler { flavour, caches, references, registry, client };
-    let reconciler = Arc::new(Reading::new(reconciler, &context.stop));
-    let mut run = context.run(&queue, reconciler).workers(WORKERS);
+    let resolver = KubeFedResolver { flavour: Arc::clone(&flavour), secrets, client };
+    let pipeline = Pipeline::new(flavour, resolver, registry, clusters.clone());
+    let pipeline = Arc::new(Reading::new(pipeline, &context.stop));
+    let mut run = context.run(&queue, pipeline).workers(WORKERS);
     if let Some(config) = config.clone() {
         run = run.start_after(async move { config.synced_or_denied().await });
     }
@@ -118,47 +112,6 @@ fn config_of(flavour: &KubeFed, context: &Context) -> Option<Informer<Object<Kub
     let mut source = in_namespace(context, Kind::Custom(KUBEFED_CONFIGS), flavour);
     source.fields = Some(format!("metadata.name={name}").into());
     Some(context.informers.get_from(source))
-}
-
-/// A cluster whose object is gone is told of here and not from the queue
-/// (`rule:nothing-outlives-its-object`).
-fn on_clusters(
-    clusters: &Clusters,
-    queue: &WorkQueue<Arc<str>>,
-    references: &Arc<References>,
-    registry: &Registry,
-) -> Subscription<Object<KubeFedCluster>> {
-    let (queue, registry, references) = (queue.clone(), registry.clone(), Arc::clone(references));
-    clusters.subscribe(move |delta| match delta {
-        Delta::Added(object) => queue.add(Arc::clone(&object.metadata.key)),
-        Delta::Updated { old, new } => {
-            // Our own status writes come back as well, and are what was written last.
-            if old.status != new.status {
-                let (uid, key) = (Arc::clone(&new.metadata.uid), Arc::clone(&new.metadata.key));
-                let shown = status::shown(&new.status, Timestamp::now());
-                registry.shows(&Cluster { uid, key }, shown);
-            }
-            if old.body.spec != new.body.spec || old.metadata.deleting() != new.metadata.deleting()
-            {
-                queue.add(Arc::clone(&new.metadata.key));
-            }
-        }
-        Delta::Deleted(object) => {
-            let (uid, key) = (Arc::clone(&object.metadata.uid), Arc::clone(&object.metadata.key));
-            references.set(&key, None);
-            registry.remove(&Cluster { uid, key });
-        }
-        Delta::ListStarts | Delta::ListEnds => {}
-    })
-}
-
-fn on_secrets(
-    secrets: &Informer<Metadata>,
-    queue: &WorkQueue<Arc<str>>,
-    references: &Arc<References>,
-) -> Subscription<Metadata> {
-    let references = Arc::clone(references);
-    manager::feed(secrets, queue, move |secret: &Metadata| references.of(&secret.key))
 }
 
 fn namespace_of(config: &Object<KubeFedConfig>) -> &str {
@@ -237,7 +190,7 @@ mod tests {
         let _heard = on_config(&configs, &queue, &clusters, &flavour, recorder);
         sleep(Duration::from_secs(5)).await;
         assert_eq!(engine.api.events(), ["InvalidHealthCheck"]);
-        let told = flavour.policy("fed");
+        let told = flavour.policy_in("fed");
         assert_eq!((told.cadence.period.as_secs(), told.thresholds.failure), (10, 5));
     }
 }

@@ -1,29 +1,30 @@
-//! [`Clusters`]: TKEStack's Clusters, as the engine sees them.
+//! [`Tke`]: TKEStack's Clusters, as the engine sees them.
 
 use std::sync::{Arc, OnceLock};
 
-use health::{Code, ProbePath, Report, Standing};
+use health::{Code, Policy, ProbePath, Report, Standing};
 use informer::Informer;
 use jiff::Timestamp;
 use model::Resource;
 use objects::Object;
 use workqueue::WorkQueue;
 
-use super::book::{Book, identity};
+use super::book::Book;
 use super::facts::Facts;
 use super::machines::KIND;
 use super::options::TkeOptions;
 use super::sides::{Side, after_probe};
-use super::status::{StatusSchema, fingerprint_of, seed, write};
+use super::status::{StatusSchema, ends_told, fingerprint_of, seed, write};
 use super::summary_metrics::SummaryMetrics;
-use super::supervision::Supervision;
+use super::supervision::supervision;
 use crate::api::tke::{self, CLUSTERS};
 use crate::engine::{
-    Cluster, Contact, Flavour, Registry, SchemaIsOurs, Statement, StatusWrite, ends_soon,
+    Cluster, Contact, Flavour, ObjectModel, Registry, SchemaIsOurs, Seed, Statement, StatusWrite,
+    Supervision, ends_soon, identity,
 };
 
 /// The flavour `tke`.
-pub(crate) struct Clusters {
+pub(crate) struct Tke {
     pub(crate) options: Arc<TkeOptions>,
     pub(crate) prober: Arc<probe::Prober>,
     pub(crate) book: Arc<Book>,
@@ -42,7 +43,7 @@ struct Followed {
     machines: WorkQueue<Arc<str>>,
 }
 
-impl Clusters {
+impl Tke {
     pub(crate) fn new(
         options: TkeOptions,
         prober: Arc<probe::Prober>,
@@ -80,18 +81,12 @@ impl Clusters {
         (object.metadata.uid == cluster.uid).then_some(object)
     }
 
-    /// The fingerprint of what an object shows.
-    pub(super) fn shown(&self, object: &Object<tke::Cluster>) -> u64 {
-        let facts = self.facts(&identity(object));
-        fingerprint_of(object, facts.notable.as_ref(), self.schema())
-    }
-
     fn facts(&self, cluster: &Cluster) -> Facts {
         self.book.known(cluster, |entry| entry.facts.clone()).unwrap_or_default()
     }
 }
 
-impl Flavour for Clusters {
+impl Flavour for Tke {
     fn name(&self) -> &'static str {
         "tke"
     }
@@ -114,7 +109,7 @@ impl Flavour for Clusters {
     fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
         let (object, schema) = (self.cached(cluster)?, self.schema());
         // Somebody may have taken it over since it was told to the engine.
-        if Supervision::of(&object) == Supervision::LeftAlone {
+        if supervision(&object) == Supervision::LeftAlone {
             return None;
         }
         let fields = write(&object, statement, &self.facts(cluster), schema).fields(&object);
@@ -157,6 +152,27 @@ impl Flavour for Clusters {
         if let Some(followed) = self.followed.get() {
             followed.machines.add(Arc::clone(&cluster.key));
         }
+    }
+}
+
+impl ObjectModel for Tke {
+    type Schema = tke::Cluster;
+
+    fn supervision(&self, object: &Object<tke::Cluster>) -> Supervision {
+        supervision(object)
+    }
+
+    fn policy(&self, _: &Object<tke::Cluster>) -> Policy {
+        self.options.policy
+    }
+
+    fn seed(&self, object: &Object<tke::Cluster>, now: Timestamp) -> Seed {
+        Seed { published: seed(object, now), ends_told: ends_told(object) }
+    }
+
+    fn shown(&self, object: &Object<tke::Cluster>) -> Option<u64> {
+        let facts = self.facts(&identity(object));
+        Some(fingerprint_of(object, facts.notable.as_ref(), self.schema()))
     }
 }
 

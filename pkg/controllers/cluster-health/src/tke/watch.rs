@@ -1,12 +1,10 @@
-//! Follows Clusters, their ClusterCredentials and their Secrets, and tells the engine of each
-//! Cluster by a [`Target`]. What changes in the caches becomes work on one queue.
+//! Watches Clusters, their ClusterCredentials and their Secrets: each change brings the Clusters
+//! concerned into the queue.
 
-use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use events::Recorder;
 use futures::future::BoxFuture;
 use informer::{Delta, Informer, Subscription};
 use manager::{Context, Failure, feed};
@@ -18,13 +16,12 @@ use tokio::try_join;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
 
 use super::beside::Beside;
-use super::book::identity;
-use super::clusters::Clusters;
 use super::fetch::{Fetch, FetchError};
+use super::flavour::Tke;
+use super::resolve::TkeResolver;
 use super::sides::Side;
-use super::supervision::Supervision;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster};
-use crate::engine::{LATER, Look, Registry, Source};
+use crate::engine::{Pipeline, Registry, Source, subscribe};
 use crate::missing_rights::{denied, tell};
 use crate::reading::Reading;
 use crate::secret_data::SECRETS;
@@ -55,7 +52,7 @@ impl fmt::Display for Work {
     }
 }
 
-impl Source for Clusters {
+impl Source for Tke {
     fn watch(
         self: Arc<Self>,
         context: Context,
@@ -66,7 +63,7 @@ impl Source for Clusters {
 }
 
 /// Until the run stops.
-async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Result<(), Failure> {
+async fn run(flavour: Arc<Tke>, context: Context, registry: Registry) -> Result<(), Failure> {
     let informers = &context.informers;
     let clusters = informers.get_from::<Object<Cluster>>(informers.source(Kind::Custom(CLUSTERS)));
     let source = informers.source(Kind::Custom(CLUSTER_CREDENTIALS));
@@ -81,7 +78,10 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
     let beside = Beside::new(&context, &flavour, &registry, &clusters);
     let refused = [denied(&clusters), denied(&credentials)].into_iter().chain(beside.denied());
     tell(&context, refused.collect(), MANIFEST);
-    let _heard = heed(&clusters, &registry, &flavour);
+    let add = queue.clone();
+    let _of_clusters = subscribe(&clusters, &registry, &flavour, move |key| {
+        add.add(Work::Cluster(Arc::clone(key)));
+    });
     let (all, told) = ((clusters.clone(), credentials.clone()), registry.clone());
     let filled = async move {
         all.0.synced_or_dormant().await;
@@ -98,115 +98,73 @@ async fn run(flavour: Arc<Clusters>, context: Context, registry: Registry) -> Re
             told.serves();
         }
     });
-    let watching = Watching {
+    let resolver = TkeResolver {
         fetch: Fetch::new(context.clients.for_purpose("cluster-health-credentials", (-1.0, 1))?),
         secrets: Secrets::new(&context, &flavour, &queue),
         recorder: context.recorder.clone(),
-        clusters: clusters.clone(),
         credentials: credentials.clone(),
         queue: queue.clone(),
-        first: OnceLock::new(),
-        registry,
-        flavour,
+        registry: registry.clone(),
+        flavour: Arc::clone(&flavour),
     };
-    let watching = Arc::new(Reading::new(watching, &context.stop));
+    let pipeline = Pipeline::new(flavour, resolver, registry, clusters.clone());
+    let watch = Arc::new(Reading::new(Watch { pipeline }, &context.stop));
     // Those of the first list are looked up with their clusters.
     let known = credentials.clone();
     let _of_credentials = feed(&credentials, &queue, move |credential: &Metadata| {
         known.is_synced().then(|| Work::Credential(Arc::clone(&credential.key)))
     });
     let work = context
-        .run(&queue, watching)
+        .run(&queue, watch)
         .workers(WORKERS)
-        .feed(&clusters, |cluster| Some(Work::Cluster(Arc::clone(&cluster.metadata.key))))
+        .start_filled(&clusters)
         .start_after(filled)
         .until_stopped();
     try_join!(work, beside.run(&context, &sides, &machines, &clusters))?;
     Ok(())
 }
 
-/// What does not wait for its turn in the queue.
-pub(super) fn heed(
-    clusters: &Informer<Object<Cluster>>,
-    registry: &Registry,
-    flavour: &Arc<Clusters>,
-) -> Subscription<Object<Cluster>> {
-    let (registry, flavour) = (registry.clone(), Arc::clone(flavour));
-    clusters.subscribe(move |delta| match delta {
-        // Our own writes come back as well, and are what was written last.
-        Delta::Updated { old, new } if old.status != new.status => {
-            registry.shows(&identity(new), Some(flavour.shown(new)));
-        }
-        Delta::Deleted(cluster) => registry.remove(&identity(cluster)),
-        Delta::Added(_) | Delta::Updated { .. } | Delta::ListStarts | Delta::ListEnds => {}
-    })
+/// Handles one key of the queue at a time.
+pub(super) struct Watch {
+    pub(super) pipeline: Pipeline<TkeResolver>,
 }
 
-/// Looks at one thing at a time.
-pub(super) struct Watching {
-    pub(super) flavour: Arc<Clusters>,
-    pub(super) registry: Registry,
-    pub(super) fetch: Fetch,
-    pub(super) secrets: Secrets,
-    pub(super) recorder: Recorder,
-    pub(super) clusters: Informer<Object<Cluster>>,
-    pub(super) credentials: Informer<Metadata>,
-    pub(super) queue: WorkQueue<Work>,
-    /// UIDs in the first list.
-    pub(super) first: OnceLock<HashSet<Arc<str>>>,
-}
-
-impl Reconcile for Watching {
+impl Reconcile for Watch {
     type Key = Work;
 
     async fn reconcile(&self, work: &Work) -> Result<Next, Retry> {
         match work {
-            Work::Cluster(name) => match self.registry.look(&self.clusters, name).await? {
-                Look::At(cluster) => self.tell(&cluster, self.together(&cluster)).await,
-                Look::Later => Ok(Next::After(LATER)),
-                Look::Gone | Look::Elsewhere => Ok(Next::Done),
-            },
+            Work::Cluster(name) => self.pipeline.reconcile(name).await,
             Work::Credential(name) => self.credential(name).await,
             Work::Secret(key) => {
-                self.look_at(self.flavour.book.users_of_secret(key));
+                self.look_at(self.pipeline.flavour.book.users_of_secret(key));
                 Ok(Next::Done)
             }
         }
     }
 }
 
-impl Watching {
-    /// Who uses it looks at it. It may be for a cluster that does not use it yet, which needs one,
-    /// or has an older one.
+impl Watch {
+    /// Queues the Clusters that use a ClusterCredential, and the one that it is for: that may have
+    /// none yet, or an older one.
     async fn credential(&self, name: &Arc<str>) -> Result<Next, Retry> {
-        let users = self.flavour.book.users_of_credential(name);
+        let Pipeline { flavour, resolver, .. } = &self.pipeline;
+        let users = flavour.book.users_of_credential(name);
         self.look_at(users.clone());
-        if let Some(credential) = self.fetch.credential(name).await?
+        if let Some(credential) = resolver.fetch.credential(name).await?
             && users.iter().all(|user| **user != *credential.cluster_name)
         {
             let cluster: Arc<str> = Arc::from(&*credential.cluster_name);
-            self.flavour.book.doubt_way(&cluster);
-            self.queue.add(Work::Cluster(cluster));
+            flavour.book.doubt_way(&cluster);
+            resolver.queue.add(Work::Cluster(cluster));
         }
         Ok(Next::Done)
     }
 
     fn look_at(&self, clusters: Vec<Arc<str>>) {
         for cluster in clusters {
-            self.queue.add(Work::Cluster(cluster));
+            self.pipeline.resolver.queue.add(Work::Cluster(cluster));
         }
-    }
-
-    /// How many came with it in the first list. One that is live only later comes by itself.
-    pub(super) fn together(&self, cluster: &Object<Cluster>) -> usize {
-        let is_live = |it: &Object<Cluster>| Supervision::of(it) != Supervision::LeftAlone;
-        let first = self.first.get_or_init(|| {
-            self.clusters.frozen(|all| {
-                let live = all.values().filter(|it| is_live(it));
-                live.map(|it| Arc::clone(&it.metadata.uid)).collect()
-            })
-        });
-        if first.contains(&cluster.metadata.uid) { first.len() } else { 0 }
     }
 }
 
@@ -220,7 +178,7 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    fn new(context: &Context, flavour: &Clusters, queue: &WorkQueue<Work>) -> Self {
+    fn new(context: &Context, flavour: &Tke, queue: &WorkQueue<Work>) -> Self {
         let namespace = flavour.options.secret_namespace.clone();
         let (context, of) = (context.clone(), namespace.clone());
         let begin = move || {

@@ -1,29 +1,34 @@
-//! From a Cluster to what the engine is told of it.
+//! [`TkeResolver`]: the credential of a Cluster, and the client that is made of it.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use events::{EventType, ObjectRef};
+use events::{EventType, ObjectRef, Recorder};
 use health::Code;
+use informer::Informer;
 use jiff::Timestamp;
+use model::Metadata;
 use objects::Object;
 use probe::{Address, Problem};
 use tokio::time::Instant;
-use workqueue::{Next, Retry};
+use workqueue::{Retry, WorkQueue};
 
 use super::access::addresses;
-use super::book::{Basis, Seen, Way, identity};
+use super::book::{Basis, Seen, Way};
 use super::choice::Choice;
-use super::fetch::FetchError;
+use super::fetch::{Fetch, FetchError};
+use super::flavour::Tke;
 use super::inputs::inputs;
 use super::prober::MemberProber;
-use super::status::{ends_told, fingerprint_of, lacks_nodes, seed};
-use super::supervision::{Supervision, is_imported};
-use super::watching::{Watching, Work};
+use super::status::{lacks_nodes, seed};
+use super::supervision::is_imported;
+use super::watch::{Secrets, Work};
 use crate::api::tke::{CLUSTERS, Cluster, ClusterCredential, Phase};
 use crate::credential_policy::{Target as Whose, is_for, may_read};
-use crate::engine::{self, ClusterProber, Misconfigured, Target};
+use crate::engine::{
+    self, ClusterProber, HeldBack, Misconfigured, Registry, Resolve, Resolved, Supervision,
+};
 
 /// How long an imported cluster may wait for its credential before it is called malformed: who
 /// makes the two objects makes one of them first.
@@ -36,97 +41,64 @@ enum Found {
     Nothing(String),
 }
 
-impl Watching {
-    /// Tells the engine of a Cluster, or that there is nothing to do about it.
-    pub(super) async fn tell(
-        &self,
-        cluster: &Object<Cluster>,
-        together: usize,
-    ) -> Result<Next, Retry> {
-        let id = identity(cluster);
-        let told = match Supervision::of(cluster) {
-            Supervision::LeftAlone => {
-                self.registry.remove(&id);
-                return Ok(Next::Done);
-            }
-            Supervision::Locked => {
-                // Nothing is looked up.
-                let way = no_way(Problem::new(Code::BadEndpoint, "the cluster is locked"));
-                Ok(self.take_in(cluster, &id, way, true, together))
-            }
-            Supervision::Probed => match self.way(cluster, &id).await {
-                Ok((way, mistake)) => {
-                    let next = self.take_in(cluster, &id, way, false, together);
-                    mistake.map_or(Ok(next), |error| Err(error.into()))
-                }
-                Err(error) => {
-                    // rule:a-cluster-is-known-before-its-credential
-                    if !self.registry.knows(&id) {
-                        let way = no_way(Problem::new(Code::OwnLimit, error.to_string()));
-                        self.take_in(cluster, &id, way, false, together);
-                    }
-                    Err(error.into())
-                }
-            },
-        };
-        // Its deletion may have been told meanwhile, and then was before its arrival
-        // (`rule:nothing-outlives-its-object`).
-        let is_there = |object: Arc<Object<Cluster>>| object.metadata.uid == id.uid;
-        if !self.clusters.get(&id.key).is_some_and(is_there) {
-            self.registry.remove(&id);
-        }
-        told
-    }
+/// Reads ClusterCredentials and their Secrets.
+pub(super) struct TkeResolver {
+    pub(super) flavour: Arc<Tke>,
+    pub(super) registry: Registry,
+    pub(super) fetch: Fetch,
+    pub(super) secrets: Secrets,
+    pub(super) credentials: Informer<Metadata>,
+    pub(super) recorder: Recorder,
+    pub(super) queue: WorkQueue<Work>,
+}
 
-    fn take_in(
+impl Resolve for TkeResolver {
+    type Model = Tke;
+
+    async fn resolve(
         &self,
-        cluster: &Object<Cluster>,
         id: &engine::Cluster,
-        way: Way,
-        locked: bool,
-        together: usize,
-    ) -> Next {
-        if let (Some(wait), Err(problem)) = (self.still_waits(cluster, id, &way), &way.client) {
-            self.flavour.book.with(id, |entry| entry.has_waited = true);
-            self.registry.hold_back(id, problem.code(), &problem.to_string());
-            return Next::After(wait);
-        }
-        // One whose credential came late is probed at once and not in its turn of the first list
-        // (`rule:changed-inputs-are-probed-within-a-second`).
-        let has_waited = self.flavour.book.with(id, |entry| entry.has_waited);
-        let together = if has_waited { 0 } else { together };
-        let target = self.target(cluster, id.clone(), way, locked, together);
+        cluster: &Arc<Object<Cluster>>,
+        supervision: Supervision,
+    ) -> Result<Resolved, Retry> {
+        let (way, mistake) = if supervision == Supervision::Probed {
+            match self.way(cluster, id).await {
+                Ok(found) => found,
+                Err(error) if self.registry.knows(id) => return Err(error.into()),
+                // rule:a-cluster-is-known-before-its-credential
+                Err(error) => {
+                    (no_way(Problem::new(Code::OwnLimit, error.to_string())), Some(error))
+                }
+            }
+        } else {
+            (no_way(Problem::new(Code::BadEndpoint, "the cluster is locked")), None)
+        };
+        let held_back = self.held_back(cluster, id, &way);
+        let was_held_back = self.flavour.book.with(id, |entry| {
+            let before = entry.has_waited;
+            entry.has_waited |= held_back.is_some();
+            before
+        });
         // rule:a-restart-changes-nothing: the first probe comes before the first list.
-        if !self.registry.knows(id) && lacks_nodes(target.published.as_ref()) {
+        if held_back.is_none()
+            && !self.registry.knows(id)
+            && lacks_nodes(seed(cluster, Timestamp::now()).as_ref())
+        {
             self.flavour.book.with(id, |entry| entry.facts.enough_nodes = Some(false));
         }
-        self.registry.upsert(target);
-        Next::Done
-    }
-
-    fn target(
-        &self,
-        cluster: &Object<Cluster>,
-        id: engine::Cluster,
-        way: Way,
-        paused: bool,
-        together: usize,
-    ) -> Target {
         let known = way.basis.addresses.as_deref().unwrap_or_default();
-        Target {
+        Ok(Resolved {
             addresses: known.iter().map(|address| address.to_string().into()).collect(),
             inputs: hash(&way),
-            policy: self.flavour.options.policy,
-            paused,
-            published: seed(cluster, Timestamp::now()),
-            written: Some(fingerprint_of(cluster, None, self.flavour.schema())),
-            ends_told: ends_told(cluster),
-            together,
             prober: self.prober(id.clone(), way.client),
-            cluster: id,
-        }
+            held_back,
+            was_held_back,
+            retry: mistake.map(Retry::from),
+        })
     }
+}
 
+impl TkeResolver {
     fn prober(
         &self,
         cluster: engine::Cluster,
@@ -144,24 +116,25 @@ impl Watching {
         })
     }
 
-    /// How long an imported cluster that is new may go on without a credential.
-    fn still_waits(
+    /// A new imported cluster is held back while it has no credential, for so long.
+    fn held_back(
         &self,
         cluster: &Object<Cluster>,
         id: &engine::Cluster,
         way: &Way,
-    ) -> Option<Duration> {
-        let missing = matches!(&way.client, Err(problem) if problem.code() == Code::SecretMissing);
+    ) -> Option<HeldBack> {
+        let problem = way.client.as_ref().err().filter(|it| it.code() == Code::SecretMissing)?;
         let new = is_imported(cluster) && cluster.status.phase == Phase::Initializing;
         let first_seen = self.flavour.book.with(id, |entry| entry.first_seen);
         let left = CREDENTIAL_GRACE.saturating_sub(Instant::now().duration_since(first_seen));
-        (missing && new && !left.is_zero()).then_some(left)
+        let (code, why) = (problem.code(), problem.to_string());
+        (new && !left.is_zero()).then_some(HeldBack { code, why, left })
     }
 
     /// The way to a Cluster; the known one as long as what it rests on is the same. With the
     /// mistake for which there is none, when that may be mended where nobody tells us, as a missing
     /// right is: it is tried again.
-    async fn way(
+    pub(super) async fn way(
         &self,
         cluster: &Object<Cluster>,
         id: &engine::Cluster,

@@ -1,90 +1,79 @@
-//! From one object to what the engine is told of it.
+//! [`KubeFedResolver`]: the Secret of a member, and the client that is made of it.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use health::Code;
 use informer::Informer;
-use jiff::Timestamp;
 use model::Metadata;
 use objects::Object;
 use probe::{Inputs, Problem};
-use workqueue::{Next, Reconcile, Retry};
+use workqueue::Retry;
 
-use super::flavour::{KubeFed, LastTold};
-use super::references::References;
-use super::{access, status};
+use super::access;
+use super::flavour::{KnownMember, KubeFed};
 use crate::api::kubefed::KubeFedCluster;
 use crate::engine::{
-    Cluster, ClusterProber, EndsTold, LATER, Look, Misconfigured, Registry, Target,
+    Cluster, ClusterProber, Misconfigured, Resolve, Resolved, Supervision, identity,
 };
 use crate::member::{ClientProber, Newest, ReadInputs};
 use crate::secret_data::{ReadError, SecretData};
 
-/// Tells the engine of each member whose key is in the queue.
-pub(super) struct Reconciler {
+/// Reads Secrets of members.
+pub(super) struct KubeFedResolver {
     pub(super) flavour: Arc<KubeFed>,
-    pub(super) caches: Caches,
-    pub(super) references: Arc<References>,
-    pub(super) registry: Registry,
+    pub(super) secrets: Informer<Metadata>,
     /// Reads Secrets.
     pub(super) client: kube::Client,
 }
 
-/// What a member is made of.
-pub(super) struct Caches {
-    pub(super) clusters: Informer<Object<KubeFedCluster>>,
-    pub(super) secrets: Informer<Metadata>,
-    /// UIDs in the first list.
-    pub(super) first: HashSet<Arc<str>>,
-}
+impl Resolve for KubeFedResolver {
+    type Model = KubeFed;
 
-impl Reconcile for Reconciler {
-    type Key = Arc<str>;
-
-    async fn reconcile(&self, key: &Arc<str>) -> Result<Next, Retry> {
-        let object = match self.registry.look(&self.caches.clusters, key).await? {
-            Look::At(object) => object,
-            Look::Later => return Ok(Next::After(LATER)),
-            // Of one that is gone the engine has been told.
-            Look::Gone | Look::Elsewhere => {
-                self.references.set(key, None);
-                return Ok(Next::Done);
-            }
-        };
-        let secret_key = access::secret_key(&object);
-        // Before the Secret is looked at: what changes from here on brings the key back.
-        self.references.set(key, secret_key.as_deref());
-        let secret = secret_key.as_ref().and_then(|key| self.caches.secrets.get(key));
+    async fn resolve(
+        &self,
+        cluster: &Cluster,
+        object: &Arc<Object<KubeFedCluster>>,
+        _: Supervision,
+    ) -> Result<Resolved, Retry> {
+        let secret_key = access::secret_key(object);
+        // Before the Secret is looked at: a change from here on brings the key back.
+        self.flavour.secrets_of.set(cluster, secret_key.as_deref());
+        let secret = secret_key.as_ref().and_then(|key| self.secrets.get(key));
         let version = secret.map(|secret| (Arc::clone(&secret.uid), secret.resource_version));
-        let (known, failure) = self.know(object, version, secret_key.as_deref()).await?;
-        self.tell(known);
-        match failure {
-            None => Ok(Next::Done),
-            Some(error) => Err(Retry::new(error)),
-        }
+        let (known, failure) =
+            self.member(Arc::clone(object), version, secret_key.as_deref()).await?;
+        let prober = Arc::clone(&known.prober);
+        let resolved = Resolved {
+            addresses: vec![access::endpoint(object).into()],
+            inputs: known.inputs,
+            prober: Box::new(move || prober),
+            held_back: None,
+            was_held_back: false,
+            retry: failure.map(Retry::new),
+        };
+        self.flavour.remember(&cluster.uid, known);
+        Ok(resolved)
     }
 }
 
-impl Reconciler {
-    /// What is known of the member, with a prober for it, and what is to be tried again. A member
-    /// that the engine knows keeps its prober while its Secret cannot be read for no mistake of
-    /// anybody.
-    async fn know(
+impl KubeFedResolver {
+    /// The member with its prober, and the error for which its Secret is read again. A member that
+    /// the engine knows keeps its prober while the error says nothing about the Secret.
+    async fn member(
         &self,
         object: Arc<Object<KubeFedCluster>>,
         version: Option<(Arc<str>, u64)>,
         secret_key: Option<&str>,
-    ) -> Result<(LastTold, Option<ReadError>), ReadError> {
+    ) -> Result<(KnownMember, Option<ReadError>), ReadError> {
         let before = self.flavour.known(&object.metadata.uid);
         if let Some(before) = &before
             && before.object.body.spec == object.body.spec
             && before.secret == version
         {
-            return Ok((LastTold { object, ..before.clone() }, None));
+            return Ok((KnownMember { object, ..before.clone() }, None));
         }
-        // Whether there is a Secret nobody may know (`rule:a-missing-right-is-no-failure`).
-        let secrets = &self.caches.secrets;
+        // rule:a-missing-right-is-no-failure
+        let secrets = &self.secrets;
         let denied = secrets.denied().filter(|_| secret_key.is_some() && !secrets.is_synced());
         if let Some(why) = denied {
             let inputs = Err(Problem::new(Code::OwnLimit, why));
@@ -114,52 +103,19 @@ impl Reconciler {
         object: Arc<Object<KubeFedCluster>>,
         secret: Option<(Arc<str>, u64)>,
         inputs: Result<Inputs, Problem>,
-        before: Option<LastTold>,
-    ) -> LastTold {
+        before: Option<KnownMember>,
+    ) -> KnownMember {
         let hash = match &inputs {
             Ok(inputs) => inputs.fingerprint().number(),
             Err(problem) => health::hash(&problem.to_string()),
         };
         let newest = before.as_ref().map(|before| before.newest.clone()).unwrap_or_default();
         let kept = before.filter(|before| before.inputs == hash).map(|before| before.prober);
-        let (uid, key) = (Arc::clone(&object.metadata.uid), Arc::clone(&object.metadata.key));
-        let reread = reread(&self.flavour, self.client.clone(), Cluster { uid, key });
+        let reread = reread(&self.flavour, self.client.clone(), identity(&object));
         let namespace = object.metadata.namespace().unwrap_or_default();
-        let anew = || prober(&self.flavour, namespace, inputs, newest.clone(), reread);
-        let prober = kept.unwrap_or_else(anew);
-        LastTold { object, secret, inputs: hash, prober, newest }
-    }
-
-    fn tell(&self, known: LastTold) {
-        let object = Arc::clone(&known.object);
-        let (uid, key) = (&object.metadata.uid, &object.metadata.key);
-        let status = &object.status;
-        let published = status::seed(status, Timestamp::now());
-        let written = status::shown(status, Timestamp::now());
-        let first = &self.caches.first;
-        let prober = Arc::clone(&known.prober);
-        let target = Target {
-            cluster: Cluster { uid: Arc::clone(uid), key: Arc::clone(key) },
-            addresses: vec![access::endpoint(&object).into()],
-            inputs: known.inputs,
-            prober: Box::new(move || prober),
-            policy: self.flavour.policy(object.metadata.namespace().unwrap_or_default()),
-            paused: false,
-            // Its conditions have no room for it.
-            ends_told: if published.is_some() { EndsTold::Unknown } else { EndsTold::Nothing },
-            published,
-            written,
-            together: if first.contains(uid) { first.len() } else { 0 },
-        };
-        self.flavour.remember(uid, known);
-        self.registry.upsert(target);
-        // Its deletion may have been told meanwhile, and then was before its arrival.
-        let is_there = |object: Arc<Object<KubeFedCluster>>| object.metadata.uid == *uid;
-        if !self.caches.clusters.get(key).is_some_and(is_there) {
-            self.registry.remove(&Cluster { uid: Arc::clone(uid), key: Arc::clone(key) });
-            // Another object of that name has its key in the queue.
-            self.references.set(key, None);
-        }
+        let new = || prober(&self.flavour, namespace, inputs, newest.clone(), reread);
+        let prober = kept.unwrap_or_else(new);
+        KnownMember { object, secret, inputs: hash, prober, newest }
     }
 }
 
@@ -199,7 +155,7 @@ fn prober(
             let (prober, flavour) = (Arc::clone(&flavour.prober), Arc::downgrade(flavour));
             let namespace: Box<str> = namespace.into();
             let period = move || {
-                let policy = flavour.upgrade().map(|flavour| flavour.policy(&namespace));
+                let policy = flavour.upgrade().map(|flavour| flavour.policy_in(&namespace));
                 policy.map(|policy| policy.cadence.period).unwrap_or_default()
             };
             Arc::new(ClientProber::new(prober, client, newest, reread, period, tried))
@@ -227,10 +183,12 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::sync::mpsc::unbounded_channel;
     use tokio::time::sleep;
+    use workqueue::Reconcile as _;
 
     use super::*;
     use crate::api::kubefed::KUBEFED_CLUSTERS;
     use crate::engine::tests::scene::Scene;
+    use crate::engine::{Pipeline, Registry};
     use crate::kubefed::testing::{policy, sent};
     use crate::options::KubeFedOptions;
     use crate::scripted_cache::informer;
@@ -270,22 +228,18 @@ mod tests {
             }
             Reply::Json(200, json!({"data": {"token": "aHVudGVyMg=="}}))
         });
-        let reconciler = Reconciler {
-            flavour: Arc::clone(&flavour),
-            caches: Caches { clusters, secrets, first: HashSet::new() },
-            references: Arc::default(),
-            registry: registry.clone(),
-            client: server.client(),
-        };
+        let resolver =
+            KubeFedResolver { flavour: Arc::clone(&flavour), secrets, client: server.client() };
+        let pipeline = Pipeline::new(Arc::clone(&flavour), resolver, registry.clone(), clusters);
         let (key, id) = (Arc::from("fed/one"), Cluster { uid: "u1".into(), key: "fed/one".into() });
         let client = || flavour.known("u1").and_then(|known| known.newest.client());
-        assert!(reconciler.reconcile(&key).await.is_err(), "it is tried again");
+        assert!(pipeline.reconcile(&key).await.is_err(), "it is tried again");
         assert_eq!(registry.readiness(&id), Some(Status::True), "as it was published");
         sleep(policy().stale_after() + Duration::from_secs(5)).await;
-        assert!(reconciler.reconcile(&key).await.is_err(), "it is tried again");
+        assert!(pipeline.reconcile(&key).await.is_err(), "it is tried again");
         assert_eq!(registry.readiness(&id), Some(Status::Unknown));
         refused.store(false, Ordering::Relaxed);
-        assert!(reconciler.reconcile(&key).await.is_ok());
+        assert!(pipeline.reconcile(&key).await.is_ok());
         assert!(client().is_some());
     }
 

@@ -1,6 +1,5 @@
 //! [`Bench`]: looks at Clusters, with caches and an API server that are scripted.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::SystemTime;
 
@@ -17,19 +16,19 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use webhook_registration::Authority;
-use workqueue::{Backoff, Jitter, QueueMetrics, Reconcile as _, WorkQueue};
+use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, WorkQueue};
 
 use super::super::super::fetch::Fetch;
-use super::super::super::watching::Secrets;
+use super::super::super::watch::{Secrets, Watch};
 use super::super::*;
 use crate::api::tke::CLUSTER_CREDENTIALS;
 use crate::credential_policy::SEND_LABEL;
 use crate::engine::tests::scene::Scene;
-use crate::engine::{Flavour, Registry};
+use crate::engine::{Flavour, Pipeline, Registry, identity};
 use crate::options::judge;
 use crate::scripted_cache::informer;
+use crate::tke::SummaryMetrics;
 use crate::tke::testing::cluster;
-use crate::tke::{Clusters, SummaryMetrics};
 
 pub(super) const S: fn(u64) -> Duration = Duration::from_secs;
 const BACKOFF: Backoff =
@@ -38,7 +37,7 @@ const BACKOFF: Backoff =
 /// What is told of `cls-1`.
 pub(super) struct Bench {
     pub(super) engine: Scene,
-    pub(super) watching: Watching,
+    pub(super) watch: Watch,
     /// What the watch of Clusters tells.
     pub(super) changes: UnboundedSender<Value>,
     /// What the watch of ClusterCredentials tells, and that of Secrets.
@@ -165,40 +164,49 @@ impl Bench {
         let followed = (clusters.clone(), Arc::new(|| true) as _);
         flavour.follow(followed, registry.clone(), sides, machines);
         let secrets = metadata.clone();
-        let watching = Watching {
+        let resolver = TkeResolver {
             secrets: Secrets::by(move || secrets.clone(), None, &queue),
-            flavour,
-            registry,
+            flavour: Arc::clone(&flavour),
+            registry: registry.clone(),
             fetch: Fetch::new(management.client()),
             recorder: engine.fleet.recorder.clone(),
-            clusters,
             credentials: metadata,
             queue,
-            first: OnceLock::new(),
         };
-        Self { engine, watching, changes, touched, credentials, management }
+        let watch = Watch { pipeline: Pipeline::new(flavour, resolver, registry, clusters) };
+        Self { engine, watch, changes, touched, credentials, management }
     }
 
     /// Whether anything is known of it.
     pub(super) fn knows(&self, object: &Object<Cluster>) -> (bool, bool) {
         let id = identity(object);
-        let booked = self.watching.flavour.book.known(&id, |_| ()).is_some();
-        (self.watching.registry.knows(&id), booked)
+        let booked = self.watch.pipeline.flavour.book.known(&id, |_| ()).is_some();
+        (self.watch.pipeline.registry.knows(&id), booked)
+    }
+
+    /// Tells the engine of this Cluster, which came with so many others.
+    pub(super) async fn tell(
+        &self,
+        object: &Object<Cluster>,
+        together: usize,
+    ) -> Result<Next, Retry> {
+        self.watch.pipeline.tell(&Arc::new(object.clone()), together).await
     }
 
     /// The work for `cls-1` and its credential is done.
     pub(super) async fn look(&self, work: &Work) {
-        assert!(self.watching.reconcile(work).await.is_ok());
+        assert!(self.watch.reconcile(work).await.is_ok());
     }
 
     /// Whether there is a client for `cls-1`, and of which token it is.
     pub(super) fn way(&self, object: &Object<Cluster>) -> Option<Fingerprint> {
-        Some(self.watching.flavour.book.client(&identity(object))?.fingerprint())
+        Some(self.watch.pipeline.flavour.book.client(&identity(object))?.fingerprint())
     }
 
     /// The watch of credentials tells that `cc-1` has this version, or is deleted at it.
     pub(super) async fn touch(&self, version: u64, is_there: bool) {
-        let cached = || self.watching.credentials.get("cc-1").map(|it| it.resource_version);
+        let cached =
+            || self.watch.pipeline.resolver.credentials.get("cc-1").map(|it| it.resource_version);
         let kind = match (is_there, cached()) {
             (false, _) => "DELETED",
             (true, None) => "ADDED",
@@ -209,7 +217,10 @@ impl Bench {
             "metadata": {"name": "cc-1", "uid": "c1", "resourceVersion": version.to_string()},
         });
         self.touched.send(json!({"type": kind, "object": object})).unwrap();
-        until(&self.watching.credentials, || cached() == is_there.then_some(version)).await;
+        until(&self.watch.pipeline.resolver.credentials, || {
+            cached() == is_there.then_some(version)
+        })
+        .await;
     }
 
     /// `cls-1` is this by now, and was looked at.
@@ -217,8 +228,8 @@ impl Bench {
         self.changes.send(json!({"type": "MODIFIED", "object": object})).unwrap();
         let object = read(object);
         let version = object.metadata.resource_version;
-        let cached = || self.watching.clusters.get("cls-1").unwrap().metadata.resource_version;
-        until(&self.watching.clusters, || cached() == version).await;
+        let cached = || self.watch.pipeline.objects.get("cls-1").unwrap().metadata.resource_version;
+        until(&self.watch.pipeline.objects, || cached() == version).await;
         self.look(&Work::Cluster("cls-1".into())).await;
         object
     }
@@ -240,20 +251,20 @@ impl Bench {
 
     /// The client in use after its credential was looked up again.
     pub(super) async fn client(&self, object: &Object<Cluster>) -> Arc<Client> {
-        self.watching.flavour.book.doubt_way(&object.metadata.key);
-        let way = self.watching.way(object, &identity(object)).await;
+        self.watch.pipeline.flavour.book.doubt_way(&object.metadata.key);
+        let way = self.watch.pipeline.resolver.way(object, &identity(object)).await;
         way.ok().unwrap().0.client.ok().unwrap()
     }
 }
 
-pub(super) fn flavour() -> Arc<Clusters> {
+pub(super) fn flavour() -> Arc<Tke> {
     let values = pflag::Values::from_given(crate::flags::FLAGS, [("", ""); 0]).unwrap();
     let mut options = judge(&values).unwrap().0.tke.unwrap();
     options.insecure_without_ca = true;
     let meters = Meters::new(&Metrics::new()).unwrap();
     let prober = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
     let metrics = SummaryMetrics::new(&Metrics::new(), true).unwrap();
-    Arc::new(Clusters::new(options, Arc::new(prober), metrics))
+    Arc::new(Tke::new(options, Arc::new(prober), metrics))
 }
 
 /// An imported Cluster with these addresses, as it is sent.

@@ -10,13 +10,12 @@ use health::Status;
 use memory_search::Mark;
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use workqueue::Reconcile as _;
+use workqueue::{Next, Reconcile as _};
 
 use super::super::book::Entry;
-use super::super::watching::heed;
 use super::*;
-use crate::engine::Flavour as _;
 use crate::engine::tests::scene::target;
+use crate::engine::{Flavour as _, Pipeline, identity, subscribe};
 
 /// rule:nothing-outlives-its-object
 #[tokio::test(start_paused = true)]
@@ -24,18 +23,18 @@ async fn a_cluster_that_is_deleted_while_its_credential_is_read_leaves_nothing()
     let object = sent(&[("10.0.0.1", 6443)], |_| {});
     let there = Bench::start(&[&object]).await;
     let object = read(&object);
-    assert!(there.watching.tell(&object, 0).await.is_ok());
+    assert!(there.tell(&object, 0).await.is_ok());
     assert_eq!(there.knows(&object), (true, true));
     let gone = Bench::start(&[]).await;
-    assert!(gone.watching.tell(&object, 0).await.is_ok());
+    assert!(gone.tell(&object, 0).await.is_ok());
     assert_eq!(gone.knows(&object), (false, false));
     gone.credentials.refused.store(true, Ordering::Relaxed);
-    assert!(gone.watching.tell(&object, 0).await.is_err());
+    assert!(gone.tell(&object, 0).await.is_err());
     assert_eq!(gone.knows(&object), (false, false), "it could not be read");
     gone.credentials.refused.store(false, Ordering::Relaxed);
     gone.credentials.absent.store(true, Ordering::Relaxed);
     let new = read(&sent(&[], |it| it["status"]["phase"] = "Initializing".into()));
-    assert!(matches!(gone.watching.tell(&new, 0).await, Ok(Next::After(_))));
+    assert!(matches!(gone.tell(&new, 0).await, Ok(Next::After(_))));
     assert_eq!(gone.knows(&new), (false, false), "it waited for its credential");
 }
 
@@ -52,7 +51,7 @@ async fn those_of_the_first_list_are_spread_and_one_that_is_live_later_is_not() 
     let [one, two, idle] =
         [("one", "Running"), ("two", "Failed"), ("idle", "Idling")].map(|it| named(it.0, it.1));
     let bench = Bench::start(&[&one, &two, &idle]).await;
-    let together = |object: &Value| bench.watching.together(&read(object));
+    let together = |object: &Value| bench.watch.pipeline.together(&read(object));
     assert_eq!([&one, &two].map(together), [2, 2]);
     assert_eq!(together(&named("idle", "Running")), 0, "it has waited long enough");
 }
@@ -67,12 +66,12 @@ async fn a_cluster_whose_credential_comes_late_is_probed_at_once_and_not_in_its_
         let (bench, object) = (Bench::start(&[&object]).await, read(&object));
         if comes_late {
             bench.credentials.absent.store(true, Ordering::Relaxed);
-            assert!(matches!(bench.watching.tell(&object, many).await, Ok(Next::After(_))));
+            assert!(matches!(bench.tell(&object, many).await, Ok(Next::After(_))));
             bench.credentials.absent.store(false, Ordering::Relaxed);
             bench.look(&Work::Credential("cc-1".into())).await;
         }
-        assert!(bench.watching.tell(&object, many).await.is_ok());
-        let watched = bench.engine.fleet.find(&*bench.watching.flavour, "cls-1").unwrap();
+        assert!(bench.tell(&object, many).await.is_ok());
+        let watched = bench.engine.fleet.find(&*bench.watch.pipeline.flavour, "cls-1").unwrap();
         let due = watched.glance(|it| it.member.due());
         let wait = due.map(|due| due.saturating_duration_since(engine::now().monotonic));
         assert_eq!(wait.is_none_or(|wait| wait <= S(1)), comes_late, "{wait:?}");
@@ -84,8 +83,8 @@ async fn a_cluster_whose_credential_comes_late_is_probed_at_once_and_not_in_its_
 async fn a_status_that_somebody_else_changed_is_written_over_and_our_own_is_not() {
     let listed = sent(&[], |_| {});
     let bench = Bench::start(&[&listed]).await;
-    let Watching { clusters, registry, flavour, .. } = &bench.watching;
-    let _heard = heed(clusters, registry, flavour);
+    let Pipeline { objects, registry, flavour, .. } = &bench.watch.pipeline;
+    let _heard = subscribe(objects, registry, flavour, |_| {});
     let mut told = target(&bench.engine.members, "cls-1", 1);
     told.cluster = identity(&read(&listed));
     registry.upsert(told);
@@ -119,17 +118,21 @@ async fn a_cluster_whose_credential_cannot_be_read_after_a_restart_becomes_unkno
     let (bench, object) = (Bench::start(&[&object]).await, read(&object));
     let (id, cluster) = (identity(&object), Work::Cluster("cls-1".into()));
     bench.credentials.refused.store(true, Ordering::Relaxed);
-    assert!(bench.watching.reconcile(&cluster).await.is_err(), "it is tried again");
-    assert_eq!(bench.watching.registry.readiness(&id), Some(Status::True), "as it was published");
-    sleep(bench.watching.flavour.options.policy.stale_after() + S(5)).await;
-    assert!(bench.watching.reconcile(&cluster).await.is_err());
-    assert_eq!(bench.watching.registry.readiness(&id), Some(Status::Unknown));
+    assert!(bench.watch.reconcile(&cluster).await.is_err(), "it is tried again");
+    assert_eq!(
+        bench.watch.pipeline.registry.readiness(&id),
+        Some(Status::True),
+        "as it was published"
+    );
+    sleep(bench.watch.pipeline.flavour.options.policy.stale_after() + S(5)).await;
+    assert!(bench.watch.reconcile(&cluster).await.is_err());
+    assert_eq!(bench.watch.pipeline.registry.readiness(&id), Some(Status::Unknown));
     bench.credentials.refused.store(false, Ordering::Relaxed);
     bench.look(&cluster).await;
     assert!(bench.way(&object).is_some());
     bench.credentials.refused.store(true, Ordering::Relaxed);
-    bench.watching.flavour.book.doubt_way("cls-1");
-    assert!(bench.watching.reconcile(&cluster).await.is_err());
+    bench.watch.pipeline.flavour.book.doubt_way("cls-1");
+    assert!(bench.watch.reconcile(&cluster).await.is_err());
     assert!(bench.way(&object).is_some(), "it is probed as before");
 }
 
@@ -141,7 +144,7 @@ async fn a_cluster_that_waits_for_its_credential_and_is_deleted_leaves_nothing()
     bench.credentials.absent.store(true, Ordering::Relaxed);
     bench.look(&Work::Cluster("cls-1".into())).await;
     assert_eq!(bench.knows(&object), (false, true), "it waits");
-    bench.watching.registry.remove(&identity(&object));
+    bench.watch.pipeline.registry.remove(&identity(&object));
     assert_eq!(bench.knows(&object), (false, false));
 }
 
@@ -156,7 +159,7 @@ async fn a_cluster_that_was_published_without_ready_nodes_has_too_few_until_they
         });
         let (bench, object) = (Bench::start(&[&object]).await, read(&object));
         bench.look(&Work::Cluster("cls-1".into())).await;
-        let book = &bench.watching.flavour.book;
+        let book = &bench.watch.pipeline.flavour.book;
         let known = book.known(&identity(&object), |entry| entry.facts.enough_nodes);
         assert_eq!(known, Some(enough), "{reason}");
         book.known(&identity(&object), |entry| entry.facts.enough_nodes = Some(true));
@@ -173,7 +176,7 @@ async fn nothing_that_was_learnt_of_a_cluster_is_told_of_another_one_at_another_
     let listed = sent(&[a], |_| {});
     let (bench, object) = (Bench::start(&[&listed]).await, read(&listed));
     bench.look(&Work::Cluster("cls-1".into())).await;
-    let (book, id) = (&bench.watching.flavour.book, identity(&object));
+    let (book, id) = (&bench.watch.pipeline.flavour.book, identity(&object));
     let learn = || {
         book.known(&id, |entry| {
             entry.facts.versioned(Some("1.36.3".into()), Timestamp::now());
