@@ -10,20 +10,20 @@
 //! | `review.rs` | AdmissionReview, in and out. Pure |
 //! | `judge.rs` | one request, judged |
 //! | `addresses.rs` | addresses of new Clusters, copied from status to spec. Pure |
-//! | `room.rs` | how much may be judged at once |
-//! | `known.rs`, `kept.rs` | the other objects, of which only what rules read is kept |
+//! | `memory_budget.rs` | how much may be judged at once |
+//! | `object_caches.rs`, `pruned_object.rs` | the other objects, of which only what rules read is kept |
 //! | `metrics.rs` | what was asked and answered |
 
 mod addresses;
 mod controller;
 mod flags;
 mod judge;
-mod kept;
-mod known;
+mod memory_budget;
 mod metrics;
+mod object_caches;
 mod options;
+mod pruned_object;
 mod review;
-mod room;
 mod serving;
 
 pub use controller::ValidationWebhook;

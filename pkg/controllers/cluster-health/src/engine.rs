@@ -9,17 +9,17 @@
 //! | `prober.rs` | [`ClusterProber`]: how one cluster is probed |
 //! | `contact.rs`, `notices.rs` | what is known, and told, of the way to a cluster |
 //! | `audit.rs`, `difference.rs` | where we would publish another thing than the objects say |
-//! | `watched.rs`, `busy.rs` | one cluster: its state, its prober, its task; whether that may be probing |
-//! | `glance.rs` | what is seen of a cluster by who looks at it |
+//! | `member_cluster.rs`, `busy.rs` | one cluster: its state, its prober, its task; whether that may be probing |
+//! | `cluster_view.rs` | what is seen of a cluster by who looks at it |
 //! | `driver.rs`, `job.rs` | the task of one cluster; one probe to make |
-//! | `fleet.rs` | all clusters, and what their tasks share |
+//! | `cluster_registry.rs` | all clusters, and what their tasks share |
 //! | `permits.rs` | how many probes are under way at once |
 //! | `pending.rs`, `status_write.rs`, `writer.rs` | [`Pending`]: what waits to be written; how; status writes |
-//! | `patrol.rs` | the stale, the stuck, and the cap |
+//! | `sweeper.rs` | the stale, the stuck, and the cap |
 //! | `ownership.rs` | which clusters are ours to probe and to write |
-//! | `share_out.rs`, `lease_thread.rs` | sharing them with other replicas; the thread that does |
-//! | `word.rs` | what a replica says to the others in its lease |
-//! | `telling.rs` | events |
+//! | `shard_coordinator.rs`, `lease_thread.rs` | sharing them with other replicas; the thread that does |
+//! | `shard_claim.rs` | what a replica says to the others in its lease |
+//! | `cluster_events.rs` | events |
 //! | `metrics.rs`, `counters.rs`, `gauges.rs` | metrics counted along the way, and read at scrape time |
 //! | `family.rs` | one metric family, made of a single reading |
 //! | `open_files.rs` | whether enough files may be open |
@@ -27,36 +27,36 @@
 
 mod audit;
 mod busy;
+mod cluster_events;
+mod cluster_registry;
+mod cluster_view;
 mod contact;
 mod counters;
 mod difference;
 mod driver;
 mod family;
 mod flavour;
-mod fleet;
 mod gauges;
-mod glance;
 mod job;
 mod lease_thread;
 mod limits;
+mod member_cluster;
 mod metrics;
 mod notices;
 mod open_files;
 mod ownership;
 mod page;
-mod patrol;
 mod pending;
 mod permits;
 mod pipeline;
 mod prober;
 mod registry;
-mod share_out;
+mod shard_claim;
+mod shard_coordinator;
 mod source;
 mod status_write;
+mod sweeper;
 mod target;
-mod telling;
-mod watched;
-mod word;
 mod writer;
 
 use std::sync::Arc;
@@ -72,7 +72,7 @@ use panics::contain;
 use serving::{Access, Endpoints, Page};
 use tracing::info;
 
-use fleet::Fleet;
+use cluster_registry::ClusterRegistry;
 use lease_thread::LeaseThread;
 use ownership::{Ownership, Share};
 use permits::Permits;
@@ -133,7 +133,7 @@ pub async fn run(
     }
     let ownership = share.as_ref().map(Ownership::of).unwrap_or_default();
     let pace = Pace::new(limits.write_rate, limits.write_burst);
-    let fleet = Arc::new(Fleet::new(
+    let fleet = Arc::new(ClusterRegistry::new(
         Permits::new(limits.concurrent_probes),
         Writer::new(clients, pace, ownership.clone()),
         metrics.counters.clone(),
@@ -174,10 +174,10 @@ async fn lease_lost(lease: Option<&mut LeaseThread>) -> Failure {
 async fn follow(
     context: &Context,
     flavours: &[Arc<dyn Source>],
-    fleet: &Arc<Fleet>,
+    fleet: &Arc<ClusterRegistry>,
 ) -> Result<(), Failure> {
     let writer = Arc::clone(&fleet.writer).run(fleet.counters.clone(), fleet.stop.clone());
-    let patrol = patrol::run(Arc::clone(fleet), fleet.stop.clone());
+    let sweeper = sweeper::run(Arc::clone(fleet), fleet.stop.clone());
     let watches = flavours.iter().map(|flavour| {
         let status: Arc<dyn Flavour> = Arc::clone(flavour) as _;
         let registry = Registry::new(status, Arc::clone(fleet));
@@ -189,14 +189,14 @@ async fn follow(
         fleet.stop.cancel();
         Ok(())
     };
-    try_join!(watches, serve(fleet, writer), serve(fleet, patrol))?;
+    try_join!(watches, serve(fleet, writer), serve(fleet, sweeper))?;
     Ok(())
 }
 
 /// A task that all clusters need: without it the controller fails, rather than to go on and write
 /// nothing (`rule:panics-end-no-service`). It ends its work even when nobody waits for it any more.
 async fn serve(
-    fleet: &Fleet,
+    fleet: &ClusterRegistry,
     service: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Failure> {
     match fleet.tasks.spawn(contain(service)).await {
@@ -218,7 +218,7 @@ fn clients(context: &Context, flavours: &[Arc<dyn Source>]) -> Result<Clients, F
     Ok(kinds.map(of_kind).collect())
 }
 
-fn show(context: &Context, fleet: &Arc<Fleet>) {
+fn show(context: &Context, fleet: &Arc<ClusterRegistry>) {
     for path in PAGES {
         let shown = Arc::downgrade(fleet);
         context.pages.add(Page::new(path, Access::Authorized, move |request| {

@@ -9,15 +9,14 @@
 //! | `access.rs` | how a member is reached, from its object and its Secret |
 //! | `one_cluster.rs` | how one member is reached, looked up once |
 //! | `settings.rs` | how members are probed, by flags and KubeFedConfig |
-//! | `places.rs`, `doubles.rs`, `survey.rs` | zones and region; which cluster it is; reading them |
+//! | `topology.rs`, `duplicate_clusters.rs`, `survey.rs` | zones and region; which cluster it is; reading them |
 //! | `upstream_metrics.rs` | [`UpstreamMetrics`], under the names of KubeFed's controller |
 //! | `status.rs` | what is published as conditions, and read back |
 
 mod access;
-mod doubles;
+mod duplicate_clusters;
 mod flavour;
 mod one_cluster;
-mod places;
 mod references;
 mod resolve;
 mod settings;
@@ -25,6 +24,7 @@ mod status;
 mod survey;
 #[cfg(test)]
 mod testing;
+mod topology;
 mod upstream_metrics;
 mod watch;
 

@@ -17,9 +17,9 @@ pub(crate) const USER_AGENT: &str = "infra-controller-manager/cluster-health";
 /// The client of the newest inputs of one cluster, shared by all that were made for it: a probe
 /// that is refused looks here whether the credential was replaced meanwhile.
 #[derive(Clone, Default)]
-pub(crate) struct Newest(Arc<Mutex<Option<Arc<probe::Client>>>>);
+pub(crate) struct NewestClient(Arc<Mutex<Option<Arc<probe::Client>>>>);
 
-impl Newest {
+impl NewestClient {
     /// Of a member that is reached by this client.
     #[cfg(test)]
     pub(crate) fn of(client: probe::Client) -> Self {
@@ -48,7 +48,7 @@ pub(crate) type ReadInputs = dyn Fn() -> BoxFuture<'static, Option<Inputs>> + Se
 pub(crate) struct ClientProber {
     prober: Arc<probe::Prober>,
     client: Arc<probe::Client>,
-    newest: Newest,
+    newest: NewestClient,
     rotation: Rotation,
     /// Between two probes, as it is now.
     period: Box<dyn Fn() -> Duration + Send + Sync>,
@@ -72,7 +72,7 @@ impl ClientProber {
     pub(crate) fn new(
         prober: Arc<probe::Prober>,
         client: probe::Client,
-        newest: Newest,
+        newest: NewestClient,
         read: Box<ReadInputs>,
         period: impl Fn() -> Duration + Send + Sync + 'static,
         tried: impl Fn(&[probe::Trace]) + Send + Sync + 'static,

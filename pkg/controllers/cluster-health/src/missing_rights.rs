@@ -25,7 +25,7 @@ pub(crate) fn denied<T: Cached>(cache: &Informer<T>) -> Denied {
 }
 
 /// Looks at the caches of a flavour until the run stops. `manifest` grants what they need.
-pub(crate) fn tell(context: &Context, caches: Vec<Denied>, manifest: &'static str) {
+pub(crate) fn report(context: &Context, caches: Vec<Denied>, manifest: &'static str) {
     let stop = context.stop.clone();
     context.spawn(async move {
         let _stopped = stop.run_until_cancelled(look(caches, manifest)).await;

@@ -7,11 +7,11 @@
 //! | `watch.rs` | watches the objects, their ClusterCredentials and Secrets |
 //! | `resolve.rs` | reads the credential of a Cluster and makes its client |
 //! | `prober.rs` | how one Cluster is probed |
-//! | `beside.rs`, `sides.rs`, `summary.rs` | what is gathered beside the probes |
+//! | `detail_workers.rs`, `details.rs`, `summary.rs` | what is gathered beside the probes |
 //! | `summary_metrics.rs` | [`SummaryMetrics`]: what was gathered, as metrics |
 //! | `node_lists.rs` | one list of Nodes at a time, for everybody who needs one |
 //! | `machines.rs` | the Machines of each Cluster |
-//! | `book.rs` | what is known of each Cluster |
+//! | `cluster_states.rs` | what is known of each Cluster |
 //! | `fetch.rs` | ClusterCredentials and Secrets, read one at a time |
 //! | `supervision.rs` | which Clusters are probed, and whose phase is ours |
 //! | `access.rs`, `choice.rs`, `inputs.rs` | where a Cluster is asked, and as whom |
@@ -21,9 +21,10 @@
 //! | `options.rs` | [`TkeOptions`] |
 
 mod access;
-mod beside;
-mod book;
 mod choice;
+mod cluster_states;
+mod detail_workers;
+mod details;
 mod facts;
 mod fetch;
 mod flavour;
@@ -34,7 +35,6 @@ mod one_cluster;
 mod options;
 mod prober;
 mod resolve;
-mod sides;
 mod status;
 mod summary;
 mod summary_metrics;

@@ -14,8 +14,8 @@ use tracing::warn;
 
 use super::flags::FLAGS;
 use super::judge::Judge;
-use super::known::Known;
 use super::metrics::WebhookMetrics;
+use super::object_caches::ObjectCaches;
 use super::options::{WebhookOptions, judge};
 use super::serving::{REGISTRATION, SAID_AGAIN, SECRET, SECRET_NAMESPACE, serve};
 use crate::network::{NetworkChecker, NetworkOptions};
@@ -121,7 +121,7 @@ impl Webhook {
         let own = own_addresses(context.clients.factory().server()).await;
         options.network.policy = options.network.policy.without(own);
         let network: NetworkOptions = options.network.clone();
-        let known = Known::new(context, network.secret_namespace.as_deref());
+        let known = ObjectCaches::new(context, network.secret_namespace.as_deref());
         let metrics = context.metrics(WebhookMetrics::new)?;
         let checker = NetworkChecker::new(network)?;
         let (api, has_ca) = (context.client.clone(), options.client_ca.is_some());

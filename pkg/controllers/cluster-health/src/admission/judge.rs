@@ -14,11 +14,11 @@ use tracing::warn;
 use validation::{Environment, Findings, Kind, Operation, Question, validate};
 
 use super::addresses;
-use super::known::Known;
+use super::memory_budget::{MemoryBudget, OverBudget, Reserved};
 use super::metrics::WebhookMetrics;
+use super::object_caches::ObjectCaches;
 use super::options::WebhookOptions;
 use super::review::{Review, Subject};
-use super::room::{Held, NoRoom, Room};
 use super::serving::SAID_AGAIN;
 use crate::api::tke::CLUSTER_CREDENTIALS;
 use crate::credential_policy::may_ask;
@@ -38,12 +38,12 @@ const TOO_MANY: &str = "too much would have to be asked about this object";
 /// Judges requests, as many at once as there is room for.
 pub(super) struct Judge {
     options: WebhookOptions,
-    known: Known,
+    caches: ObjectCaches,
     network: NetworkChecker,
     /// The management API.
     api: kube::Client,
     metrics: WebhookMetrics,
-    room: Room,
+    memory: MemoryBudget,
     told_busy: LogGate,
 }
 
@@ -53,19 +53,19 @@ struct Busy;
 impl Judge {
     pub(super) fn new(
         options: WebhookOptions,
-        known: Known,
+        caches: ObjectCaches,
         network: NetworkChecker,
         api: kube::Client,
         metrics: WebhookMetrics,
     ) -> Self {
-        let (room, told_busy) = (Room::new(), LogGate::new(SAID_AGAIN));
-        Self { options, known, network, api, metrics, room, told_busy }
+        let (memory, told_busy) = (MemoryBudget::new(), LogGate::new(SAID_AGAIN));
+        Self { options, caches, network, api, metrics, memory, told_busy }
     }
 
     /// The page that judges objects.
     pub(super) async fn answer(self: Arc<Self>, request: PageRequest) -> Reply {
         let end = Instant::now() + budget(&request.uri);
-        let (review, _room) = match self.review(&request, end).await {
+        let (review, _reserved) = match self.review(&request, end).await {
             Ok(review) => review,
             Err(refusal) => return refusal,
         };
@@ -84,7 +84,7 @@ impl Judge {
     /// The page that copies the addresses of new Clusters to where the API server keeps them.
     pub(super) async fn mutate(self: Arc<Self>, request: PageRequest) -> Reply {
         let end = Instant::now() + budget(&request.uri);
-        let (review, _room) = match self.review(&request, end).await {
+        let (review, _reserved) = match self.review(&request, end).await {
             Ok(review) => review,
             Err(refusal) => return refusal,
         };
@@ -97,12 +97,12 @@ impl Judge {
         &self,
         request: &PageRequest,
         end: Instant,
-    ) -> Result<(Review, Held<'_>), Reply> {
+    ) -> Result<(Review, Reserved<'_>), Reply> {
         if request.method != Method::POST {
             let why = "an AdmissionReview is posted here";
             return Err(reply::failure(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", why));
         }
-        let room = self.room.hold(&request.body, end).await.map_err(|none| {
+        let memory = self.memory.hold(&request.body, end).await.map_err(|none| {
             self.metrics.unreadable();
             none.reply()
         })?;
@@ -110,7 +110,7 @@ impl Judge {
             self.metrics.unreadable();
             reply::failure(StatusCode::BAD_REQUEST, "BadRequest", why)
         })?;
-        Ok((review, room))
+        Ok((review, memory))
     }
 
     /// For whom the network would be asked.
@@ -120,7 +120,7 @@ impl Judge {
         };
         let is_new_cluster = subject.kind == Kind::Cluster && subject.old.is_none();
         let name = subject.object["metadata"]["name"].as_str().unwrap_or_default();
-        let name_is_taken = is_new_cluster && self.known.has_cluster(name).unwrap_or(true);
+        let name_is_taken = is_new_cluster && self.caches.has_cluster(name).unwrap_or(true);
         Asker::AuthenticatedReview { name_is_taken }
     }
 
@@ -133,7 +133,7 @@ impl Judge {
                 "The webhook asks the network for so many objects that it refuses reviews; --webhook-failure-policy decides about them"
             );
         }
-        NoRoom::Taken.reply()
+        OverBudget::Taken.reply()
     }
 
     /// What is wrong with it. The network is asked only where nothing else is wrong, and never for
@@ -149,7 +149,7 @@ impl Judge {
             None => Operation::Create,
             Some(old) => Operation::Update { old },
         };
-        let mut environment = self.known.environment(*kind, object, &self.options.environment);
+        let mut environment = self.caches.environment(*kind, object, &self.options.environment);
         if *kind == Kind::Cluster
             && may_ask(asker).is_ok()
             && old.as_ref().is_none_or(|old| credential(old) != credential(object))

@@ -6,13 +6,13 @@ use std::time::Instant;
 use tracing::{info, warn};
 
 use super::difference::Difference;
-use super::watched::Watched;
+use super::member_cluster::MemberCluster;
 
 /// Compares one cluster with its object; a difference that has come to last, or has ended, is told.
-pub(crate) fn look_at(watched: &Watched, now: Instant) {
-    let stored = watched.flavour.stored(&watched.cluster);
-    let (before, after) = watched.compare(stored, now);
-    let (flavour, cluster) = (watched.flavour.name(), &*watched.cluster.key);
+pub(crate) fn look_at(member: &MemberCluster, now: Instant) {
+    let stored = member.flavour.stored(&member.cluster);
+    let (before, after) = member.compare(stored, now);
+    let (flavour, cluster) = (member.flavour.name(), &*member.cluster.key);
     let lasting = |difference: Option<Difference>| difference.filter(Difference::is_lasting);
     match (lasting(before), lasting(after)) {
         (None, Some(it)) => {

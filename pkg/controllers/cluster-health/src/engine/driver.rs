@@ -14,9 +14,9 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-use super::fleet::Fleet;
+use super::cluster_registry::ClusterRegistry;
 use super::job::Job;
-use super::watched::Watched;
+use super::member_cluster::MemberCluster;
 
 /// Between a first panic in a task and its next attempt; doubled with each that follows at once.
 const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(1);
@@ -26,32 +26,40 @@ const NOT_OURS: Duration = Duration::from_secs(1);
 const HEAD_START: Duration = Duration::from_millis(20);
 
 /// Starts the task in charge of `watched`, which ends with `task`.
-pub(crate) fn start(watched: &Arc<Watched>, fleet: &Arc<Fleet>, task: CancellationToken) {
-    let (watched, tasks) = (Arc::clone(watched), fleet.tasks.clone());
+pub(crate) fn start(
+    member: &Arc<MemberCluster>,
+    fleet: &Arc<ClusterRegistry>,
+    task: CancellationToken,
+) {
+    let (member, tasks) = (Arc::clone(member), fleet.tasks.clone());
     let fleet = Arc::clone(fleet);
     tasks.spawn(async move {
         tokio::select! {
             // Asked first: a task that was replaced does nothing more.
             biased;
             () = task.cancelled() => {}
-            _ = keep_going(&watched, &fleet, &task) => {}
+            _ = keep_going(&member, &fleet, &task) => {}
         }
     });
 }
 
 /// A panic ends nothing but the probe in which it happened (`rule:stuck-tasks-are-replaced`).
-async fn keep_going(watched: &Watched, fleet: &Fleet, task: &CancellationToken) -> Infallible {
+async fn keep_going(
+    member: &MemberCluster,
+    fleet: &ClusterRegistry,
+    task: &CancellationToken,
+) -> Infallible {
     let mut panics = 0;
     loop {
         let began = tokio::time::Instant::now();
-        let Err(panic) = contain(probe_for_ever(watched, fleet, task)).await;
-        let cluster = &*watched.cluster.key;
+        let Err(panic) = contain(probe_for_ever(member, fleet, task)).await;
+        let cluster = &*member.cluster.key;
         error!(cluster, %panic, "The task of a cluster panicked and begins anew");
         fleet.counters.restarted("panic");
-        let period = watched.glance(|it| it.policy.cadence.period);
+        let period = member.view(|it| it.policy.cadence.period);
         panics = if began.elapsed() < period { panics + 1 } else { 1 };
         sleep(pause_after(panics, period)).await;
-        watched.restart(task);
+        member.restart(task);
     }
 }
 
@@ -62,34 +70,38 @@ fn pause_after(panics: u32, period: Duration) -> Duration {
     doubled.min(period).max(PAUSE_AFTER_PANIC)
 }
 
-async fn probe_for_ever(watched: &Watched, fleet: &Fleet, task: &CancellationToken) -> Infallible {
+async fn probe_for_ever(
+    member: &MemberCluster,
+    fleet: &ClusterRegistry,
+    task: &CancellationToken,
+) -> Infallible {
     loop {
-        watched.until_due().await;
-        watched.queue();
+        member.until_due().await;
+        member.queue();
         let permit = fleet.permits.acquire().await;
-        watched.admit();
-        let busy = watched.busy();
-        let is_ours = || fleet.ownership.is_ours(&watched.cluster.uid);
+        member.admit();
+        let busy = member.busy();
+        let is_ours = || fleet.ownership.is_ours(&member.cluster.uid);
         if !is_ours() {
             drop((permit, busy));
             // It is given up by now, or will be ours again in a moment.
             sleep(NOT_OURS).await;
             continue;
         }
-        let Some(job) = watched.begin(task) else {
+        let Some(job) = member.begin(task) else {
             yield_now().await;
             continue;
         };
-        fleet.counters.started(watched.flavour.name(), job.lag);
+        fleet.counters.started(member.flavour.name(), job.lag);
         let report = job.void.run_until_cancelled(while_it(is_ours, probe(&job))).await;
         drop((permit, busy));
         match report {
             Some(Some(report)) => {
-                if let Some(effect) = watched.complete(&job, &report) {
-                    fleet.completed(watched, &report, effect);
+                if let Some(effect) = member.complete(&job, &report) {
+                    fleet.completed(member, &report, effect);
                 }
             }
-            Some(None) => watched.restart(task),
+            Some(None) => member.restart(task),
             None => {}
         }
     }

@@ -12,10 +12,10 @@ use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 
+use super::cluster_registry::ClusterRegistry;
 use super::family::Family;
-use super::fleet::Fleet;
+use super::member_cluster::MemberCluster;
 use super::prober::now;
-use super::watched::Watched;
 use each::Each;
 
 /// What is exposed beside that which always is.
@@ -28,7 +28,7 @@ pub struct Exposed {
 }
 
 pub(crate) struct Gauges {
-    shown: Arc<Mutex<Weak<Fleet>>>,
+    shown: Arc<Mutex<Weak<ClusterRegistry>>>,
     in_flight: Family,
     insufficient: Family,
     queue_age: Family,
@@ -44,7 +44,7 @@ pub(crate) struct Gauges {
 
 impl Gauges {
     pub(crate) fn new(
-        shown: Arc<Mutex<Weak<Fleet>>>,
+        shown: Arc<Mutex<Weak<ClusterRegistry>>>,
         exposed: Exposed,
     ) -> Result<Self, prometheus::Error> {
         let differences = || {
@@ -110,11 +110,11 @@ impl Gauges {
     }
 
     /// For alerts: periods differ by flavour.
-    fn stale(&self, clusters: &[Arc<Watched>]) -> MetricFamily {
+    fn stale(&self, clusters: &[Arc<MemberCluster>]) -> MetricFamily {
         let mut longest = BTreeMap::<_, Duration>::new();
-        for watched in clusters {
-            let stale_after = watched.glance(|it| it.policy.stale_after());
-            let known = longest.entry(watched.flavour.name()).or_default();
+        for member in clusters {
+            let stale_after = member.view(|it| it.policy.stale_after());
+            let known = longest.entry(member.flavour.name()).or_default();
             *known = stale_after.max(*known);
         }
         let series = longest
@@ -123,14 +123,14 @@ impl Gauges {
         self.stale_after.of(series.collect())
     }
 
-    fn count(&self, clusters: &[Arc<Watched>]) -> MetricFamily {
+    fn count(&self, clusters: &[Arc<MemberCluster>]) -> MetricFamily {
         let mut counts = BTreeMap::new();
-        for watched in clusters {
-            let flavour = watched.flavour.name();
+        for member in clusters {
+            let flavour = member.flavour.name();
             for standing in Standing::ALL {
                 counts.entry((flavour, standing.label())).or_insert(0);
             }
-            let standing = watched.glance(|it| it.member.published().map(|it| it.standing));
+            let standing = member.view(|it| it.member.published().map(|it| it.standing));
             let state = standing.unwrap_or(Standing::Unknown).label();
             *counts.entry((flavour, state)).or_insert(0) += 1;
         }
@@ -141,15 +141,15 @@ impl Gauges {
     }
 }
 
-fn differences(family: &Family, clusters: &[Arc<Watched>]) -> MetricFamily {
+fn differences(family: &Family, clusters: &[Arc<MemberCluster>]) -> MetricFamily {
     let mut counts = BTreeMap::new();
-    for watched in clusters {
-        let words = watched.glance(|it| {
+    for member in clusters {
+        let words = member.view(|it| {
             let lasting = it.difference.filter(|it| it.is_lasting());
             lasting.map(|it| (it.ours.label(), it.stored_label()))
         });
         if let Some((ours, stored)) = words {
-            *counts.entry([watched.flavour.name(), ours, stored]).or_insert(0) += 1;
+            *counts.entry([member.flavour.name(), ours, stored]).or_insert(0) += 1;
         }
     }
     let series = counts.into_iter().map(|(labels, count)| family.series(&labels, float(count)));

@@ -14,9 +14,9 @@ use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{Instrument as _, Span, error};
 
-use super::fleet::Fleet;
+use super::cluster_registry::ClusterRegistry;
 use super::ownership::Share;
-use super::share_out::{ShareOut, group};
+use super::shard_coordinator::{ShardCoordinator, group};
 
 /// A thread that renews. Dropped, it ends and leaves the lease to run out.
 pub(crate) struct LeaseThread {
@@ -34,7 +34,7 @@ impl LeaseThread {
     pub(crate) async fn start(
         context: &Context,
         share: &Arc<Share>,
-        fleet: &Arc<Fleet>,
+        fleet: &Arc<ClusterRegistry>,
     ) -> Result<Self, Failure> {
         let (stop, (release, released)) = (CancellationToken::new(), oneshot::channel());
         let ((running, ended), (began, outcome)) = (oneshot::channel(), oneshot::channel());
@@ -49,7 +49,7 @@ impl LeaseThread {
                 let renew = || match prepare(&clients, group, name) {
                     Ok((runtime, leases)) => {
                         began.send(Ok(())).ok();
-                        let mut share_out = ShareOut::new(leases, share, fleet);
+                        let mut share_out = ShardCoordinator::new(leases, share, fleet);
                         let renewing = async {
                             share_out.run(&until).await;
                             if released.await.is_ok() {

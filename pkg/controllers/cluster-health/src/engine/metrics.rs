@@ -5,15 +5,15 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use prometheus::Registry;
 
+use super::cluster_registry::ClusterRegistry;
 use super::counters::Counters;
-use super::fleet::Fleet;
 use super::gauges::{Exposed, Gauges};
 
 /// Registered once per process; a restarted controller attaches its new state.
 #[derive(Clone)]
 pub struct Metrics {
     pub(crate) counters: Counters,
-    shown: Arc<Mutex<Weak<Fleet>>>,
+    shown: Arc<Mutex<Weak<ClusterRegistry>>>,
 }
 
 impl Metrics {
@@ -29,7 +29,7 @@ impl Metrics {
     }
 
     /// Shows this state from now on.
-    pub(crate) fn attach(&self, fleet: &Arc<Fleet>) {
+    pub(crate) fn attach(&self, fleet: &Arc<ClusterRegistry>) {
         *self.shown.lock() = Arc::downgrade(fleet);
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::limits::Limits;
 use super::prober::now;
-use super::word::Kinds;
+use super::shard_claim::Kinds;
 
 /// Asked before each probe and each write. Clones are the same.
 #[derive(Clone, Default)]

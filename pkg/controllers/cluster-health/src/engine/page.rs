@@ -15,10 +15,10 @@ use http::header::ACCEPT;
 use serde::Serialize;
 use serving::{PageRequest, Reply, reply};
 
+use super::cluster_registry::{ClusterRegistry, HeldBack};
 use super::flavour::Cluster;
-use super::fleet::{Fleet, HeldBack};
+use super::member_cluster::MemberCluster;
 use super::prober::now;
-use super::watched::Watched;
 use query::Query;
 use row::Row;
 
@@ -41,7 +41,7 @@ struct Listing {
 }
 
 /// Answers with the clusters as they are now.
-pub(crate) fn answer(fleet: &Fleet, request: &PageRequest) -> Reply {
+pub(crate) fn answer(fleet: &ClusterRegistry, request: &PageRequest) -> Reply {
     let query = match Query::parse(request.uri.query().unwrap_or_default()) {
         Ok(query) => query,
         Err(problem) => return reply::text(StatusCode::BAD_REQUEST, format!("{problem}\n")),
@@ -66,7 +66,7 @@ pub(crate) fn answer(fleet: &Fleet, request: &PageRequest) -> Reply {
 
 /// A cluster of this replica, or of another one, or one that is not probed yet.
 enum Found {
-    Own(Arc<Watched>),
+    Own(Arc<MemberCluster>),
     Elsewhere(&'static str, Cluster),
     HeldBack(&'static str, HeldBack),
 }
@@ -74,19 +74,19 @@ enum Found {
 impl Found {
     fn place(&self) -> (&'static str, Arc<str>) {
         match self {
-            Self::Own(watched) => (watched.flavour.name(), Arc::clone(&watched.cluster.key)),
+            Self::Own(member) => (member.flavour.name(), Arc::clone(&member.cluster.key)),
             Self::Elsewhere(flavour, cluster) => (flavour, Arc::clone(&cluster.key)),
             Self::HeldBack(flavour, held) => (flavour, Arc::clone(&held.cluster.key)),
         }
     }
 
     fn published(&self) -> Option<Standing> {
-        let Self::Own(watched) = self else { return None };
-        watched.glance(|it| it.member.published().map(|it| it.standing))
+        let Self::Own(member) = self else { return None };
+        member.view(|it| it.member.published().map(|it| it.standing))
     }
 }
 
-fn list(fleet: &Fleet, query: &Query) -> Listing {
+fn list(fleet: &ClusterRegistry, query: &Query) -> Listing {
     let others = fleet.elsewhere().into_iter();
     let others = others.map(|(flavour, cluster)| Found::Elsewhere(flavour, cluster));
     let held = fleet.held_back().into_iter();
@@ -100,7 +100,7 @@ fn list(fleet: &Fleet, query: &Query) -> Listing {
     found.sort_by_cached_key(Found::place);
     let now = now();
     let row = |found: &Found| match found {
-        Found::Own(watched) => Row::of(watched, fleet, &now),
+        Found::Own(member) => Row::of(member, fleet, &now),
         Found::Elsewhere(flavour, cluster) => Row::elsewhere(flavour, cluster, fleet),
         Found::HeldBack(flavour, held) => Row::held_back(flavour, held),
     };

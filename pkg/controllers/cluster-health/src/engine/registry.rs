@@ -8,19 +8,19 @@ use model::{Cached, OwnWrite};
 use objects::Error;
 use tokio_util::sync::CancellationToken;
 
+use super::cluster_registry::{ClusterRegistry, HeldBack};
 use super::driver;
 use super::flavour::{Cluster, Flavour};
-use super::fleet::{Fleet, HeldBack};
+use super::member_cluster::MemberCluster;
 use super::pending::Pending;
 use super::prober::now;
 use super::target::Target;
-use super::watched::Watched;
 
 /// The clusters of one flavour. Cheap to clone; no call waits for anything.
 #[derive(Clone)]
 pub struct Registry {
     flavour: Arc<dyn Flavour>,
-    fleet: Arc<Fleet>,
+    fleet: Arc<ClusterRegistry>,
     filled: Arc<Once>,
 }
 
@@ -37,7 +37,7 @@ pub enum Look<T> {
 }
 
 impl Registry {
-    pub(crate) fn new(flavour: Arc<dyn Flavour>, fleet: Arc<Fleet>) -> Self {
+    pub(crate) fn new(flavour: Arc<dyn Flavour>, fleet: Arc<ClusterRegistry>) -> Self {
         Self { flavour, fleet, filled: Arc::new(Once::new()) }
     }
 
@@ -110,17 +110,17 @@ impl Registry {
                 let flavour = Arc::clone(&self.flavour);
                 let has_waited = self.fleet.ownership.is_shared();
                 let stop = &self.fleet.stop;
-                let watched = Arc::new(Watched::new(target, flavour, stop, has_waited, now));
+                let member = Arc::new(MemberCluster::new(target, flavour, stop, has_waited, now));
                 // Who gives it up from now on has the last word
                 // (`rule:a-cluster-is-here-or-elsewhere`).
-                self.fleet.forget_elsewhere(&*self.flavour, &watched.cluster);
-                self.fleet.insert(&watched);
+                self.fleet.forget_elsewhere(&*self.flavour, &member.cluster);
+                self.fleet.insert(&member);
                 // It may have gone to another replica since it was looked at, and be back.
-                if !self.fleet.is_still_ours(&watched.cluster.uid) {
-                    return self.fleet.leave(&*self.flavour, &watched.cluster);
+                if !self.fleet.is_still_ours(&member.cluster.uid) {
+                    return self.fleet.leave(&*self.flavour, &member.cluster);
                 }
-                driver::start(&watched, &self.fleet, watched.task());
-                self.fleet.consider(&watched);
+                driver::start(&member, &self.fleet, member.task());
+                self.fleet.consider(&member);
             }
         }
     }
@@ -191,8 +191,8 @@ impl Registry {
     /// The published readiness of a cluster that this process probes; `None` while nothing is
     /// published.
     pub fn readiness(&self, cluster: &Cluster) -> Option<Status> {
-        let published = |known: Arc<Watched>| {
-            known.glance(|it| it.member.published().map(|published| published.ready.status))
+        let published = |known: Arc<MemberCluster>| {
+            known.view(|it| it.member.published().map(|published| published.ready.status))
         };
         self.find(cluster).and_then(published)
     }
@@ -224,7 +224,7 @@ impl Registry {
         self.fleet.find(&*self.flavour, key).map(|known| Arc::clone(&known.cluster.uid))
     }
 
-    fn find(&self, cluster: &Cluster) -> Option<Arc<Watched>> {
+    fn find(&self, cluster: &Cluster) -> Option<Arc<MemberCluster>> {
         let known = self.fleet.find(&*self.flavour, &cluster.key)?;
         (known.cluster.uid == cluster.uid).then_some(known)
     }
@@ -233,16 +233,16 @@ impl Registry {
 /// What is published about the clusters of one flavour, as long as the engine runs.
 pub struct Overview {
     flavour: &'static str,
-    fleet: Weak<Fleet>,
+    fleet: Weak<ClusterRegistry>,
 }
 
 impl Overview {
     /// The keys of all clusters, with what is published about each.
     pub fn standings(&self) -> Vec<(Arc<str>, Option<Standing>)> {
         let Some(fleet) = self.fleet.upgrade() else { return Vec::new() };
-        let standing = |watched: &Arc<Watched>| {
-            let standing = watched.glance(|it| it.member.published().map(|it| it.standing));
-            (Arc::clone(&watched.cluster.key), standing)
+        let standing = |member: &Arc<MemberCluster>| {
+            let standing = member.view(|it| it.member.published().map(|it| it.standing));
+            (Arc::clone(&member.cluster.key), standing)
         };
         fleet.all_of(self.flavour).iter().map(standing).collect()
     }

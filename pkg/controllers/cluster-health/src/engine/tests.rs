@@ -122,11 +122,11 @@ async fn a_probe_that_ends_after_its_cluster_was_deleted_is_told_to_nobody() {
     let scene = Scene::new(0);
     scene.add("ns/a", 1);
     sleep(S(5)).await;
-    let watched = scene.watched("ns/a");
-    watched.trigger(super::prober::now().monotonic);
-    let job = watched.begin(&watched.task()).expect("a probe is due");
+    let member = scene.watched("ns/a");
+    member.trigger(super::prober::now().monotonic);
+    let job = member.begin(&member.task()).expect("a probe is due");
     scene.registry.remove(&cluster("ns/a", 1));
-    assert!(watched.complete(&job, &driver::timed_out(job.started, S(3))).is_none());
+    assert!(member.complete(&job, &driver::timed_out(job.started, S(3))).is_none());
 }
 
 /// rule:stuck-tasks-are-replaced
@@ -270,7 +270,7 @@ async fn a_probe_of_the_old_address_that_hangs_says_nothing_about_the_new_one() 
     sleep(S(5)).await;
     scene.members.set("ns/a", Answer::Silent);
     sleep(Duration::from_millis(6500)).await;
-    assert!(scene.watched("ns/a").glance(|it| it.member.is_probing()), "a probe is under way");
+    assert!(scene.watched("ns/a").view(|it| it.member.is_probing()), "a probe is under way");
     let probes = scene.members.probes("ns/a");
     scene.members.set("ns/a", Answer::Ok);
     scene.add_with("ns/a", 1, |target| {
@@ -290,18 +290,18 @@ async fn what_a_replaced_task_found_is_not_taken_in() {
     let scene = Scene::new(0);
     scene.add("ns/a", 1);
     sleep(S(5)).await;
-    let (watched, now) = (scene.watched("ns/a"), super::prober::now());
-    let old = watched.task();
-    watched.trigger(now.monotonic);
-    let job = watched.begin(&old).expect("a probe is due");
+    let (member, now) = (scene.watched("ns/a"), super::prober::now());
+    let old = member.task();
+    member.trigger(now.monotonic);
+    let job = member.begin(&old).expect("a probe is due");
     sleep(S(15)).await;
-    let new = watched.replace_if_stuck(now.monotonic + S(60)).expect("it is stuck");
-    assert!(watched.begin(&old).is_none(), "the old task begins nothing more");
-    let next = watched.begin(&new).expect("the new task probes at once");
+    let new = member.replace_if_stuck(now.monotonic + S(60)).expect("it is stuck");
+    assert!(member.begin(&old).is_none(), "the old task begins nothing more");
+    let next = member.begin(&new).expect("the new task probes at once");
     let report = |job: &Job| driver::timed_out(job.started, S(3));
-    assert!(watched.complete(&job, &report(&job)).is_none());
-    assert!(watched.glance(|it| it.member.is_probing()), "the new probe goes on");
-    assert!(watched.complete(&next, &report(&next)).is_some());
+    assert!(member.complete(&job, &report(&job)).is_none());
+    assert!(member.view(|it| it.member.is_probing()), "the new probe goes on");
+    assert!(member.complete(&next, &report(&next)).is_some());
 }
 
 /// rule:events-follow-what-is-published

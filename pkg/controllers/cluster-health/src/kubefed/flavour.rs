@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::doubles::{Doubles, Identity};
-use super::places::Places;
+use super::duplicate_clusters::{DuplicateClusters, Identity};
 use super::references::References;
+use super::topology::Topology;
 use super::upstream_metrics::UpstreamMetrics;
 use super::{access, settings, status};
 use crate::api::kubefed::{
@@ -25,7 +25,7 @@ use crate::engine::{
     Cluster, ClusterProber, EndsTold, Flavour, ObjectModel, SchemaIsOurs, Seed, Statement,
     StatusWrite,
 };
-use crate::member::Newest;
+use crate::member::NewestClient;
 use crate::options::KubeFedOptions;
 
 /// Between two reads of where a member is, give or take a tenth.
@@ -51,7 +51,7 @@ pub(crate) struct KubeFed {
     members: Mutex<HashMap<Arc<str>, KnownMember>>,
     /// By UID.
     surveys: Mutex<HashMap<Arc<str>, Survey>>,
-    doubles: Mutex<Doubles>,
+    duplicates: Mutex<DuplicateClusters>,
     pub(super) secrets_of: References,
     /// Secrets that are read at the same time because a member refused its credential: a mass of
     /// members that refuse theirs must not be a mass of reads.
@@ -69,13 +69,13 @@ pub(super) struct KnownMember {
     /// A hash of what the prober is made of.
     pub(super) inputs: u64,
     pub(super) prober: Arc<dyn ClusterProber>,
-    pub(super) newest: Newest,
+    pub(super) newest: NewestClient,
 }
 
 /// What is known of where a member is.
 #[derive(Default)]
 struct Survey {
-    places: Option<Places>,
+    topology: Option<Topology>,
     failed: bool,
     /// When it is due again; at once without it.
     next: Option<Instant>,
@@ -99,7 +99,7 @@ impl KubeFed {
             policies: Mutex::default(),
             members,
             surveys,
-            doubles: Mutex::default(),
+            duplicates: Mutex::default(),
             secrets_of: References::default(),
             rereads: Semaphore::new(REREADS),
             upstream_metrics,
@@ -150,7 +150,7 @@ impl KubeFed {
         let before = self.members.lock().insert(Arc::clone(uid), known);
         if before.is_some_and(|before| access::endpoint(&before.object) != at) {
             self.surveys.lock().remove(uid);
-            self.doubles.lock().forget(uid);
+            self.duplicates.lock().forget(uid);
         }
     }
 
@@ -189,13 +189,13 @@ impl KubeFed {
         &self,
         cluster: &Cluster,
         client: &Arc<probe::Client>,
-        found: &Result<Option<Places>, String>,
+        found: &Result<Option<Topology>, String>,
     ) -> bool {
         let now = self.client(&cluster.uid);
         let shown = self.known(&cluster.uid).map(|known| known.object);
-        let shows = |places: &Places| {
+        let shows = |topology: &Topology| {
             let status = shown.as_ref().map(|object| &object.status);
-            status.is_some_and(|it| it.zones == places.zones && it.region == places.region)
+            status.is_some_and(|it| it.zones == topology.zones && it.region == topology.region)
         };
         let mut surveys = self.surveys.lock();
         let Some(survey) = surveys.get_mut(&cluster.uid) else { return false };
@@ -209,11 +209,11 @@ impl KubeFed {
                 survey.failed = false;
                 false
             }
-            Ok(Some(places)) => {
+            Ok(Some(topology)) => {
                 survey.failed = false;
-                let is_first = survey.places.is_none();
-                let before = survey.places.replace(places.clone());
-                before.as_ref() != Some(places) && !(is_first && shows(places))
+                let is_first = survey.topology.is_none();
+                let before = survey.topology.replace(topology.clone());
+                before.as_ref() != Some(topology) && !(is_first && shows(topology))
             }
         }
     }
@@ -227,7 +227,9 @@ impl KubeFed {
         identity: Identity,
     ) -> Vec<Arc<str>> {
         match self.client(&cluster.uid) {
-            Some(now) if Arc::ptr_eq(&now, client) => self.doubles.lock().found(cluster, identity),
+            Some(now) if Arc::ptr_eq(&now, client) => {
+                self.duplicates.lock().found(cluster, identity)
+            }
             _ => Vec::new(),
         }
     }
@@ -235,9 +237,10 @@ impl KubeFed {
     /// The status of the object, with what was read since.
     fn held(&self, object: &Object<KubeFedCluster>) -> KubeFedClusterStatus {
         let surveys = self.surveys.lock();
-        let places = surveys.get(&object.metadata.uid).and_then(|survey| survey.places.as_ref());
-        let (zones, region) = match places {
-            Some(places) => (places.zones.clone(), places.region.clone()),
+        let topology =
+            surveys.get(&object.metadata.uid).and_then(|survey| survey.topology.as_ref());
+        let (zones, region) = match topology {
+            Some(topology) => (topology.zones.clone(), topology.region.clone()),
             None => (object.status.zones.clone(), object.status.region.clone()),
         };
         KubeFedClusterStatus { conditions: Vec::new(), zones, region }
@@ -286,7 +289,7 @@ impl Flavour for KubeFed {
     fn removed(&self, cluster: &Cluster) {
         self.members.lock().remove(&cluster.uid);
         self.surveys.lock().remove(&cluster.uid);
-        self.doubles.lock().forget(&cluster.uid);
+        self.duplicates.lock().forget(&cluster.uid);
         self.secrets_of.set(cluster, None);
     }
 }

@@ -15,7 +15,7 @@ use crate::api::kubefed::KubeFedCluster;
 use crate::engine::{
     Cluster, ClusterProber, Misconfigured, Resolve, Resolved, Supervision, identity,
 };
-use crate::member::{ClientProber, Newest, ReadInputs};
+use crate::member::{ClientProber, NewestClient, ReadInputs};
 use crate::secret_data::{ReadError, SecretData};
 
 /// Reads Secrets of members.
@@ -141,7 +141,7 @@ fn prober(
     flavour: &Arc<KubeFed>,
     namespace: &str,
     inputs: Result<Inputs, Problem>,
-    newest: Newest,
+    newest: NewestClient,
     reread: Box<ReadInputs>,
 ) -> Arc<dyn ClusterProber> {
     match inputs.and_then(|inputs| flavour.prober.client(&inputs)) {
@@ -286,7 +286,7 @@ mod tests {
         let old = json!({"data": {"token": STANDARD.encode("the-old-token")}}).to_string();
         let old = access::inputs(&object, SecretData::decode(old.as_bytes()).as_ref(), true);
         let reread = reread(&flavour, server.client(), id);
-        let prober = prober(&flavour, "fed", old, Newest::default(), reread);
+        let prober = prober(&flavour, "fed", old, NewestClient::default(), reread);
         let probe = async || prober.probe(Duration::from_secs(60)).await.finding.code();
         assert_eq!(probe().await, None, "the new token is tried in the same probe");
         assert_eq!(probe().await, None, "it is remembered");
@@ -304,7 +304,7 @@ mod tests {
         let old = json!({"data": {"token": STANDARD.encode("the-old-token")}}).to_string();
         let old = access::inputs(&object, SecretData::decode(old.as_bytes()).as_ref(), true);
         let reread = reread(flavour, server.client(), id);
-        let prober = prober(flavour, "fed", old, Newest::default(), reread);
+        let prober = prober(flavour, "fed", old, NewestClient::default(), reread);
         let mut found = Vec::new();
         for _ in 0..3 {
             found.push(prober.probe(Duration::from_secs(60)).await.finding.code());
@@ -321,7 +321,7 @@ mod tests {
             tls: TlsOptions { everything: true, ..TlsOptions::default() },
             ..Inputs::default()
         };
-        let newest = Newest::default();
+        let newest = NewestClient::default();
         let never = || -> Box<ReadInputs> { Box::new(|| Box::pin(std::future::ready(None))) };
         drop(prober(&flavour, "fed", Ok(inputs), newest.clone(), never()));
         assert!(newest.client().is_some());

@@ -10,9 +10,9 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::doubles::{self, Identity};
+use super::duplicate_clusters::{self, Identity};
 use super::flavour::KubeFed;
-use super::places::{Census, Places};
+use super::topology::{Topology, TopologyCounter};
 use crate::engine::{Cluster, Flavour as _, Registry};
 use crate::paging::{MemberReader, list};
 
@@ -46,7 +46,7 @@ pub(super) async fn run(
                     // The one of now: it may have waited for long.
                     let client = flavour.client(&cluster.uid)?;
                     let read = timeout(LIMIT, read(&flavour.prober, &client)).await;
-                    Some((client, read.unwrap_or_else(|_| Seen::late())))
+                    Some((client, read.unwrap_or_else(|_| Surveyed::late())))
                 };
                 // Ends with the cluster, and at a stop (`rule:nothing-outlives-its-object`).
                 if let Some(Some((client, found))) = life.run_until_cancelled(survey).await {
@@ -60,27 +60,35 @@ pub(super) async fn run(
 }
 
 /// What was read of a member.
-struct Seen {
+struct Surveyed {
     /// `None` when no Node says where it is: what was known stays.
-    places: Result<Option<Places>, String>,
+    topology: Result<Option<Topology>, String>,
     /// Of one that may not be asked for it nothing is known.
     identity: Identity,
 }
 
-impl Seen {
+impl Surveyed {
     fn late() -> Self {
-        Self { places: Err("no end within a minute".to_owned()), identity: Identity::default() }
+        Self { topology: Err("no end within a minute".to_owned()), identity: Identity::default() }
     }
 }
 
-async fn read(prober: &probe::Prober, client: &Arc<probe::Client>) -> Seen {
+async fn read(prober: &probe::Prober, client: &Arc<probe::Client>) -> Surveyed {
     let mut member = MemberReader::new(prober, client);
-    let identity = list(&mut member, doubles::PATH, &doubles::QUERY, 1, Identity::default).await;
-    let census = list(&mut member, "/api/v1/nodes", &[], PAGE_NODES, Census::default).await;
-    let places = census.map(Census::places);
-    let places = places.map_err(|why| format!("{}: {why}", why.reason()));
+    let identity = list(
+        &mut member,
+        duplicate_clusters::PATH,
+        &duplicate_clusters::QUERY,
+        1,
+        Identity::default,
+    )
+    .await;
+    let counter =
+        list(&mut member, "/api/v1/nodes", &[], PAGE_NODES, TopologyCounter::default).await;
+    let topology = counter.map(TopologyCounter::topology);
+    let topology = topology.map_err(|why| format!("{}: {why}", why.reason()));
     let identity = identity.unwrap_or_default();
-    Seen { places, identity }
+    Surveyed { topology, identity }
 }
 
 /// Events tell of the first of a run of failures, and of regions that became several.
@@ -90,7 +98,7 @@ fn take(
     recorder: &Recorder,
     cluster: &Cluster,
     client: &Arc<probe::Client>,
-    Seen { places: found, identity }: Seen,
+    Surveyed { topology: found, identity }: Surveyed,
 ) {
     let say = |reason: &'static str, text: String| {
         let (resource, (namespace, name)) = (flavour.resource(), cluster.namespace_and_name());
@@ -107,9 +115,9 @@ fn take(
             let text = format!("cannot read zones and region: {error}");
             say("RetrievingRegionZonesFailed", health::one_line(&text));
         }
-        Ok(Some(places)) => {
-            if is_news && places.spread {
-                let region = places.region.as_deref().unwrap_or_default();
+        Ok(Some(topology)) => {
+            if is_news && topology.spread {
+                let region = topology.region.as_deref().unwrap_or_default();
                 say(
                     "MultipleRegions",
                     format!("the Nodes are in several regions; most in {region}"),

@@ -18,7 +18,7 @@ use super::resolve::KubeFedResolver;
 use super::survey;
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
 use crate::engine::{Pipeline, Registry, Source, subscribe};
-use crate::missing_rights::{denied, tell};
+use crate::missing_rights::{denied, report};
 use crate::reading::Reading;
 use crate::secret_data::SECRETS;
 
@@ -49,7 +49,7 @@ async fn run(flavour: Arc<KubeFed>, context: Context, registry: Registry) -> Res
     if let Some(metrics) = &flavour.upstream_metrics {
         metrics.show(&registry);
     }
-    tell(&context, vec![denied(&clusters)], MANIFEST);
+    report(&context, vec![denied(&clusters)], MANIFEST);
     let listed = async {
         clusters.synced_or_dormant().await;
         if !clusters.is_synced() {
@@ -89,7 +89,7 @@ async fn run(flavour: Arc<KubeFed>, context: Context, registry: Registry) -> Res
         told.filled();
     };
     let refused = config.iter().map(denied).chain([denied(&secrets)]).collect();
-    tell(&context, refused, MANIFEST);
+    report(&context, refused, MANIFEST);
     let resolver = KubeFedResolver { flavour: Arc::clone(&flavour), secrets, client };
     let pipeline = Pipeline::new(flavour, resolver, registry, clusters.clone());
     let pipeline = Arc::new(Reading::new(pipeline, &context.stop));

@@ -9,11 +9,11 @@ use model::Resource;
 use objects::Object;
 use workqueue::WorkQueue;
 
-use super::book::Book;
+use super::cluster_states::ClusterStates;
+use super::details::{DetailTask, after_probe};
 use super::facts::Facts;
 use super::machines::KIND;
 use super::options::TkeOptions;
-use super::sides::{Side, after_probe};
 use super::status::{StatusSchema, ends_told, fingerprint_of, seed, write};
 use super::summary_metrics::SummaryMetrics;
 use super::supervision::supervision;
@@ -27,7 +27,7 @@ use crate::engine::{
 pub(crate) struct Tke {
     pub(crate) options: Arc<TkeOptions>,
     pub(crate) prober: Arc<probe::Prober>,
-    pub(crate) book: Arc<Book>,
+    pub(crate) states: Arc<ClusterStates>,
     pub(crate) metrics: SummaryMetrics,
     /// Set when it begins to follow its objects.
     followed: OnceLock<Followed>,
@@ -38,7 +38,7 @@ struct Followed {
     cache: Informer<Object<tke::Cluster>>,
     schema_is_ours: SchemaIsOurs,
     registry: Registry,
-    sides: WorkQueue<Side>,
+    tasks: WorkQueue<DetailTask>,
     /// Of names of Clusters whose Machines are to be looked at.
     machines: WorkQueue<Arc<str>>,
 }
@@ -49,9 +49,9 @@ impl Tke {
         prober: Arc<probe::Prober>,
         metrics: SummaryMetrics,
     ) -> Self {
-        let (options, book) = (Arc::new(options), Arc::default());
-        metrics.show(&book);
-        Self { options, prober, book, metrics, followed: OnceLock::new() }
+        let (options, states) = (Arc::new(options), Arc::default());
+        metrics.show(&states);
+        Self { options, prober, states, metrics, followed: OnceLock::new() }
     }
 
     /// Called once, before any cluster is known to the engine.
@@ -59,10 +59,10 @@ impl Tke {
         &self,
         (cache, schema_is_ours): (Informer<Object<tke::Cluster>>, SchemaIsOurs),
         registry: Registry,
-        sides: WorkQueue<Side>,
+        tasks: WorkQueue<DetailTask>,
         machines: WorkQueue<Arc<str>>,
     ) {
-        let followed = Followed { cache, schema_is_ours, registry, sides, machines };
+        let followed = Followed { cache, schema_is_ours, registry, tasks, machines };
         // A run makes its flavours anew, so it is never set.
         let _fresh = self.followed.set(followed);
     }
@@ -82,7 +82,7 @@ impl Tke {
     }
 
     fn facts(&self, cluster: &Cluster) -> Facts {
-        self.book.known(cluster, |entry| entry.facts.clone()).unwrap_or_default()
+        self.states.known(cluster, |entry| entry.facts.clone()).unwrap_or_default()
     }
 }
 
@@ -127,7 +127,7 @@ impl Flavour for Tke {
     fn probed(&self, cluster: &Cluster, report: &Report) {
         let Some(followed) = self.followed.get() else { return };
         let readiness = followed.registry.readiness(cluster);
-        let known = self.book.known(cluster, |entry| {
+        let known = self.states.known(cluster, |entry| {
             if entry.machines_saw != readiness && !self.options.machine_period.is_zero() {
                 followed.machines.add(Arc::clone(&cluster.key));
             }
@@ -140,14 +140,14 @@ impl Flavour for Tke {
             let answers = entry.answers;
             if answers { after_probe(cluster, entry, &self.options) } else { Vec::new() }
         });
-        for side in known.unwrap_or_default() {
-            followed.sides.add(side);
+        for task in known.unwrap_or_default() {
+            followed.tasks.add(task);
         }
         followed.registry.facts_changed(cluster);
     }
 
     fn removed(&self, cluster: &Cluster) {
-        self.book.remove(cluster);
+        self.states.remove(cluster);
         // Its Machines are somebody else's now, or nobody's.
         if let Some(followed) = self.followed.get() {
             followed.machines.add(Arc::clone(&cluster.key));

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use probe::Client;
 use tokio::time::{Instant, timeout};
 
-use super::book::{Book, LatestNodes};
+use super::cluster_states::{ClusterStates, LatestNodes};
 use super::machines::MachineHealth;
 use super::options::TkeOptions;
 use super::summary::{NodeList, NodeTotals, nodes};
@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Lists Nodes.
 pub(crate) struct NodeLists {
     pub(crate) prober: Arc<probe::Prober>,
-    pub(crate) book: Arc<Book>,
+    pub(crate) states: Arc<ClusterStates>,
     pub(crate) registry: Registry,
     pub(crate) options: Arc<TkeOptions>,
     pub(crate) machines: Arc<MachineHealth>,
@@ -48,7 +48,7 @@ impl NodeLists {
         }
         let begun = Instant::now();
         let listed = self.list(cluster, client).await;
-        if self.book.still(cluster, &target, |_| ()).is_none() {
+        if self.states.still(cluster, &target, |_| ()).is_none() {
             return Err(Abort::Failed("the cluster is gone".into()));
         }
         let totals = self.learn(cluster, listed)?;
@@ -94,7 +94,7 @@ impl NodeLists {
     /// `rule:required-nodes-are-counted-with-each-probe`
     fn count(&self, cluster: &Cluster, counts: NodeCounts) {
         let ratio = self.options.nodes_ready_min_ratio;
-        let turned = self.book.known(cluster, |entry| {
+        let turned = self.states.known(cluster, |entry| {
             let before = entry.facts.enough_nodes.unwrap_or(true);
             entry.facts.counted(counts, ratio, Timestamp::now());
             entry.facts.enough_nodes != Some(before)

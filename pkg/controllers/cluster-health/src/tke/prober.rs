@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use health::{Code, Finding, Report};
 use probe::Order;
 
-use super::book::Book;
+use super::cluster_states::ClusterStates;
 use super::options::TkeOptions;
 use crate::engine::{Cluster, ClusterProber, Contact};
 
@@ -15,7 +15,7 @@ use crate::engine::{Cluster, ClusterProber, Contact};
 pub(crate) struct MemberProber {
     pub(crate) prober: Arc<probe::Prober>,
     pub(crate) client: Arc<probe::Client>,
-    pub(crate) book: Arc<Book>,
+    pub(crate) states: Arc<ClusterStates>,
     pub(crate) cluster: Cluster,
     pub(crate) options: Arc<TkeOptions>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct MemberProber {
 impl ClusterProber for MemberProber {
     fn probe(&self, budget: Duration) -> BoxFuture<'_, Report> {
         Box::pin(async move {
-            let newest = || self.book.client(&self.cluster);
+            let newest = || self.states.client(&self.cluster);
             let order = Order {
                 budget,
                 authenticated_read: true,
@@ -33,7 +33,7 @@ impl ClusterProber for MemberProber {
             };
             let mut report = self.prober.probe(&self.client, &order).await.report;
             let finding = report.finding;
-            let enough_nodes = self.book.known(&self.cluster, |entry| {
+            let enough_nodes = self.states.known(&self.cluster, |entry| {
                 // rule:what-we-could-not-ask-changes-nothing
                 if !finding.is_void() {
                     entry.answers = finding.is_ok();

@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use workqueue::{Retry, WorkQueue};
 
 use super::access::addresses;
-use super::book::{Basis, Seen, Way};
 use super::choice::Choice;
+use super::cluster_states::{Connection, ObjectVersion, ResolvedFrom};
 use super::fetch::{Fetch, FetchError};
 use super::flavour::Tke;
 use super::inputs::inputs;
@@ -61,22 +61,22 @@ impl Resolve for TkeResolver {
         cluster: &Arc<Object<Cluster>>,
         supervision: Supervision,
     ) -> Result<Resolved, Retry> {
-        let (way, mistake) = if supervision == Supervision::Probed {
-            match self.way(cluster, id).await {
+        let (connection, mistake) = if supervision == Supervision::Probed {
+            match self.connection(cluster, id).await {
                 Ok(found) => found,
                 Err(error) if self.registry.knows(id) => return Err(error.into()),
                 // rule:a-cluster-is-known-before-its-credential
                 Err(error) => {
-                    (no_way(Problem::new(Code::OwnLimit, error.to_string())), Some(error))
+                    (no_connection(Problem::new(Code::OwnLimit, error.to_string())), Some(error))
                 }
             }
         } else {
-            (no_way(Problem::new(Code::BadEndpoint, "the cluster is locked")), None)
+            (no_connection(Problem::new(Code::BadEndpoint, "the cluster is locked")), None)
         };
-        let held_back = self.held_back(cluster, id, &way);
-        let was_held_back = self.flavour.book.with(id, |entry| {
-            let before = entry.has_waited;
-            entry.has_waited |= held_back.is_some();
+        let held_back = self.held_back(cluster, id, &connection);
+        let was_held_back = self.flavour.states.with(id, |entry| {
+            let before = entry.was_held_back;
+            entry.was_held_back |= held_back.is_some();
             before
         });
         // rule:a-restart-changes-nothing: the first probe comes before the first list.
@@ -84,13 +84,13 @@ impl Resolve for TkeResolver {
             && !self.registry.knows(id)
             && lacks_nodes(seed(cluster, Timestamp::now()).as_ref())
         {
-            self.flavour.book.with(id, |entry| entry.facts.enough_nodes = Some(false));
+            self.flavour.states.with(id, |entry| entry.facts.enough_nodes = Some(false));
         }
-        let known = way.basis.addresses.as_deref().unwrap_or_default();
+        let known = connection.resolved_from.addresses.as_deref().unwrap_or_default();
         Ok(Resolved {
             addresses: known.iter().map(|address| address.to_string().into()).collect(),
-            inputs: hash(&way),
-            prober: self.prober(id.clone(), way.client),
+            inputs: hash(&connection),
+            prober: self.prober(id.clone(), connection.client),
             held_back,
             was_held_back,
             retry: mistake.map(Retry::from),
@@ -105,10 +105,10 @@ impl TkeResolver {
         client: Result<Arc<probe::Client>, Problem>,
     ) -> Box<dyn FnOnce() -> Arc<dyn ClusterProber> + Send> {
         let flavour = &self.flavour;
-        let (prober, book) = (Arc::clone(&flavour.prober), Arc::clone(&flavour.book));
+        let (prober, states) = (Arc::clone(&flavour.prober), Arc::clone(&flavour.states));
         let options = Arc::clone(&flavour.options);
         Box::new(move || match client {
-            Ok(client) => Arc::new(MemberProber { prober, client, book, cluster, options }),
+            Ok(client) => Arc::new(MemberProber { prober, client, states, cluster, options }),
             Err(problem) => {
                 let detail = problem.to_string().into();
                 Arc::new(Misconfigured { code: problem.code(), detail })
@@ -121,11 +121,12 @@ impl TkeResolver {
         &self,
         cluster: &Object<Cluster>,
         id: &engine::Cluster,
-        way: &Way,
+        connection: &Connection,
     ) -> Option<HeldBack> {
-        let problem = way.client.as_ref().err().filter(|it| it.code() == Code::SecretMissing)?;
+        let problem =
+            connection.client.as_ref().err().filter(|it| it.code() == Code::SecretMissing)?;
         let new = is_imported(cluster) && cluster.status.phase == Phase::Initializing;
-        let first_seen = self.flavour.book.with(id, |entry| entry.first_seen);
+        let first_seen = self.flavour.states.with(id, |entry| entry.first_seen);
         let left = CREDENTIAL_GRACE.saturating_sub(Instant::now().duration_since(first_seen));
         let (code, why) = (problem.code(), problem.to_string());
         (new && !left.is_zero()).then_some(HeldBack { code, why, left })
@@ -134,26 +135,30 @@ impl TkeResolver {
     /// The way to a Cluster; the known one as long as what it rests on is the same. With the
     /// mistake for which there is none, when that may be mended where nobody tells us, as a missing
     /// right is: it is tried again.
-    pub(super) async fn way(
+    pub(super) async fn connection(
         &self,
         cluster: &Object<Cluster>,
         id: &engine::Cluster,
-    ) -> Result<(Way, Option<FetchError>), FetchError> {
-        let (known, doubts) = self.flavour.book.with(id, |entry| entry.seek(reference(cluster)));
-        if let Some(way) = &known
-            && way.settles == Some(doubts)
-            && way.basis == self.basis_now(cluster, &way.basis).await?
+    ) -> Result<(Connection, Option<FetchError>), FetchError> {
+        let (known, invalidations) =
+            self.flavour.states.with(id, |entry| entry.begin_resolve(reference(cluster)));
+        if let Some(connection) = &known
+            && connection.resolved_at == Some(invalidations)
+            && connection.resolved_from
+                == self.resolved_from_now(cluster, &connection.resolved_from).await?
         {
-            return Ok((way.clone(), None));
+            return Ok((connection.clone(), None));
         }
-        let (mut way, mistake) = self.new_way(cluster).await?;
-        if let (Some(Way { client: Ok(before), .. }), Ok(client)) = (&known, &mut way.client) {
+        let (mut connection, mistake) = self.new_connection(cluster).await?;
+        if let (Some(Connection { client: Ok(before), .. }), Ok(client)) =
+            (&known, &mut connection.client)
+        {
             *client = following(before, client);
         }
-        way.settles = mistake.is_none().then_some(doubts);
-        self.flavour.book.with(id, |entry| entry.lead(way.clone()));
-        self.look_again_if_old(id, &way.basis).await?;
-        Ok((way, mistake))
+        connection.resolved_at = mistake.is_none().then_some(invalidations);
+        self.flavour.states.with(id, |entry| entry.set_connection(connection.clone()));
+        self.look_again_if_old(id, &connection.resolved_from).await?;
+        Ok((connection, mistake))
     }
 
     /// Who heard of a change of the Secret before the way was known did not know that this Cluster
@@ -161,9 +166,9 @@ impl TkeResolver {
     async fn look_again_if_old(
         &self,
         id: &engine::Cluster,
-        basis: &Basis,
+        resolved_from: &ResolvedFrom,
     ) -> Result<(), FetchError> {
-        if let Some(seen) = &basis.secret
+        if let Some(seen) = &resolved_from.secret
             && self.seen_secret(Arc::clone(&seen.key)).await? != *seen
         {
             self.queue.add(Work::Cluster(Arc::clone(&id.key)));
@@ -172,16 +177,16 @@ impl TkeResolver {
     }
 
     /// What a known way would rest on now.
-    async fn basis_now(
+    async fn resolved_from_now(
         &self,
         cluster: &Object<Cluster>,
-        before: &Basis,
-    ) -> Result<Basis, FetchError> {
+        before: &ResolvedFrom,
+    ) -> Result<ResolvedFrom, FetchError> {
         let secret = match &before.secret {
             Some(seen) => Some(self.seen_secret(Arc::clone(&seen.key)).await?),
             None => None,
         };
-        Ok(Basis {
+        Ok(ResolvedFrom {
             addresses: addresses(cluster),
             tenant: tenant(cluster),
             reference: reference(cluster),
@@ -190,23 +195,24 @@ impl TkeResolver {
         })
     }
 
-    fn seen(&self, key: Arc<str>) -> Seen {
+    fn seen(&self, key: Arc<str>) -> ObjectVersion {
         let version = self.credentials.get(&key).map(|credential| credential.resource_version);
-        Seen { key, version }
+        ObjectVersion { key, version }
     }
 
-    async fn seen_secret(&self, key: Arc<str>) -> Result<Seen, FetchError> {
-        Ok(Seen { version: self.secrets.version(&key).await?, key })
+    async fn seen_secret(&self, key: Arc<str>) -> Result<ObjectVersion, FetchError> {
+        Ok(ObjectVersion { version: self.secrets.version(&key).await?, key })
     }
 
-    async fn new_way(
+    async fn new_connection(
         &self,
         cluster: &Object<Cluster>,
-    ) -> Result<(Way, Option<FetchError>), FetchError> {
+    ) -> Result<(Connection, Option<FetchError>), FetchError> {
         let (addresses, reference) = (addresses(cluster), reference(cluster));
         let tenant = tenant(cluster);
-        let mut basis = Basis { addresses, tenant, reference, credential: None, secret: None };
-        let (client, mistake) = match self.look_up(cluster, &mut basis).await {
+        let mut resolved_from =
+            ResolvedFrom { addresses, tenant, reference, credential: None, secret: None };
+        let (client, mistake) = match self.look_up(cluster, &mut resolved_from).await {
             Ok(client) => (client, None),
             // rule:a-lost-credential-ends-its-client
             Err(error) if error.ends_the_client() => {
@@ -214,37 +220,42 @@ impl TkeResolver {
             }
             Err(error) => return Err(error),
         };
-        Ok((Way { basis, client, settles: None }, mistake))
+        Ok((Connection { resolved_from, client, resolved_at: None }, mistake))
     }
 
     /// The client, made of what is read now; `basis` learns what that is.
     async fn look_up(
         &self,
         cluster: &Object<Cluster>,
-        basis: &mut Basis,
+        resolved_from: &mut ResolvedFrom,
     ) -> Result<Result<Arc<probe::Client>, Problem>, FetchError> {
-        let credential = match self.find(cluster, basis).await? {
+        let credential = match self.find(cluster, resolved_from).await? {
             Found::Credential(credential) => credential,
             Found::Nothing(text) => {
                 // When it comes it is another one than none.
-                basis.credential = basis.reference.clone().map(|key| Seen { key, version: None });
+                resolved_from.credential =
+                    resolved_from.reference.clone().map(|key| ObjectVersion { key, version: None });
                 return Ok(Err(Problem::new(Code::SecretMissing, text)));
             }
         };
         let read = &credential.metadata;
-        basis.credential =
-            Some(Seen { key: Arc::from(&*read.name), version: read.resource_version });
+        resolved_from.credential =
+            Some(ObjectVersion { key: Arc::from(&*read.name), version: read.resource_version });
         if let Err(refusal) = is_for(&credential, whose(cluster)) {
             return Ok(Err(refusal.problem(&format!("ClusterCredential {}", read.name))));
         }
-        match basis.addresses.clone() {
-            Ok(addresses) => self.client(addresses, *credential, basis).await,
+        match resolved_from.addresses.clone() {
+            Ok(addresses) => self.client(addresses, *credential, resolved_from).await,
             Err(problem) => Ok(Err(problem)),
         }
     }
 
-    async fn find(&self, cluster: &Object<Cluster>, basis: &Basis) -> Result<Found, FetchError> {
-        let nothing = match &basis.reference {
+    async fn find(
+        &self,
+        cluster: &Object<Cluster>,
+        resolved_from: &ResolvedFrom,
+    ) -> Result<Found, FetchError> {
+        let nothing = match &resolved_from.reference {
             Some(reference) => match self.fetch.credential(reference).await? {
                 Some(credential) => return Ok(Found::Credential(Box::new(credential))),
                 None => format!("there is no ClusterCredential {reference}"),
@@ -271,7 +282,7 @@ impl TkeResolver {
         &self,
         addresses: Vec<Address>,
         credential: ClusterCredential,
-        basis: &mut Basis,
+        resolved_from: &mut ResolvedFrom,
     ) -> Result<Result<Arc<probe::Client>, Problem>, FetchError> {
         let secret = match credential.secret_ref.clone() {
             None => None,
@@ -280,7 +291,7 @@ impl TkeResolver {
                     return Ok(Err(problem));
                 }
                 let key = Arc::from(format!("{}/{}", of.namespace, of.name));
-                basis.secret = Some(self.seen_secret(key).await?);
+                resolved_from.secret = Some(self.seen_secret(key).await?);
                 self.fetch.secret(&of).await?
             }
         };
@@ -313,11 +324,16 @@ fn tenant(cluster: &Object<Cluster>) -> Arc<str> {
 }
 
 /// Of a cluster that is not probed.
-fn no_way(problem: Problem) -> Way {
+fn no_connection(problem: Problem) -> Connection {
     let addresses = Err(problem.clone());
-    let basis =
-        Basis { addresses, tenant: "".into(), reference: None, credential: None, secret: None };
-    Way { basis, client: Err(problem), settles: None }
+    let resolved_from = ResolvedFrom {
+        addresses,
+        tenant: "".into(),
+        reference: None,
+        credential: None,
+        secret: None,
+    };
+    Connection { resolved_from, client: Err(problem), resolved_at: None }
 }
 
 /// The client to use from now on: the one before, where the new one is made of the same things,
@@ -331,9 +347,9 @@ fn following(before: &Arc<probe::Client>, new: &Arc<probe::Client>) -> Arc<probe
     Arc::clone(new)
 }
 
-fn hash(way: &Way) -> u64 {
+fn hash(connection: &Connection) -> u64 {
     let mut hash = DefaultHasher::new();
-    match &way.client {
+    match &connection.client {
         Ok(client) => client.fingerprint().hash(&mut hash),
         Err(problem) => (problem.code(), problem.to_string()).hash(&mut hash),
     }

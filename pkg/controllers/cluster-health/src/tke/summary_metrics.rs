@@ -8,7 +8,7 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Metric, MetricFamily};
 use prometheus::{Histogram, HistogramOpts, IntCounterVec, Opts, Registry};
 
-use super::book::Book;
+use super::cluster_states::ClusterStates;
 use crate::api::tke::{NodeCounts, ResourceSummary};
 use crate::engine::Family;
 use crate::paging::Abort;
@@ -19,17 +19,17 @@ const SECONDS: [f64; 9] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0];
 const NODES: [&str; 3] = ["total", "ready", "schedulable"];
 const SUMS: [&str; 4] = ["capacity", "allocatable", "allocated", "allocating"];
 
-/// Registered once per process; a restarted controller shows its new book.
+/// Registered once per process; a restarted controller shows its new states.
 #[derive(Clone)]
 pub(crate) struct SummaryMetrics {
     duration: Histogram,
     errors: IntCounterVec,
-    shown: Arc<Mutex<Weak<Book>>>,
+    shown: Arc<Mutex<Weak<ClusterStates>>>,
 }
 
 /// The sums of each cluster, read when they are asked for.
 struct Sums {
-    shown: Arc<Mutex<Weak<Book>>>,
+    shown: Arc<Mutex<Weak<ClusterStates>>>,
     nodes: Family,
     cores: Family,
     bytes: Family,
@@ -78,9 +78,9 @@ impl SummaryMetrics {
         Ok(Self { duration, errors, shown })
     }
 
-    /// Shows this book from now on.
-    pub(super) fn show(&self, book: &Arc<Book>) {
-        *self.shown.lock() = Arc::downgrade(book);
+    /// Shows this states from now on.
+    pub(super) fn show(&self, states: &Arc<ClusterStates>) {
+        *self.shown.lock() = Arc::downgrade(states);
     }
 
     pub(super) fn gathered(&self, took: Duration, abort: Option<&Abort>) {
@@ -92,7 +92,7 @@ impl SummaryMetrics {
 }
 
 impl Sums {
-    fn new(shown: &Arc<Mutex<Weak<Book>>>) -> Result<Self, prometheus::Error> {
+    fn new(shown: &Arc<Mutex<Weak<ClusterStates>>>) -> Result<Self, prometheus::Error> {
         let family = |name: &str, help: &str| {
             Family::gauge(name, help, &["flavour", "namespace", "cluster", "kind"])
         };
@@ -117,9 +117,9 @@ impl Collector for Sums {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let Some(book) = self.shown.lock().upgrade() else { return Vec::new() };
+        let Some(states) = self.shown.lock().upgrade() else { return Vec::new() };
         let (mut nodes, mut cores, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
-        for (name, numbers) in book.summaries(numbers) {
+        for (name, numbers) in states.summaries(numbers) {
             let put =
                 |series: &mut Vec<Metric>, family: &Family, kinds: &[&str], values: &[f64]| {
                     for (kind, value) in kinds.iter().zip(values) {
@@ -160,9 +160,9 @@ mod tests {
     /// rule:nothing-outlives-its-object
     #[test]
     fn the_sums_of_a_cluster_are_shown_until_it_goes_and_failures_are_counted_by_reason() {
-        let (registry, book) = (Registry::new(), Arc::<Book>::default());
+        let (registry, states) = (Registry::new(), Arc::<ClusterStates>::default());
         let metrics = SummaryMetrics::new(&registry, true).unwrap();
-        metrics.show(&book);
+        metrics.show(&states);
         let cluster = Cluster { uid: "u".into(), key: "cls-1".into() };
         let summary = json!({
             "capacity": {"cpu": "4", "memory": "8Gi"},
@@ -170,7 +170,7 @@ mod tests {
             "nodes": {"total": 3, "ready": 2, "schedulable": 1},
         });
         let summary = Some(serde_json::from_value(summary).unwrap());
-        book.with(&cluster, |entry| entry.facts.summary = summary);
+        states.with(&cluster, |entry| entry.facts.summary = summary);
         metrics.gathered(Duration::from_secs(1), Some(&Abort::Failed("why".into())));
         let shown = page(&registry);
         let labels = |kind: &str| {
@@ -185,7 +185,7 @@ mod tests {
         ] {
             assert!(shown.contains(&line), "{line} is not in {shown}");
         }
-        book.remove(&cluster);
+        states.remove(&cluster);
         assert!(!page(&registry).contains("cls-1"));
     }
 }

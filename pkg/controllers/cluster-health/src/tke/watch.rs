@@ -15,14 +15,14 @@ use tokio::time::timeout;
 use tokio::try_join;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
 
-use super::beside::Beside;
+use super::detail_workers::DetailWorkers;
+use super::details::DetailTask;
 use super::fetch::{Fetch, FetchError};
 use super::flavour::Tke;
 use super::resolve::TkeResolver;
-use super::sides::Side;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster};
 use crate::engine::{Pipeline, Registry, Source, subscribe};
-use crate::missing_rights::{denied, tell};
+use crate::missing_rights::{denied, report};
 use crate::reading::Reading;
 use crate::secret_data::SECRETS;
 
@@ -69,15 +69,15 @@ async fn run(flavour: Arc<Tke>, context: Context, registry: Registry) -> Result<
     let source = informers.source(Kind::Custom(CLUSTER_CREDENTIALS));
     let credentials = informers.get_from::<Metadata>(source);
     let queue = context.queue::<Work>("cluster_health_tke", BACKOFF);
-    let sides = context.queue::<Side>("cluster_health_tke_facts", BACKOFF);
+    let tasks = context.queue::<DetailTask>("cluster_health_tke_facts", BACKOFF);
     let machines = context.queue::<Arc<str>>("cluster_health_tke_machines", BACKOFF);
     let followed = (clusters.clone(), Arc::new(informers.schema_is_ours(&CLUSTERS)) as _);
-    flavour.follow(followed, registry.clone(), sides.clone(), machines.clone());
+    flavour.follow(followed, registry.clone(), tasks.clone(), machines.clone());
     let again = queue.clone();
     registry.look_again_by(move |key| again.add(Work::Cluster(Arc::clone(key))));
-    let beside = Beside::new(&context, &flavour, &registry, &clusters);
-    let refused = [denied(&clusters), denied(&credentials)].into_iter().chain(beside.denied());
-    tell(&context, refused.collect(), MANIFEST);
+    let workers = DetailWorkers::new(&context, &flavour, &registry, &clusters);
+    let refused = [denied(&clusters), denied(&credentials)].into_iter().chain(workers.denied());
+    report(&context, refused.collect(), MANIFEST);
     let add = queue.clone();
     let _of_clusters = subscribe(&clusters, &registry, &flavour, move |key| {
         add.add(Work::Cluster(Arc::clone(key)));
@@ -120,7 +120,7 @@ async fn run(flavour: Arc<Tke>, context: Context, registry: Registry) -> Result<
         .start_filled(&clusters)
         .start_after(filled)
         .until_stopped();
-    try_join!(work, beside.run(&context, &sides, &machines, &clusters))?;
+    try_join!(work, workers.run(&context, &tasks, &machines, &clusters))?;
     Ok(())
 }
 
@@ -137,7 +137,7 @@ impl Reconcile for Watch {
             Work::Cluster(name) => self.pipeline.reconcile(name).await,
             Work::Credential(name) => self.credential(name).await,
             Work::Secret(key) => {
-                self.look_at(self.pipeline.flavour.book.users_of_secret(key));
+                self.look_at(self.pipeline.flavour.states.users_of_secret(key));
                 Ok(Next::Done)
             }
         }
@@ -149,13 +149,13 @@ impl Watch {
     /// none yet, or an older one.
     async fn credential(&self, name: &Arc<str>) -> Result<Next, Retry> {
         let Pipeline { flavour, resolver, .. } = &self.pipeline;
-        let users = flavour.book.users_of_credential(name);
+        let users = flavour.states.users_of_credential(name);
         self.look_at(users.clone());
         if let Some(credential) = resolver.fetch.credential(name).await?
             && users.iter().all(|user| **user != *credential.cluster_name)
         {
             let cluster: Arc<str> = Arc::from(&*credential.cluster_name);
-            flavour.book.doubt_way(&cluster);
+            flavour.states.invalidate_connection(&cluster);
             resolver.queue.add(Work::Cluster(cluster));
         }
         Ok(Next::Done)
@@ -185,7 +185,7 @@ impl Secrets {
             let mut source = context.informers.source(Kind::BuiltIn(SECRETS));
             source.namespace = of.as_deref().map(Into::into);
             let informer = context.informers.get_from::<Metadata>(source);
-            tell(&context, vec![denied(&informer)], MANIFEST_OF_SECRETS);
+            report(&context, vec![denied(&informer)], MANIFEST_OF_SECRETS);
             informer
         };
         Self::by(begin, namespace, queue)

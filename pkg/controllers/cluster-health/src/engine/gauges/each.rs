@@ -7,11 +7,11 @@ use health::{Lifetime, Published, Status};
 use prometheus::core::Desc;
 use prometheus::proto::{Metric, MetricFamily};
 
+use crate::engine::cluster_view::{ClusterView, STATUSES};
 use crate::engine::contact::Contact;
 use crate::engine::difference::Difference;
 use crate::engine::family::Family;
-use crate::engine::glance::{Glance, STATUSES};
-use crate::engine::watched::Watched;
+use crate::engine::member_cluster::MemberCluster;
 
 /// Labels of all; some have one more.
 const CLUSTER: [&str; 3] = ["flavour", "namespace", "cluster"];
@@ -116,13 +116,13 @@ impl Each {
         self.families.iter().map(Family::desc)
     }
 
-    pub(super) fn read(&self, clusters: &[Arc<Watched>], now: Instant) -> Vec<MetricFamily> {
+    pub(super) fn read(&self, clusters: &[Arc<MemberCluster>], now: Instant) -> Vec<MetricFamily> {
         let series = self.families.iter().map(|_| Vec::with_capacity(clusters.len())).collect();
         let mut reading = Reading { families: &self.families, series };
-        for watched in clusters {
-            let (namespace, name) = watched.cluster.namespace_and_name();
-            let labels = [watched.flavour.name(), namespace, name];
-            watched.glance(|it| {
+        for member in clusters {
+            let (namespace, name) = member.cluster.namespace_and_name();
+            let labels = [member.flavour.name(), namespace, name];
+            member.view(|it| {
                 reading.health(labels, &it);
                 reading.availability(labels, &it, now);
                 reading.contact(labels, &it.contact());
@@ -148,7 +148,7 @@ impl Reading<'_> {
     }
 
     #[allow(clippy::cast_precision_loss, reason = "seconds since 1970 and counts are below 2^52")]
-    fn health(&mut self, labels: [&str; 3], it: &Glance<'_>) {
+    fn health(&mut self, labels: [&str; 3], it: &ClusterView<'_>) {
         let published = it.member.published();
         // Of one that is paused nothing is published but that.
         if !it.paused {
@@ -167,7 +167,7 @@ impl Reading<'_> {
         }
     }
 
-    fn availability(&mut self, labels: [&str; 3], it: &Glance<'_>, now: Instant) {
+    fn availability(&mut self, labels: [&str; 3], it: &ClusterView<'_>, now: Instant) {
         let ratios = it.member.availability(now);
         for (window, ratio) in [("1h", ratios.hour), ("24h", ratios.day), ("30d", ratios.month)] {
             if let Some(ratio) = ratio {

@@ -6,10 +6,10 @@ use health::{Endpoints, Lifetime, Moment, Standing, explain};
 use serde::Serialize;
 
 use super::query::NOTHING;
+use crate::engine::cluster_registry::{ClusterRegistry, HeldBack};
+use crate::engine::cluster_view::ClusterView;
 use crate::engine::flavour::Cluster;
-use crate::engine::fleet::{Fleet, HeldBack};
-use crate::engine::glance::Glance;
-use crate::engine::watched::Watched;
+use crate::engine::member_cluster::MemberCluster;
 
 /// One cluster. Nothing in it comes from a credential but its end (`rule:secrets-are-never-shown`).
 #[derive(Default, Serialize)]
@@ -53,7 +53,11 @@ pub(super) struct Row {
 
 impl Row {
     /// Another replica's: of its state nothing is known here.
-    pub(super) fn elsewhere(flavour: &'static str, cluster: &Cluster, fleet: &Fleet) -> Self {
+    pub(super) fn elsewhere(
+        flavour: &'static str,
+        cluster: &Cluster,
+        fleet: &ClusterRegistry,
+    ) -> Self {
         Self {
             flavour,
             cluster: cluster.key.to_string(),
@@ -79,36 +83,36 @@ impl Row {
         }
     }
 
-    pub(super) fn of(watched: &Watched, fleet: &Fleet, now: &Moment) -> Self {
-        let write_waits = fleet.writer.age(&watched.cluster.uid, now.monotonic);
-        watched.glance(|it| {
-            let (member, last) = (it.member, it.member.last());
-            let ratios = member.availability(now.monotonic);
+    pub(super) fn of(member: &MemberCluster, fleet: &ClusterRegistry, now: &Moment) -> Self {
+        let write_waits = fleet.writer.age(&member.cluster.uid, now.monotonic);
+        member.view(|it| {
+            let (health, last) = (it.member, it.member.last());
+            let ratios = health.availability(now.monotonic);
             let until = |at: Instant| at.saturating_duration_since(now.monotonic);
             let since = |at: Instant| seconds(now.monotonic.saturating_duration_since(at));
             let contact = it.contact();
             let Endpoints { down, total } = contact.endpoints;
             Self {
-                flavour: watched.flavour.name(),
-                cluster: watched.cluster.key.to_string(),
-                uid: watched.cluster.uid.to_string(),
-                owner: fleet.ownership.owner(&watched.cluster.uid),
-                published: member.published().map_or(NOTHING, |it| it.standing.label()),
-                message: explain(member, now.monotonic),
+                flavour: member.flavour.name(),
+                cluster: member.cluster.key.to_string(),
+                uid: member.cluster.uid.to_string(),
+                owner: fleet.ownership.owner(&member.cluster.uid),
+                published: health.published().map_or(NOTHING, |it| it.standing.label()),
+                message: explain(health, now.monotonic),
                 last_result: last.map(|last| last.finding.verdict().as_str()),
                 code: last.and_then(|last| last.finding.code()).map(|code| code.to_string()),
                 last_probe: last.map(|last| last.started.wall.strftime("%FT%TZ").to_string()),
                 took_seconds: last.map(|last| seconds(last.took)),
-                failures: member.failures(),
-                successes: member.successes(),
-                next_probe_in_seconds: member.due().filter(|_| !it.paused).map(until).map(seconds),
+                failures: health.failures(),
+                successes: health.successes(),
+                next_probe_in_seconds: health.due().filter(|_| !it.paused).map(until).map(seconds),
                 doing: doing(&it),
-                flapping: member.is_damped(),
+                flapping: health.is_damped(),
                 write_waits_seconds: write_waits.map(seconds),
                 available_1h: ratios.hour,
                 available_24h: ratios.day,
                 available_30d: ratios.month,
-                available_since: wall(member.observed_since(), now),
+                available_since: wall(health.observed_since(), now),
                 endpoints: total,
                 endpoints_down: down,
                 credential_ends: contact.credential.map(end),
@@ -123,7 +127,7 @@ impl Row {
     }
 }
 
-fn doing(it: &Glance<'_>) -> &'static str {
+fn doing(it: &ClusterView<'_>) -> &'static str {
     match (it.member.is_probing(), it.queued, it.paused) {
         (true, ..) => "probing",
         (_, true, _) => "queued",

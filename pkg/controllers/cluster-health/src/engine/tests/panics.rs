@@ -58,7 +58,7 @@ async fn a_panic_in_a_round_of_the_patrol_ends_nothing_but_the_look_at_one_clust
         scene.members.set(key, Answer::Silent);
     }
     scene.panics.in_fingerprint.store(true, Ordering::Relaxed);
-    // No probe is completed, so that only the patrol speaks of them.
+    // No probe is completed, so that only the sweeper speaks of them.
     for _ in 0..60 {
         for key in keys {
             scene.watched(key).task().cancel();

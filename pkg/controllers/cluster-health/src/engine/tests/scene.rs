@@ -26,18 +26,18 @@ pub(crate) use members::{Answer, Members, target};
 
 use crate::api::tke::{CLUSTERS, MACHINES};
 use crate::engine::Limits;
+use crate::engine::cluster_registry::ClusterRegistry;
 use crate::engine::flavour::{Cluster, Flavour, Statement};
-use crate::engine::fleet::Fleet;
 use crate::engine::gauges::Exposed;
+use crate::engine::member_cluster::MemberCluster;
 use crate::engine::metrics::Metrics as EngineMetrics;
 use crate::engine::ownership::{Ownership, Share};
 use crate::engine::permits::Permits;
 use crate::engine::registry::Registry;
 use crate::engine::status_write::StatusWrite;
 use crate::engine::target::Target;
-use crate::engine::watched::Watched;
 use crate::engine::writer::Writer;
-use crate::engine::{page, patrol};
+use crate::engine::{page, sweeper};
 
 pub(crate) static KIND: Resource = Resource::namespaced("fake.example.org", "v1", "Fake", "fakes");
 
@@ -111,7 +111,7 @@ pub(crate) struct Scene {
     pub(crate) stored: Arc<Mutex<Option<Standing>>>,
     pub(crate) on_removed: OnRemoved,
     pub(crate) registry: Registry,
-    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) fleet: Arc<ClusterRegistry>,
     pub(crate) flavour: Arc<dyn Flavour>,
     pub(crate) metrics: Metrics,
     _events: events::Broadcaster,
@@ -191,7 +191,7 @@ impl Scene {
         });
         let writer = Writer::new(HashMap::from(clients), Pace::new(50.0, 100), ownership.clone());
         let exposed = EngineMetrics::new(&metrics, exposed).expect("the names are new");
-        let fleet = Arc::new(Fleet::new(
+        let fleet = Arc::new(ClusterRegistry::new(
             Permits::new(concurrent_probes),
             writer,
             exposed.counters.clone(),
@@ -203,7 +203,7 @@ impl Scene {
         exposed.attach(&fleet);
         let writing = Arc::clone(&fleet.writer);
         tokio::spawn(writing.run(fleet.counters.clone(), fleet.stop.clone()));
-        tokio::spawn(patrol::run(Arc::clone(&fleet), fleet.stop.clone()));
+        tokio::spawn(sweeper::run(Arc::clone(&fleet), fleet.stop.clone()));
         let facts = Arc::<AtomicU64>::default();
         let panics = Arc::<Panics>::default();
         let stored = Arc::<Mutex<Option<Standing>>>::default();
@@ -241,16 +241,16 @@ impl Scene {
         self.registry.upsert(target);
     }
 
-    pub(crate) fn watched(&self, key: &str) -> Arc<Watched> {
+    pub(crate) fn watched(&self, key: &str) -> Arc<MemberCluster> {
         self.fleet.find(&*self.flavour, key).expect("it is known")
     }
 
     pub(crate) fn standing(&self, key: &str) -> Option<Standing> {
-        self.watched(key).glance(|it| it.member.published().map(|published| published.standing))
+        self.watched(key).view(|it| it.member.published().map(|published| published.standing))
     }
 
     pub(crate) fn last_code(&self, key: &str) -> Option<Code> {
-        self.watched(key).glance(|it| it.member.last().and_then(|last| last.finding.code()))
+        self.watched(key).view(|it| it.member.last().and_then(|last| last.finding.code()))
     }
 
     pub(crate) fn metrics(&self) -> String {

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::scene::{Answer, Api, KIND, Members, Scene, cluster, limits, target};
 use crate::engine::ownership::{Ownership, Share};
 use crate::engine::registry::Look;
-use crate::engine::share_out::{ShareOut, group};
+use crate::engine::shard_coordinator::{ShardCoordinator, group};
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 const CLUSTERS: usize = 40;
@@ -56,7 +56,7 @@ struct Replica {
     /// It may write leases, and not list them.
     blind: Arc<AtomicBool>,
     stop: CancellationToken,
-    sharing: JoinHandle<ShareOut>,
+    sharing: JoinHandle<ShardCoordinator>,
 }
 
 fn keys() -> impl Iterator<Item = String> {
@@ -154,7 +154,8 @@ impl World {
             _ => store.answer(asked),
         });
         let leases = ReplicaLeases::new(server.client(), group("shares"), name.into(), name.into());
-        let mut share_out = ShareOut::new(leases, Arc::clone(&share), Arc::clone(&scene.fleet));
+        let mut share_out =
+            ShardCoordinator::new(leases, Arc::clone(&share), Arc::clone(&scene.fleet));
         let stop = CancellationToken::new();
         let stopping = stop.clone();
         let sharing = tokio::spawn(async move {
@@ -317,7 +318,7 @@ async fn a_cluster_does_not_move_while_a_write_of_it_can_still_be_carried_out() 
         sleep(Duration::from_millis(10)).await;
         let writing = first.scene.fleet.writer.writing();
         let moved = second.scene.fleet.all();
-        assert!(moved.iter().all(|watched| !writing.contains(&watched.cluster.uid)));
+        assert!(moved.iter().all(|member| !writing.contains(&member.cluster.uid)));
     }
     assert!(began.elapsed() > S(3), "nothing had to be waited for: {:?}", began.elapsed());
 }
@@ -342,16 +343,16 @@ async fn a_probe_goes_no_step_further_once_the_right_to_it_has_ended() {
     let only = world.first("a").await;
     world.members.take(S(2));
     let (key, uid) = ("ns/c0", cluster("ns/c0", 1).uid);
-    let watched = only.scene.watched(key);
-    let before = watched.glance(|it| it.member.last().map(|last| last.started));
-    while !watched.glance(|it| it.member.is_probing()) {
+    let member = only.scene.watched(key);
+    let before = member.view(|it| it.member.last().map(|last| last.started));
+    while !member.view(|it| it.member.is_probing()) {
         sleep(Duration::from_millis(100)).await;
     }
     only.cut_off.store(true, Ordering::Relaxed);
     only.share.fence.close();
     assert!(!only.share.is_ours(&uid));
     sleep(S(3)).await;
-    let after = watched.glance(|it| it.member.last().map(|last| last.started));
+    let after = member.view(|it| it.member.last().map(|last| last.started));
     assert_eq!(after, before, "its result is not taken in");
 }
 

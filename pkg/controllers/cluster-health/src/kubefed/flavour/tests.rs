@@ -28,7 +28,7 @@ fn remember(flavour: &KubeFed, endpoint: &str) -> Arc<Object<KubeFedCluster>> {
         tls: TlsOptions { everything: true, ..TlsOptions::default() },
         ..Inputs::default()
     };
-    let newest = Newest::of(flavour.prober.client(&inputs).unwrap());
+    let newest = NewestClient::of(flavour.prober.client(&inputs).unwrap());
     let problem = Problem::new(Code::SecretMissing, "never asked");
     let prober = Misconfigured { code: problem.code(), detail: "never asked".into() };
     let known = KnownMember {
@@ -63,8 +63,9 @@ fn a_config_holds_in_its_namespace_and_nowhere_else() {
 async fn where_a_member_is_holds_for_the_client_that_read_it_and_for_its_address() {
     let flavour = flavour();
     let zones = |object: &Object<KubeFedCluster>| flavour.held(object).zones;
-    let found =
-        |zone: &str| Ok(Some(Places { zones: vec![zone.to_owned()], region: None, spread: false }));
+    let found = |zone: &str| {
+        Ok(Some(Topology { zones: vec![zone.to_owned()], region: None, spread: false }))
+    };
     let due = || flavour.due_for_survey(|_| true).len();
     let object = remember(&flavour, "https://10.0.0.1:6443");
     let member =
@@ -105,7 +106,7 @@ fn the_token_of_a_member_that_is_gone_or_has_another_one_is_wiped() {
     let uid = &object.metadata.uid;
     let hold = |token: &Mark| {
         let known = flavour.known(uid).unwrap();
-        flavour.remember(uid, KnownMember { newest: Newest::of(client(token)), ..known });
+        flavour.remember(uid, KnownMember { newest: NewestClient::of(client(token)), ..known });
     };
     hold(&first);
     assert!(first.is_in_memory());
@@ -120,14 +121,15 @@ fn the_token_of_a_member_that_is_gone_or_has_another_one_is_wiped() {
 #[test]
 fn several_regions_are_news_unless_the_object_said_so_before_this_process() {
     let flavour = flavour();
-    let places = |zone: &str| Places { zones: vec![zone.to_owned()], region: None, spread: true };
+    let topology =
+        |zone: &str| Topology { zones: vec![zone.to_owned()], region: None, spread: true };
     let object = remember(&flavour, "https://10.0.0.1:6443");
     let member =
         Cluster { uid: Arc::clone(&object.metadata.uid), key: Arc::clone(&object.metadata.key) };
     let client = flavour.client(&member.uid).unwrap();
     let is_news = |zone: &str| {
         flavour.due_for_survey(|_| true);
-        flavour.surveyed(&member, &client, &Ok(Some(places(zone))))
+        flavour.surveyed(&member, &client, &Ok(Some(topology(zone))))
     };
     assert!(!is_news("as-stored"), "the process before this one told it");
     assert!(is_news("other"));

@@ -11,7 +11,7 @@ use crate::api::tke::Machine;
 use crate::engine::{self, identity};
 
 /// The Machines of one Cluster, by name.
-type Machines = BTreeMap<Arc<str>, Entry>;
+type Machines = BTreeMap<Arc<str>, ClusterState>;
 
 /// All Machines, by the name of their Cluster.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(crate) struct MachineIndex {
 }
 
 /// One Machine.
-struct Entry {
+struct ClusterState {
     uid: Arc<str>,
     /// `None` until the first list of Nodes, or another event of its Cluster.
     state: Option<MachineState>,
@@ -32,10 +32,11 @@ impl MachineIndex {
         let engine::Cluster { uid, key } = identity(machine);
         let mut clusters = self.clusters.lock();
         let machines = clusters.entry(machine.body.spec.cluster_name.as_str().into()).or_default();
-        let entry =
-            machines.entry(key).or_insert_with(|| Entry { uid: Arc::clone(&uid), state: None });
+        let entry = machines
+            .entry(key)
+            .or_insert_with(|| ClusterState { uid: Arc::clone(&uid), state: None });
         if entry.uid != uid {
-            *entry = Entry { uid, state: None };
+            *entry = ClusterState { uid, state: None };
         }
     }
 
@@ -56,7 +57,7 @@ impl MachineIndex {
     /// The Machines of a Cluster.
     pub(crate) fn of(&self, cluster: &str) -> Vec<engine::Cluster> {
         let clusters = self.clusters.lock();
-        let identity = |(key, entry): (&Arc<str>, &Entry)| engine::Cluster {
+        let identity = |(key, entry): (&Arc<str>, &ClusterState)| engine::Cluster {
             uid: Arc::clone(&entry.uid),
             key: Arc::clone(key),
         };

@@ -13,7 +13,7 @@ use super::host::ParentCluster;
 use super::state::{NextList, UnknownReason};
 use crate::api::tke;
 use crate::engine::{Registry, identity, now};
-use crate::tke::book::Book;
+use crate::tke::cluster_states::ClusterStates;
 use crate::tke::node_lists::NodeLists;
 use crate::tke::options::TkeOptions;
 
@@ -27,7 +27,7 @@ pub(crate) type ClusterLookup =
 /// Observes the Machines of one Cluster at a time.
 pub(crate) struct MachineReconciler {
     pub(crate) clusters: ClusterLookup,
-    pub(crate) book: Arc<Book>,
+    pub(crate) states: Arc<ClusterStates>,
     pub(crate) registry: Registry,
     pub(crate) options: Arc<TkeOptions>,
     pub(crate) machines: Arc<MachineHealth>,
@@ -43,7 +43,7 @@ impl Reconcile for MachineReconciler {
         let readiness = id.as_ref().and_then(|id| self.registry.readiness(id));
         let known = id.as_ref().is_some_and(|id| self.registry.knows(id));
         if let Some(id) = &id {
-            self.book.known(id, |entry| entry.machines_saw = readiness);
+            self.states.known(id, |entry| entry.machines_saw = readiness);
         }
         let Some(next) = self.machines.next_list(name) else { return Ok(Next::Done) };
         match (ParentCluster::of(name, cluster.as_deref(), known, readiness), cluster) {
@@ -73,7 +73,7 @@ impl Reconcile for MachineReconciler {
 impl MachineReconciler {
     async fn list(&self, cluster: &Object<tke::Cluster>, next: NextList) {
         let cluster = identity(cluster);
-        let Some((client, target)) = self.book.target(&cluster) else { return };
+        let Some((client, target)) = self.states.target(&cluster) else { return };
         // A list that another task made since the last round is new enough.
         let max_age = match next {
             NextList::Immediate => Duration::ZERO,

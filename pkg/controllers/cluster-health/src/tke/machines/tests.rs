@@ -17,7 +17,7 @@ use super::state::{NextList, UnknownReason};
 use crate::api::tke::Machine;
 use crate::engine::now;
 use crate::engine::tests::scene::Scene;
-use crate::tke::book::Book;
+use crate::tke::cluster_states::ClusterStates;
 use crate::tke::node_lists::NodeLists;
 use crate::tke::options::TkeOptions;
 use crate::tke::summary::{Roster, list_of};
@@ -35,7 +35,7 @@ pub(crate) struct Machines {
     cache: Cache,
     pub(crate) health: Arc<MachineHealth>,
     options: Arc<TkeOptions>,
-    pub(crate) book: Arc<Book>,
+    pub(crate) states: Arc<ClusterStates>,
 }
 
 impl Machines {
@@ -55,7 +55,7 @@ impl Machines {
             recorder,
             Arc::clone(&options),
         );
-        Self { engine, cache, health: Arc::new(health), options, book: Arc::default() }
+        Self { engine, cache, health: Arc::new(health), options, states: Arc::default() }
     }
 
     /// Lists of Nodes of Clusters that nobody can reach.
@@ -64,7 +64,7 @@ impl Machines {
         let limits = ConnectionLimits { max_age: HEARTBEAT, idle_max: HEARTBEAT };
         NodeLists {
             prober: Arc::new(Prober::new(meters, limits, Names::default())),
-            book: Arc::clone(&self.book),
+            states: Arc::clone(&self.states),
             registry: self.engine.registry.clone(),
             options: Arc::clone(&self.options),
             machines: Arc::clone(&self.health),
@@ -75,7 +75,7 @@ impl Machines {
     async fn look(&self) {
         let reconciler = MachineReconciler {
             clusters: Box::new(|_| None),
-            book: Arc::clone(&self.book),
+            states: Arc::clone(&self.states),
             registry: self.engine.registry.clone(),
             options: Arc::clone(&self.options),
             machines: Arc::clone(&self.health),

@@ -53,7 +53,7 @@ async fn required_nodes_that_go_or_come_bring_a_probe_within_a_second() {
     for (required, expected) in [("true", 2), ("false", 0)] {
         let machines = Machines::with(Scene::new(0), &[("ready-requires-nodes", required)]);
         let (lists, own, engine) = (machines.lists(), cluster("cls-1", 1), &machines.engine);
-        machines.book.with(&own, |_| {});
+        machines.states.with(&own, |_| {});
         engine.add("cls-1", 1);
         sleep(S(15)).await;
         let probes = || engine.members.probes("cls-1");

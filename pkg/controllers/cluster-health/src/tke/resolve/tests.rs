@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use workqueue::{Next, Reconcile as _};
 
-use super::super::book::Entry;
+use super::super::cluster_states::ClusterState;
 use super::*;
 use crate::engine::tests::scene::target;
 use crate::engine::{Flavour as _, Pipeline, identity, subscribe};
@@ -72,7 +72,7 @@ async fn a_cluster_whose_credential_comes_late_is_probed_at_once_and_not_in_its_
         }
         assert!(bench.tell(&object, many).await.is_ok());
         let watched = bench.engine.fleet.find(&*bench.watch.pipeline.flavour, "cls-1").unwrap();
-        let due = watched.glance(|it| it.member.due());
+        let due = watched.view(|it| it.member.due());
         let wait = due.map(|due| due.saturating_duration_since(engine::now().monotonic));
         assert_eq!(wait.is_none_or(|wait| wait <= S(1)), comes_late, "{wait:?}");
     }
@@ -129,11 +129,11 @@ async fn a_cluster_whose_credential_cannot_be_read_after_a_restart_becomes_unkno
     assert_eq!(bench.watch.pipeline.registry.readiness(&id), Some(Status::Unknown));
     bench.credentials.refused.store(false, Ordering::Relaxed);
     bench.look(&cluster).await;
-    assert!(bench.way(&object).is_some());
+    assert!(bench.connection(&object).is_some());
     bench.credentials.refused.store(true, Ordering::Relaxed);
-    bench.watch.pipeline.flavour.book.doubt_way("cls-1");
+    bench.watch.pipeline.flavour.states.invalidate_connection("cls-1");
     assert!(bench.watch.reconcile(&cluster).await.is_err());
-    assert!(bench.way(&object).is_some(), "it is probed as before");
+    assert!(bench.connection(&object).is_some(), "it is probed as before");
 }
 
 /// rule:nothing-outlives-its-object
@@ -159,12 +159,12 @@ async fn a_cluster_that_was_published_without_ready_nodes_has_too_few_until_they
         });
         let (bench, object) = (Bench::start(&[&object]).await, read(&object));
         bench.look(&Work::Cluster("cls-1".into())).await;
-        let book = &bench.watch.pipeline.flavour.book;
-        let known = book.known(&identity(&object), |entry| entry.facts.enough_nodes);
+        let states = &bench.watch.pipeline.flavour.states;
+        let known = states.known(&identity(&object), |entry| entry.facts.enough_nodes);
         assert_eq!(known, Some(enough), "{reason}");
-        book.known(&identity(&object), |entry| entry.facts.enough_nodes = Some(true));
+        states.known(&identity(&object), |entry| entry.facts.enough_nodes = Some(true));
         bench.look(&Work::Cluster("cls-1".into())).await;
-        let known = book.known(&identity(&object), |entry| entry.facts.enough_nodes);
+        let known = states.known(&identity(&object), |entry| entry.facts.enough_nodes);
         assert_eq!(known, Some(Some(true)), "a list knows better than the object");
     }
 }
@@ -176,19 +176,19 @@ async fn nothing_that_was_learnt_of_a_cluster_is_told_of_another_one_at_another_
     let listed = sent(&[a], |_| {});
     let (bench, object) = (Bench::start(&[&listed]).await, read(&listed));
     bench.look(&Work::Cluster("cls-1".into())).await;
-    let (book, id) = (&bench.watch.pipeline.flavour.book, identity(&object));
+    let (states, id) = (&bench.watch.pipeline.flavour.states, identity(&object));
     let learn = || {
-        book.known(&id, |entry| {
+        states.known(&id, |entry| {
             entry.facts.versioned(Some("1.36.3".into()), Timestamp::now());
             (entry.facts.enough_nodes, entry.version_asked) = (Some(false), Some(Instant::now()));
         })
     };
     let known = || {
-        let known = |entry: &mut Entry| {
+        let known = |entry: &mut ClusterState| {
             let facts = &entry.facts;
             (facts.version.is_some(), facts.enough_nodes.is_some(), entry.version_asked.is_some())
         };
-        book.known(&id, known).unwrap()
+        states.known(&id, known).unwrap()
     };
     let at = |version: &str, addresses: &[(&str, u16)]| {
         sent(addresses, |it| it["metadata"]["resourceVersion"] = version.into())
@@ -196,13 +196,16 @@ async fn nothing_that_was_learnt_of_a_cluster_is_told_of_another_one_at_another_
     learn();
     bench.change(&at("8", &[b, a])).await;
     assert_eq!(known(), (true, true, true), "one address more is the same cluster");
-    let (_, before) = book.target(&id).unwrap();
+    let (_, before) = states.target(&id).unwrap();
     bench.change(&at("9", &[("no host", 1)])).await;
     bench.change(&at("10", &[c])).await;
     assert_eq!(known(), (false, false, false));
-    assert!(book.still(&id, &before, |_| ()).is_none(), "what is under way is of the other one");
-    let (_, now) = book.target(&id).unwrap();
-    assert!(book.still(&id, &now, |_| ()).is_some());
+    assert!(
+        states.still(&id, &before, |_| ()).is_none(),
+        "what is under connection is of the other one"
+    );
+    let (_, now) = states.target(&id).unwrap();
+    assert!(states.still(&id, &now, |_| ()).is_some());
 }
 
 /// rule:nothing-outlives-its-object, rule:secrets-are-never-shown
@@ -220,8 +223,8 @@ fn the_token_of_a_cluster_that_is_gone_or_has_another_one_is_wiped() {
         };
         let client = Arc::new(flavour.prober.client(&inputs).unwrap());
         let nowhere = Problem::new(Code::BadEndpoint, "nowhere");
-        let way = Way { client: Ok(client), ..no_way(nowhere) };
-        flavour.book.with(&id, |entry| entry.lead(way));
+        let connection = Connection { client: Ok(client), ..no_connection(nowhere) };
+        flavour.states.with(&id, |entry| entry.set_connection(connection));
     };
     lead(&first);
     assert!(first.is_in_memory());

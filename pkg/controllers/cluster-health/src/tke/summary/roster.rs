@@ -15,7 +15,7 @@ const LABEL: &str = "platform.tkestack.io/machine-ip";
 pub(crate) struct Roster {
     /// What Machines say of themselves; each stands for a Node by name, address or label.
     wanted: HashSet<Box<str>>,
-    entries: Vec<Entry>,
+    entries: Vec<ClusterState>,
     by_name: HashMap<Box<str>, usize>,
     by_address: HashMap<Box<str>, usize>,
     by_label: HashMap<Box<str>, usize>,
@@ -23,7 +23,7 @@ pub(crate) struct Roster {
 
 /// What a Machine is told of its Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct ClusterState {
     pub(crate) name: Box<str>,
     pub(crate) ready: bool,
     /// Why it is not ready, as one word; empty when it does not say.
@@ -68,12 +68,12 @@ impl Roster {
         }
         let info = status.node_info.map(MachineInfo::cut);
         let name = cut(&metadata.name, TEXT_MAX).into();
-        self.entries.push(Entry { name, ready, reason, info });
+        self.entries.push(ClusterState { name, ready, reason, info });
     }
 
     /// The Node on the machine with this address: the one of that name, else of that `InternalIP`,
     /// else with that label; of several that fit alike the first one of the list.
-    pub(crate) fn find(&self, ip: &str) -> Option<&Entry> {
+    pub(crate) fn find(&self, ip: &str) -> Option<&ClusterState> {
         let address = canonical(ip);
         let place = self
             .by_name

@@ -157,12 +157,12 @@ impl Bench {
             Registry::new(Arc::clone(&flavour) as Arc<dyn Flavour>, Arc::clone(&engine.fleet));
         let metrics = QueueMetrics::new(&Metrics::new()).unwrap();
         let queue = WorkQueue::new("clusters", BACKOFF, &metrics);
-        let (sides, machines) = (
+        let (tasks, machines) = (
             WorkQueue::new("sides", BACKOFF, &metrics),
             WorkQueue::new("machines", BACKOFF, &metrics),
         );
         let followed = (clusters.clone(), Arc::new(|| true) as _);
-        flavour.follow(followed, registry.clone(), sides, machines);
+        flavour.follow(followed, registry.clone(), tasks, machines);
         let secrets = metadata.clone();
         let resolver = TkeResolver {
             secrets: Secrets::by(move || secrets.clone(), None, &queue),
@@ -180,7 +180,7 @@ impl Bench {
     /// Whether anything is known of it.
     pub(super) fn knows(&self, object: &Object<Cluster>) -> (bool, bool) {
         let id = identity(object);
-        let booked = self.watch.pipeline.flavour.book.known(&id, |_| ()).is_some();
+        let booked = self.watch.pipeline.flavour.states.known(&id, |_| ()).is_some();
         (self.watch.pipeline.registry.knows(&id), booked)
     }
 
@@ -199,8 +199,8 @@ impl Bench {
     }
 
     /// Whether there is a client for `cls-1`, and of which token it is.
-    pub(super) fn way(&self, object: &Object<Cluster>) -> Option<Fingerprint> {
-        Some(self.watch.pipeline.flavour.book.client(&identity(object))?.fingerprint())
+    pub(super) fn connection(&self, object: &Object<Cluster>) -> Option<Fingerprint> {
+        Some(self.watch.pipeline.flavour.states.client(&identity(object))?.fingerprint())
     }
 
     /// The watch of credentials tells that `cc-1` has this version, or is deleted at it.
@@ -251,9 +251,9 @@ impl Bench {
 
     /// The client in use after its credential was looked up again.
     pub(super) async fn client(&self, object: &Object<Cluster>) -> Arc<Client> {
-        self.watch.pipeline.flavour.book.doubt_way(&object.metadata.key);
-        let way = self.watch.pipeline.resolver.way(object, &identity(object)).await;
-        way.ok().unwrap().0.client.ok().unwrap()
+        self.watch.pipeline.flavour.states.invalidate_connection(&object.metadata.key);
+        let connection = self.watch.pipeline.resolver.connection(object, &identity(object)).await;
+        connection.ok().unwrap().0.client.ok().unwrap()
     }
 }
 

@@ -40,13 +40,13 @@ async fn a_credential_that_a_cluster_names_is_used_when_it_comes_and_when_it_com
     for version in [9, 11] {
         bench.credentials.absent.store(true, Ordering::Relaxed);
         bench.look(&cluster).await;
-        assert_eq!(bench.way(&object), None);
+        assert_eq!(bench.connection(&object), None);
         bench.credentials.absent.store(false, Ordering::Relaxed);
         bench.credentials.rotations.store(version, Ordering::Relaxed);
         bench.touch(version as u64, true).await;
         bench.look(&credential).await;
         bench.look(&cluster).await;
-        assert!(bench.way(&object).is_some());
+        assert!(bench.connection(&object).is_some());
         let asked = bench.management.asked().len();
         bench.look(&cluster).await;
         assert_eq!(bench.management.asked().len(), asked, "nothing changed");
@@ -71,9 +71,9 @@ async fn a_credential_of_another_cluster_or_tenant_is_not_used_whether_it_is_nam
         ] {
             of.clone_into(&mut bench.credentials.of.lock());
             tenant.clone_into(&mut bench.credentials.tenant.lock());
-            bench.watch.pipeline.flavour.book.doubt_way(&read.metadata.key);
+            bench.watch.pipeline.flavour.states.invalidate_connection(&read.metadata.key);
             bench.look(&cluster).await;
-            assert_eq!(bench.way(&read).is_some(), is_used, "{of} {tenant}");
+            assert_eq!(bench.connection(&read).is_some(), is_used, "{of} {tenant}");
         }
     }
 }
@@ -84,11 +84,11 @@ async fn a_cluster_that_comes_to_be_of_another_tenant_loses_its_credential() {
     let mut object = sent(&[("10.0.0.1", 6443)], |_| {});
     let (bench, first) = (Bench::start(&[&object]).await, read(&object));
     bench.look(&Work::Cluster("cls-1".into())).await;
-    assert!(bench.way(&first).is_some());
+    assert!(bench.connection(&first).is_some());
     object["spec"]["tenantID"] = json!("other");
     object["metadata"]["resourceVersion"] = json!("8");
     let second = bench.change(&object).await;
-    assert_eq!(bench.way(&second), None);
+    assert_eq!(bench.connection(&second), None);
 }
 
 /// rule:what-changes-while-it-is-read-is-read-again
@@ -103,9 +103,9 @@ async fn a_credential_that_comes_while_it_is_looked_for_is_used() {
             bench.look(&Work::Credential("cc-1".into())).await;
         })
         .await;
-    assert_eq!(bench.way(&object), None, "what was read is older");
+    assert_eq!(bench.connection(&object), None, "what was read is older");
     bench.look(&Work::Cluster("cls-1".into())).await;
-    assert!(bench.way(&object).is_some());
+    assert!(bench.connection(&object).is_some());
 }
 
 /// rule:what-changes-while-it-is-read-is-read-again
@@ -120,9 +120,9 @@ async fn a_credential_that_is_rotated_while_it_is_read_is_read_again() {
             bench.touch(6, true).await;
         })
         .await;
-    let first = bench.way(&object);
+    let first = bench.connection(&object);
     bench.look(&Work::Cluster("cls-1".into())).await;
-    let second = bench.way(&object);
+    let second = bench.connection(&object);
     assert!(first.is_some() && second.is_some() && first != second);
 }
 
@@ -145,7 +145,7 @@ async fn a_credential_that_is_used_by_name_is_looked_at_for_the_cluster_that_it_
     bench.credentials.absent.store(false, Ordering::Relaxed);
     bench.look(&Work::Credential("cc-1".into())).await;
     bench.look(&clusters[1]).await;
-    assert!(bench.way(&meant).is_some());
+    assert!(bench.connection(&meant).is_some());
 }
 
 /// rule:a-lost-credential-ends-its-client
@@ -157,18 +157,18 @@ async fn a_credential_that_may_not_be_read_ends_its_client_and_is_read_when_it_m
         let (cluster, credentials) = (Work::Cluster("cls-1".into()), &bench.credentials);
         credentials.in_secret.store(in_secret, Ordering::Relaxed);
         bench.look(&cluster).await;
-        assert!(bench.way(&object).is_some());
+        assert!(bench.connection(&object).is_some());
         let forbidden =
             if in_secret { &credentials.secrets_forbidden } else { &credentials.forbidden };
         forbidden.store(true, Ordering::Relaxed);
         credentials.rotations.store(1, Ordering::Relaxed);
         bench.touch(1, true).await;
         assert!(bench.watch.reconcile(&cluster).await.is_err(), "it is tried again");
-        assert_eq!(bench.way(&object), None);
+        assert_eq!(bench.connection(&object), None);
         // No object changes when a right is granted.
         forbidden.store(false, Ordering::Relaxed);
         bench.look(&cluster).await;
-        assert!(bench.way(&object).is_some());
+        assert!(bench.connection(&object).is_some());
     }
 }
 
@@ -216,6 +216,6 @@ async fn a_reference_that_is_no_name_has_nothing_read() {
     });
     let bench = Bench::start(&[&object]).await;
     bench.look(&Work::Cluster("cls-1".into())).await;
-    assert_eq!(bench.way(&read(&object)), None);
+    assert_eq!(bench.connection(&read(&object)), None);
     assert!(bench.management.asked().is_empty());
 }

@@ -1,4 +1,4 @@
-//! [`Book`]: what this process knows of each Cluster beside its object.
+//! [`ClusterStates`]: what this process knows of each Cluster beside its object.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,27 +21,27 @@ pub(crate) const SUMMARY_LIMIT_MAX: Duration = Duration::from_secs(300);
 
 /// All Clusters, by name. An entry belongs to one UID.
 #[derive(Default)]
-pub(crate) struct Book {
-    entries: Mutex<HashMap<Arc<str>, Entry>>,
+pub(crate) struct ClusterStates {
+    entries: Mutex<HashMap<Arc<str>, ClusterState>>,
 }
 
 /// The newest list of Nodes: when it was begun, and its sums. Locked while one is under way.
 pub(crate) type LatestNodes = Arc<tokio::sync::Mutex<Option<(Instant, Arc<NodeTotals>)>>>;
 
 /// One Cluster.
-pub(crate) struct Entry {
+pub(crate) struct ClusterState {
     uid: Arc<str>,
     /// When it was first seen by this process.
     pub(crate) first_seen: Instant,
     /// It was held back for want of a credential.
-    pub(crate) has_waited: bool,
-    pub(crate) way: Option<Way>,
+    pub(crate) was_held_back: bool,
+    pub(crate) connection: Option<Connection>,
     /// Those of the last way that had any.
     addresses: Vec<Address>,
     /// The ClusterCredential that its object names.
     reference: Option<Arc<str>>,
     /// How often another credential may have come to be for it.
-    doubts: u64,
+    invalidations: u64,
     pub(crate) facts: Facts,
     /// Its API server answered the last probe with `ok`.
     pub(crate) answers: bool,
@@ -59,27 +59,30 @@ pub(crate) struct Entry {
     pub(crate) machines_saw: Option<Status>,
 }
 
-impl Entry {
+impl ClusterState {
     /// Its way is about to be looked at, and up if need be: the one that is known, and how many
     /// doubts there are. Those that come from now on are not settled by what is read
     /// (`rule:what-changes-while-it-is-read-is-read-again`).
-    pub(crate) fn seek(&mut self, reference: Option<Arc<str>>) -> (Option<Way>, u64) {
+    pub(crate) fn begin_resolve(
+        &mut self,
+        reference: Option<Arc<str>>,
+    ) -> (Option<Connection>, u64) {
         self.reference = reference;
-        (self.way.clone(), self.doubts)
+        (self.connection.clone(), self.invalidations)
     }
 
     /// It is reached so from now on. Where that is another cluster, nothing holds that was learnt
     /// of the one before, nor what is being learnt
     /// (`rule:another-target-has-no-address-in-common`).
-    pub(crate) fn lead(&mut self, way: Way) {
-        if let Ok(addresses) = &way.basis.addresses {
+    pub(crate) fn set_connection(&mut self, connection: Connection) {
+        if let Ok(addresses) = &connection.resolved_from.addresses {
             if is_another(&self.addresses, addresses) {
                 (self.facts, self.nodes) = (Facts::default(), LatestNodes::default());
                 (self.version_asked, self.looked_around) = (None, None);
             }
             self.addresses.clone_from(addresses);
         }
-        self.way = Some(way);
+        self.connection = Some(connection);
     }
 
     /// Its summary was not complete in time.
@@ -89,55 +92,59 @@ impl Entry {
 
     /// What is known of the way to it, if there is one.
     pub(crate) fn contact(&self) -> Option<Contact> {
-        let client = self.way.as_ref()?.client.as_ref().ok()?;
+        let client = self.connection.as_ref()?.client.as_ref().ok()?;
         Some(Contact::from(&**client))
     }
 }
 
 /// How a Cluster is reached.
 #[derive(Clone)]
-pub(crate) struct Way {
-    pub(crate) basis: Basis,
+pub(crate) struct Connection {
+    pub(crate) resolved_from: ResolvedFrom,
     pub(crate) client: Result<Arc<Client>, Problem>,
     /// How many doubts it settles; with more of them it is looked up again, whatever the basis
     /// says. `None` when not all of it could be read.
-    pub(crate) settles: Option<u64>,
+    pub(crate) resolved_at: Option<u64>,
 }
 
 /// What the way rests on: while it stays the same nothing is read again.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Basis {
+pub(crate) struct ResolvedFrom {
     pub(crate) addresses: Result<Vec<Address>, Problem>,
     /// The tenant in the spec.
     pub(crate) tenant: Arc<str>,
     /// The name in the spec.
     pub(crate) reference: Option<Arc<str>>,
-    pub(crate) credential: Option<Seen>,
-    pub(crate) secret: Option<Seen>,
+    pub(crate) credential: Option<ObjectVersion>,
+    pub(crate) secret: Option<ObjectVersion>,
 }
 
 /// A version of an object: of a credential the one that was read, of a Secret the one that the
 /// cache of metadata showed before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ObjectVersion {
     pub(crate) key: Arc<str>,
     /// `None` when there was none.
     pub(crate) version: Option<u64>,
 }
 
-impl Book {
+impl ClusterStates {
     /// Reads or changes what is known of a Cluster; one that is new, or another under a known name,
     /// begins with nothing.
-    pub(crate) fn with<R>(&self, cluster: &Cluster, edit: impl FnOnce(&mut Entry) -> R) -> R {
+    pub(crate) fn with<R>(
+        &self,
+        cluster: &Cluster,
+        edit: impl FnOnce(&mut ClusterState) -> R,
+    ) -> R {
         let mut entries = self.entries.lock();
-        let fresh = || Entry {
+        let fresh = || ClusterState {
             uid: Arc::clone(&cluster.uid),
             first_seen: Instant::now(),
-            has_waited: false,
-            way: None,
+            was_held_back: false,
+            connection: None,
             addresses: Vec::new(),
             reference: None,
-            doubts: 0,
+            invalidations: 0,
             facts: Facts::default(),
             answers: false,
             version_asked: None,
@@ -158,7 +165,7 @@ impl Book {
     pub(crate) fn known<R>(
         &self,
         cluster: &Cluster,
-        edit: impl FnOnce(&mut Entry) -> R,
+        edit: impl FnOnce(&mut ClusterState) -> R,
     ) -> Option<R> {
         let mut entries = self.entries.lock();
         entries.get_mut(&cluster.key).filter(|entry| entry.uid == cluster.uid).map(edit)
@@ -166,7 +173,8 @@ impl Book {
 
     /// The client of the newest inputs.
     pub(crate) fn client(&self, cluster: &Cluster) -> Option<Arc<Client>> {
-        self.known(cluster, |entry| entry.way.as_ref()?.client.as_ref().ok().cloned()).flatten()
+        self.known(cluster, |entry| entry.connection.as_ref()?.client.as_ref().ok().cloned())
+            .flatten()
     }
 
     /// Of each Cluster that has a summary, its name and what `read` makes of it.
@@ -183,7 +191,7 @@ impl Book {
         &self,
         cluster: &Cluster,
         latest: &LatestNodes,
-        edit: impl FnOnce(&mut Entry) -> R,
+        edit: impl FnOnce(&mut ClusterState) -> R,
     ) -> Option<R> {
         let edited =
             self.known(cluster, |entry| Arc::ptr_eq(&entry.nodes, latest).then(|| edit(entry)));
@@ -192,8 +200,8 @@ impl Book {
 
     /// The client of the newest inputs, and where the lists of that target go.
     pub(crate) fn target(&self, cluster: &Cluster) -> Option<(Arc<Client>, LatestNodes)> {
-        let target = |entry: &mut Entry| {
-            let client = entry.way.as_ref()?.client.as_ref().ok()?;
+        let target = |entry: &mut ClusterState| {
+            let client = entry.connection.as_ref()?.client.as_ref().ok()?;
             Some((Arc::clone(client), Arc::clone(&entry.nodes)))
         };
         self.known(cluster, target).flatten()
@@ -208,18 +216,19 @@ impl Book {
     }
 
     /// Has the credential of the Cluster of this name looked up again.
-    pub(crate) fn doubt_way(&self, name: &str) {
+    pub(crate) fn invalidate_connection(&self, name: &str) {
         let mut entries = self.entries.lock();
         if let Some(entry) = entries.get_mut(name) {
-            entry.doubts += 1;
+            entry.invalidations += 1;
         }
     }
 
     /// The names of Clusters that use this ClusterCredential, or name it.
     pub(crate) fn users_of_credential(&self, name: &str) -> Vec<Arc<str>> {
         self.users(|entry| {
-            let basis = entry.way.as_ref().map(|way| &way.basis);
-            let used = basis.and_then(|basis| basis.credential.as_ref());
+            let resolved_from =
+                entry.connection.as_ref().map(|connection| &connection.resolved_from);
+            let used = resolved_from.and_then(|resolved_from| resolved_from.credential.as_ref());
             used.is_some_and(|seen| &*seen.key == name) || entry.reference.as_deref() == Some(name)
         })
     }
@@ -227,12 +236,15 @@ impl Book {
     /// The names of Clusters that use this Secret.
     pub(crate) fn users_of_secret(&self, key: &str) -> Vec<Arc<str>> {
         self.users(|entry| {
-            let used = entry.way.as_ref().and_then(|way| way.basis.secret.as_ref());
+            let used = entry
+                .connection
+                .as_ref()
+                .and_then(|connection| connection.resolved_from.secret.as_ref());
             used.is_some_and(|seen| &*seen.key == key)
         })
     }
 
-    fn users(&self, uses: impl Fn(&Entry) -> bool) -> Vec<Arc<str>> {
+    fn users(&self, uses: impl Fn(&ClusterState) -> bool) -> Vec<Arc<str>> {
         let entries = self.entries.lock();
         entries.iter().filter(|(_, entry)| uses(entry)).map(|(name, _)| Arc::clone(name)).collect()
     }

@@ -1,4 +1,4 @@
-//! [`Kept`]: an object of which only what rules read is kept: Clusters and Machines hold passwords.
+//! [`PrunedObject`]: an object of which only what rules read is kept: Clusters and Machines hold passwords.
 
 use std::marker::PhantomData;
 use std::str::Split;
@@ -19,7 +19,7 @@ pub(super) trait Fields: Send + Sync + 'static {
 const NAMES: [&str; 2] = ["metadata.name", "metadata.namespace"];
 
 /// One object.
-pub(super) struct Kept<F> {
+pub(super) struct PrunedObject<F> {
     key: Arc<str>,
     uid: Box<str>,
     version: u64,
@@ -28,7 +28,7 @@ pub(super) struct Kept<F> {
     of: PhantomData<fn() -> F>,
 }
 
-impl<F: Fields> Cached for Kept<F> {
+impl<F: Fields> Cached for PrunedObject<F> {
     const DECODING: Decoding = Decoding::Tolerant;
 
     fn key(&self) -> &Arc<str> {
@@ -44,7 +44,7 @@ impl<F: Fields> Cached for Kept<F> {
     }
 }
 
-impl<'de, F: Fields> Deserialize<'de> for Kept<F> {
+impl<'de, F: Fields> Deserialize<'de> for PrunedObject<F> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let whole = Value::deserialize(from)?;
         let text = |name: &str| whole["metadata"][name].as_str();
@@ -108,7 +108,7 @@ mod tests {
                 [{"ip": "1", "password": "planted"}, {"ip": "2", "port": 22}, "planted"]},
             "status": {"a": {"b": {"c": 1}, "d": "planted"}},
         });
-        let kept: Kept<Example> = serde_json::from_value(whole).unwrap();
+        let kept: PrunedObject<Example> = serde_json::from_value(whole).unwrap();
         assert_eq!((&**kept.key(), kept.uid(), kept.resource_version()), ("n/a", "u", 7));
         let expected = json!({
             "metadata": {"namespace": "n", "name": "a"},
@@ -117,7 +117,7 @@ mod tests {
         });
         assert_eq!(*kept.fields, expected);
         for odd in [json!({}), json!({"metadata": {"name": "a", "uid": "u"}}), json!([])] {
-            assert!(serde_json::from_value::<Kept<Example>>(odd).is_err());
+            assert!(serde_json::from_value::<PrunedObject<Example>>(odd).is_err());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Doubles`]: members that are one cluster, by the UID of its namespace kube-system (`rule:one-cluster-twice-is-told`).
+//! [`DuplicateClusters`]: members that are one cluster, by the UID of its namespace kube-system (`rule:one-cluster-twice-is-told`).
 //! Pure.
 
 use std::collections::HashMap;
@@ -42,14 +42,14 @@ impl Collect for Identity {
 
 /// Which cluster each member is, by the UID of its object.
 #[derive(Default)]
-pub(super) struct Doubles(HashMap<Arc<str>, Known>);
+pub(super) struct DuplicateClusters(HashMap<Arc<str>, Known>);
 
 struct Known {
     key: Arc<str>,
     identity: Box<str>,
 }
 
-impl Doubles {
+impl DuplicateClusters {
     /// Takes in which cluster a member is; the other members that are the same one, in order, when it was not known yet.
     pub(super) fn found(&mut self, member: &Cluster, identity: Identity) -> Vec<Arc<str>> {
         let Some(identity) = identity.0 else { return Vec::new() };
@@ -96,9 +96,9 @@ mod tests {
     /// rule:one-cluster-twice-is-told
     #[test]
     fn who_comes_to_be_known_as_a_cluster_that_is_there_already_is_told_once() {
-        let mut doubles = Doubles::default();
+        let mut duplicates = DuplicateClusters::default();
         let mut found = |name: &str, uid: &str| {
-            let others = doubles.found(&member(name), identity(uid));
+            let others = duplicates.found(&member(name), identity(uid));
             others.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(found("b", "one"), [""; 0]);
@@ -109,16 +109,19 @@ mod tests {
         assert_eq!(found("c", "one"), ["fed/a", "fed/b"], "it is another cluster now");
         assert_eq!(found("d", ""), [""; 0], "nothing is known");
         assert_eq!(found("e", ""), [""; 0], "nothing is known");
-        assert!(doubles.found(&member("f"), Identity::default()).is_empty());
+        assert!(duplicates.found(&member("f"), Identity::default()).is_empty());
     }
 
     #[test]
     fn who_is_gone_is_nobodys_double() {
-        let mut doubles = Doubles::default();
-        doubles.found(&member("a"), identity("one"));
-        doubles.forget("uid-a");
-        assert!(doubles.found(&member("b"), identity("one")).is_empty());
-        doubles.forget("uid-b");
-        assert!(doubles.found(&member("b"), identity("one")).is_empty(), "and it may come again");
+        let mut duplicates = DuplicateClusters::default();
+        duplicates.found(&member("a"), identity("one"));
+        duplicates.forget("uid-a");
+        assert!(duplicates.found(&member("b"), identity("one")).is_empty());
+        duplicates.forget("uid-b");
+        assert!(
+            duplicates.found(&member("b"), identity("one")).is_empty(),
+            "and it may come again"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! [`Places`]: the zones and the region of a member, from the labels of its Nodes. Pure.
+//! [`Topology`]: the zones and the region of a member, from the labels of its Nodes. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,11 @@ const REGION: [&str; 2] =
 /// Values of labels are no longer.
 const NAME_MAX: usize = 63;
 /// More zones, and more regions, than any cluster has.
-const PLACES_MAX: usize = 256;
+const TOPOLOGY_MAX: usize = 256;
 
 /// Where a member is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct Topology {
     /// Sorted, each once.
     pub(crate) zones: Vec<String>,
     /// That of most Nodes; of as many, the first by name.
@@ -29,7 +29,7 @@ pub(crate) struct Places {
 
 /// What was seen of the Nodes so far.
 #[derive(Debug, Default)]
-pub(crate) struct Census {
+pub(crate) struct TopologyCounter {
     zones: BTreeSet<String>,
     regions: BTreeMap<String, usize>,
 }
@@ -47,7 +47,7 @@ struct NodeMeta {
     labels: Option<BTreeMap<String, String>>,
 }
 
-impl Collect for Census {
+impl Collect for TopologyCounter {
     type Item = Node;
 
     fn add(&mut self, node: Node) -> Result<(), Abort> {
@@ -64,25 +64,25 @@ impl Collect for Census {
         if let Some(region) = region {
             *self.regions.entry(region).or_default() += 1;
         }
-        if self.zones.len().max(self.regions.len()) > PLACES_MAX {
+        if self.zones.len().max(self.regions.len()) > TOPOLOGY_MAX {
             return Err(Abort::TooLarge("there are more than 256 zones or regions"));
         }
         Ok(())
     }
 }
 
-impl Census {
+impl TopologyCounter {
     /// What it comes to; `None` when no Node says where it is.
-    pub(crate) fn places(self) -> Option<Places> {
+    pub(crate) fn topology(self) -> Option<Topology> {
         let spread = self.regions.len() > 1;
         let most = self.regions.values().copied().max();
         let region = self.regions.into_iter().find(|(_, count)| Some(*count) == most);
-        let places = Places {
+        let topology = Topology {
             zones: self.zones.into_iter().collect(),
             region: region.map(|(region, _)| region),
             spread,
         };
-        (places != Places::default()).then_some(places)
+        (topology != Topology::default()).then_some(topology)
     }
 }
 
@@ -92,13 +92,13 @@ mod tests {
 
     use super::*;
 
-    fn census(nodes: &[Value]) -> Census {
-        let mut census = Census::default();
+    fn counter(nodes: &[Value]) -> TopologyCounter {
+        let mut counter = TopologyCounter::default();
         for labels in nodes {
             let node = json!({"metadata": {"labels": labels}});
-            census.add(serde_json::from_value(node).unwrap()).unwrap();
+            counter.add(serde_json::from_value(node).unwrap()).unwrap();
         }
-        census
+        counter
     }
 
     fn at(zone: &str, region: &str) -> Value {
@@ -111,45 +111,46 @@ mod tests {
                          "failure-domain.beta.kubernetes.io/region": "r1"});
         let both = json!({"topology.kubernetes.io/zone": "a",
                           "failure-domain.beta.kubernetes.io/zone": "old"});
-        let census = census(&[at("b", "r2"), at("a", "r2"), at("b", "r1"), old, both, Value::Null]);
-        let places = census.places().unwrap();
-        assert_eq!(places.zones, ["a", "b", "c"]);
-        assert_eq!((places.region.as_deref(), places.spread), (Some("r1"), true));
+        let counter =
+            counter(&[at("b", "r2"), at("a", "r2"), at("b", "r1"), old, both, Value::Null]);
+        let topology = counter.topology().unwrap();
+        assert_eq!(topology.zones, ["a", "b", "c"]);
+        assert_eq!((topology.region.as_deref(), topology.spread), (Some("r1"), true));
     }
 
     /// rule:lists-of-members-are-bounded
     #[test]
     fn more_zones_and_longer_names_than_any_cluster_has_end_the_list() {
-        let add = |census: &mut Census, zone: &str, region: &str| {
+        let add = |counter: &mut TopologyCounter, zone: &str, region: &str| {
             let node = json!({"metadata": {"labels": at(zone, region)}});
-            census.add(serde_json::from_value(node).unwrap())
+            counter.add(serde_json::from_value(node).unwrap())
         };
         for varied in [["zone", ""], ["", "region"]] {
-            let mut census = Census::default();
+            let mut counter = TopologyCounter::default();
             let [zone, region] = varied;
             let added = (0..1000)
                 .take_while(|number| {
                     let name = |name: &str| (!name.is_empty()).then(|| format!("{name}-{number}"));
                     let (zone, region) = (name(zone), name(region));
                     let added = add(
-                        &mut census,
+                        &mut counter,
                         zone.as_deref().unwrap_or("z"),
                         region.as_deref().unwrap_or("r"),
                     );
                     added.is_ok()
                 })
                 .count();
-            assert_eq!(added, PLACES_MAX);
+            assert_eq!(added, TOPOLOGY_MAX);
         }
         let long = "x".repeat(NAME_MAX + 1);
         for (zone, region) in [(&*long, "r"), ("z", &*long)] {
-            assert!(add(&mut Census::default(), zone, region).is_err());
+            assert!(add(&mut TopologyCounter::default(), zone, region).is_err());
         }
     }
 
     #[test]
     fn nodes_that_say_nothing_are_no_places() {
-        let census = census(&[json!({}), json!({"topology.kubernetes.io/zone": ""})]);
-        assert_eq!(census.places(), None);
+        let counter = counter(&[json!({}), json!({"topology.kubernetes.io/zone": ""})]);
+        assert_eq!(counter.topology(), None);
     }
 }

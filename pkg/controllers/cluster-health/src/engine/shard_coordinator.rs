@@ -1,4 +1,4 @@
-//! [`ShareOut`]: renews this replica's lease, follows those of the others, gives up the clusters
+//! [`ShardCoordinator`]: renews this replica's lease, follows those of the others, gives up the clusters
 //! that go to them, and takes over those that come from them. What belongs to whom
 //! [`health::Shards`] says; here is what has to have ended before this replica says that it let go
 //! (`rule:one-owner-at-a-time`).
@@ -16,11 +16,11 @@ use tokio::time::{sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::fleet::Fleet;
+use super::cluster_registry::ClusterRegistry;
+use super::member_cluster::MemberCluster;
 use super::ownership::Share;
 use super::prober::now;
-use super::watched::Watched;
-use super::word::{self, Kinds, Word};
+use super::shard_claim::{self, Kinds, ShardClaim};
 
 /// Between renewals of an unchanged view, and between looks of one that has no lease.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
@@ -46,14 +46,14 @@ pub(crate) fn group(namespace: &str) -> ReplicaGroup {
 }
 
 /// One replica's part in the sharing.
-pub(crate) struct ShareOut {
+pub(crate) struct ShardCoordinator {
     leases: ReplicaLeases,
     share: Arc<Share>,
-    fleet: Arc<Fleet>,
-    /// When the lease was last renewed, and with which word.
-    renewed: Option<(Instant, Word)>,
+    fleet: Arc<ClusterRegistry>,
+    /// When the lease was last renewed, and with which claim.
+    renewed: Option<(Instant, ShardClaim)>,
     /// Given up, and perhaps with a probe that has not ended.
-    letting_go: Vec<Arc<Watched>>,
+    letting_go: Vec<Arc<MemberCluster>>,
     /// Who has released its lease, and when that was first seen.
     released: BTreeMap<String, Instant>,
     /// Leases that nobody needs any more.
@@ -71,14 +71,18 @@ type Read = (Instant, Result<Vec<ReplicaLease>, StoreError>);
 
 /// A write of our lease that has ended.
 struct Said {
-    word: Word,
+    claim: ShardClaim,
     sent: Instant,
     boot: BootInstant,
     result: Result<(), StoreError>,
 }
 
-impl ShareOut {
-    pub(crate) fn new(leases: ReplicaLeases, share: Arc<Share>, fleet: Arc<Fleet>) -> Self {
+impl ShardCoordinator {
+    pub(crate) fn new(
+        leases: ReplicaLeases,
+        share: Arc<Share>,
+        fleet: Arc<ClusterRegistry>,
+    ) -> Self {
         Self {
             leases,
             share,
@@ -120,7 +124,7 @@ impl ShareOut {
         } else if self.renewed.is_none() {
             return;
         }
-        // The last word of a replica is its own name.
+        // A released lease keeps the name of its replica.
         match self.leases.release(&self.share.name).await {
             Ok(()) => info!("Released the lease of this replica's share of the clusters"),
             Err(error) => warn!(%error, "Cannot release the lease of this replica; it runs out"),
@@ -131,10 +135,10 @@ impl ShareOut {
     /// two (`rule:a-slow-server-ends-no-share`).
     async fn turn(&mut self) {
         let due = self.renewed.as_ref().is_some_and(|(at, _)| now().monotonic >= *at + RENEW_EVERY);
-        let word = due.then(|| self.unchanged()).flatten();
+        let claim = due.then(|| self.unchanged()).flatten();
         let ended = std::mem::take(&mut self.ended);
         let (read, said, swept) =
-            Box::pin(join3(self.list(), self.say_again(word), self.sweep(&ended))).await;
+            Box::pin(join3(self.list(), self.say_again(claim), self.sweep(&ended))).await;
         if let Some(said) = said {
             self.take_in_own(said);
         }
@@ -166,7 +170,7 @@ impl ShareOut {
             Ok(listed) => listed,
             Err(error) => return self.failed("read the leases of the replicas", &error),
         };
-        let (claims, kinds): (Vec<_>, Vec<_>) = listed.iter().map(word::read).unzip();
+        let (claims, kinds): (Vec<_>, Vec<_>) = listed.iter().map(shard_claim::read).unzip();
         let kinds = claims.iter().map(|claim| claim.replica.clone()).zip(kinds).collect();
         self.share.shards.write().observe(claims, began, now().monotonic);
         self.note_lack(&kinds);
@@ -221,39 +225,40 @@ impl ShareOut {
     }
 
     /// What there is to say.
-    fn word(&self) -> Word {
+    fn claim(&self) -> ShardClaim {
         let shards = self.share.shards.read();
         // Who has a share already keeps it for a while: a kind may be about to come.
         let withdraws = self.lacking.is_some_and(|since| {
             shards.view().is_none_or(View::is_empty) || now().monotonic >= since + SHARD_TERM
         });
         let view = if withdraws { View::new() } else { shards.desired() };
-        Word { settled: shards.is_settled(), view, kinds: self.share.kinds() }
+        ShardClaim { settled: shards.is_settled(), view, kinds: self.share.kinds() }
     }
 
     /// `rule:no-claim-before-a-read`, `rule:no-share-before-the-first-list`
     fn must_publish(&self) -> bool {
-        let (word, shards) = (self.word(), self.share.shards.read());
+        let (claim, shards) = (self.claim(), self.share.shards.read());
         if !shards.has_read() || shards.has_met() && !self.share.is_filled() {
             return false;
         }
-        let said =
-            |(at, said): &(Instant, Word)| *said == word && now().monotonic < *at + RENEW_EVERY;
+        let said = |(at, said): &(Instant, ShardClaim)| {
+            *said == claim && now().monotonic < *at + RENEW_EVERY
+        };
         shards.pending().is_some()
-            || shards.view() != Some(&word.view)
+            || shards.view() != Some(&claim.view)
             || !self.renewed.as_ref().is_some_and(said)
     }
 
     /// Lets go of what the view takes from us, says so, and takes what it gives us.
     async fn publish(&mut self) {
-        let word = self.word();
+        let claim = self.claim();
         // Letting go takes time, which is not to be that of the claims that stay.
-        let old = self.unchanged().filter(|unchanged| unchanged.view != word.view);
+        let old = self.unchanged().filter(|unchanged| unchanged.view != claim.view);
         let old = old.filter(|_| self.is_stale());
         if let Some(said) = self.say_again(old).await {
             self.take_in_own(said);
         }
-        self.share.shards.write().publishing(word.view.clone());
+        self.share.shards.write().publishing(claim.view.clone());
         self.share_out();
         self.let_go().await;
         // The machine may have slept, which the monotonic clock need not show.
@@ -261,7 +266,7 @@ impl ShareOut {
             self.share.shards.write().begin_anew();
         }
         let settled = self.share.shards.read().is_settled();
-        let said = self.say(Word { settled, ..word }).await;
+        let said = self.say(ShardClaim { settled, ..claim }).await;
         if self.take_in_own(said) {
             // What a new view gives us we may take after the others were read once more.
             let read = self.list().await;
@@ -271,30 +276,30 @@ impl ShareOut {
     }
 
     /// What was said last, while it surely stands in our lease and our claims have not ended.
-    fn unchanged(&self) -> Option<Word> {
-        let (_, word) = self.renewed.as_ref()?;
+    fn unchanged(&self) -> Option<ShardClaim> {
+        let (_, claim) = self.renewed.as_ref()?;
         let shards = self.share.shards.read();
-        let stands = shards.view() == Some(&word.view) && shards.pending().is_none();
-        (stands && self.share.fence.check().is_ok()).then(|| word.clone())
+        let stands = shards.view() == Some(&claim.view) && shards.pending().is_none();
+        (stands && self.share.fence.check().is_ok()).then(|| claim.clone())
     }
 
     fn is_stale(&self) -> bool {
         self.renewed.as_ref().is_some_and(|(at, _)| now().monotonic >= *at + READ_EVERY)
     }
 
-    async fn say_again(&self, word: Option<Word>) -> Option<Said> {
-        let word = word?;
-        self.share.shards.write().publishing(word.view.clone());
-        Some(self.say(word).await)
+    async fn say_again(&self, claim: Option<ShardClaim>) -> Option<Said> {
+        let claim = claim?;
+        self.share.shards.write().publishing(claim.view.clone());
+        Some(self.say(claim).await)
     }
 
-    async fn say(&self, word: Word) -> Said {
+    async fn say(&self, claim: ShardClaim) -> Said {
         let (sent, boot) = (now().monotonic, BootInstant::now());
-        let result = self.leases.renew(&word.to_string()).await;
-        Said { word, sent, boot, result }
+        let result = self.leases.renew(&claim.to_string()).await;
+        Said { claim, sent, boot, result }
     }
 
-    fn take_in_own(&mut self, Said { word, sent, boot, result }: Said) -> bool {
+    fn take_in_own(&mut self, Said { claim, sent, boot, result }: Said) -> bool {
         if let Err(error) = result {
             if matches!(error, StoreError::Missing(_)) {
                 self.share.shards.write().lost();
@@ -306,7 +311,7 @@ impl ShareOut {
         if !self.share.leads {
             self.share.fence.open_for(boot, SHARD_TERM.saturating_sub(SHARD_MARGIN));
         }
-        self.renewed = Some((sent, word));
+        self.renewed = Some((sent, claim));
         true
     }
 
@@ -320,7 +325,7 @@ impl ShareOut {
     /// can still carry out.
     async fn let_go(&mut self) {
         loop {
-            self.letting_go.retain(|watched| watched.is_busy());
+            self.letting_go.retain(|member| member.is_busy());
             let writing = self.fleet.writer.writing();
             if self.letting_go.is_empty() && writing.iter().all(|uid| self.share.is_ours(uid)) {
                 return;

@@ -1,4 +1,4 @@
-//! [`Fleet`]: all clusters that this process knows, and what their tasks share.
+//! [`ClusterRegistry`]: all clusters that this process knows, and what their tasks share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::cluster_events::{record_notices, tell};
 use super::counters::Counters;
 use super::flavour::{Cluster, Flavour};
+use super::member_cluster::MemberCluster;
 use super::ownership::Ownership;
 use super::permits::Permits;
 use super::prober::now;
-use super::telling::{tell, tell_notices};
-use super::watched::Watched;
 use super::writer::Writer;
 
 /// The clusters of a flavour, by the key of their object.
-type Clusters = HashMap<Arc<str>, Arc<Watched>>;
+type Clusters = HashMap<Arc<str>, Arc<MemberCluster>>;
 
 /// All clusters that this process knows, and what their tasks share. No task waits for another on
 /// it.
-pub(crate) struct Fleet {
+pub(crate) struct ClusterRegistry {
     clusters: RwLock<HashMap<&'static str, Clusters>>,
     pub(crate) permits: Permits,
     pub(crate) writer: Arc<Writer>,
@@ -35,16 +35,16 @@ pub(crate) struct Fleet {
     /// Nothing is written, and differences are told (`rule:an-audit-writes-nothing`).
     pub(crate) audit: bool,
     pub(crate) ownership: Ownership,
-    elsewhere: Mutex<HashMap<Place, Arc<str>>>,
+    elsewhere: Mutex<HashMap<FlavourKey, Arc<str>>>,
     /// Those that are not probed yet, for want of something that may be about to come.
-    held_back: Mutex<HashMap<Place, HeldBack>>,
+    held_back: Mutex<HashMap<FlavourKey, HeldBack>>,
     /// Since when those that were looked at have been ours, by UID, until they are told of.
     looked_at: Mutex<HashMap<Arc<str>, Instant>>,
     look_again: RwLock<HashMap<&'static str, LookAgain>>,
 }
 
 /// Flavour, and key of the object.
-type Place = (&'static str, Arc<str>);
+type FlavourKey = (&'static str, Arc<str>);
 
 /// A cluster that is not probed yet, and what for.
 #[derive(Clone)]
@@ -58,7 +58,7 @@ pub(crate) struct HeldBack {
 /// Has a flavour look at the object of this key again.
 type LookAgain = Box<dyn Fn(&Arc<str>) + Send + Sync>;
 
-impl Fleet {
+impl ClusterRegistry {
     pub(crate) fn new(
         permits: Permits,
         writer: Writer,
@@ -85,16 +85,16 @@ impl Fleet {
         }
     }
 
-    pub(crate) fn find(&self, flavour: &dyn Flavour, key: &str) -> Option<Arc<Watched>> {
+    pub(crate) fn find(&self, flavour: &dyn Flavour, key: &str) -> Option<Arc<MemberCluster>> {
         self.clusters.read().get(flavour.name())?.get(key).cloned()
     }
 
     /// Puts a cluster in the place of another of its name, which ends.
-    pub(crate) fn insert(&self, watched: &Arc<Watched>) {
-        self.let_go(&*watched.flavour, &watched.cluster.key);
+    pub(crate) fn insert(&self, member: &Arc<MemberCluster>) {
+        self.let_go(&*member.flavour, &member.cluster.key);
         let mut clusters = self.clusters.write();
-        let of_flavour = clusters.entry(watched.flavour.name()).or_default();
-        let replaced = of_flavour.insert(Arc::clone(&watched.cluster.key), Arc::clone(watched));
+        let of_flavour = clusters.entry(member.flavour.name()).or_default();
+        let replaced = of_flavour.insert(Arc::clone(&member.cluster.key), Arc::clone(member));
         drop(clusters);
         if let Some(replaced) = replaced {
             self.end(&replaced);
@@ -106,7 +106,7 @@ impl Fleet {
         self.let_go(flavour, key);
         let mut clusters = self.clusters.write();
         let Some(of_flavour) = clusters.get_mut(flavour.name()) else { return false };
-        if of_flavour.get(key).is_none_or(|watched| *watched.cluster.uid != *uid) {
+        if of_flavour.get(key).is_none_or(|member| *member.cluster.uid != *uid) {
             return false;
         }
         let removed = of_flavour.remove(key);
@@ -119,17 +119,17 @@ impl Fleet {
 
     /// Its task ends, and with it its connections; nothing of it is written any more
     /// (`rule:nothing-outlives-its-object`).
-    fn end(&self, watched: &Watched) {
-        watched.retire();
-        self.writer.forget(&watched.cluster.uid);
-        watched.flavour.removed(&watched.cluster);
+    fn end(&self, member: &MemberCluster) {
+        member.retire();
+        self.writer.forget(&member.cluster.uid);
+        member.flavour.removed(&member.cluster);
     }
 
     /// Ends all clusters.
     pub(crate) fn end_all(&self) {
         let clusters = std::mem::take(&mut *self.clusters.write());
-        for watched in clusters.into_values().flat_map(HashMap::into_values) {
-            self.end(&watched);
+        for member in clusters.into_values().flat_map(HashMap::into_values) {
+            self.end(&member);
         }
     }
 
@@ -151,7 +151,7 @@ impl Fleet {
     }
 
     /// The clusters of a flavour, in no order.
-    pub(crate) fn all_of(&self, flavour: &str) -> Vec<Arc<Watched>> {
+    pub(crate) fn all_of(&self, flavour: &str) -> Vec<Arc<MemberCluster>> {
         self.clusters.read().get(flavour).into_iter().flat_map(HashMap::values).cloned().collect()
     }
 
@@ -202,11 +202,11 @@ impl Fleet {
 
     /// Gives up the clusters that are not ours any more; returns them, as a probe of them may take
     /// a moment to end.
-    pub(crate) fn give_up_others(&self) -> Vec<Arc<Watched>> {
+    pub(crate) fn give_up_others(&self) -> Vec<Arc<MemberCluster>> {
         let mut others = self.all();
-        others.retain(|watched| !self.ownership.is_ours(&watched.cluster.uid));
-        for watched in &others {
-            self.leave(&*watched.flavour, &watched.cluster);
+        others.retain(|member| !self.ownership.is_ours(&member.cluster.uid));
+        for member in &others {
+            self.leave(&*member.flavour, &member.cluster);
             self.counters.moved("given");
         }
         others
@@ -232,52 +232,52 @@ impl Fleet {
     /// The clusters that other replicas have: flavour, key and UID.
     pub(crate) fn elsewhere(&self) -> Vec<(&'static str, Cluster)> {
         let elsewhere = self.elsewhere.lock();
-        let cluster = |((flavour, key), uid): (&Place, &Arc<str>)| {
+        let cluster = |((flavour, key), uid): (&FlavourKey, &Arc<str>)| {
             (*flavour, Cluster { uid: Arc::clone(uid), key: Arc::clone(key) })
         };
         elsewhere.iter().map(cluster).collect()
     }
 
     /// All clusters, in no order.
-    pub(crate) fn all(&self) -> Vec<Arc<Watched>> {
+    pub(crate) fn all(&self) -> Vec<Arc<MemberCluster>> {
         self.clusters.read().values().flat_map(HashMap::values).cloned().collect()
     }
 
     /// A probe was completed.
-    pub(crate) fn completed(&self, watched: &Watched, report: &Report, effect: Effect) {
-        self.counters.completed(watched.flavour.name(), report);
-        self.noted(watched, Some(report), effect);
-        tell_notices(&self.recorder, watched, report.started.wall);
+    pub(crate) fn completed(&self, member: &MemberCluster, report: &Report, effect: Effect) {
+        self.counters.completed(member.flavour.name(), report);
+        self.noted(member, Some(report), effect);
+        record_notices(&self.recorder, member, report.started.wall);
         // rule:what-we-could-not-ask-changes-nothing
         if !report.finding.is_void() {
-            watched.flavour.probed(&watched.cluster, report);
+            member.flavour.probed(&member.cluster, report);
         }
     }
 
     /// What is published may have changed.
-    pub(crate) fn noted(&self, watched: &Watched, report: Option<&Report>, effect: Effect) {
-        tell(&self.recorder, watched, report, effect);
-        self.consider(watched);
+    pub(crate) fn noted(&self, member: &MemberCluster, report: Option<&Report>, effect: Effect) {
+        tell(&self.recorder, member, report, effect);
+        self.consider(member);
     }
 
     /// Its object shows a status with this fingerprint, or none of use.
-    pub(crate) fn shows(&self, watched: &Watched, fingerprint: Option<u64>) {
-        if self.writer.age(&watched.cluster.uid, now().monotonic).is_some() {
-            watched.overlook(fingerprint);
-        } else if watched.shows(fingerprint) {
-            self.consider(watched);
+    pub(crate) fn shows(&self, member: &MemberCluster, fingerprint: Option<u64>) {
+        if self.writer.age(&member.cluster.uid, now().monotonic).is_some() {
+            member.overlook(fingerprint);
+        } else if member.shows(fingerprint) {
+            self.consider(member);
         }
     }
 
     /// Hands the state of a cluster to the writer if it is worth a write.
-    pub(crate) fn consider(&self, watched: &Watched) {
+    pub(crate) fn consider(&self, member: &MemberCluster) {
         if self.audit {
             return;
         }
         let now = now();
-        if let Some(urgency) = watched.write_due(now)
-            && let Some(known) = self.find(&*watched.flavour, &watched.cluster.key)
-            && known.cluster.uid == watched.cluster.uid
+        if let Some(urgency) = member.write_due(now)
+            && let Some(known) = self.find(&*member.flavour, &member.cluster.key)
+            && known.cluster.uid == member.cluster.uid
         {
             self.writer.submit(known, urgency, now.monotonic);
         }

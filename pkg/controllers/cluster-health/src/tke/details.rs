@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 use workqueue::{Next, Reconcile, Retry};
 
-use super::book::{Book, Entry, LatestNodes};
+use super::cluster_states::{ClusterState, ClusterStates, LatestNodes};
 use super::node_lists::NodeLists;
 use super::options::TkeOptions;
 use super::summary::{Gathered, NodeTotals, pods};
@@ -33,7 +33,7 @@ const VERSION_MAX: usize = 16 << 10;
 
 /// Something to gather of a Cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Side {
+pub(crate) enum DetailTask {
     Version(Cluster),
     Summary(Cluster),
     /// The addresses that probes do not ask while another one answers them.
@@ -42,7 +42,7 @@ pub(crate) enum Side {
     Nodes(Cluster),
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for DetailTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Version(cluster) => write!(f, "version of {}", cluster.key),
@@ -53,7 +53,7 @@ impl fmt::Display for Side {
     }
 }
 
-impl Side {
+impl DetailTask {
     fn cluster(&self) -> &Cluster {
         match self {
             Self::Version(cluster)
@@ -65,67 +65,71 @@ impl Side {
 }
 
 /// What there is to gather after a probe that was answered well.
-pub(crate) fn after_probe(cluster: &Cluster, entry: &mut Entry, options: &TkeOptions) -> Vec<Side> {
-    let mut sides = Vec::new();
+pub(crate) fn after_probe(
+    cluster: &Cluster,
+    entry: &mut ClusterState,
+    options: &TkeOptions,
+) -> Vec<DetailTask> {
+    let mut tasks = Vec::new();
     let now = Instant::now();
     if entry.version_asked.is_none_or(|asked| now.duration_since(asked) >= VERSION_EVERY) {
         entry.version_asked = Some(now);
-        sides.push(Side::Version(cluster.clone()));
+        tasks.push(DetailTask::Version(cluster.clone()));
     }
     let others = entry.contact().is_some_and(|contact| contact.endpoints.total > 1);
     if others && entry.looked_around.is_none_or(|at| now.duration_since(at) >= AROUND_EVERY) {
         entry.looked_around = Some(now);
-        sides.push(Side::Addresses(cluster.clone()));
+        tasks.push(DetailTask::Addresses(cluster.clone()));
     }
     if !options.summary_interval.is_zero() && !std::mem::replace(&mut entry.summary_planned, true) {
-        sides.push(Side::Summary(cluster.clone()));
+        tasks.push(DetailTask::Summary(cluster.clone()));
     }
     if options.ready_requires_nodes {
-        sides.push(Side::Nodes(cluster.clone()));
+        tasks.push(DetailTask::Nodes(cluster.clone()));
     }
-    sides
+    tasks
 }
 
 /// Gathers.
-pub(crate) struct Sides {
+pub(crate) struct DetailReconciler {
     pub(crate) prober: Arc<probe::Prober>,
-    pub(crate) book: Arc<Book>,
+    pub(crate) states: Arc<ClusterStates>,
     pub(crate) registry: Registry,
     pub(crate) options: Arc<TkeOptions>,
     pub(crate) lists: Arc<NodeLists>,
     pub(crate) metrics: SummaryMetrics,
 }
 
-impl Reconcile for Sides {
-    type Key = Side;
+impl Reconcile for DetailReconciler {
+    type Key = DetailTask;
 
-    async fn reconcile(&self, side: &Side) -> Result<Next, Retry> {
-        let Some(life) = self.registry.life(side.cluster()) else { return Ok(Next::Done) };
-        Ok(life.run_until_cancelled(self.gather_side(side)).await.unwrap_or(Next::Done))
+    async fn reconcile(&self, task: &DetailTask) -> Result<Next, Retry> {
+        let Some(life) = self.registry.life(task.cluster()) else { return Ok(Next::Done) };
+        Ok(life.run_until_cancelled(self.run_task(task)).await.unwrap_or(Next::Done))
     }
 }
 
-impl Sides {
-    async fn gather_side(&self, side: &Side) -> Next {
-        match side {
-            Side::Version(cluster) => self.version(cluster).await,
-            Side::Summary(cluster) => return self.summary(cluster).await,
-            Side::Addresses(cluster) => {
-                if let Some(client) = self.book.client(cluster) {
+impl DetailReconciler {
+    async fn run_task(&self, task: &DetailTask) -> Next {
+        match task {
+            DetailTask::Version(cluster) => self.version(cluster).await,
+            DetailTask::Summary(cluster) => return self.summary(cluster).await,
+            DetailTask::Addresses(cluster) => {
+                if let Some(client) = self.states.client(cluster) {
                     self.prober.look_around(&client, ADDRESS_LIMIT).await;
                 }
             }
-            Side::Nodes(cluster) => self.nodes(cluster).await,
+            DetailTask::Nodes(cluster) => self.nodes(cluster).await,
         }
         Next::Done
     }
 
     async fn version(&self, cluster: &Cluster) {
-        let Some((client, target)) = self.book.target(cluster) else { return };
+        let Some((client, target)) = self.states.target(cluster) else { return };
         let mut reader = self.prober.reader(&client);
         let Ok(read) = reader.get("/version", VERSION_MAX, READ_LIMIT).await else { return };
         let now = Timestamp::now();
-        self.book.still(cluster, &target, |entry| match read.status {
+        self.states.still(cluster, &target, |entry| match read.status {
             StatusCode::OK => {
                 let version = git_version(&read.body).and_then(|text| version::parse(&text));
                 entry.facts.versioned(version, now);
@@ -137,7 +141,7 @@ impl Sides {
 
     /// `rule:required-nodes-are-counted-with-each-probe`
     async fn nodes(&self, cluster: &Cluster) {
-        let Some((client, target)) = self.book.target(cluster) else { return };
+        let Some((client, target)) = self.states.target(cluster) else { return };
         let cadence = self.options.policy.cadence;
         // One that was made for somebody else since the last probe will do.
         let max_age = cadence.confirm.min(cadence.period) / 2;
@@ -146,10 +150,10 @@ impl Sides {
     }
 
     async fn summary(&self, cluster: &Cluster) -> Next {
-        let target = self.book.target(cluster);
+        let target = self.states.target(cluster);
         // What is published decides: one probe that failed ends nothing.
         let is_ready = self.registry.is_ready(cluster);
-        let goes_on = self.book.known(cluster, |entry| {
+        let goes_on = self.states.known(cluster, |entry| {
             entry.summary_planned = is_ready && target.is_some();
             entry.summary_planned
         });
@@ -161,7 +165,7 @@ impl Sides {
         let gathered = self.gather(cluster, &client, Arc::clone(&target)).await;
         self.metrics.gathered(began.elapsed(), gathered.as_ref().err());
         let now = Timestamp::now();
-        self.book.still(cluster, &target, |entry| entry.facts.gathered(gathered.as_ref(), now));
+        self.states.still(cluster, &target, |entry| entry.facts.gathered(gathered.as_ref(), now));
         self.registry.facts_changed(cluster);
         let interval = self.options.summary_interval;
         Next::After(interval.mul_f64(rand::rng().random_range(0.9..1.1)))
@@ -173,7 +177,7 @@ impl Sides {
         client: &Arc<Client>,
         target: LatestNodes,
     ) -> Result<Gathered, Abort> {
-        let limit = self.book.with(cluster, |entry| entry.summary_limit);
+        let limit = self.states.with(cluster, |entry| entry.summary_limit);
         let gathering = async {
             // A list that was made for the Machines will do.
             let max_age = self.options.machine_period;
@@ -183,7 +187,7 @@ impl Sides {
             Ok(Gathered { nodes: NodeTotals::clone(&nodes), pods })
         };
         timeout(limit, gathering).await.unwrap_or_else(|_| {
-            self.book.known(cluster, Entry::summary_timed_out);
+            self.states.known(cluster, ClusterState::summary_timed_out);
             let why = format!("the lists were not complete within {limit:?}");
             Err(Abort::Failed(why.into()))
         })
@@ -206,28 +210,30 @@ mod tests {
 
     use super::*;
     use crate::engine::tests::scene::{Answer, Scene, cluster};
-    use crate::tke::book::{Basis, SUMMARY_LIMIT_MAX, Way};
+    use crate::tke::cluster_states::{Connection, ResolvedFrom, SUMMARY_LIMIT_MAX};
     use crate::tke::machines::tests::Machines;
     use crate::tke::testing::options;
 
     /// Gathers from a member that nobody can reach.
-    fn sides(machines: &Machines, own: &Cluster) -> Sides {
+    fn tasks(machines: &Machines, own: &Cluster) -> DetailReconciler {
         let lists = Arc::new(machines.lists());
         let addresses = vec![Address::parse("https://127.0.0.1:1").unwrap()];
         let tls = TlsOptions { everything: true, ..TlsOptions::default() };
         let inputs = Inputs { addresses: addresses.clone(), tls, ..Inputs::default() };
         let client = lists.prober.client(&inputs).map(Arc::new);
-        let basis = Basis {
+        let resolved_from = ResolvedFrom {
             addresses: Ok(addresses),
             tenant: "t".into(),
             reference: None,
             credential: None,
             secret: None,
         };
-        machines.book.with(own, |entry| entry.lead(Way { basis, client, settles: None }));
-        Sides {
+        machines.states.with(own, |entry| {
+            entry.set_connection(Connection { resolved_from, client, resolved_at: None })
+        });
+        DetailReconciler {
             prober: Arc::clone(&lists.prober),
-            book: Arc::clone(&machines.book),
+            states: Arc::clone(&machines.states),
             registry: machines.engine.registry.clone(),
             options: Arc::new(options(&[])),
             lists,
@@ -239,27 +245,27 @@ mod tests {
     async fn summaries_follow_what_is_published_and_not_the_last_probe() {
         let machines = Machines::with(Scene::new(0), &[]);
         let own = cluster("cls-1", 1);
-        let sides = sides(&machines, &own);
+        let tasks = tasks(&machines, &own);
         machines.engine.add("cls-1", 1);
         sleep(Duration::from_secs(15)).await;
-        machines.book.with(&own, |entry| entry.answers = false);
-        let goes_on = sides.summary(&own).await;
+        machines.states.with(&own, |entry| entry.answers = false);
+        let goes_on = tasks.summary(&own).await;
         assert!(matches!(goes_on, Next::After(_)), "one probe failed, and it is ready yet");
 
         machines.engine.members.set("cls-1", Answer::Failing);
         sleep(Duration::from_secs(60)).await;
-        machines.book.with(&own, |entry| entry.answers = true);
+        machines.states.with(&own, |entry| entry.answers = true);
         assert!(
-            matches!(sides.summary(&own).await, Next::Done),
+            matches!(tasks.summary(&own).await, Next::Done),
             "one probe does not make it ready"
         );
     }
 
     #[test]
     fn a_summary_that_takes_too_long_gets_more_time_and_no_end_of_it() {
-        let (book, own) = (Book::default(), cluster("cls-1", 1));
+        let (states, own) = (ClusterStates::default(), cluster("cls-1", 1));
         let limits = (0..4).map(|_| {
-            book.with(&own, |entry| {
+            states.with(&own, |entry| {
                 entry.summary_timed_out();
                 entry.summary_limit
             })
@@ -277,11 +283,12 @@ mod tests {
             [("cluster-health-summary-interval", "0s"), ("cluster-health-machine-period", "0s")];
         let required = [off[0], off[1], ("ready-requires-nodes", "true")];
         for (flags, expected) in [(&off[..], 0), (&required[..], 2)] {
-            let (book, options) = (Book::default(), options(flags));
+            let (states, options) = (ClusterStates::default(), options(flags));
             let probes = 0..2;
-            let sides = probes
-                .flat_map(|_| book.with(&cluster, |entry| after_probe(&cluster, entry, &options)));
-            let nodes = sides.filter(|side| *side == Side::Nodes(cluster.clone())).count();
+            let tasks = probes.flat_map(|_| {
+                states.with(&cluster, |entry| after_probe(&cluster, entry, &options))
+            });
+            let nodes = tasks.filter(|task| *task == DetailTask::Nodes(cluster.clone())).count();
             assert_eq!(nodes, expected, "{flags:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! [`Known`]: the other objects, as caches hold them, for the rules about them.
+//! [`ObjectCaches`]: the other objects, as caches hold them, for the rules about them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use model::{Kind as Watched, Resource};
 use serde_json::Value;
 use validation::{Environment, Kind, Licence};
 
-use super::kept::{Fields, Kept};
+use super::pruned_object::{Fields, PrunedObject};
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::{CLUSTERS, MACHINES};
 
@@ -43,13 +43,13 @@ impl Fields for OfMember {
 }
 
 /// The caches. What is not listed yet, or not served, is not known.
-pub(super) struct Known {
-    clusters: Informer<Kept<OfCluster>>,
-    machines: Informer<Kept<OfMachine>>,
-    members: Informer<Kept<OfMember>>,
+pub(super) struct ObjectCaches {
+    clusters: Informer<PrunedObject<OfCluster>>,
+    machines: Informer<PrunedObject<OfMachine>>,
+    members: Informer<PrunedObject<OfMember>>,
 }
 
-impl Known {
+impl ObjectCaches {
     /// KubeFedClusters of this namespace only, if there is one.
     pub(super) fn new(context: &Context, namespace: Option<&str>) -> Self {
         let source = |resource: Resource| context.informers.source(Watched::Custom(resource));
@@ -100,7 +100,7 @@ impl Known {
 }
 
 fn all<F: Fields>(
-    informer: &Informer<Kept<F>>,
+    informer: &Informer<PrunedObject<F>>,
     is_wanted: impl Fn(&Value) -> bool,
 ) -> Option<Vec<Arc<Value>>> {
     if !informer.is_synced() {

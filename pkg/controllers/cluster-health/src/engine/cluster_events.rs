@@ -5,18 +5,18 @@ use events::{EventType, ObjectRef, Recorder};
 use health::{Change, Code, Effect, Report, Standing, Verdict};
 use jiff::Timestamp;
 
+use super::member_cluster::MemberCluster;
 use super::notices::Notice;
 use super::prober::now;
-use super::watched::Watched;
 
 /// Tells what a probe, or the lack of probes, did (`rule:events-follow-what-is-published`).
 pub(crate) fn tell(
     recorder: &Recorder,
-    watched: &Watched,
+    member: &MemberCluster,
     report: Option<&Report>,
     effect: Effect,
 ) {
-    let say = |kind, reason, message| recorder.event(object(watched), kind, reason, message);
+    let say = |kind, reason, message| recorder.event(object(member), kind, reason, message);
     let published = matches!(effect.change, Change::Ready { .. });
     // What is published at once is told by that.
     if let Some(report) = report.filter(|_| effect.first_failure && !published) {
@@ -24,7 +24,7 @@ pub(crate) fn tell(
         say(EventType::Warning, reason, health::one_line(&sentence(report)));
     }
     if published || effect.new_cause {
-        let (standing, message) = watched.glance(|it| {
+        let (standing, message) = member.view(|it| {
             let standing = it.member.published().map(|published| published.standing);
             (standing, health::explain(it.member, now().monotonic))
         });
@@ -47,9 +47,9 @@ pub(crate) fn tell(
 }
 
 /// Tells what is new of the way to the cluster.
-pub(crate) fn tell_notices(recorder: &Recorder, watched: &Watched, now: Timestamp) {
-    for Notice { kind, reason, text } in watched.notices(now) {
-        recorder.event(object(watched), kind, reason, text);
+pub(crate) fn record_notices(recorder: &Recorder, member: &MemberCluster, now: Timestamp) {
+    for Notice { kind, reason, text } in member.notices(now) {
+        recorder.event(object(member), kind, reason, text);
     }
 }
 
@@ -80,8 +80,8 @@ fn transition(standing: Standing) -> (EventType, &'static str) {
     }
 }
 
-fn object(watched: &Watched) -> ObjectRef {
-    let resource = watched.flavour.resource();
-    let (namespace, name) = watched.cluster.namespace_and_name();
-    ObjectRef::new(&resource.api_version(), &resource.kind, namespace, name, &watched.cluster.uid)
+fn object(member: &MemberCluster) -> ObjectRef {
+    let resource = member.flavour.resource();
+    let (namespace, name) = member.cluster.namespace_and_name();
+    ObjectRef::new(&resource.api_version(), &resource.kind, namespace, name, &member.cluster.uid)
 }

@@ -1,4 +1,4 @@
-//! [`Glance`]: what pages, metrics and the patrol see of a cluster, while they look at it.
+//! [`ClusterView`]: what pages, metrics and the sweeper see of a cluster, while they look at it.
 
 use health::{Member, Policy, Status};
 
@@ -6,8 +6,8 @@ use super::contact::Contact;
 use super::difference::Difference;
 use super::prober::ClusterProber;
 
-/// What pages, metrics and the patrol see of a cluster.
-pub(crate) struct Glance<'a> {
+/// What pages, metrics and the sweeper see of a cluster.
+pub(crate) struct ClusterView<'a> {
     pub(crate) member: &'a Member,
     pub(crate) policy: &'a Policy,
     pub(crate) paused: bool,
@@ -18,7 +18,7 @@ pub(crate) struct Glance<'a> {
     pub(crate) prober: Option<&'a dyn ClusterProber>,
 }
 
-impl Glance<'_> {
+impl ClusterView<'_> {
     /// What is known of the way to it. Takes locks of its client: for who needs it.
     pub(crate) fn contact(&self) -> Contact {
         self.prober.map(ClusterProber::contact).unwrap_or_default()

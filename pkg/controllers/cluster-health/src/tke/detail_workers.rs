@@ -1,4 +1,4 @@
-//! [`Beside`]: what goes on beside the probes: versions, summaries, and the Machines.
+//! [`DetailWorkers`]: what goes on beside the probes: versions, summaries, and the Machines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,35 +10,35 @@ use objects::Object;
 use tokio::try_join;
 use workqueue::WorkQueue;
 
-use super::book::SUMMARY_LIMIT_MAX;
+use super::cluster_states::SUMMARY_LIMIT_MAX;
+use super::details::{DetailReconciler, DetailTask};
 use super::flavour::Tke;
 use super::machines::{MachineHealth, MachineReconciler, follow, lookup};
 use super::node_lists::NodeLists;
-use super::sides::{Side, Sides};
 use crate::api::tke::{Cluster, MACHINES, Machine};
 use crate::engine::Registry;
 use crate::missing_rights::{Denied, denied};
 use crate::reading::Reading;
 
 /// A summary takes longest.
-const SIDE_LIMIT: Duration = SUMMARY_LIMIT_MAX.saturating_add(Duration::from_secs(30));
+const TASK_LIMIT: Duration = SUMMARY_LIMIT_MAX.saturating_add(Duration::from_secs(30));
 
 /// The two that list Nodes share the lists.
-pub(super) struct Beside {
-    sides: Sides,
+pub(super) struct DetailWorkers {
+    tasks: DetailReconciler,
     reconciler: MachineReconciler,
     /// `None` when Machines are not looked after.
     machines: Option<Informer<Object<Machine>>>,
 }
 
-impl Beside {
+impl DetailWorkers {
     pub(super) fn new(
         context: &Context,
         flavour: &Tke,
         registry: &Registry,
         clusters: &Informer<Object<Cluster>>,
     ) -> Self {
-        let (prober, book) = (&flavour.prober, &flavour.book);
+        let (prober, states) = (&flavour.prober, &flavour.states);
         let (options, informers) = (&flavour.options, &context.informers);
         let machines = || informers.get_from(informers.source(Kind::Custom(MACHINES)));
         let machines = (!options.machine_period.is_zero()).then(machines);
@@ -49,14 +49,14 @@ impl Beside {
         let health = Arc::new(health);
         let lists = Arc::new(NodeLists {
             prober: Arc::clone(prober),
-            book: Arc::clone(book),
+            states: Arc::clone(states),
             registry: registry.clone(),
             options: Arc::clone(options),
             machines: Arc::clone(&health),
         });
-        let sides = Sides {
+        let tasks = DetailReconciler {
             prober: Arc::clone(prober),
-            book: Arc::clone(book),
+            states: Arc::clone(states),
             registry: registry.clone(),
             options: Arc::clone(options),
             lists: Arc::clone(&lists),
@@ -65,13 +65,13 @@ impl Beside {
         let cached = clusters.clone();
         let reconciler = MachineReconciler {
             clusters: Box::new(move |name| cached.get(name)),
-            book: Arc::clone(book),
+            states: Arc::clone(states),
             registry: registry.clone(),
             options: Arc::clone(options),
             machines: health,
             lists,
         };
-        Self { sides, reconciler, machines }
+        Self { tasks, reconciler, machines }
     }
 
     /// Asks the cache of Machines what it was refused.
@@ -83,16 +83,16 @@ impl Beside {
     pub(super) async fn run(
         self,
         context: &Context,
-        sides: &WorkQueue<Side>,
+        tasks: &WorkQueue<DetailTask>,
         machines: &WorkQueue<Arc<str>>,
         clusters: &Informer<Object<Cluster>>,
     ) -> Result<(), Failure> {
-        let concurrency = self.sides.options.summary_concurrency;
-        let gathering = Arc::new(Reading::new(self.sides, &context.stop));
+        let concurrency = self.tasks.options.summary_concurrency;
+        let gathering = Arc::new(Reading::new(self.tasks, &context.stop));
         let gather = context
-            .run(sides, gathering)
+            .run(tasks, gathering)
             .workers(concurrency)
-            .item_limit(SIDE_LIMIT)
+            .item_limit(TASK_LIMIT)
             .until_stopped();
         let look = follow(context, clusters, self.machines, machines, self.reconciler);
         try_join!(gather, look)?;

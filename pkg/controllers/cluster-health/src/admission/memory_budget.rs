@@ -1,4 +1,4 @@
-//! [`Room`]: how much memory the objects of all requests may take that are judged at once.
+//! [`MemoryBudget`]: how much memory the objects of all requests may take that are judged at once.
 
 use http::StatusCode;
 use serving::{Reply, reply};
@@ -19,29 +19,29 @@ const REVIEWS: usize = 256;
 
 /// A few bytes of JSON can take a hundred times as much memory once they are read, so what a request will take is
 /// estimated before that. Large ones have a room of their own: one that waits for it holds up nobody else.
-pub(super) struct Room {
+pub(super) struct MemoryBudget {
     reviews: Semaphore,
     usual: Semaphore,
     large: Semaphore,
 }
 
-/// Room for one request, until it is dropped.
+/// MemoryBudget for one request, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Held<'a> {
+pub(super) struct Reserved<'a> {
     _review: SemaphorePermit<'a>,
     _memory: SemaphorePermit<'a>,
 }
 
 /// Why there is no room for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoRoom {
+pub(super) enum OverBudget {
     /// Others have it.
     Taken,
     /// It takes more than there is.
     TooLarge,
 }
 
-impl NoRoom {
+impl OverBudget {
     pub(super) fn reply(self) -> Reply {
         match self {
             Self::Taken => reply::failure(
@@ -58,7 +58,7 @@ impl NoRoom {
     }
 }
 
-impl Room {
+impl MemoryBudget {
     pub(super) fn new() -> Self {
         let [usual, large] = [FOR_USUAL, FOR_LARGE].map(|units| Semaphore::new(units as usize));
         Self { reviews: Semaphore::new(REVIEWS), usual, large }
@@ -68,15 +68,15 @@ impl Room {
     ///
     /// # Errors
     /// There is none until `end`, or never.
-    pub(super) async fn hold(&self, body: &[u8], end: Instant) -> Result<Held<'_>, NoRoom> {
+    pub(super) async fn hold(&self, body: &[u8], end: Instant) -> Result<Reserved<'_>, OverBudget> {
         let units = u32::try_from(weight(body) / UNIT + 1).ok();
-        let units = units.filter(|&units| units <= FOR_LARGE).ok_or(NoRoom::TooLarge)?;
-        let room = if units <= USUAL { &self.usual } else { &self.large };
+        let units = units.filter(|&units| units <= FOR_LARGE).ok_or(OverBudget::TooLarge)?;
+        let memory = if units <= USUAL { &self.usual } else { &self.large };
         let both = async {
-            let memory = room.acquire_many(units).await.ok()?;
-            Some(Held { _review: self.reviews.acquire().await.ok()?, _memory: memory })
+            let memory = memory.acquire_many(units).await.ok()?;
+            Some(Reserved { _review: self.reviews.acquire().await.ok()?, _memory: memory })
         };
-        timeout_at(end, both).await.ok().flatten().ok_or(NoRoom::Taken)
+        timeout_at(end, both).await.ok().flatten().ok_or(OverBudget::Taken)
     }
 }
 
@@ -94,37 +94,37 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_comes_to_more_than_there_is_room_for_waits_or_is_not_read() {
-        let room = Room::new();
+        let memory = MemoryBudget::new();
         let end = Instant::now() + Duration::from_secs(8);
         let nested = |count: usize| [r#"{"a":0},"#.repeat(count), "{}".to_owned()].concat();
-        assert!(room.hold(b"{}", end).await.is_ok());
-        let never = room.hold(nested(200_000).as_bytes(), end).await.unwrap_err();
+        assert!(memory.hold(b"{}", end).await.is_ok());
+        let never = memory.hold(nested(200_000).as_bytes(), end).await.unwrap_err();
         assert_eq!(never.reply().status(), 413, "to try again does not help");
         let most = nested(150_000);
-        let held = room.hold(most.as_bytes(), end).await.unwrap();
-        let waiting = async { room.hold(most.as_bytes(), end).await.unwrap_err() };
+        let held = memory.hold(most.as_bytes(), end).await.unwrap();
+        let waiting = async { memory.hold(most.as_bytes(), end).await.unwrap_err() };
         let usual = async {
             tokio::task::yield_now().await;
-            assert!(room.hold(b"{}", end).await.is_ok());
+            assert!(memory.hold(b"{}", end).await.is_ok());
             assert!(Instant::now() < end, "it does not wait behind a large one");
         };
         let (late, ()) = tokio::join!(waiting, usual);
         assert_eq!(late.reply().status(), 429);
         assert_eq!(Instant::now(), end, "it has waited");
         drop(held);
-        assert!(room.hold(most.as_bytes(), end + Duration::from_secs(1)).await.is_ok());
+        assert!(memory.hold(most.as_bytes(), end + Duration::from_secs(1)).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
     async fn reviews_are_counted_whatever_their_size() {
-        let room = Room::new();
+        let memory = MemoryBudget::new();
         let end = Instant::now() + Duration::from_secs(8);
         let mut held = Vec::new();
         for _ in 0..REVIEWS {
-            held.push(room.hold(b"{}", end).await.ok().unwrap());
+            held.push(memory.hold(b"{}", end).await.ok().unwrap());
         }
-        assert_eq!(room.hold(b"{}", end).await.err(), Some(NoRoom::Taken));
+        assert_eq!(memory.hold(b"{}", end).await.err(), Some(OverBudget::Taken));
         held.pop();
-        assert!(room.hold(b"{}", end + Duration::from_secs(1)).await.is_ok());
+        assert!(memory.hold(b"{}", end + Duration::from_secs(1)).await.is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! [`Word`]: what a replica says to the others in its lease. Written and read by `share_out.rs`.
+//! [`ShardClaim`]: what a replica says to the others in its lease. Written and read by `shard_coordinator.rs`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +14,7 @@ pub(crate) type Kinds = BTreeSet<String>;
 
 /// What stands in the lease of a replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct ShardClaim {
     /// It surely knows of everybody who may be probing.
     pub(crate) settled: bool,
     /// Among whom it shares the clusters out; empty when it takes no share.
@@ -22,7 +22,7 @@ pub(crate) struct Word {
     pub(crate) kinds: Kinds,
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for ShardClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kinds: Vec<_> = self.kinds.iter().map(String::as_str).collect();
         let new = if self.settled { "" } else { NEW };
@@ -30,7 +30,7 @@ impl fmt::Display for Word {
     }
 }
 
-impl Word {
+impl ShardClaim {
     fn parse(text: &str) -> Self {
         let (text, settled) = text.strip_prefix(NEW).map_or((text, true), |rest| (rest, false));
         let (view, kinds) = text.split_once(';').unwrap_or((text, ""));
@@ -49,7 +49,7 @@ pub(crate) fn read(lease: &ReplicaLease) -> (Claim, Kinds) {
         "" => (lease.says.as_str(), ""),
         holder => (holder, lease.says.as_str()),
     };
-    let Word { settled, view, kinds } = Word::parse(says);
+    let ShardClaim { settled, view, kinds } = ShardClaim::parse(says);
     (Claim { replica: replica.into(), renewal: lease.renewal, view, settled }, kinds)
 }
 
@@ -62,7 +62,7 @@ mod tests {
         let kinds = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         let word = |settled, view: &[&str], names: &[&str]| {
             let view = view.iter().map(|&name| name.into()).collect();
-            Word { settled, view, kinds: kinds(names) }
+            ShardClaim { settled, view, kinds: kinds(names) }
         };
         let rows = [
             (word(true, &["a", "b"], &["kubefed", "tke"]), "a,b;kubefed,tke"),
@@ -71,8 +71,8 @@ mod tests {
         ];
         for (word, text) in rows {
             assert_eq!(word.to_string(), text);
-            assert_eq!(Word::parse(text), word);
+            assert_eq!(ShardClaim::parse(text), word);
         }
-        assert_eq!(Word::parse("a"), word(true, &["a"], &[]));
+        assert_eq!(ShardClaim::parse("a"), word(true, &["a"], &[]));
     }
 }

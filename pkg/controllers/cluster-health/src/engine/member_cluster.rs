@@ -1,4 +1,4 @@
-//! [`Watched`]: one cluster in the registry, with its state, its prober and its task.
+//! [`MemberCluster`]: one cluster in the registry, with its state, its prober and its task.
 
 use std::mem;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::busy::{Busy, BusyTasks};
+use super::cluster_view::{ClusterView, STATUSES};
 use super::difference::{Difference, patience};
 use super::flavour::{Cluster, Flavour, Statement};
-use super::glance::{Glance, STATUSES};
 use super::job::Job;
 use super::notices::{Notice, Notices};
 use super::pending::Pending;
@@ -26,7 +26,7 @@ use super::status_write::StatusWrite;
 use super::target::{Target, is_another};
 
 /// A cluster that is known. Its lock is held for moments only, and never while anything waits.
-pub(crate) struct Watched {
+pub(crate) struct MemberCluster {
     pub(crate) cluster: Cluster,
     pub(crate) flavour: Arc<dyn Flavour>,
     /// Ends with the cluster.
@@ -78,7 +78,7 @@ impl State {
     }
 }
 
-impl Watched {
+impl MemberCluster {
     pub(crate) fn new(
         target: Target,
         flavour: Arc<dyn Flavour>,
@@ -343,17 +343,17 @@ impl Watched {
     }
 
     /// Shows the state.
-    pub(crate) fn glance<T>(&self, look: impl FnOnce(Glance<'_>) -> T) -> T {
+    pub(crate) fn view<T>(&self, look: impl FnOnce(ClusterView<'_>) -> T) -> T {
         let state = self.state.lock();
         let (member, policy) = (&state.member, &state.policy);
         let prober = state.prober.as_deref();
         let State { paused, queued, transitions, .. } = *state;
         let difference = state.difference.as_ref();
-        look(Glance { member, policy, paused, queued, transitions, difference, prober })
+        look(ClusterView { member, policy, paused, queued, transitions, difference, prober })
     }
 }
 
-impl Pending for Watched {
+impl Pending for MemberCluster {
     fn flavour(&self) -> &'static str {
         self.flavour.name()
     }
@@ -367,7 +367,7 @@ impl Pending for Watched {
     }
 
     fn period(&self) -> Duration {
-        self.glance(|it| it.policy.cadence.period)
+        self.view(|it| it.policy.cadence.period)
     }
 
     fn write(&self, now: Moment) -> Option<StatusWrite> {
