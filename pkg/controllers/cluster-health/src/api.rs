@@ -13,15 +13,16 @@
 //! | `secret.rs` | texts and bytes that cannot be printed |
 //! | `tolerant.rs` | readers of what others may have written oddly |
 
-mod condition;
+use std::fmt;
+
+use health::Status;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
 pub mod kubefed;
 pub mod secret;
 pub mod tke;
 mod tolerant;
-
-use serde::{Deserialize, Serialize};
-
-pub use condition::{Condition, ConditionStatus};
 
 /// What the kinds have beside metadata and status.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -30,4 +31,87 @@ pub struct WithSpec<T> {
     /// What is wanted.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub spec: T,
+}
+
+/// A condition of a Cluster, a Machine or a KubeFedCluster: their fields are the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Condition {
+    /// What the fact is about; unique in its list.
+    #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
+    pub kind: String,
+    /// Whether it holds.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub status: ConditionStatus,
+    /// When it was last looked at.
+    #[serde(with = "tolerant::time", skip_serializing_if = "Option::is_none")]
+    pub last_probe_time: Option<Timestamp>,
+    /// When `status` last changed.
+    #[serde(with = "tolerant::time", skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<Timestamp>,
+    /// Why, as one word for programs. Written when it is empty as well: server-side apply keeps the
+    /// text of another field manager where ours says nothing.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub reason: String,
+    /// Why, for people.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub message: String,
+}
+
+/// Whether a condition holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ConditionStatus {
+    /// It holds.
+    True,
+    /// It does not hold.
+    False,
+    /// Nobody can say.
+    #[default]
+    Unknown,
+    /// A word that the API does not have.
+    #[serde(untagged)]
+    Other(Box<str>),
+}
+
+impl From<Status> for ConditionStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::True => Self::True,
+            Status::False => Self::False,
+            Status::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for ConditionStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+            Self::Other(word) => word,
+        })
+    }
+}
+
+/// Whether it can be the name of an object or a namespace. One that is none, as `a?b` or
+/// `../other/x`, would ask for something else than an object of that name.
+pub(crate) fn is_name(text: &str) -> bool {
+    let legal = |c: u8| c.is_ascii_alphanumeric() || b"-.".contains(&c);
+    !text.is_empty() && !text.starts_with('.') && text.bytes().all(legal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leads_elsewhere_in_a_path_is_no_name() {
+        for name in ["a", "cc-1", "a.b", "9", "UPPER"] {
+            assert!(is_name(name), "{name}");
+        }
+        for other in ["", ".", "..", "../x", "a/b", "a?b", "a b", "a%2fb", "a#b", "é"] {
+            assert!(!is_name(other), "{other}");
+        }
+    }
 }

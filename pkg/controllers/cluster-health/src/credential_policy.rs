@@ -4,8 +4,8 @@
 use health::Code;
 use probe::Problem;
 
+use crate::api::is_name;
 use crate::api::tke::{ClusterCredential, SecretRef};
-use crate::object_name::is_name;
 
 /// Label of a Secret whose content its owner lets this program send to a member. Its value is `true`.
 pub(crate) const SEND_LABEL: &str = "infra-controller-manager/send-to-member";

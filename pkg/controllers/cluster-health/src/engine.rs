@@ -1,101 +1,78 @@
-//! The engine: probes the clusters that flavours tell of, publishes, and writes. One task per
-//! cluster; between them nothing is shared that anybody waits for.
+//! The engine probes the clusters that flavours tell of, publishes their health and writes their
+//! status. One task per cluster; no task waits for another one.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `flavour.rs`, `source.rs` | [`Flavour`], [`Source`]: what an object model is to the engine; where flavours plug in |
+//! | `flavour.rs` | [`Flavour`], [`Source`], [`Target`], [`ClusterProber`]: what a flavour is to the engine |
 //! | `pipeline.rs` | [`Pipeline`]: from the object of a cluster to its [`Target`], the same for all flavours |
-//! | `target.rs`, `registry.rs` | [`Target`], [`Registry`]: what a flavour tells, and where |
-//! | `prober.rs` | [`ClusterProber`]: how one cluster is probed |
-//! | `contact.rs`, `notices.rs` | what is known, and told, of the way to a cluster |
-//! | `audit.rs`, `difference.rs` | where we would publish another thing than the objects say |
-//! | `member_cluster.rs`, `busy.rs` | one cluster: its state, its prober, its task; whether that may be probing |
-//! | `cluster_view.rs` | what is seen of a cluster by who looks at it |
-//! | `driver.rs`, `job.rs` | the task of one cluster; one probe to make |
-//! | `cluster_registry.rs` | all clusters, and what their tasks share |
+//! | `registry.rs` | [`Registry`]: where a flavour tells of its clusters |
+//! | `cluster_registry.rs` | [`ClusterRegistry`]: all clusters, and what their tasks share |
+//! | `member_cluster.rs` | one cluster: its state, its prober, its task |
+//! | `cluster_view.rs` | what pages, metrics and events see of a cluster |
+//! | `driver.rs` | the task of one cluster |
 //! | `permits.rs` | how many probes are under way at once |
-//! | `pending.rs`, `status_write.rs`, `writer.rs` | [`Pending`]: what waits to be written; how; status writes |
-//! | `sweeper.rs` | the stale, the stuck, and the cap |
-//! | `ownership.rs` | which clusters are ours to probe and to write |
-//! | `shard_coordinator.rs`, `lease_thread.rs` | sharing them with other replicas; the thread that does |
-//! | `shard_claim.rs` | what a replica says to the others in its lease |
+//! | `sweeper.rs` | each second: clusters without probes, tasks that hang, the cap, open files |
+//! | `status_write.rs`, `writer.rs` | [`Pending`]: a status that waits to be written; the writes |
+//! | `ownership.rs` | which clusters this replica probes and writes |
+//! | `shard_coordinator.rs`, `shard_claim.rs`, `lease_thread.rs` | sharing the clusters with other replicas: who has which, what a lease says, the thread that renews it |
 //! | `cluster_events.rs` | events |
-//! | `metrics.rs`, `counters.rs`, `gauges.rs` | metrics counted along the way, and read at scrape time |
-//! | `family.rs` | one metric family, made of a single reading |
-//! | `open_files.rs` | whether enough files may be open |
+//! | `audit.rs` | differences between what we would publish and what objects say |
+//! | `metrics.rs`, `gauges.rs` | metrics counted along the way, and read at scrape time |
 //! | `page.rs` | the debug page |
-
-mod audit;
-mod busy;
-mod cluster_events;
-mod cluster_registry;
-mod cluster_view;
-mod contact;
-mod counters;
-mod difference;
-mod driver;
-mod family;
-mod flavour;
-mod gauges;
-mod job;
-mod lease_thread;
-mod limits;
-mod member_cluster;
-mod metrics;
-mod notices;
-mod open_files;
-mod ownership;
-mod page;
-mod pending;
-mod permits;
-mod pipeline;
-mod prober;
-mod registry;
-mod shard_claim;
-mod shard_coordinator;
-mod source;
-mod status_write;
-mod sweeper;
-mod target;
-mod writer;
 
 use std::sync::Arc;
 
+use cluster_registry::ClusterRegistry;
 use events::Recorder;
 use futures::future::{pending, try_join_all};
 use futures::try_join;
 use health::Pace;
+use lease_thread::LeaseThread;
 use manager::{Context, Failure, Stopped};
 use model::Resource;
 use objects::Dynamic;
+use ownership::{Ownership, Share};
 use panics::contain;
+use permits::Permits;
 use serving::{Access, Endpoints, Page};
 use tracing::info;
-
-use cluster_registry::ClusterRegistry;
-use lease_thread::LeaseThread;
-use ownership::{Ownership, Share};
-use permits::Permits;
 use writer::{Clients, Writer};
 
-pub use contact::Contact;
-pub(crate) use family::Family;
-pub use flavour::{Cluster, Flavour, Statement};
+mod audit;
+mod cluster_events;
+mod cluster_registry;
+mod cluster_view;
+mod driver;
+mod flavour;
+mod gauges;
+mod lease_thread;
+mod member_cluster;
+mod metrics;
+mod ownership;
+mod page;
+mod permits;
+mod pipeline;
+mod registry;
+mod shard_claim;
+mod shard_coordinator;
+mod status_write;
+mod sweeper;
+mod writer;
+
+pub(crate) use cluster_events::ends_soon;
+pub use cluster_view::Contact;
+pub use flavour::{
+    Cluster, ClusterProber, EndsTold, Flavour, Misconfigured, Source, Statement, Target,
+};
+pub(crate) use flavour::{is_another, now};
 pub use gauges::Exposed;
-pub use limits::Limits;
+pub(crate) use metrics::Family;
 pub use metrics::Metrics;
-pub(crate) use notices::ends_soon;
-pub use pending::Pending;
 pub(crate) use pipeline::{
     HeldBack, ObjectModel, Pipeline, Resolve, Resolved, Seed, Supervision, identity, subscribe,
 };
-pub(crate) use prober::now;
-pub use prober::{ClusterProber, Misconfigured};
 pub use registry::{Overview, Registry};
-pub use source::Source;
-pub use status_write::{SchemaIsOurs, StatusWrite};
-pub(crate) use target::is_another;
-pub use target::{EndsTold, Target};
+pub use status_write::{Pending, SchemaIsOurs, StatusWrite};
 
 /// Paths of the debug page: that of every controller's, and a short one.
 pub(crate) const PAGES: [&str; 2] = ["/debug/controllers/cluster-health", "/debug/clusterhealth"];
@@ -233,3 +210,20 @@ fn show(context: &Context, fleet: &Arc<ClusterRegistry>) {
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+/// What the flags say to the engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Probes under way at once; 0 has it computed.
+    pub concurrent_probes: usize,
+    /// Status writes per second.
+    pub write_rate: f64,
+    /// Status writes at once after a quiet time.
+    pub write_burst: u32,
+    /// Nothing is written: neither status nor event.
+    pub audit: bool,
+    /// Replicas that share the clusters; 1 has the leader do everything.
+    pub shards: usize,
+    /// Namespace of their leases; those of one namespace belong together.
+    pub shards_namespace: String,
+}

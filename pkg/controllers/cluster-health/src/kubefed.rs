@@ -16,7 +16,6 @@
 mod access;
 mod duplicate_clusters;
 mod flavour;
-mod one_cluster;
 mod references;
 mod resolve;
 mod settings;
@@ -28,6 +27,6 @@ mod topology;
 mod upstream_metrics;
 mod watch;
 
+pub(crate) use access::inputs_of;
 pub(crate) use flavour::KubeFed;
-pub(crate) use one_cluster::inputs_of;
 pub(crate) use upstream_metrics::UpstreamMetrics;

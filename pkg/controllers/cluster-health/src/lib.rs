@@ -16,7 +16,6 @@ mod kubefed;
 mod member;
 mod missing_rights;
 pub mod network;
-mod object_name;
 mod options;
 mod paging;
 mod reading;

@@ -7,31 +7,23 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `options.rs` | what is asked at all, and which addresses may be dialled |
-//! | `answer.rs` | what came of one question |
-//! | `connect.rs` | one TCP connection, within its time |
-//! | `ssh.rs` | whether SSH answers |
+//! | `connect.rs` | one TCP connection within its time, and whether SSH answers on it |
 //! | `member.rs` | whether an API server takes a credential, and is free to be imported |
 
-mod answer;
-mod connect;
-mod member;
-mod options;
-mod ssh;
-
 use futures::{StreamExt as _, stream};
+use member::Members;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 pub use transport::DialPolicy;
 use transport::{Names, Resolver, Way};
-use validation::{NetworkChecks, Question};
+use validation::{CheckResult, NetworkChecks, Question};
 
 use crate::credential_policy::may_ask;
 use crate::{Asker, StoredObjects};
-use answer::{Answer, result};
-use member::Members;
-pub use options::NetworkOptions;
+
+mod connect;
+mod member;
 
 /// Checks of one request at once.
 const OF_A_REQUEST: usize = 16;
@@ -125,7 +117,7 @@ impl NetworkChecker {
         let way = Way { resolver: &self.resolver, asker: dials };
         let answer = async {
             match question {
-                Question::Ssh(target) => result(ssh::check(target, way).await),
+                Question::Ssh(target) => result(connect::check_ssh(target, way).await),
                 Question::Tcp(target) => {
                     let opened = connect::open(target, way, connect::LIMIT).await;
                     result(opened.map(drop))
@@ -141,3 +133,34 @@ impl NetworkChecker {
 
 #[cfg(test)]
 mod tests;
+
+/// What came of one question.
+enum Answer {
+    Known(CheckResult),
+    /// And why.
+    NotChecked(String),
+    Busy,
+}
+
+/// As a rule reads it.
+fn result(found: Result<(), &str>) -> Answer {
+    Answer::Known(match found {
+        Ok(()) => CheckResult::Passed,
+        Err(code) => CheckResult::Failed(code.to_owned()),
+    })
+}
+
+/// What is asked at all, and how.
+#[derive(Clone, Debug)]
+pub struct NetworkOptions {
+    /// Whether machines are asked for SSH.
+    pub ssh: bool,
+    /// Whether clusters are asked if somebody has imported them.
+    pub import: bool,
+    /// Which addresses may be dialled.
+    pub policy: DialPolicy,
+    /// Whether certificates of TKEStack's Clusters without a CA are not checked.
+    pub insecure_without_ca: bool,
+    /// The only namespace of the Secrets that ClusterCredentials refer to, if there is one.
+    pub secret_namespace: Option<String>,
+}

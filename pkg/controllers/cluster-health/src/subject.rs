@@ -6,10 +6,10 @@ use std::str::FromStr;
 use model::Resource;
 use probe::{Inputs, Problem};
 
+use crate::api::is_name;
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
 use crate::credential_policy::Lookup;
-use crate::object_name::is_name;
 use crate::stored_objects::{StoredError, StoredObjects};
 use crate::{kubefed, tke};
 

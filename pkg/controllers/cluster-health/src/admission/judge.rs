@@ -186,7 +186,7 @@ impl Judge {
     /// The ClusterCredential that a Cluster names: which of its fields are there, and none of them.
     async fn add_credential(&self, cluster: &Value, known: &mut Environment, end: Instant) {
         let name = credential(cluster);
-        if !crate::object_name::is_name(name) {
+        if !crate::api::is_name(name) {
             return;
         }
         let objects = StoredObjects::new(Vec::new(), Some(self.api.clone()));

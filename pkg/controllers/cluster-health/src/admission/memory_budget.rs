@@ -1,4 +1,4 @@
-//! [`MemoryBudget`]: how much memory the objects of all requests may take that are judged at once.
+//! [`MemoryBudget`]: bounds the memory of all reviews that are under way.
 
 use http::StatusCode;
 use serving::{Reply, reply};
@@ -17,27 +17,28 @@ const FOR_LARGE: u32 = 224 * 1024;
 /// each of them.
 const REVIEWS: usize = 256;
 
-/// A few bytes of JSON can take a hundred times as much memory once they are read, so what a request will take is
-/// estimated before that. Large ones have a room of their own: one that waits for it holds up nobody else.
+/// A few bytes of JSON can take a hundred times as much memory once they are parsed, so the size of a
+/// request is estimated before that. Large requests have a budget of their own: one that waits for it
+/// does not delay usual ones.
 pub(super) struct MemoryBudget {
     reviews: Semaphore,
     usual: Semaphore,
     large: Semaphore,
 }
 
-/// MemoryBudget for one request, until it is dropped.
+/// The memory reserved for one request, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Reserved<'a> {
     _review: SemaphorePermit<'a>,
     _memory: SemaphorePermit<'a>,
 }
 
-/// Why there is no room for a request.
+/// Why no memory can be reserved for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OverBudget {
-    /// Others have it.
+    /// Other requests have reserved it.
     Taken,
-    /// It takes more than there is.
+    /// It needs more than the whole budget.
     TooLarge,
 }
 

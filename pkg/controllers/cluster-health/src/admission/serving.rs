@@ -168,7 +168,7 @@ impl Keeping {
             let (leaf, supplied) = (self.round().await, supplied.as_ref());
             let Some((leaf, supplied)) = leaf.zip(supplied) else { continue };
             if let Err(err) = supplied.replace(&leaf.certificate, &leaf.key) {
-                error!(%err, "Cannot show a certificate that was just made");
+                error!(%err, "Cannot load the serving certificate of the webhook that was just issued");
             }
         }
     }
@@ -177,16 +177,16 @@ impl Keeping {
         match self.keeper.round(SystemTime::now()).await {
             Ok(Kept { is_registered, leaf }) => {
                 if self.failed.reset() {
-                    info!("The webhook is in order with the API server again");
+                    info!("The webhook configurations and their CA bundle are up to date again");
                 }
                 if self.is_registered.replace(is_registered) != Some(is_registered) {
-                    tell(is_registered);
+                    log_registration(is_registered);
                 }
                 leaf
             }
             Err(err) => {
                 if self.failed.pass(Instant::now().into_std()).is_some() {
-                    warn!(%err, "Cannot keep the webhook in order with the API server");
+                    warn!(%err, "Cannot update the webhook configurations or their CA bundle; trying again");
                 }
                 None
             }
@@ -194,10 +194,16 @@ impl Keeping {
     }
 }
 
-fn tell(is_registered: bool) {
+fn log_registration(is_registered: bool) {
     if is_registered {
-        info!(registration = REGISTRATION, "The API server is told of the webhook");
+        info!(
+            registration = REGISTRATION,
+            "ValidatingWebhookConfiguration and MutatingWebhookConfiguration are in place"
+        );
     } else {
-        warn!(registration = REGISTRATION, "No API server asks the webhook: apply config/webhook");
+        warn!(
+            registration = REGISTRATION,
+            "ValidatingWebhookConfiguration or MutatingWebhookConfiguration not found; apply config/webhook"
+        );
     }
 }

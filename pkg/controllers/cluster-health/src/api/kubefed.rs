@@ -1,12 +1,12 @@
 //! Group `core.kubefed.io/v1beta1`.
 
-mod cluster;
-mod config;
+use std::fmt;
 
 use model::Resource;
+use objects::Schema;
+use serde::{Deserialize, Serialize};
 
-pub use cluster::{KubeFedCluster, KubeFedClusterSpec, KubeFedClusterStatus, LocalSecretRef};
-pub use config::{ClusterHealthCheck, KubeFedConfig, KubeFedConfigSpec};
+use crate::api::{Condition, WithSpec, tolerant};
 
 const GROUP: &str = "core.kubefed.io";
 
@@ -19,3 +19,114 @@ pub const KUBEFED_CONFIGS: Resource =
 
 #[cfg(test)]
 mod tests;
+
+/// The kind `KubeFedCluster`.
+#[derive(Debug)]
+pub enum KubeFedCluster {}
+
+impl Schema for KubeFedCluster {
+    type Body = WithSpec<KubeFedClusterSpec>;
+    type Status = KubeFedClusterStatus;
+}
+
+/// How to reach a member. It is printed without its proxy, whose URL may hold a password.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct KubeFedClusterSpec {
+    /// Host, `host:port`, IP, `IP:port`, or a URL.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub api_endpoint: String,
+    /// Authorities of the server's certificate: base64 of PEM.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub ca_bundle: String,
+    /// The Secret with the token, in the same namespace.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub secret_ref: LocalSecretRef,
+    /// What not to check of the server's certificate: `*`, `SubjectName`, `ValidityPeriod`.
+    #[serde(
+        rename = "disabledTLSValidations",
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub disabled_tls_validations: Vec<String>,
+    /// The proxy on the way; its user part is a secret.
+    #[serde(
+        rename = "proxyURL",
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub proxy_url: String,
+}
+
+/// Names a Secret in the same namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LocalSecretRef {
+    /// Its name.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub name: String,
+}
+
+/// What is known of a member.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct KubeFedClusterStatus {
+    /// `Ready` and `Offline`, and no others: upstream's webhook refuses them.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub conditions: Vec<Condition>,
+    /// Zones of its Nodes, sorted, each once.
+    #[serde(deserialize_with = "tolerant::null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<String>,
+    /// Region of its Nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+}
+
+impl fmt::Debug for KubeFedClusterSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KubeFedClusterSpec")
+            .field("secret_ref", &self.secret_ref.name)
+            .field("disabled_tls_validations", &self.disabled_tls_validations)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The kind `KubeFedConfig`. It is only read.
+#[derive(Debug)]
+pub enum KubeFedConfig {}
+
+impl Schema for KubeFedConfig {
+    type Body = WithSpec<KubeFedConfigSpec>;
+    type Status = ();
+    const KEPT_OF_SPEC: Option<&'static [&'static str]> = Some(&["clusterHealthCheck"]);
+}
+
+/// What is needed of the spec.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct KubeFedConfigSpec {
+    /// How members are probed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_health_check: Option<ClusterHealthCheck>,
+}
+
+/// How members are probed. What is absent is left to the flags.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterHealthCheck {
+    /// Between two probes, in Go's syntax: `10s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub period: Option<String>,
+    /// Failed probes in a row that turn a healthy member into a failed one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_threshold: Option<i64>,
+    /// Good probes in a row that turn it back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub success_threshold: Option<i64>,
+    /// Of one probe, in Go's syntax.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<String>,
+}

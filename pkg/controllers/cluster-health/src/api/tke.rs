@@ -1,14 +1,13 @@
 //! Group `platform.tkestack.io/v1`.
 
-mod address;
 mod cluster;
 mod credential;
 mod machine;
-mod phase;
 
 use model::Resource;
 
-pub use address::{AddressType, ClusterAddress};
+pub use cluster::Phase;
+pub use cluster::{AddressType, ClusterAddress};
 pub use cluster::{
     Cluster, ClusterSpec, ClusterStatus, CredentialRef, NodeCounts, ResourceSummary,
 };
@@ -16,7 +15,6 @@ pub(crate) use credential::CredentialPage;
 pub use credential::{ClusterCredential, CredentialError, SecretRef};
 pub(crate) use machine::cut;
 pub use machine::{Machine, MachineAddress, MachineInfo, MachineSpec, MachineStatus};
-pub use phase::Phase;
 
 const GROUP: &str = "platform.tkestack.io";
 

@@ -11,12 +11,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::cluster_events::{record_notices, tell};
-use super::counters::Counters;
+use super::flavour::now;
 use super::flavour::{Cluster, Flavour};
 use super::member_cluster::MemberCluster;
+use super::metrics::Counters;
 use super::ownership::Ownership;
 use super::permits::Permits;
-use super::prober::now;
 use super::writer::Writer;
 
 /// The clusters of a flavour, by the key of their object.

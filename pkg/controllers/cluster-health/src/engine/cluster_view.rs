@@ -1,12 +1,13 @@
-//! [`ClusterView`]: what pages, metrics and the sweeper see of a cluster, while they look at it.
+//! [`ClusterView`]: the state of a cluster for pages, metrics and the sweeper. [`Contact`]: its
+//! credentials, certificates and addresses.
 
-use health::{Member, Policy, Status};
+use health::{Endpoints, Lifetime, Member, Policy, Status};
+use probe::TlsOptions;
 
-use super::contact::Contact;
-use super::difference::Difference;
-use super::prober::ClusterProber;
+use super::audit::Difference;
+use super::flavour::ClusterProber;
 
-/// What pages, metrics and the sweeper see of a cluster.
+/// The state of a cluster, lent for a moment to pages, metrics and the sweeper.
 pub(crate) struct ClusterView<'a> {
     pub(crate) member: &'a Member,
     pub(crate) policy: &'a Policy,
@@ -19,7 +20,7 @@ pub(crate) struct ClusterView<'a> {
 }
 
 impl ClusterView<'_> {
-    /// What is known of the way to it. Takes locks of its client: for who needs it.
+    /// Its credentials, certificates and addresses. Takes locks of the client.
     pub(crate) fn contact(&self) -> Contact {
         self.prober.map(ClusterProber::contact).unwrap_or_default()
     }
@@ -27,3 +28,27 @@ impl ClusterView<'_> {
 
 /// In the order in which changes of readiness are counted.
 pub(crate) const STATUSES: [Status; 3] = [Status::True, Status::False, Status::Unknown];
+
+/// The credentials, certificates and addresses by which a cluster is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contact {
+    /// The lifetime of the credential that ends first.
+    pub credential: Option<Lifetime>,
+    /// The lifetime of the certificate that its server showed last.
+    pub certificate: Option<Lifetime>,
+    /// How many addresses answered when each was last asked.
+    pub endpoints: Endpoints,
+    /// The checks of that certificate that are left out.
+    pub waived: TlsOptions,
+}
+
+impl From<&probe::Client> for Contact {
+    fn from(client: &probe::Client) -> Self {
+        Self {
+            credential: client.credential(),
+            certificate: client.certificate(),
+            endpoints: client.endpoints(),
+            waived: client.waived(),
+        }
+    }
+}

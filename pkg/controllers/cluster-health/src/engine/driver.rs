@@ -1,9 +1,11 @@
-//! The task of one cluster: waits until a probe is due, makes it, takes the result in, for ever.
+//! The task of one cluster: waits until a probe is due, makes it and takes the result in. [`Job`] is
+//! one probe to make, [`BusyTasks`] counts the probes under way.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -15,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use super::cluster_registry::ClusterRegistry;
-use super::job::Job;
+use super::flavour::ClusterProber;
 use super::member_cluster::MemberCluster;
 
 /// Between a first panic in a task and its next attempt; doubled with each that follows at once.
@@ -54,7 +56,7 @@ async fn keep_going(
         let began = tokio::time::Instant::now();
         let Err(panic) = contain(probe_for_ever(member, fleet, task)).await;
         let cluster = &*member.cluster.key;
-        error!(cluster, %panic, "The task of a cluster panicked and begins anew");
+        error!(cluster, %panic, "The task of a cluster panicked; restarting it");
         fleet.counters.restarted("panic");
         let period = member.view(|it| it.policy.cadence.period);
         panics = if began.elapsed() < period { panics + 1 } else { 1 };
@@ -138,5 +140,41 @@ pub(crate) fn timed_out(started: Moment, took: Duration) -> Report {
         attempts: 1,
         endpoints: Endpoints::default(),
         detail: None,
+    }
+}
+
+/// One probe to make.
+pub(crate) struct Job {
+    /// Cancelled when the task was replaced or what it probes has changed: what it finds is void.
+    pub(crate) void: CancellationToken,
+    pub(crate) prober: Arc<dyn ClusterProber>,
+    pub(crate) timeout: Duration,
+    pub(crate) started: Moment,
+    /// How long after its time it starts.
+    pub(crate) lag: Duration,
+}
+
+/// The tasks of one cluster.
+#[derive(Default)]
+pub(crate) struct BusyTasks(AtomicUsize);
+
+/// A task that may have a probe under way, until this is dropped.
+pub(crate) struct Busy<'a>(&'a AtomicUsize);
+
+impl BusyTasks {
+    /// One more.
+    pub(crate) fn begin(&self) -> Busy<'_> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Busy(&self.0)
+    }
+
+    pub(crate) fn is_any(&self) -> bool {
+        self.0.load(Ordering::SeqCst) > 0
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }

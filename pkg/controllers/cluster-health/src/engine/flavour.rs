@@ -1,10 +1,16 @@
-//! [`Flavour`]: what one object model of member clusters is to the engine.
+//! What a flavour is to the engine: [`Flavour`] and [`Source`], the [`Target`] that it tells of each
+//! cluster, and the [`ClusterProber`] in it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use health::{Moment, Published, Report, Standing};
+use futures::future::BoxFuture;
+use health::{Code, Endpoints, Finding, Moment, Policy, ProbePath, Published, Report, Standing};
+use manager::{Context, Failure};
 use model::Resource;
 
+use super::cluster_view::Contact;
+use super::registry::Registry;
 use super::status_write::StatusWrite;
 
 /// One object model: which objects are clusters, how each is reached, and what its status looks
@@ -84,4 +90,106 @@ pub struct Statement<'a> {
     pub paused: bool,
     /// Now.
     pub now: Moment,
+}
+
+/// A flavour with the objects that it follows.
+pub trait Source: Flavour {
+    /// Follows the objects, and tells `registry` of them and of the moment at which they are all
+    /// known ([`Registry::filled`]), until `context.stop` is cancelled. While the kind is not
+    /// served, or not for us, its informer is dormant and there is nothing to do.
+    ///
+    /// # Errors
+    /// Something that only a fresh start of the controller can mend.
+    fn watch(
+        self: Arc<Self>,
+        context: Context,
+        registry: Registry,
+    ) -> BoxFuture<'static, Result<(), Failure>>;
+}
+
+/// Everything that the engine has to know of one cluster, made from its object, its credential and
+/// the settings of its flavour.
+pub struct Target {
+    /// Which object.
+    pub cluster: Cluster,
+    /// Where it is reached. A list that has nothing in common with the one before is another
+    /// target, whose first result is published at once.
+    pub addresses: Vec<Box<str>>,
+    /// A hash of everything that `prober` is made of: addresses, trust, proxy, credential. While it
+    /// stays the same the prober in use is kept, with its connections.
+    pub inputs: u64,
+    /// Makes the prober; called only if `inputs` is new.
+    pub prober: Box<dyn FnOnce() -> Arc<dyn ClusterProber> + Send>,
+    /// How it is watched over.
+    pub policy: Policy,
+    /// It is to be left alone: no probe, and no word that it was not probed.
+    pub paused: bool,
+    /// What its object says, of use only when the cluster is new to this process.
+    pub published: Option<Published>,
+    /// The fingerprint of the same, if it is known.
+    pub written: Option<u64>,
+    /// What was told already of ends that come near; of use only when the cluster is new to this
+    /// process.
+    pub ends_told: EndsTold,
+    /// How many clusters came in the same first list; 0 for one that was created later.
+    pub together: usize,
+}
+
+/// What was told, before a cluster came to this process, of the ends of its credential and
+/// certificate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EndsTold {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// This, as its object shows.
+    Shown(Box<str>),
+    /// Nobody knows: something may have been.
+    Unknown,
+}
+
+/// `rule:another-target-has-no-address-in-common`
+pub(crate) fn is_another<A: PartialEq>(old: &[A], new: &[A]) -> bool {
+    !old.is_empty() && !new.is_empty() && !old.iter().any(|address| new.contains(address))
+}
+
+pub(crate) use probe::now;
+
+/// Probes one cluster. Holds its connections and its credential; dropping it closes and clears
+/// them.
+pub trait ClusterProber: Send + Sync + 'static {
+    /// One probe within `budget`. It asks the management API for nothing but a credential that was
+    /// refused (`rule:probes-ask-members-only`, `rule:a-refused-credential-is-read-once`). The engine cancels it by dropping the
+    /// future, which leaves the prober usable.
+    fn probe(&self, budget: Duration) -> BoxFuture<'_, Report>;
+
+    /// What is known of the way to the cluster by now. No waiting.
+    fn contact(&self) -> Contact {
+        Contact::default()
+    }
+}
+
+/// The prober of a cluster of which no client can be made: it says so each time, and the
+/// thresholds decide what becomes of that.
+#[derive(Clone, Debug)]
+pub struct Misconfigured {
+    /// What is wrong; its verdict is [`health::Verdict::Config`], or it is [`Code::OwnLimit`] for
+    /// as long as nobody could read how to reach the cluster, which changes nothing.
+    pub code: Code,
+    /// Which object, and which field or key of it. No secret.
+    pub detail: Box<str>,
+}
+
+impl ClusterProber for Misconfigured {
+    fn probe(&self, _: Duration) -> BoxFuture<'_, Report> {
+        let report = Report {
+            finding: Finding::failed(self.code, ProbePath::Readyz),
+            started: now(),
+            took: Duration::ZERO,
+            attempts: 0,
+            endpoints: Endpoints::default(),
+            detail: Some(self.detail.clone()),
+        };
+        Box::pin(std::future::ready(report))
+    }
 }

@@ -13,9 +13,9 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 
 use super::cluster_registry::ClusterRegistry;
-use super::family::Family;
+use super::flavour::now;
 use super::member_cluster::MemberCluster;
-use super::prober::now;
+use super::metrics::Family;
 use each::Each;
 
 /// What is exposed beside that which always is.

@@ -14,16 +14,16 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::busy::{Busy, BusyTasks};
+use super::audit::{Difference, patience};
+use super::cluster_events::{Notice, Notices};
 use super::cluster_view::{ClusterView, STATUSES};
-use super::difference::{Difference, patience};
+use super::driver::Job;
+use super::driver::{Busy, BusyTasks};
 use super::flavour::{Cluster, Flavour, Statement};
-use super::job::Job;
-use super::notices::{Notice, Notices};
-use super::pending::Pending;
-use super::prober::{ClusterProber, now};
+use super::flavour::{ClusterProber, now};
+use super::flavour::{Target, is_another};
+use super::status_write::Pending;
 use super::status_write::StatusWrite;
-use super::target::{Target, is_another};
 
 /// A cluster that is known. Its lock is held for moments only, and never while anything waits.
 pub(crate) struct MemberCluster {

@@ -9,8 +9,8 @@ use health::{LEADER, SHARD_TERM, Shards, hash};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 
-use super::limits::Limits;
-use super::prober::now;
+use super::Limits;
+use super::flavour::now;
 use super::shard_claim::Kinds;
 
 /// Asked before each probe and each write. Clones are the same.

@@ -17,8 +17,8 @@ use serving::{PageRequest, Reply, reply};
 
 use super::cluster_registry::{ClusterRegistry, HeldBack};
 use super::flavour::Cluster;
+use super::flavour::now;
 use super::member_cluster::MemberCluster;
-use super::prober::now;
 use query::Query;
 use row::Row;
 

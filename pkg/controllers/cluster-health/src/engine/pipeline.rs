@@ -17,10 +17,10 @@ use jiff::Timestamp;
 use objects::{Object, Schema};
 use workqueue::{Next, Reconcile, Retry};
 
+use super::flavour::ClusterProber;
 use super::flavour::{Cluster, Flavour};
-use super::prober::ClusterProber;
+use super::flavour::{EndsTold, Target};
 use super::registry::{Look, Registry};
-use super::target::{EndsTold, Target};
 
 /// Until a cluster is looked at again whose last write has not ended.
 const LATER: Duration = Duration::from_millis(100);

@@ -1,4 +1,5 @@
-//! [`ShardClaim`]: what a replica says to the others in its lease. Written and read by `shard_coordinator.rs`.
+//! [`ShardClaim`]: what the lease of a replica says to the other replicas. Written and read by
+//! `shard_coordinator.rs`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,7 +7,7 @@ use std::fmt;
 use election::ReplicaLease;
 use health::{Claim, View};
 
-/// Before the view of a replica that may not know of all others yet.
+/// The prefix of the claim of a replica that may not know all other replicas yet.
 const NEW: &str = "new:";
 
 /// The names of the flavours whose kind is served to a replica.
@@ -15,9 +16,9 @@ pub(crate) type Kinds = BTreeSet<String>;
 /// What stands in the lease of a replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ShardClaim {
-    /// It surely knows of everybody who may be probing.
+    /// It knows all replicas that may be probing.
     pub(crate) settled: bool,
-    /// Among whom it shares the clusters out; empty when it takes no share.
+    /// The replicas that share the clusters by its view; empty when it takes no share.
     pub(crate) view: View,
     pub(crate) kinds: Kinds,
 }
@@ -42,8 +43,8 @@ impl ShardClaim {
     }
 }
 
-/// What a lease claims, and which kinds are served to its replica. One that was released says only
-/// whose it was.
+/// The claim of a lease, and the kinds that are served to its replica. A released lease has only
+/// the name of its replica.
 pub(crate) fn read(lease: &ReplicaLease) -> (Claim, Kinds) {
     let (replica, says) = match lease.identity.as_str() {
         "" => (lease.says.as_str(), ""),

@@ -1,7 +1,6 @@
-//! [`ShardCoordinator`]: renews this replica's lease, follows those of the others, gives up the clusters
-//! that go to them, and takes over those that come from them. What belongs to whom
-//! [`health::Shards`] says; here is what has to have ended before this replica says that it let go
-//! (`rule:one-owner-at-a-time`).
+//! [`ShardCoordinator`]: renews the lease of this replica, reads those of the others, gives up and
+//! takes over clusters. [`health::Shards`] decides which replica has a cluster; this file makes sure
+//! that probes and writes have ended before the lease says so (`rule:one-owner-at-a-time`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::cluster_registry::ClusterRegistry;
+use super::flavour::now;
 use super::member_cluster::MemberCluster;
 use super::ownership::Share;
-use super::prober::now;
 use super::shard_claim::{self, Kinds, ShardClaim};
 
 /// Between renewals of an unchanged view, and between looks of one that has no lease.
@@ -150,7 +149,7 @@ impl ShardCoordinator {
         if self.must_publish() {
             Box::pin(self.publish()).await;
         }
-        self.tell();
+        self.log_changes();
     }
 
     /// No later than the moment at which another replica's claims end.
@@ -349,7 +348,7 @@ impl ShardCoordinator {
         }
     }
 
-    fn tell(&mut self) {
+    fn log_changes(&mut self) {
         let shards = self.share.shards.read();
         let (desired, is_alone) = (shards.desired(), shards.is_alone());
         let is_shared = shards.has_met_others();
@@ -358,9 +357,9 @@ impl ShardCoordinator {
             let namespace = &*self.share.namespace;
             info!(
                 namespace,
-                "This leader watches over all member clusters and shows it by no Lease, as there is no \
-                 such namespace or no right to it; apply config/rbac/cluster-health-shards.yaml before \
-                 you start replicas that share them"
+                "Leader probes all members without a shard Lease: the namespace does not exist or its \
+                 Leases are not permitted; apply config/rbac/cluster-health-shards.yaml before you \
+                 start replicas with --cluster-health-shards above 1"
             );
         }
         if is_shared && desired != self.told {
@@ -372,8 +371,8 @@ impl ShardCoordinator {
             let own = self.share.kinds();
             warn!(
                 served = ?own,
-                "Another replica watches over kinds of clusters that are not served to this one, or not \
-                 for it: it takes no share until they are; give all replicas the same --controllers"
+                "Another replica probes kinds of clusters that this replica is not served or not \
+                 permitted: this replica takes no share until it is; give all replicas the same --controllers"
             );
         }
     }

@@ -1,25 +1,24 @@
-//! The patrol: once a second it looks for clusters that nobody probed for long, for tasks that
-//! hang, for statuses that somebody else wrote while we did, at how many probes may be under way,
-//! and whether enough files may be open for them.
+//! The sweeper: once a second it looks for clusters without a probe, tasks that hang, foreign
+//! statuses, the number of probes that may be under way, and the limit of open files ([`OpenFiles`]).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use health::Load;
 use panics::contain_call;
+use rustix::process::{Resource, getrlimit};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::cluster_registry::ClusterRegistry;
+use super::flavour::now;
 use super::member_cluster::MemberCluster;
-use super::open_files::OpenFiles;
-use super::prober::now;
 use super::{audit, driver};
 
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Goes its rounds until `stop`.
+/// Runs until `stop`.
 pub(crate) async fn run(fleet: Arc<ClusterRegistry>, stop: CancellationToken) {
     let mut files = OpenFiles::default();
     let mut rounds = interval(EVERY);
@@ -35,11 +34,11 @@ pub(crate) async fn run(fleet: Arc<ClusterRegistry>, stop: CancellationToken) {
     }
 }
 
-/// A panic over one cluster ends the look at that one (`rule:panics-end-no-service`).
+/// A panic ends the sweep of one cluster and of no other (`rule:panics-end-no-service`).
 fn look_at_contained(member: &Arc<MemberCluster>, fleet: &Arc<ClusterRegistry>) {
     if let Err(panic) = contain_call(|| look_at(member, fleet)) {
         let cluster = &*member.cluster.key;
-        error!(cluster, %panic, "The patrol panicked over a cluster and goes on with the next");
+        error!(cluster, %panic, "Sweeping a cluster panicked; the sweeper continues with the next cluster");
     }
 }
 
@@ -73,5 +72,54 @@ fn count(member: &MemberCluster, loads: &mut Vec<Load>) {
     match loads.iter_mut().find(|load| load.cadence == cadence) {
         Some(load) => load.members += 1,
         None => loads.push(Load { members: 1, cadence }),
+    }
+}
+
+/// What is open beside the connections to clusters.
+const OTHERS: u64 = 1024;
+
+/// Told once, each time that the clusters become too many.
+#[derive(Default)]
+pub(crate) struct OpenFiles {
+    too_few: bool,
+}
+
+impl OpenFiles {
+    /// Follows the number of clusters.
+    pub(crate) fn follow(&mut self, clusters: usize) {
+        // None is no limit.
+        let Some(limit) = getrlimit(Resource::Nofile).current else { return };
+        let needed = needed(clusters);
+        let too_few = limit < needed;
+        if too_few && !self.too_few {
+            warn!(
+                limit,
+                needed,
+                clusters,
+                "The process may open too few files: with every cluster silent there are some that it cannot probe; raise the hard limit (LimitNOFILE, ulimit -Hn)"
+            );
+        }
+        self.too_few = too_few;
+    }
+}
+
+/// A connection that is kept for each cluster, and one that is being opened.
+fn needed(clusters: usize) -> u64 {
+    u64::try_from(clusters).unwrap_or(u64::MAX).saturating_mul(2).saturating_add(OTHERS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_clusters_for_the_limit_are_noticed_until_they_are_fewer() {
+        let mut files = OpenFiles::default();
+        files.follow(usize::MAX);
+        let limited = getrlimit(Resource::Nofile).current.is_some();
+        assert_eq!(files.too_few, limited);
+        files.follow(0);
+        assert!(!files.too_few || getrlimit(Resource::Nofile).current < Some(OTHERS));
+        assert_eq!(needed(10_000), 21_024);
     }
 }

@@ -14,7 +14,7 @@ use scene::{Answer, Scene, cluster};
 use tokio::time::sleep;
 
 use super::driver;
-use super::job::Job;
+use super::driver::Job;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 
@@ -40,7 +40,7 @@ async fn a_management_api_that_refuses_for_minutes_delays_no_probe_and_loses_no_
     sleep(S(31)).await;
     assert_eq!(scene.api.written("ns/c7"), Some("Ready".to_owned()));
     assert_eq!(scene.api.written("ns/c9"), Some("NotReady".to_owned()));
-    assert!(scene.fleet.writer.oldest(super::prober::now().monotonic).is_zero());
+    assert!(scene.fleet.writer.oldest(super::flavour::now().monotonic).is_zero());
     let gap = scene.members.longest_gap();
     assert!(gap <= S(11) + S(1), "a member waited {gap:?} for its probe");
 }
@@ -123,7 +123,7 @@ async fn a_probe_that_ends_after_its_cluster_was_deleted_is_told_to_nobody() {
     scene.add("ns/a", 1);
     sleep(S(5)).await;
     let member = scene.watched("ns/a");
-    member.trigger(super::prober::now().monotonic);
+    member.trigger(super::flavour::now().monotonic);
     let job = member.begin(&member.task()).expect("a probe is due");
     scene.registry.remove(&cluster("ns/a", 1));
     assert!(member.complete(&job, &driver::timed_out(job.started, S(3))).is_none());
@@ -290,7 +290,7 @@ async fn what_a_replaced_task_found_is_not_taken_in() {
     let scene = Scene::new(0);
     scene.add("ns/a", 1);
     sleep(S(5)).await;
-    let (member, now) = (scene.watched("ns/a"), super::prober::now());
+    let (member, now) = (scene.watched("ns/a"), super::flavour::now());
     let old = member.task();
     member.trigger(now.monotonic);
     let job = member.begin(&old).expect("a probe is due");
@@ -363,7 +363,7 @@ async fn a_paused_cluster_is_left_alone_and_what_was_known_of_it_is_forgotten() 
 async fn a_cluster_that_was_paused_while_nobody_looked_is_told_of_as_paused() {
     let scene = Scene::new(0);
     scene.add_with("ns/a", 1, |target| {
-        let at = super::prober::now().wall;
+        let at = super::flavour::now().wall;
         target.published = Some(health::Published::seed(Standing::Ready, at, at, None));
         target.paused = true;
     });

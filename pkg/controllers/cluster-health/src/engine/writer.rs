@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, warn};
 
-use super::counters::Counters;
+use super::flavour::now;
 use super::flavour::{Cluster, Flavour};
+use super::metrics::Counters;
 use super::ownership::Ownership;
-use super::pending::Pending;
-use super::prober::now;
+use super::status_write::Pending;
 use super::status_write::StatusWrite;
 
 /// Writes under way at once: more than a server that answers in 100 ms needs for 500 in a second.

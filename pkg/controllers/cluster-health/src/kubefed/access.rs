@@ -1,4 +1,5 @@
-//! How a member is reached, from its object and its Secret. Pure.
+//! How a member is reached, from its object and its Secret; and [`inputs_of`] one member that is looked
+//! up once.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,12 +7,15 @@ use health::Code;
 use objects::Object;
 use probe::{Address, ClientPair, Fields, Inputs, Problem, TlsOptions};
 use secrecy::ExposeSecret as _;
+use serde_json::Value;
 
-use crate::api::kubefed::{KubeFedCluster, KubeFedClusterSpec};
-use crate::credential_policy::{Reference, may_send};
+use super::access;
+use crate::api::is_name;
+use crate::api::kubefed::{KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterSpec};
+use crate::credential_policy::{Lookup, Reference, may_ask, may_send};
 use crate::member::USER_AGENT;
-use crate::object_name::is_name;
 use crate::secret_data::SecretData;
+use crate::stored_objects::{StoredError, StoredObjects};
 
 /// Where the user of a member mends what is refused.
 const FIELDS: Fields = Fields {
@@ -102,3 +106,32 @@ fn pair(name: &str, secret: &SecretData) -> Result<Option<ClientPair>, Problem> 
 
 #[cfg(test)]
 mod tests;
+
+/// What a client of the KubeFedCluster of this name is made of.
+///
+/// # Errors
+/// An object could not be read; or, inside, it was, and cannot be used.
+pub(crate) async fn inputs_of(
+    objects: &StoredObjects,
+    name: &str,
+    lookup: &Lookup,
+) -> Result<Result<Inputs, Problem>, StoredError> {
+    if let Err(refusal) = may_ask(lookup.asker) {
+        return Ok(Err(refusal.problem("the Secret of the KubeFedCluster")));
+    }
+    let namespace = lookup.secret_namespace.as_deref().unwrap_or_default();
+    let key = format!("{namespace}/{name}");
+    let mut whole = objects.whole(&KUBEFED_CLUSTERS, &key).await?;
+    if let Some(metadata) = whole.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("namespace".to_owned(), namespace.into());
+    }
+    let cluster = Object::<KubeFedCluster>::read(whole).map_err(|error| {
+        let (kind, why) = (KUBEFED_CLUSTERS.kind.to_string(), error.to_string());
+        StoredError::Form { kind, key, why }
+    })?;
+    let secret = match access::secret_key(&cluster) {
+        Some(key) => objects.secret(&key).await?,
+        None => None,
+    };
+    Ok(access::inputs(&cluster, secret.as_ref(), false))
+}

@@ -1,5 +1,5 @@
-//! [`DuplicateClusters`]: members that are one cluster, by the UID of its namespace kube-system (`rule:one-cluster-twice-is-told`).
-//! Pure.
+//! [`DuplicateClusters`]: finds members that are the same cluster, by the UID of its namespace
+//! kube-system (`rule:one-cluster-twice-is-told`). Pure.
 
 use std::collections::HashMap;
 use std::sync::Arc;

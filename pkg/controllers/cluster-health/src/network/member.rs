@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use validation::CheckResult;
 
 use super::NetworkOptions;
-use super::answer::{Answer, result};
+use super::{Answer, result};
 use crate::{Asker, Lookup, StoredObjects, Subject};
 
 /// What TKEStack leaves in a cluster that it has imported.

@@ -1,4 +1,4 @@
-//! [`ClusterStates`]: what this process knows of each Cluster beside its object.
+//! [`ClusterStates`]: the connection and the facts of each Cluster that this process has.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,11 +36,11 @@ pub(crate) struct ClusterState {
     /// It was held back for want of a credential.
     pub(crate) was_held_back: bool,
     pub(crate) connection: Option<Connection>,
-    /// Those of the last way that had any.
+    /// The addresses of the last connection that had any.
     addresses: Vec<Address>,
     /// The ClusterCredential that its object names.
     reference: Option<Arc<str>>,
-    /// How often another credential may have come to be for it.
+    /// How often another ClusterCredential may have become the one for it.
     invalidations: u64,
     pub(crate) facts: Facts,
     /// Its API server answered the last probe with `ok`.
@@ -60,8 +60,8 @@ pub(crate) struct ClusterState {
 }
 
 impl ClusterState {
-    /// Its way is about to be looked at, and up if need be: the one that is known, and how many
-    /// doubts there are. Those that come from now on are not settled by what is read
+    /// Begins to resolve the connection: returns the known one and the number of invalidations so
+    /// far. A later invalidation makes the result outdated
     /// (`rule:what-changes-while-it-is-read-is-read-again`).
     pub(crate) fn begin_resolve(
         &mut self,
@@ -71,8 +71,7 @@ impl ClusterState {
         (self.connection.clone(), self.invalidations)
     }
 
-    /// It is reached so from now on. Where that is another cluster, nothing holds that was learnt
-    /// of the one before, nor what is being learnt
+    /// Sets the connection. If it leads to another cluster, the facts of the one before are dropped
     /// (`rule:another-target-has-no-address-in-common`).
     pub(crate) fn set_connection(&mut self, connection: Connection) {
         if let Ok(addresses) = &connection.resolved_from.addresses {
@@ -85,12 +84,12 @@ impl ClusterState {
         self.connection = Some(connection);
     }
 
-    /// Its summary was not complete in time.
+    /// Doubles the time limit of the next summary: this one was not complete in time.
     pub(crate) fn summary_timed_out(&mut self) {
         self.summary_limit = (self.summary_limit * 2).min(SUMMARY_LIMIT_MAX);
     }
 
-    /// What is known of the way to it, if there is one.
+    /// The credentials, certificates and addresses of its connection, if it has one.
     pub(crate) fn contact(&self) -> Option<Contact> {
         let client = self.connection.as_ref()?.client.as_ref().ok()?;
         Some(Contact::from(&**client))
@@ -102,12 +101,12 @@ impl ClusterState {
 pub(crate) struct Connection {
     pub(crate) resolved_from: ResolvedFrom,
     pub(crate) client: Result<Arc<Client>, Problem>,
-    /// How many doubts it settles; with more of them it is looked up again, whatever the basis
-    /// says. `None` when not all of it could be read.
+    /// The number of invalidations when it was resolved; after another one it is resolved again.
+    /// `None` when not all of it could be read.
     pub(crate) resolved_at: Option<u64>,
 }
 
-/// What the way rests on: while it stays the same nothing is read again.
+/// The objects that a connection was resolved from: while they are the same nothing is read again.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ResolvedFrom {
     pub(crate) addresses: Result<Vec<Address>, Problem>,
@@ -119,8 +118,8 @@ pub(crate) struct ResolvedFrom {
     pub(crate) secret: Option<ObjectVersion>,
 }
 
-/// A version of an object: of a credential the one that was read, of a Secret the one that the
-/// cache of metadata showed before.
+/// The version of an object: of a ClusterCredential the one that was read, of a Secret the one that
+/// the metadata cache showed before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectVersion {
     pub(crate) key: Arc<str>,
@@ -186,7 +185,7 @@ impl ClusterStates {
         summaries.collect()
     }
 
-    /// The same, unless it is another target by now than the one whose Nodes `latest` tells of.
+    /// Like [`Self::known`], unless the Cluster is another target than the one `latest` belongs to.
     pub(crate) fn still<R>(
         &self,
         cluster: &Cluster,
@@ -215,7 +214,7 @@ impl ClusterStates {
         }
     }
 
-    /// Has the credential of the Cluster of this name looked up again.
+    /// Has the credential of this Cluster looked up again.
     pub(crate) fn invalidate_connection(&self, name: &str) {
         let mut entries = self.entries.lock();
         if let Some(entry) = entries.get_mut(name) {

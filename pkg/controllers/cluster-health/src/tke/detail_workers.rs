@@ -1,4 +1,4 @@
-//! [`DetailWorkers`]: what goes on beside the probes: versions, summaries, and the Machines.
+//! [`DetailWorkers`]: the workers of [`DetailTask`]s and of Machines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,10 @@ use crate::engine::Registry;
 use crate::missing_rights::{Denied, denied};
 use crate::reading::Reading;
 
-/// A summary takes longest.
+/// The time limit of a task: that of the longest one, a summary.
 const TASK_LIMIT: Duration = SUMMARY_LIMIT_MAX.saturating_add(Duration::from_secs(30));
 
-/// The two that list Nodes share the lists.
+/// The workers of tasks and of Machines, which share the lists of Nodes.
 pub(super) struct DetailWorkers {
     tasks: DetailReconciler,
     reconciler: MachineReconciler,

@@ -1,5 +1,5 @@
-//! What is gathered of Clusters beside their probes: versions and summaries, each in its own time
-//! and at the cost of no probe.
+//! [`DetailTask`]: versions, summaries, addresses and Nodes of Clusters, read by workers of their own
+//! so that no probe waits for them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const ADDRESS_LIMIT: Duration = Duration::from_secs(5);
 const READ_LIMIT: Duration = Duration::from_secs(30);
 const VERSION_MAX: usize = 16 << 10;
 
-/// Something to gather of a Cluster.
+/// Something to read from a Cluster apart from its probes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum DetailTask {
     Version(Cluster),
@@ -64,7 +64,7 @@ impl DetailTask {
     }
 }
 
-/// What there is to gather after a probe that was answered well.
+/// The tasks that are due after a successful probe.
 pub(crate) fn after_probe(
     cluster: &Cluster,
     entry: &mut ClusterState,
@@ -90,7 +90,7 @@ pub(crate) fn after_probe(
     tasks
 }
 
-/// Gathers.
+/// Carries out the tasks.
 pub(crate) struct DetailReconciler {
     pub(crate) prober: Arc<probe::Prober>,
     pub(crate) states: Arc<ClusterStates>,
@@ -229,7 +229,7 @@ mod tests {
             secret: None,
         };
         machines.states.with(own, |entry| {
-            entry.set_connection(Connection { resolved_from, client, resolved_at: None })
+            entry.set_connection(Connection { resolved_from, client, resolved_at: None });
         });
         DetailReconciler {
             prober: Arc::clone(&lists.prober),

@@ -9,11 +9,11 @@ use http::{Request, StatusCode};
 use kube::client::Body;
 
 use super::choice::{Choice, choose};
+use crate::api::is_name;
 use crate::api::tke::{
     CLUSTER_CREDENTIALS, ClusterCredential, CredentialError, CredentialPage, SecretRef,
 };
 use crate::credential_policy::Target;
-use crate::object_name::is_name;
 use crate::secret_data::{ReadError, SecretData, wipe};
 
 /// Time limit of one attempt.

@@ -8,9 +8,9 @@ use super::access::addresses;
 use super::choice::{Choice, choose};
 use super::fetch::Fetch;
 use super::inputs::inputs;
+use crate::api::is_name;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};
 use crate::credential_policy::{Lookup, Target, is_for, may_ask, may_read};
-use crate::object_name::is_name;
 use crate::stored_objects::{StoredError, StoredObjects};
 
 /// What a client of the Cluster of this name is made of, as the controller would make it.

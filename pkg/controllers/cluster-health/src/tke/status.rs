@@ -196,8 +196,8 @@ pub(crate) fn seed(cluster: &Object<Cluster>, now: Timestamp) -> Option<Publishe
     let condition = cached(status, HEALTH_CHECK);
     let said = condition.map(|condition| &condition.status);
     let well = match (&status.phase, said) {
-        // Whatever was true before nobody looked. Where phase and condition differ the first probe
-        // decides: either would be a claim that no probe of ours made.
+        // Where phase and condition differ the first probe decides: neither was found by a probe of
+        // ours.
         (_, Some(ConditionStatus::Unknown | ConditionStatus::Other(_)))
         | (Phase::Running, Some(ConditionStatus::False))
         | (Phase::Failed, Some(ConditionStatus::True)) => return None,
@@ -289,7 +289,7 @@ fn headline(
             reason: text(|it| &it.reason),
             message: text(|it| &it.message),
         },
-        // Nobody knows: what was said stays.
+        // Unknown: keep the last phase, reason and message.
         Some(Standing::Unknown) | None => Headline {
             phase: Some(status.phase.clone()).filter(|phase| *phase != Phase::Initializing),
             reason: status.reason.clone(),

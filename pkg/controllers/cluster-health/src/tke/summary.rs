@@ -10,7 +10,6 @@
 
 mod gather;
 mod node;
-mod node_list;
 #[cfg(test)]
 mod paged;
 mod pod;
@@ -20,8 +19,8 @@ mod roster;
 mod tests;
 
 pub(crate) use gather::{Gathered, nodes, pods};
+pub(crate) use node::NodeList;
 pub(crate) use node::NodeTotals;
-pub(crate) use node_list::NodeList;
 #[cfg(test)]
 pub(crate) use paged::list_of;
 pub(crate) use roster::Roster;

@@ -1,11 +1,12 @@
-//! [`Cluster`]: a member cluster.
+//! [`Cluster`] with its [`ClusterAddress`]es, and the [`Phase`] that Clusters and Machines have.
+
+use std::fmt;
 
 use jiff::Timestamp;
 use objects::Schema;
 use quantity::Resources;
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterAddress, Phase};
 use crate::api::{Condition, WithSpec, tolerant};
 
 /// The kind `Cluster`. Its spec holds passwords of machines, so only what is used is kept.
@@ -133,4 +134,86 @@ pub struct NodeCounts {
     pub ready: i64,
     /// Ready, and not cordoned.
     pub schedulable: i64,
+}
+
+/// One way to the API server of a Cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterAddress {
+    /// What the way is for.
+    #[serde(rename = "type")]
+    pub kind: AddressType,
+    /// IP address or name, without brackets.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub host: String,
+    /// TCP port.
+    pub port: i32,
+    /// What stands before every path, such as that of a proxy.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub path: String,
+}
+
+/// What an address is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum AddressType {
+    /// For users outside.
+    Public,
+    /// What the servers tell others of themselves.
+    Advertise,
+    /// Of one server itself.
+    #[default]
+    Real,
+    /// For the management cluster.
+    Internal,
+    /// For people who mend it.
+    Support,
+    /// A word that is not known here.
+    #[serde(untagged)]
+    Other(Box<str>),
+}
+
+/// Where a Cluster or a Machine is in its life. An absent one means `Initializing`: a status is not
+/// stored when an object is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Phase {
+    /// It is being set up.
+    #[default]
+    #[serde(alias = "")]
+    Initializing,
+    /// It waits for others.
+    Waiting,
+    /// Healthy.
+    Running,
+    /// Not healthy.
+    Failed,
+    /// Shut off on purpose.
+    Confined,
+    /// Not in use.
+    Idling,
+    /// Between two versions.
+    Upgrading,
+    /// Being removed.
+    Terminating,
+    /// Machines are being added.
+    Upscaling,
+    /// Machines are being taken away.
+    Downscaling,
+    /// Being mended.
+    Recovering,
+    /// A word that is not known here.
+    #[serde(untagged)]
+    Other(Box<str>),
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other(word) => f.write_str(word),
+            // Its name is what is written.
+            known => fmt::Debug::fmt(known, f),
+        }
+    }
 }

@@ -7,11 +7,11 @@ use health::{Lifetime, Published, Status};
 use prometheus::core::Desc;
 use prometheus::proto::{Metric, MetricFamily};
 
+use crate::engine::audit::Difference;
+use crate::engine::cluster_view::Contact;
 use crate::engine::cluster_view::{ClusterView, STATUSES};
-use crate::engine::contact::Contact;
-use crate::engine::difference::Difference;
-use crate::engine::family::Family;
 use crate::engine::member_cluster::MemberCluster;
+use crate::engine::metrics::Family;
 
 /// Labels of all; some have one more.
 const CLUSTER: [&str; 3] = ["flavour", "namespace", "cluster"];

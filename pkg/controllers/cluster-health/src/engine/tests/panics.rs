@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::S;
 use super::scene::{Answer, Scene};
-use crate::engine::prober::now;
+use crate::engine::flavour::now;
 use crate::engine::serve;
 
 /// rule:stuck-tasks-are-replaced

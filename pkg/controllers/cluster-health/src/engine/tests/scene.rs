@@ -27,6 +27,7 @@ pub(crate) use members::{Answer, Members, target};
 use crate::api::tke::{CLUSTERS, MACHINES};
 use crate::engine::Limits;
 use crate::engine::cluster_registry::ClusterRegistry;
+use crate::engine::flavour::Target;
 use crate::engine::flavour::{Cluster, Flavour, Statement};
 use crate::engine::gauges::Exposed;
 use crate::engine::member_cluster::MemberCluster;
@@ -35,7 +36,6 @@ use crate::engine::ownership::{Ownership, Share};
 use crate::engine::permits::Permits;
 use crate::engine::registry::Registry;
 use crate::engine::status_write::StatusWrite;
-use crate::engine::target::Target;
 use crate::engine::writer::Writer;
 use crate::engine::{page, sweeper};
 

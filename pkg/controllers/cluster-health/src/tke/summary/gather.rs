@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
+use super::node::NodeList;
 use super::node::NodeTotals;
-use super::node_list::NodeList;
 use super::pod::PodTotals;
 use super::published;
 use super::roster::Roster;

@@ -6,7 +6,9 @@ use quantity::Resources;
 use serde::Deserialize;
 
 use super::published;
+use super::roster::Roster;
 use crate::api::tke::{MachineInfo, NodeCounts};
+use crate::paging::{Abort, Collect};
 
 /// What all Nodes have, and how many there are.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -99,5 +101,22 @@ impl NodeTotals {
                 published::add(sum, own);
             }
         }
+    }
+}
+
+/// What one list of Nodes says: what they add up to, and which machine each is on.
+#[derive(Debug)]
+pub(crate) struct NodeList {
+    pub(crate) totals: NodeTotals,
+    pub(crate) roster: Roster,
+}
+
+impl Collect for NodeList {
+    type Item = Node;
+
+    fn add(&mut self, node: Node) -> Result<(), Abort> {
+        self.totals.count(&node);
+        self.roster.add(node);
+        Ok(())
     }
 }

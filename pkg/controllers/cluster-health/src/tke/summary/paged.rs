@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::gather::nodes;
-use super::node_list::NodeList;
+use super::node::NodeList;
 use super::roster::Roster;
 use crate::paging::{Member, Unread};
 

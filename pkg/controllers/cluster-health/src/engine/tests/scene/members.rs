@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::cluster;
-use crate::engine::contact::Contact;
-use crate::engine::prober::{ClusterProber, now};
-use crate::engine::target::{EndsTold, Target};
+use crate::engine::cluster_view::Contact;
+use crate::engine::flavour::{ClusterProber, now};
+use crate::engine::flavour::{EndsTold, Target};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
