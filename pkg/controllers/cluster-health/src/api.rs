@@ -24,7 +24,7 @@ pub mod secret;
 pub mod tke;
 mod tolerant;
 
-/// What the kinds have beside metadata and status.
+/// The fields of the kinds except metadata and status.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, bound(deserialize = "T: Deserialize<'de> + Default"))]
 pub struct WithSpec<T> {
@@ -65,7 +65,7 @@ pub enum ConditionStatus {
     True,
     /// It does not hold.
     False,
-    /// Nobody can say.
+    /// Not known.
     #[default]
     Unknown,
     /// A word that the API does not have.
@@ -94,8 +94,8 @@ impl fmt::Display for ConditionStatus {
     }
 }
 
-/// Whether it can be the name of an object or a namespace. One that is none, as `a?b` or
-/// `../other/x`, would ask for something else than an object of that name.
+/// Whether a text can be the name of an object or a namespace. `a?b` or `../other/x` in a path would
+/// ask for something else than an object of that name.
 pub(crate) fn is_name(text: &str) -> bool {
     let legal = |c: u8| c.is_ascii_alphanumeric() || b"-.".contains(&c);
     !text.is_empty() && !text.starts_with('.') && text.bytes().all(legal)

@@ -96,7 +96,7 @@ pub async fn run(
         // `rule:an-audit-writes-nothing`: flavours have events of their own.
         context.recorder = Recorder::mute();
     }
-    // Without a client nobody can write.
+    // An audit has no client, so that it cannot write.
     let clients = if limits.audit { Clients::new() } else { clients(&context, flavours)? };
     // Another one for each run: what a failed one claimed runs out.
     let identity = format!("{}_{:08x}", context.identity, rand::random::<u32>());

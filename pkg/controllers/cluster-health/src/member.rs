@@ -67,7 +67,7 @@ struct Rotation {
 }
 
 impl ClientProber {
-    /// Probes by `client`, which is the newest one from now on; `read` reads its inputs anew when
+    /// Probes by `client`, which is the newest one from now on; `read` reads its inputs again when
     /// its credential is refused.
     pub(crate) fn new(
         prober: Arc<probe::Prober>,

@@ -53,7 +53,7 @@ impl NetworkChecker {
     /// Asks nothing yet.
     ///
     /// # Errors
-    /// Never, but that the metrics of its connections, which nobody reads, could not be made.
+    /// The metrics of its connections cannot be created, which does not happen.
     pub fn new(options: NetworkOptions) -> Result<Self, prometheus::Error> {
         let resolver = Resolver::new(Names::default(), options.policy.clone());
         let members = Members::new(&options)?;
@@ -112,7 +112,7 @@ impl NetworkChecker {
         if !self.asks(question) {
             return Answer::NotChecked("it is turned off".to_owned());
         }
-        // Fails only when it is closed, which nobody does.
+        // Fails only when it is closed, and it never is.
         let Ok(_turn) = timeout_at(end, self.turns.acquire()).await else { return Answer::Busy };
         let way = Way { resolver: &self.resolver, asker: dials };
         let answer = async {

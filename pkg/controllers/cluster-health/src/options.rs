@@ -67,7 +67,7 @@ pub struct MemberOptions {
 pub struct KubeFedOptions {
     /// Where its objects are; `None` for everywhere.
     pub namespace: Option<String>,
-    /// Name of the KubeFedConfig that wins over `policy`; `None` when there is none to look at.
+    /// Name of the KubeFedConfig that wins over `policy`; `None` when it is not watched.
     pub config: Option<String>,
     /// As the flags say.
     pub policy: Policy,

@@ -79,7 +79,7 @@ impl ReadError {
 }
 
 impl SecretData {
-    /// Reads the Secret with this key; `None` when there is none.
+    /// Reads the Secret with this key; `None` when it does not exist.
     pub(crate) async fn read(client: &kube::Client, key: &str) -> Result<Option<Self>, ReadError> {
         let secret = || key.to_owned();
         let request = Request::get(SECRETS.object_path(key))
@@ -127,14 +127,14 @@ impl SecretData {
         Some(data)
     }
 
-    /// The token as text; `None` when there is none, or it is not text.
+    /// The token as text; `None` when it is missing or not text.
     pub(crate) fn token(&self) -> Option<SecretString> {
         let text = std::str::from_utf8(self.token.as_ref()?.expose_secret()).ok()?;
         Some(SecretString::from(text)).filter(|text| !text.expose_secret().trim().is_empty())
     }
 }
 
-/// Overwrites an answer that nobody else holds. Best effort: a connection may share the buffer that
+/// Overwrites an answer that has no other holder. Best effort: a connection may share the buffer that
 /// it read into, and that is beyond reach.
 pub(crate) fn wipe(body: Bytes) {
     if let Ok(mut body) = body.try_into_mut() {

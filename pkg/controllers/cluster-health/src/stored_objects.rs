@@ -25,7 +25,7 @@ pub struct StoredObjects {
 /// An object that could not be read. Holds nothing of it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
-    /// There is none.
+    /// The object does not exist.
     #[error("cannot find {kind} {key}: {looked}")]
     Missing {
         /// Its kind.
@@ -42,10 +42,10 @@ pub enum StoredError {
         kind: String,
         /// Name, or `namespace/name`.
         key: String,
-        /// Why there is none.
+        /// Why it could not be read.
         source: CallError,
     },
-    /// Another answer than the object, or that there is none.
+    /// An answer other than the object or 404.
     #[error("cannot read {kind} {key}: the management API answered {status}")]
     Refused {
         /// Its kind.

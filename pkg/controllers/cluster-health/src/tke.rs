@@ -1,5 +1,5 @@
-//! TKEStack's clusters: which are probed, where and as whom, what is written to them, and what is
-//! gathered of them beside the probes.
+//! TKEStack's Clusters and Machines: credentials, probes, status, and the details that are read apart
+//! from the probes.
 //!
 //! | file | holds |
 //! |---|---|
@@ -7,16 +7,16 @@
 //! | `watch.rs` | watches the objects, their ClusterCredentials and Secrets |
 //! | `resolve.rs` | reads the credential of a Cluster and makes its client |
 //! | `prober.rs` | how one Cluster is probed |
-//! | `detail_workers.rs`, `details.rs`, `summary.rs` | what is gathered beside the probes |
+//! | `detail_workers.rs`, `details.rs`, `summary.rs` | versions, summaries and other details, read apart from the probes |
 //! | `summary_metrics.rs` | [`SummaryMetrics`]: what was gathered, as metrics |
-//! | `node_lists.rs` | one list of Nodes at a time, for everybody who needs one |
+//! | `node_lists.rs` | one list of Nodes at a time, shared by summaries and Machines |
 //! | `machines.rs` | the Machines of each Cluster |
-//! | `cluster_states.rs` | what is known of each Cluster |
+//! | `cluster_states.rs` | the connection and the facts of each Cluster |
 //! | `fetch.rs` | ClusterCredentials and Secrets, read one at a time |
 //! | `supervision.rs` | which Clusters are probed, and whose phase is ours |
 //! | `access.rs`, `choice.rs`, `inputs.rs` | where a Cluster is asked, and as whom |
 //! | `one_cluster.rs` | how one Cluster is reached, looked up once |
-//! | `facts.rs`, `version.rs` | what is learnt of a Cluster beside its health |
+//! | `facts.rs`, `version.rs` | version, summary, Nodes and credential of a Cluster, and their conditions |
 //! | `status.rs` | what is written, and what is read back after a restart |
 //! | `options.rs` | [`TkeOptions`] |
 

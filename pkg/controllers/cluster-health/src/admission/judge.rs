@@ -35,7 +35,7 @@ const MOST_QUESTIONS: usize = 128;
 /// Why the others are not asked.
 const TOO_MANY: &str = "too much would have to be asked about this object";
 
-/// Judges requests, as many at once as there is room for.
+/// Judges requests, as many at once as the memory budget allows.
 pub(super) struct Judge {
     options: WebhookOptions,
     caches: ObjectCaches,
@@ -92,7 +92,7 @@ impl Judge {
         reply::json(StatusCode::OK, review.patched(patch.as_ref()))
     }
 
-    /// What is asked, and the room for it.
+    /// The review in a request, with its reserved memory.
     async fn review(
         &self,
         request: &PageRequest,
@@ -102,7 +102,7 @@ impl Judge {
             let why = "an AdmissionReview is posted here";
             return Err(reply::failure(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", why));
         }
-        let memory = self.memory.hold(&request.body, end).await.map_err(|none| {
+        let memory = self.memory.reserve(&request.body, end).await.map_err(|none| {
             self.metrics.unreadable();
             none.reply()
         })?;

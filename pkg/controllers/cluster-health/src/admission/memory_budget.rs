@@ -65,11 +65,15 @@ impl MemoryBudget {
         Self { reviews: Semaphore::new(REVIEWS), usual, large }
     }
 
-    /// Waits until there is room for this.
+    /// Reserves memory for a request and waits for it until `end`.
     ///
     /// # Errors
-    /// There is none until `end`, or never.
-    pub(super) async fn hold(&self, body: &[u8], end: Instant) -> Result<Reserved<'_>, OverBudget> {
+    /// Other requests hold it until `end`, or the request needs more than the whole budget.
+    pub(super) async fn reserve(
+        &self,
+        body: &[u8],
+        end: Instant,
+    ) -> Result<Reserved<'_>, OverBudget> {
         let units = u32::try_from(weight(body) / UNIT + 1).ok();
         let units = units.filter(|&units| units <= FOR_LARGE).ok_or(OverBudget::TooLarge)?;
         let memory = if units <= USUAL { &self.usual } else { &self.large };
@@ -98,22 +102,22 @@ mod tests {
         let memory = MemoryBudget::new();
         let end = Instant::now() + Duration::from_secs(8);
         let nested = |count: usize| [r#"{"a":0},"#.repeat(count), "{}".to_owned()].concat();
-        assert!(memory.hold(b"{}", end).await.is_ok());
-        let never = memory.hold(nested(200_000).as_bytes(), end).await.unwrap_err();
+        assert!(memory.reserve(b"{}", end).await.is_ok());
+        let never = memory.reserve(nested(200_000).as_bytes(), end).await.unwrap_err();
         assert_eq!(never.reply().status(), 413, "to try again does not help");
         let most = nested(150_000);
-        let held = memory.hold(most.as_bytes(), end).await.unwrap();
-        let waiting = async { memory.hold(most.as_bytes(), end).await.unwrap_err() };
+        let held = memory.reserve(most.as_bytes(), end).await.unwrap();
+        let waiting = async { memory.reserve(most.as_bytes(), end).await.unwrap_err() };
         let usual = async {
             tokio::task::yield_now().await;
-            assert!(memory.hold(b"{}", end).await.is_ok());
+            assert!(memory.reserve(b"{}", end).await.is_ok());
             assert!(Instant::now() < end, "it does not wait behind a large one");
         };
         let (late, ()) = tokio::join!(waiting, usual);
         assert_eq!(late.reply().status(), 429);
         assert_eq!(Instant::now(), end, "it has waited");
         drop(held);
-        assert!(memory.hold(most.as_bytes(), end + Duration::from_secs(1)).await.is_ok());
+        assert!(memory.reserve(most.as_bytes(), end + Duration::from_secs(1)).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
@@ -122,10 +126,10 @@ mod tests {
         let end = Instant::now() + Duration::from_secs(8);
         let mut held = Vec::new();
         for _ in 0..REVIEWS {
-            held.push(memory.hold(b"{}", end).await.ok().unwrap());
+            held.push(memory.reserve(b"{}", end).await.ok().unwrap());
         }
-        assert_eq!(memory.hold(b"{}", end).await.err(), Some(OverBudget::Taken));
+        assert_eq!(memory.reserve(b"{}", end).await.err(), Some(OverBudget::Taken));
         held.pop();
-        assert!(memory.hold(b"{}", end + Duration::from_secs(1)).await.is_ok());
+        assert!(memory.reserve(b"{}", end + Duration::from_secs(1)).await.is_ok());
     }
 }

@@ -1,10 +1,10 @@
-//! [`ObjectCaches`]: the other objects, as caches hold them, for the rules about them.
+//! [`ObjectCaches`]: the stored objects that rules compare a new object with.
 
 use std::sync::Arc;
 
 use informer::Informer;
 use manager::Context;
-use model::{Kind as Watched, Resource};
+use model::{Kind as Source, Resource};
 use serde_json::Value;
 use validation::{Environment, Kind, Licence};
 
@@ -42,7 +42,7 @@ impl Fields for OfMember {
     const PATHS: &'static [&'static str] = &["spec.apiEndpoint"];
 }
 
-/// The caches. What is not listed yet, or not served, is not known.
+/// The caches of stored objects. A kind that is not listed yet, or not served, is not known.
 pub(super) struct ObjectCaches {
     clusters: Informer<PrunedObject<OfCluster>>,
     machines: Informer<PrunedObject<OfMachine>>,
@@ -52,7 +52,7 @@ pub(super) struct ObjectCaches {
 impl ObjectCaches {
     /// KubeFedClusters of this namespace only, if there is one.
     pub(super) fn new(context: &Context, namespace: Option<&str>) -> Self {
-        let source = |resource: Resource| context.informers.source(Watched::Custom(resource));
+        let source = |resource: Resource| context.informers.source(Source::Custom(resource));
         let mut members = source(KUBEFED_CLUSTERS);
         members.namespace = namespace.map(Into::into);
         Self {

@@ -1,4 +1,5 @@
-//! [`PrunedObject`]: an object of which only what rules read is kept: Clusters and Machines hold passwords.
+//! [`PrunedObject`]: a cached object with only the fields that rules read: Clusters and Machines hold
+//! passwords.
 
 use std::marker::PhantomData;
 use std::str::Split;
@@ -9,13 +10,13 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-/// What is kept of a kind.
+/// The fields that are kept of a kind.
 pub(super) trait Fields: Send + Sync + 'static {
     /// Paths of fields; a name with `[]` is a list, of whose items the rest of the path is kept.
     const PATHS: &'static [&'static str];
 }
 
-/// What every kind keeps.
+/// The fields that are kept of every kind.
 const NAMES: [&str; 2] = ["metadata.name", "metadata.namespace"];
 
 /// One object.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use validation::{FieldError, Findings, Kind};
 
 const VERSION: &str = "admission.k8s.io/v1";
-/// What a request of many mistakes is refused with at most: nobody reads more at once.
+/// The most mistakes that the refusal of a request lists.
 const MOST_CAUSES: usize = 100;
 
 /// What is asked.
@@ -18,11 +18,11 @@ pub struct Review {
     pub subject: Option<Subject>,
 }
 
-/// An object that is to be stored.
+/// An object that is about to be stored.
 pub struct Subject {
     /// Its kind.
     pub kind: Kind,
-    /// As it is to be.
+    /// The new object.
     pub object: Value,
     /// What is stored, of an update.
     pub old: Option<Value>,

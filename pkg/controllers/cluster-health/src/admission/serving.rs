@@ -119,7 +119,7 @@ fn files(folder: &Path) -> CertificateSource {
     CertificateSource::Files { certificate: folder.join("tls.crt"), key: folder.join("tls.key") }
 }
 
-/// Rounds of the keeper, and what is told of them.
+/// The rounds of the keeper and their log.
 struct Keeping {
     keeper: Keeper,
     failed: LogGate,

@@ -31,7 +31,7 @@ pub(crate) fn bytes_or_empty<'de, D: Deserializer<'de>>(
     from.deserialize_option(Reader(decode))
 }
 
-/// Decodes base64; `None` when the text is none.
+/// Decodes base64; `None` when the text is not base64.
 pub fn decode(text: &str) -> Option<SecretSlice<u8>> {
     let text = text.trim_end();
     let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();

@@ -1,4 +1,4 @@
-//! An audit: [`Difference`] between our verdict and the object of a cluster, and who is told of it.
+//! An audit: [`Difference`] between our verdict and the object of a cluster, and the log of it.
 
 use std::time::{Duration, Instant};
 

@@ -114,13 +114,13 @@ pub(crate) struct Notice {
 }
 
 impl Notices {
-    /// Goes on after a process that told of this: a restart, or a move to another replica, is
-    /// no reason to tell it of thousands of clusters again (`rule:a-restart-changes-nothing`).
+    /// Continues after a process that told this: a restart, or a move to another replica, does not
+    /// repeat the events of thousands of clusters (`rule:a-restart-changes-nothing`).
     pub(crate) fn after(told: EndsTold) -> Self {
         Self { told, ..Self::default() }
     }
 
-    /// Takes in what is known at `now`; what of it is to be told (`rule:ends-are-told-in-time`).
+    /// Takes in the contact at `now` and returns the new notices (`rule:ends-are-told-in-time`).
     pub(crate) fn note(&mut self, contact: &Contact, now: Timestamp) -> Vec<Notice> {
         let Contact { credential, certificate, endpoints, .. } = contact;
         let of_credential = self.credential.note(*credential, now);

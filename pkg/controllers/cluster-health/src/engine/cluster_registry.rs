@@ -38,7 +38,7 @@ pub(crate) struct ClusterRegistry {
     elsewhere: Mutex<HashMap<FlavourKey, Arc<str>>>,
     /// Those that are not probed yet, for want of something that may be about to come.
     held_back: Mutex<HashMap<FlavourKey, HeldBack>>,
-    /// Since when those that were looked at have been ours, by UID, until they are told of.
+    /// By UID: since when a cluster has been ours whose object is being read.
     looked_at: Mutex<HashMap<Arc<str>, Instant>>,
     look_again: RwLock<HashMap<&'static str, LookAgain>>,
 }
@@ -167,7 +167,7 @@ impl ClusterRegistry {
     /// Leaves a cluster to another replica: nothing is done about it until it is ours.
     pub(crate) fn leave(&self, flavour: &dyn Flavour, cluster: &Cluster) {
         if !self.remove(flavour, &cluster.key, &cluster.uid) {
-            // What was read of it, its credential too, goes also when it was not told of.
+            // Its facts and its credential go even if the engine never knew it.
             flavour.removed(cluster);
         }
         let place = (flavour.name(), Arc::clone(&cluster.key));
@@ -186,12 +186,12 @@ impl ClusterRegistry {
             || looked_at.is_some() && looked_at == self.ownership.ours_since(uid)
     }
 
-    /// Nothing is told of the cluster with this UID after all.
+    /// Forgets that the object of the cluster with this UID is being read.
     pub(crate) fn forget_look(&self, uid: &str) {
         self.looked_at.lock().remove(uid);
     }
 
-    /// The cluster is nobody else's: it is ours, or gone.
+    /// No other replica has the cluster: it is ours, or gone.
     pub(crate) fn forget_elsewhere(&self, flavour: &dyn Flavour, cluster: &Cluster) {
         let place = (flavour.name(), Arc::clone(&cluster.key));
         let mut elsewhere = self.elsewhere.lock();
@@ -212,7 +212,8 @@ impl ClusterRegistry {
         others
     }
 
-    /// Has the flavours look at what has become ours. What nobody had before is no move.
+    /// Has the flavours read the clusters that have become ours. A cluster that no replica had before
+    /// does not count as moved.
     pub(crate) fn take_over(&self) {
         let ours = |uid: &Arc<str>| self.ownership.is_ours(uid);
         let moves = self.ownership.has_met();

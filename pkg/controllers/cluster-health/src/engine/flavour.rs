@@ -79,7 +79,7 @@ impl Cluster {
     }
 }
 
-/// What is to be said about a cluster now.
+/// The state of a cluster from which its status is made.
 #[derive(Debug)]
 pub struct Statement<'a> {
     /// What is published; `None` while nothing is.
@@ -122,7 +122,7 @@ pub struct Target {
     pub prober: Box<dyn FnOnce() -> Arc<dyn ClusterProber> + Send>,
     /// How it is watched over.
     pub policy: Policy,
-    /// It is to be left alone: no probe, and no word that it was not probed.
+    /// It is locked: not probed, and never published as unknown for that.
     pub paused: bool,
     /// What its object says, of use only when the cluster is new to this process.
     pub published: Option<Published>,
@@ -144,7 +144,7 @@ pub enum EndsTold {
     Nothing,
     /// This, as its object shows.
     Shown(Box<str>),
-    /// Nobody knows: something may have been.
+    /// Unknown: events may have been sent.
     Unknown,
 }
 
@@ -169,12 +169,12 @@ pub trait ClusterProber: Send + Sync + 'static {
     }
 }
 
-/// The prober of a cluster of which no client can be made: it says so each time, and the
+/// The prober of a cluster whose client cannot be made: it says so each time, and the
 /// thresholds decide what becomes of that.
 #[derive(Clone, Debug)]
 pub struct Misconfigured {
     /// What is wrong; its verdict is [`health::Verdict::Config`], or it is [`Code::OwnLimit`] for
-    /// as long as nobody could read how to reach the cluster, which changes nothing.
+    /// as long as the credential could not be read, which changes nothing.
     pub code: Code,
     /// Which object, and which field or key of it. No secret.
     pub detail: Box<str>,

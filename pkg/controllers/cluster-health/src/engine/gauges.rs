@@ -18,7 +18,7 @@ use super::member_cluster::MemberCluster;
 use super::metrics::Family;
 use each::Each;
 
-/// What is exposed beside that which always is.
+/// Metrics that are exposed only if asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exposed {
     /// Series of each cluster.

@@ -60,7 +60,8 @@ struct State {
     difference: Option<Difference>,
 }
 
-/// What an object showed while nobody looked: a status with this fingerprint, or none of use.
+/// A status that an object showed while a write was under way: its fingerprint, or `None` when it
+/// cannot be used.
 #[derive(Clone, Copy)]
 pub(crate) struct Overlooked {
     pub(crate) fingerprint: Option<u64>,
@@ -241,7 +242,7 @@ impl MemberCluster {
         drop(prober);
     }
 
-    /// Publishes that nobody knows, when it is time to.
+    /// Publishes `Unknown` when no probe was completed for too long.
     pub(crate) fn sweep(&self, now: Moment) -> Option<Effect> {
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -270,7 +271,7 @@ impl MemberCluster {
         self.state.lock().task.clone()
     }
 
-    /// `task` was cut short, and begins anew if it is still in charge.
+    /// `task` was interrupted, and starts again if it is still in charge.
     pub(crate) fn restart(&self, task: &CancellationToken) {
         let mut state = self.state.lock();
         if !task.is_cancelled() {
@@ -278,7 +279,7 @@ impl MemberCluster {
         }
     }
 
-    /// What is to be told of the way to it.
+    /// New notices about its credentials, certificates and addresses.
     pub(crate) fn notices(&self, now: Timestamp) -> Vec<Notice> {
         let mut state = self.state.lock();
         let Some(contact) = state.prober.as_ref().map(|prober| prober.contact()) else {

@@ -40,7 +40,7 @@ pub(crate) struct Share {
 }
 
 impl Ownership {
-    /// A share, of which nothing is ours yet.
+    /// A share in which no cluster is ours yet.
     pub(crate) fn of(share: &Arc<Share>) -> Self {
         Self(Some(Arc::clone(share)))
     }

@@ -30,7 +30,7 @@ impl Permits {
 
     /// Waits for its turn, in the order of arrival.
     pub(crate) async fn acquire(&self) -> Option<OwnedSemaphorePermit> {
-        // Fails only when the semaphore is closed, which nobody does.
+        // Fails only when the semaphore is closed, and it never is.
         Arc::clone(&self.semaphore).acquire_owned().await.ok()
     }
 

@@ -57,11 +57,10 @@ pub(crate) trait Resolve: Send + Sync + 'static {
     /// Whose clusters it resolves.
     type Model: ObjectModel;
 
-    /// What is to be told of the cluster. Of one that is not probed nothing is read.
+    /// Resolves the cluster. Of a cluster that is not probed nothing is read.
     ///
     /// # Errors
-    /// Nothing is told: the engine knows the cluster and keeps the client in use, or the object
-    /// could not be read at all. The key is tried again.
+    /// The engine knows the cluster and keeps the client in use. The key is tried again.
     fn resolve(
         &self,
         cluster: &Cluster,

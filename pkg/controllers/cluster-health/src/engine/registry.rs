@@ -47,7 +47,7 @@ impl Registry {
     /// what a move finds must not be older than what was published (`rule:moves-publish-nothing`).
     ///
     /// # Errors
-    /// Nothing is known of the object; the key is to be tried again.
+    /// The object could not be read; the key has to be tried again.
     pub async fn look<T: Cached>(
         &self,
         cache: &Informer<T>,
@@ -62,7 +62,7 @@ impl Registry {
             self.fleet.leave(&*self.flavour, &cluster);
             return Ok(Look::Elsewhere);
         };
-        // Where nobody else was ever seen nobody else has written.
+        // Without another replica no other process has written.
         if self.find(&cluster).is_some() || !self.fleet.ownership.is_shared() {
             return Ok(Look::At(object));
         }
@@ -126,7 +126,7 @@ impl Registry {
     }
 
     /// A cluster that is new is not probed yet, for want of something that may be about to come;
-    /// until it is told of, or removed, the debug page shows it so.
+    /// the debug page shows it so until [`Self::upsert`] or [`Self::remove`].
     pub fn hold_back(&self, cluster: &Cluster, code: Code, why: &str) {
         let held = HeldBack { cluster: cluster.clone(), code, why: why.into() };
         self.fleet.hold_back(&*self.flavour, held);
@@ -138,7 +138,7 @@ impl Registry {
         self.fleet.forget_look(&cluster.uid);
         self.fleet.forget_elsewhere(&*self.flavour, cluster);
         if !self.fleet.remove(&*self.flavour, &cluster.key, &cluster.uid) {
-            // What was read of it goes also when it was not told of.
+            // Its facts go even if the engine never knew it.
             self.flavour.removed(cluster);
         }
     }
@@ -172,7 +172,7 @@ impl Registry {
         self.fleet.ownership.is_ours(uid)
     }
 
-    /// Ends with the cluster, for work beside its probes; `None` when it is not known
+    /// Ends with the cluster, for tasks that are not probes; `None` when it is not known
     /// (`rule:nothing-outlives-its-object`).
     pub fn life(&self, cluster: &Cluster) -> Option<CancellationToken> {
         self.find(cluster).map(|known| known.stop.clone())
@@ -197,8 +197,8 @@ impl Registry {
         self.find(cluster).and_then(published)
     }
 
-    /// Has the status of another object than a cluster written, within the same budget, of which
-    /// it takes a fifth while clusters need the rest; for [`Flavour::further_kinds`]
+    /// Submits the status of an object that is not a cluster, such as a Machine. It shares the write
+    /// budget: a fifth of it while clusters need the rest; for [`Flavour::further_kinds`]
     /// (`rule:clusters-are-written-first`).
     pub fn write(&self, pending: Arc<dyn Pending>, urgency: Urgency) {
         self.fleet.writer.submit(pending, urgency.beside_clusters(), now().monotonic);

@@ -55,7 +55,7 @@ pub(crate) struct ShardCoordinator {
     letting_go: Vec<Arc<MemberCluster>>,
     /// Who has released its lease, and when that was first seen.
     released: BTreeMap<String, Instant>,
-    /// Leases that nobody needs any more.
+    /// Leases to delete: their replicas have ended.
     ended: Vec<ReplicaLease>,
     /// Since when another replica watches over kinds that are not served to this one.
     lacking: Option<Instant>,
@@ -339,7 +339,7 @@ impl ShardCoordinator {
         self.complain(what, error);
     }
 
-    /// Of a leader alone nobody expects leases.
+    /// A leader without other replicas needs no Lease, so its errors are not worth a warning.
     fn complain(&mut self, what: &'static str, error: &StoreError) {
         if self.share.shards.read().is_alone() {
             debug!(%error, "Cannot {what}; it is tried again");

@@ -75,7 +75,7 @@ fn count(member: &MemberCluster, loads: &mut Vec<Load>) {
     }
 }
 
-/// What is open beside the connections to clusters.
+/// Open files that are not connections to clusters.
 const OTHERS: u64 = 1024;
 
 /// Told once, each time that the clusters become too many.

@@ -4,6 +4,7 @@ mod audit;
 mod exposition;
 mod pages;
 mod panics;
+mod pipeline;
 pub(crate) mod scene;
 mod sharing;
 

@@ -73,7 +73,7 @@ impl Writer {
         self.queue.lock().is_writing(uid)
     }
 
-    /// The clusters of which something is being written.
+    /// The clusters with a write under way.
     pub(crate) fn writing(&self) -> Vec<Arc<str>> {
         self.under_way.lock().keys().cloned().collect()
     }
@@ -158,7 +158,7 @@ impl Writer {
                     continue;
                 }
             }
-            // Fails only when the semaphore is closed, which nobody does.
+            // Fails only when the semaphore is closed, and it never is.
             let slot = Arc::clone(slots).acquire_owned().await.ok()?;
             self.wait_for_pace().await;
             let next = self.queue.lock().next(self::now().monotonic);
@@ -178,7 +178,7 @@ impl Writer {
         }
     }
 
-    /// A flavour that panics over one cluster costs nobody else a write, and this one is tried
+    /// A panic of the flavour loses no write of another cluster, and this write is tried
     /// again (`rule:panics-end-no-service`).
     async fn write_contained(&self, pending: &dyn Pending, counters: &Counters) -> Outcome {
         contain(self.write(pending, counters)).await.unwrap_or_else(|panic| {

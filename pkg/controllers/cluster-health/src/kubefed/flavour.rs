@@ -143,7 +143,7 @@ impl KubeFed {
         self.members.lock().get(uid).cloned()
     }
 
-    /// Where a member is is read anew when it is another cluster by now
+    /// Zones and region are read again when the member is another cluster now
     /// (`rule:another-target-has-no-address-in-common`).
     pub(super) fn remember(&self, uid: &Arc<str>, known: KnownMember) {
         let at = access::endpoint(&known.object);

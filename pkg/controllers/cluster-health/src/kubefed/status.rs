@@ -16,7 +16,7 @@ pub(crate) fn fields(published: &Published, message: &str, held: &KubeFedCluster
     let condition = |kind: &str, status: Status, since, reason: &str, message: &str| Condition {
         kind: kind.to_owned(),
         status: status.into(),
-        // The schema wants it; nobody has looked since then.
+        // The schema requires it; no probe was completed since then.
         last_probe_time: Some(probed.unwrap_or(ready.since)),
         last_transition_time: Some(since),
         reason: reason.to_owned(),

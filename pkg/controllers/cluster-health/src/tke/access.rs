@@ -14,7 +14,7 @@ const PREFERENCE: [AddressType; 3] =
 /// (`rule:addresses-of-one-type`).
 ///
 /// # Errors
-/// There is none, or one cannot be used.
+/// No address exists, or one cannot be used.
 pub(crate) fn addresses(cluster: &Object<Cluster>) -> Result<Vec<Address>, Problem> {
     let known = known(cluster);
     let of_type = |wanted: &AddressType| known.iter().any(|address| address.kind == *wanted);

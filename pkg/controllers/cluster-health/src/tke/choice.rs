@@ -8,7 +8,7 @@ use crate::credential_policy::{Refusal, Target, is_for};
 pub(crate) enum Choice {
     /// The one to use, and how many others there are, which is a mistake.
     Credential { credential: Box<ClusterCredential>, others: usize },
-    /// There is none that names the Cluster.
+    /// No ClusterCredential names the Cluster.
     None,
     /// Those that name the Cluster are of other tenants.
     OfOthers,

@@ -145,7 +145,7 @@ impl DetailReconciler {
         let cadence = self.options.policy.cadence;
         // One that was made for somebody else since the last probe will do.
         let max_age = cadence.confirm.min(cadence.period) / 2;
-        // Why there is none was taken in with it.
+        // Errors are taken in where the list is read.
         let _listed = self.lists.totals(cluster, &client, target, max_age).await;
     }
 

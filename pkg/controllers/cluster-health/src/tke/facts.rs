@@ -1,4 +1,4 @@
-//! [`Facts`]: what is learnt of a cluster beside its health, and how conditions tell it. Pure.
+//! [`Facts`]: version, summary, Nodes and credential of a cluster, and the conditions about them. Pure.
 
 use http::StatusCode;
 use jiff::Timestamp;

@@ -33,7 +33,7 @@ pub(crate) enum FetchError {
     /// No answer.
     #[error("cannot read {what}: {source}")]
     Call { what: &'static str, source: CallError },
-    /// Another answer than the object, or that there is none.
+    /// An answer other than the object or 404.
     #[error("cannot read {what}: the API server answered {status}")]
     Refused { what: &'static str, status: StatusCode },
     /// For want of a right of ours.
@@ -120,7 +120,7 @@ impl Fetch {
     }
 
     /// The ClusterCredential to use for a cluster that names none. Those of other tenants are left out by the server, so
-    /// that no number of them hides the own one; only where there is none they are looked at, to say so.
+    /// that no number of them hides the own one; they are read only to name them when there is no own one.
     pub(crate) async fn credential_of(&self, target: Target<'_>) -> Result<Choice, FetchError> {
         let Target { name, tenant } = target;
         let by_name = format!("clusterName={name}");

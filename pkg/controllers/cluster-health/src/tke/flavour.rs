@@ -63,7 +63,7 @@ impl Tke {
         machines: WorkQueue<Arc<str>>,
     ) {
         let followed = Followed { cache, schema_is_ours, registry, tasks, machines };
-        // A run makes its flavours anew, so it is never set.
+        // Each run creates its flavours, so it is never set.
         let _fresh = self.followed.set(followed);
     }
 
@@ -148,7 +148,7 @@ impl Flavour for Tke {
 
     fn removed(&self, cluster: &Cluster) {
         self.states.remove(cluster);
-        // Its Machines are somebody else's now, or nobody's.
+        // Its Machines belong to another replica now, or to none.
         if let Some(followed) = self.followed.get() {
             followed.machines.add(Arc::clone(&cluster.key));
         }

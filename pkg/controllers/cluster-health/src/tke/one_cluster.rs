@@ -66,7 +66,7 @@ pub(crate) async fn inputs_of(
     }))
 }
 
-/// Or why there is none.
+/// Or why it cannot be used.
 type Found = Result<ClusterCredential, String>;
 
 async fn named(objects: &StoredObjects, name: &str) -> Result<Found, StoredError> {

@@ -132,9 +132,9 @@ impl TkeResolver {
         (new && !left.is_zero()).then_some(HeldBack { code, why, left })
     }
 
-    /// The way to a Cluster; the known one as long as what it rests on is the same. With the
-    /// mistake for which there is none, when that may be mended where nobody tells us, as a missing
-    /// right is: it is tried again.
+    /// The connection to a Cluster: the known one while the objects that it was resolved from are the
+    /// same. An error whose end no watch announces, as a missing right, is returned with it and tried
+    /// again.
     pub(super) async fn connection(
         &self,
         cluster: &Object<Cluster>,
@@ -161,8 +161,8 @@ impl TkeResolver {
         Ok((connection, mistake))
     }
 
-    /// Who heard of a change of the Secret before the way was known did not know that this Cluster
-    /// uses it (`rule:what-changes-while-it-is-read-is-read-again`).
+    /// A change of the Secret before the connection was known did not lead to this Cluster
+    /// (`rule:what-changes-while-it-is-read-is-read-again`).
     async fn look_again_if_old(
         &self,
         id: &engine::Cluster,
@@ -176,7 +176,7 @@ impl TkeResolver {
         Ok(())
     }
 
-    /// What a known way would rest on now.
+    /// The objects that a known connection would be resolved from now.
     async fn resolved_from_now(
         &self,
         cluster: &Object<Cluster>,

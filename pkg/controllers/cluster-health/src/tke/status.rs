@@ -70,7 +70,7 @@ pub(crate) struct Written {
 
 /// What stands above the conditions.
 struct Headline {
-    /// None while nobody ever decided.
+    /// `None` until a probe has decided.
     phase: Option<Phase>,
     reason: String,
     message: String,

@@ -1,4 +1,4 @@
-//! What a member cluster has and what is in use: read page by page, beside the probes.
+//! The resources of a member cluster and their use: read page by page, apart from the probes.
 //!
 //! | file | holds |
 //! |---|---|

@@ -1,6 +1,6 @@
 //! The version of a member cluster, from what its API server says of itself. Pure.
 
-/// `major.minor.patch` of a version as vendors write it; `None` when it is none
+/// `major.minor.patch` of a version as vendors write it; `None` when it cannot be parsed
 /// (`rule:versions-are-read-tolerantly`).
 pub(crate) fn parse(text: &str) -> Option<String> {
     let text = text.trim();

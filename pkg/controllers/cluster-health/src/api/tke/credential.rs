@@ -52,7 +52,7 @@ pub struct ClusterCredential {
 pub struct CredentialMetadata {
     /// Name.
     pub name: Box<str>,
-    /// Its version; `None` when there is none that can be read.
+    /// Its version; `None` when it is missing or cannot be read.
     #[serde(deserialize_with = "version")]
     pub resource_version: Option<u64>,
     /// When it was made, in RFC 3339, so that later is greater.

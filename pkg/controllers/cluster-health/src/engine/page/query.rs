@@ -17,7 +17,7 @@ pub(super) struct Query {
     name: String,
     /// Empty for any.
     flavour: String,
-    /// Any when there is none.
+    /// Any when it is absent.
     state: Option<&'static str>,
     pub(super) limit: usize,
 }

@@ -21,7 +21,7 @@ pub(crate) struct Roster {
     by_label: HashMap<Box<str>, usize>,
 }
 
-/// What a Machine is told of its Node.
+/// What a list of Nodes says of the Node of a Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClusterState {
     pub(crate) name: Box<str>,
