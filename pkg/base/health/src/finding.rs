@@ -1,8 +1,12 @@
-//! [`Finding`]: what one probe found, in eight bytes.
+//! What one probe found: [`Finding`] with its [`Verdict`], and the [`Report`] that the prober hands to
+//! the engine. [`Moment`] is a time on both clocks.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
-use crate::{Code, Verdict};
+use jiff::Timestamp;
+
+use crate::Code;
 
 /// What a probe asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -112,6 +116,83 @@ impl fmt::Display for Finding {
             Verdict::Config => write!(f, "cluster cannot be probed: {code}"),
         }
     }
+}
+
+/// The conclusion of one probe. An HTTP response of any kind proves that the cluster can be reached
+/// (`rule:an-answer-proves-reachability`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The server answered that it is ready.
+    Ok,
+    /// There was an HTTP response, and it was another one.
+    Unhealthy,
+    /// There was no HTTP response.
+    Unreachable,
+    /// No request could be made: the object or what it refers to cannot be used.
+    Config,
+}
+
+impl Verdict {
+    /// All of them, for whoever counts by verdict.
+    pub const ALL: [Self; 4] = [Self::Ok, Self::Unhealthy, Self::Unreachable, Self::Config];
+
+    /// The label of metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unhealthy => "unhealthy",
+            Self::Unreachable => "unreachable",
+            Self::Config => "config",
+        }
+    }
+
+    /// True for [`Verdict::Ok`] alone.
+    pub const fn is_ok(self) -> bool {
+        matches!(self, Self::Ok)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One completed probe.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What it found.
+    pub finding: Finding,
+    /// When it began, which is what `lastProbeTime` tells.
+    pub started: Moment,
+    /// How long it took, retries included.
+    pub took: Duration,
+    /// HTTP attempts made; 0 when no client could be built.
+    pub attempts: u8,
+    /// How the addresses of the cluster did.
+    pub endpoints: Endpoints,
+    /// More for people, such as which key of which Secret is missing. Holds no secret; it is made
+    /// fit for a condition by whoever publishes it.
+    pub detail: Option<Box<str>>,
+}
+
+/// How the addresses of a cluster did when each was last asked, by a probe or beside one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Endpoints {
+    /// Addresses that gave no response.
+    pub down: u8,
+    /// Addresses there are.
+    pub total: u8,
+}
+
+/// One point in time on the monotonic clock, by which everything is decided, and on the wall clock,
+/// which is only ever shown (`rule:decisions-use-the-monotonic-clock`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// For intervals and deadlines.
+    pub monotonic: Instant,
+    /// For conditions, messages and metrics.
+    pub wall: Timestamp,
 }
 
 #[cfg(test)]

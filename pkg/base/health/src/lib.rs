@@ -7,14 +7,11 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `verdict.rs` | [`Verdict`]: the four things that a probe can conclude |
 //! | `code.rs` | [`Code`]: why a probe failed, as a short word that never changes |
-//! | `finding.rs` | [`Finding`]: verdict, code and path of one probe |
-//! | `classify.rs` | [`classify`]: from an HTTP answer to a finding |
-//! | `report.rs` | [`Report`]: one completed probe |
+//! | `finding.rs` | [`Finding`], [`Verdict`], [`Report`]: what one probe found; [`Moment`]: a time on both clocks |
+//! | `classify.rs` | [`classify`]: from an HTTP answer to a finding; [`PathMemory`]: which health path a server knows |
 //! | `attempts.rs` | [`Attempts`]: how one probe spends its time |
 //! | `attempt.rs` | what it and the prober tell each other |
-//! | `path_memory.rs` | [`PathMemory`]: which health path a server knows |
 //! | `policy.rs` | [`Policy`]: how a cluster is watched over |
 //! | `member.rs` | [`Member`]: everything that is remembered about one cluster |
 //! | `thresholds.rs` | [`Tally`]: how many probes in a row said the same |
@@ -23,17 +20,14 @@
 //! | `standing.rs` | [`Standing`]: what is published, and the statuses and reasons that say so |
 //! | `published.rs` | [`Published`]: the same with its times |
 //! | `causes.rs` | whether another cause of the same trouble is told |
-//! | `explain.rs` | [`explain`]: the message of a condition |
 //! | `lifetime.rs` | [`Lifetime`]: until when a credential is good, and when its end is told |
-//! | `message.rs` | [`one_line`]: text that may stand in a condition |
+//! | `message.rs` | [`explain`]: the message of a condition; [`one_line`]: text that may stand in it |
 //! | `availability.rs` | the share of the time in which a cluster was well |
 //! | `write_gate.rs` | [`WriteGate`]: whether a state is worth a write |
 //! | `write_queue.rs` | [`WriteQueue`]: what is to be written, none lost |
-//! | `pace.rs` | [`Pace`]: a rate of writes |
-//! | `capacity.rs` | how many probes may be under way at once |
+//! | `capacity.rs` | how many probes may be under way at once; [`Pace`]: a rate of writes |
 //! | `shards.rs` | [`Shards`]: which replica probes a cluster |
 //! | `spread.rs` | where a cluster lies among all others |
-//! | `moment.rs` | [`Moment`]: a time on both clocks |
 
 mod attempt;
 mod attempts;
@@ -43,49 +37,37 @@ mod causes;
 mod classify;
 mod code;
 mod damping;
-mod explain;
 mod finding;
 mod lifetime;
 mod member;
 mod message;
-mod moment;
-mod pace;
-mod path_memory;
 mod policy;
 mod published;
-mod report;
 mod schedule;
 mod shards;
 mod spread;
 mod standing;
 mod thresholds;
-mod verdict;
 mod write_gate;
 mod write_queue;
 
 pub use attempt::{Attempt, Conclusion, Connection, Outcome, Setup, Step};
 pub use attempts::Attempts;
 pub use availability::Ratios;
-pub use capacity::{Load, is_insufficient, probes_at_once};
-pub use classify::classify;
+pub use capacity::{Load, Pace, is_insufficient, probes_at_once};
+pub use classify::{PathMemory, classify};
 pub use code::Code;
 pub use damping::Damping;
-pub use explain::explain;
-pub use finding::{Finding, ProbePath};
+pub use finding::{Endpoints, Finding, Moment, ProbePath, Report, Verdict};
 pub use lifetime::{ExpiryNotice, ExpiryStage, Lifetime};
 pub use member::{Arrival, Effect, Last, Member};
-pub use message::one_line;
-pub use moment::Moment;
-pub use pace::Pace;
-pub use path_memory::PathMemory;
+pub use message::{explain, one_line};
 pub use policy::Policy;
 pub use published::{Change, Condition, Published};
-pub use report::{Endpoints, Report};
 pub use schedule::Cadence;
 pub use shards::{Claim, LEADER, SHARD_INHERITED, SHARD_MARGIN, SHARD_TERM, Shards, View};
 pub use spread::hash;
 pub use standing::{Standing, Status};
 pub use thresholds::{Decision, Tally, Thresholds};
-pub use verdict::Verdict;
 pub use write_gate::{Urgency, WriteGate};
 pub use write_queue::{WriteQueue, Written};

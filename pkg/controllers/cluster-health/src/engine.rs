@@ -69,7 +69,8 @@ pub use gauges::Exposed;
 pub(crate) use metrics::Family;
 pub use metrics::Metrics;
 pub(crate) use pipeline::{
-    HeldBack, ObjectModel, Pipeline, Resolve, Resolved, Seed, Supervision, identity, subscribe,
+    HeldBack, ObjectModel, Objects, Pipeline, Resolve, Resolved, Seed, Supervision, identity,
+    subscribe,
 };
 pub use registry::{Overview, Registry};
 pub use status_write::{Pending, SchemaIsOurs, StatusWrite};

@@ -21,6 +21,7 @@ use super::flavour::ClusterProber;
 use super::flavour::{Cluster, Flavour};
 use super::flavour::{EndsTold, Target};
 use super::registry::{Look, Registry};
+use super::status_write::SchemaIsOurs;
 
 /// Until a cluster is looked at again whose last write has not ended.
 const LATER: Duration = Duration::from_millis(100);
@@ -124,6 +125,33 @@ pub(crate) struct Pipeline<R: Resolve> {
     pub(crate) objects: Informer<Object<SchemaOf<R>>>,
     /// UIDs of the live clusters in the first list.
     first: OnceLock<HashSet<Arc<str>>>,
+}
+
+/// The cached objects of a flavour, and whether their schema is ours; set when a run begins.
+pub(crate) struct Objects<S: Schema>(OnceLock<(Informer<Object<S>>, SchemaIsOurs)>);
+
+impl<S: Schema> Default for Objects<S> {
+    fn default() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl<S: Schema> Objects<S> {
+    /// Reads objects from this cache. Each run creates its flavours, so it is set once.
+    pub(crate) fn set(&self, cache: &Informer<Object<S>>, schema_is_ours: SchemaIsOurs) {
+        self.0.get_or_init(|| (cache.clone(), schema_is_ours));
+    }
+
+    /// The object of this cluster; `None` when it is gone or another object has its name.
+    pub(crate) fn get(&self, cluster: &Cluster) -> Option<Arc<Object<S>>> {
+        let object = self.0.get()?.0.get(&cluster.key)?;
+        (object.metadata.uid == cluster.uid).then_some(object)
+    }
+
+    /// Whether the schema of the kind is ours at this moment.
+    pub(crate) fn schema_is_ours(&self) -> bool {
+        self.0.get().is_some_and(|(_, schema_is_ours)| schema_is_ours())
+    }
 }
 
 /// UID and key of an object.

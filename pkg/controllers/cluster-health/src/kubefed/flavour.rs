@@ -1,11 +1,10 @@
 //! [`KubeFed`]: what the engine asks of this flavour, and what is remembered of each member.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use health::{Policy, Report, Standing};
-use informer::Informer;
 use jiff::Timestamp;
 use model::Resource;
 use objects::Object;
@@ -22,8 +21,7 @@ use crate::api::kubefed::{
     ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
 };
 use crate::engine::{
-    Cluster, ClusterProber, EndsTold, Flavour, ObjectModel, SchemaIsOurs, Seed, Statement,
-    StatusWrite,
+    Cluster, ClusterProber, EndsTold, Flavour, ObjectModel, Objects, Seed, Statement, StatusWrite,
 };
 use crate::member::NewestClient;
 use crate::options::KubeFedOptions;
@@ -43,8 +41,7 @@ pub(crate) struct KubeFed {
     /// Whether tokens may be sent over plain http.
     pub(super) allow_plaintext: bool,
     pub(super) prober: Arc<probe::Prober>,
-    /// The objects, and whether their schema is ours; filled when the run begins.
-    clusters: OnceLock<(Informer<Object<KubeFedCluster>>, SchemaIsOurs)>,
+    pub(super) objects: Objects<KubeFedCluster>,
     /// By the namespace of the KubeFedConfig that says so; elsewhere the flags hold.
     policies: Mutex<HashMap<Box<str>, Policy>>,
     /// By UID.
@@ -90,12 +87,11 @@ impl KubeFed {
         upstream_metrics: Option<UpstreamMetrics>,
     ) -> Self {
         let (members, surveys) = (Mutex::default(), Mutex::default());
-        let clusters = OnceLock::new();
         Self {
             options,
             allow_plaintext,
             prober,
-            clusters,
+            objects: Objects::default(),
             policies: Mutex::default(),
             members,
             surveys,
@@ -104,15 +100,6 @@ impl KubeFed {
             rereads: Semaphore::new(REREADS),
             upstream_metrics,
         }
-    }
-
-    /// The objects are read from here.
-    pub(super) fn follow(
-        &self,
-        clusters: &Informer<Object<KubeFedCluster>>,
-        schema_is_ours: SchemaIsOurs,
-    ) {
-        self.clusters.get_or_init(|| (clusters.clone(), schema_is_ours));
     }
 
     /// Takes in what the KubeFedConfig of a namespace says, which holds there and nowhere else;
@@ -245,12 +232,6 @@ impl KubeFed {
         };
         KubeFedClusterStatus { conditions: Vec::new(), zones, region }
     }
-
-    /// The object of this cluster, if it is still there.
-    pub(super) fn object(&self, cluster: &Cluster) -> Option<Arc<Object<KubeFedCluster>>> {
-        let object = self.clusters.get()?.0.get(&cluster.key)?;
-        (object.metadata.uid == cluster.uid).then_some(object)
-    }
 }
 
 impl Flavour for KubeFed {
@@ -263,20 +244,21 @@ impl Flavour for KubeFed {
     }
 
     fn fingerprint(&self, cluster: &Cluster, statement: &Statement<'_>) -> u64 {
-        let (Some(object), Some(published)) = (self.object(cluster), statement.published) else {
+        let (Some(object), Some(published)) = (self.objects.get(cluster), statement.published)
+        else {
             return 0;
         };
         status::fingerprint(published.standing, &self.held(&object))
     }
 
     fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
-        let (object, (_, schema_is_ours)) = (self.object(cluster)?, self.clusters.get()?);
+        let object = self.objects.get(cluster)?;
         let fields = status::fields(statement.published?, statement.message, &self.held(&object));
-        Some(StatusWrite::of(&object, fields, schema_is_ours()))
+        Some(StatusWrite::of(&object, fields, self.objects.schema_is_ours()))
     }
 
     fn stored(&self, cluster: &Cluster) -> Option<Standing> {
-        let seed = status::seed(&self.object(cluster)?.status, Timestamp::now());
+        let seed = status::seed(&self.objects.get(cluster)?.status, Timestamp::now());
         seed.map(|published| published.standing)
     }
 

@@ -127,7 +127,7 @@ fn reread(flavour: &Arc<KubeFed>, client: kube::Client, cluster: Cluster) -> Box
         let (flavour, client, cluster) = (flavour.clone(), client.clone(), cluster.clone());
         Box::pin(async move {
             let flavour = flavour.upgrade()?;
-            let object = flavour.object(&cluster)?;
+            let object = flavour.objects.get(&cluster)?;
             let _turn = flavour.rereads.try_acquire().ok()?;
             let data = SecretData::read(&client, &access::secret_key(&object)?).await.ok()??;
             access::inputs(&object, Some(&data), flavour.allow_plaintext).ok()
@@ -218,7 +218,7 @@ mod tests {
         let clusters = informer(&KUBEFED_CLUSTERS, vec![object], told).await;
         let secrets = informer(&SECRETS, vec![secret], of_secrets).await;
         let flavour = flavour();
-        flavour.follow(&clusters, Arc::new(|| true));
+        flavour.objects.set(&clusters, Arc::new(|| true));
         let registry = Registry::new(Arc::clone(&flavour) as Arc<_>, Arc::clone(&engine.fleet));
         let refused = Arc::new(AtomicBool::new(true));
         let refuses = Arc::clone(&refused);
@@ -275,14 +275,14 @@ mod tests {
         let object = sent(|it| it["spec"]["apiEndpoint"] = endpoint.as_str().into());
         let (_changes, told) = unbounded_channel();
         let clusters = informer(&KUBEFED_CLUSTERS, vec![object], told).await;
-        flavour.follow(&clusters, Arc::new(|| true));
+        flavour.objects.set(&clusters, Arc::new(|| true));
         let stored = Arc::new(parking_lot::Mutex::new("the-new-token"));
         let read = Arc::clone(&stored);
         let server = ApiServer::new(move |_| {
             Reply::Json(200, json!({"data": {"token": STANDARD.encode(*read.lock())}}))
         });
         let id = Cluster { uid: "u1".into(), key: "fed/one".into() };
-        let object = flavour.object(&id).unwrap();
+        let object = flavour.objects.get(&id).unwrap();
         let old = json!({"data": {"token": STANDARD.encode("the-old-token")}}).to_string();
         let old = access::inputs(&object, SecretData::decode(old.as_bytes()).as_ref(), true);
         let reread = reread(&flavour, server.client(), id);
@@ -300,7 +300,7 @@ mod tests {
     /// What three probes with a token find that the member and the Secret do not have.
     async fn prober_of_refused(flavour: &Arc<KubeFed>, server: &ApiServer) -> Vec<Option<Code>> {
         let id = Cluster { uid: "u1".into(), key: "fed/one".into() };
-        let object = flavour.object(&id).unwrap();
+        let object = flavour.objects.get(&id).unwrap();
         let old = json!({"data": {"token": STANDARD.encode("the-old-token")}}).to_string();
         let old = access::inputs(&object, SecretData::decode(old.as_bytes()).as_ref(), true);
         let reread = reread(flavour, server.client(), id);

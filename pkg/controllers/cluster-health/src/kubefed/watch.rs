@@ -45,7 +45,8 @@ impl Source for KubeFed {
 async fn run(flavour: Arc<KubeFed>, context: Context, registry: Registry) -> Result<(), Failure> {
     let source = in_namespace(&context, Kind::Custom(KUBEFED_CLUSTERS), &flavour);
     let clusters: Clusters = context.informers.get_from(source);
-    flavour.follow(&clusters, Arc::new(context.informers.schema_is_ours(&KUBEFED_CLUSTERS)));
+    let schema_is_ours = context.informers.schema_is_ours(&KUBEFED_CLUSTERS);
+    flavour.objects.set(&clusters, Arc::new(schema_is_ours));
     if let Some(metrics) = &flavour.upstream_metrics {
         metrics.show(&registry);
     }

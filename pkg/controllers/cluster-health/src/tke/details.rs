@@ -15,12 +15,12 @@ use workqueue::{Next, Reconcile, Retry};
 
 use super::cluster_states::{ClusterState, ClusterStates, LatestNodes};
 use super::node_lists::NodeLists;
-use super::options::TkeOptions;
 use super::summary::{Gathered, NodeTotals, pods};
 use super::summary_metrics::SummaryMetrics;
 use super::version;
 use crate::engine::{Cluster, Registry};
 use crate::paging::{Abort, MemberReader};
+use crate::tke::TkeOptions;
 
 /// A version is asked for at most this often.
 const VERSION_EVERY: Duration = Duration::from_secs(300);

@@ -3,7 +3,6 @@
 use std::sync::{Arc, OnceLock};
 
 use health::{Code, Policy, ProbePath, Report, Standing};
-use informer::Informer;
 use jiff::Timestamp;
 use model::Resource;
 use objects::Object;
@@ -13,15 +12,15 @@ use super::cluster_states::ClusterStates;
 use super::details::{DetailTask, after_probe};
 use super::facts::Facts;
 use super::machines::KIND;
-use super::options::TkeOptions;
 use super::status::{StatusSchema, ends_told, fingerprint_of, seed, write};
 use super::summary_metrics::SummaryMetrics;
 use super::supervision::supervision;
 use crate::api::tke::{self, CLUSTERS};
 use crate::engine::{
-    Cluster, Contact, Flavour, ObjectModel, Registry, SchemaIsOurs, Seed, Statement, StatusWrite,
+    Cluster, Contact, Flavour, ObjectModel, Objects, Registry, Seed, Statement, StatusWrite,
     Supervision, ends_soon, identity,
 };
+use crate::tke::TkeOptions;
 
 /// The flavour `tke`.
 pub(crate) struct Tke {
@@ -29,14 +28,13 @@ pub(crate) struct Tke {
     pub(crate) prober: Arc<probe::Prober>,
     pub(crate) states: Arc<ClusterStates>,
     pub(crate) metrics: SummaryMetrics,
+    pub(super) objects: Objects<tke::Cluster>,
     /// Set when it begins to follow its objects.
     followed: OnceLock<Followed>,
 }
 
 /// What it follows its objects by.
 struct Followed {
-    cache: Informer<Object<tke::Cluster>>,
-    schema_is_ours: SchemaIsOurs,
     registry: Registry,
     tasks: WorkQueue<DetailTask>,
     /// Of names of Clusters whose Machines are to be looked at.
@@ -51,34 +49,31 @@ impl Tke {
     ) -> Self {
         let (options, states) = (Arc::new(options), Arc::default());
         metrics.show(&states);
-        Self { options, prober, states, metrics, followed: OnceLock::new() }
+        Self {
+            options,
+            prober,
+            states,
+            metrics,
+            objects: Objects::default(),
+            followed: OnceLock::new(),
+        }
     }
 
     /// Called once, before any cluster is known to the engine.
     pub(super) fn follow(
         &self,
-        (cache, schema_is_ours): (Informer<Object<tke::Cluster>>, SchemaIsOurs),
         registry: Registry,
         tasks: WorkQueue<DetailTask>,
         machines: WorkQueue<Arc<str>>,
     ) {
-        let followed = Followed { cache, schema_is_ours, registry, tasks, machines };
+        let followed = Followed { registry, tasks, machines };
         // Each run creates its flavours, so it is never set.
         let _fresh = self.followed.set(followed);
     }
 
     /// Whose fields the status of Clusters has now.
     pub(super) fn schema(&self) -> StatusSchema {
-        match self.followed.get() {
-            Some(followed) if (followed.schema_is_ours)() => StatusSchema::Ours,
-            _ => StatusSchema::Upstream,
-        }
-    }
-
-    /// The object, unless another has its name by now.
-    fn cached(&self, cluster: &Cluster) -> Option<Arc<Object<tke::Cluster>>> {
-        let object = self.followed.get()?.cache.get(&cluster.key)?;
-        (object.metadata.uid == cluster.uid).then_some(object)
+        if self.objects.schema_is_ours() { StatusSchema::Ours } else { StatusSchema::Upstream }
     }
 
     fn facts(&self, cluster: &Cluster) -> Facts {
@@ -101,13 +96,13 @@ impl Flavour for Tke {
     }
 
     fn fingerprint(&self, cluster: &Cluster, statement: &Statement<'_>) -> u64 {
-        let Some(object) = self.cached(cluster) else { return 0 };
+        let Some(object) = self.objects.get(cluster) else { return 0 };
         let facts = self.facts(cluster);
         write(&object, statement, &facts, self.schema()).fingerprint(facts.notable.as_ref())
     }
 
     fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite> {
-        let (object, schema) = (self.cached(cluster)?, self.schema());
+        let (object, schema) = (self.objects.get(cluster)?, self.schema());
         // Somebody may have taken it over since it was told to the engine.
         if supervision(&object) == Supervision::LeftAlone {
             return None;
@@ -117,7 +112,7 @@ impl Flavour for Tke {
     }
 
     fn stored(&self, cluster: &Cluster) -> Option<Standing> {
-        seed(&*self.cached(cluster)?, Timestamp::now()).map(|published| published.standing)
+        seed(&*self.objects.get(cluster)?, Timestamp::now()).map(|published| published.standing)
     }
 
     fn tells_offline(&self) -> bool {

@@ -10,11 +10,11 @@ use tokio::time::{Instant, timeout};
 
 use super::cluster_states::{ClusterStates, LatestNodes};
 use super::machines::MachineHealth;
-use super::options::TkeOptions;
 use super::summary::{NodeList, NodeTotals, nodes};
 use crate::api::tke::NodeCounts;
 use crate::engine::{Cluster, Registry, now};
 use crate::paging::{Abort, MemberReader};
+use crate::tke::TkeOptions;
 
 /// A whole list.
 const LIMIT: Duration = Duration::from_secs(30);

@@ -8,8 +8,8 @@ use health::{Code, Finding, Report};
 use probe::Order;
 
 use super::cluster_states::ClusterStates;
-use super::options::TkeOptions;
 use crate::engine::{Cluster, ClusterProber, Contact};
+use crate::tke::TkeOptions;
 
 /// Probes one Cluster: its health, then that it takes our credential for a read.
 pub(crate) struct MemberProber {

@@ -2,8 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `node.rs`, `node_list.rs` | [`NodeTotals`], and what else a list of Nodes says |
-//! | `published.rs` | the resources that are added up |
+//! | `node.rs` | [`NodeTotals`], and what else a list of Nodes says |
 //! | `roster.rs` | [`Roster`]: which Node is on which machine |
 //! | `pod.rs` | [`PodTotals`], from Pods |
 //! | `gather.rs` | [`nodes`], [`pods`], [`Gathered`]: both lists of one cluster, and what they come to |
@@ -13,14 +12,12 @@ mod node;
 #[cfg(test)]
 mod paged;
 mod pod;
-mod published;
 mod roster;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use gather::{Gathered, nodes, pods};
-pub(crate) use node::NodeList;
-pub(crate) use node::NodeTotals;
+pub(crate) use node::{NodeList, NodeTotals};
 #[cfg(test)]
 pub(crate) use paged::list_of;
 pub(crate) use roster::Roster;

@@ -3,10 +3,10 @@
 use objects::Object;
 use serde_json::{Value, json};
 
-use super::options::TkeOptions;
 use crate::api::tke::{Cluster, Machine};
 use crate::flags::FLAGS;
 use crate::options::judge;
+use crate::tke::TkeOptions;
 
 /// An imported cluster that runs, with whatever else.
 pub(crate) fn cluster(edit: impl FnOnce(&mut Value)) -> Object<Cluster> {

@@ -71,8 +71,8 @@ async fn run(flavour: Arc<Tke>, context: Context, registry: Registry) -> Result<
     let queue = context.queue::<Work>("cluster_health_tke", BACKOFF);
     let tasks = context.queue::<DetailTask>("cluster_health_tke_facts", BACKOFF);
     let machines = context.queue::<Arc<str>>("cluster_health_tke_machines", BACKOFF);
-    let followed = (clusters.clone(), Arc::new(informers.schema_is_ours(&CLUSTERS)) as _);
-    flavour.follow(followed, registry.clone(), tasks.clone(), machines.clone());
+    flavour.objects.set(&clusters, Arc::new(informers.schema_is_ours(&CLUSTERS)));
+    flavour.follow(registry.clone(), tasks.clone(), machines.clone());
     let again = queue.clone();
     registry.look_again_by(move |key| again.add(Work::Cluster(Arc::clone(key))));
     let workers = DetailWorkers::new(&context, &flavour, &registry, &clusters);

@@ -13,9 +13,9 @@ use super::host::ParentCluster;
 use super::state::{NextList, UnknownReason};
 use crate::api::tke;
 use crate::engine::{Registry, identity, now};
+use crate::tke::TkeOptions;
 use crate::tke::cluster_states::ClusterStates;
 use crate::tke::node_lists::NodeLists;
-use crate::tke::options::TkeOptions;
 
 /// The heartbeat of a status that is written once: longer than any process lives.
 const ONCE: Duration = Duration::from_secs(1 << 32);

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::node::NodeList;
 use super::node::NodeTotals;
 use super::pod::PodTotals;
-use super::published;
+use super::pod::round_published;
 use super::roster::Roster;
 use crate::api::tke::ResourceSummary;
 use crate::paging::{Abort, Member, list};
@@ -39,10 +39,10 @@ impl Gathered {
     /// As it stands in the status of the cluster.
     pub(crate) fn summary(&self, observed: Timestamp) -> ResourceSummary {
         ResourceSummary {
-            capacity: published::rounded(&self.nodes.capacity),
-            allocatable: published::rounded(&self.nodes.allocatable),
-            allocated: published::rounded(&self.pods.allocated),
-            allocating: published::rounded(&self.pods.allocating),
+            capacity: round_published(&self.nodes.capacity),
+            allocatable: round_published(&self.nodes.allocatable),
+            allocated: round_published(&self.pods.allocated),
+            allocating: round_published(&self.pods.allocating),
             nodes: Some(self.nodes.counts),
             cores: Some(self.nodes.cores),
             pods: Some(self.pods.pods),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use quantity::Resources;
 use serde::Deserialize;
 
-use super::published;
+use super::pod::add_published;
 use super::roster::Roster;
 use crate::api::tke::{MachineInfo, NodeCounts};
 use crate::paging::{Abort, Collect};
@@ -98,7 +98,7 @@ impl NodeTotals {
             [(&mut self.capacity, &status.capacity), (&mut self.allocatable, &status.allocatable)]
         {
             if let Some(own) = own {
-                published::add(sum, own);
+                add_published(sum, own);
             }
         }
     }

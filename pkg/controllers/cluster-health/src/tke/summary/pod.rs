@@ -1,9 +1,9 @@
-//! Pods of a member cluster, and what they add up to.
+//! [`PodTotals`]: what the Pods of a member cluster add up to. Only the resources that are published
+//! are added up: the names of others are the member's (`rule:lists-of-members-are-bounded`). Pure.
 
-use quantity::{PodRequests, Resources};
+use quantity::{PodRequests, Quantity, Resources};
 use serde::Deserialize;
 
-use super::published;
 use crate::paging::{Abort, Collect};
 
 /// What all Pods request that have not ended.
@@ -43,7 +43,42 @@ impl Collect for PodTotals {
         self.pods += 1;
         let on_a_node = pod.spec.node_name.as_ref().is_some_and(|name| !name.is_empty());
         let sum = if on_a_node { &mut self.allocated } else { &mut self.allocating };
-        published::add(sum, &pod.spec.total());
+        add_published(sum, &pod.spec.total());
         Ok(())
+    }
+}
+
+const NAMES: [&str; 2] = ["cpu", "memory"];
+
+/// Adds what `own` has of them to `sum`.
+pub(super) fn add_published(sum: &mut Resources, own: &Resources) {
+    for name in NAMES {
+        sum.set(name, sum.get(name) + own.get(name));
+    }
+}
+
+/// Rounded up, once: processors to thousandths, everything else to whole numbers.
+pub(super) fn round_published(sums: &Resources) -> Resources {
+    let rounded = |name: &'static str| -> (&'static str, Quantity) {
+        let sum = sums.get(name);
+        (name, if name == "cpu" { sum.rounded_to_milli() } else { sum.rounded_to_whole() })
+    };
+    NAMES.into_iter().map(rounded).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// rule:lists-of-members-are-bounded
+    #[test]
+    fn resources_that_are_not_published_are_not_kept() {
+        let mut sum = Resources::default();
+        for number in 0..100 {
+            let invented = format!("invented.example/{number}");
+            let own = [("cpu", Quantity::whole(1)), (&*invented, Quantity::whole(1))];
+            add_published(&mut sum, &own.into_iter().collect());
+        }
+        assert_eq!((sum.get("cpu"), sum.iter().count()), (Quantity::whole(100), NAMES.len()));
     }
 }

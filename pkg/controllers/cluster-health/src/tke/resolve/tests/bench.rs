@@ -161,8 +161,8 @@ impl Bench {
             WorkQueue::new("sides", BACKOFF, &metrics),
             WorkQueue::new("machines", BACKOFF, &metrics),
         );
-        let followed = (clusters.clone(), Arc::new(|| true) as _);
-        flavour.follow(followed, registry.clone(), tasks, machines);
+        flavour.objects.set(&clusters, Arc::new(|| true));
+        flavour.follow(registry.clone(), tasks, machines);
         let secrets = metadata.clone();
         let resolver = TkeResolver {
             secrets: Secrets::by(move || secrets.clone(), None, &queue),
