@@ -13,20 +13,21 @@ use super::cluster_view::Contact;
 use super::registry::Registry;
 use super::status_write::StatusWrite;
 
-/// One object model: which objects are clusters, how each is reached, and what its status looks
-/// like. The engine does everything else: when a cluster is probed, what is published, when that is
-/// written, events, metrics.
+/// One object model of member clusters: its status, as the engine asks for it. The engine does
+/// everything else: when a cluster is probed, what is published, when it is written, events,
+/// metrics.
 ///
-/// A flavour plugs in at two places:
+/// To add a flavour:
 ///
-/// - [`super::Source::watch`] follows its objects and their credentials by informers, and tells the
-///   [`super::Registry`] of each cluster with a [`super::Target`]: again whenever anything about it
-///   changes, in any order, as often as it likes. What did not change has no effect. It removes a
-///   cluster at once when its object is gone, best in the informer's own handler.
-/// - [`Flavour::fingerprint`] and [`Flavour::write`] turn what is published into a status.
+/// 1. Implement [`Flavour`] and [`super::ObjectModel`]: what an object says, without I/O.
+/// 2. Implement [`super::Resolve`]: an object and its credential become a client.
+/// 3. Implement [`Source`]: start the caches, [`super::subscribe`] to the objects and run a
+///    [`super::Pipeline`] on a work queue.
+/// 4. Name it in `controller.rs`, and add its options and rights there.
 ///
-/// Facts of its own (a version, zones, a summary) a flavour keeps by UID, gathers in tasks of its
-/// own, and calls [`super::Registry::facts_changed`]; it is asked for fingerprint and fields again.
+/// `tests/pipeline.rs` holds a flavour of 120 lines. Facts of its own (a version, zones, a summary) a
+/// flavour keeps by UID, gathers in tasks of its own, and calls [`Registry::facts_changed`]; it is
+/// asked for fingerprint and fields again.
 pub trait Flavour: Send + Sync + 'static {
     /// The label of metrics, as `kubefed`.
     fn name(&self) -> &'static str;
