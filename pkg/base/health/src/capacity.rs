@@ -6,7 +6,7 @@ use crate::Cadence;
 
 /// Enough for a few hundred silent members whatever the flags say.
 const AT_LEAST: usize = 256;
-/// Room beside what is needed when every member is silent.
+/// Spare probes above those that are needed when every member is silent.
 const HEADROOM: f64 = 1.25;
 
 /// Members that are probed alike.
@@ -74,7 +74,7 @@ impl Pace {
     /// Takes a token at `now`.
     ///
     /// # Errors
-    /// When there is none yet: the time at which there will be one.
+    /// The time of the next free slot, when none is free now.
     pub fn take(&mut self, now: Instant) -> Result<(), Instant> {
         let full_at = self.full_at.map_or(now, |at| at.max(now));
         match full_at.checked_sub(self.tolerance) {

@@ -1,4 +1,4 @@
-//! [`Causes`]: whether another cause of a trouble that goes on is to be told.
+//! [`Causes`]: whether a failure that continues has another cause, which gets an event.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,12 @@ pub(crate) struct Causes {
 }
 
 impl Causes {
-    /// The state was published anew with this cause, which is told with it.
+    /// Another state was published with this cause, and its event names it.
     pub(crate) fn begin(&mut self, cause: Option<u64>) {
         self.told = cause;
     }
 
-    /// The same state was found again. Whether its cause is another one, and told of now.
+    /// The published state was found again: whether it has another cause that gets an event now.
     pub(crate) fn note(&mut self, cause: Option<u64>, now: Instant) -> bool {
         if cause == self.told {
             return false;

@@ -20,7 +20,7 @@ pub fn classify(path: ProbePath, status: u16, body: &[u8]) -> Finding {
 /// How often a server that knew no `/readyz` is asked for it again: it may have been upgraded.
 const ASK_AGAIN: Duration = Duration::from_secs(3600);
 
-/// The health path that worked last, kept beside the client of a cluster.
+/// The health path that worked last, kept with the client of a cluster.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PathMemory {
     /// Since when `/healthz` stands in for `/readyz`.

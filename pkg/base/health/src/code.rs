@@ -8,11 +8,11 @@ use crate::Verdict;
 /// (`rule:codes-are-stable`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// The host has no address, or nobody could say.
+    /// The host has no address, or DNS gave no answer.
     Dns,
     /// The port is closed.
     ConnectRefused,
-    /// Nobody answered the SYN within the attempt.
+    /// The SYN was not answered within the attempt.
     ConnectTimeout,
     /// No connection for another reason: no route, no free port.
     ConnectFailed,

@@ -65,7 +65,7 @@ impl Finding {
         Self { verdict: code.verdict(), code: Some(code), path }
     }
 
-    /// The same failure in a probe that had an HTTP response before it: the cluster can be reached,
+    /// This failure in a probe that had an HTTP response before: the cluster can be reached,
     /// whatever broke afterwards (`rule:an-answer-proves-reachability`).
     #[must_use]
     pub const fn after_a_response(self) -> Self {
@@ -90,7 +90,7 @@ impl Finding {
         self.path
     }
 
-    /// True when nobody could be asked, for a reason of our own: it says nothing of the cluster
+    /// True when this process could not send a request: it says nothing about the cluster
     /// (`rule:what-we-could-not-ask-changes-nothing`).
     pub const fn is_void(self) -> bool {
         matches!(self.code, Some(Code::OwnLimit))
@@ -176,7 +176,7 @@ pub struct Report {
     pub detail: Option<Box<str>>,
 }
 
-/// How the addresses of a cluster did when each was last asked, by a probe or beside one.
+/// How many addresses of a cluster answered when each was last asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Endpoints {
     /// Addresses that gave no response.

@@ -24,7 +24,7 @@
 //! | `message.rs` | [`explain`]: the message of a condition; [`one_line`]: text that may stand in it |
 //! | `availability.rs` | the share of the time in which a cluster was well |
 //! | `write_gate.rs` | [`WriteGate`]: whether a state is worth a write |
-//! | `write_queue.rs` | [`WriteQueue`]: what is to be written, none lost |
+//! | `write_queue.rs` | [`WriteQueue`]: the status writes that wait, none lost |
 //! | `capacity.rs` | how many probes may be under way at once; [`Pace`]: a rate of writes |
 //! | `shards.rs` | [`Shards`]: which replica probes a cluster |
 //! | `spread.rs` | where a cluster lies among all others |

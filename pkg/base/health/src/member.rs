@@ -36,7 +36,7 @@ pub struct Effect {
     pub change: Change,
     /// The probe was the first failure after a success, or of all.
     pub first_failure: bool,
-    /// The cluster is not well as before, and for another cause, which is to be told and written.
+    /// The cluster is still not well, for another cause, which gets an event and a write.
     pub new_cause: bool,
     /// It is time to tell that the cluster flaps.
     pub flapping: bool,
@@ -60,7 +60,7 @@ pub struct Member {
     judged_from: Instant,
     /// When its last probe ended.
     completed: Option<Instant>,
-    /// When its task began, began anew, last came to its turn, or last could not ask.
+    /// When its task started, restarted, last got a permit, or last could not ask.
     task_began: Instant,
     cause: Cause,
     last: Option<Last>,
@@ -241,7 +241,7 @@ impl Member {
     }
 
     /// Another policy holds by now: a shorter period does not wait for the end of a longer one, and
-    /// time that passed under the old one is nobody's silence (`rule:limits-hold-from-now-on`).
+    /// time that passed under the old one does not count as silence (`rule:limits-hold-from-now-on`).
     pub fn follow(&mut self, before: &Policy, policy: &Policy, now: Instant) {
         let shorter = policy.stale_after() < before.stale_after()
             || policy.stuck_after() < before.stuck_after();
@@ -255,7 +255,7 @@ impl Member {
         self.schedule.no_later_than(if next > now { next } else { spread });
     }
 
-    /// Publishes that nobody knows when no probe was completed for too long
+    /// Publishes `Unknown` when no probe was completed for too long
     /// (`rule:unwatched-clusters-become-unknown`).
     pub fn sweep(&mut self, policy: &Policy, now: Moment) -> Option<Effect> {
         if self.stale_at(policy)? > now.monotonic {
@@ -310,7 +310,7 @@ impl Member {
         self.task_began = now;
     }
 
-    /// Its task was cancelled and begins anew at `now`, with a probe.
+    /// Its task was cancelled and restarts at `now`, with a probe.
     pub fn restart(&mut self, now: Instant) {
         self.task_began = now;
         self.schedule.abandon(now);
@@ -324,14 +324,14 @@ impl Member {
         self.tally = Tally::default();
     }
 
-    /// It is probed again after it was left alone on purpose: nobody is to blame for the gap.
+    /// Resumes probing after a pause: the time of the pause does not count as silence.
     pub fn resume(&mut self, now: Instant) {
         self.judged_from = now;
         self.task_began = now;
         self.schedule.trigger(now);
     }
 
-    /// Whether the state with this `fingerprint` is to be written at `now`; see [`Urgency`].
+    /// Whether the state with this `fingerprint` has to be written at `now`; see [`Urgency`].
     pub fn write_due(&self, fingerprint: u64, policy: &Policy, now: Instant) -> Option<Urgency> {
         self.gate.due(fingerprint, now, policy.heartbeat)
     }

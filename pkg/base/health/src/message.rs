@@ -9,7 +9,7 @@ use crate::{Endpoints, Member, Published, Standing};
 pub(crate) const MESSAGE_MAX: usize = 1024;
 
 /// `text` in one line of at most [`MESSAGE_MAX`] characters, without what stands before the `@` of
-/// a URL: a user name and password are nobody's business (`rule:messages-are-one-short-line`).
+/// a URL: a user name and password must not appear (`rule:messages-are-one-short-line`).
 pub fn one_line(text: &str) -> String {
     short_line(text, MESSAGE_MAX)
 }

@@ -25,7 +25,7 @@ pub struct Policy {
     /// How long a cluster may go without a completed probe before it is published as unknown; zero
     /// has it computed.
     pub stale_after: Duration,
-    /// How long a cluster can be nobody's because its replica died; zero when one process has all.
+    /// How long a cluster can be without a replica after its own died; zero when one process has all.
     pub inherited_after: Duration,
     /// Unchanged status is written this often; zero writes every probe.
     pub heartbeat: Duration,
@@ -50,8 +50,8 @@ impl Policy {
         period.mul_f64(1.0 + jitter.clamp(0.0, 0.5)).max(timeout) + timeout + STALE_MARGIN
     }
 
-    /// The same for a cluster about which nothing was ever published: its first probe has to come,
-    /// and to end.
+    /// [`Self::stale_after`] for a cluster that was never published: its first probe has to start and
+    /// to end.
     pub fn first_grace(&self) -> Duration {
         FIRST_GRACE.max(FIRST_GRACE / 2 + self.cadence.timeout).max(self.stale_after)
     }
@@ -61,7 +61,7 @@ impl Policy {
         self.cadence.period.max(self.cadence.timeout)
     }
 
-    /// How long a task may go without a completed probe before it is started anew.
+    /// How long a task may go without a completed probe before it is restarted.
     pub fn stuck_after(&self) -> Duration {
         2 * self.round() + STUCK_MARGIN
     }

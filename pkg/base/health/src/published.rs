@@ -88,7 +88,7 @@ impl Published {
         change
     }
 
-    /// Publishes that nobody knows. The time of the last probe stays.
+    /// Publishes `Unknown`. The time of the last probe stays.
     pub(crate) fn expire(slot: &mut Option<Self>, now: Moment) -> Change {
         let change = Self::turn(slot, Standing::Unknown, now.wall);
         if let Some(published) = slot {

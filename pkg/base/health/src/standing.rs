@@ -9,7 +9,7 @@ pub enum Status {
     True,
     /// It does not.
     False,
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 
@@ -29,7 +29,7 @@ impl Status {
     }
 }
 
-/// What is published about a cluster: a verdict that passed its threshold, or that nobody looks.
+/// What is published about a cluster: a verdict that passed its threshold, or `Unknown`.
 /// Everything in the object that is not a time or a message follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Standing {
@@ -41,7 +41,7 @@ pub enum Standing {
     Offline,
     /// It cannot be probed.
     Malformed,
-    /// Nobody has probed it for long.
+    /// No probe was completed for too long.
     Unknown,
 }
 

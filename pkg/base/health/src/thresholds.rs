@@ -13,7 +13,7 @@ pub struct Thresholds {
     pub success: u32,
 }
 
-/// Whether a result is to be published.
+/// What to do with a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Only the probe time moves.

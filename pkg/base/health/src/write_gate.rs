@@ -18,7 +18,7 @@ pub enum Urgency {
 }
 
 impl Urgency {
-    /// The same of an object that is no cluster; see [`crate::WriteQueue`].
+    /// This urgency for an object that is not a cluster; see [`crate::WriteQueue`].
     #[must_use]
     pub fn beside_clusters(self) -> Self {
         match self {
@@ -48,7 +48,7 @@ impl WriteGate {
         Self { written, at: now.checked_sub(head_start).unwrap_or(now), outdated: false }
     }
 
-    /// Asks whether the state with this `fingerprint` is to be written at `now`.
+    /// Whether the state with this `fingerprint` has to be written at `now`.
     pub fn due(&self, fingerprint: u64, now: Instant, heartbeat: Duration) -> Option<Urgency> {
         if self.outdated || self.written != Some(fingerprint) {
             return Some(Urgency::Change);
@@ -62,7 +62,7 @@ impl WriteGate {
         *self = Self { written: Some(fingerprint), at: now, outdated: false };
     }
 
-    /// What was handed over is to be written again with the words of now.
+    /// Has the state written again with its current message.
     pub fn outdate(&mut self) {
         self.outdated = true;
     }

@@ -1,4 +1,4 @@
-//! [`WriteQueue`]: what is to be written, at most one entry per cluster, none lost.
+//! [`WriteQueue`]: the status writes that wait, at most one per cluster, none lost.
 //!
 //! The newest state of a cluster takes the place of an older one that waits, keeps its turn, and
 //! waits out the backoff of the other; so a server that refuses for an hour is not asked more
@@ -22,7 +22,7 @@ enum Line {
     /// Its write was refused more than once in a row: a retry of it is rarely worth more than the
     /// news of another cluster.
     Refused,
-    /// A change of what is no cluster, of which one cluster may have thousands.
+    /// A change of an object that is not a cluster; one cluster may have thousands of them.
     ChangeBeside,
     /// All else of such objects.
     RestBeside,

@@ -61,9 +61,9 @@ pub struct Condition {
 /// Whether a condition holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConditionStatus {
-    /// It holds.
+    /// The condition holds.
     True,
-    /// It does not hold.
+    /// The condition does not hold.
     False,
     /// Not known.
     #[default]

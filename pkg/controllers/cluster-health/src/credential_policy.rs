@@ -12,7 +12,7 @@ pub(crate) const SEND_LABEL: &str = "infra-controller-manager/send-to-member";
 /// Type of the Secrets that hold tokens for the cluster in which they are.
 pub(crate) const SERVICE_ACCOUNT_TOKEN: &str = "kubernetes.io/service-account-token";
 
-/// Who wants a member to be asked.
+/// The caller on whose behalf a member is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asker {
     /// A controller, about an object that is stored.
@@ -21,7 +21,7 @@ pub enum Asker {
     Command,
     /// An API server that showed its certificate to the webhook.
     AuthenticatedReview {
-        /// The object is new and another one of its name is stored, or nobody knows: it is refused after the review,
+        /// The object is new and another one of its name is stored, or that is not known: it is refused after the review,
         /// so its author need not have any right to the stored one, for which credentials may exist.
         name_is_taken: bool,
     },

@@ -33,7 +33,7 @@ const AT_ONCE: usize = 128;
 /// What came of questions.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// Those that there are.
+    /// The answers.
     pub known: NetworkChecks,
     /// Why there are no others.
     pub not_checked: Vec<(Question, String)>,
@@ -137,7 +137,7 @@ mod tests;
 /// What came of one question.
 enum Answer {
     Known(CheckResult),
-    /// And why.
+    /// Not checked, with the reason.
     NotChecked(String),
     Busy,
 }

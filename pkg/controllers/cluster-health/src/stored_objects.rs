@@ -68,12 +68,12 @@ pub enum StoredError {
 }
 
 impl StoredObjects {
-    /// Those of the documents, and behind them those of the management API, if there is one.
+    /// Reads the documents first, then the management API, if given.
     pub fn new(documents: Vec<Value>, api: Option<kube::Client>) -> Self {
         Self { documents, api }
     }
 
-    /// The same, and this document before all others.
+    /// Adds a document that is read before all others.
     pub(crate) fn with(&self, document: Value) -> Self {
         let documents = std::iter::once(document).chain(self.documents.iter().cloned()).collect();
         Self { documents, api: self.api.clone() }

@@ -12,7 +12,7 @@ use super::pruned_object::{Fields, PrunedObject};
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::{CLUSTERS, MACHINES};
 
-/// Of Clusters.
+/// The fields of Clusters.
 pub(super) enum OfCluster {}
 
 impl Fields for OfCluster {
@@ -28,14 +28,14 @@ impl Fields for OfCluster {
     ];
 }
 
-/// Of Machines.
+/// The fields of Machines.
 pub(super) enum OfMachine {}
 
 impl Fields for OfMachine {
     const PATHS: &'static [&'static str] = &["spec.clusterName", "spec.ip"];
 }
 
-/// Of KubeFedClusters.
+/// The fields of KubeFedClusters.
 pub(super) enum OfMember {}
 
 impl Fields for OfMember {

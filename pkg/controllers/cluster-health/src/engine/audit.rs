@@ -39,7 +39,8 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// It has lasted for longer than two controllers that probe in turn can disagree.
+    /// Whether the difference has lasted longer than two controllers with their own probe times can
+    /// disagree.
     pub(crate) fn is_lasting(&self) -> bool {
         self.lasting
     }

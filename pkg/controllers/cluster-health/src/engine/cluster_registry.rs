@@ -36,7 +36,7 @@ pub(crate) struct ClusterRegistry {
     pub(crate) audit: bool,
     pub(crate) ownership: Ownership,
     elsewhere: Mutex<HashMap<FlavourKey, Arc<str>>>,
-    /// Those that are not probed yet, for want of something that may be about to come.
+    /// The clusters that are held back: a credential may be about to be created.
     held_back: Mutex<HashMap<FlavourKey, HeldBack>>,
     /// By UID: since when a cluster has been ours whose object is being read.
     looked_at: Mutex<HashMap<Arc<str>, Instant>>,
@@ -117,7 +117,7 @@ impl ClusterRegistry {
         removed.is_some()
     }
 
-    /// Its task ends, and with it its connections; nothing of it is written any more
+    /// Ends the task of a cluster, its connections and its pending write
     /// (`rule:nothing-outlives-its-object`).
     fn end(&self, member: &MemberCluster) {
         member.retire();
@@ -139,12 +139,12 @@ impl ClusterRegistry {
         self.held_back.lock().insert(place, held);
     }
 
-    /// It is probed, or there is no such cluster, or it is another's.
+    /// Ends the hold: the cluster is probed, deleted, or another replica has it.
     fn let_go(&self, flavour: &dyn Flavour, key: &Arc<str>) {
         self.held_back.lock().remove(&(flavour.name(), Arc::clone(key)));
     }
 
-    /// Those that are not probed yet, by flavour.
+    /// The clusters that are held back, by flavour.
     pub(crate) fn held_back(&self) -> Vec<(&'static str, HeldBack)> {
         let held = self.held_back.lock();
         held.iter().map(|((flavour, _), held)| (*flavour, held.clone())).collect()
@@ -261,7 +261,7 @@ impl ClusterRegistry {
         self.consider(member);
     }
 
-    /// Its object shows a status with this fingerprint, or none of use.
+    /// The object of a cluster shows a status with this fingerprint, or none that can be used.
     pub(crate) fn shows(&self, member: &MemberCluster, fingerprint: Option<u64>) {
         if self.writer.age(&member.cluster.uid, now().monotonic).is_some() {
             member.overlook(fingerprint);

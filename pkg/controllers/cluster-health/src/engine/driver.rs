@@ -162,7 +162,7 @@ pub(crate) struct BusyTasks(AtomicUsize);
 pub(crate) struct Busy<'a>(&'a AtomicUsize);
 
 impl BusyTasks {
-    /// One more.
+    /// Counts one more task.
     pub(crate) fn begin(&self) -> Busy<'_> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Busy(&self.0)

@@ -51,7 +51,7 @@ struct State {
     probe: CancellationToken,
     /// How often what is published has become each status, in the order of [`STATUSES`].
     transitions: [u64; 3],
-    /// It is due, and waits until fewer probes are under way.
+    /// A probe is due and waits for a permit.
     queued: bool,
     notices: Notices,
     /// What its object showed while a write of ours was waiting or under way.
@@ -183,12 +183,12 @@ impl MemberCluster {
         if state.paused { None } else { state.member.due() }
     }
 
-    /// It is due, and waits for its turn.
+    /// A probe is due and waits for a permit.
     pub(crate) fn queue(&self) {
         self.state.lock().queued = true;
     }
 
-    /// Its turn has come.
+    /// The probe got its permit.
     pub(crate) fn admit(&self) {
         let mut state = self.state.lock();
         state.queued = false;
@@ -328,7 +328,7 @@ impl MemberCluster {
         state.member.shows(fingerprint)
     }
 
-    /// The same while a write of ours waits or is under way, and may be what it shows next.
+    /// Remembers the fingerprint that the object showed while a write of ours waits or is under way.
     pub(crate) fn overlook(&self, fingerprint: Option<u64>) {
         self.state.lock().overlooked = Some(Overlooked { fingerprint });
     }

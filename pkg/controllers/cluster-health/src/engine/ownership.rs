@@ -19,13 +19,13 @@ pub(crate) struct Ownership(Option<Arc<Share>>);
 
 /// The share of one replica of several.
 pub(crate) struct Share {
-    /// Who this replica is among them.
+    /// The name of this replica.
     pub(crate) name: String,
     /// How many replicas the command line speaks of.
     pub(crate) expected: usize,
     /// Where the leases are.
     pub(crate) namespace: Box<str>,
-    /// It is the leader of replicas that do not share, and takes part all the same
+    /// This replica is the leader of replicas that do not share, and takes part as one of them
     /// (`rule:a-leader-takes-part`).
     pub(crate) leads: bool,
     /// Opened by each renewal of this replica's lease; that of the leadership where it leads.
@@ -45,7 +45,7 @@ impl Ownership {
         Self(Some(Arc::clone(share)))
     }
 
-    /// One flavour more can look at clusters.
+    /// Another flavour has its first list.
     pub(crate) fn filled(&self) {
         if let Some(share) = &self.0 {
             share.filled.add_permits(1);
@@ -105,7 +105,7 @@ impl Ownership {
 }
 
 impl Share {
-    /// That of the replica `name`, for which nothing is ours yet; with one shard, that of the
+    /// Creates the share of the replica `name` without any cluster; with one shard, that of the
     /// leader.
     pub(crate) fn new(name: &str, limits: &Limits, flavours: usize, fence: Fence) -> Self {
         let leads = limits.shards <= 1;

@@ -55,7 +55,7 @@ pub(crate) trait ObjectModel: Flavour {
 
 /// Reads the credential of a cluster and makes its client.
 pub(crate) trait Resolve: Send + Sync + 'static {
-    /// Whose clusters it resolves.
+    /// The flavour whose clusters it resolves.
     type Model: ObjectModel;
 
     /// Resolves the cluster. Of a cluster that is not probed nothing is read.
@@ -76,11 +76,11 @@ pub(crate) type SchemaOf<R> = <<R as Resolve>::Model as ObjectModel>::Schema;
 /// Whether a cluster is probed (`rule:only-live-clusters`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Supervision {
-    /// It is probed, and its health is published.
+    /// The cluster is probed, and its health is published.
     Probed,
-    /// It is not probed, and its status says so: it is locked.
+    /// The cluster is not probed, and its status says that it is locked.
     Locked,
-    /// It is not probed, and nothing is written: another actor sets it up, deletes it or has put it
+    /// The cluster is not probed, and nothing is written: another actor sets it up, deletes it or has put it
     /// aside.
     LeftAlone,
 }

@@ -44,7 +44,7 @@ pub(crate) fn group(namespace: &str) -> ReplicaGroup {
     }
 }
 
-/// One replica's part in the sharing.
+/// The part of this replica in sharing the clusters.
 pub(crate) struct ShardCoordinator {
     leases: ReplicaLeases,
     share: Arc<Share>,
@@ -53,7 +53,7 @@ pub(crate) struct ShardCoordinator {
     renewed: Option<(Instant, ShardClaim)>,
     /// Given up, and perhaps with a probe that has not ended.
     letting_go: Vec<Arc<MemberCluster>>,
-    /// Who has released its lease, and when that was first seen.
+    /// The replicas that have released their leases, and when that was first seen.
     released: BTreeMap<String, Instant>,
     /// Leases to delete: their replicas have ended.
     ended: Vec<ReplicaLease>,

@@ -44,7 +44,7 @@ pub trait Pending: Send + Sync + 'static {
     /// The label of metrics: the name of the flavour that it is of.
     fn flavour(&self) -> &'static str;
 
-    /// Its kind: that of the flavour, or one of [`super::Flavour::further_kinds`].
+    /// The kind of the object: that of the flavour, or one of [`super::Flavour::further_kinds`].
     fn resource(&self) -> &'static Resource;
 
     /// Which object.

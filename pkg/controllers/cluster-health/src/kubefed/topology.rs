@@ -21,9 +21,9 @@ const TOPOLOGY_MAX: usize = 256;
 pub(crate) struct Topology {
     /// Sorted, each once.
     pub(crate) zones: Vec<String>,
-    /// That of most Nodes; of as many, the first by name.
+    /// The region of most Nodes; on a tie the first by name.
     pub(crate) region: Option<String>,
-    /// Its Nodes are in several regions.
+    /// The Nodes are in several regions.
     pub(crate) spread: bool,
 }
 

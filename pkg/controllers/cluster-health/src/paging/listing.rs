@@ -30,7 +30,7 @@ pub(crate) trait Member: Send {
 /// Why a page could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// It is longer than pages may be.
+    /// The page is longer than allowed.
     TooLong,
     /// There is no answer. One line without secrets.
     Failed(Box<str>),
@@ -57,7 +57,7 @@ struct PageMetadata {
 
 /// Reads all pages of `path` with this query into what `start` gives, `limit` objects at a time.
 /// Each page counts once, whatever goes wrong on the way (`rule:every-page-once`); where pages are
-/// too long the list is begun anew with smaller ones (`rule:lists-of-members-are-bounded`).
+/// too long the list is started again with smaller ones (`rule:lists-of-members-are-bounded`).
 pub(crate) async fn list<C: Collect>(
     member: &mut dyn Member,
     path: &str,
@@ -168,7 +168,7 @@ fn read<T: DeserializeOwned>(json: &[u8], what: impl Fn() -> String) -> Result<T
     })
 }
 
-/// One read.
+/// The time limit of one read.
 const READ_LIMIT: Duration = Duration::from_secs(30);
 /// The longest page: 500 Pods of 32 KiB. It is not held whole.
 const PAGE_MAX: usize = 16 << 20;

@@ -11,10 +11,10 @@ const ITEMS_MAX: usize = 1_000_000;
 /// Tokens of API servers have some hundred bytes.
 const TOKEN_MAX: usize = 4 << 10;
 
-/// One list on its way.
+/// The state of one list that is being read.
 #[derive(Debug, Default)]
 pub(crate) struct Pager {
-    /// Of the page to ask for; `None` for the first one.
+    /// The token of the next page; `None` for the first one.
     token: Option<Box<str>>,
     /// Hashes of those that came before.
     seen: HashSet<u64>,
@@ -30,7 +30,7 @@ pub(crate) enum Next {
     Page,
     /// Forget what was read, and ask for the first page.
     Restart,
-    /// That was the last page.
+    /// The last page was read.
     End,
 }
 
@@ -94,7 +94,7 @@ impl Pager {
 }
 
 impl Abort {
-    /// The reason of the condition that tells of it.
+    /// The reason of the condition about it.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Stalled => "PagingStalled",

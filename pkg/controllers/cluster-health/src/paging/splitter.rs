@@ -18,13 +18,13 @@ pub(super) enum Part<'a> {
 /// Why a page cannot be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It is no list in JSON.
+    /// The page is not a list in JSON.
     Form,
-    /// One of its parts is too long.
+    /// An object of the page is too long.
     Length,
 }
 
-/// One page on its way.
+/// The state of one page that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     at: At,

@@ -10,7 +10,7 @@ pub(crate) enum Choice {
     Credential { credential: Box<ClusterCredential>, others: usize },
     /// No ClusterCredential names the Cluster.
     None,
-    /// Those that name the Cluster are of other tenants.
+    /// All ClusterCredentials that name the Cluster belong to other tenants.
     OfOthers,
 }
 

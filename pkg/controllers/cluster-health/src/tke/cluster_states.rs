@@ -28,12 +28,12 @@ pub(crate) struct ClusterStates {
 /// The newest list of Nodes: when it was begun, and its sums. Locked while one is under way.
 pub(crate) type LatestNodes = Arc<tokio::sync::Mutex<Option<(Instant, Arc<NodeTotals>)>>>;
 
-/// One Cluster.
+/// The state of one Cluster.
 pub(crate) struct ClusterState {
     uid: Arc<str>,
     /// When it was first seen by this process.
     pub(crate) first_seen: Instant,
-    /// It was held back for want of a credential.
+    /// The Cluster was held back: it had no credential.
     pub(crate) was_held_back: bool,
     pub(crate) connection: Option<Connection>,
     /// The addresses of the last connection that had any.
@@ -43,13 +43,13 @@ pub(crate) struct ClusterState {
     /// How often another ClusterCredential may have become the one for it.
     invalidations: u64,
     pub(crate) facts: Facts,
-    /// Its API server answered the last probe with `ok`.
+    /// The API server of the Cluster answered the last probe with `ok`.
     pub(crate) answers: bool,
     /// When its version was asked for.
     pub(crate) version_asked: Option<Instant>,
     /// When its addresses were asked that probes do not ask.
     pub(crate) looked_around: Option<Instant>,
-    /// Its summary is on its way or will be.
+    /// A summary is queued or under way.
     pub(crate) summary_planned: bool,
     /// How long its next summary may take.
     pub(crate) summary_limit: Duration,
@@ -176,7 +176,7 @@ impl ClusterStates {
             .flatten()
     }
 
-    /// Of each Cluster that has a summary, its name and what `read` makes of it.
+    /// The name of each Cluster that has a summary, with what `read` returns for it.
     pub(crate) fn summaries<R>(&self, read: impl Fn(&ResourceSummary) -> R) -> Vec<(Arc<str>, R)> {
         let entries = self.entries.lock();
         let summaries = entries.iter().filter_map(|(name, entry)| {

@@ -38,7 +38,7 @@ pub(crate) enum DetailTask {
     Summary(Cluster),
     /// The addresses that probes do not ask while another one answers them.
     Addresses(Cluster),
-    /// Its Nodes, when it is only ready with them.
+    /// The Nodes, where a Cluster is ready only with them.
     Nodes(Cluster),
 }
 

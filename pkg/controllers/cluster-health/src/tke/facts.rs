@@ -12,7 +12,7 @@ pub(crate) const SYNC_VERSION: &str = "SyncVersion";
 pub(crate) const NODES_READY: &str = "NodesReady";
 pub(crate) const RESOURCE_SYNCED: &str = "ResourceSynced";
 pub(crate) const CREDENTIAL_VALID: &str = "CredentialValid";
-/// Its reason while a credential that is taken, or the certificate of the server, ends soon.
+/// The reason of `CredentialValid` while the credential, or the certificate of the server, ends soon.
 pub(crate) const EXPIRING_SOON: &str = "ExpiringSoon";
 
 /// A sum that changed by more than this share is worth a write.

@@ -46,10 +46,10 @@ pub(crate) enum FetchError {
         "cannot list the ClusterCredentials of a Cluster: there are more than 1000; name one in spec.clusterCredentialRef"
     )]
     TooMany,
-    /// Those who need no Secret do not wait for it.
+    /// Secrets are not listed yet, or not permitted.
     #[error("cannot read a Secret: {0}")]
     Unlisted(String),
-    /// It is not of its kind's form.
+    /// The ClusterCredential cannot be parsed.
     #[error(transparent)]
     Credential(#[from] CredentialError),
     /// The Secret of one.

@@ -37,7 +37,7 @@ pub(crate) struct Tke {
 struct Followed {
     registry: Registry,
     tasks: WorkQueue<DetailTask>,
-    /// Of names of Clusters whose Machines are to be looked at.
+    /// Names of Clusters whose Machines have to be observed.
     machines: WorkQueue<Arc<str>>,
 }
 
@@ -71,7 +71,7 @@ impl Tke {
         let _fresh = self.followed.set(followed);
     }
 
-    /// Whose fields the status of Clusters has now.
+    /// The schema of the status of Clusters at this moment.
     pub(super) fn schema(&self) -> StatusSchema {
         if self.objects.schema_is_ours() { StatusSchema::Ours } else { StatusSchema::Upstream }
     }

@@ -323,7 +323,7 @@ fn tenant(cluster: &Object<Cluster>) -> Arc<str> {
     Arc::from(&*cluster.body.spec.tenant_id)
 }
 
-/// Of a cluster that is not probed.
+/// The connection of a cluster that cannot be probed.
 fn no_connection(problem: Problem) -> Connection {
     let addresses = Err(problem.clone());
     let resolved_from = ResolvedFrom {

@@ -21,22 +21,22 @@ use crate::engine::{EndsTold, Statement};
 
 /// The condition about health.
 const HEALTH_CHECK: &str = "HealthCheck";
-/// Its reason while the cluster fails. Releases of upstream from v1.3 on write `FailedHealthCheck`.
+/// The reason of `HealthCheck` while the cluster fails. Releases of upstream from v1.3 on write `FailedHealthCheck`.
 const FAILED: &str = "HealthCheckFail";
-/// Its reason while the cluster answers and has too few ready Nodes.
+/// The reason of `HealthCheck` while the cluster answers and has too few ready Nodes.
 const NODES_NOT_READY: &str = "NodesNotReady";
-/// Its reason while the cluster is locked.
+/// The reason of `HealthCheck` while the cluster is locked.
 const LOCKED: &str = "ClusterLocked";
 /// The conditions that are ours; all others belong to installers.
 const OURS: [&str; 5] =
     [HEALTH_CHECK, SYNC_VERSION, NODES_READY, RESOURCE_SYNCED, CREDENTIAL_VALID];
 
-/// Whose fields the status has.
+/// The schema of the status of Clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StatusSchema {
-    /// That of our CRD, with our extensions.
+    /// The schema of our CRD, with our extensions.
     Ours,
-    /// That of TKEStack's API server or CRD, which has none of them: it would drop them, and each
+    /// The schema of TKEStack's API server or CRD, which has no extension: it would drop them, and each
     /// write would then look as if somebody had changed it.
     Upstream,
 }
@@ -102,7 +102,7 @@ pub(crate) fn write(
 }
 
 impl Written {
-    /// As it is written. With the version on which it rests: the phase may be another's by now (`rule:phases-of-others-are-kept`).
+    /// The fields to write, with the resourceVersion they rest on: another actor may own the phase now (`rule:phases-of-others-are-kept`).
     pub(crate) fn fields(&self, cluster: &Object<Cluster>) -> Value {
         let mut status = json!({ "conditions": self.conditions });
         if let Some(Headline { phase, reason, message }) = &self.headline {
@@ -150,7 +150,7 @@ fn are_ours(cluster: &Object<Cluster>) -> bool {
     !cluster.body.spec.addresses.is_empty()
 }
 
-/// The same of what the object says. Sums that differ little from the `notable` ones count as
+/// The fingerprint of what the object shows. Sums that differ little from the `notable` ones count as
 /// those, as in what is written.
 pub(crate) fn fingerprint_of(
     cluster: &Object<Cluster>,

@@ -130,13 +130,13 @@ pub struct ResourceSummary {
 pub struct NodeCounts {
     /// All.
     pub total: i64,
-    /// Those that say so themselves.
+    /// Nodes with the condition Ready=True.
     pub ready: i64,
     /// Ready, and not cordoned.
     pub schedulable: i64,
 }
 
-/// One way to the API server of a Cluster.
+/// An address of the API server of a Cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClusterAddress {
@@ -163,7 +163,7 @@ pub enum AddressType {
     Public,
     /// What the servers tell others of themselves.
     Advertise,
-    /// Of one server itself.
+    /// The address of one server itself.
     #[default]
     Real,
     /// For the management cluster.
@@ -179,11 +179,11 @@ pub enum AddressType {
 /// stored when an object is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Phase {
-    /// It is being set up.
+    /// The Cluster is being set up.
     #[default]
     #[serde(alias = "")]
     Initializing,
-    /// It waits for others.
+    /// The Cluster waits for other actors.
     Waiting,
     /// Healthy.
     Running,

@@ -19,7 +19,7 @@ pub(super) struct Row {
     pub(super) cluster: String,
     uid: String,
     pub(super) published: &'static str,
-    /// Of its condition.
+    /// The message of its condition.
     message: String,
     pub(super) last_result: Option<&'static str>,
     pub(super) code: Option<String>,
@@ -69,7 +69,7 @@ impl Row {
         }
     }
 
-    /// One that is not probed yet.
+    /// The row of a cluster that is held back.
     pub(super) fn held_back(flavour: &'static str, held: &HeldBack) -> Self {
         Self {
             flavour,
