@@ -108,5 +108,5 @@ impl Bench {
 
 #[test]
 fn a_member_is_small() {
-    assert!(size_of::<Member>() <= 1280, "{}", size_of::<Member>());
+    assert!(size_of::<Member>() <= 640, "{}", size_of::<Member>());
 }

@@ -223,13 +223,17 @@ async fn a_locked_cluster_says_so_and_one_that_is_left_alone_says_nothing() {
 /// rule:one-prober-per-uid
 #[tokio::test(start_paused = true)]
 async fn another_object_of_the_same_name_is_another_cluster() {
-    let bench = Bench::start(object("u1", 1, 1, "")).await;
-    bench.look().await.unwrap();
-    bench.change("DELETED", object("u1", 9, 1, "")).await;
-    bench.scene.members.set("ns/a", Answer::Failing);
-    bench.change("ADDED", object("u2", 10, 1, "")).await;
-    bench.look().await.unwrap();
-    assert_eq!(bench.written().as_deref(), Some("NotReady"), "the first result is published");
+    for is_deletion_seen in [true, false] {
+        let bench = Bench::start(object("u1", 1, 1, "")).await;
+        bench.look().await.unwrap();
+        if is_deletion_seen {
+            bench.change("DELETED", object("u1", 9, 1, "")).await;
+        }
+        bench.scene.members.set("ns/a", Answer::Failing);
+        bench.change("ADDED", object("u2", 10, 1, "")).await;
+        bench.look().await.unwrap();
+        assert_eq!(bench.written().as_deref(), Some("NotReady"), "the first result is published");
+    }
 }
 
 /// rule:foreign-status-is-written-over
