@@ -31,6 +31,20 @@ const OBSERVED_OF_VPC: [&str; 3] = ["carrierGatewayId", "internetGatewayId", "ta
 /// Such fields of a subnet.
 const OBSERVED_OF_SUBNET: [&str; 3] = ["resourceID", "natGatewayId", "routeTableId"];
 
+/// Such fields of the spec itself: what upstream's machines are made of.
+const FOR_MACHINES: [&str; 3] = ["imageLookupFormat", "imageLookupOrg", "imageLookupBaseOS"];
+/// Partitions of AWS, by how the names of their regions begin; the last one has all others.
+const PARTITIONS: [(&str, &str); 8] = [
+    ("cn-", "aws-cn"),
+    ("us-gov-", "aws-us-gov"),
+    ("us-iso-", "aws-iso"),
+    ("us-isob-", "aws-iso-b"),
+    ("eu-isoe-", "aws-iso-e"),
+    ("us-isof-", "aws-iso-f"),
+    ("eusc-", "aws-eusc"),
+    ("", "aws"),
+];
+
 /// Why a field is refused that is not built.
 const NOT_BUILT: &str = "not supported yet";
 
@@ -81,6 +95,7 @@ pub struct Wanted {
 pub fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wanted, Vec<SpecError>> {
     let mut errors = Vec::new();
     check_region(spec, &mut errors);
+    check_partition(spec, &mut errors);
     check_identity(spec, &mut errors);
     let none = Network::default();
     let network = spec.network().unwrap_or(&none);
@@ -165,6 +180,16 @@ fn check_region(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
     if !is_region(&spec.region) {
         let problem = format!("{:?} is not the name of a region", spec.region);
         errors.push(SpecError { path: "spec.region".to_owned(), problem });
+    }
+}
+
+fn check_partition(spec: &AwsClusterSpec, errors: &mut Vec<SpecError>) {
+    let named = spec.others.get("partition").and_then(Value::as_str).unwrap_or_default();
+    let region = &spec.region;
+    let right = PARTITIONS.iter().find(|(prefix, _)| region.starts_with(prefix));
+    if let Some((_, right)) = right.filter(|(_, right)| !named.is_empty() && named != *right) {
+        let problem = format!("{named:?} does not have the region {region}, which is in {right}");
+        errors.push(SpecError { path: "spec.partition".to_owned(), problem });
     }
 }
 
@@ -255,18 +280,30 @@ fn bastion(spec: &AwsClusterSpec, dialect: Dialect) -> Option<BastionSpec> {
 }
 
 fn unsupported(spec: &AwsClusterSpec) -> Vec<String> {
+    fn name<'a>(
+        found: &mut Vec<String>,
+        path: &str,
+        fields: impl IntoIterator<Item = (&'a String, &'a Value)>,
+        harmless: &[&str],
+    ) {
+        let fields = fields
+            .into_iter()
+            .filter(|(field, value)| !harmless.contains(&&***field) && asks_for_more(field, value));
+        found.extend(fields.map(|(field, _)| format!("{path}.{field}")));
+    }
     let mut found = Vec::new();
+    name(&mut found, "spec", &spec.others, &[&FOR_MACHINES[..], &["partition"]].concat());
+    if let Some(balancer) = &spec.control_plane_load_balancer {
+        let for_machines = ["disableHostsRewrite"];
+        name(&mut found, "spec.controlPlaneLoadBalancer", &balancer.others, &for_machines);
+    }
     let Some(network) = spec.network() else { return found };
-    let of_vpc = network.vpc.iter().flat_map(|vpc| vpc.others.iter());
-    let of_vpc = of_vpc.filter(|(field, value)| {
-        !OBSERVED_OF_VPC.contains(&&***field) && asks_for_more(field, value)
-    });
-    found.extend(of_vpc.map(|(field, _)| format!("spec.network.vpc.{field}")));
+    if let Some(vpc) = &network.vpc {
+        name(&mut found, "spec.network.vpc", &vpc.others, &OBSERVED_OF_VPC);
+    }
     for (index, subnet) in network.subnets.iter().enumerate() {
-        let fields = subnet.others.iter().filter(|(field, value)| {
-            !OBSERVED_OF_SUBNET.contains(&&***field) && asks_for_more(field, value)
-        });
-        found.extend(fields.map(|(field, _)| format!("spec.network.subnets[{index}].{field}")));
+        let path = format!("spec.network.subnets[{index}]");
+        name(&mut found, &path, &subnet.others, &OBSERVED_OF_SUBNET);
     }
     found
 }
@@ -286,6 +323,7 @@ fn asks_for_more(field: &str, value: &Value) -> bool {
         "subnetSchema" => Value::from("PreferPrivate"),
         "zoneType" => Value::from("availability-zone"),
         "privateDnsHostnameTypeOnLaunch" => Value::from("ip-name"),
+        "targetGroupIPType" => Value::from("ipv4"),
         _ => Value::Null,
     };
     !is_nothing && *value != default

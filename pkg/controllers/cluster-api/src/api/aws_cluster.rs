@@ -62,6 +62,9 @@ pub struct AwsClusterSpec {
     /// Where clients reach the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane_endpoint: Option<Endpoint>,
+    /// Fields of upstream, some of which are not acted upon.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Value>,
 }
 
 impl AwsClusterSpec {
@@ -227,6 +230,9 @@ pub struct LoadBalancer {
     /// Instances see the address of the client.
     #[serde(rename = "preserveClientIP", skip_serializing_if = "Option::is_none")]
     pub preserve_client_ip: Option<bool>,
+    /// Fields of upstream, some of which are not acted upon.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Value>,
 }
 
 /// A health check.

@@ -19,6 +19,12 @@ pub(super) fn read(
         None | Some("classic") => LoadBalancerKind::Classic,
         Some("nlb") => LoadBalancerKind::Network,
         Some("disabled") => return None,
+        Some(other @ ("alb" | "elb")) => {
+            let path = format!("{PATH}.loadBalancerType");
+            let problem = format!("{other:?} is not supported; use classic, nlb or disabled");
+            errors.push(SpecError { path, problem });
+            return None;
+        }
         Some(other) => {
             let path = format!("{PATH}.loadBalancerType");
             errors.push(wrong_word(&path, other, "classic, nlb or disabled"));

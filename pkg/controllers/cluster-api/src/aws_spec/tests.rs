@@ -132,6 +132,47 @@ fn fields_of_upstream_that_are_not_acted_upon_are_named_and_those_it_only_writes
     assert_eq!(errors[0].to_string(), "cannot use spec.network.vpc.ipv6: not supported yet");
 }
 
+/// Upstream's schema admits them, so they are kept; without this an object would lose them silently.
+#[test]
+fn fields_of_upstream_outside_of_the_network_are_kept_and_refused_where_they_change_what_is_made() {
+    let spec = json!({"region": "cn-north-1", "partition": "aws-cn", "imageLookupOrg": "1",
+        "imageLookupFormat": "f", "imageLookupBaseOS": "ubuntu", "s3Bucket": {"name": "b"},
+        "secondaryControlPlaneLoadBalancer": {"scheme": "internal"},
+        "network": {"vpc": {"carrierGatewayId": "cagw-1"}},
+        "controlPlaneLoadBalancer": {"loadBalancerType": "nlb", "disableHostsRewrite": true,
+            "targetGroupIPType": "ipv6", "additionalListeners": [{"port": 8443}]}});
+    let errors = refuse_unsupported(&wanted(spec.clone(), NEWER).unwrap().unsupported).unwrap_err();
+    let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    let refused = [
+        "s3Bucket",
+        "secondaryControlPlaneLoadBalancer",
+        "controlPlaneLoadBalancer.additionalListeners",
+        "controlPlaneLoadBalancer.targetGroupIPType",
+    ]
+    .map(|field| format!("cannot use spec.{field}: not supported yet"));
+    assert_eq!(told, refused);
+    let read: AwsClusterSpec = serde_json::from_value(spec.clone()).unwrap();
+    assert_eq!(serde_json::to_value(read).unwrap(), spec, "nothing is lost");
+    let usual = json!({"region": "r", "partition": "", "s3Bucket": null,
+        "controlPlaneLoadBalancer": {"targetGroupIPType": "ipv4", "additionalListeners": []}});
+    assert_eq!(wanted(usual, NEWER).unwrap().unsupported, [""; 0]);
+}
+
+#[test]
+fn a_partition_that_does_not_have_the_region_is_refused() {
+    for (region, partition, is_right) in [
+        ("eu-west-1", "aws", true),
+        ("eu-west-1", "aws-cn", false),
+        ("us-gov-east-1", "aws-us-gov", true),
+        ("us-iso-east-1", "aws-iso", true),
+        ("us-isob-east-1", "aws-iso", false),
+        ("cn-north-1", "aws", false),
+    ] {
+        let read = wanted(json!({"region": region, "partition": partition}), NEWER);
+        assert_eq!(read.is_ok(), is_right, "{region} {partition}");
+    }
+}
+
 #[test]
 fn the_defaults_that_upstream_stores_in_a_spec_ask_for_nothing_more() {
     let of_vpc = json!({"availabilityZoneUsageLimit": 3, "availabilityZoneSelection": "Ordered",
