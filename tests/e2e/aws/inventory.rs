@@ -179,7 +179,7 @@ impl Inventory {
     }
 
     async fn bastions(&mut self, world: &World) {
-        let Reply::Bastions(found) = read(world, Query::Bastions).await else {
+        let Reply::Bastions(found) = read(world, Query::Bastions(None)).await else {
             panic!("no bastions")
         };
         for instance in found.iter().filter(|instance| instance.is_live()) {

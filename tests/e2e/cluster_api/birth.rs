@@ -224,10 +224,16 @@ async fn clusters_of_the_newer_dialect_are_kept_in_its_words() {
         .await;
     let version = &adopted["metadata"]["ownerReferences"][0]["apiVersion"];
     assert_eq!(version, "cluster.x-k8s.io/v1beta2");
+    // Another tool may write the reference again in the form of v1alpha2: the dialect stays.
+    let reference =
+        json!({"apiGroup": null, "apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha2"});
+    let patch = json!({"spec": {"infrastructureRef": reference}});
+    scene.patch(&format!("{CLUSTERS} newer"), "merge", &patch);
     scene
         .until(CLUSTERS, "newer", "is provisioning", |it| it["status"]["phase"] == "Provisioning")
         .await;
     let mut bare = cluster("bare");
+    bare["apiVersion"] = json!("cluster.x-k8s.io/v1beta2");
     bare["spec"] =
         json!({"controlPlaneRef": {"apiGroup": "g", "kind": "K", "name": "n"}, "topology": {}});
     scene.create(&bare);

@@ -45,9 +45,12 @@ async fn crds_and_samples_are_taken_by_server_side_apply_and_read_alike_in_both_
 /// Every field of the newer dialect that the controllers read.
 fn newer_spec() -> Value {
     json!({
-        "region": "eu-west-1", "sshKeyName": "", "additionalTags": {"team": "söme one+@x"},
+        "region": "eu-west-1", "partition": "aws", "imageLookupFormat": "f", "imageLookupOrg": "1",
+        "imageLookupBaseOS": "ubuntu-24.04", "s3Bucket": {"name": "b", "presignedURLDuration": "1h"},
+        "secondaryControlPlaneLoadBalancer": {"name": "second", "scheme": "internal", "loadBalancerType": "nlb"},
+        "sshKeyName": "", "additionalTags": {"team": "söme one+@x"},
         "network": {
-            "vpc": {"cidrBlock": "10.1.0.0/16", "ipv6": {"cidrBlock": "x"}, "secondaryCidrBlocks": [{"ipv4CidrBlock": "y"}]},
+            "vpc": {"cidrBlock": "10.1.0.0/16", "carrierGatewayId": "cagw-1", "ipv6": {"cidrBlock": "x"}, "secondaryCidrBlocks": [{"ipv4CidrBlock": "y"}]},
             "subnets": [
                 {"id": "a", "cidrBlock": "10.1.0.0/24", "availabilityZone": "eu-west-1a", "isPublic": true, "tags": {"k": "v"}},
                 {"id": "subnet-1"},
@@ -60,7 +63,8 @@ fn newer_spec() -> Value {
             "nodePortIngressRuleCidrBlocks": ["10.0.0.0/8"],
         },
         "controlPlaneLoadBalancer": {
-            "name": "my-lb", "scheme": "internal", "loadBalancerType": "nlb", "preserveClientIP": true,
+            "name": "my-lb", "scheme": "internal", "loadBalancerType": "nlb", "preserveClientIP": true, "targetGroupIPType": "ipv4",
+            "additionalListeners": [{"port": 8443, "protocol": "TCP", "healthCheck": {"path": "/readyz"}}],
             "ingressRules": [{"description": "office", "protocol": "tcp", "fromPort": 6443, "toPort": 6443, "cidrBlocks": ["192.0.2.0/24"]}],
             "healthCheckProtocol": "TCP", "healthCheck": {"intervalSeconds": 10},
         },

@@ -4,6 +4,7 @@ use crate::action::{Action, BastionLaunch};
 use crate::desired::DesiredBastion;
 use crate::identity::ROLE_TAG;
 use crate::logical_id::LogicalId;
+use crate::memory::Memory;
 use crate::part::{Part, Reason};
 use crate::plan::{Plan, RECHECK, Situation};
 use crate::query::Query;
@@ -14,6 +15,11 @@ use crate::subnets::Subnets;
 use crate::tags::attempt_of;
 use crate::token::client_token;
 use crate::vpc::Home;
+
+/// Reads the bastion: by its tags, and by its id where one is recorded.
+pub(crate) fn query(memory: &Memory) -> Query {
+    Query::Bastions(memory.id(&LogicalId::Bastion).map(str::to_owned))
+}
 
 /// Plans the bastion of a VPC of ours.
 pub(crate) fn plan(
@@ -29,7 +35,7 @@ pub(crate) fn plan(
         // Without a bastion, one that was is known by its record, or by the deep look.
         if wanted.is_some() || situation.deep || situation.memory.id(&LogicalId::Bastion).is_some()
         {
-            plan.read(Query::Bastions);
+            plan.read(query(situation.memory));
         }
         return;
     };
@@ -49,7 +55,8 @@ pub(crate) fn plan(
         instance.state == InstanceState::ShuttingDown && is_ours(situation, instance)
     });
     if ending && wanted.is_none() {
-        plan.wait(Part::Bastion, "the bastion is shutting down", RECHECK, Query::Bastions);
+        let what = "the bastion is shutting down";
+        plan.wait(Part::Bastion, what, RECHECK, query(situation.memory));
     }
     match (wanted, keep_one.first()) {
         (Some(_), Some(instance)) => keep(situation, instance, plan),
@@ -58,9 +65,12 @@ pub(crate) fn plan(
     }
 }
 
+/// The recorded one is ours without its role, too: otherwise a second one would be made beside it.
 fn is_ours(situation: &Situation<'_>, instance: &Instance) -> bool {
+    let is_recorded = situation.memory.id(&LogicalId::Bastion) == Some(&*instance.id);
+    let has_role = instance.tags.get(ROLE_TAG).is_some_and(|role| role == Role::Bastion.as_str());
     situation.is_ours(&instance.tags, &instance.id, &LogicalId::Bastion)
-        && instance.tags.get(ROLE_TAG).is_some_and(|role| role == Role::Bastion.as_str())
+        && (has_role || is_recorded)
 }
 
 fn keep(situation: &Situation<'_>, instance: &Instance, plan: &mut Plan) {
@@ -68,7 +78,8 @@ fn keep(situation: &Situation<'_>, instance: &Instance, plan: &mut Plan) {
     let wanted = desired.bastion_tags(attempt_of(&instance.tags));
     plan.tags.compare(&instance.id, &instance.tags, &wanted, &desired.retired_tags);
     if instance.state == InstanceState::Pending {
-        plan.wait(Part::Bastion, format!("{} is starting", instance.id), RECHECK, Query::Bastions);
+        let what = format!("{} is starting", instance.id);
+        plan.wait(Part::Bastion, what, RECHECK, query(situation.memory));
     }
 }
 

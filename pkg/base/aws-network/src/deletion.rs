@@ -62,7 +62,7 @@ fn missing_reads(ending: &Ending<'_>) -> Vec<Query> {
     need(observed.addresses.get().is_none(), Query::Addresses);
     need(observed.nat_gateways.get().is_none(), Query::NatGateways(Scope::Tagged));
     need(observed.route_tables.get().is_none(), Query::RouteTables(Scope::Tagged));
-    need(observed.bastions.get().is_none(), Query::Bastions);
+    need(observed.bastions.get().is_none(), Query::Bastions(None));
     let lookup = || Lookup { names: ending.removal.load_balancer_names.clone(), vpc: vpc.clone() };
     if is_located {
         need(
@@ -89,7 +89,7 @@ fn terminate_bastions(ending: &Ending<'_>, plan: &mut Plan) {
     }
     if let Some(ending) = ours.iter().find(|found| found.state == InstanceState::ShuttingDown) {
         let what = format!("{} is shutting down", ending.id);
-        plan.wait(Part::Deletion, what, RECHECK, Query::Bastions);
+        plan.wait(Part::Deletion, what, RECHECK, Query::Bastions(None));
     }
 }
 

@@ -61,8 +61,9 @@ pub enum Query {
     RouteTables(Scope),
     /// Security groups.
     SecurityGroups(Scope),
-    /// Instances with the tag and the role of a bastion, in every state.
-    Bastions,
+    /// Instances with the tag and the role of a bastion, in every state; and the recorded one, which
+    /// may have lost its role.
+    Bastions(Option<String>),
     /// The newest image for a bastion.
     BastionImage,
     /// Classic load balancers; without attributes and tags.
@@ -101,7 +102,7 @@ impl fmt::Display for Query {
             Self::NatGateways(scope) => write!(formatter, "NAT gateways of {scope}"),
             Self::RouteTables(scope) => write!(formatter, "route tables of {scope}"),
             Self::SecurityGroups(scope) => write!(formatter, "security groups of {scope}"),
-            Self::Bastions => formatter.write_str("bastions of the cluster"),
+            Self::Bastions(_) => formatter.write_str("bastions of the cluster"),
             Self::BastionImage => formatter.write_str("images for a bastion"),
             Self::ClassicLoadBalancers(_) => formatter.write_str("classic load balancers"),
             Self::ClassicAttributes(name) => write!(formatter, "attributes of {name}"),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::action::Action;
 use crate::addresses;
+use crate::bastion;
 use crate::desired::{OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
 use crate::identity::Tags;
 use crate::logical_id::LogicalId;
@@ -194,7 +195,7 @@ pub(crate) fn discard_bastion_group(situation: &Situation<'_>, home: &Home<'_>, 
         return;
     };
     match observed.bastions.get() {
-        None => plan.read(Query::Bastions),
+        None => plan.read(bastion::query(situation.memory)),
         Some(_) if plan.is_busy(Part::Bastion) => {}
         Some(_) => {
             let delete = Action::DeleteSecurityGroup { group: group.id.clone() };

@@ -55,6 +55,15 @@ fn check_adoption(situation: &Situation<'_>, vpc: &Vpc, plan: &mut Plan) -> Opti
 /// (`rule:a-named-vpc-is-never-replaced`).
 fn named<'a>(situation: &Situation<'a>, id: &str, plan: &mut Plan) -> Option<(&'a Vpc, bool)> {
     let observed = situation.observed;
+    let recorded = situation.memory.id(&LogicalId::Vpc).filter(|recorded| *recorded != id);
+    if let Some(recorded) = recorded {
+        let message = format!(
+            "spec.network.vpc.id: the cluster was made in {recorded} and does not move to {id}; \
+             set it to {recorded} or leave it out"
+        );
+        plan.problem(Part::Vpc, Reason::Immutable, message);
+        return None;
+    }
     if !observed.asked_vpcs.iter().any(|asked| asked == id) {
         plan.read(Query::Vpc(id.to_owned()));
         return None;

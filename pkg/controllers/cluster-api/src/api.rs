@@ -40,6 +40,8 @@ pub const WATCH_FILTER_LABEL: &str = "cluster.x-k8s.io/watch-filter";
 pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
 /// Annotation of infrastructure that is made by somebody else, whatever its value.
 pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
+/// On a Cluster: the dialect in which it was written, `v1alpha2` or `v1beta2`; it never changes.
+pub const DIALECT_ANNOTATION: &str = "infra-controller-manager/dialect";
 /// Annotation with the identity of an AWSCluster on AWS, set once: the UID that it had first.
 pub const OWNER_ID_ANNOTATION: &str = "aws.cluster.x-k8s.io/owner-id";
 /// Annotation with the AWS account that the cluster is in, set before anything is made there.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::api::aws_cluster::AwsClusterSpec;
 use crate::api::cluster::ClusterSpec;
 use crate::api::reference::Dialect;
-use crate::api::{CNI_ANNOTATION, GROUP, INFRASTRUCTURE_GROUP};
+use crate::api::{CNI_ANNOTATION, DIALECT_ANNOTATION, GROUP, INFRASTRUCTURE_GROUP};
 use crate::aws_spec::{self, Circumstances};
 
 const AWS_CLUSTER: &str = "AWSCluster";
@@ -82,12 +82,7 @@ fn made_of(
         Some(cluster) => read(&cluster["spec"], "spec of the Cluster")?,
         None => ClusterSpec::default(),
     };
-    let is_older = text(&object["apiVersion"]).ends_with("/v1alpha2");
-    let dialect = match cluster {
-        Some(_) => owner.dialect(),
-        None if is_older => Dialect::V1Alpha2,
-        None => Dialect::V1Beta2,
-    };
+    let dialect = dialect_of(cluster.unwrap_or(object));
     let named = cluster.unwrap_or(object);
     let circumstances = Circumstances {
         identity: Identity {
@@ -119,6 +114,18 @@ fn made_of(
     let upkeep = Upkeep::of(&desired, desired.vpc_id.is_none());
     let pass = Pass::new(Goal::Present(Box::new(desired)), Memory::default());
     Ok(Made { forecast: forecast(&pass, Timestamp::default()), upkeep })
+}
+
+/// The dialect of a manifest. One that was exported has the version in which the API server answers,
+/// whichever its user wrote.
+fn dialect_of(manifest: &Value) -> Dialect {
+    let remembered = text(&manifest["metadata"]["annotations"][DIALECT_ANNOTATION]);
+    let reference = text(&manifest["spec"]["infrastructureRef"]["apiVersion"]);
+    let versions = [text(&manifest["apiVersion"]), reference].map(Dialect::of_version);
+    Dialect::from_name(remembered).unwrap_or_else(|| {
+        let is_older = versions.contains(&Dialect::V1Alpha2);
+        if is_older { Dialect::V1Alpha2 } else { Dialect::V1Beta2 }
+    })
 }
 
 fn read<T: serde::de::DeserializeOwned>(value: &Value, path: &str) -> Result<T, Vec<SpecError>> {

@@ -2,7 +2,7 @@
 
 use objects::{Object, ObjectMeta, OwnerReference};
 
-use crate::api::cluster::Cluster;
+use crate::api::cluster::{Cluster, dialect};
 use crate::api::{CLUSTER_NAME_LABEL, GROUP};
 
 const CLUSTER_KIND: &str = "Cluster";
@@ -17,7 +17,7 @@ pub fn is_cluster(owner: &OwnerReference) -> bool {
 /// blocks no deletion, as in Cluster API.
 pub fn reference_to(cluster: &Object<Cluster>) -> OwnerReference {
     OwnerReference {
-        api_version: cluster.body.spec.dialect().cluster_api_version(),
+        api_version: dialect(cluster).cluster_api_version(),
         kind: CLUSTER_KIND.to_owned(),
         name: cluster.metadata.name().to_owned(),
         uid: cluster.metadata.uid.to_string(),

@@ -51,7 +51,7 @@ impl Describe<'_> {
             Query::SecurityGroups(scope) => {
                 Reply::SecurityGroups(self.security_groups(scope).await?)
             }
-            Query::Bastions => Reply::Bastions(self.bastions().await?),
+            Query::Bastions(recorded) => Reply::Bastions(self.bastions(recorded.as_deref()).await?),
             Query::BastionImage => Reply::BastionImage(self.bastion_image().await?),
             Query::ClassicLoadBalancers(lookup) => {
                 Reply::ClassicLoadBalancers(self.classic(lookup).await?)

@@ -20,6 +20,9 @@ pub struct Object<S: Schema> {
     pub body: S::Body,
     /// The typed view of `status`.
     pub status: S::Status,
+    /// `apiVersion` in `metadata.managedFields` of the writer of [`Schema::TELLS_VERSION`], or of
+    /// the object's first writer where nobody owns that field.
+    pub written_as: Option<Box<str>>,
     /// All that is kept, as JSON text, which takes a fraction of the memory of parsed JSON.
     text: Box<str>,
 }
@@ -46,12 +49,13 @@ impl<S: Schema> Object<S> {
             None | Some(Value::Null) => S::Status::default(),
             status => typed(status, "status")?,
         };
+        let written_as = S::TELLS_VERSION.and_then(|field| version_of_writer(&whole, field));
         if let Some(metadata) = whole.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
         let text = whole.to_string().into_boxed_str();
         let body = typed(body_of(whole).as_ref(), "")?;
-        Ok(Self { metadata, body, status, text })
+        Ok(Self { metadata, body, status, written_as, text })
     }
 
     /// All that is kept of it.
@@ -101,6 +105,16 @@ fn reduce(whole: &mut Value, kept: &[&str]) {
     }
 }
 
+/// Writes by a subresource, such as those of a status, do not count.
+fn version_of_writer(whole: &Value, field: &str) -> Option<Box<str>> {
+    let writers = whole.pointer("/metadata/managedFields")?.as_array()?;
+    let mut writers = writers.iter().filter(|writer| writer.get("subresource").is_none());
+    let path = format!("/fieldsV1/f:spec/f:{field}");
+    let owner = writers.clone().find(|writer| writer.pointer(&path).is_some());
+    let writer = owner.or_else(|| writers.next())?;
+    writer.get("apiVersion")?.as_str().map(Into::into)
+}
+
 /// What the body's type is read from.
 fn body_of(whole: Value) -> Option<Value> {
     let Value::Object(fields) = whole else { return None };
@@ -128,6 +142,7 @@ impl<S: Schema> Clone for Object<S> {
             metadata: self.metadata.clone(),
             body: self.body.clone(),
             status: self.status.clone(),
+            written_as: self.written_as.clone(),
             text: self.text.clone(),
         }
     }

@@ -19,6 +19,10 @@ pub trait Schema: Debug + Send + Sync + 'static {
     /// The only fields of `spec` that an object of this kind keeps in memory, for kinds whose spec
     /// holds passwords; `None` keeps all (`rule:unneeded-secrets-are-dropped`).
     const KEPT_OF_SPEC: Option<&'static [&'static str]> = None;
+
+    /// The field of `spec` whose writer tells the version in which the object was written; see
+    /// [`Object::written_as`](crate::Object::written_as).
+    const TELLS_VERSION: Option<&'static str> = None;
 }
 
 /// A kind that is learnt at run time: its fields are JSON.

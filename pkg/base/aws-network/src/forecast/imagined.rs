@@ -67,7 +67,7 @@ pub(super) fn reply(world: &Observed, query: &Query) -> Reply {
         Query::SecurityGroups(scope) => {
             Reply::SecurityGroups(those(world.security_groups.all(), |it| is_in(scope, &it.vpc)))
         }
-        Query::Bastions => Reply::Bastions(world.bastions.all().to_vec()),
+        Query::Bastions(_) => Reply::Bastions(world.bastions.all().to_vec()),
         Query::BastionImage => {
             let known = world.bastion_images.all().first().cloned();
             Reply::BastionImage(known.or_else(|| Some(IMAGE.to_owned())))

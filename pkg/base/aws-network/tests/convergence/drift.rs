@@ -2,8 +2,8 @@
 
 use aws_fixtures::{load_balancer, present, seed};
 use aws_network::{
-    Action, ClassicAttributes, DEFAULT_ROUTE, InstanceState, LoadBalancerKind, NatState, Rest,
-    Route, Rule, Source, Spec, Subnet, Target,
+    Action, ClassicAttributes, DEFAULT_ROUTE, InstanceState, LoadBalancerKind, NatState, ROLE_TAG,
+    Rest, Route, Rule, Source, Spec, Subnet, Target,
 };
 
 use crate::cloud::{Cloud, Nature};
@@ -22,7 +22,7 @@ fn table_of(cloud: &Cloud, kind: &str) -> String {
 }
 
 /// What happens, and with how many writes it is put right.
-pub(crate) const DAMAGES: [Damage; 20] = [
+pub(crate) const DAMAGES: [Damage; 21] = [
     ("names of instances are switched off", 1, |cloud| {
         let id = first(cloud.vpcs.all()).id;
         cloud.vpcs.edit(&id, cloud.now, |vpc| vpc.dns_hostnames = Some(false));
@@ -135,6 +135,10 @@ pub(crate) const DAMAGES: [Damage; 20] = [
     ("the bastion is terminated", 1, |cloud| {
         let id = first(cloud.instances.all()).id;
         cloud.instances.edit(&id, cloud.now, |instance| instance.state = InstanceState::Terminated);
+    }),
+    ("the bastion has lost its role", 1, |cloud| {
+        let id = first(cloud.instances.all()).id;
+        cloud.instances.edit(&id, cloud.now, |instance| drop(instance.tags.remove(ROLE_TAG)));
     }),
     ("idle connections are cut early", 1, |cloud| {
         cloud.classic.edit("testnetwork3-apiserver", cloud.now, |found| {

@@ -416,3 +416,23 @@ fn a_spec_that_says_no_cidr_says_nothing_against_that_of_its_vpc() {
     let (pass, rest) = world.run_later(&present(&spec));
     assert_eq!((rest, pass.problems()), (Rest::Reached, Vec::new()));
 }
+
+/// rule:a-named-vpc-is-never-replaced
+#[test]
+fn a_cluster_does_not_move_into_a_vpc_that_is_named_later() {
+    let mut world = World::new(Nature::PROMPT, 4);
+    world.run(&present(&seed()), &mut |_| None);
+    let before = inventory(&world.cloud);
+    let own = world.cloud.vpcs.all().remove(0).id;
+    for (named, is_refused) in [("vpc-theirs", true), (&*own, false)] {
+        let goal = present(&Spec { vpc_id: Some(named.to_owned()), ..seed() });
+        let (pass, _) = world.run_later(&goal);
+        assert!(world.writes.is_empty(), "{named}: {:?}", world.writes);
+        let problems = pass.problems();
+        let told = problems.iter().find(|problem| problem.reason == Reason::Immutable);
+        assert_eq!(told.is_some(), is_refused, "{named}: {problems:?}");
+        let names_both = |message: &str| message.contains(&own) && message.contains(named);
+        assert!(told.is_none_or(|told| names_both(&told.message)), "{told:?}");
+    }
+    assert_eq!(differences(&before, &inventory(&world.cloud)), [""; 0]);
+}

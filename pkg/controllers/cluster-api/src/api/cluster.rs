@@ -15,6 +15,7 @@ pub enum Cluster {}
 impl Schema for Cluster {
     type Body = ClusterBody;
     type Status = ClusterStatus;
+    const TELLS_VERSION: Option<&'static str> = Some("infrastructureRef");
 }
 
 /// What a Cluster has beside metadata and status.
@@ -127,11 +128,11 @@ pub struct Initialization {
 }
 
 impl ClusterSpec {
-    /// In which words it is written (`rule:references-tell-the-dialect`).
-    pub fn dialect(&self) -> Dialect {
+    /// The dialect that earlier releases took from the form of the references.
+    fn dialect_by_form(&self) -> Dialect {
         let told = self.infrastructure_ref.as_ref().or(self.control_plane_ref.as_ref());
         match told {
-            Some(reference) => reference.dialect(),
+            Some(reference) => reference.dialect_by_form(),
             None if self.topology.is_some() => Dialect::V1Beta2,
             None => Dialect::V1Alpha2,
         }
@@ -150,6 +151,20 @@ impl ClusterStatus {
         let newer = self.initialization.as_ref().and_then(|it| it.control_plane_initialized);
         self.control_plane_initialized == Some(true) || newer == Some(true)
     }
+}
+
+/// In which dialect a Cluster was written (`rule:the-dialect-is-remembered`).
+pub fn dialect(cluster: &Object<Cluster>) -> Dialect {
+    let spec = &cluster.body.spec;
+    let remembered = cluster.metadata.annotations.get(super::DIALECT_ANNOTATION);
+    if let Some(dialect) = remembered.and_then(|name| Dialect::from_name(name)) {
+        return dialect;
+    }
+    if cluster.metadata.has_finalizer(super::CLUSTER_FINALIZER) {
+        return spec.dialect_by_form();
+    }
+    let reference = spec.infrastructure_ref.as_ref().and_then(|it| it.api_version.as_deref());
+    Dialect::of_version(cluster.written_as.as_deref().or(reference).unwrap_or_default())
 }
 
 /// Where clients reach the API server of a Cluster, once that is known.

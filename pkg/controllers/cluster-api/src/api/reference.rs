@@ -15,13 +15,27 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// `group/version` of a Cluster of this dialect.
-    pub fn cluster_api_version(self) -> String {
-        let version = match self {
+    /// The dialect of an `apiVersion`: everything newer than v1alpha2 speaks as v1beta2 does.
+    pub fn of_version(api_version: &str) -> Self {
+        if api_version.ends_with("/v1alpha2") { Self::V1Alpha2 } else { Self::V1Beta2 }
+    }
+
+    /// The dialect of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::V1Alpha2, Self::V1Beta2].into_iter().find(|dialect| dialect.name() == name)
+    }
+
+    /// Its name, which is the version.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::V1Alpha2 => "v1alpha2",
             Self::V1Beta2 => "v1beta2",
-        };
-        format!("{GROUP}/{version}")
+        }
+    }
+
+    /// `group/version` of a Cluster of this dialect.
+    pub fn cluster_api_version(self) -> String {
+        format!("{GROUP}/{}", self.name())
     }
 }
 
@@ -52,8 +66,8 @@ impl Reference {
         version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The dialect of whoever wrote it.
-    pub fn dialect(&self) -> Dialect {
+    /// The dialect that earlier releases took from the form of a reference.
+    pub fn dialect_by_form(&self) -> Dialect {
         if self.api_group.is_some() { Dialect::V1Beta2 } else { Dialect::V1Alpha2 }
     }
 }
@@ -71,9 +85,9 @@ mod tests {
         let older =
             read(serde_json::json!({"apiVersion": "g.io/v1alpha2", "kind": "K", "name": "n",
             "namespace": "elsewhere", "uid": "u"}));
-        assert_eq!((older.group(), older.dialect()), ("g.io", Dialect::V1Alpha2));
+        assert_eq!((older.group(), older.dialect_by_form()), ("g.io", Dialect::V1Alpha2));
         let newer = read(serde_json::json!({"apiGroup": "g.io", "kind": "K", "name": "n"}));
-        assert_eq!((newer.group(), newer.dialect()), ("g.io", Dialect::V1Beta2));
+        assert_eq!((newer.group(), newer.dialect_by_form()), ("g.io", Dialect::V1Beta2));
         let core = read(serde_json::json!({"apiVersion": "v1", "kind": "K", "name": "n"}));
         assert_eq!(core.group(), "");
     }

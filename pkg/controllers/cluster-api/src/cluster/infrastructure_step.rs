@@ -11,7 +11,7 @@ use super::references;
 use super::report::{Failure, INFRASTRUCTURE_READY as READY, Report};
 use super::step_error::StepError;
 use crate::api::CLUSTER_NAME_LABEL;
-use crate::api::cluster::Cluster;
+use crate::api::cluster::{Cluster, dialect};
 use crate::api::condition::Condition;
 use crate::api::endpoint::Endpoint;
 use crate::api::reference::Dialect;
@@ -36,7 +36,7 @@ impl Clusters {
             report.endpoints = vec![endpoint];
         }
         let Some(reference) = &spec.infrastructure_ref else {
-            without_reference(spec.dialect(), report);
+            without_reference(dialect(cluster), report);
             return Ok(None);
         };
         let name = format!("{} {}", reference.kind, reference.name);

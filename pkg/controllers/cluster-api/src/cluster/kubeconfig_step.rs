@@ -11,7 +11,7 @@ use super::reconcile::Clusters;
 use super::report::Report;
 use super::step_error::StepError;
 use crate::api::CLUSTER_NAME_LABEL;
-use crate::api::cluster::{Cluster, endpoint};
+use crate::api::cluster::{Cluster, dialect, endpoint};
 use crate::api::secret::{Secret, SecretBody, text};
 use crate::certificates::{Authority, new_authority, new_service_account_keys};
 use crate::kubeconfig::{Contents, Verdict, judge};
@@ -200,7 +200,7 @@ impl Making<'_> {
         let administrator = self.authority.administrator(self.now)?;
         let contents = Contents {
             cluster: self.cluster.metadata.name(),
-            dialect: self.cluster.body.spec.dialect(),
+            dialect: dialect(self.cluster),
             server: &self.server,
             authority: self.authority_pem,
             administrator: &administrator,

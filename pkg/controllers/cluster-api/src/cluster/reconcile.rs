@@ -6,7 +6,7 @@ use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
 use jiff::Timestamp;
 use model::Metadata;
-use objects::{Dynamic, Object, ObjectClient, Why};
+use objects::{Dynamic, Error, Object, ObjectClient, Why};
 use workqueue::{Next, Reconcile, Retry};
 
 use super::checked::Checked;
@@ -14,11 +14,11 @@ use super::metrics::ClusterMetrics;
 use super::references::References;
 use super::report::{Report, phase};
 use super::step_error::{Errors, StepError};
-use crate::api::cluster::{Cluster, is_paused};
+use crate::api::cluster::{Cluster, dialect, is_paused};
 use crate::api::endpoint::Endpoint;
 use crate::api::machine::Machine;
 use crate::api::secret::Secret;
-use crate::api::{CLUSTER_FINALIZER, CLUSTERS};
+use crate::api::{CLUSTER_FINALIZER, CLUSTERS, DIALECT_ANNOTATION};
 use crate::kind_caches::KindCaches;
 
 /// Brings Clusters to what they are to be, by key.
@@ -63,16 +63,32 @@ impl Reconcile for Clusters {
         if cluster.metadata.deleting() {
             return self.end(&cluster).await;
         }
-        if !cluster.metadata.has_finalizer(CLUSTER_FINALIZER) {
+        let is_remembered = cluster.metadata.annotations.contains_key(DIALECT_ANNOTATION);
+        if !is_remembered || !cluster.metadata.has_finalizer(CLUSTER_FINALIZER) {
             // The watch brings it back, and then everything else begins.
-            let held = self.client.add_finalizer(&cluster, CLUSTER_FINALIZER).await;
-            return held.map(|_| Next::Done).map_err(manager::retry);
+            self.hold(&cluster).await.map_err(manager::retry)?;
+            return Ok(Next::Done);
         }
         self.build(&cluster).await
     }
 }
 
 impl Clusters {
+    /// Before anything is built: the finalizer, and the dialect (`rule:the-dialect-is-remembered`).
+    async fn hold(&self, cluster: &Arc<Object<Cluster>>) -> Result<(), Error> {
+        let held = self.client.change(cluster, |now_there, draft| {
+            if now_there.metadata.deleting() {
+                return;
+            }
+            if !now_there.metadata.has_finalizer(CLUSTER_FINALIZER) {
+                draft.metadata.finalizers.push(CLUSTER_FINALIZER.to_owned());
+            }
+            let remembered = draft.metadata.annotations.entry(DIALECT_ANNOTATION.to_owned());
+            remembered.or_insert_with(|| dialect(now_there).name().to_owned());
+        });
+        held.await.map(drop)
+    }
+
     /// Nothing is done, deletion included (`rule:paused-is-left-alone`).
     async fn pause(&self, cluster: &Arc<Object<Cluster>>) -> Result<Next, Retry> {
         let message = if cluster.metadata.deleting() {
@@ -160,13 +176,13 @@ impl Clusters {
             report.publish(now_there, status, now);
         });
         let written = match written.await {
-            Err(objects::Error { why: Why::Gone, .. }) => return Ok(()),
+            Err(Error { why: Why::Gone, .. }) => return Ok(()),
             written => written?.object,
         };
         let after = phase(&written, &written.status);
         self.metrics.set(&cluster.metadata.key, Some(after));
         if written.status.phase != cluster.status.phase {
-            let word = after.word(cluster.body.spec.dialect());
+            let word = after.word(dialect(cluster));
             let message = match &cluster.status.phase {
                 Some(before) => format!("from {before} to {word}"),
                 None => format!("it is {word}"),

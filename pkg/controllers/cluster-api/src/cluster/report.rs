@@ -6,7 +6,7 @@ use objects::Object;
 use serde_json::Value;
 
 use super::step_error::StepError;
-use crate::api::cluster::{Cluster, ClusterStatus, Initialization};
+use crate::api::cluster::{Cluster, ClusterStatus, Initialization, dialect};
 use crate::api::condition::Conditions;
 use crate::api::endpoint::Endpoint;
 use crate::phase::{Facts, Phase};
@@ -82,8 +82,8 @@ impl Report {
         }
         self.conditions.publish(&mut status.conditions, cluster.metadata.generation, now);
         status.observed_generation = Some(cluster.metadata.generation);
-        let dialect = cluster.body.spec.dialect();
-        status.phase = Some(phase(cluster, status).word(dialect).to_owned());
+        let word = phase(cluster, status).word(dialect(cluster));
+        status.phase = Some(word.to_owned());
     }
 
     /// They stay once they have happened (`rule:milestones-stay`).
@@ -107,7 +107,7 @@ pub(super) fn phase(cluster: &Object<Cluster>, status: &ClusterStatus) -> Phase 
         failed: status.error_reason.is_some() || status.error_message.is_some(),
         deleting: cluster.metadata.deleting(),
     };
-    Phase::of(facts, cluster.body.spec.dialect())
+    Phase::of(facts, dialect(cluster))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ const IMAGE_OWNERS: [(&str, &str); 3] =
     [("us-gov-", "513442679011"), ("cn-", "837727238323"), ("", "099720109477")];
 
 impl Describe<'_> {
-    pub(super) async fn bastions(self) -> Result<Vec<Instance>, CallError> {
+    pub(super) async fn bastions(self, recorded: Option<&str>) -> Result<Vec<Instance>, CallError> {
         let bastion = Role::Bastion.as_str();
         let role = filter(&format!("tag:{ROLE_TAG}"), bastion);
         let mut found = self.instances_where(vec![self.tag_filter(), role]).await?;
@@ -23,6 +23,11 @@ impl Describe<'_> {
             self.is_tagged(&instance.tags)
                 && instance.tags.get(ROLE_TAG).is_some_and(|role| role == bastion)
         });
+        // A filter, not an id of the request: AWS refuses ids that it does not know.
+        if let Some(id) = recorded.filter(|id| found.iter().all(|instance| instance.id != *id)) {
+            let filters = vec![self.tag_filter(), filter("instance-id", id)];
+            found.extend(self.instances_where(filters).await?);
+        }
         Ok(found)
     }
 

@@ -56,11 +56,14 @@ impl Cloud {
                 all.retain(|found| self.in_scope(scope, &found.vpc, &found.tags));
                 Reply::SecurityGroups(all)
             }
-            Query::Bastions => {
+            Query::Bastions(recorded) => {
                 let mut all = self.instances.at(then);
                 let is_bastion =
                     |tags: &Tags| tags.get(ROLE_TAG).is_some_and(|role| role == "bastion");
-                all.retain(|found| self.is_tagged(&found.tags) && is_bastion(&found.tags));
+                all.retain(|found| {
+                    let is_meant = is_bastion(&found.tags) || recorded.as_ref() == Some(&found.id);
+                    self.is_tagged(&found.tags) && is_meant
+                });
                 Reply::Bastions(all)
             }
             Query::BastionImage => Reply::BastionImage(Some("ami-ubuntu".to_owned())),

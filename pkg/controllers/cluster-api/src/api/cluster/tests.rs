@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::api::{CLUSTER_FINALIZER, DIALECT_ANNOTATION};
 
 fn spec(json: Value) -> ClusterSpec {
     serde_json::from_value(json).unwrap()
@@ -10,9 +11,50 @@ fn cluster(json: Value) -> Object<Cluster> {
     Object::read(json).unwrap()
 }
 
-/// rule:references-tell-the-dialect
+/// rule:the-dialect-is-remembered
 #[test]
-fn the_form_of_its_references_tells_the_dialect_of_a_cluster() {
+fn the_dialect_is_that_of_the_writer_until_it_is_remembered() {
+    let older = json!({"apiVersion": "i/v1alpha2", "kind": "K", "name": "n"});
+    let newer = json!({"apiGroup": "i", "kind": "K", "name": "n"});
+    let between = json!({"apiVersion": "i/v1beta1", "kind": "K", "name": "n"});
+    let owns = |version: &str| {
+        json!([{"apiVersion": "cluster.x-k8s.io/v1alpha3", "fieldsV1": {"f:metadata": {}}},
+            {"apiVersion": "cluster.x-k8s.io/v1alpha2", "subresource": "status",
+                "fieldsV1": {"f:spec": {"f:infrastructureRef": {}}}},
+            {"apiVersion": format!("cluster.x-k8s.io/{version}"),
+                "fieldsV1": {"f:spec": {"f:infrastructureRef": {"f:kind": {}}}}}])
+    };
+    let first = |version: &str| json!([{"apiVersion": version, "fieldsV1": {"f:metadata": {}}}]);
+    let (none, held) = (json!([]), CLUSTER_FINALIZER);
+    use Dialect::{V1Alpha2, V1Beta2};
+    for (remembered, finalizer, writers, reference, expected) in [
+        (None, "", owns("v1alpha2"), &between, V1Alpha2),
+        (None, "", owns("v1beta1"), &older, V1Beta2),
+        (None, "", owns("v1beta2"), &newer, V1Beta2),
+        (None, "", first("cluster.x-k8s.io/v1alpha2"), &json!(null), V1Alpha2),
+        (None, "", none.clone(), &older, V1Alpha2),
+        (None, "", none.clone(), &between, V1Beta2),
+        (None, "", none.clone(), &newer, V1Beta2),
+        (None, "", none.clone(), &json!(null), V1Beta2),
+        // Held by an earlier release, which went by the form.
+        (None, held, owns("v1beta1"), &between, V1Alpha2),
+        (None, held, owns("v1alpha2"), &newer, V1Beta2),
+        (Some("v1alpha2"), held, owns("v1beta2"), &newer, V1Alpha2),
+        (Some("v1beta2"), "", owns("v1alpha2"), &older, V1Beta2),
+        (Some("unknown"), held, owns("v1alpha2"), &newer, V1Beta2),
+    ] {
+        let annotations = remembered.map(|name| json!({DIALECT_ANNOTATION: name}));
+        let row = format!("{remembered:?} {finalizer:?} {writers} {reference}");
+        let object = cluster(json!({"metadata": {"name": "c", "namespace": "ns", "uid": "u",
+            "resourceVersion": "1", "finalizers": [finalizer], "annotations": annotations,
+            "managedFields": writers}, "spec": {"infrastructureRef": reference}}));
+        assert_eq!(dialect(&object), expected, "{row}");
+    }
+}
+
+/// Of references in earlier releases.
+#[test]
+fn the_form_of_the_references_told_the_dialect_of_a_cluster_that_is_held() {
     let older = json!({"apiVersion": "i/v1", "kind": "K", "name": "n"});
     let newer = json!({"apiGroup": "i", "kind": "K", "name": "n"});
     for (fields, dialect) in [
@@ -23,7 +65,7 @@ fn the_form_of_its_references_tells_the_dialect_of_a_cluster() {
         (json!({"topology": {}}), Dialect::V1Beta2),
         (json!({}), Dialect::V1Alpha2),
     ] {
-        assert_eq!(spec(fields.clone()).dialect(), dialect, "{fields}");
+        assert_eq!(spec(fields.clone()).dialect_by_form(), dialect, "{fields}");
     }
 }
 

@@ -124,7 +124,7 @@ fn everything() -> Observed {
         (Query::Subnets(scope()), Reply::Subnets(subnets)),
         (Query::Addresses, Reply::Addresses(vec![address])),
         (Query::SecurityGroups(scope()), Reply::SecurityGroups(groups)),
-        (Query::Bastions, Reply::Bastions(vec![instance])),
+        (Query::Bastions(None), Reply::Bastions(vec![instance])),
         (
             Query::ClassicLoadBalancers(aws_network::Lookup::default()),
             Reply::ClassicLoadBalancers(vec![balancer]),
