@@ -52,7 +52,7 @@ async fn a_new_aws_cluster_that_breaks_a_rule_is_refused_with_the_reason() {
             "is for the mode Single",
         ),
         (lb("scheme", "Internet-facing"), lb("scheme", "public"), "scheme"),
-        (lb("loadBalancerType", "disabled"), lb("loadBalancerType", "alb"), "loadBalancerType"),
+        (lb("loadBalancerType", "disabled"), lb("loadBalancerType", "gwlb"), "loadBalancerType"),
         (lb("name", &name[1..]), lb("name", &name), "name"),
         (lb("name", "a-b"), lb("name", "-ab"), "name"),
         (

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use crate::action::Action;
 use crate::elb_action::ElbAction;
 use crate::outcome::{Answer, Outcome};
-use crate::pass::{Pass, Rest, Step};
+use crate::pass::{Goal, Pass, Rest, Step};
 use crate::plan::{Planned, Problem};
 use crate::timestamp::Timestamp;
 
@@ -27,10 +27,14 @@ pub struct Forecast {
     pub is_reached: bool,
 }
 
-/// What a pass would write from here to its goal. What it has not read does not exist.
+/// What a pass would write from here to its goal. What it has not read does not exist, except for the
+/// VPC and the subnets that a spec names by their ids.
 pub fn forecast(pass: &Pass, now: Timestamp) -> Forecast {
     let (mut pass, mut now) = (pass.clone(), now);
     let mut world = pass.observed().clone();
+    if let (Goal::Present(desired), None) = (pass.goal(), world.vpcs.get()) {
+        imagined::add_named(&mut world, desired, now);
+    }
     let mut writes = Vec::new();
     for _ in 0..STEPS {
         match pass.next(now) {

@@ -106,6 +106,11 @@ impl Pass {
         Self { deep_check_period: seconds, ..self }
     }
 
+    /// What it works at.
+    pub(crate) fn goal(&self) -> &Goal {
+        &self.goal
+    }
+
     /// What is known of AWS.
     pub fn observed(&self) -> &Observed {
         &self.observed

@@ -77,7 +77,7 @@ mod tests {
     fn cluster() -> Object<Cluster> {
         Object::read(json!({
             "metadata": {"name": "c", "namespace": "ns", "uid": "u1", "resourceVersion": "1"},
-            "spec": {"infrastructureRef": {"apiVersion": "i/v1", "kind": "K", "name": "n"}},
+            "spec": {"infrastructureRef": {"apiVersion": "i/v1alpha2", "kind": "K", "name": "n"}},
         }))
         .unwrap()
     }

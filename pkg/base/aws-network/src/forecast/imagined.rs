@@ -1,13 +1,41 @@
 //! Answers to queries about a world that is only imagined.
 
+use crate::desired::Desired;
 use crate::identity::Tags;
 use crate::load_balancers::{BalancerState, ClassicLoadBalancer};
 use crate::observed::Observed;
 use crate::query::{Lookup, Query, Reply, Scope};
-use crate::resources::{InstanceState, NatState};
+use crate::resources::{InstanceState, NatState, Subnet, Vpc};
+use crate::timestamp::Timestamp;
 
 /// An image that would be looked up.
 const IMAGE: &str = "the newest image";
+
+/// Adds the VPC and the subnets that a spec names: of somebody else, as far as their ids tell.
+pub(super) fn add_named(world: &mut Observed, desired: &Desired, now: Timestamp) {
+    let Some(id) = &desired.vpc_id else { return };
+    let vpc = Vpc {
+        id: id.clone(),
+        cidr: desired.vpc_cidr,
+        dns_support: Some(true),
+        dns_hostnames: Some(true),
+        tags: Tags::new(),
+    };
+    world.vpcs.set(vec![vpc], now);
+    let named = desired.subnets.iter().filter_map(|subnet| {
+        let name = subnet.id.clone()?;
+        Some(Subnet {
+            vpc: id.clone(),
+            cidr: subnet.cidr.unwrap_or(desired.vpc_cidr),
+            zone: subnet.zone.clone().unwrap_or_else(|| format!("zone of {name}")),
+            map_public_ip: subnet.public,
+            available: true,
+            tags: Tags::new(),
+            id: name,
+        })
+    });
+    world.subnets.set(named.collect(), now);
+}
 
 /// Brings to its end what takes its time.
 pub(super) fn settle(world: &mut Observed) {

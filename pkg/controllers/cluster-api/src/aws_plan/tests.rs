@@ -72,3 +72,18 @@ fn without_zones_to_choose_subnets_of_nothing_else_is_told() {
         planned[0].outcome.as_ref().unwrap_err().iter().map(ToString::to_string).collect();
     assert!(told.len() == 1 && told[0].contains("--zones"), "{told:?}");
 }
+
+/// Upstream writes the ids of what it made into the spec; so does `--mirror-ids-to-spec`.
+#[test]
+fn what_an_exported_manifest_names_by_its_id_is_taken_to_exist() {
+    let subnet = |id: &str, zone: &str, public: bool| json!({"id": id, "availabilityZone": zone, "isPublic": public});
+    let object = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSCluster",
+        "metadata": {"name": "exported"}, "spec": {"region": "us-east-2", "network": {
+            "vpc": {"id": "vpc-1", "cidrBlock": "10.0.0.0/16"},
+            "subnets": [subnet("subnet-1", "us-east-2a", true), subnet("subnet-2", "us-east-2b", false)]}}});
+    let planned = of_manifests(&[object], &given());
+    let said = &planned[0].outcome.as_ref().unwrap().forecast;
+    assert!(said.is_reached && said.problems.is_empty(), "{said:#?}");
+    let made = ["CreateVpc", "CreateSubnet", "CreateNatGateway", "CreateLoadBalancer"];
+    assert_eq!(made.map(|operation| count(said, operation)), [0, 0, 0, 1]);
+}

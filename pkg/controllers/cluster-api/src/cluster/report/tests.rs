@@ -17,7 +17,7 @@ fn published(cluster: &Object<Cluster>, report: &Report, before: Value) -> Value
 }
 
 fn older() -> Object<Cluster> {
-    cluster(json!({"apiVersion": "i/v1", "kind": "K", "name": "n"}))
+    cluster(json!({"apiVersion": "i/v1alpha2", "kind": "K", "name": "n"}))
 }
 
 /// rule:all-dialects-are-published
