@@ -1,5 +1,7 @@
 //! The sample on AWS, from its making to its end.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tests::poll::poll;
 
@@ -135,4 +137,18 @@ pub(crate) async fn is_mended(stage: &Stage) {
         (routes(&upstream.ec2(REGION, &described).await) == 6).then_some(())
     })
     .await;
+}
+
+/// A pass may wait for NAT gateways for ten minutes, and acts on a pause meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_ends_a_pass_that_waits_for_aws() {
+    let Some(stage) = Stage::set().await else { return };
+    stage.proxy.nats_pending_until(Duration::from_secs(600));
+    let manager = stage.start_with_aws("");
+    stage.run("apply -f config/samples/cluster-api.yaml");
+    let all_asked = || stage.writes().iter().filter(|it| *it == "CreateNatGateway").count() == 3;
+    poll("all NAT gateways are asked for", async || all_asked().then_some(())).await;
+    stage.run(&format!("annotate {AWS_CLUSTERS} {NAME} cluster.x-k8s.io/paused=yes"));
+    paused_is(&stage, "True").await;
+    stage.end(manager).await;
 }

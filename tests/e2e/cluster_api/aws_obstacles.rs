@@ -1,8 +1,9 @@
 //! What keeps an AWSCluster from being made, and how that is told.
 
 use serde_json::{Value, json};
+use tests::poll::poll;
 
-use crate::aws_stage::{Stage, is_ready, ours, spec};
+use crate::aws_stage::{NAME, Stage, is_ready, ours, spec};
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, Scene, aws_cluster, cluster, condition};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,4 +104,39 @@ async fn what_was_never_made_goes_without_credentials_when_its_user_says_so() {
     scene.tells("Abandoned").await;
     scene.until_gone(CLUSTERS, "never").await;
     scene.end(manager).await;
+}
+
+/// rule:eks-is-not-adopted
+#[tokio::test(flavor = "multi_thread")]
+async fn the_network_of_an_eks_cluster_is_not_adopted() {
+    let Some(stage) = Stage::set().await else { return };
+    let group = "controlplane.cluster.x-k8s.io";
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    stage.create(
+        &json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("awsmanagedcontrolplanes.{group}")},
+        "spec": {"group": group, "scope": "Namespaced",
+            "names": {"kind": "AWSManagedControlPlane", "plural": "awsmanagedcontrolplanes"},
+            "versions": [{"name": "v1beta2", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": schema}}]}}),
+    );
+    stage.run("wait --for=condition=established --timeout=60s crd --all");
+    stage.create(
+        &json!({"apiVersion": format!("{group}/v1beta2"), "kind": "AWSManagedControlPlane",
+        "metadata": {"name": NAME, "namespace": "default"}}),
+    );
+    stage.run("apply -f config/samples/cluster-api.yaml");
+    stage.run(&format!("annotate {AWS_CLUSTERS} {NAME} aws.cluster.x-k8s.io/adopt=true"));
+    let manager = stage.start_with_aws("");
+    let refused = |it: &Value| {
+        let ready = condition(it, "Ready");
+        ready["reason"] == "OwnershipConflict"
+            && ready["message"].as_str().is_some_and(|it| it.contains("AWSManagedControlPlane"))
+    };
+    stage.until(AWS_CLUSTERS, NAME, "is refused", refused).await;
+    assert_eq!(stage.proxy.calls().len(), 0, "AWS is not asked");
+    stage.run(&format!("delete awsmanagedcontrolplanes.{group} {NAME}"));
+    poll("it goes on", async || stage.writes().contains(&"CreateVpc".to_owned()).then_some(()))
+        .await;
+    stage.end(manager).await;
 }

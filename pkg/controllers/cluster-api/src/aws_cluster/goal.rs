@@ -39,7 +39,7 @@ pub(super) fn identity(
         cluster: cluster.to_owned(),
         owner_id: owner_id.to_owned(),
         owner_tag: options.owner_tag_key.clone(),
-        adopt: says(metadata, ADOPT_ANNOTATION, "true"),
+        adopt: adopts(metadata),
     }
 }
 
@@ -81,6 +81,11 @@ pub(super) fn present(
         unsupported.push(fact);
     }
     Ok(Wanted { desired, api_port, unsupported })
+}
+
+/// Whether its user asks for what upstream's provider made.
+pub(super) fn adopts(metadata: &ObjectMeta) -> bool {
+    says(metadata, ADOPT_ANNOTATION, "true")
 }
 
 /// Whether anything was made for it, or may have been: then it goes on as it was begun.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use objects::{Error, Object};
+use objects::{Error, Object, ObjectMeta};
 use workqueue::{Next, Reconcile, Retry};
 
 use super::aws_clusters::AwsClusters;
+use super::goal;
 use super::owner::{Found, Owner};
 use super::owner_ids::holder_of_its_owner_id;
 use super::removal::CONFLICT;
@@ -14,8 +15,14 @@ use super::report::{READY, Report};
 use crate::api::aws_cluster::AwsCluster;
 use crate::api::cluster::is_paused;
 use crate::api::{
-    AWS_CLUSTER_FINALIZER, MANAGED_BY_ANNOTATION, OWNER_ID_ANNOTATION, PAUSED_ANNOTATION,
+    ADOPT_ANNOTATION, AWS_CLUSTER_FINALIZER, CLUSTER_NAME_LABEL, MANAGED_BY_ANNOTATION,
+    OWNER_ID_ANNOTATION, PAUSED_ANNOTATION,
 };
+use crate::kind_caches::Known;
+
+/// Upstream's kind of an EKS cluster.
+const EKS_GROUP: &str = "controlplane.cluster.x-k8s.io";
+const EKS_CONTROL_PLANE: &str = "AWSManagedControlPlane";
 
 /// Until an AWSCluster whose owner id another one has is looked at again.
 const HOLDER_AGAIN: Duration = Duration::from_secs(60);
@@ -59,6 +66,9 @@ impl Reconcile for AwsClusters {
         if let Some(holder) = holder {
             return self.leave_to(&object, &holder).await;
         }
+        if let Some(message) = self.eks_conflict(&object, &owner.name).await {
+            return self.conflict(&object, &message).await;
+        }
         if object.metadata.deleting() {
             return self.end(&object, &owner).await;
         }
@@ -92,14 +102,48 @@ impl AwsClusters {
         let message = format!(
             "owner-id {id} belongs to {holder}; remove the annotation {OWNER_ID_ANNOTATION}"
         );
+        self.conflict(object, &message).await
+    }
+
+    /// Why the network is not adopted although its user asks for it: upstream's EKS controller keeps
+    /// a cluster of this name, and both would write to one network (`rule:eks-is-not-adopted`).
+    async fn eks_conflict(&self, object: &Object<AwsCluster>, cluster: &str) -> Option<String> {
+        if !goal::adopts(&object.metadata) {
+            return None;
+        }
+        let (kind_cache, known) = self.machines.known(EKS_GROUP, EKS_CONTROL_PLANE).await;
+        if let Known::Nothing(why) = known {
+            return Some(format!("cannot adopt: {EKS_CONTROL_PLANE}s are not known: {why}"));
+        }
+        let namespace = object.metadata.namespace();
+        let name = kind_cache.objects.frozen(|all| {
+            let mut of_namespace = all.values().filter(|it| it.metadata.namespace() == namespace);
+            let label = |it: &ObjectMeta| it.labels.get(CLUSTER_NAME_LABEL).cloned();
+            let found = of_namespace.find(|it| {
+                it.metadata.name() == cluster || label(&it.metadata).is_some_and(|it| it == cluster)
+            });
+            found.map(|it| it.metadata.name().to_owned())
+        })?;
+        Some(format!(
+            "cannot adopt: {EKS_CONTROL_PLANE} {name} exists, so the network belongs to an EKS cluster; \
+             remove the annotation {ADOPT_ANNOTATION}"
+        ))
+    }
+
+    /// No call of AWS is made for it.
+    async fn conflict(
+        &self,
+        object: &Arc<Object<AwsCluster>>,
+        message: &str,
+    ) -> Result<Next, Retry> {
         let mut report = Report::default();
         report.conditions.state("Paused", false, "NotPaused", "");
         if object.metadata.deleting() {
-            return self.withhold(object, report, CONFLICT, &message).await;
+            return self.withhold(object, report, CONFLICT, message).await;
         }
         self.passes.forget(&object.metadata.key);
-        self.tell_once(object, READY, CONFLICT, &message);
-        report.conditions.state(READY, false, CONFLICT, message);
+        self.tell_once(object, READY, CONFLICT, message);
+        report.conditions.state(READY, false, CONFLICT, message.to_owned());
         self.publish(object, &report, None).await.map_err(manager::retry)?;
         Ok(Next::After(HOLDER_AGAIN))
     }

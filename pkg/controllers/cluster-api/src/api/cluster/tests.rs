@@ -1,5 +1,6 @@
 use serde_json::json;
 
+use super::Dialect::{V1Alpha2, V1Beta2};
 use super::*;
 use crate::api::{CLUSTER_FINALIZER, DIALECT_ANNOTATION};
 
@@ -26,7 +27,6 @@ fn the_dialect_is_that_of_the_writer_until_it_is_remembered() {
     };
     let first = |version: &str| json!([{"apiVersion": version, "fieldsV1": {"f:metadata": {}}}]);
     let (none, held) = (json!([]), CLUSTER_FINALIZER);
-    use Dialect::{V1Alpha2, V1Beta2};
     for (remembered, finalizer, writers, reference, expected) in [
         (None, "", owns("v1alpha2"), &between, V1Alpha2),
         (None, "", owns("v1beta1"), &older, V1Beta2),
