@@ -1,17 +1,16 @@
-//! [`Authorities`]: certificates that are trusted, and what they vouch for.
+//! [`Authorities`]: certificates that are trusted, and what they vouch for. [`validity`]: until when
+//! one is valid.
 
 use std::cell::Cell;
+use std::time::Duration;
 
-use rustls_pki_types::{CertificateDer, TrustAnchor};
+use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use webpki::{EndEntityCert, Error, KeyUsage, VerifiedPath};
 
 use crate::anchors::{Limits, anchor, intermediate_may_sign};
-use crate::chain::{bounded, path};
-use crate::refused::{AuthorityFault, Refused};
-use crate::restated::Shown;
-use crate::signatures::{Budget, Counted};
-use crate::terms::{Purpose, Terms};
-use crate::validity::validity;
+use crate::chain::{Budget, Counted, bounded, path};
+use crate::judgement::{AuthorityFault, Purpose, Refused, Terms};
+use crate::restated::{Shown, readable};
 
 /// Certificates that are trusted: as authorities, and each as itself, as in Go
 /// (`rule:a-certificate-in-the-bundle-is-trusted`).
@@ -156,4 +155,30 @@ impl Authorities {
 
 fn end_of(certificate: &CertificateDer<'_>) -> u64 {
     validity(certificate).map_or(0, |validity| validity.to)
+}
+
+/// From when to when a certificate is valid, in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    /// The first second.
+    pub from: u64,
+    /// The last second.
+    pub to: u64,
+}
+
+/// The validity of `certificate`. None if it cannot be read.
+pub fn validity(certificate: &CertificateDer<'_>) -> Option<Validity> {
+    let certificate = readable(certificate);
+    let certificate = EndEntityCert::try_from(&*certificate).ok()?;
+    // webpki tells the dates only where they are wrong.
+    let judge = |seconds| {
+        let time = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        certificate.verify_for_usage(&[], &[], &[], time, KeyUsage::server_auth(), None, None).err()
+    };
+    let Some(Error::CertExpired { not_after, .. }) = judge(u64::MAX) else { return None };
+    let from = match judge(0) {
+        Some(Error::CertNotValidYet { not_before, .. }) => not_before.as_secs(),
+        _ => 0,
+    };
+    Some(Validity { from, to: not_after.as_secs() })
 }

@@ -1,10 +1,24 @@
-//! How much of a chain is read, and the one path through it (rule:chains-are-bounded).
+//! What a chain costs at most (`rule:chains-are-bounded`): how much of it is read, the one path
+//! through it, and how many signatures are checked.
 
-use rustls_pki_types::CertificateDer;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::bounds::{MOST_BYTES, MOST_CERTIFICATES};
+use rustls_pki_types::{
+    AlgorithmIdentifier, CertificateDer, InvalidSignature, SignatureVerificationAlgorithm,
+};
+
 use crate::der::names;
-use crate::refused::Refused;
+use crate::judgement::Refused;
+use crate::restated::Restated;
+
+/// Certificates of a chain, its leaf included.
+pub const MOST_CERTIFICATES: usize = 10;
+/// Bytes of all certificates of a chain.
+pub const MOST_BYTES: usize = 16 * 1024;
+/// Signatures that one judgement checks: those of a path of four, and room for authorities of the
+/// same name, of which only the key tells which one signed. The slowest kinds, P-384 and RSA with
+/// 8192 bits, take a millisecond at most.
+pub(crate) const MOST_SIGNATURES: usize = 8;
 
 /// Refuses a chain that is too long. Looks at lengths only, never at contents.
 ///
@@ -41,4 +55,54 @@ pub(crate) fn path<'c>(
         path.push(found);
     }
     Ok(path)
+}
+
+/// How many signatures were asked for, in one judgement.
+#[derive(Debug, Default)]
+pub(crate) struct Budget(AtomicUsize);
+
+impl Budget {
+    fn take(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed) < MOST_SIGNATURES
+    }
+
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.asked() > MOST_SIGNATURES
+    }
+
+    pub(crate) fn asked(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// An algorithm that checks signatures of restated certificates over their originals, and none that
+/// is beyond the budget.
+#[derive(Debug)]
+pub(crate) struct Counted<'a> {
+    pub(crate) algorithm: &'a dyn SignatureVerificationAlgorithm,
+    pub(crate) restated: &'a [Restated],
+    pub(crate) budget: &'a Budget,
+}
+
+impl SignatureVerificationAlgorithm for Counted<'_> {
+    fn verify_signature(
+        &self,
+        public_key: &[u8],
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), InvalidSignature> {
+        if !self.budget.take() {
+            return Err(InvalidSignature);
+        }
+        let original = self.restated.iter().find_map(|restated| restated.original_of(message));
+        self.algorithm.verify_signature(public_key, original.unwrap_or(message), signature)
+    }
+
+    fn public_key_alg_id(&self) -> AlgorithmIdentifier {
+        self.algorithm.public_key_alg_id()
+    }
+
+    fn signature_alg_id(&self) -> AlgorithmIdentifier {
+        self.algorithm.signature_alg_id()
+    }
 }

@@ -3,34 +3,23 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `bounds.rs` | what a chain may have, and what its judgement may cost |
-//! | `chain.rs` | the bounds of a chain, and the one path through it |
+//! | `chain.rs` | what a chain costs at most: its bounds, the one path through it, its signatures |
 //! | `authorities.rs` | [`Authorities`]: certificates that are trusted, and what they vouch for |
-//! | `terms.rs` | [`Terms`]: what a chain is judged by |
+//! | `judgement.rs` | [`Terms`]: what a chain is judged by; [`Refused`]: why it is not good |
 //! | `anchors.rs` | which of them may sign others, and within which limits |
-//! | `signatures.rs` | signatures checked, as many as a judgement may cost |
-//! | `refused.rs` | [`Refused`]: why a chain is not good |
 //! | `restated.rs`, `der.rs` | a certificate in a form that webpki reads |
-//! | `validity.rs` | [`validity`]: from when to when a certificate is valid |
 
 mod anchors;
 mod authorities;
-mod bounds;
 mod chain;
 mod der;
-mod refused;
+mod judgement;
 mod restated;
-mod signatures;
-mod terms;
-mod validity;
 
-pub use authorities::{Authorities, Good};
-pub use bounds::{MOST_BYTES, MOST_CERTIFICATES};
-pub use chain::bounded;
-pub use refused::{AuthorityFault, Refused};
+pub use authorities::{Authorities, Good, Validity, validity};
+pub use chain::{MOST_BYTES, MOST_CERTIFICATES, bounded};
+pub use judgement::{AuthorityFault, Purpose, Refused, Terms};
 pub use restated::readable;
-pub use terms::{Purpose, Terms};
-pub use validity::{Validity, validity};
 
 #[cfg(test)]
 mod tests;

@@ -8,12 +8,12 @@ use rcgen::{
 };
 use rustls_pki_types::{CertificateDer, UnixTime};
 
-use crate::bounds::MOST_SIGNATURES;
-use crate::signatures::Budget;
+use crate::chain::{Budget, MOST_SIGNATURES};
 use crate::*;
 
 mod cost;
 mod limits;
+mod measure;
 
 type Signer = CertifiedIssuer<'static, KeyPair>;
 

@@ -1,6 +1,30 @@
-//! [`Refused`]: why a chain is not good.
+//! [`Terms`]: what a chain is judged by. [`Refused`]: why it is not good.
 
-use crate::bounds::{MOST_CERTIFICATES, MOST_SIGNATURES};
+use rustls_pki_types::{SignatureVerificationAlgorithm, UnixTime};
+
+use crate::chain::{MOST_CERTIFICATES, MOST_SIGNATURES};
+
+/// What a certificate has to be good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// For a client of ours to trust it.
+    Server,
+    /// For a server of ours to trust it.
+    Client,
+}
+
+/// What a chain is judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    /// What it has to be good for.
+    pub purpose: Purpose,
+    /// The time of the judgement.
+    pub now: UnixTime,
+    /// Whether dates do not count, neither those of the chain nor those of the authorities.
+    pub any_date: bool,
+    /// What signatures are checked with.
+    pub algorithms: &'a [&'static dyn SignatureVerificationAlgorithm],
+}
 
 /// Why a chain is not good.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
