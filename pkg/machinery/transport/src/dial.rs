@@ -2,6 +2,7 @@
 //! [`crate::open`] is for everybody else.
 
 mod error;
+mod handshakes;
 mod proxied;
 mod stream;
 

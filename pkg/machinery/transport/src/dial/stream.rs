@@ -10,20 +10,22 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::error::{DialError, broken_handshake};
+use super::handshakes::apart;
 
 /// Bytes to a server and back.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// Speaks TLS with the server of this `name`.
-pub(super) async fn secure<S: Duplex>(
+/// Speaks TLS with the server of this `name`. The handshake is made on threads of its own.
+pub(super) async fn secure<S: Duplex + 'static>(
     tls: &Arc<ClientConfig>,
     name: ServerName<'static>,
     stream: S,
 ) -> Result<TlsStream<S>, DialError> {
     let connector = TlsConnector::from(Arc::clone(tls));
-    connector.connect(name, stream).await.map_err(broken_handshake)
+    let made = apart(async move { connector.connect(name, stream).await }).await;
+    made.and_then(|made| made).map_err(broken_handshake)
 }
 
 /// The name that the certificate of the host of `uri` must have.
@@ -31,3 +33,6 @@ pub(super) fn server_name(uri: &Uri) -> Result<ServerName<'static>, DialError> {
     let host = uri.host().ok_or(DialError::NoHost)?.trim_matches(['[', ']']);
     ServerName::try_from(host.to_owned()).map_err(|_| DialError::NoHost)
 }
+
+#[cfg(test)]
+mod tests;
