@@ -97,7 +97,7 @@ impl Cloud {
         let Self { operations, vms, .. } = self;
         operations.go_on(|change| apply(vms, change));
         match call_of(request).map(|(call, _)| call) {
-            Some("instances.list") => self.list(zone, &query),
+            Some("instances.list") => self.list(zone, &query, fault),
             Some("instances.get") => match self.vms.get(&key(zone, name)) {
                 Some(vm) => ok(&vm.show(name)),
                 None => error(404, "notFound", name),
@@ -113,7 +113,7 @@ impl Cloud {
         }
     }
 
-    fn list(&self, zone: &str, query: &BTreeMap<String, String>) -> Reply {
+    fn list(&self, zone: &str, query: &BTreeMap<String, String>, fault: Option<Fault>) -> Reply {
         let asked: usize =
             query.get("maxResults").and_then(|size| size.parse().ok()).unwrap_or(500);
         let size = asked.min(self.page).max(1);
@@ -121,6 +121,7 @@ impl Cloud {
         let all = self.vms.range(key(zone, &from)..).take_while(|((of, _), _)| of == zone);
         let mut shown: Vec<_> = all.take(size + 1).collect();
         let next = (shown.len() > size).then(|| shown.pop().expect("one more").0.1.clone());
+        let next = next.or_else(|| (fault == Some(Fault::NoLastPage)).then(|| format!("{from}z")));
         let items: Vec<_> = shown.into_iter().map(|((_, name), vm)| vm.show(name)).collect();
         let mut page = json!({"items": items});
         if let Some(next) = next {

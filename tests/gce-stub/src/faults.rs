@@ -15,6 +15,8 @@ pub enum Fault {
     LostAnswer,
     /// The operation that it begins ends with this error.
     LateFailure(&'static str),
+    /// The page of a list names a next page, whatever there is.
+    NoLastPage,
 }
 
 /// The faults to come, by the name of the call.

@@ -98,7 +98,9 @@ async fn answer(state: &Shared, request: Request<Incoming>) -> io::Result<Reply>
             drop(state.cloud.answer(&request, fault));
             Err(io::Error::other("cut"))
         }
-        Some(Fault::LateFailure(_)) | None => Ok(state.cloud.answer(&request, fault)),
+        Some(Fault::LateFailure(_) | Fault::NoLastPage) | None => {
+            Ok(state.cloud.answer(&request, fault))
+        }
     }
 }
 

@@ -23,13 +23,26 @@ where
     Fetch: Fn(Option<String>) -> Fetched,
     Fetched: Future<Output = Result<Page, Error>>,
 {
+    let (fetch, open) = (&fetch, &open);
+    let read = |token: Option<String>| async move {
+        Ok(open(one(region, call, || fetch(token.clone())).await?))
+    };
+    follow(read).await
+}
+
+/// All items of all pages. `read` gives the items of the page of a token and the next token.
+async fn follow<Item, Fetched>(
+    read: impl Fn(Option<String>) -> Fetched,
+) -> Result<Vec<Item>, CallError>
+where
+    Fetched: Future<Output = Result<(Option<Vec<Item>>, Option<String>), CallError>>,
+{
     let (mut found, mut token) = (Vec::new(), None);
     for _ in 0..PAGES {
-        let page = one(region, call, || fetch(token.clone())).await?;
-        let (items, next) = open(page);
+        let (items, next) = read(token.clone()).await?;
         found.extend(items.unwrap_or_default());
         if found.len() > ITEMS {
-            break;
+            return Err(endless(ITEMS, "items"));
         }
         match next.filter(|next| !next.is_empty()) {
             // A server that answers with the token it was given would hold us for ever.
@@ -40,7 +53,11 @@ where
             None => return Ok(found),
         }
     }
-    Err(CallError::without("end within 20,000 items"))
+    Err(endless(PAGES, "pages"))
+}
+
+fn endless(most: usize, of: &str) -> CallError {
+    CallError::Unanswered { reason: format!("the answer does not end within {most} {of}") }
 }
 
 /// A call with one answer.
@@ -55,4 +72,45 @@ where
 {
     let send = || async { Box::pin(fetch()).await.map_err(CallError::from) };
     attempts::send(region, call, None, send).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// What comes of a server with so many pages of so many items each, and how many were read.
+    async fn read(pages: usize, items: usize) -> (Result<usize, String>, usize) {
+        let count = Cell::new(0);
+        let all = follow(|token| {
+            let page = token.map_or(0, |token| token.parse::<usize>().unwrap());
+            count.set(page + 1);
+            let next = (page + 1 < pages).then(|| (page + 1).to_string());
+            std::future::ready(Ok((Some(vec![(); items]), next)))
+        });
+        let all = all.await.map(|all| all.len()).map_err(|error| error.to_string());
+        (all, count.get())
+    }
+
+    #[tokio::test]
+    async fn pages_that_never_end_are_given_up_after_a_bound_of_pages_or_items() {
+        assert_eq!(read(PAGES, 1).await, (Ok(PAGES), PAGES));
+        let (error, count) = read(10 * PAGES, 0).await;
+        assert!(error.clone().unwrap_err().contains("does not end within 500 pages"), "{error:?}");
+        assert_eq!(count, PAGES);
+        let (error, count) = read(PAGES, 1000).await;
+        assert!(
+            error.clone().unwrap_err().contains("does not end within 20000 items"),
+            "{error:?}"
+        );
+        assert_eq!(count, ITEMS / 1000 + 1);
+    }
+
+    #[tokio::test]
+    async fn a_page_that_names_itself_as_the_next_one_is_an_error() {
+        let all = follow(|_| std::future::ready(Ok((Some(vec![()]), Some("same".to_owned())))));
+        let error = all.await.unwrap_err().to_string();
+        assert!(error.contains("the answer has no token of a new page"), "{error}");
+    }
 }

@@ -58,6 +58,16 @@ async fn a_list_is_read_page_by_page_and_is_of_one_zone() {
 }
 
 #[tokio::test]
+async fn a_list_whose_pages_never_end_is_given_up_after_a_hundred() {
+    let (stub, client) = begin().await;
+    stub.add_vm(ZONE, "vm", &[]);
+    stub.fail("instances.list", 110, Fault::NoLastPage);
+    let error = client.instances(ZONE).await.unwrap_err().to_string();
+    assert!(error.contains("the list of zone europe-west1-b does not end"), "{error}");
+    assert_eq!(stub.count("instances.list"), 100);
+}
+
+#[tokio::test]
 async fn a_page_that_fails_spoils_the_list() {
     let (stub, client) = begin().await;
     for index in 0..50 {
