@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Where KubeFed is, and the Secrets of members.
 pub const FEDERATION: &str = "kube-federation-system";
-/// Has the rights of `config/rbac/role.yaml` and `cluster-health.yaml` at a [`hub`].
+/// Has the rights of `config/rbac/role.yaml`, and of `cluster-health.yaml` without accounts, at a [`hub`].
 pub const IDENTITY: &str = "system:serviceaccount:kube-system:infra-controller-manager";
 
 /// A management cluster for one test, with the CRDs and the rights for cluster-health.
@@ -20,7 +20,8 @@ pub async fn hub() -> Lent<Kubectl> {
     let make = async || {
         let hub = Kubectl::with_crds().await;
         hub.run(&format!("create namespace {FEDERATION}"));
-        for file in ["role", "role-binding", "cluster-health"] {
+        let health = ["cluster-health", "cluster-health-account", "cluster-health-process"];
+        for file in ["role", "role-binding"].into_iter().chain(health) {
             hub.run(&format!("apply -f config/rbac/{file}.yaml"));
         }
         hub

@@ -44,7 +44,9 @@ async fn a_process_sleeps_with_the_rights_of_every_process_until_a_kind_of_membe
     assert!(!page.contains("clusterhealth_"), "{page}");
 
     hub.run(&format!("create namespace {FEDERATION}"));
-    hub.run("apply -f config/rbac/cluster-health.yaml");
+    for file in ["cluster-health", "cluster-health-account", "cluster-health-process"] {
+        hub.run(&format!("apply -f config/rbac/{file}.yaml"));
+    }
     hub.run("apply -f config/crd/core.kubefed.io_kubefedclusters.yaml");
     hub.run("wait --for=condition=established --timeout=60s crd --all");
     planted.plant(TOKEN);

@@ -23,6 +23,8 @@ const NAMESPACE: &str = "kube-federation-system";
 const OWN: [&str; 2] = ["config/rbac/cluster-health.yaml", "config/rbac/cluster-health-tke.yaml"];
 const SHARDS: &str = "config/rbac/cluster-health-shards.yaml";
 const ACCOUNT: &str = "config/rbac/cluster-health-account.yaml";
+/// Gives the process the rights of the account.
+const PROCESS: &str = "config/rbac/cluster-health-process.yaml";
 /// In a Secret, a ClusterCredential and a Machine, and nowhere else.
 const TOKENS: [&str; 3] =
     ["planted-token-of-a-secret", "planted-token-of-a-credential", "planted-password-of-a-machine"];
@@ -168,11 +170,34 @@ fn covers(all: &[Right], right: &Right) -> bool {
     all.iter().any(|own| own.covers(right))
 }
 
+/// A stolen token of the process neither reads a single credential nor writes a status.
+#[test]
+fn with_accounts_the_process_only_watches_members_and_asks_for_tokens_of_their_account() {
+    let process =
+        ["infra-controller-manager-cluster-health", "infra-controller-manager-cluster-health-tke"];
+    let objects: Vec<_> = OWN.into_iter().chain([ACCOUNT]).flat_map(manifest).collect();
+    let bound = objects.iter().filter(|it| it["subjects"][0]["name"] == "infra-controller-manager");
+    let bound: BTreeSet<_> = bound.map(|it| it["roleRef"]["name"].as_str().unwrap()).collect();
+    assert_eq!(bound, BTreeSet::from(process));
+    let roles = objects.iter().filter(|it| it["rules"].is_array());
+    let of_process =
+        roles.filter(|role| process.iter().any(|name| role["metadata"]["name"] == **name));
+    for right in of_process.flat_map(Right::granted) {
+        let watches = ["list", "watch"].contains(&&*right.verb);
+        let of_account = right.resource.starts_with("serviceaccounts")
+            && right.name.as_deref() == Some("cluster-health-controller");
+        assert!(watches || of_account, "{right:?}");
+    }
+    for binding in manifest(PROCESS) {
+        assert_eq!(binding["roleRef"]["name"], "cluster-health-controller");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn cluster_health_runs_with_the_rights_of_config_rbac_and_needs_every_one_of_them() {
-    let hub = hub(&OWN).await;
+    let hub = hub(&[OWN[0], OWN[1], ACCOUNT, PROCESS]).await;
     let mut requests = life(&hub, Wire::ProtobufStreamed, "").await;
-    hub.run(&format!("apply -f {ACCOUNT}"));
+    hub.run(&format!("delete -f {PROCESS}"));
     // The objects are as before: what is written is written anew.
     for object in ["cls cls-one", "cls cls-two"] {
         hub.patch_status(object, &json!({"conditions": null, "phase": null}));
@@ -214,7 +239,7 @@ async fn cluster_health_runs_with_the_rights_of_config_rbac_and_needs_every_one_
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_that_share_the_clusters_run_with_the_rights_for_their_leases_and_need_every_one()
 {
-    let files = [OWN[0], OWN[1], SHARDS];
+    let files = [OWN[0], OWN[1], SHARDS, ACCOUNT, PROCESS];
     let hub = hub(&files).await;
     hub.create(&json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
@@ -238,7 +263,7 @@ async fn replicas_that_share_the_clusters_run_with_the_rights_for_their_leases_a
 /// rule:missing-rights-are-named
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_rights_for_one_flavour_the_log_names_them_and_the_other_one_runs() {
-    let hub = hub(&OWN[..1]).await;
+    let hub = hub(&[OWN[0], ACCOUNT, PROCESS]).await;
     let manager = product(&hub, &hub.plane.kubeconfig(USER, &GROUPS).unwrap(), "");
     let line = manager
         .line_where("the missing right", |line| {

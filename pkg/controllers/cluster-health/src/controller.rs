@@ -75,7 +75,7 @@ impl Runner for Watch {
 
     fn manifest(&self) -> Option<&'static str> {
         Some(
-            "config/rbac/cluster-health.yaml and, for TKEStack's Clusters, config/rbac/cluster-health-tke.yaml, or config/rbac/cluster-health-account.yaml with --use-service-account-credentials",
+            "config/rbac/cluster-health.yaml and cluster-health-account.yaml, for TKEStack's Clusters cluster-health-tke.yaml, and without --use-service-account-credentials cluster-health-process.yaml",
         )
     }
 
