@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod certificates;
 mod credentials;
 mod members;
 mod names;

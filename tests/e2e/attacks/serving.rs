@@ -42,14 +42,18 @@ struct Target {
     _folder: TempDir,
 }
 
-type Signer = CertifiedIssuer<'static, KeyPair>;
+pub(crate) type Signer = CertifiedIssuer<'static, KeyPair>;
 
-fn ca(name: &str) -> Signer {
+pub(crate) fn ca(name: &str) -> Signer {
+    CertifiedIssuer::self_signed(ca_params(name), KeyPair::generate().unwrap()).unwrap()
+}
+
+pub(crate) fn ca_params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name);
-    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+    params
 }
 
 /// A certificate of a client, and its key.
