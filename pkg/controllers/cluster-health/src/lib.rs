@@ -22,6 +22,7 @@ mod reading;
 #[cfg(test)]
 mod scripted_cache;
 mod secret_data;
+mod secret_json;
 mod stored_objects;
 mod subject;
 mod tke;

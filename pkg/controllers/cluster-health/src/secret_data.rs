@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use bytes::Bytes;
 use client::{Answer, CallError};
 use health::Code;
 use http::{Request, StatusCode, header};
@@ -13,7 +12,7 @@ use kube::client::Body;
 use model::Resource;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde::Deserialize;
-use zeroize::Zeroize as _;
+use transport::wipe;
 
 use crate::api::secret;
 use crate::credential_policy::{SEND_LABEL, SERVICE_ACCOUNT_TOKEN, SecretFacts};
@@ -53,7 +52,7 @@ pub(crate) enum ReadError {
     #[error("cannot read Secret {secret}: the API server answered with status {status}")]
     Refused { secret: String, status: StatusCode },
     #[error(
-        "cannot read Secret {secret}: the right to get secrets is missing; apply config/rbac/cluster-health.yaml"
+        "cannot read Secret {secret}: the right to get secrets is missing; apply config/rbac/cluster-health-account.yaml, and cluster-health-process.yaml without --use-service-account-credentials"
     )]
     Denied { secret: String },
     #[error(
@@ -131,14 +130,6 @@ impl SecretData {
     pub(crate) fn token(&self) -> Option<SecretString> {
         let text = std::str::from_utf8(self.token.as_ref()?.expose_secret()).ok()?;
         Some(SecretString::from(text)).filter(|text| !text.expose_secret().trim().is_empty())
-    }
-}
-
-/// Overwrites an answer that has no other holder. Best effort: a connection may share the buffer that
-/// it read into, and that is beyond reach.
-pub(crate) fn wipe(body: Bytes) {
-    if let Ok(mut body) = body.try_into_mut() {
-        body.as_mut().zeroize();
     }
 }
 

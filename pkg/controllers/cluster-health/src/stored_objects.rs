@@ -11,15 +11,25 @@ use http::{Request, StatusCode, header};
 use kube::client::Body;
 use model::Resource;
 use serde_json::{Map, Value};
+use transport::wipe;
 
 use crate::secret_data::{SECRETS, SecretData};
+use crate::secret_json::{text, wipe_json};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Documents of manifests go before what the management API has.
+/// Documents of manifests go before what the management API has. They may hold secrets, so all their
+/// texts are overwritten at the end; the file they were read from, and copies that the parser of YAML
+/// made of it, are not.
 pub struct StoredObjects {
     documents: Vec<Value>,
     api: Option<kube::Client>,
+}
+
+impl Drop for StoredObjects {
+    fn drop(&mut self) {
+        self.documents.iter_mut().for_each(wipe_json);
+    }
 }
 
 /// An object that could not be read. Holds nothing of it.
@@ -93,7 +103,7 @@ impl StoredObjects {
         self.documents.iter().filter(fits)
     }
 
-    /// One object as JSON, if there is one.
+    /// One object as JSON, if there is one. Whoever reads a secret of it wipes it.
     pub(crate) async fn find(
         &self,
         resource: &Resource,
@@ -107,7 +117,7 @@ impl StoredObjects {
             metadata["name"] == name && !elsewhere
         };
         if let Some(document) = self.documents(resource).find(is_it) {
-            return Ok(Some(document.to_string().into()));
+            return Ok(Some(text(document)));
         }
         match &self.api {
             Some(api) => fetch(api, resource, key).await,
@@ -141,29 +151,39 @@ impl StoredObjects {
 
     /// A Secret, if there is one.
     pub(crate) async fn secret(&self, key: &str) -> Result<Option<SecretData>, StoredError> {
-        let Some(text) = self.find(&SECRETS, key).await? else { return Ok(None) };
+        let Some(stored) = self.find(&SECRETS, key).await? else { return Ok(None) };
         let form = || StoredError::Form {
             kind: "Secret".to_owned(),
             key: key.to_owned(),
             why: "one of token, ca.crt, tls.crt and tls.key is not base64".to_owned(),
         };
-        let mut secret: Value = serde_json::from_slice(&text).map_err(|_| form())?;
+        let parsed = serde_json::from_slice::<Value>(&stored);
+        wipe(stored);
+        let mut secret = parsed.map_err(|_| form())?;
         encode(&mut secret);
-        SecretData::decode(secret.to_string().as_bytes()).map(Some).ok_or_else(form)
+        let encoded = text(&secret);
+        wipe_json(&mut secret);
+        let read = SecretData::decode(&encoded);
+        wipe(encoded);
+        read.map(Some).ok_or_else(form)
     }
 }
 
 /// What a manifest says in plain text the API server turns into base64.
 fn encode(secret: &mut Value) {
     let Some(secret) = secret.as_object_mut() else { return };
-    let Some(Value::Object(plain)) = secret.remove("stringData") else { return };
+    let Some(mut plain) = secret.remove("stringData") else { return };
     let data = secret.entry("data").or_insert_with(|| Value::Object(Map::new()));
-    let Some(data) = data.as_object_mut() else { return };
-    for (key, text) in plain {
-        if let Some(text) = text.as_str() {
-            data.insert(key, STANDARD.encode(text).into());
+    if let (Some(data), Some(plain)) = (data.as_object_mut(), plain.as_object()) {
+        for (key, text) in plain {
+            let Some(text) = text.as_str() else { continue };
+            let before = data.insert(key.clone(), STANDARD.encode(text).into());
+            if let Some(mut before) = before {
+                wipe_json(&mut before);
+            }
         }
     }
+    wipe_json(&mut plain);
 }
 
 async fn fetch(
@@ -193,8 +213,10 @@ async fn fetch(
 
 #[cfg(test)]
 mod tests {
+    use memory_search::Mark;
     use secrecy::ExposeSecret as _;
     use serde_json::json;
+    use zeroize::Zeroizing;
 
     use super::*;
 
@@ -205,6 +227,22 @@ mod tests {
         let error = objects.whole(&SECRETS, "a/two").await.unwrap_err();
         let told = "cannot find Secret a/two: it is not in the file; give --kubeconfig to ask the management API";
         assert_eq!(error.to_string(), told);
+    }
+
+    /// rule:secrets-are-never-shown
+    #[tokio::test]
+    async fn a_secret_of_a_document_that_was_read_and_dropped_is_nowhere_in_memory() {
+        let mark = Mark::random();
+        let encoded = Mark::of(&Zeroizing::new(STANDARD.encode(mark.secret().as_bytes())));
+        let mut document = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {},
+            "data": {"token": encoded.secret().as_str()}, "metadata": {"name": "one"}});
+        document["stringData"]["token"] = mark.secret().as_str().into();
+        let objects = StoredObjects::new(vec![document], None);
+        let more = objects.with(json!({"kind": "ConfigMap"}));
+        let read = more.secret("a/one").await.unwrap().unwrap();
+        assert!(read.token().is_some() && mark.is_in_memory(), "it was read");
+        drop((objects, more, read));
+        assert!(!mark.is_in_memory() && !encoded.is_in_memory());
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use http::Uri;
 use kube::config::Kubeconfig;
 use transport::Proxy;
+use zeroize::Zeroizing;
 
 use crate::config::kubeconfig::Origin;
 use crate::config::settings::{Material, Settings, TrustSource};
@@ -112,8 +113,10 @@ impl Source {
 
 fn from_file(path: &Path, master: Option<&str>) -> Result<Settings, ConfigError> {
     let blame = |problem| ConfigError::Kubeconfig { path: path.to_owned(), problem };
-    let text =
-        fs::read_to_string(path).map_err(|error| blame(KubeconfigError::Read(Arc::new(error))))?;
+    let text = fs::read_to_string(path);
+    let text = text.map_err(|error| blame(KubeconfigError::Read(Arc::new(error))))?;
+    // The parser of YAML makes copies of its own, which stay.
+    let text = Zeroizing::new(text);
     let folder = path.parent().unwrap_or(Path::new(""));
     let origin = Origin::Folder(folder);
     let Some(master) = master else {

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
+use transport::sensitive_header;
 
 use crate::call_error::CallError;
 use crate::channel::{Answer, Channel};
@@ -144,10 +145,8 @@ pub(crate) enum CredentialsOrCall {
 }
 
 fn bearer(token: &Token) -> Result<HeaderValue, CallError> {
-    let value = HeaderValue::from_str(&format!("Bearer {}", token.text.expose_secret()));
-    let mut value = value.map_err(|_| CallError::not_sent("the token is no text of a header"))?;
-    value.set_sensitive(true);
-    Ok(value)
+    let value = sensitive_header(&["Bearer ", token.text.expose_secret()]);
+    value.ok_or_else(|| CallError::not_sent("the token is no text of a header"))
 }
 
 impl Source {

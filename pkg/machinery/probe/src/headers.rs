@@ -2,12 +2,11 @@
 //! buffers that are overwritten when the last request that has them is gone
 //! (`rule:secrets-have-no-printable-form`).
 
-use bytes::Bytes;
 use health::Code;
 use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
-use zeroize::Zeroizing;
+use transport::sensitive_header;
 
 use crate::inputs::{Impersonation, Inputs};
 use crate::problem::Problem;
@@ -35,7 +34,7 @@ fn bearer(token: &SecretString) -> Result<HeaderValue, Problem> {
     if token.is_empty() {
         return Err(Problem::new(Code::TokenEmpty, "the token is empty"));
     }
-    sensitive(&["Bearer ", token]).ok_or_else(|| {
+    sensitive_header(&["Bearer ", token]).ok_or_else(|| {
         let text = "the token holds a line break or another character that no header may have";
         Problem::new(Code::TokenEmpty, text)
     })
@@ -50,7 +49,7 @@ fn impersonate(headers: &mut HeaderMap, who: &Impersonation) -> Result<(), Probl
     };
     let mut add = |name: &str, value: &str| {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused())?;
-        headers.append(name, sensitive(&[value]).ok_or_else(refused)?);
+        headers.append(name, sensitive_header(&[value]).ok_or_else(refused)?);
         Ok(())
     };
     if !who.user.is_empty() {
@@ -64,17 +63,6 @@ fn impersonate(headers: &mut HeaderMap, who: &Impersonation) -> Result<(), Probl
         values.iter().try_for_each(|value| add(&name, value))?;
     }
     Ok(())
-}
-
-/// A value in a buffer of its own that is allocated once, at its final size.
-fn sensitive(parts: &[&str]) -> Option<HeaderValue> {
-    let mut text = Zeroizing::new(Vec::with_capacity(parts.iter().map(|part| part.len()).sum()));
-    for part in parts {
-        text.extend_from_slice(part.as_bytes());
-    }
-    let mut value = HeaderValue::from_maybe_shared(Bytes::from_owner(text)).ok()?;
-    value.set_sensitive(true);
-    Some(value)
 }
 
 fn escaped(key: &str) -> String {

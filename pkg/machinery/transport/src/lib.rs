@@ -12,6 +12,7 @@
 //! | `dial_policy.rs`, `resolver.rs` | [`Resolver`]: those of them that may be dialled |
 //! | `tls.rs` | trust, client certificates, and the TLS configurations that connections share |
 //! | `proxy.rs` | the proxy on the way, and which one the environment wants |
+//! | `secret_bytes.rs` | headers and bodies that are overwritten |
 //! | `error_chain.rs` | an error of hyper or kube with its causes in one line |
 //! | `retry_after.rs` | how long the server wants to be left alone |
 //! | `status.rs` | the `Status` object in which the server words its refusals |
@@ -25,6 +26,7 @@ mod protocol;
 mod proxy;
 mod resolver;
 mod retry_after;
+mod secret_bytes;
 mod status;
 mod tls;
 mod wire;
@@ -40,6 +42,7 @@ pub use protocol::Protocol;
 pub use proxy::{Proxy, ProxyError};
 pub use resolver::{Resolver, Unresolved};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
+pub use secret_bytes::{sensitive_header, wipe};
 pub use status::{Cause, Details, Status};
 pub use tls::{ClientCertificate, Fields, TlsConfigs, TlsError, Trust, Waived};
 pub use wire::{AnswerBody, Answering, MayLeave, Wire, WireError, open, rest_if_busy};

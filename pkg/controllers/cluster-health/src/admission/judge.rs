@@ -23,6 +23,7 @@ use super::serving::SAID_AGAIN;
 use crate::api::tke::CLUSTER_CREDENTIALS;
 use crate::credential_policy::may_ask;
 use crate::network::NetworkChecker;
+use crate::secret_json::wipe_json;
 use crate::{Asker, StoredObjects};
 
 /// What an API server waits unless it says so: its default.
@@ -193,9 +194,11 @@ impl Judge {
         let read = timeout_at(end, objects.find(&CLUSTER_CREDENTIALS, name)).await;
         let found = match read {
             Ok(Ok(Some(text))) => {
-                let whole: Value = serde_json::from_slice(&text).unwrap_or_default();
-                crate::secret_data::wipe(text);
-                vec![Arc::new(outline(name, &whole))]
+                let mut whole: Value = serde_json::from_slice(&text).unwrap_or_default();
+                transport::wipe(text);
+                let outline = outline(name, &whole);
+                wipe_json(&mut whole);
+                vec![Arc::new(outline)]
             }
             Ok(Ok(None)) => Vec::new(),
             // It is not known, so nothing is refused for it.

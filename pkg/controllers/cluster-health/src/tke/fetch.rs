@@ -7,6 +7,7 @@ use client::{Answer, CallError};
 use health::Code;
 use http::{Request, StatusCode};
 use kube::client::Body;
+use transport::wipe;
 
 use super::choice::{Choice, choose};
 use crate::api::is_name;
@@ -14,7 +15,7 @@ use crate::api::tke::{
     CLUSTER_CREDENTIALS, ClusterCredential, CredentialError, CredentialPage, SecretRef,
 };
 use crate::credential_policy::Target;
-use crate::secret_data::{ReadError, SecretData, wipe};
+use crate::secret_data::{ReadError, SecretData};
 
 /// Time limit of one attempt.
 const ATTEMPT: Duration = Duration::from_secs(5);
@@ -38,7 +39,7 @@ pub(crate) enum FetchError {
     Refused { what: &'static str, status: StatusCode },
     /// For want of a right of ours.
     #[error(
-        "cannot read {what}: the right to get and list clustercredentials is missing; apply config/rbac/cluster-health-tke.yaml"
+        "cannot read {what}: the right to get and list clustercredentials is missing; apply config/rbac/cluster-health-account.yaml, and cluster-health-process.yaml without --use-service-account-credentials"
     )]
     Denied { what: &'static str },
     /// The list has no end.

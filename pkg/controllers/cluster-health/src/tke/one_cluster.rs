@@ -3,6 +3,7 @@
 use health::Code;
 use objects::Object;
 use probe::{Inputs, Problem};
+use transport::wipe;
 
 use super::access::addresses;
 use super::choice::{Choice, choose};
@@ -11,6 +12,7 @@ use super::inputs::inputs;
 use crate::api::is_name;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};
 use crate::credential_policy::{Lookup, Target, is_for, may_ask, may_read};
+use crate::secret_json;
 use crate::stored_objects::{StoredError, StoredObjects};
 
 /// What a client of the Cluster of this name is made of, as the controller would make it.
@@ -75,13 +77,17 @@ async fn named(objects: &StoredObjects, name: &str) -> Result<Found, StoredError
         return none();
     }
     let Some(text) = objects.find(&CLUSTER_CREDENTIALS, name).await? else { return none() };
-    ClusterCredential::read(&text).map(Ok).map_err(|error| unusable(name, &error))
+    let read = ClusterCredential::read(&text);
+    wipe(text);
+    read.map(Ok).map_err(|error| unusable(name, &error))
 }
 
 async fn of_cluster(objects: &StoredObjects, target: Target<'_>) -> Result<Found, StoredError> {
     let documents = objects.documents(&CLUSTER_CREDENTIALS).map(|document| {
         let name = document["metadata"]["name"].as_str().unwrap_or_default();
-        let read = ClusterCredential::read(document.to_string().as_bytes());
+        let text = secret_json::text(document);
+        let read = ClusterCredential::read(&text);
+        wipe(text);
         read.map_err(|error| unusable(name, &error))
     });
     let mut choice = choose(documents.collect::<Result<_, _>>()?, target);

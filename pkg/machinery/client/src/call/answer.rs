@@ -12,7 +12,7 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
-use transport::retry_after;
+use transport::{retry_after, wipe};
 
 use crate::call::error::CallError;
 use crate::call::progress::Progress;
@@ -81,19 +81,22 @@ where
     Ok(Answer { status: parts.status, retry_after, date, body, settled_at })
 }
 
-/// All of a body; one that comes in one frame, as most do, is not copied.
+/// All of a body; one that comes in one frame, as most do, is not copied. It may hold a secret: frames
+/// are joined in one buffer of its final size, since one that grows leaves copies behind.
 async fn collect<B: http_body::Body<Data = Bytes> + Unpin>(mut body: B) -> Result<Bytes, B::Error> {
-    let (mut whole, mut joined) = (Bytes::new(), BytesMut::new());
+    let mut frames = Vec::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
-        if whole.is_empty() && joined.is_empty() {
-            whole = data;
-        } else {
-            joined.extend_from_slice(&std::mem::take(&mut whole));
-            joined.extend_from_slice(&data);
-        }
+        frames.extend(frame?.into_data().ok().filter(|data| !data.is_empty()));
     }
-    Ok(if joined.is_empty() { whole } else { joined.freeze() })
+    if let [one] = &mut *frames {
+        return Ok(std::mem::take(one));
+    }
+    let mut whole = BytesMut::with_capacity(frames.iter().map(Bytes::len).sum());
+    for frame in frames {
+        whole.extend_from_slice(&frame);
+        wipe(frame);
+    }
+    Ok(whole.freeze())
 }
 
 #[cfg(test)]

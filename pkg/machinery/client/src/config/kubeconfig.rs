@@ -5,6 +5,7 @@
 //! neither run a program nor name a file of this machine (`rule:objects-name-nothing-local`).
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -13,7 +14,8 @@ use kube::config::{AuthInfo, Cluster, ExecConfig, ExecInteractiveMode, Kubeconfi
 use rustls::pki_types::ServerName;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
-use transport::Proxy;
+use transport::{Proxy, sensitive_header};
+use zeroize::Zeroizing;
 
 use crate::config::settings::{Material, PluginSpec, Settings, TrustSource, User, server, shown};
 use crate::error::KubeconfigError;
@@ -102,10 +104,11 @@ impl Reader<'_> {
         if let (field, Some(text)) = data
             && !text.is_empty()
         {
-            let compact: String = text.split_ascii_whitespace().collect();
-            let bytes =
-                BASE64_STANDARD.decode(compact).map_err(|_| KubeconfigError::Base64(field))?;
-            return Ok(Some(Material::Data(field, bytes.into())));
+            let mut compact = Zeroizing::new(String::with_capacity(text.len()));
+            compact.extend(text.split_ascii_whitespace());
+            let bytes = BASE64_STANDARD.decode(compact.as_bytes());
+            let bytes = bytes.map_err(|_| KubeconfigError::Base64(field))?;
+            return Ok(Some(Material::Data(field, Arc::new(Zeroizing::new(bytes)))));
         }
         match file {
             (field, Some(path)) if !path.is_empty() => {
@@ -222,28 +225,26 @@ fn proxy(cluster: &Cluster) -> Result<Option<Proxy>, KubeconfigError> {
 }
 
 fn authorization(user: &AuthInfo) -> Result<Option<HeaderValue>, KubeconfigError> {
-    let given = |secret: &Option<SecretString>| {
-        secret.as_ref().map(|secret| secret.expose_secret().to_owned()).filter(|s| !s.is_empty())
-    };
-    if let Some(token) = given(&user.token) {
-        return bearer("token", &token).map(Some);
+    let token = user.token.as_ref().map(SecretString::expose_secret);
+    if let Some(token) = token.filter(|token| !token.is_empty()) {
+        return bearer("token", token).map(Some);
     }
     let Some(name) = user.username.as_deref().filter(|name| !name.is_empty()) else {
         return Ok(None);
     };
-    let login = format!("{name}:{}", given(&user.password).unwrap_or_default());
-    secret("username", &format!("Basic {}", BASE64_STANDARD.encode(login))).map(Some)
+    let password = user.password.as_ref().map(SecretString::expose_secret).unwrap_or_default();
+    let login = Zeroizing::new([name, ":", password].concat());
+    let login = Zeroizing::new(BASE64_STANDARD.encode(login.as_bytes()));
+    secret("username", &["Basic ", &login]).map(Some)
 }
 
-/// The header for a bearer token, marked so that nothing shows it.
+/// The header for a bearer token, which nothing shows and which is overwritten when it is dropped.
 pub(crate) fn bearer(field: &'static str, token: &str) -> Result<HeaderValue, KubeconfigError> {
-    secret(field, &format!("Bearer {}", token.trim()))
+    secret(field, &["Bearer ", token.trim()])
 }
 
-fn secret(field: &'static str, value: &str) -> Result<HeaderValue, KubeconfigError> {
-    let mut value = HeaderValue::from_str(value).map_err(|_| KubeconfigError::Header(field))?;
-    value.set_sensitive(true);
-    Ok(value)
+fn secret(field: &'static str, parts: &[&str]) -> Result<HeaderValue, KubeconfigError> {
+    sensitive_header(parts).ok_or(KubeconfigError::Header(field))
 }
 
 fn impersonation(user: &AuthInfo) -> Result<Vec<(HeaderName, HeaderValue)>, KubeconfigError> {

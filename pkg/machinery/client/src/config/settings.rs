@@ -9,6 +9,7 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue, Uri};
 use rustls::pki_types::ServerName;
 use transport::Proxy;
+use zeroize::Zeroizing;
 
 /// One server and one user of it.
 #[derive(Clone, Debug)]
@@ -28,12 +29,16 @@ pub(crate) enum TrustSource {
     Nothing,
 }
 
-/// PEM that is given outright or stands in a file, which is followed.
+/// PEM that is given outright or stands in a file, which is followed. It may be a private key, so it
+/// is overwritten when it is dropped.
 #[derive(Clone)]
 pub(crate) enum Material {
-    Data(&'static str, Arc<[u8]>),
+    Data(&'static str, Arc<Pem>),
     File(&'static str, PathBuf),
 }
+
+/// Text of PEM in memory that is overwritten.
+pub(crate) type Pem = Zeroizing<Vec<u8>>;
 
 /// Who we are.
 #[derive(Clone, Default)]

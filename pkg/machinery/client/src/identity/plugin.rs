@@ -12,12 +12,14 @@ use std::time::{Duration, SystemTime};
 
 use http::HeaderValue;
 use k8s_openapi::jiff::Timestamp;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 use tokio::time::{Instant, timeout};
-use transport::{ClientCertificate, TlsError};
+use transport::{ClientCertificate, TlsError, sensitive_header};
+use zeroize::Zeroizing;
 
 use crate::config::settings::PluginSpec;
 
@@ -27,6 +29,8 @@ const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 const RENEWAL_PAUSE: Duration = Duration::from_secs(5);
 /// More output than this is not a credential.
 const OUTPUT_MAX: u64 = 1 << 20;
+/// A token or a certificate with its key is smaller.
+const OUTPUT_USUAL: usize = 64 << 10;
 
 /// Why a plugin gives no credentials.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -109,9 +113,9 @@ struct ExecCredential {
 #[serde(rename_all = "camelCase")]
 struct ExecStatus {
     expiration_timestamp: Option<Timestamp>,
-    token: Option<String>,
+    token: Option<SecretString>,
     client_certificate_data: Option<String>,
-    client_key_data: Option<String>,
+    client_key_data: Option<SecretString>,
 }
 
 /// Runs the plugin once.
@@ -123,7 +127,7 @@ pub(crate) async fn run(spec: &PluginSpec) -> Result<Issued, PluginError> {
     read(&output, &command, SystemTime::now())
 }
 
-async fn output(spec: &PluginSpec, command: &str) -> Result<Vec<u8>, PluginError> {
+async fn output(spec: &PluginSpec, command: &str) -> Result<Zeroizing<Vec<u8>>, PluginError> {
     let start = |error| PluginError::Start { command: command.to_owned(), source: Arc::new(error) };
     let mut info = json!({
         "apiVersion": spec.api_version,
@@ -143,7 +147,8 @@ async fn output(spec: &PluginSpec, command: &str) -> Result<Vec<u8>, PluginError
         .kill_on_drop(true)
         .spawn()
         .map_err(start)?;
-    let mut printed = Vec::new();
+    // So large that it does not move while it grows: what it held before would not be overwritten.
+    let mut printed = Zeroizing::new(Vec::with_capacity(OUTPUT_USUAL));
     if let Some(stdout) = child.stdout.take() {
         stdout.take(OUTPUT_MAX).read_to_end(&mut printed).await.map_err(start)?;
     }
@@ -161,17 +166,16 @@ fn read(output: &[u8], command: &str, now: SystemTime) -> Result<Issued, PluginE
         serde_json::from_slice(output).map_err(|_| fail("it is not such JSON"))?;
     let status = credential.status.filter(|_| credential.kind == "ExecCredential");
     let status = status.ok_or_else(|| fail("its kind or status is missing"))?;
-    let authorization = status.token.filter(|token| !token.is_empty()).map(|token| {
-        let header = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
-        header.map_err(|_| fail("its token cannot be put into a header"))
+    let token = status.token.as_ref().map(SecretString::expose_secret);
+    let authorization = token.filter(|token| !token.is_empty()).map(|token| {
+        let header = sensitive_header(&["Bearer ", token.trim()]);
+        header.ok_or_else(|| fail("its token cannot be put into a header"))
     });
-    let mut authorization = authorization.transpose()?;
-    if let Some(header) = &mut authorization {
-        header.set_sensitive(true);
-    }
+    let authorization = authorization.transpose()?;
     let certificate = match (status.client_certificate_data, status.client_key_data) {
         (Some(chain), Some(key)) => {
-            let pair = ClientCertificate::from_pem(chain.as_bytes(), key.as_bytes());
+            let key = key.expose_secret().as_bytes();
+            let pair = ClientCertificate::from_pem(chain.as_bytes(), key);
             Some(pair.map_err(|source| PluginError::Certificate {
                 command: command.to_owned(),
                 source,

@@ -10,9 +10,10 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use rustls::pki_types::ServerName;
 use transport::{ClientCertificate, Endpoint, Protocol, Proxy, TlsConfigs, TlsError, Trust};
+use zeroize::Zeroizing;
 
 use crate::config::kubeconfig::bearer;
-use crate::config::settings::{Material, Settings, TrustSource, User};
+use crate::config::settings::{Material, Pem, Settings, TrustSource, User};
 use crate::error::KubeconfigError;
 use crate::identity::plugin::{Issued, PluginError};
 
@@ -197,11 +198,11 @@ fn pair(chain: &Material, key: &Material) -> Result<ClientCertificate, Kubeconfi
         .map_err(|source| KubeconfigError::Tls { field, source })
 }
 
-fn load(material: &Material) -> Result<(&'static str, Arc<[u8]>), KubeconfigError> {
+fn load(material: &Material) -> Result<(&'static str, Arc<Pem>), KubeconfigError> {
     match material {
         Material::Data(field, bytes) => Ok((field, Arc::clone(bytes))),
         Material::File(field, path) => match fs::read(path) {
-            Ok(bytes) => Ok((field, bytes.into())),
+            Ok(bytes) => Ok((field, Arc::new(Zeroizing::new(bytes)))),
             Err(error) => Err(unreadable(field, path, error)),
         },
     }
@@ -209,6 +210,7 @@ fn load(material: &Material) -> Result<(&'static str, Arc<[u8]>), KubeconfigErro
 
 fn token(path: &Path) -> Result<HeaderValue, KubeconfigError> {
     let token = fs::read_to_string(path).map_err(|error| unreadable("tokenFile", path, error))?;
+    let token = Zeroizing::new(token);
     if token.trim().is_empty() {
         return Err(KubeconfigError::EmptyFile { field: "tokenFile", path: path.to_owned() });
     }
@@ -221,7 +223,21 @@ fn unreadable(field: &'static str, path: &Path, error: std::io::Error) -> Kubeco
 
 #[cfg(test)]
 mod tests {
+    use memory_search::Mark;
+
     use super::*;
+    use crate::testing::TempFile;
+
+    #[test]
+    fn the_token_of_a_file_is_nowhere_in_memory_when_its_header_was_dropped() {
+        let mark = Mark::random();
+        let file = TempFile::new("");
+        fs::write(file.path(), mark.secret().as_bytes()).unwrap();
+        let header = token(file.path()).unwrap();
+        assert!(header.is_sensitive() && mark.is_in_memory(), "it was read");
+        drop(header);
+        assert!(!mark.is_in_memory());
+    }
 
     #[test]
     fn a_server_below_a_path_keeps_it() {

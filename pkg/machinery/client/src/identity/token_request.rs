@@ -1,16 +1,18 @@
 //! Gets a service account's token as stock does: look for the account, create it when absent, ask
 //! for a token. All in the name of the root identity, through no bucket.
 
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use http::{HeaderValue, Method, Request, StatusCode, header};
+use http::{Method, Request, StatusCode, header};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tracing::info;
-use transport::Status;
+use transport::{Status, sensitive_header, wipe};
+use zeroize::Zeroize as _;
 
 use crate::call::answer::{Answer, answer};
 use crate::identity::token::{Token, TokenError};
@@ -38,14 +40,17 @@ struct Failure {
 }
 
 #[derive(Deserialize)]
-struct TokenReply {
-    status: TokenStatus,
+struct TokenReply<'a> {
+    #[serde(borrow)]
+    status: TokenStatus<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct TokenStatus {
-    token: String,
+struct TokenStatus<'a> {
+    /// Part of the reply, unless it has escapes.
+    #[serde(borrow)]
+    token: Cow<'a, str>,
     expiration_timestamp: Time,
 }
 
@@ -91,13 +96,9 @@ impl TokenRequester {
         if !reply.status.is_success() {
             return Err(refusal("request its token", "create serviceaccounts/token", &reply));
         }
-        let reply: TokenReply = serde_json::from_slice(&reply.body)
-            .map_err(|e| Failure::passing(format!("the API server's reply has no token: {e}")))?;
-        let mut header = HeaderValue::from_str(&format!("Bearer {}", reply.status.token))
-            .map_err(|_| Failure::passing("the token cannot be put into a header".to_owned()))?;
-        header.set_sensitive(true);
-        let life = life(&reply.status.expiration_timestamp, SystemTime::now());
-        Ok(Token { header, obtained, life })
+        let token = token(&reply.body, obtained);
+        wipe(reply.body);
+        token
     }
 
     /// Creates the account unless it is there. Another replica may be faster (409); a missing
@@ -160,6 +161,22 @@ impl TokenRequester {
     }
 }
 
+/// The token of a reply.
+fn token(reply: &[u8], obtained: Instant) -> Result<Token, Failure> {
+    // The parser's error may quote the reply.
+    let TokenReply { status } = serde_json::from_slice(reply).map_err(|error| {
+        let at = format!("line {} column {}", error.line(), error.column());
+        Failure::passing(format!("the API server's reply has no token ({at})"))
+    })?;
+    let header = sensitive_header(&["Bearer ", &status.token]);
+    if let Cow::Owned(mut token) = status.token {
+        token.zeroize();
+    }
+    let header = header
+        .ok_or_else(|| Failure::passing("the token cannot be put into a header".to_owned()))?;
+    Ok(Token { header, obtained, life: life(&status.expiration_timestamp, SystemTime::now()) })
+}
+
 impl Failure {
     fn passing(reason: String) -> Self {
         Self { reason, lasting: false }
@@ -185,4 +202,44 @@ fn life(end: &Time, now: SystemTime) -> Duration {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let end = Duration::from_secs(u64::try_from(end.0.as_second()).unwrap_or(0));
     end.saturating_sub(now).max(LIFE_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_search::Mark;
+
+    use super::*;
+
+    /// A reply, as it comes from the wire.
+    fn body(mark: &Mark) -> bytes::Bytes {
+        let mut body = Vec::with_capacity(256);
+        body.extend_from_slice(br#"{"status":{"token":""#);
+        body.extend_from_slice(mark.secret().as_bytes());
+        body.extend_from_slice(br#"","expirationTimestamp":"2126-01-01T00:00:00Z"}}"#);
+        body.into()
+    }
+
+    #[tokio::test]
+    async fn a_token_that_was_requested_and_dropped_is_nowhere_in_memory() {
+        let mark = Mark::random();
+        let mut token = body(&mark);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let is_token = request.method() == Method::POST;
+            let body = if is_token { std::mem::take(&mut token) } else { bytes::Bytes::new() };
+            let reply = http::Response::new(http_body_util::Full::new(body));
+            std::future::ready(Ok::<_, tower::BoxError>(reply))
+        });
+        let requester = TokenRequester::new(kube::Client::new(service, "default"), "a", "b");
+        let token = requester.request().await.unwrap();
+        assert!(token.header.is_sensitive() && mark.is_in_memory(), "it was read");
+        drop((token, requester));
+        assert!(!mark.is_in_memory());
+    }
+
+    #[test]
+    fn what_is_no_token_is_told_without_a_word_of_it() {
+        let reply = br#"{"status":"hunter2"}"#;
+        let reason = token(reply, Instant::now()).map(drop).unwrap_err().reason;
+        assert!(reason.contains("has no token") && !reason.contains("hunter2"), "{reason}");
+    }
 }

@@ -51,7 +51,7 @@ fn paths_are_relative_to_the_kubeconfig_and_data_wins_over_them() {
 
     let both = "certificate-authority: pki/ca.crt, certificate-authority-data: 'aGVs bG8='";
     match read(both, "").unwrap().trust {
-        TrustSource::Bundle(Material::Data(_, data)) => assert_eq!(&*data, b"hello"),
+        TrustSource::Bundle(Material::Data(_, data)) => assert_eq!(***data, *b"hello"),
         other => panic!("{other:?}"),
     }
 }
