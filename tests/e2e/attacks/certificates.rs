@@ -108,7 +108,7 @@ fn slow_ca(name: &str) -> Signer {
 /// A member of KubeFed whose author trusts `authorities`.
 fn trusting(name: &str, member: &Member, authorities: &[Signer]) -> Value {
     let mut object = cluster(name, &format!("https://127.0.0.1:{}", member.port));
-    let bundle: String = authorities.iter().map(|one| one.pem()).collect();
+    let bundle: String = authorities.iter().map(CertifiedIssuer::pem).collect();
     object["spec"]["caBundle"] = json!(STANDARD.encode(bundle));
     object
 }
