@@ -45,7 +45,7 @@ fn kubeadm_args(kubernetes: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_manifest_that_replaces_stock_has_kubeadms_command_line() {
+fn the_manifest_that_replaces_stock_has_kubeadms_command_line_and_denies_loopback_to_probes() {
     let path = workspace().join("deploy/static-pod/replacement.yaml");
     let pod: Value = serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let container = &pod["spec"]["containers"][0];
@@ -56,7 +56,10 @@ fn the_manifest_that_replaces_stock_has_kubeadms_command_line() {
         .map(|word| word.as_str().unwrap())
         .collect();
     assert_eq!(command[0], "kube-controller-manager");
-    assert_eq!(command[1..], kubeadm_args(Path::new("/etc/kubernetes")));
+    let (own, kubeadms): (Vec<&str>, Vec<&str>) =
+        command[1..].iter().partition(|word| word.starts_with("--dial-deny-cidrs="));
+    assert_eq!(own, ["--dial-deny-cidrs=127.0.0.0/8,::1/128"]);
+    assert_eq!(kubeadms, kubeadm_args(Path::new("/etc/kubernetes")));
     for probe in ["startupProbe", "livenessProbe"] {
         assert_eq!(container[probe]["httpGet"]["path"], "/healthz", "as stock's");
     }
