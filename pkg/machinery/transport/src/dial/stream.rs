@@ -1,11 +1,15 @@
 //! [`Duplex`]: bytes to a server and back, in the clear or inside TLS.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use http::Uri;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite};
+use tokio::task::yield_now;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -25,7 +29,18 @@ pub(super) async fn secure<S: Duplex + 'static>(
 ) -> Result<TlsStream<S>, DialError> {
     let connector = TlsConnector::from(Arc::clone(tls));
     let made = apart(async move { connector.connect(name, stream).await }).await;
-    made.and_then(|made| made).map_err(broken_handshake)
+    let mut made = made.and_then(|made| made).map_err(broken_handshake)?;
+    // In TLS 1.3 the client is done before the server has judged its certificate. A refusal that is
+    // here already is told as such: after a request the kernel would drop it with the connection.
+    yield_now().await;
+    let refused = poll_fn(|context| match Pin::new(&mut made).poll_fill_buf(context) {
+        Poll::Ready(Err(error)) => Poll::Ready(Some(error)),
+        Poll::Ready(Ok(_)) | Poll::Pending => Poll::Ready(None),
+    });
+    match refused.await {
+        Some(error) => Err(broken_handshake(error)),
+        None => Ok(made),
+    }
 }
 
 /// The name that the certificate of the host of `uri` must have.
