@@ -4,7 +4,6 @@ use crate::action::{Action, BastionLaunch};
 use crate::desired::DesiredBastion;
 use crate::identity::ROLE_TAG;
 use crate::logical_id::LogicalId;
-use crate::memory::Memory;
 use crate::part::{Part, Reason};
 use crate::plan::{Plan, RECHECK, Situation};
 use crate::query::Query;
@@ -15,11 +14,6 @@ use crate::subnets::Subnets;
 use crate::tags::attempt_of;
 use crate::token::client_token;
 use crate::vpc::Home;
-
-/// Reads the bastion: by its tags, and by its id where one is recorded.
-pub(crate) fn query(memory: &Memory) -> Query {
-    Query::Bastions(memory.id(&LogicalId::Bastion).map(str::to_owned))
-}
 
 /// Plans the bastion of a VPC of ours.
 pub(crate) fn plan(
@@ -35,7 +29,7 @@ pub(crate) fn plan(
         // Without a bastion, one that was is known by its record, or by the deep look.
         if wanted.is_some() || situation.deep || situation.memory.id(&LogicalId::Bastion).is_some()
         {
-            plan.read(query(situation.memory));
+            plan.read(Query::bastion(situation.memory));
         }
         return;
     };
@@ -56,7 +50,7 @@ pub(crate) fn plan(
     });
     if ending && wanted.is_none() {
         let what = "the bastion is shutting down";
-        plan.wait(Part::Bastion, what, RECHECK, query(situation.memory));
+        plan.wait(Part::Bastion, what, RECHECK, Query::bastion(situation.memory));
     }
     match (wanted, keep_one.first()) {
         (Some(_), Some(instance)) => keep(situation, instance, plan),
@@ -79,7 +73,7 @@ fn keep(situation: &Situation<'_>, instance: &Instance, plan: &mut Plan) {
     plan.tags.compare(&instance.id, &instance.tags, &wanted, &desired.retired_tags);
     if instance.state == InstanceState::Pending {
         let what = format!("{} is starting", instance.id);
-        plan.wait(Part::Bastion, what, RECHECK, query(situation.memory));
+        plan.wait(Part::Bastion, what, RECHECK, Query::bastion(situation.memory));
     }
 }
 

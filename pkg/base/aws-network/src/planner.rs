@@ -78,7 +78,7 @@ fn first_reads(desired: &Desired, memory: &Memory) -> Vec<Query> {
         ]);
         reads.extend([Query::NatGateways(scope()), Query::RouteTables(scope())]);
         reads.push(Query::SecurityGroups(scope()));
-        reads.extend(desired.bastion.as_ref().map(|_| bastion::query(memory)));
+        reads.extend(desired.bastion.as_ref().map(|_| Query::bastion(memory)));
     }
     reads.extend(desired.load_balancer.as_ref().map(|balancer| {
         let lookup = Lookup { names: vec![balancer.name.clone()], vpc: None };

@@ -8,6 +8,8 @@ use crate::identity::Tags;
 use crate::load_balancers::{
     ClassicAttributes, ClassicLoadBalancer, NetworkLoadBalancer, TargetGroup,
 };
+use crate::logical_id::LogicalId;
+use crate::memory::Memory;
 use crate::resources::{
     Address, Instance, InternetGateway, NatGateway, NetworkInterface, RouteTable, SecurityGroup,
     Subnet, Vpc,
@@ -87,6 +89,13 @@ pub enum Query {
     /// Endpoints, VPN gateways, egress-only gateways and network ACLs in a VPC, which we never make
     /// (4).
     Residents(String),
+}
+
+impl Query {
+    /// Reads the bastion: by its tags, and by its id where one is recorded.
+    pub(crate) fn bastion(memory: &Memory) -> Self {
+        Self::Bastions(memory.id(&LogicalId::Bastion).map(str::to_owned))
+    }
 }
 
 /// What it reads, for people.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::action::Action;
 use crate::addresses;
-use crate::bastion;
 use crate::desired::{OVERRIDES, RuleSource, RuleTemplate, VPC_ID};
 use crate::identity::Tags;
 use crate::logical_id::LogicalId;
@@ -195,7 +194,7 @@ pub(crate) fn discard_bastion_group(situation: &Situation<'_>, home: &Home<'_>, 
         return;
     };
     match observed.bastions.get() {
-        None => plan.read(bastion::query(situation.memory)),
+        None => plan.read(Query::bastion(situation.memory)),
         Some(_) if plan.is_busy(Part::Bastion) => {}
         Some(_) => {
             let delete = Action::DeleteSecurityGroup { group: group.id.clone() };

@@ -17,8 +17,8 @@ mod judgement;
 mod restated;
 
 pub use authorities::{Authorities, Good, Validity, validity};
-pub use chain::{MOST_BYTES, MOST_CERTIFICATES, bounded};
-pub use judgement::{AuthorityFault, Purpose, Refused, Terms};
+pub use chain::bounded;
+pub use judgement::{AuthorityFault, MOST_BYTES, MOST_CERTIFICATES, Purpose, Refused, Terms};
 pub use restated::readable;
 
 #[cfg(test)]

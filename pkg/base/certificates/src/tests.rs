@@ -8,7 +8,8 @@ use rcgen::{
 };
 use rustls_pki_types::{CertificateDer, UnixTime};
 
-use crate::chain::{Budget, MOST_SIGNATURES};
+use crate::chain::Budget;
+use crate::judgement::MOST_SIGNATURES;
 use crate::*;
 
 mod cost;

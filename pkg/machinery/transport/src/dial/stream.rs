@@ -1,6 +1,7 @@
 //! [`Duplex`]: bytes to a server and back, in the clear or inside TLS.
 
 use std::future::poll_fn;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -34,8 +35,11 @@ pub(super) async fn secure<S: Duplex + 'static>(
     // here already is told as such: after a request the kernel would drop it with the connection.
     yield_now().await;
     let refused = poll_fn(|context| match Pin::new(&mut made).poll_fill_buf(context) {
-        Poll::Ready(Err(error)) => Poll::Ready(Some(error)),
-        Poll::Ready(Ok(_)) | Poll::Pending => Poll::Ready(None),
+        // An alert. An end of the connection is told by the request that meets it.
+        Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+            Poll::Ready(Some(error))
+        }
+        Poll::Ready(_) | Poll::Pending => Poll::Ready(None),
     });
     match refused.await {
         Some(error) => Err(broken_handshake(error)),
