@@ -1,4 +1,5 @@
-//! The graph of imports between the files of one crate has no circle.
+//! Crates depend on the layers below them, and the graph of imports between the files of one crate
+//! has no circle.
 //!
 //! File A imports from file B when code of A names an item that is defined in B, with `use` or by
 //! its path. What counts and what does not:
@@ -11,6 +12,7 @@
 //!
 //! | module | part |
 //! |---|---|
+//! | `layers` | which crates a crate may depend on |
 //! | `source` | what one file declares, imports and names |
 //! | `krate` | the files of a crate, and which of them an import leads to |
 //! | `circles` | the circles of a graph |
@@ -23,6 +25,7 @@
 
 mod circles;
 mod krate;
+mod layers;
 mod samples;
 mod source;
 
@@ -32,15 +35,12 @@ use std::path::PathBuf;
 use tests::programs::workspace;
 
 use crate::krate::Krate;
+use crate::layers::crates;
 
 /// The roots of all crates in the workspace: libraries and binaries.
 fn roots() -> Vec<PathBuf> {
     let mut folders = Vec::new();
-    for parent in ["cmd", "pkg/base", "pkg/machinery", "pkg/controllers"] {
-        for entry in fs::read_dir(workspace().join(parent)).unwrap() {
-            folders.push(entry.unwrap().path().join("src"));
-        }
-    }
+    folders.extend(crates().iter().map(|krate| krate.folder.join("src")));
     for entry in fs::read_dir(workspace().join("tests/e2e")).unwrap() {
         folders.push(entry.unwrap().path());
     }

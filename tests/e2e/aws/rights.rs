@@ -28,10 +28,10 @@ fn sources(folder: &Path) -> String {
 
 /// Every call of the executor, with its service.
 fn called() -> BTreeSet<String> {
-    let folder = workspace().join("pkg/machinery/aws/src");
+    let folder = workspace().join("pkg/cluster-api/aws/src");
     let all = sources(&folder);
     let words = |files: &[&str]| {
-        let folder = workspace().join("pkg/base/aws-network/src");
+        let folder = workspace().join("pkg/cluster-api/aws-network/src");
         files.iter().map(|file| fs::read_to_string(folder.join(file)).unwrap()).collect::<String>()
     };
     let (ec2, balancers) =

@@ -24,29 +24,29 @@ mod shipped;
 mod table;
 
 // The rows of the library's tests: one table for all.
-#[path = "../../../pkg/base/validation/tests/rules/aws_cluster.rs"]
+#[path = "../../../pkg/cluster-health/validation/tests/rules/aws_cluster.rs"]
 mod aws_cluster;
 #[allow(dead_code, reason = "the library's tests use more of it")]
-#[path = "../../../pkg/base/validation/tests/rules/cluster.rs"]
+#[path = "../../../pkg/cluster-health/validation/tests/rules/cluster.rs"]
 mod cluster;
-#[path = "../../../pkg/base/validation/tests/rules/cluster_cidr.rs"]
+#[path = "../../../pkg/cluster-health/validation/tests/rules/cluster_cidr.rs"]
 mod cluster_cidr;
-#[path = "../../../pkg/base/validation/tests/rules/cluster_network.rs"]
+#[path = "../../../pkg/cluster-health/validation/tests/rules/cluster_network.rs"]
 mod cluster_network;
-#[path = "../../../pkg/base/validation/tests/rules/cluster_updates.rs"]
+#[path = "../../../pkg/cluster-health/validation/tests/rules/cluster_updates.rs"]
 mod cluster_updates;
 #[allow(dead_code, reason = "the library's tests use more of it")]
-#[path = "../../../pkg/base/validation/tests/rules/kubefed.rs"]
+#[path = "../../../pkg/cluster-health/validation/tests/rules/kubefed.rs"]
 mod kubefed;
-#[path = "../../../pkg/base/validation/tests/rules/licence.rs"]
+#[path = "../../../pkg/cluster-health/validation/tests/rules/licence.rs"]
 mod licence;
-#[path = "../../../pkg/base/validation/tests/rules/machine.rs"]
+#[path = "../../../pkg/cluster-health/validation/tests/rules/machine.rs"]
 mod machine;
-#[path = "../../../pkg/base/validation/tests/rules/objects.rs"]
+#[path = "../../../pkg/cluster-health/validation/tests/rules/objects.rs"]
 mod objects;
 #[allow(dead_code, reason = "the library's tests use more of it")]
-#[path = "../../../pkg/base/validation/tests/rules/row.rs"]
+#[path = "../../../pkg/cluster-health/validation/tests/rules/row.rs"]
 mod row;
 #[allow(dead_code, reason = "the library's tests use more of it")]
-#[path = "../../../pkg/base/validation/tests/rules/samples.rs"]
+#[path = "../../../pkg/cluster-health/validation/tests/rules/samples.rs"]
 mod samples;
