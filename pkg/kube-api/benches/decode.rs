@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use model::Node;
+use kube_api::Node;
 use serde::Deserialize;
 use serde_json::json;
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use informer::{Delta, Format, Informer, InformerMetrics, Server, Session, Subscription};
+use kube_api::{Kind, Metadata};
 use manager::{Informers, InformersOptions};
-use model::{Kind, Metadata};
 use objects::{Draft, Dynamic};
 use prometheus::Registry;
 use sample::{VANS, crds};

@@ -82,7 +82,7 @@ pub(crate) struct Harbour {
 
 impl Harbour {
     pub(crate) async fn now(scene: &Scene) -> Self {
-        let by_name = async |resource: &model::Resource| {
+        let by_name = async |resource: &kube_api::Resource| {
             let objects = scene.list(&resource.collection_path(None)).await.unwrap_or_default();
             objects
                 .into_iter()

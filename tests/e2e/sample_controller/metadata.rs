@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use model::{Kind, Metadata, Resource};
+use kube_api::{Kind, Metadata, Resource};
 use prometheus::Registry;
 use serde_json::json;
 use tests::control_plane::ADMIN_GROUP;

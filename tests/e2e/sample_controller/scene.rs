@@ -7,7 +7,7 @@ use client::{ClientOptions, Clients, Profile, RequestMetrics};
 use informer::MANAGED_BY;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use model::Resource;
+use kube_api::Resource;
 use objects::{ObjectClient, Schema};
 use prometheus::Registry;
 use sample::{PARCELS, SHIPMENTS, VANS, crds};

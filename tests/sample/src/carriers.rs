@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use informer::{Delta, Informer, Subscription};
+use kube_api::Kind;
 use manager::Context;
-use model::Kind;
 use objects::{Draft, Dynamic, Error, Object, ObjectClient, Why};
 use parking_lot::Mutex;
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::try_join;
+use kube_api::Kind;
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
-use model::Kind;
 use objects::Object;
 use pflag::{Problem, Spec, Values};
 use serving::{Access, Endpoints, Page, reply};

@@ -1,6 +1,6 @@
 //! The CRDs of the sample, as manifests.
 
-use model::Resource;
+use kube_api::Resource;
 use serde_json::{Value, json};
 
 /// Value of the label `app.kubernetes.io/managed-by` that makes a CRD ours.

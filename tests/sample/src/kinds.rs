@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::Resource;
+use kube_api::Resource;
 use objects::Schema;
 use serde::{Deserialize, Serialize};
 

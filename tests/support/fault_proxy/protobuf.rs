@@ -3,7 +3,7 @@
 //! or not.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use model::protobuf::Fields;
+use kube_api::protobuf::Fields;
 use serde_json::Value;
 
 /// Before every object that does not lie inside another one.

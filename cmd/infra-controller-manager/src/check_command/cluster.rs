@@ -5,7 +5,7 @@ use std::time::Duration;
 use client::AnswerError;
 use http::{Request, StatusCode};
 use kube::client::Body;
-use model::Resource;
+use kube_api::Resource;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

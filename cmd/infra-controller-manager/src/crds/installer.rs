@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use backoff::{Backoff, Jitter, Series};
 use cluster_api::contract::Contract;
 use informer::MANAGED_BY;
-use model::Resource;
+use kube_api::Resource;
 use objects::{Apply, Dynamic, Object, ObjectClient, OpenWrites, Part};
 use serde_json::Value;
 use tokio::time::sleep;

@@ -10,7 +10,7 @@ pub mod machine;
 pub mod reference;
 pub mod secret;
 
-use model::Resource;
+use kube_api::Resource;
 
 /// Group of Clusters and Machines.
 pub const GROUP: &str = "cluster.x-k8s.io";

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use kube_api::Resource;
 use manager::dormancy::{self, Awaited, CrdOf};
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
-use model::Resource;
 use pflag::{Problem, Spec, Values};
 use tokio_util::sync::CancellationToken;
 

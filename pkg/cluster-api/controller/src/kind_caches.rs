@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer::{Delta, Informer, Subscription};
+use kube_api::{Kind, Metadata, Resource};
 use manager::Context;
-use model::{Kind, Metadata, Resource};
 use objects::{Object, ObjectClient, Schema};
 use parking_lot::Mutex;
 use tokio::time::Instant;

@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use informer::Informer;
+use kube_api::Cached;
 use manager::Context;
-use model::Cached;
 use tokio::time::sleep;
 use tracing::error;
 

@@ -3,7 +3,7 @@
 use api_server_double::{ApiServer, Reply};
 use futures::stream::{BoxStream, StreamExt as _, pending, poll_fn};
 use informer::{Format, Informer, InformerMetrics, Server, Source};
-use model::{Cached, Kind, Resource};
+use kube_api::{Cached, Kind, Resource};
 use parking_lot::Mutex;
 use prometheus::Registry as Metrics;
 use serde_json::{Value, json};

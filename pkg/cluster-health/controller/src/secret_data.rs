@@ -9,7 +9,7 @@ use client::{Answer, CallError};
 use health::Code;
 use http::{Request, StatusCode, header};
 use kube::client::Body;
-use model::Resource;
+use kube_api::Resource;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde::Deserialize;
 use transport::wipe;

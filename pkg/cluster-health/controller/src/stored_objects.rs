@@ -9,7 +9,7 @@ use bytes::Bytes;
 use client::{Answer, CallError};
 use http::{Request, StatusCode, header};
 use kube::client::Body;
-use model::Resource;
+use kube_api::Resource;
 use serde_json::{Map, Value};
 use transport::wipe;
 

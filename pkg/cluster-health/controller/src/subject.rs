@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use model::Resource;
+use kube_api::Resource;
 use probe::{Inputs, Problem};
 
 use crate::api::is_name;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use quantity::Quantity;
+use kube_api::quantity::Quantity;
 use serde_json::Value;
 
 use crate::place::Place;

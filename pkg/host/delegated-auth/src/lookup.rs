@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serving::ClientRoots;
 use transport::Status;
 
-use go_conventions::null_is_default;
+use kube_api::go::null_is_default;
 
 use crate::RequestHeaders;
 

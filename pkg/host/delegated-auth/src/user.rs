@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use go_conventions::null_is_default;
+use kube_api::go::null_is_default;
 
 /// The group of those who show no credentials.
 const UNAUTHENTICATED: &str = "system:unauthenticated";

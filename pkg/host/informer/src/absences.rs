@@ -35,7 +35,7 @@ fn absence(source: &Source) -> Absence {
 mod tests {
     use kube::Client;
     use kube::client::Body;
-    use model::{Kind, Resource};
+    use kube_api::{Kind, Resource};
 
     use super::*;
     use crate::source::Server;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use model::{Cached, View};
+use kube_api::{Cached, View};
 
 use crate::decode;
 use crate::encoding::{Accept, Encoding, Format};

@@ -3,7 +3,7 @@
 mod json;
 mod protobuf;
 
-use model::Cached;
+use kube_api::Cached;
 use transport::Status;
 
 use crate::encoding::Encoding;

@@ -3,7 +3,7 @@
 use http::header::ACCEPT;
 use kube::Client;
 use kube::client::Body;
-use model::{Kind, Resource};
+use kube_api::{Kind, Resource};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 

@@ -6,7 +6,7 @@
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use model::{Cached, View};
+use kube_api::{Cached, View};
 
 const JSON: &str = "application/json";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json;q=0.9";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use model::{Cached, OwnWrite, Resource, StaticKind};
+use kube_api::{Cached, OwnWrite, Resource, StaticKind};
 use tokio::time::Instant;
 
 use crate::cache::Cache;

@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, Weak};
 
+use kube_api::Kind;
 use metric_series::{Held, SeriesByLabel};
-use model::Kind;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };

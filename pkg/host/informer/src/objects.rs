@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use model::Cached;
+use kube_api::Cached;
 
 /// Objects by key. An object holds its key itself, so that an entry is one pointer.
 #[derive(Debug)]

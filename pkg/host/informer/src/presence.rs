@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Kind, Metadata, Resource};
+use kube_api::{Kind, Metadata, Resource};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};

@@ -22,7 +22,7 @@
 use std::time::Duration;
 
 use backoff::Series;
-use model::Kind;
+use kube_api::Kind;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use form_urlencoded::Serializer;
 use http::header::ACCEPT;
 use kube::client::Body;
-use model::Resource;
+use kube_api::Resource;
 
 use crate::encoding::Accept;
 use crate::source::{FirstList, Source};

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use kube::Client;
-use model::{Kind, Resource};
+use kube_api::{Kind, Resource};
 
 /// An API server with the client that reads from it. Two of one name are one server, so a member
 /// cluster whose credentials changed is given another name.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use model::Cached;
+use kube_api::Cached;
 use tokio::time::Instant;
 
 use crate::decode;

@@ -13,7 +13,7 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::Cached;
+use kube_api::Cached;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::objects::Objects;

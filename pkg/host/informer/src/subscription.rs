@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use model::Cached;
+use kube_api::Cached;
 
 use crate::cache::Cache;
 use crate::subscribers::Membership;

@@ -15,7 +15,7 @@ use http_body_util::StreamBody;
 use informer::{Informer, InformerMetrics};
 use kube::Client;
 use kube::client::Body;
-use model::Node;
+use kube_api::Node;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

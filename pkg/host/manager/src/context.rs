@@ -6,7 +6,7 @@ use std::time::Duration;
 use client::Caller;
 use events::Recorder;
 use fence::Fence;
-use model::Resource;
+use kube_api::Resource;
 use objects::{ObjectClient, OpenWrites, Schema};
 use prometheus::Registry;
 use serving::{Health, Pages, ServingMetrics};

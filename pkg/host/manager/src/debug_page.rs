@@ -43,7 +43,7 @@ mod tests {
     use std::time::Duration;
 
     use api_server_double::{Reply, client};
-    use model::Node;
+    use kube_api::Node;
     use tokio::time::sleep;
     use workqueue::{Backoff, Jitter, Next, Reconcile, Retry};
 

@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use http::{Request, StatusCode};
 use kube::client::Body;
-use model::{Kind, Resource};
+use kube_api::{Kind, Resource};
 use serde::Deserialize;
 
 use crate::{Context, Failure, Permission};

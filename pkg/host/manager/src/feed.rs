@@ -1,7 +1,7 @@
 //! [`feed`]: what changes in a cache becomes work on a queue.
 
 use informer::{Delta, Informer, Subscription};
-use model::Cached;
+use kube_api::Cached;
 use workqueue::{Key, WorkQueue};
 
 /// Adds the keys that `keys` names for an object whenever the object comes, changes or goes. Of one

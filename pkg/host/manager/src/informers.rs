@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use informer::{Format, Informer, InformerMetrics, MANAGED_BY, Server, Session, Source};
-use model::{Cached, Kind, Metadata, Resource, StaticKind};
+use kube_api::{Cached, Kind, Metadata, Resource, StaticKind};
 use panics::contain;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use client::applicable_for;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use informer::Informer;
-use model::{Cached, OwnWrites};
+use kube_api::{Cached, OwnWrites};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::info;
 use workqueue::{Key, Ready, Reconcile, WorkQueue, WorkerOptions, run_workers};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use client::{Answer, CallError};
 use http::{Method, Request, header};
 use kube::client::Body;
-use model::Resource;
+use kube_api::Resource;
 use serde_json::Value;
 use tokio::time::Instant;
 

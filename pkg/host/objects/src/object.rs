@@ -1,10 +1,10 @@
 //! [`Object`]: a whole object with a typed view. Made only by reading one in full, so that whoever
-//! has one may write it back: the slim copies of `model` are other types.
+//! has one may write it back: the slim copies of `kube-api` are other types.
 
 use std::fmt;
 use std::sync::Arc;
 
-use model::{Cached, Decoding};
+use kube_api::{Cached, Decoding};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use model::{OwnWrite, OwnWrites, Resource};
+use kube_api::{OwnWrite, OwnWrites, Resource};
 use serde_json::Value;
 
 use crate::answered::Answered;

@@ -95,7 +95,7 @@ struct Wire {
     #[serde(default)]
     namespace: Option<String>,
     uid: Arc<str>,
-    #[serde(deserialize_with = "model::resource_version")]
+    #[serde(deserialize_with = "kube_api::resource_version")]
     resource_version: u64,
     #[serde(default)]
     generation: i64,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use api_server_double::{Asked, Reply};
 use client::CallError;
 use http::Method;
-use model::Resource;
+use kube_api::Resource;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -26,7 +26,7 @@ impl BuildInfo<'_> {
             "gitVersion": format!("v{}", self.version),
             "gitCommit": self.commit,
             "compiler": self.rustc,
-            "platform": go_conventions::platform(),
+            "platform": kube_api::go::platform(),
             "kubernetesCompatibility": self.k8s_compat,
         })
         .to_string()

@@ -47,7 +47,7 @@ pub struct WorkerOptions<K> {
     /// How long one handling may take, `ready` included. After it the future is dropped and the
     /// key is tried again (rule:item-limit).
     pub limit: Duration,
-    /// Asked before each handling; see `read-your-writes` in the rules of `model`.
+    /// Asked before each handling; see `read-your-writes` in the rules of `kube-api`.
     pub ready: Option<Ready<K>>,
     /// Where results are counted.
     pub metrics: ControllerMetrics,

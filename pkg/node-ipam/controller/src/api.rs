@@ -9,7 +9,7 @@ use http::{Method, Request, StatusCode, header};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use kube::client::Body;
-use model::Node;
+use kube_api::Node;
 use tokio::time::Instant;
 use transport::Status;
 

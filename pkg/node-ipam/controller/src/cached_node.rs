@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Cached, LabelledNode, Node, NodeMarks};
+use kube_api::{Cached, LabelledNode, Node, NodeMarks};
 
 /// What the allocator and the reconciler read of a cached Node.
 pub(crate) trait CachedNode: Cached + AsRef<Node> {

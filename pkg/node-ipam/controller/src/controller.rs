@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cidr::Pool;
 use futures::future::BoxFuture;
+use kube_api::Node;
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
-use model::Node;
 use parking_lot::Mutex;
 use pflag::{Problem, Spec, Values};
 use tracing::info;

@@ -15,7 +15,7 @@ use cidr::IpNet;
 use client::CallError;
 use events::Recorder;
 use informer::Informer;
-use model::Node;
+use kube_api::Node;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use model::Node;
+use kube_api::Node;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 

@@ -71,7 +71,7 @@ impl Client {
         let agent = format!(
             "infra-controller-manager/{} ({})",
             env!("CARGO_PKG_VERSION"),
-            go_conventions::platform()
+            kube_api::go::platform()
         );
         let agent = HeaderValue::from_str(&agent);
         let agent = agent.map_err(|error| of_call(CallError::not_sent(error)))?;

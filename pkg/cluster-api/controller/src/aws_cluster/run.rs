@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use aws::Account;
 use informer::Informer;
+use kube_api::Kind;
 use manager::{Context, Failure};
-use model::Kind;
 use objects::Object;
 use workqueue::{Backoff, Jitter, WorkQueue};
 

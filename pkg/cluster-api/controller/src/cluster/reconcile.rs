@@ -5,7 +5,7 @@ use std::sync::Arc;
 use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
 use jiff::Timestamp;
-use model::Metadata;
+use kube_api::Metadata;
 use objects::{Dynamic, Error, Object, ObjectClient, Why};
 use workqueue::{Next, Reconcile, Retry};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer::Informer;
+use kube_api::{Kind, Metadata};
 use manager::{Context, Failure};
-use model::{Kind, Metadata};
 use objects::{Dynamic, Object};
 use workqueue::{Backoff, Jitter, WorkQueue};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use informer::Informer;
+use kube_api::{Kind as Source, Resource};
 use manager::Context;
-use model::{Kind as Source, Resource};
 use serde_json::Value;
 use validation::{Environment, Kind, Licence};
 

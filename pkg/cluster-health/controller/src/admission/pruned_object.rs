@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::str::Split;
 use std::sync::Arc;
 
-use model::{Cached, Decoding, object_key};
+use kube_api::{Cached, Decoding, object_key};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};

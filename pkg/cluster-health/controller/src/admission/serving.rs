@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use backoff::LogGate;
+use kube_api::Resource;
 use manager::{Context, Failure};
-use model::Resource;
 use serving::{
     CertificateSource, ClientCertificates, Endpoints, Everyone, ListenerOptions, Pages, Server,
     SuppliedCertificate,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::Resource;
+use kube_api::Resource;
 use objects::Schema;
 use serde::{Deserialize, Serialize};
 

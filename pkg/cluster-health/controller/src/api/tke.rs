@@ -4,7 +4,7 @@ mod cluster;
 mod credential;
 mod machine;
 
-use model::Resource;
+use kube_api::Resource;
 
 pub use cluster::Phase;
 pub use cluster::{AddressType, ClusterAddress};

@@ -1,7 +1,7 @@
 //! Readers of what others may have written oddly (`rule:unknown-values-are-read`), and the writer
 //! of times.
 
-pub(super) use go_conventions::null_is_default;
+pub(super) use kube_api::go::null_is_default;
 
 /// For `#[serde(with = "tolerant::time")]`: RFC 3339 as the API writes it, in whole seconds.
 pub(super) mod time {

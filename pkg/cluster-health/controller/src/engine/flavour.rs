@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use health::{Code, Endpoints, Finding, Moment, Policy, ProbePath, Published, Report, Standing};
+use kube_api::Resource;
 use manager::{Context, Failure};
-use model::Resource;
 
 use super::cluster_view::Contact;
 use super::registry::Registry;

@@ -9,7 +9,7 @@ use health::{
     hash,
 };
 use jiff::Timestamp;
-use model::Resource;
+use kube_api::Resource;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

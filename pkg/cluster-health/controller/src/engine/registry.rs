@@ -4,7 +4,7 @@ use std::sync::{Arc, Once, Weak};
 
 use health::{Code, Standing, Status, Urgency};
 use informer::Informer;
-use model::{Cached, OwnWrite};
+use kube_api::{Cached, OwnWrite};
 use objects::Error;
 use tokio_util::sync::CancellationToken;
 

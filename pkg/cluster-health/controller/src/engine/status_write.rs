@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use health::Moment;
-use model::Resource;
+use kube_api::Resource;
 use objects::{Object, Schema};
 use serde_json::Value;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use health::{Policy, Report, Standing};
 use jiff::Timestamp;
-use model::Resource;
+use kube_api::Resource;
 use objects::Object;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;

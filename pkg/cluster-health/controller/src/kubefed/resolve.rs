@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use health::Code;
 use informer::Informer;
-use model::Metadata;
+use kube_api::Metadata;
 use objects::Object;
 use probe::{Inputs, Problem};
 use workqueue::Retry;

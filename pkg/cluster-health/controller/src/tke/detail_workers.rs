@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer::Informer;
+use kube_api::Kind;
 use manager::{Context, Failure};
-use model::Kind;
 use objects::Object;
 use tokio::try_join;
 use workqueue::WorkQueue;

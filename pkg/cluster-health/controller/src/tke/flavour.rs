@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use health::{Code, Policy, ProbePath, Report, Standing};
 use jiff::Timestamp;
-use model::Resource;
+use kube_api::Resource;
 use objects::Object;
 use workqueue::WorkQueue;
 

@@ -8,7 +8,7 @@ use events::{EventType, ObjectRef, Recorder};
 use health::Code;
 use informer::Informer;
 use jiff::Timestamp;
-use model::Metadata;
+use kube_api::Metadata;
 use objects::Object;
 use probe::{Address, Problem};
 use tokio::time::Instant;

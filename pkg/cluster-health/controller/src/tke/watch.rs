@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use informer::{Delta, Informer, Subscription};
+use kube_api::{Kind, Metadata};
 use manager::{Context, Failure, feed};
-use model::{Kind, Metadata};
 use objects::Object;
 use parking_lot::Mutex;
 use tokio::time::timeout;

@@ -13,7 +13,7 @@ pub(crate) fn user_agent(o: &ClientOptions, suffix: &str) -> Result<HeaderValue,
     let text = format!(
         "{}/{version} ({}) kubernetes/{commit}/{suffix}",
         o.product,
-        go_conventions::platform(),
+        kube_api::go::platform(),
     );
     HeaderValue::from_str(&text).map_err(|_| ConfigError::UserAgent(text))
 }

@@ -1,8 +1,8 @@
 //! JSON. Lines go straight into the slim type: `type` precedes `object` in what the API server
 //! writes, so serde picks the variant first and never buffers the object.
 
-use go_conventions::null_is_default;
-use model::{Cached, Decoding, resource_version};
+use kube_api::go::null_is_default;
+use kube_api::{Cached, Decoding, resource_version};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;

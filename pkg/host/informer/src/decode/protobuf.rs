@@ -1,10 +1,10 @@
 //! Protobuf: `k8s.io/apimachinery/pkg/{apis/meta/v1,runtime}/generated.proto` around the objects
-//! that [`model`] reads.
+//! that [`kube_api`] reads.
 //!
 //! Every object stands in an envelope ([`ENVELOPE`]).
 
-use model::protobuf::{ENVELOPE, Fields, Malformed, only, version};
-use model::{Cached, object_key};
+use kube_api::protobuf::{ENVELOPE, Fields, Malformed, only, version};
+use kube_api::{Cached, object_key};
 use transport::Status;
 
 use crate::encoding::Encoding;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::HeaderValue;
-use model::{Decoding, Metadata, Node};
+use kube_api::{Decoding, Metadata, Node};
 use serde::Deserialize;
 
 use super::*;

@@ -20,7 +20,7 @@ pub(super) const PRODUCT: &str = "infra-controller-manager";
 
 pub(super) struct Fixture {
     pub(super) server: Server,
-    pub(super) informer: Informer<model::Node>,
+    pub(super) informer: Informer<kube_api::Node>,
     pub(super) deltas: Deltas,
     registry: Registry,
     stop: CancellationToken,
@@ -72,11 +72,11 @@ impl Drop for Fixture {
 /// What a handler was told.
 pub(super) struct Deltas {
     told: mpsc::UnboundedReceiver<String>,
-    _subscription: Subscription<model::Node>,
+    _subscription: Subscription<kube_api::Node>,
 }
 
 impl Deltas {
-    pub(super) fn of(informer: &Informer<model::Node>) -> Self {
+    pub(super) fn of(informer: &Informer<kube_api::Node>) -> Self {
         let (sender, told) = mpsc::unbounded_channel();
         let subscription = informer.subscribe(move |delta| {
             let text = match delta {
@@ -120,7 +120,7 @@ impl Deltas {
 #[tokio::test(start_paused = true)]
 async fn stopping_ends_the_loop_and_keeps_the_store() {
     let (client, mut server) = Server::new();
-    let informer: Informer<model::Node> =
+    let informer: Informer<kube_api::Node> =
         Informer::of_all(client, &InformerMetrics::new(&Registry::new(), PRODUCT).unwrap());
     let stop = CancellationToken::new();
     let (running, stopped) = (informer.clone(), stop.clone());

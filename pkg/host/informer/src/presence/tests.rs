@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use model::Resource;
+use kube_api::Resource;
 use prometheus::Registry;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -277,13 +277,13 @@ async fn a_wait_for_an_own_write_ends_while_the_kind_is_dormant() {
     run.widgets.synced().await;
     let informer = run.widgets.clone();
     let waiting = tokio::spawn(async move {
-        informer.shows("a", &model::OwnWrite::version(95)).await;
+        informer.shows("a", &kube_api::OwnWrite::version(95)).await;
     });
     sleep(Duration::from_secs(1)).await;
     assert!(!waiting.is_finished(), "the kind is served, and its watch may show it");
     run.crds().event("DELETED", &crd("one", 11, Some(OURS)));
     timeout(Duration::from_secs(60), waiting).await.unwrap().unwrap();
-    let late = model::OwnWrite::version(96);
+    let late = kube_api::OwnWrite::version(96);
     timeout(Duration::from_secs(60), run.widgets.shows("a", &late)).await.unwrap();
 }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use model::Node;
+use kube_api::Node;
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn node(name: &str, version: u64) -> Node {
         uid: "u".into(),
         resource_version: version,
         deleting: false,
-        pod_cidrs: model::PodCidrs::default(),
+        pod_cidrs: kube_api::PodCidrs::default(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use api_server_double::{Reply, client};
 use futures::stream::{self, StreamExt as _};
-use model::Node;
+use kube_api::Node;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use workqueue::{Backoff, Jitter};

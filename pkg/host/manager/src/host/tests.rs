@@ -224,7 +224,7 @@ async fn a_controller_asked_for_by_name_takes_any_crd_and_one_of_the_star_only_o
     let hosted = [("named", true), ("starred", false)].map(|(name, by_name)| {
         let seen = seen.clone();
         let runner = Fake::runner(move |_, context| {
-            let kind = model::Kind::named("example.io", "Widget");
+            let kind = kube_api::Kind::named("example.io", "Widget");
             seen.send((name, context.informers.source(kind).managed_by)).unwrap();
             until_stopped(context)
         });

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use api_server_double::{ApiServer, Reply};
 use informer::Delta;
-use model::Node;
+use kube_api::Node;
 use prometheus::Registry;
 use serde_json::json;
 use tokio::time::{Instant, sleep};

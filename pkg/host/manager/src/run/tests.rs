@@ -4,7 +4,7 @@ use std::future::pending;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use api_server_double::{Reply, client};
-use model::{Kind, Metadata, Node, OwnWrite};
+use kube_api::{Kind, Metadata, Node, OwnWrite};
 use serde_json::json;
 use tokio::sync::Notify;
 use workqueue::{Backoff, Jitter, Next, Retry};

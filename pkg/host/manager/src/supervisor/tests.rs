@@ -2,8 +2,8 @@
 
 use api_server_double::{ApiServer, Reply, client};
 use futures::future::pending;
+use kube_api::Resource;
 use log_capture::Capture;
-use model::Resource;
 use objects::{Draft, Dynamic};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -227,7 +227,7 @@ fn one_node() -> ApiServer {
 fn panics_in_a_handler_once() -> Arc<dyn Runner> {
     Fake::runner(|n, context: Context| {
         Box::pin(async move {
-            let nodes = context.informers.get::<model::Node>();
+            let nodes = context.informers.get::<kube_api::Node>();
             let _told =
                 nodes.subscribe(move |_| assert!(n > 0, "a defect of the first run's handler"));
             nodes.synced().await;
@@ -251,7 +251,7 @@ async fn a_panic_in_a_handler_ends_no_other_controller_and_the_restarted_one_sha
     let server = one_node();
     let context = context(server.client()).await;
     let neighbour = context.informers.of_run();
-    let nodes = neighbour.get::<model::Node>();
+    let nodes = neighbour.get::<kube_api::Node>();
     let _told = nodes.subscribe(|_| {});
     nodes.synced().await;
     let clumsy = Context { informers: context.informers.of_run(), ..context.clone() };
@@ -265,10 +265,10 @@ async fn a_panic_in_a_handler_ends_no_other_controller_and_the_restarted_one_sha
 async fn a_restarted_controller_waits_for_a_list_that_is_younger_than_its_failure() {
     let server = one_node();
     let context = context(server.client()).await;
-    let nodes = context.informers.get::<model::Node>();
+    let nodes = context.informers.get::<kube_api::Node>();
     nodes.synced().await;
     tokio::time::sleep(secs(1)).await;
-    let restarted = context.informers.of_next_run().get::<model::Node>();
+    let restarted = context.informers.of_next_run().get::<kube_api::Node>();
     assert!(nodes.is_synced() && !restarted.is_synced());
     restarted.synced().await;
     assert_eq!(lists(&server), 2);

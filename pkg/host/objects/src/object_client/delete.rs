@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::OwnWrite;
+use kube_api::OwnWrite;
 use serde_json::{Value, json};
 
 use super::ObjectClient;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::NodeMarks;
+use kube_api::NodeMarks;
 use tokio::time::Instant;
 
 use super::owner::Uid;

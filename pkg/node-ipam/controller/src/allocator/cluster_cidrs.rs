@@ -228,7 +228,8 @@ impl Allocator {
     pub(super) fn choice(&self, uid: &Uid) -> Choice {
         let Some(catalogue) = &self.catalogue else { return Choice::default() };
         let Some(node) = self.unassigned.get(uid) else { return Choice::default() };
-        catalogue.choice(&node.name, node.marks.as_deref().unwrap_or(&model::NodeMarks::default()))
+        catalogue
+            .choice(&node.name, node.marks.as_deref().unwrap_or(&kube_api::NodeMarks::default()))
     }
 
     /// What a Node is selected by has changed.
@@ -287,7 +288,7 @@ impl Allocator {
     /// Tells those who wait of a new ClusterCIDR that is for them.
     fn offer(&mut self, uid: &str, effects: &mut Effects) {
         let Some(entry) = self.catalogue.as_ref().and_then(|it| it.by_uid(uid)) else { return };
-        let unmarked = model::NodeMarks::default();
+        let unmarked = kube_api::NodeMarks::default();
         let mut starved = Vec::new();
         for (node_uid, node) in &self.unassigned {
             let marks = node.marks.as_deref().unwrap_or(&unmarked);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::{Conflict, IpNet, Pool};
-use model::Node;
+use kube_api::Node;
 
 use super::owner::{Owner, Uid};
 use crate::suspicion::Suspect;

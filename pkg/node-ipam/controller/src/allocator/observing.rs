@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use cidr::{Conflict, IpNet};
-use model::{Node, NodeMarks};
+use kube_api::{Node, NodeMarks};
 use tokio::time::Instant;
 
 use super::unassigned::Unassigned;

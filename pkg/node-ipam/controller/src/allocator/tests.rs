@@ -10,7 +10,7 @@ mod telling;
 
 use std::time::Duration;
 
-use model::{Node, PodCidrs};
+use kube_api::{Node, PodCidrs};
 
 use super::*;
 

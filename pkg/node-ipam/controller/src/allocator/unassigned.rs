@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::NodeMarks;
+use kube_api::NodeMarks;
 use tokio::time::Instant;
 
 use super::catalogue::Candidates;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::{Exhausted, IpNet, Ledger, Pool};
-use model::Node;
+use kube_api::Node;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 

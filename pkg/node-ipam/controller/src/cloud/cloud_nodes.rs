@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cidr::IpNet;
 use informer::{Delta, Informer, Subscription};
-use model::{CloudNode, Node};
+use kube_api::{CloudNode, Node};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;

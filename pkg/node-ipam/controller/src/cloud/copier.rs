@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::CloudNode;
+use kube_api::CloudNode;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry};
 
 use super::cloud_nodes::{CloudNodes, Ended, MISMATCH, NOT_AVAILABLE};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use cidr::{IpNet, Pool};
 use gce::Client;
 use informer::Subscription;
+use kube_api::CloudNode;
 use manager::{Context, Failure, Stopped};
-use model::CloudNode;
 use parking_lot::Mutex;
 use tracing::{error, info};
 use workqueue::{Backoff, Reconcile};
@@ -117,7 +117,7 @@ async fn sync<C: Cloud>(
     let all = nodes(context, cloud, "ipam_node", TIMER.backoff(), claims, options)?;
     let spread = Arc::<Mutex<_>>::default();
     let syncer = Syncer { all: Arc::clone(&all), direction, spread: Arc::clone(&spread) };
-    let gone = move |all: &CloudNodes<C>, node: &model::Node| {
+    let gone = move |all: &CloudNodes<C>, node: &kube_api::Node| {
         spread.lock().remove(&node.uid);
         syncer::ended(all, node);
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cidr::IpNet;
-use model::{CloudNode, Node};
+use kube_api::{CloudNode, Node};
 use parking_lot::Mutex;
 use tracing::warn;
 use workqueue::{Next, Reconcile, Retry};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use backoff::KeyedLogGate;
 use events::{EventType, ObjectRef, Recorder};
-use model::Node;
+use kube_api::Node;
 use tokio::time::Instant;
 use tracing::warn;
 

@@ -11,7 +11,7 @@ use client::SendCheck;
 use events::{Broadcaster, EventMetrics};
 use http::Method;
 use informer::{Informer, InformerMetrics, Subscription};
-use model::CloudNode;
+use kube_api::CloudNode;
 use parking_lot::Mutex;
 use prometheus::Registry;
 use serde_json::{Value, json};

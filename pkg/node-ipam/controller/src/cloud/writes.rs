@@ -12,7 +12,7 @@ use client::{Answer, CallError};
 use futures::stream::{self, StreamExt as _};
 use http::StatusCode;
 use jiff::Timestamp;
-use model::Node;
+use kube_api::Node;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;

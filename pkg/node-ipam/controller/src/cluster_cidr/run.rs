@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer::Informer;
+use kube_api::{Kind, LabelledNode};
 use manager::{Context, Failure, Stopped};
-use model::{Kind, LabelledNode};
 use objects::{Created, Draft, Object, ObjectClient};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};

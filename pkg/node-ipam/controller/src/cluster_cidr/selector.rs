@@ -1,6 +1,6 @@
 //! [`Selector`]: which Nodes a ClusterCIDR is for, and how closely it fits them.
 
-use model::NodeMarks;
+use kube_api::NodeMarks;
 use thiserror::Error;
 
 use super::spec::{NodeSelector, NodeSelectorRequirement};

@@ -1,7 +1,7 @@
 //! The kind ClusterCIDR, as objects have it.
 
 use cidr::IpNet;
-use model::Resource;
+use kube_api::Resource;
 use objects::Schema;
 use serde::{Deserialize, Serialize};
 

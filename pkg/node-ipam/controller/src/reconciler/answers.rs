@@ -4,7 +4,7 @@ use std::fmt;
 
 use cidr::IpNet;
 use client::CallError;
-use model::Node;
+use kube_api::Node;
 use tokio::time::Instant;
 use tracing::info;
 use workqueue::{Next, Retry};

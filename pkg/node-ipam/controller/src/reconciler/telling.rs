@@ -1,7 +1,7 @@
 //! Events, metrics and log lines that follow from the work on a Node.
 
 use events::{EventType, ObjectRef};
-use model::Node;
+use kube_api::Node;
 use tokio::time::Instant;
 use tracing::warn;
 

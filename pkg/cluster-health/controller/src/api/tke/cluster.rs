@@ -3,8 +3,8 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use kube_api::quantity::Resources;
 use objects::Schema;
-use quantity::Resources;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{Condition, WithSpec, tolerant};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use health::{Policy, Standing};
 use informer::Informer;
 use jiff::Timestamp;
-use model::Resource;
+use kube_api::Resource;
 use objects::{Object, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ use events::EventMetrics;
 use health::{Code, Pace, Standing};
 use http::Method;
 use http_body_util::BodyExt as _;
-use model::Resource;
+use kube_api::Resource;
 use objects::{Dynamic, ObjectClient};
 use parking_lot::Mutex;
 use prometheus::{Registry as Metrics, TextEncoder};

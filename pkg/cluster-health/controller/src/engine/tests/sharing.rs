@@ -16,7 +16,7 @@ use health::{Published, Standing};
 use http::Method;
 use informer::{Format, Informer, InformerMetrics, Server, Source};
 use jiff::Timestamp;
-use model::{Kind, Metadata};
+use kube_api::{Kind, Metadata};
 use prometheus::Registry as Metrics;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use events::{EventType, ObjectRef, Recorder};
 use health::{Change, Moment, Policy, Status};
-use model::Resource;
+use kube_api::Resource;
 use objects::Object;
 
 use super::index::MachineIndex;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use quantity::Resources;
+use kube_api::quantity::Resources;
 use serde::Deserialize;
 
 use super::pod::add_published;

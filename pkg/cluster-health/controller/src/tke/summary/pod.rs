@@ -1,7 +1,7 @@
 //! [`PodTotals`]: what the Pods of a member cluster add up to. Only the resources that are published
 //! are added up: the names of others are the member's (`rule:lists-of-members-are-bounded`). Pure.
 
-use quantity::{PodRequests, Quantity, Resources};
+use kube_api::quantity::{PodRequests, Quantity, Resources};
 use serde::Deserialize;
 
 use crate::paging::{Abort, Collect};

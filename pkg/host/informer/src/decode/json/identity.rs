@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use model::object_key;
+use kube_api::object_key;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

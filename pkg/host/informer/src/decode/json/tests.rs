@@ -1,6 +1,6 @@
 //! What a line or a page of the API server turns into.
 
-use model::Node;
+use kube_api::Node;
 use serde_json::json;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! Messages as the API server writes them, made by hand from the numbers in `generated.proto`.
 
-use model::Node;
+use kube_api::Node;
 
 use super::*;
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use model::{Metadata, StaticKind};
+use kube_api::{Metadata, StaticKind};
 use prometheus::Registry;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -27,7 +27,7 @@ fn tolerant() -> Tolerant {
     let (client, server) = Server::new();
     let registry = Registry::new();
     let metrics = InformerMetrics::new(&registry, PRODUCT).unwrap();
-    let source = Source::new(crate::Server::own(client), model::Node::KIND);
+    let source = Source::new(crate::Server::own(client), kube_api::Node::KIND);
     let informer = Informer::<Metadata>::new(source, &metrics, Format::Protobuf);
     let running = informer.clone();
     tokio::spawn(async move { running.run(CancellationToken::new()).await });

@@ -117,7 +117,7 @@ async fn a_wait_for_an_own_write_ends_with_the_history_it_belongs_to() {
     let (mut run, wire) = at_ninety().await;
     let informer = run.informer.clone();
     let waiting = tokio::spawn(async move {
-        informer.shows("a", &model::OwnWrite::version(95)).await;
+        informer.shows("a", &kube_api::OwnWrite::version(95)).await;
     });
     wire.error(410, "Expired");
     let _wire = serve_restored(&mut run).await;
@@ -129,7 +129,9 @@ async fn an_own_write_is_shown_by_its_event_or_by_any_later_word() {
     let (run, wire) = at_ninety().await;
     let showing = |key: &'static str, version| {
         let informer = run.informer.clone();
-        tokio::spawn(async move { informer.shows(key, &model::OwnWrite::version(version)).await })
+        tokio::spawn(
+            async move { informer.shows(key, &kube_api::OwnWrite::version(version)).await },
+        )
     };
     showing("a", 90).await.unwrap();
     let by_event = showing("a", 95);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Metadata, Node, StaticKind};
+use kube_api::{Metadata, Node, StaticKind};
 use prometheus::Registry;
 use tokio::time::{Instant, sleep, timeout};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::OwnWrite;
+use kube_api::OwnWrite;
 use serde_json::json;
 use tokio::time::Instant;
 

@@ -1,6 +1,6 @@
 //! Finalizers, creation, deletion, apply.
 
-use model::OwnWrite;
+use kube_api::OwnWrite;
 use serde_json::json;
 
 use crate::testing::{Fault, Server, Widget};

@@ -1,6 +1,6 @@
 //! Pools that come from ClusterCIDRs.
 
-use model::{LabelledNode, NodeMarks};
+use kube_api::{LabelledNode, NodeMarks};
 use serde_json::{Value, json};
 
 use super::super::{Holding, SeenClusterCidr, Shortage, Standing};

@@ -37,7 +37,7 @@ impl Bench {
     /// The watch shows that a Node that was empty has a pod CIDR.
     fn show_served(&self, name: &str, cidr: &str) {
         let see = |cidrs: &[&str]| {
-            let node: model::Node =
+            let node: kube_api::Node =
                 serde_json::from_value(super::node(name, cidrs, "", "")).unwrap();
             let effects = self.all.claims.lock().see(&node);
             (node, effects)

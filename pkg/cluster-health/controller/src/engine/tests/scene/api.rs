@@ -9,7 +9,7 @@ use futures::future::pending;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
-use model::Resource;
+use kube_api::Resource;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;

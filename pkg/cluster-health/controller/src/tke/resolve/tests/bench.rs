@@ -7,7 +7,7 @@ use api_server_double::{ApiServer, Asked, Reply};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use informer::Informer;
-use model::{Cached, Metadata};
+use kube_api::{Cached, Metadata};
 use parking_lot::Mutex;
 use probe::{Client, ConnectionLimits, Fingerprint, Meters, Names};
 use prometheus::Registry as Metrics;

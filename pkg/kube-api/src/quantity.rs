@@ -6,17 +6,17 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `quantity.rs` | [`Quantity`]: a number, its sums and its texts |
+//! | `amount.rs` | [`Quantity`]: a number, its sums and its texts |
 //! | `parse.rs` | its syntax |
 //! | `resources.rs` | [`Resources`]: a quantity per name |
 //! | `pod_requests.rs` | [`PodRequests`]: the requests in a Pod, and what they come to |
 
+mod amount;
 mod parse;
 mod pod_requests;
-mod quantity;
 mod resources;
 
+pub use amount::Quantity;
 pub use parse::ParseError;
 pub use pod_requests::PodRequests;
-pub use quantity::Quantity;
 pub use resources::Resources;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::parse::{NANOS, ParseError, parse};
+use crate::quantity::parse::{NANOS, ParseError, parse};
 
 /// A number of cores, bytes or things, in billionths (`rule:quantities-are-exact`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,5 +1,4 @@
-//! Ways of Go that show in the API of Kubernetes, so that whoever reads or writes it has to know
-//! them.
+//! Conventions of Go that show in the API of Kubernetes: null for what is empty, names of platforms.
 
 use std::env::consts::{ARCH, OS};
 

@@ -1,9 +1,9 @@
 //! [`PodRequests`]: what a Pod requests of its Node (`rule:pod-request`).
 
-use go_conventions::null_is_default;
+use crate::go::null_is_default;
 use serde::Deserialize;
 
-use crate::Resources;
+use crate::quantity::Resources;
 
 /// The part of a Pod's `spec` that says what it requests of which Node; the rest is skipped while
 /// reading.

@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Quantity;
+use crate::quantity::Quantity;
 
 /// Quantities by the name of their resource, such as `cpu`. One that is not there is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::Quantity;
+use crate::quantity::Quantity;
 
 fn total(spec: Value) -> Resources {
     serde_json::from_value::<PodRequests>(spec).unwrap().total()
