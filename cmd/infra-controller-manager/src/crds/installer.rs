@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use backoff::{Backoff, Jitter, Series};
 use cluster_api::contract::Contract;
 use informer::MANAGED_BY;
 use kube_api::Resource;
 use objects::{Apply, Dynamic, Object, ObjectClient, OpenWrites, Part};
+use resilience::{Backoff, Jitter, Series};
 use serde_json::Value;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;

@@ -39,7 +39,6 @@ mod region;
 
 pub use account::Account;
 pub use aws_credential_types::Credentials;
-pub use backoff::Rate;
 pub use call_error::CallError;
 pub use describe::Marked;
 pub use executor::Executor;
@@ -48,3 +47,4 @@ pub use limits::Rates;
 pub use metrics::Metrics;
 pub use options::{Endpoints, Options};
 pub use region::Region;
+pub use resilience::Rate;

@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use backoff::{Bucket, Rate};
 use parking_lot::Mutex as SyncMutex;
+use resilience::{Bucket, Rate};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use backoff::{Backoff, Jitter, LogGate};
 use client::{AnswerError, Caller};
 use http::header::CONTENT_TYPE;
 use http::{Request, StatusCode};
 use kube::client::Body;
+use resilience::{Backoff, Jitter, LogGate};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use backoff::LogGate;
 use client::Caller;
 use http::HeaderMap;
 use parking_lot::RwLock;
+use resilience::LogGate;
 use serving::{ClientRoots, ShownChain};
 use tokio::time::{Instant, sleep};
 use tracing::warn;

@@ -9,7 +9,7 @@ use std::{io, process, thread};
 
 use client::{Clients, ConfigError};
 use fence::Fence;
-use panics::contain_call;
+use resilience::panics::contain_call;
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
 use tracing::{Instrument as _, info_span};

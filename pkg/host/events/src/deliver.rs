@@ -8,11 +8,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backoff::KeyedLogGate;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::Status;
 use kube::{Api, Client};
+use resilience::KeyedLogGate;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{debug, warn};
@@ -66,7 +66,7 @@ impl Sink {
         &self,
         observation: &Observation,
     ) -> Result<Option<Earlier>, DropReason> {
-        match panics::contain(self.write_patiently(observation)).await {
+        match resilience::panics::contain(self.write_patiently(observation)).await {
             Ok(outcome) => outcome,
             Err(panic) => Err(self.lost(observation, DropReason::Panicked, &panic.to_string())),
         }

@@ -21,8 +21,8 @@
 
 use std::time::Duration;
 
-use backoff::Series;
 use kube_api::Kind;
+use resilience::Series;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use backoff::{Backoff, Jitter, Series};
+use resilience::{Backoff, Jitter, Series};
 
 const FIRST: Duration = Duration::from_millis(100);
 /// Half of the longest wait, since jitter can double it.

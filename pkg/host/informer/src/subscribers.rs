@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use panics::contain_call;
+use resilience::panics::contain_call;
 use tracing::error;
 
 use crate::{Delta, Session};

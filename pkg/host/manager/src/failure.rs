@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use panics::Panic;
+use resilience::panics::Panic;
 use workqueue::TooManyPanics;
 
 use crate::ClientError;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use informer::{Format, Informer, InformerMetrics, MANAGED_BY, Server, Session, Source};
 use kube_api::{Cached, Kind, Metadata, Resource, StaticKind};
-use panics::contain;
 use parking_lot::Mutex;
+use resilience::panics::contain;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::error;

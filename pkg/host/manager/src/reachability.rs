@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backoff::LogGate;
 use client::Answer;
 use http::{Request, StatusCode};
 use kube::client::Body;
 use parking_lot::Mutex;
+use resilience::LogGate;
 use serving::{Endpoints, Health};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use backoff::{Backoff, Jitter};
 use client::applicable_for;
-use panics::contain;
 use parking_lot::Mutex;
 use prometheus::{IntCounter, IntGauge};
+use resilience::panics::contain;
+use resilience::{Backoff, Jitter};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{error, warn};
 

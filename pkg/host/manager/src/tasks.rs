@@ -5,8 +5,8 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use panics::{Panic, contain};
 use parking_lot::Mutex;
+use resilience::panics::{Panic, contain};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
-use panics::Panic;
+use resilience::panics::Panic;
 
 use crate::body::BodyLimit;
 use crate::{Access, Peer, Reply};
@@ -79,6 +79,6 @@ impl Page {
 
     /// Asks the handler, and contains its panic.
     pub(crate) async fn answer(&self, request: PageRequest) -> Result<Reply, Panic> {
-        panics::contain(async { (self.handler)(request).await }).await
+        resilience::panics::contain(async { (self.handler)(request).await }).await
     }
 }

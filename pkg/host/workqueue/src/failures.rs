@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use backoff::Backoff;
+use resilience::Backoff;
 
 use crate::Key;
 

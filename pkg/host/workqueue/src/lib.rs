@@ -47,7 +47,6 @@ mod schedule;
 mod state;
 mod worker;
 
-pub use backoff::{Backoff, Jitter};
 pub use item::Item;
 pub use key::Key;
 pub use last_failure::LastFailure;
@@ -56,4 +55,5 @@ pub use next::{Next, Retry};
 pub use panic_limit::{PanicLimit, Verdict};
 pub use queue::WorkQueue;
 pub use reconcile_metrics::{ControllerMetrics, ReconcileMetrics};
+pub use resilience::{Backoff, Jitter};
 pub use worker::{Ready, Reconcile, TooManyPanics, WorkerOptions, run_workers};

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backoff::KeyedLogGate;
-use panics::Panic;
 use parking_lot::Mutex;
 use prometheus::IntCounter;
+use resilience::KeyedLogGate;
+use resilience::panics::Panic;
 use tokio::time::Instant;
 
 /// The window in which different keys are counted, and in which one place is logged once.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use backoff::{Backoff, Jitter};
+use resilience::{Backoff, Jitter};
 use tokio::time::Instant;
 
 use crate::Key;

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use backoff::LogGate;
-use panics::{Panic, contain};
+use resilience::LogGate;
+use resilience::panics::{Panic, contain};
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};

@@ -1,8 +1,8 @@
 //! [`Limits`]: how many calls are under way at once, and how many there are in a second
 //! (`rule:google-is-called-within-limits`).
 
-use backoff::{Bucket, Rate};
 use parking_lot::Mutex as SyncMutex;
+use resilience::{Bucket, Rate};
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep};
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backoff::LogGate;
 use fence::BootInstant;
 use futures::future::BoxFuture;
 use manager::{Configured, Context, Controller, Failure, Permission, Placement, Runner, Stopped};
 use pflag::{Problem, Spec, Values};
+use resilience::LogGate;
 use serving::{Access, Page, Pages};
 use tokio::time::{Instant, sleep};
 use tracing::warn;

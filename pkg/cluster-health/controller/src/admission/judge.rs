@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backoff::LogGate;
 use http::{Method, StatusCode, Uri};
 use pflag::GoDuration;
+use resilience::LogGate;
 use serde_json::{Value, json};
 use serving::{PageRequest, PeerCertificate, Reply, reply};
 use tokio::time::{Instant, timeout_at};

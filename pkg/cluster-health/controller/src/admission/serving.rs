@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use backoff::LogGate;
 use kube_api::Resource;
 use manager::{Context, Failure};
+use resilience::LogGate;
 use serving::{
     CertificateSource, ClientCertificates, Endpoints, Everyone, ListenerOptions, Pages, Server,
     SuppliedCertificate,

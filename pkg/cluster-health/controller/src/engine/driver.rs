@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use health::{Code, Endpoints, Finding, Moment, ProbePath, Report};
-use panics::contain;
+use resilience::panics::contain;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;

@@ -8,7 +8,7 @@ use client::{Clients, Profile};
 use election::{ReplicaGroup, ReplicaLeases};
 use health::{LEADER, hash};
 use manager::{Context, Failure};
-use panics::contain_call;
+use resilience::panics::contain_call;
 use tokio::runtime;
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};

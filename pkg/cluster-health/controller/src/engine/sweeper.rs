@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use health::Load;
-use panics::contain_call;
+use resilience::panics::contain_call;
 use rustix::process::{Resource, getrlimit};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use backoff::KeyedLogGate;
 use health::{Pace, Urgency, WriteQueue, Written};
 use objects::{Apply, Dynamic, Error, Merge, ObjectClient, Part, Why};
-use panics::contain;
 use parking_lot::Mutex;
+use resilience::KeyedLogGate;
+use resilience::panics::contain;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;

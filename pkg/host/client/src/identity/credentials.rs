@@ -9,8 +9,8 @@ use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use backoff::LogGate;
 use parking_lot::Mutex;
+use resilience::LogGate;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use backoff::{Backoff, Jitter, Series};
+use resilience::{Backoff, Jitter, Series};
 use tokio::time::Instant;
 
 use crate::config::settings::PluginSpec;

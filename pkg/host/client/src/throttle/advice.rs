@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use backoff::LogGate;
 use parking_lot::Mutex;
+use resilience::LogGate;
 use tokio::time::Instant;
 use tracing::warn;
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use backoff::LogGate;
 use http::{Method, Uri};
+use resilience::LogGate;
 use tokio::time::Instant;
 use tracing::info;
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use backoff::LogGate;
+use resilience::LogGate;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -52,7 +52,7 @@ impl Check {
 
     /// Asks, counts the answer, and logs a failure with its reason.
     pub(super) fn run(&self, endpoint: Endpoint) -> Result<(), String> {
-        let answer = panics::contain_call(|| (self.probe)())
+        let answer = resilience::panics::contain_call(|| (self.probe)())
             .unwrap_or_else(|panic| Err(format!("the check panicked: {panic}")));
         let tally = self.tally(endpoint);
         let (count, last) = if answer.is_ok() { (&tally.success, 1) } else { (&tally.error, 0) };

@@ -30,8 +30,10 @@ pub(super) fn pages(health: &Health, registry: &Registry, exposition: &Expositio
 
 /// Rendered beside the runtime: the series of thousands of objects would hold up its only worker.
 async fn metrics(registry: Registry, exposition: Arc<Exposition>, open: bool) -> Reply {
-    match spawn_blocking(move || panics::contain_call(|| render(&registry, &exposition, open)))
-        .await
+    match spawn_blocking(move || {
+        resilience::panics::contain_call(|| render(&registry, &exposition, open))
+    })
+    .await
     {
         Ok(Ok(page)) => page,
         // As if it had happened here, where it is answered and told.

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use backoff::Jitter;
 use prometheus::{Registry, TextEncoder};
+use resilience::Jitter;
 use tokio::time::timeout;
 
 use super::*;

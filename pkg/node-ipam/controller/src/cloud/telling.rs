@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backoff::KeyedLogGate;
 use events::{EventType, ObjectRef, Recorder};
 use kube_api::Node;
+use resilience::KeyedLogGate;
 use tokio::time::Instant;
 use tracing::warn;
 

@@ -9,7 +9,7 @@ fn contained_panics_are_silent_and_all_others_reach_the_hook_that_was_there_befo
     set_hook(Box::new(|_| {
         REACHED.fetch_add(1, Ordering::SeqCst);
     }));
-    assert!(panics::contain_call(|| panic!("contained")).is_err());
+    assert!(resilience::panics::contain_call(|| panic!("contained")).is_err());
     assert_eq!(REACHED.load(Ordering::SeqCst), 0);
     std::thread::spawn(|| panic!("not contained")).join().unwrap_err();
     assert_eq!(REACHED.load(Ordering::SeqCst), 1);

@@ -7,7 +7,7 @@ async fn a_contained_panic_tells_its_message_and_place() {
     let panic = contain(async { assert!(Vec::<u8>::new().len() == 1, "number {}", 4) }).await;
     let panic = panic.unwrap_err();
     assert_eq!(panic.message, "number 4");
-    assert!(panic.location.contains("panics/src/tests.rs:"), "{}", panic.location);
+    assert!(panic.location.contains("src/panics/tests.rs:"), "{}", panic.location);
     assert_eq!(panic.to_string(), format!("number 4 at {}", panic.location));
 }
 
