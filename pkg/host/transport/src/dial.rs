@@ -9,7 +9,7 @@ mod stream;
 use std::future::Ready;
 use std::time::Duration;
 
-use certificates::{Validity, validity};
+use crate::certificates::{Validity, validity};
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;

@@ -11,17 +11,21 @@
 //! | `names.rs` | [`Names`]: the addresses of hosts |
 //! | `dial_policy.rs`, `resolver.rs` | [`Resolver`]: those of them that may be dialled |
 //! | `tls.rs` | trust, client certificates, and the TLS configurations that connections share |
+//! | `certificates.rs` | chains of strangers, bounded and judged; `serving` uses it, too |
+//! | `pem_problem.rs` | [`PemProblem`]: what is wrong with a PEM text, without any of it |
 //! | `proxy.rs` | the proxy on the way, and which one the environment wants |
 //! | `secret_bytes.rs` | headers and bodies that are overwritten |
 //! | `error_chain.rs` | an error of hyper or kube with its causes in one line |
 //! | `retry_after.rs` | how long the server wants to be left alone |
 //! | `status.rs` | the `Status` object in which the server words its refusals |
 
+pub mod certificates;
 mod dial;
 mod dial_policy;
 mod endpoint;
 mod error_chain;
 mod names;
+mod pem_problem;
 mod protocol;
 mod proxy;
 mod resolver;

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pem_problem::PemProblem;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use tokio::fs;
 use tokio::io::AsyncWriteExt;
+use transport::PemProblem;
 
 use crate::ServeError;
 

@@ -37,7 +37,7 @@ impl ClientCertVerifier for AnyClient {
         others: &[CertificateDer<'_>],
         _: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        certificates::bounded(leaf, others)
+        transport::certificates::bounded(leaf, others)
             .map_err(|refused| Error::Other(OtherError(Arc::new(refused))))?;
         Ok(ClientCertVerified::assertion())
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use certificates::{Authorities, Good, Purpose, Refused, Terms};
-use pem_problem::PemProblem;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, UnixTime};
+use transport::PemProblem;
+use transport::certificates::{Authorities, Good, Purpose, Refused, Terms};
 
 /// CAs, each trusted as a root for clients. Clones share them.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! [`Bundle`]: what a set of certificates vouches for, with the checks that were not waived.
 
-use certificates::{Authorities, Purpose, Refused, Terms, readable};
+use crate::certificates::{Authorities, Purpose, Refused, Terms, readable};
 use rustls::Error;
 use rustls::pki_types::{CertificateDer, ServerName, SignatureVerificationAlgorithm, UnixTime};
 use webpki::EndEntityCert;

@@ -1,6 +1,6 @@
 //! [`TlsError`]: what cannot be used, and why.
 
-use pem_problem::PemProblem;
+use crate::pem_problem::PemProblem;
 
 /// Certificates or keys that cannot be used. Never quotes a key.
 #[derive(Clone, Debug, thiserror::Error)]

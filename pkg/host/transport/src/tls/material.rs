@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use certificates::{Validity, validity};
+use crate::certificates::{Validity, validity};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroize as _;

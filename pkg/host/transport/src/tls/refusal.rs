@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use certificates::Refused;
+use crate::certificates::Refused;
 use rustls::{CertificateError, Error, OtherError};
 
 use super::fields::Fields;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use certificates::readable;
+use crate::certificates::readable;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,

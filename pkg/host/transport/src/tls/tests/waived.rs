@@ -1,6 +1,6 @@
 //! `rule:a-waiver-leaves-the-other-checks`
 
-use certificates::{Validity, validity};
+use crate::certificates::{Validity, validity};
 
 use super::*;
 

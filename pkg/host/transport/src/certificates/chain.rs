@@ -7,9 +7,9 @@ use rustls_pki_types::{
     AlgorithmIdentifier, CertificateDer, InvalidSignature, SignatureVerificationAlgorithm,
 };
 
-use crate::der::names;
-use crate::judgement::{MOST_BYTES, MOST_CERTIFICATES, MOST_SIGNATURES, Refused};
-use crate::restated::Restated;
+use crate::certificates::der::names;
+use crate::certificates::judgement::{MOST_BYTES, MOST_CERTIFICATES, MOST_SIGNATURES, Refused};
+use crate::certificates::restated::Restated;
 
 /// Refuses a chain that is too long. Looks at lengths only, never at contents.
 ///

@@ -8,9 +8,9 @@ use rcgen::{
 };
 use rustls_pki_types::{CertificateDer, UnixTime};
 
-use crate::chain::Budget;
-use crate::judgement::MOST_SIGNATURES;
-use crate::*;
+use crate::certificates::chain::Budget;
+use crate::certificates::judgement::MOST_SIGNATURES;
+use crate::certificates::*;
 
 mod cost;
 mod limits;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use webpki::{EndEntityCert, Error, KeyUsage, VerifiedPath};
 
-use crate::anchors::{Limits, anchor, intermediate_may_sign};
-use crate::chain::{Budget, Counted, bounded, path};
-use crate::judgement::{AuthorityFault, Purpose, Refused, Terms};
-use crate::restated::{Shown, readable};
+use crate::certificates::anchors::{Limits, anchor, intermediate_may_sign};
+use crate::certificates::chain::{Budget, Counted, bounded, path};
+use crate::certificates::judgement::{AuthorityFault, Purpose, Refused, Terms};
+use crate::certificates::restated::{Shown, readable};
 
 /// Certificates that are trusted: as authorities, and each as itself, as in Go
 /// (`rule:a-certificate-in-the-bundle-is-trusted`).

@@ -7,8 +7,8 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer as _;
 use x509_parser::x509::X509Version;
 
-use crate::judgement::{AuthorityFault, Purpose, Terms};
-use crate::restated::readable;
+use crate::certificates::judgement::{AuthorityFault, Purpose, Terms};
+use crate::certificates::restated::readable;
 
 /// What the certificate of an authority says of its own use.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use rustls_pki_types::CertificateDer;
 
-use crate::der::{
+use crate::certificates::der::{
     EXPLICIT_0, Element, GENERALIZED_TIME, INTEGER, SEQUENCE, UTC_TIME, element, expect, sequence,
 };
 
