@@ -25,10 +25,10 @@ mod stock;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use ::flags::Values;
+use ::flags::controllers::Known;
 use client::{Clients, Profile, RequestMetrics};
 use jiff::Timestamp;
-use pflag::Values;
-use pflag::controllers::Known;
 use prometheus::Registry;
 
 use crate::build;

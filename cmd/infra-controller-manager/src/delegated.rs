@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use client::{
     Caller, ClientOptions, Clients, ConfigError, Profile, RequestMetrics, Throttle, ThrottleMetrics,
 };
-use delegation::{Delegation, LookupError, Reviewers};
+use delegated_auth::{Delegation, LookupError, Reviewers};
 use prometheus::Registry;
 use tracing::warn;
 

@@ -21,9 +21,9 @@ mod warnings;
 use std::ffi::OsString;
 use std::fmt;
 
-use pflag::argv::{self, Argv};
-use pflag::controllers::Known;
-use pflag::{Spec, Values, VersionRequest};
+use flags::argv::{self, Argv};
+use flags::controllers::Known;
+use flags::{Spec, Values, VersionRequest};
 
 pub use gates::{features, has_alpha_logging, has_flagz, has_statusz, release_on_exit};
 pub use lease::election_config;

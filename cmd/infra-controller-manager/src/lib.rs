@@ -136,7 +136,7 @@ fn run(args: impl IntoIterator<Item = OsString>, hosted: Controllers) -> Result<
     ended
 }
 
-fn start_logging(values: &pflag::Values) -> Result<LogHandle, Exit> {
+fn start_logging(values: &::flags::Values) -> Result<LogHandle, Exit> {
     let (format, split, buffer) = match values.get(&LOGGING_FORMAT).as_str() {
         "json" => (Format::Json, LOG_JSON_SPLIT_STREAM, LOG_JSON_INFO_BUFFER_SIZE),
         _ => (Format::Text, LOG_TEXT_SPLIT_STREAM, LOG_TEXT_INFO_BUFFER_SIZE),

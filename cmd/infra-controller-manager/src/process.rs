@@ -74,8 +74,7 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
         }
         _ => (Serving::default(), None),
     };
-    let _giving_back =
-        AbortOnDropHandle::new(tokio::spawn(spare_memory::give_back_again_and_again()));
+    let _giving_back = AbortOnDropHandle::new(tokio::spawn(malloc_trim::trim_periodically()));
     info!(server = clients.server(), "Using API server");
     let _probing = probe(&clients, settings.election.as_ref(), &health)?;
     let _looking = stock_absent::watch(clients.build(Profile::root("stock-absence"))?);

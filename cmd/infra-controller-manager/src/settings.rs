@@ -13,10 +13,10 @@ use ::serving::Exposition;
 use client::ClientOptions;
 use cluster_api::contract::Contract;
 use election::ElectionConfig;
+use flags::controllers::{self, Known, Selection};
+use flags::{Problem, Spec, Values};
 use informer::Format;
 use manager::{Activity, Hosted, Placement};
-use pflag::controllers::{self, Known, Selection};
-use pflag::{Problem, Spec, Values};
 
 use self::given::given;
 pub use serving::ServingSettings;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 use futures::try_join;
 use kube_api::Kind;
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
 use objects::Object;
-use pflag::{Problem, Spec, Values};
 use serving::{Access, Endpoints, Page, reply};
 
 use crate::carriers::Carriers;

@@ -1,10 +1,10 @@
 //! What the Nodes tell of their pod CIDRs, in words.
 
 use client::AnswerError;
+use flags::Values;
 use http::StatusCode;
 use jiff::Timestamp;
 use node_ipam::{Finding, PoolUsage, Ranges, Surveyed, survey, usage};
-use pflag::Values;
 use serde_json::Value;
 
 use super::cluster::Cluster;

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use ::flags::Values;
+use ::flags::controllers::Known;
 use http::Request;
 use kube::client::Body;
 use node_ipam::Ranges;
-use pflag::Values;
-use pflag::controllers::Known;
 use serde::Deserialize;
 use tokio::time::timeout;
 

@@ -4,7 +4,7 @@
 use clap::builder::ValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
-use pflag::{Spec, Value};
+use flags::{Spec, Value};
 
 use super::removed;
 

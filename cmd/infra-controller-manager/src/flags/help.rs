@@ -1,9 +1,9 @@
 //! Help and usage text in pflag's layout: one section per group, type and default behind the name,
 //! wrapped only when the caller gives a width.
 
-use pflag::argv::SHORTHANDS;
-use pflag::controllers::Known;
-use pflag::{Kind, Spec, Value, Verdict};
+use flags::argv::SHORTHANDS;
+use flags::controllers::Known;
+use flags::{Kind, Spec, Value, Verdict};
 
 use super::{gates, table};
 

@@ -1,7 +1,7 @@
 //! Leader election, as the flags give it.
 
 use election::ElectionConfig;
-use pflag::Values;
+use flags::Values;
 
 use super::table::generic::DRY_RUN;
 use super::table::leader::{

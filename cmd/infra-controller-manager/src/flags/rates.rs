@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pflag::controllers::Known;
-use pflag::{Problem, Values};
+use flags::controllers::Known;
+use flags::{Problem, Values};
 
 use super::table::generic::{CONTROLLER_QPS, EVENT_BURST, EVENT_QPS, KUBE_API_BURST, KUBE_API_QPS};
 

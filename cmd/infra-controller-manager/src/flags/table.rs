@@ -15,7 +15,7 @@ pub(crate) mod program;
 pub(crate) mod serving;
 mod verdicts;
 
-use pflag::Spec;
+use flags::Spec;
 
 pub(crate) use verdicts::ACCEPTED_GROUP;
 

@@ -1,6 +1,6 @@
 //! The TLS flags of the HTTPS server, judged.
 
-use pflag::Values;
+use flags::Values;
 use serving::TlsChoice;
 
 use super::table::serving::{TLS_CIPHER_SUITES, TLS_CURVE_PREFERENCES, TLS_MIN_VERSION};

@@ -7,7 +7,7 @@ mod logs;
 
 use std::net::IpAddr;
 
-use pflag::{Problem, Values};
+use flags::{Problem, Values};
 
 use super::metric_labels::label_values;
 use super::table::generic::{DRY_RUN, INSTALL_CRDS, KUBE_API_CONTENT_TYPE};

@@ -1,6 +1,6 @@
 //! `--version`: what it prints, and the override it allows.
 
-use pflag::{Values, VersionRequest};
+use flags::{Values, VersionRequest};
 
 use super::table::program::VERSION;
 

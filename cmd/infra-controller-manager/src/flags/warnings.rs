@@ -1,7 +1,7 @@
 //! What deserves a warning although the program starts.
 
-use delegation::OpenPaths;
-use pflag::{Flag, Spec, Values, Verdict, controllers};
+use delegated_auth::OpenPaths;
+use flags::{Flag, Spec, Values, Verdict, controllers};
 
 use super::gates;
 use super::table::delegation::{

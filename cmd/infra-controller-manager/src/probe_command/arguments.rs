@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use cluster_health::{Asker, Lookup, Subject};
-use pflag::GoDuration;
+use flags::GoDuration;
 use probe::TlsOptions;
 
 use crate::command_line::{Parsed, option, output, wants_json};

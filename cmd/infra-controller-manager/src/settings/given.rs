@@ -1,6 +1,6 @@
 //! [`given`]: flags of which the empty text means that they are not set.
 
-use pflag::{Flag, Values};
+use flags::{Flag, Values};
 
 /// A text that is set.
 pub(super) fn given(values: &Values, flag: &Flag<String>) -> Option<String> {

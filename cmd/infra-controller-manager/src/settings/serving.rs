@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use delegation::{DelegationOptions, RequestHeaders};
-use pflag::{NamedCertKey, Values};
+use ::flags::{NamedCertKey, Values};
+use delegated_auth::{DelegationOptions, RequestHeaders};
 use serving::{CertificateSource, ClientCertificates, ListenerOptions, NamedCertificate};
 
 use super::given::given;
@@ -100,6 +100,6 @@ fn delegation(values: &Values) -> DelegationOptions {
     }
 }
 
-fn path(values: &Values, flag: &pflag::Flag<String>) -> Option<PathBuf> {
+fn path(values: &Values, flag: &::flags::Flag<String>) -> Option<PathBuf> {
     given(values, flag).map(Into::into)
 }

@@ -1,6 +1,6 @@
 //! What the pages about the process show of its command line.
 
-use pflag::Values;
+use flags::Values;
 
 use crate::flags::table::observing::PROFILING;
 use crate::flags::{features, has_flagz, has_statusz};

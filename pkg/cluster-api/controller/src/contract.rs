@@ -1,7 +1,7 @@
 //! [`Contract`]: which contract of Cluster API AWSClusters keep, and the words that differ from one to
 //! the other (`rule:one-contract-at-a-time`). Pure.
 
-use pflag::{Problem, Values};
+use flags::{Problem, Values};
 use serde_json::{Map, Value, json};
 
 use crate::api::condition::Condition;

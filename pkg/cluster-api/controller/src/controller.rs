@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 use kube_api::Resource;
 use manager::dormancy::{self, Awaited, CrdOf};
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
-use pflag::{Problem, Spec, Values};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{AWS_CLUSTERS, CLUSTERS, GROUP, INFRASTRUCTURE_GROUP};

@@ -3,7 +3,7 @@
 #[cfg(feature = "aws")]
 pub(crate) mod aws;
 
-use pflag::{Flag, GoDuration, Spec};
+use flags::{Flag, GoDuration, Spec};
 
 use crate::name::NAME as GROUP;
 

@@ -6,7 +6,7 @@ mod limits;
 
 use std::time::Duration;
 
-use pflag::{Problem, Values};
+use flags::{Problem, Values};
 
 use self::limits::CONCURRENCY_MAX;
 use crate::flags::{

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 use manager::dormancy::{self, Awaited, CrdOf};
 use manager::{
     Configured, Context, Controller, Failure, OwnThreads, Permission, Placement, Runner, Stopped,
 };
-use pflag::{Problem, Spec, Values};
 use probe::{ConnectionLimits, Names, Resolver};
 
 use crate::api::kubefed::KUBEFED_CLUSTERS;

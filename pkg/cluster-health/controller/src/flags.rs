@@ -2,7 +2,7 @@
 
 pub(crate) mod tke;
 
-use pflag::{Flag, GoDuration, Spec};
+use flags::{Flag, GoDuration, Spec};
 
 const GROUP: &str = "cluster-health-controller";
 

@@ -5,8 +5,8 @@ mod tke;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use flags::{Flag, GoDuration, Problem, Values};
 use health::{Cadence, Damping, Policy, SHARD_INHERITED, Thresholds};
-use pflag::{Flag, GoDuration, Problem, Values};
 use transport::DialPolicy;
 
 use crate::engine::Limits;

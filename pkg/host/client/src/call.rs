@@ -16,10 +16,10 @@ pub(crate) mod response_size;
 pub(crate) mod sender;
 mod warnings;
 
+pub use self::metrics::RequestMetrics;
 pub use answer::{Answer, answer};
 pub use caller::Caller;
 pub use decode::AnswerError;
 pub use error::CallError;
-pub use metrics::RequestMetrics;
 pub use progress::{TRAVEL, applicable_for};
 pub use request::{SendCheck, WaitingSince};

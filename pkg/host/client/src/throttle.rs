@@ -8,5 +8,5 @@ pub(crate) mod log;
 mod metrics;
 mod refusals;
 
+pub use self::metrics::ThrottleMetrics;
 pub use bucket::{Throttle, ThrottleError};
-pub use metrics::ThrottleMetrics;

@@ -88,10 +88,10 @@ mod subscribers;
 mod subscription;
 mod unreadable;
 
+pub use self::metrics::InformerMetrics;
 pub use delta::Delta;
 pub use encoding::Format;
 pub use informer::Informer;
-pub use metrics::InformerMetrics;
 pub use objects::Objects;
 pub use session::Session;
 pub use source::{FirstList, MANAGED_BY, Server, Source};

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Weak};
 
 use kube_api::Kind;
-use metric_series::{Held, SeriesByLabel};
+use metrics::{Held, SeriesByLabel};
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 const EVERY: Duration = Duration::from_secs(30);
 
 /// Gives back what is spare, again and again. It is done beside the workers of the runtime.
-pub async fn give_back_again_and_again() -> Infallible {
+pub async fn trim_periodically() -> Infallible {
     loop {
         sleep(EVERY).await;
         // It cannot fail, and a runtime that ends takes nothing on.

@@ -28,7 +28,7 @@ async fn what_is_freed_between_what_is_kept_goes_back_after_a_while() {
         }
     };
     tokio::select! {
-        never = give_back_again_and_again() => match never {},
+        never = trim_periodically() => match never {},
         () = enough => {}
     }
     assert!(taken() < before + SIZE / 8);

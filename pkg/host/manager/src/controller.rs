@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
-use pflag::{Problem, Spec, Values};
 
 use crate::dormancy::Awaited;
 use crate::{Context, Failure, Permission};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use cidr::Pool;
+use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 use kube_api::Node;
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
 use parking_lot::Mutex;
-use pflag::{Problem, Spec, Values};
 use tracing::info;
 
 use crate::LOGGER;

@@ -1,6 +1,6 @@
 //! The flags that node-ipam owns.
 
-use pflag::{Flag, GoDuration, Spec, Verdict};
+use flags::{Flag, GoDuration, Spec, Verdict};
 
 const GROUP: &str = "node-ipam-controller";
 

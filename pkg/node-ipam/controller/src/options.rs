@@ -10,7 +10,7 @@ mod ranges;
 use std::time::Duration;
 
 use cidr::{Family, IpNet, Pool, PoolError};
-use pflag::{Flag, Problem, Values};
+use flags::{Flag, Problem, Values};
 
 use crate::flags::{
     ADDITIONAL_CLUSTER_CIDRS, ALLOCATE_NODE_CIDRS, CIDR_ALLOCATOR_TYPE, CLOUD_PROVIDER,

@@ -1,6 +1,6 @@
 //! Flags of kube-controller-manager's cloud, node lifecycle and signing controllers.
 
-use pflag::{Kind, Spec, Verdict};
+use flags::{Kind, Spec, Verdict};
 
 use super::verdicts::{ACCEPTED_GROUP, accepted};
 

@@ -1,6 +1,6 @@
 //! Flags of kube-controller-manager's volume controllers.
 
-use pflag::{Kind, Spec};
+use flags::{Kind, Spec};
 
 use super::verdicts::accepted;
 

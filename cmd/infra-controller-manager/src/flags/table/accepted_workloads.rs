@@ -1,6 +1,6 @@
 //! Flags of kube-controller-manager's workload, endpoint, clean-up and autoscaling controllers.
 
-use pflag::{Kind, Spec};
+use flags::{Kind, Spec};
 
 use super::verdicts::accepted;
 

@@ -1,6 +1,6 @@
 //! Who may ask the HTTPS server for what.
 
-use pflag::{Flag, GoDuration, Spec};
+use flags::{Flag, GoDuration, Spec};
 
 const AUTHENTICATION_GROUP: &str = "authentication";
 const AUTHORIZATION_GROUP: &str = "authorization";

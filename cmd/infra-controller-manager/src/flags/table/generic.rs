@@ -1,6 +1,6 @@
 //! Flags of the whole process: which controllers run, and how they talk to the API server.
 
-use pflag::{Flag, Gate, GoDuration, Spec};
+use flags::{Flag, Gate, GoDuration, Spec};
 
 const GROUP: &str = "generic";
 

@@ -1,6 +1,6 @@
 //! Leader election over a Lease, and the migration of controllers that is refused.
 
-use pflag::{Flag, GoDuration, Spec};
+use flags::{Flag, GoDuration, Spec};
 
 const GROUP: &str = "generic";
 const MIGRATION: &str = "leader-migration";

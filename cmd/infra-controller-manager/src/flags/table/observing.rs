@@ -1,6 +1,6 @@
 //! Metrics, logs and debugging.
 
-use pflag::{Flag, GoDuration, Kind, Spec};
+use flags::{Flag, GoDuration, Kind, Spec};
 
 use super::verdicts::accepted;
 

@@ -1,6 +1,6 @@
 //! Where the API server is, and what to print instead of running.
 
-use pflag::{Flag, Spec, VersionRequest};
+use flags::{Flag, Spec, VersionRequest};
 
 pub(crate) const KUBECONFIG: Flag<String> = Flag::string(
     "misc",

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use pflag::{Flag, NamedCertKey, Spec};
+use flags::{Flag, NamedCertKey, Spec};
 
 const GROUP: &str = "secure serving";
 

@@ -1,6 +1,6 @@
 //! Flags that are taken and have no effect.
 
-use pflag::{Kind, Spec, Verdict};
+use flags::{Kind, Spec, Verdict};
 
 /// Help section of flags without effect.
 pub(crate) const ACCEPTED_GROUP: &str = "accepted for compatibility";

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use pflag::{Kind, Verdict};
+use flags::{Kind, Verdict};
 
 use super::stock_flags::{OF_AWS, OURS, STOCK};
 use super::*;

@@ -1,6 +1,6 @@
 //! Leader election: what would lose or share the lease.
 
-use pflag::{Problem, Values};
+use flags::{Problem, Values};
 
 use crate::flags::lease::election_config;
 use crate::flags::table::leader::{

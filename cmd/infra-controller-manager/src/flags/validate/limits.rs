@@ -1,6 +1,6 @@
 //! Rates and durations that would stop work or never end.
 
-use pflag::{Flag, Problem, Values};
+use flags::{Flag, Problem, Values};
 
 use crate::flags::table::delegation::{
     AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL, AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL,

@@ -1,6 +1,6 @@
 //! Log options and the gates they stand behind.
 
-use pflag::{Flag, Problem, Values};
+use flags::{Flag, Problem, Values};
 
 use crate::flags::gates::{self, LOGGING_ALPHA, LOGGING_BETA};
 use crate::flags::table::observing::{

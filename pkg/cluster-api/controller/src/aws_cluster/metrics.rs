@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aws_network::{Action, NatMode, Outcome};
 use jiff::Timestamp;
-use metric_series::{Held, SeriesByLabel};
+use metrics::{Held, SeriesByLabel};
 use objects::Object;
 use parking_lot::Mutex;
 use prometheus::{

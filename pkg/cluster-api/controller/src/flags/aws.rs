@@ -1,6 +1,6 @@
 //! The flags of the AWSCluster controller.
 
-use pflag::{Flag, GoDuration, Spec};
+use flags::{Flag, GoDuration, Spec};
 
 use crate::name::NAME as GROUP;
 

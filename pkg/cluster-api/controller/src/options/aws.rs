@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use ::flags::{Flag, Problem, Values};
 use aws::{Endpoints, Rate, Rates};
 use aws_network::NatMode;
-use pflag::{Flag, Problem, Values};
 
 use super::limits::CONCURRENCY_MAX;
 use crate::aws_spec::is_region;

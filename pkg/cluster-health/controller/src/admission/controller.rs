@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fence::BootInstant;
+use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 use manager::{Configured, Context, Controller, Failure, Permission, Placement, Runner, Stopped};
-use pflag::{Problem, Spec, Values};
 use resilience::LogGate;
 use serving::{Access, Page, Pages};
 use tokio::time::{Instant, sleep};

@@ -1,6 +1,6 @@
 //! The flags of the webhook; their values are judged in `options.rs`.
 
-use pflag::{Flag, Spec};
+use flags::{Flag, Spec};
 
 const GROUP: &str = "validation-webhook-controller";
 

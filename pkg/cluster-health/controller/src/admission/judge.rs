@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flags::GoDuration;
 use http::{Method, StatusCode, Uri};
-use pflag::GoDuration;
 use resilience::LogGate;
 use serde_json::{Value, json};
 use serving::{PageRequest, PeerCertificate, Reply, reply};

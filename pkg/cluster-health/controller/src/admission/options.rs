@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-use pflag::{Flag, Problem, Values};
+use ::flags::{Flag, Problem, Values};
 use validation::{Environment, Licence};
 use webhook_registration::FailurePolicy;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pflag::GoDuration;
+use flags::GoDuration;
 use prometheus::{IntGauge, Registry};
 use serde_json::Value;
 

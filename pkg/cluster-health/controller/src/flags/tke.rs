@@ -1,6 +1,6 @@
 //! The flags of the `tke` flavour. Those that TKEStack has keep its names.
 
-use pflag::{Flag, GoDuration};
+use flags::{Flag, GoDuration};
 
 const GROUP: &str = "cluster-health-controller";
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use flags::GoDuration;
 use health::{Cadence, Policy, Thresholds};
-use pflag::GoDuration;
 
 use crate::api::kubefed::ClusterHealthCheck;
 use crate::options::{PERIOD_MIN, TIMEOUT_MIN};

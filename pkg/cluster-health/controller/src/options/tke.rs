@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use flags::Values;
 use health::{Cadence, Policy, Thresholds};
-use pflag::Values;
 
 use super::Judge;
 use crate::flags::tke::{

@@ -34,6 +34,6 @@ pub(crate) fn machine(edit: impl FnOnce(&mut Value)) -> Object<Machine> {
 
 /// The defaults but for these flags.
 pub(crate) fn options(flags: &[(&str, &str)]) -> TkeOptions {
-    let values = pflag::Values::from_given(FLAGS, flags.iter().copied()).unwrap();
+    let values = flags::Values::from_given(FLAGS, flags.iter().copied()).unwrap();
     judge(&values).unwrap().0.tke.unwrap()
 }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
-use metric_series::{Held, SeriesByLabel};
+use metrics::{Held, SeriesByLabel};
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };

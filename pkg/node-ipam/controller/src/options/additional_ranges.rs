@@ -1,7 +1,7 @@
 //! `--additional-cluster-cidrs`: further pools of the families that `--cluster-cidr` has.
 
 use cidr::{Family, IpNet, Pool};
-use pflag::Problem;
+use flags::Problem;
 
 use crate::flags::ADDITIONAL_CLUSTER_CIDRS;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cidr::{IpNet, Pool};
-use pflag::{Problem, Values};
+use flags::{Problem, Values};
 
 use crate::cloud::Families;
 use crate::cloud::run::Mode;

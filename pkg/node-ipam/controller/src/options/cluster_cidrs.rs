@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cidr::Pool;
-use pflag::{Problem, Values};
+use flags::{Problem, Values};
 
 use crate::cluster_cidr::plan::Rules;
 use crate::cluster_cidr::selector::Terms;

@@ -2,7 +2,7 @@
 //! program starts.
 
 use cidr::{IpNet, Pool};
-use pflag::Values;
+use flags::Values;
 use serde::Deserialize;
 
 use super::{Judged, Options, judge};

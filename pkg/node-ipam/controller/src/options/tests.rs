@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pflag::Values;
+use flags::Values;
 
 use super::*;
 use crate::cluster_cidr::selector::Terms;

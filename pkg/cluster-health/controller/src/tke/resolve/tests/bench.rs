@@ -258,7 +258,7 @@ impl Bench {
 }
 
 pub(super) fn flavour() -> Arc<Tke> {
-    let values = pflag::Values::from_given(crate::flags::FLAGS, [("", ""); 0]).unwrap();
+    let values = flags::Values::from_given(crate::flags::FLAGS, [("", ""); 0]).unwrap();
     let mut options = judge(&values).unwrap().0.tke.unwrap();
     options.insecure_without_ca = true;
     let meters = Meters::new(&Metrics::new()).unwrap();
