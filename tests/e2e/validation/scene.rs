@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cluster_health::webhook_registration::Authority;
 use prometheus::Registry;
 use serde_json::{Value, json};
 use serving::{
@@ -14,7 +15,6 @@ use serving::{
 use tests::kubectl::Kubectl;
 use tests::programs::workspace;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use webhook_registration::Authority;
 
 /// For the certificates of a test.
 pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);

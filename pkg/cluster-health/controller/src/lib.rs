@@ -26,6 +26,7 @@ mod secret_json;
 mod stored_objects;
 mod subject;
 mod tke;
+pub mod webhook_registration;
 
 pub use admission::ValidationWebhook;
 pub use controller::ClusterHealth;

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
+use crate::webhook_registration::FailurePolicy;
 use ::flags::{Flag, Problem, Values};
 use validation::{Environment, Licence};
-use webhook_registration::FailurePolicy;
 
 use super::flags;
 use crate::flags::KUBEFED_NAMESPACE;

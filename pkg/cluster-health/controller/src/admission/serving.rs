@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use crate::webhook_registration::{Keeper, Kept, Leaf, Lives, Wanted};
 use kube_api::Resource;
 use manager::{Context, Failure};
 use resilience::LogGate;
@@ -15,7 +16,6 @@ use serving::{
 };
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tracing::{error, info, warn};
-use webhook_registration::{Keeper, Kept, Leaf, Lives, Wanted};
 
 use super::options::WebhookOptions;
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::SystemTime;
 
+use crate::webhook_registration::Authority;
 use api_server_double::{ApiServer, Asked, Reply};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +16,6 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
-use webhook_registration::Authority;
 use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, WorkQueue};
 
 use super::super::super::fetch::Fetch;

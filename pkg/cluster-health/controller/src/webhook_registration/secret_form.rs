@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
-use crate::authorities::Authorities;
-use crate::authority::{Authority, AuthorityError, facts};
+use crate::webhook_registration::authorities::Authorities;
+use crate::webhook_registration::authority::{Authority, AuthorityError, facts};
 
 const CERTIFICATE: &str = "ca.crt";
 const KEY: &str = "ca.key";
@@ -70,7 +70,7 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::authorities::Lives;
+    use crate::webhook_registration::authorities::Lives;
 
     #[test]
     fn what_is_written_is_read_again() {

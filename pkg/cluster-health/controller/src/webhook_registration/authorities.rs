@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::authority::{Authority, AuthorityError};
+use crate::webhook_registration::authority::{Authority, AuthorityError};
 
 /// How long things last.
 #[derive(Clone, Copy, Debug)]

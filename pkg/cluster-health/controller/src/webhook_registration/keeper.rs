@@ -7,10 +7,10 @@ use std::time::SystemTime;
 use objects::{Dynamic, Object, ObjectClient, Why};
 use tracing::{info, warn};
 
-use crate::authorities::{Authorities, Lives};
-use crate::authority::{AuthorityError, Leaf};
-use crate::registration::{FailurePolicy, Registration, mend};
-use crate::secret_form;
+use crate::webhook_registration::authorities::{Authorities, Lives};
+use crate::webhook_registration::authority::{AuthorityError, Leaf};
+use crate::webhook_registration::registration::{FailurePolicy, Registration, mend};
+use crate::webhook_registration::secret_form;
 
 /// Changes of the Secret in one round, those by others among them.
 const CHANGES: u32 = 5;
