@@ -8,9 +8,9 @@ use election::{
     Election, ElectionConfig, ElectionMetrics, Elector, Leadership, LeaseEvent, PredecessorCheck,
 };
 use events::{EventType, ObjectRef};
-use fence::Fence;
 use manager::Runner;
 use prometheus::Registry;
+use resilience::Fence;
 use serving::{Endpoints, Health};
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;

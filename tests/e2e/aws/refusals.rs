@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws::{Rate, Rates};
 use aws_fixtures::{identity, present, with_nats};
 use aws_network::{Action, NatMode, Outcome, Query, Refused, Rest, Tags};
-use fence::{BootInstant, Fence};
+use resilience::{BootInstant, Fence};
 use tests::aws_proxy::Fate;
 use tokio::time::Instant;
 

@@ -6,8 +6,8 @@ use client::Clients;
 use election::{
     Election, ElectionConfig, ElectionError, ElectionMetrics, Elector, Leadership, Released, spawn,
 };
-use fence::Fence;
 use prometheus::{Registry, TextEncoder};
+use resilience::Fence;
 use tests::metrics::Metrics;
 use tests::{PATIENCE, cluster};
 use tokio::time::timeout;

@@ -1,7 +1,7 @@
 //! [`Executor`]: carries out what a pass of one cluster asks for.
 
 use aws_network::{Action, Identity, Outcome, Query, Reply, Scope, Timestamp};
-use fence::Fence;
+use resilience::Fence;
 use tokio::time::Instant;
 
 use crate::attempts;

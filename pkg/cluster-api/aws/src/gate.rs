@@ -12,7 +12,7 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use fence::{Fence, Fenced};
+use resilience::{Fence, Fenced};
 use tokio::time::Instant;
 
 /// Why a write was held back.

@@ -1,6 +1,6 @@
 //! What one client is for. Filled in by whoever needs a client, read by the factory.
 
-use fence::Fence;
+use resilience::Fence;
 
 use crate::throttle::Throttle;
 

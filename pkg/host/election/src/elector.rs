@@ -16,9 +16,9 @@ use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fence::Fence;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
+use resilience::Fence;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tracing::{debug, info};

@@ -1,7 +1,7 @@
 //! Leader election over a `coordination.k8s.io/v1` Lease.
 //!
 //! Called by the command. [`spawn`] campaigns on a thread of its own; [`Elector::leadership`] tells
-//! where the process stands, the [`fence::Fence`] given to it is open exactly while writes are
+//! where the process stands, the [`resilience::Fence`] given to it is open exactly while writes are
 //! safe, and a watchdog ends the process when everything else is stuck. The contract, whose rules
 //! stand in `RULES.md`:
 //!

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fence::BootInstant;
+use resilience::BootInstant;
 use tokio::time::Instant;
 
 /// No limit is set: the watchdog has nothing to enforce.

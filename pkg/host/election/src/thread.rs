@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{io, process, thread};
 
 use client::{Clients, ConfigError};
-use fence::Fence;
+use resilience::Fence;
 use resilience::panics::contain_call;
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};

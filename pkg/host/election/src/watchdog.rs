@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use fence::BootInstant;
+use resilience::BootInstant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::config::WATCHDOG_POLL;

@@ -3,7 +3,7 @@
 use client::{
     Caller, Clients, ConfigError, Identity, Profile, Throttle, ThrottleError, ThrottleMetrics,
 };
-use fence::Fence;
+use resilience::Fence;
 
 /// Why a client cannot be made.
 #[derive(Debug, thiserror::Error)]

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use client::Caller;
 use events::Recorder;
-use fence::Fence;
 use kube_api::Resource;
 use objects::{ObjectClient, OpenWrites, Schema};
 use prometheus::Registry;
+use resilience::Fence;
 use serving::{Health, Pages, ServingMetrics};
 use tokio_util::sync::CancellationToken;
 use workqueue::{Backoff, ControllerMetrics, Key, PanicLimit, QueueMetrics, WorkQueue};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use client::{Clients, Profile, ThrottleMetrics};
 use events::EventMetrics;
-use fence::Fence;
 use informer::Format;
 use prometheus::Registry;
+use resilience::Fence;
 use serving::{Health, Pages, ServingMetrics};
 
 use crate::{ClientError, Runner, StartError};

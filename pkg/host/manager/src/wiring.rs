@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use client::Profile;
 use events::Broadcaster;
-use fence::Fence;
 use informer::{InformerMetrics, Server};
 use objects::OpenWrites;
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
+use resilience::Fence;
 use serving::Endpoints;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

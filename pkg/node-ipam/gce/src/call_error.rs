@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fence::Fenced;
+use resilience::Fenced;
 
 /// Google's word for a VM that is being changed by somebody else.
 pub(crate) const VM_BUSY: &str = "resourceNotReady";

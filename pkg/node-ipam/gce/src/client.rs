@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cidr::IpNet;
-use fence::Fence;
 use http::{HeaderValue, Method};
+use resilience::Fence;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep};

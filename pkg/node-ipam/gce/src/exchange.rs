@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use fence::Fence;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
+use resilience::Fence;
 use serde::de::DeserializeOwned;
 use transport::MayLeave;
 

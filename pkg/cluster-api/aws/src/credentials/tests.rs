@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::mpsc;
 
 use aws_network::Identity;
-use fence::Fence;
 use prometheus::Registry;
+use resilience::Fence;
 
 use crate::{Account, Executor, Metrics, Options, Rates};
 

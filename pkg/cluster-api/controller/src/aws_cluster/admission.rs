@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use aws::{CallError, Executor, Region};
 use aws_network::{Identity, LogicalId, Query, Reply};
-use fence::Fence;
 use objects::{Error, Object};
+use resilience::Fence;
 
 use super::aws_clusters::AwsClusters;
 use super::denial::{Denial, denial};

@@ -6,10 +6,10 @@ use std::time::Duration;
 use aws::Account;
 use aws_network::{Memory, Problem, Rest};
 use events::{EventType, ObjectRef, Recorder};
-use fence::Fence;
 use informer::Informer;
 use jiff::Timestamp;
 use objects::{Error, Object, ObjectClient, Why};
+use resilience::Fence;
 use tokio_util::sync::CancellationToken;
 
 use super::metrics::AwsClusterMetrics;

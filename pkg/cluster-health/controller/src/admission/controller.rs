@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fence::BootInstant;
 use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 use manager::{Configured, Context, Controller, Failure, Permission, Placement, Runner, Stopped};
-use resilience::LogGate;
+use resilience::{BootInstant, LogGate};
 use serving::{Access, Page, Pages};
 use tokio::time::{Instant, sleep};
 use tracing::warn;

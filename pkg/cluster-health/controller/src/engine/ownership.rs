@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fence::Fence;
 use health::{LEADER, SHARD_TERM, Shards, hash};
 use parking_lot::{Mutex, RwLock};
+use resilience::Fence;
 use tokio::sync::Semaphore;
 
 use super::Limits;

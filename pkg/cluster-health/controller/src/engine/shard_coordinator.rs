@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use election::{ReplicaGroup, ReplicaLease, ReplicaLeases, StoreError};
-use fence::BootInstant;
 use futures::future::{join_all, join3};
 use health::{SHARD_MARGIN, SHARD_TERM, View};
-use resilience::KeyedLogGate;
+use resilience::{BootInstant, KeyedLogGate};
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};

@@ -22,11 +22,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fence::{Fence, Fenced};
 use http::header::USER_AGENT;
 use http::{HeaderValue, Request, Response};
 use http_body::{Body as _, Frame, SizeHint};
 use kube::client::Body;
+use resilience::{Fence, Fenced};
 use tower::BoxError;
 use transport::{AnswerBody, MayLeave};
 

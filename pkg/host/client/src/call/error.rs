@@ -2,7 +2,7 @@
 //! attempt layer, the only place that knows how far a request got; read by every caller that
 //! writes.
 
-use fence::Fenced;
+use resilience::Fenced;
 use tokio::time::Instant;
 use tower::BoxError;
 use transport::{ErrorChain, WireError};

@@ -10,8 +10,8 @@ mod telling;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use fence::BootInstant;
 use prometheus::Registry;
+use resilience::BootInstant;
 use tokio::task::JoinHandle;
 use tokio::time::advance;
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use fence::BootInstant;
+use resilience::BootInstant;
 
 use super::*;
 

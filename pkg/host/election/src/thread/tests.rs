@@ -124,9 +124,11 @@ fn only_a_leader_whose_lease_ran_out_long_ago_is_unhealthy() {
     let limit = Duration::from_secs(35);
     let term = Term::new();
     assert_eq!(check(&term, limit), Ok(()), "a standby");
-    let boot = fence::BootInstant::now().as_nanos();
+    let boot = resilience::BootInstant::now().as_nanos();
     let before = |d: Duration| {
-        fence::BootInstant::from_nanos(boot.saturating_sub(u64::try_from(d.as_nanos()).unwrap()))
+        resilience::BootInstant::from_nanos(
+            boot.saturating_sub(u64::try_from(d.as_nanos()).unwrap()),
+        )
     };
     term.renew(before(Duration::from_secs(1)), limit);
     assert_eq!(check(&term, limit), Ok(()));

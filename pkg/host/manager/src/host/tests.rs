@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use api_server_double::{Reply, client};
-use fence::Fence;
 use futures::future::pending;
 use log_capture::Capture;
 use prometheus::Registry;
+use resilience::Fence;
 use serving::{Access, Everyone, Page, Peer, PeerCertificate};
 use tokio::time::{Instant, sleep};
 
@@ -256,7 +256,7 @@ async fn a_controller_of_every_replica_starts_before_there_is_a_leader_and_opens
         Host::start(&options, vec![hosted("everywhere", Placement::EveryReplica)]).unwrap();
     let (_, own) = fences.recv().await.unwrap();
     assert!(own.check().is_err(), "nobody has opened it");
-    options.fence.open_for(fence::BootInstant::now(), secs(3600));
+    options.fence.open_for(resilience::BootInstant::now(), secs(3600));
     assert!(own.check().is_err(), "it is not the leader's");
     host.start_more(&options, vec![hosted("leading", Placement::Leader)]).unwrap();
     let (name, leaders) = fences.recv().await.unwrap();

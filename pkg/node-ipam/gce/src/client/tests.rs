@@ -1,8 +1,8 @@
 //! The calls, on the stub of Google.
 
-use fence::Fence;
 use gce_stub::{Fault, GceStub};
 use prometheus::Registry;
+use resilience::Fence;
 use transport::MayLeave;
 
 use super::*;

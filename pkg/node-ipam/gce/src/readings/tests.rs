@@ -1,8 +1,8 @@
 //! One VM and many, on the stub of Google.
 
-use fence::Fence;
 use gce_stub::{Fault, GceStub};
 use prometheus::Registry;
+use resilience::Fence;
 use tokio::task::JoinSet;
 
 use super::*;

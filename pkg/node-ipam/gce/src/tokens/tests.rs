@@ -1,8 +1,8 @@
 //! Tokens of every source, on the stub of Google.
 
-use fence::Fence;
 use gce_stub::{GceStub, SERVICE_ACCOUNT_KEY};
 use prometheus::Registry;
+use resilience::Fence;
 use serde_json::json;
 
 use super::*;

@@ -160,7 +160,7 @@ impl Scene {
 
     /// One replica of several, to which nothing belongs.
     pub(crate) fn of_others() -> Self {
-        let share = Arc::new(Share::new("one", &limits(2), 1, fence::Fence::closed()));
+        let share = Arc::new(Share::new("one", &limits(2), 1, resilience::Fence::closed()));
         Self::of(Arc::default(), Arc::default(), Ownership::of(&share))
     }
 

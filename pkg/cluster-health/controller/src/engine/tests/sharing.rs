@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use api_server_double::{ApiServer, Reply, Store};
 use election::ReplicaLeases;
-use fence::Fence;
 use health::{Published, Standing};
 use http::Method;
 use informer::{Format, Informer, InformerMetrics, Server, Source};
 use jiff::Timestamp;
 use kube_api::{Kind, Metadata};
 use prometheus::Registry as Metrics;
+use resilience::Fence;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use fence::Fenced;
 use http::{Method, StatusCode};
 use prometheus::Registry;
+use resilience::Fenced;
 
 use super::*;
 use crate::call::gate::Gate;

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fence::BootInstant;
 use http::{Method, header};
+use resilience::BootInstant;
 use tokio::net::{TcpListener, TcpSocket};
 
 use super::*;

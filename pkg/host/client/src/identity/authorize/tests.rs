@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use fence::Fence;
 use http::Method;
 use prometheus::Registry;
+use resilience::Fence;
 use serde_json::json;
 
 use crate::testing::server::{Conduct, Seen, Server};
