@@ -17,6 +17,7 @@
 //! | `own_writes.rs` | [`OwnWrites`], what a cache must show before a key is worked on |
 //! | `read.rs` | the serde readers for text, versions and presence |
 //! | `protobuf.rs` | a reader of protobuf messages |
+//! | `status.rs` | [`Status`]: a refusal in the words of the API server |
 //! | `quantity.rs` | exact numbers of resources, and what a Pod requests |
 //! | `go.rs` | null for what is empty, and the names of platforms |
 
@@ -30,6 +31,7 @@ pub mod protobuf;
 pub mod quantity;
 mod read;
 mod resource;
+mod status;
 
 pub use cached::{Cached, Decoding, FromProtobuf, StaticKind, View};
 pub use kind::Kind;
@@ -38,3 +40,4 @@ pub use node::{CloudNode, LabelledNode, Node, NodeMarks, PodCidrs};
 pub use own_writes::{OwnWrite, OwnWrites};
 pub use read::{object_key, resource_version};
 pub use resource::Resource;
+pub use status::{Cause, Details, Status};

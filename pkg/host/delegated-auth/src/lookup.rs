@@ -6,9 +6,9 @@ use std::time::Duration;
 use client::{CallError, Caller};
 use http::{Request, StatusCode};
 use kube::client::Body;
+use kube_api::Status;
 use serde::Deserialize;
 use serving::ClientRoots;
-use transport::Status;
 
 use kube_api::go::null_is_default;
 

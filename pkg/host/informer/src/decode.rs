@@ -3,8 +3,7 @@
 mod json;
 mod protobuf;
 
-use kube_api::Cached;
-use transport::Status;
+use kube_api::{Cached, Status};
 
 use crate::encoding::Encoding;
 use crate::fault::Fault;

@@ -1,6 +1,6 @@
 //! What comes out of a list or a watch, whatever its encoding.
 
-use transport::Status;
+use kube_api::Status;
 
 use crate::unreadable::Unreadable;
 

@@ -6,8 +6,9 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
+use kube_api::Status;
 use tokio::time::{Instant, timeout, timeout_at};
-use transport::{RETRY_AFTER_MAX, Status, retry_after};
+use transport::{RETRY_AFTER_MAX, retry_after};
 
 use crate::decode;
 use crate::encoding::Encoding;

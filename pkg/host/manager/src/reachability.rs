@@ -7,13 +7,13 @@ use std::time::Duration;
 use client::Answer;
 use http::{Request, StatusCode};
 use kube::client::Body;
+use kube_api::Status;
 use parking_lot::Mutex;
 use resilience::LogGate;
 use serving::{Endpoints, Health};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-use transport::Status;
 
 const EVERY: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(5);

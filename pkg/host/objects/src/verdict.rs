@@ -2,8 +2,8 @@
 
 use client::Answer;
 use http::StatusCode;
+use kube_api::Status;
 use serde_json::Value;
-use transport::Status;
 
 use crate::Why;
 

@@ -17,7 +17,6 @@
 //! | `secret_bytes.rs` | headers and bodies that are overwritten |
 //! | `error_chain.rs` | an error of hyper or kube with its causes in one line |
 //! | `retry_after.rs` | how long the server wants to be left alone |
-//! | `status.rs` | the `Status` object in which the server words its refusals |
 
 pub mod certificates;
 mod dial;
@@ -31,7 +30,6 @@ mod proxy;
 mod resolver;
 mod retry_after;
 mod secret_bytes;
-mod status;
 mod tls;
 mod wire;
 
@@ -47,6 +45,5 @@ pub use proxy::{Proxy, ProxyError};
 pub use resolver::{Resolver, Unresolved};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 pub use secret_bytes::{sensitive_header, wipe};
-pub use status::{Cause, Details, Status};
 pub use tls::{ClientCertificate, Fields, TlsConfigs, TlsError, Trust, Waived};
 pub use wire::{AnswerBody, Answering, MayLeave, Wire, WireError, open, rest_if_busy};

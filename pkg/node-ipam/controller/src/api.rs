@@ -9,9 +9,8 @@ use http::{Method, Request, StatusCode, header};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use kube::client::Body;
-use kube_api::Node;
+use kube_api::{Node, Status};
 use tokio::time::Instant;
-use transport::Status;
 
 use crate::Surveyed;
 

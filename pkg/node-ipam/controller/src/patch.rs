@@ -7,9 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use cidr::IpNet;
 use http::StatusCode;
+use kube_api::Status;
 use serde::Deserialize;
 use serde_json::Value;
-use transport::Status;
 
 /// The body of the strategic merge patch (`rule:patch-names-the-uid`).
 pub(crate) fn body(uid: &str, cidrs: &[IpNet]) -> Bytes {

@@ -9,10 +9,10 @@ use client::{Answer, CallError};
 use futures::future::BoxFuture;
 use http::{Method, Request, StatusCode};
 use kube::client::Body;
+use kube_api::Status;
 use manager::Failure;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use transport::Status;
 
 /// For the answer, to its last byte.
 const LIMIT: Duration = Duration::from_secs(30);

@@ -1,8 +1,8 @@
 //! What a successful answer holds, or why there is none: for callers that read and do not write.
 
 use http::StatusCode;
+use kube_api::Status;
 use serde::de::DeserializeOwned;
-use transport::Status;
 
 use crate::call::answer::Answer;
 use crate::call::error::CallError;

@@ -7,11 +7,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use http::{Method, Request, StatusCode, header};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::client::Body;
+use kube_api::Status;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tracing::info;
-use transport::{Status, sensitive_header, wipe};
+use transport::{sensitive_header, wipe};
 use zeroize::Zeroize as _;
 
 use crate::call::answer::{Answer, answer};

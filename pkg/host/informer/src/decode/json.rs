@@ -1,12 +1,12 @@
 //! JSON. Lines go straight into the slim type: `type` precedes `object` in what the API server
 //! writes, so serde picks the variant first and never buffers the object.
 
+use kube_api::Status;
 use kube_api::go::null_is_default;
 use kube_api::{Cached, Decoding, resource_version};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
-use transport::Status;
 
 use crate::encoding::Encoding;
 use crate::fault::Fault;

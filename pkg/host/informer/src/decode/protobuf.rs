@@ -3,9 +3,9 @@
 //!
 //! Every object stands in an envelope ([`ENVELOPE`]).
 
+use kube_api::Status;
 use kube_api::protobuf::{ENVELOPE, Fields, Malformed, only, version};
 use kube_api::{Cached, object_key};
-use transport::Status;
 
 use crate::encoding::Encoding;
 use crate::fault::Fault;

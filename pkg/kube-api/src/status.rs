@@ -4,8 +4,8 @@
 //! who concludes something from a refusal looks at [`Status::reason`] and [`Status::details`], not
 //! at the code of the answer alone.
 
-use kube_api::go::null_is_default;
-use kube_api::protobuf::{ENVELOPE, Fields, Malformed, Value, only};
+use crate::go::null_is_default;
+use crate::protobuf::{ENVELOPE, Fields, Malformed, Value, only};
 use serde::Deserialize;
 
 /// A refusal in the server's own words. Fields that the server left out are empty.
