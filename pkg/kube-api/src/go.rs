@@ -1,8 +1,13 @@
-//! Conventions of Go that show in the API of Kubernetes: null for what is empty, names of platforms.
+//! Conventions of Go that show in the API of Kubernetes: null for what is empty, names of platforms,
+//! durations.
+
+mod duration;
 
 use std::env::consts::{ARCH, OS};
 
 use serde::{Deserialize, Deserializer};
+
+pub use duration::{DurationError, GoDuration};
 
 /// For `#[serde(deserialize_with = …)]`: `null` is the value's default. Go writes `null` for an
 /// empty list or map.

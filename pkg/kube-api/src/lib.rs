@@ -19,7 +19,7 @@
 //! | `protobuf.rs` | a reader of protobuf messages |
 //! | `status.rs` | [`Status`]: a refusal in the words of the API server |
 //! | `quantity.rs` | exact numbers of resources, and what a Pod requests |
-//! | `go.rs` | null for what is empty, and the names of platforms |
+//! | `go.rs` | conventions of Go: null for what is empty, names of platforms, durations |
 
 mod cached;
 pub mod go;

@@ -1,7 +1,7 @@
 //! Rules of KubeFed's KubeFedConfig, of which the block about health is read
 //! (`rule:health-checks-are-whole`).
 
-use flags::GoDuration;
+use kube_api::go::GoDuration;
 
 use crate::findings::Findings;
 use crate::place::Place;

@@ -18,9 +18,9 @@ mod value;
 mod values;
 
 pub use flag::{Flag, FlagValue};
+pub use kube_api::go::GoDuration;
 pub use spec::{Kind, Problem, Spec, Verdict};
 pub use syntax::SyntaxError;
-pub use syntax::duration::GoDuration;
 pub use syntax::gates::Gate;
 pub use syntax::pairs::NamedCertKey;
 pub use syntax::version::VersionRequest;

@@ -5,7 +5,6 @@
 //! and code that prints durations the Go way.
 
 pub mod csv;
-pub mod duration;
 pub mod gates;
 pub mod number;
 pub mod pairs;
@@ -13,6 +12,7 @@ pub mod version;
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use kube_api::go::DurationError;
 use thiserror::Error;
 
 /// Why a text is not a value of its kind. Shown after `invalid argument "x" for "--f" flag: `.
@@ -30,15 +30,9 @@ pub enum SyntaxError {
     /// A number its type cannot hold.
     #[error("value out of range for {0}")]
     OutOfRange(&'static str),
-    /// Not a Go duration.
-    #[error("not a duration; use a number and a unit, such as 10s, 1m30s or 1.5h")]
-    Duration,
-    /// A number without unit where only `0` may stand alone.
-    #[error("missing unit in duration; write {0}s, {0}m or {0}h")]
-    MissingUnit(String),
-    /// A unit Go does not know.
-    #[error("unknown unit {0:?} in duration; the units are ns, us, ms, s, m and h")]
-    UnknownUnit(String),
+    /// Not a duration of Go.
+    #[error(transparent)]
+    Duration(#[from] DurationError),
     /// Neither IPv4 nor IPv6.
     #[error("not an IP address")]
     Ip,

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::SyntaxError;
+use thiserror::Error;
 
 /// Go's units and their length in nanoseconds; both code points for micro are legal.
 const UNITS: [(&str, u128); 8] = [
@@ -21,6 +21,23 @@ const UNITS: [(&str, u128); 8] = [
 
 /// Digits after the point that can still matter: an hour has 3.6e12 ns.
 const FRACTION_DIGITS: usize = 18;
+
+/// Why a text is not a duration of Go.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DurationError {
+    /// Not numbers with units.
+    #[error("not a duration; use a number and a unit, such as 10s, 1m30s or 1.5h")]
+    Malformed,
+    /// A number without unit where only `0` may stand alone.
+    #[error("missing unit in duration; write {0}s, {0}m or {0}h")]
+    MissingUnit(String),
+    /// A unit Go does not know.
+    #[error("unknown unit {0:?} in duration; the units are ns, us, ms, s, m and h")]
+    UnknownUnit(String),
+    /// More nanoseconds than 64 bits hold.
+    #[error("value out of range for a duration")]
+    OutOfRange,
+}
 
 /// A signed number of nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,9 +63,9 @@ impl From<Duration> for GoDuration {
 }
 
 impl FromStr for GoDuration {
-    type Err = SyntaxError;
+    type Err = DurationError;
 
-    fn from_str(text: &str) -> Result<Self, SyntaxError> {
+    fn from_str(text: &str) -> Result<Self, DurationError> {
         let (negative, rest) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),
             Some(b'+') => (false, &text[1..]),
@@ -58,9 +75,9 @@ impl FromStr for GoDuration {
             return Ok(Self(0));
         }
         if rest.is_empty() {
-            return Err(SyntaxError::Duration);
+            return Err(DurationError::Malformed);
         }
-        let out_of_range = || SyntaxError::OutOfRange("a duration");
+        let out_of_range = || DurationError::OutOfRange;
         let mut total: u128 = 0;
         let mut left = rest;
         while !left.is_empty() {
@@ -75,7 +92,7 @@ impl FromStr for GoDuration {
 }
 
 /// One `12.5h` at the start of `text`: its nanoseconds and what follows.
-fn element(text: &str) -> Result<(u128, &str), SyntaxError> {
+fn element(text: &str) -> Result<(u128, &str), DurationError> {
     let whole_end = digits(text);
     let mut number_end = whole_end;
     let mut fraction = "";
@@ -85,24 +102,24 @@ fn element(text: &str) -> Result<(u128, &str), SyntaxError> {
         fraction = &text[start..number_end];
     }
     if whole_end == 0 && fraction.is_empty() {
-        return Err(SyntaxError::Duration);
+        return Err(DurationError::Malformed);
     }
     let tail = &text[number_end..];
     let unit_end = tail.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(tail.len());
     let name = &tail[..unit_end];
     if name.is_empty() {
-        return Err(SyntaxError::MissingUnit(text[..number_end].to_owned()));
+        return Err(DurationError::MissingUnit(text[..number_end].to_owned()));
     }
     let unit = UNITS.iter().find(|(known, _)| *known == name).map(|(_, length)| *length);
-    let unit = unit.ok_or_else(|| SyntaxError::UnknownUnit(name.to_owned()))?;
+    let unit = unit.ok_or_else(|| DurationError::UnknownUnit(name.to_owned()))?;
     let whole: u128 = match &text[..whole_end] {
         "" => 0,
-        digits => digits.parse().map_err(|_| SyntaxError::OutOfRange("a duration"))?,
+        digits => digits.parse().map_err(|_| DurationError::OutOfRange)?,
     };
     let nanos = whole
         .checked_mul(unit)
         .and_then(|nanos| nanos.checked_add(part(fraction, unit)))
-        .ok_or(SyntaxError::OutOfRange("a duration"))?;
+        .ok_or(DurationError::OutOfRange)?;
     Ok((nanos, &tail[unit_end..]))
 }
 
@@ -156,3 +173,6 @@ fn write_decimal(f: &mut fmt::Formatter<'_>, nanos: u64, unit: u64, name: &str) 
     }
     f.write_str(name)
 }
+
+#[cfg(test)]
+mod tests;
