@@ -16,6 +16,7 @@
 //! | `metadata.rs` | [`Metadata`], of an object of any kind |
 //! | `own_writes.rs` | [`OwnWrites`], what a cache must show before a key is worked on |
 //! | `read.rs` | the serde readers for text, versions and presence |
+//! | `printable.rs` | [`printable`]: keys and names of objects in messages |
 //! | `protobuf.rs` | a reader of protobuf messages |
 //! | `status.rs` | [`Status`]: a refusal in the words of the API server |
 //! | `quantity.rs` | exact numbers of resources, and what a Pod requests |
@@ -27,6 +28,7 @@ mod kind;
 mod metadata;
 mod node;
 mod own_writes;
+mod printable;
 pub mod protobuf;
 pub mod quantity;
 mod read;
@@ -38,6 +40,7 @@ pub use kind::Kind;
 pub use metadata::Metadata;
 pub use node::{CloudNode, LabelledNode, Node, NodeMarks, PodCidrs};
 pub use own_writes::{OwnWrite, OwnWrites};
+pub use printable::printable;
 pub use read::{object_key, resource_version};
 pub use resource::Resource;
 pub use status::{Cause, Details, Status};

@@ -103,7 +103,7 @@ impl Report {
             // Texts of the cluster may hold line ends.
             let said =
                 if advice.is_empty() { message.clone() } else { format!("{message}; {advice}") };
-            format!("{severity:7}  {check:10}  {}\n", validation::one_line(&said))
+            format!("{severity:7}  {check:10}  {}\n", kube_api::printable(&said))
         });
         let verdict = if self.is_safe() { "safe to start" } else { "not safe to start" };
         let (errors, warnings) = (self.count(Severity::Error), self.count(Severity::Warning));

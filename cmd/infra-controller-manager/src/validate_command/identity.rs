@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use kube_api::printable;
 use serde_json::Value;
-use validation::one_line;
 
 /// Group, version, kind, namespace and name, as far as an object says them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +37,10 @@ impl Identity {
 /// `Machine/mc-1`, `KubeFedCluster/fed/one`.
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let or = |text: &str, other| if text.is_empty() { other } else { one_line(text) };
+        let or = |text: &str, other| if text.is_empty() { other } else { printable(text) };
         f.write_str(&or(&self.kind, "(no kind)".to_owned()))?;
         if !self.namespace.is_empty() {
-            write!(f, "/{}", one_line(&self.namespace))?;
+            write!(f, "/{}", printable(&self.namespace))?;
         }
         write!(f, "/{}", or(&self.name, "(no name)".to_owned()))
     }

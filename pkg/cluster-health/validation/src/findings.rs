@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use crate::Question;
 use crate::field_error::{ErrorType, FieldError};
 use crate::place::{Place, quoted};
-use crate::{Question, one_line};
+use kube_api::printable;
 
 /// What a judgement came to. An object without errors may be stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,19 +87,19 @@ impl Findings {
     }
 
     pub(crate) fn warn(&mut self, at: &Place<'_>, text: &str) {
-        self.warnings.push(one_line(&format!("{}: {}", at.path(), without_secrets(text))));
+        self.warnings.push(printable(&format!("{}: {}", at.path(), without_secrets(text))));
     }
 
     pub(crate) fn unchecked(&mut self, at: &Place<'_>, question: &str, told_by: &'static str) {
-        let (field, question) = (one_line(at.path()), one_line(without_secrets(question)));
+        let (field, question) = (printable(at.path()), printable(without_secrets(question)));
         self.unchecked.push(Unchecked { field, question, told_by: Some(told_by), asks: None });
     }
 
     /// What only the network knows.
     pub(crate) fn unasked(&mut self, at: &Place<'_>, asks: Question) {
         self.unchecked.push(Unchecked {
-            field: one_line(at.path()),
-            question: one_line(without_secrets(&asks.to_string())),
+            field: printable(at.path()),
+            question: printable(without_secrets(&asks.to_string())),
             told_by: Some(asks.told_by()),
             asks: Some(asks),
         });
@@ -111,7 +112,7 @@ impl Findings {
             _ => false,
         };
         if !self.errors.iter().any(settles) {
-            let (field, detail) = (one_line(at.path()), one_line(&detail));
+            let (field, detail) = (printable(at.path()), printable(&detail));
             self.errors.push(FieldError { field, error_type, detail });
         }
     }

@@ -13,7 +13,6 @@
 //! | `field_error.rs`, `findings.rs` | what is wrong, in the API server's words, and the list of it |
 //! | `place.rs`, `shape.rs`, `shapes.rs` | a field of an object, and the types that fields have |
 //! | `limit.rs`, `limits.rs` | what fields may hold beside that |
-//! | `one_line.rs` | keys and names as they stand in a message |
 //! | `subject.rs` | an object as it is and as it was |
 //! | `stored.rs` | errors that are not new |
 //! | `name.rs`, `formats.rs`, `login.rs`, `endpoint.rs`, `taints.rs` | names, texts, SSH, URLs and taints, which several kinds have |
@@ -56,7 +55,6 @@ mod machine;
 mod name;
 mod network_checks;
 mod node_selector;
-mod one_line;
 mod operation;
 mod place;
 mod question;
@@ -72,7 +70,6 @@ pub use field_error::{ErrorType, FieldError};
 pub use findings::{Findings, Unchecked};
 pub use kind::Kind;
 pub use network_checks::{CheckResult, NetworkChecks};
-pub use one_line::one_line;
 pub use operation::Operation;
 pub use question::Question;
 

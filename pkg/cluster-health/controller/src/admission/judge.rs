@@ -177,7 +177,7 @@ impl Judge {
             let why = answers.not_checked.iter().find(|(question, _)| question == asked);
             let why = why.map_or(TOO_MANY, |(_, why)| why);
             let text = format!("{}: not checked: {}: {why}", unchecked.field, unchecked.question);
-            Some(validation::one_line(&text))
+            Some(kube_api::printable(&text))
         });
         let told: Vec<String> = unanswered.collect();
         findings.warnings.extend(told);

@@ -108,7 +108,7 @@ fn status(subject: Option<&Subject>, errors: &[FieldError]) -> Value {
         (kind.api_version().split('/').next().unwrap_or_default(), kind.name())
     });
     let name = subject.and_then(|it| it.object["metadata"]["name"].as_str()).unwrap_or_default();
-    let name = validation::one_line(name);
+    let name = kube_api::printable(name);
     let said = errors.iter().take(MOST_CAUSES);
     let texts: Vec<String> =
         said.clone().map(|error| format!("{}: {}", error.field, error.detail)).collect();
