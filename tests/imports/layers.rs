@@ -54,9 +54,9 @@ enum Layer {
     Base,
     /// `pkg/host`: what every controller stands on.
     Host,
-    /// `pkg/NAME`: the controllers of one domain and what only they use.
-    Domain(String),
-    /// `cmd`.
+    /// `pkg/NAME/PART`: the controllers of one domain and what only they use.
+    Domain(String, String),
+    /// `cmd`, which knows the controllers of the domains and nothing behind them.
     Command,
 }
 
@@ -68,7 +68,7 @@ impl Layer {
             ["cmd", ..] => Self::Command,
             ["pkg", "kube-api" | "cidr"] => Self::Base,
             ["pkg", "host", _] => Self::Host,
-            ["pkg", domain, _] => Self::Domain(domain.to_owned()),
+            ["pkg", domain, part] => Self::Domain(domain.to_owned(), part.to_owned()),
             _ => panic!("{} is in no layer", folder.display()),
         }
     }
@@ -76,9 +76,10 @@ impl Layer {
     /// Whether a crate of this layer may depend on one of the other.
     fn may_use(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Base, _) | (_, Self::Command) | (Self::Host, Self::Domain(_)) => false,
-            (Self::Domain(one), Self::Domain(other)) => one == other,
-            (_, Self::Base | Self::Host) | (Self::Command, Self::Domain(_)) => true,
+            (Self::Base, _) | (_, Self::Command) | (Self::Host, Self::Domain(..)) => false,
+            (Self::Domain(one, _), Self::Domain(other, _)) => one == other,
+            (Self::Command, Self::Domain(_, part)) => part == "controller",
+            (_, Self::Base | Self::Host) => true,
         }
     }
 }
@@ -111,6 +112,7 @@ fn a_host_that_uses_a_domain_and_domains_that_use_each_other_are_found() {
         ("pkg/node-ipam/controller", "pkg/host/client", true),
         ("pkg/node-ipam/controller", "pkg/node-ipam/gce", true),
         ("cmd/infra-controller-manager", "pkg/node-ipam/controller", true),
+        ("cmd/infra-controller-manager", "pkg/node-ipam/gce", false),
         ("pkg/host/client", "pkg/node-ipam/gce", false),
         ("pkg/host/client", "cmd/infra-controller-manager", false),
         ("pkg/node-ipam/controller", "pkg/cluster-api/aws", false),

@@ -1,5 +1,6 @@
 //! What this binary is and was built from.
 
+use manager::command::Program;
 use serving::BuildInfo;
 use uuid::Uuid;
 
@@ -14,6 +15,9 @@ pub const INFO: VersionInfo = VersionInfo {
     commit: env!("ICM_COMMIT"),
     rustc: env!("ICM_RUSTC"),
 };
+/// The program as servers know it.
+pub const PROGRAM: Program =
+    Program { product: PRODUCT, version: INFO.version, commit: INFO.commit };
 /// API servers that this version is built for.
 pub const KUBERNETES: &str = "1.31+";
 

@@ -29,13 +29,13 @@ use ::flags::Values;
 use ::flags::controllers::Known;
 use client::{Clients, Profile, RequestMetrics};
 use jiff::Timestamp;
+use manager::command::told;
 use prometheus::Registry;
 
 use crate::build;
 use crate::controllers::Controllers;
 use crate::flags::{self, Parsed};
 use crate::settings::{self, ProcessSettings};
-use crate::streams::told;
 use arguments::{Arguments, Wanted};
 use cluster::Cluster;
 use report::{Check, Report};

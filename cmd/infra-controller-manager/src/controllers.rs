@@ -1,6 +1,7 @@
 //! The list of hosted controllers: a new group is added here and nowhere else.
 
 use manager::Controller;
+use manager::command::Command;
 
 /// What a program hosts, in the order in which it is started.
 pub type Controllers = &'static [&'static dyn Controller];
@@ -13,5 +14,7 @@ pub const ALL: Controllers = &[
     &cluster_api::ClusterApi,
 ];
 
-/// Those that run only when `--controllers` names them: the webhook takes a port that others may have.
-pub const BY_NAME_ONLY: &[&str] = &["validation-webhook-controller"];
+/// The commands of all controllers.
+pub fn commands() -> impl Iterator<Item = &'static Command> {
+    ALL.iter().flat_map(|controller| controller.commands())
+}

@@ -13,7 +13,6 @@
 
 pub mod build;
 pub mod check_command;
-mod command_line;
 pub mod controllers;
 pub mod crds;
 mod delegated;
@@ -21,12 +20,8 @@ pub mod exit;
 mod exposition;
 mod feature_metrics;
 pub mod flags;
-mod foreign_clients;
 mod leading;
-mod manifests;
 mod pages;
-pub mod plan_command;
-pub mod probe_command;
 pub mod process;
 mod process_events;
 mod process_limits;
@@ -34,8 +29,6 @@ mod serve;
 pub mod settings;
 mod signals;
 mod stock_absent;
-mod streams;
-pub mod validate_command;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -55,24 +48,19 @@ use crate::settings::ProcessSettings;
 /// As kube-controller-manager.
 const LARGEST_LOG_BUFFER: usize = 2 << 30;
 
-/// Runs the product: 0 after help, version or a requested stop, else 1. With `probe` as its first
-/// argument it looks once at an API server, with `check` it says whether it may be started, with
-/// `validate` it judges manifests, and with `plan` it tells what they come to on AWS: see
-/// [`probe_command`], [`check_command`], [`validate_command`] and [`plan_command`].
+/// Runs the product: 0 after help, version or a requested stop, else 1. With `check` as its first
+/// argument it says whether it may be started ([`check_command`]); with the name of a command of a
+/// controller, such as `probe`, it runs that ([`controllers::commands`]).
 pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
     let program = args.next();
-    if args.next_if(|first| first == probe_command::NAME).is_some() {
-        return probe_command::start(args);
-    }
     if args.next_if(|first| first == check_command::NAME).is_some() {
         return check_command::start(args, controllers::ALL);
     }
-    if args.next_if(|first| first == validate_command::NAME).is_some() {
-        return validate_command::start(args);
-    }
-    if args.next_if(|first| first == plan_command::NAME).is_some() {
-        return plan_command::start(args);
+    for command in controllers::commands() {
+        if args.next_if(|first| first == command.name).is_some() {
+            return (command.start)(build::PROGRAM, args.collect());
+        }
     }
     start_hosting(program.into_iter().chain(args), controllers::ALL)
 }

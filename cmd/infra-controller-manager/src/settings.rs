@@ -23,7 +23,7 @@ pub use serving::ServingSettings;
 pub use shown::Shown;
 
 use crate::build;
-use crate::controllers::{BY_NAME_ONLY, Controllers};
+use crate::controllers::Controllers;
 use crate::flags::table::generic::{
     CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, DRY_RUN, INSTALL_CRDS,
     KUBE_API_CONTENT_TYPE, MIN_RESYNC_PERIOD, USE_SERVICE_ACCOUNT_CREDENTIALS,
@@ -101,7 +101,7 @@ pub fn known(hosted: Controllers) -> Result<Known, controllers::RegistryError> {
     let controllers = hosted.iter().map(|controller| controllers::Controller {
         name: controller.name(),
         aliases: controller.aliases(),
-        on_by_default: !BY_NAME_ONLY.contains(&controller.name()),
+        on_by_default: controller.is_on_by_default(),
     });
     Known::new(controllers.collect())
 }

@@ -9,6 +9,7 @@ use ::flags::Values;
 use ::flags::controllers::Known;
 use http::Request;
 use kube::client::Body;
+use manager::command::foreign_clients;
 use node_ipam::Ranges;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -17,7 +18,7 @@ use super::cluster::Cluster;
 use super::report::{Check, Report};
 use crate::flags::table::generic::CONTROLLERS;
 use crate::flags::{self, Parsed};
-use crate::{build, controllers, foreign_clients, settings};
+use crate::{build, controllers, settings};
 
 /// Canonical name of the controller, there and here.
 pub(super) const NODE_IPAM: &str = "node-ipam-controller";
@@ -59,7 +60,8 @@ async fn health(url: &str) -> anyhow::Result<(String, bool)> {
     let path = base.path();
     let scheme = base.scheme_str().unwrap_or("https");
     let host = base.authority().map_or("", |authority| authority.as_str());
-    let client = foreign_clients::of_stranger(&format!("{scheme}://{host}")).await?;
+    let client =
+        foreign_clients::of_stranger(build::PROGRAM, &format!("{scheme}://{host}")).await?;
     let get = async |path: String| {
         client.send(Request::get(path).body(Body::empty())?).await.map_err(anyhow::Error::from)
     };

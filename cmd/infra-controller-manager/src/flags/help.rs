@@ -6,6 +6,7 @@ use flags::controllers::Known;
 use flags::{Kind, Spec, Value, Verdict};
 
 use super::{gates, table};
+use crate::controllers::commands;
 
 /// Sections in kube-controller-manager's order. Groups not listed belong to hosted controllers and
 /// come where `CONTROLLERS` says.
@@ -55,11 +56,7 @@ impl Help<'_> {
              --use-service-account-credentials --secure-port=10267 --allocate-node-cidrs \\\n    \
              --cluster-cidr=10.244.0.0/16 --service-cluster-ip-range=10.96.0.0/12\n"
         );
-        let commands = "\nCommands:\n  \
-                        check     Says whether it may be started with these flags (see check --help)\n  \
-                        plan      Tells what AWSClusters come to before they are made (see plan --help)\n  \
-                        probe     Looks once at an API server (see probe --help)\n  \
-                        validate  Judges the objects of manifests (see validate --help)\n";
+        let commands = commands_text();
         let sections = self.sections(width);
         format!("{about}\n\nUsage:\n  {product} [flags]\n{commands}{example}{sections}")
     }
@@ -141,6 +138,15 @@ impl Help<'_> {
         let (all, off) = (self.controllers.names().join(", "), off.join(", "));
         format!("\nAll controllers: {all}\nOff unless named: {off}")
     }
+}
+
+/// The commands of the program and of the controllers, in order of name.
+fn commands_text() -> String {
+    let check = ("check", "Says whether it may be started with these flags");
+    let mut all: Vec<_> = commands().map(|it| (it.name, it.about)).chain([check]).collect();
+    all.sort_unstable();
+    let line = |(name, about)| format!("  {name:8}  {about} (see {name} --help)\n");
+    format!("\nCommands:\n{}", all.into_iter().map(line).collect::<String>())
 }
 
 fn default_text(kind: Kind, value: &Value) -> String {

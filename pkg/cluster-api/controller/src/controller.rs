@@ -5,6 +5,7 @@ use std::sync::Arc;
 use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 use kube_api::Resource;
+use manager::command::Command;
 use manager::dormancy::{self, Awaited, CrdOf};
 use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,7 @@ use crate::cluster;
 use crate::flags::FLAGS;
 use crate::name::NAME;
 use crate::options::{Mode, Options, judge};
+use crate::plan_command::COMMAND;
 
 /// Keeps Clusters of Cluster API and AWSClusters.
 #[derive(Debug)]
@@ -32,6 +34,10 @@ impl Controller for ClusterApi {
 
     fn flags(&self) -> &'static [Spec] {
         FLAGS
+    }
+
+    fn commands(&self) -> &'static [Command] {
+        &[COMMAND]
     }
 
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {

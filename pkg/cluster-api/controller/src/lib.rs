@@ -14,6 +14,7 @@
 //! | `certificates.rs`, `kubeconfig.rs` | what the administrator of a cluster is given; pure |
 //! | `aws_spec.rs`, `aws_plan.rs` | an AWSCluster as the network planner takes it, and what would be made for it; pure |
 //! | `prices.rs` | what it costs, by prices that were given; pure |
+//! | `plan_command.rs` | the command `plan` |
 //! | `kind_caches.rs` | caches of kinds that are learnt at run time |
 //! | `cluster.rs` | the Cluster controller |
 //! | `aws_cluster.rs` | the AWSCluster controller; in builds with the feature `aws` |
@@ -36,6 +37,7 @@ mod name;
 mod options;
 pub mod ownership;
 pub mod phase;
+mod plan_command;
 pub mod prices;
 
 pub use controller::ClusterApi;

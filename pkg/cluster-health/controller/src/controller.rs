@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
+use manager::command::Command;
 use manager::dormancy::{self, Awaited, CrdOf};
 use manager::{
     Configured, Context, Controller, Failure, OwnThreads, Permission, Placement, Runner, Stopped,
@@ -16,6 +17,7 @@ use crate::engine::{self, Exposed, Limits, Metrics, Source};
 use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
 use crate::options::{KubeFedOptions, MemberOptions, Options, judge};
+use crate::probe_command::COMMAND;
 use crate::tke::{SummaryMetrics, Tke, TkeOptions};
 
 const NAME: &str = "cluster-health-controller";
@@ -37,6 +39,10 @@ impl Controller for ClusterHealth {
 
     fn flags(&self) -> &'static [Spec] {
         FLAGS
+    }
+
+    fn commands(&self) -> &'static [Command] {
+        &[COMMAND]
     }
 
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {

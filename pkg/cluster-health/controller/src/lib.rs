@@ -18,6 +18,7 @@ mod missing_rights;
 pub mod network;
 mod options;
 mod paging;
+mod probe_command;
 mod reading;
 #[cfg(test)]
 mod scripted_cache;
@@ -26,6 +27,7 @@ mod secret_json;
 mod stored_objects;
 mod subject;
 mod tke;
+mod validate_command;
 pub mod webhook_registration;
 
 pub use admission::ValidationWebhook;

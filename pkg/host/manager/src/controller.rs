@@ -5,6 +5,7 @@ use std::sync::Arc;
 use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
 
+use crate::command::Command;
 use crate::dormancy::Awaited;
 use crate::{Context, Failure, Permission};
 
@@ -16,6 +17,16 @@ pub trait Controller: Send + Sync {
     /// Other names that `--controllers` takes for it; the first labels
     /// `running_managed_controllers`.
     fn aliases(&self) -> &'static [&'static str];
+
+    /// Whether it runs without being named in `--controllers`.
+    fn is_on_by_default(&self) -> bool {
+        true
+    }
+
+    /// Commands of the program about its objects.
+    fn commands(&self) -> &'static [Command] {
+        &[]
+    }
 
     /// The flags that it owns.
     fn flags(&self) -> &'static [Spec];

@@ -7,6 +7,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `controller.rs` | [`Controller`], [`Runner`]: what a controller is to the manager |
+//! | `command.rs` | [`command`]: commands of the program, and what they share |
 //! | `context.rs`, `clients.rs`, `informers.rs` | [`Context`]: what a running controller is given |
 //! | `made_once.rs` | what a controller registers once although it is run anew |
 //! | `retry.rs` | [`retry`]: what a failed write means to its key |
@@ -22,6 +23,7 @@
 #![doc = include_str!("../EXAMPLE.md")]
 
 mod clients;
+pub mod command;
 mod context;
 mod controller;
 mod debug_page;

@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use flags::{Problem, Spec, Values};
 use futures::future::BoxFuture;
+use manager::command::Command;
 use manager::{Configured, Context, Controller, Failure, Permission, Placement, Runner, Stopped};
 use resilience::{BootInstant, LogGate};
 use serving::{Access, Page, Pages};
 use tokio::time::{Instant, sleep};
 use tracing::warn;
+
+use crate::validate_command::COMMAND;
 
 use super::flags::FLAGS;
 use super::judge::Judge;
@@ -32,6 +35,11 @@ const BETWEEN_LOOKUPS: Duration = Duration::from_secs(1);
 pub struct ValidationWebhook;
 
 impl Controller for ValidationWebhook {
+    // Its port may be taken on hosts that run other controllers.
+    fn is_on_by_default(&self) -> bool {
+        false
+    }
+
     fn name(&self) -> &'static str {
         NAME
     }
@@ -42,6 +50,10 @@ impl Controller for ValidationWebhook {
 
     fn flags(&self) -> &'static [Spec] {
         FLAGS
+    }
+
+    fn commands(&self) -> &'static [Command] {
+        &[COMMAND]
     }
 
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use cluster_health::{Asker, Lookup, Subject};
 use flags::GoDuration;
+use manager::command::{Parsed, option, output, wants_json};
 use probe::TlsOptions;
 
-use crate::command_line::{Parsed, option, output, wants_json};
+use crate::{Asker, Lookup, Subject};
 
 /// What is to be probed, and how the answer is printed.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 ///
 /// # Errors
 /// It cannot be read. What it holds is not quoted: it may be secret.
-pub(crate) fn objects(path: &Path) -> anyhow::Result<Vec<Value>> {
+pub fn objects(path: &Path) -> anyhow::Result<Vec<Value>> {
     let documents: Result<Vec<Value>, _> = serde_saphyr::from_multiple(&text(path)?);
     let documents = documents.map_err(|error| not_yaml(path, &error))?;
     Ok(documents.into_iter().filter(|document| !document.is_null()).flat_map(items).collect())
@@ -22,7 +22,7 @@ pub(crate) fn objects(path: &Path) -> anyhow::Result<Vec<Value>> {
 ///
 /// # Errors
 /// As [`objects`].
-pub(crate) fn document(path: &Path) -> anyhow::Result<Value> {
+pub fn document(path: &Path) -> anyhow::Result<Value> {
     serde_saphyr::from_str(&text(path)?).map_err(|error| not_yaml(path, &error))
 }
 

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-
-use crate::command_line::{Parsed, option, output, wants_json};
+use manager::command::{Parsed, option, output, wants_json};
 
 /// What is to be judged, and how the judgement is printed.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ const OUTPUT: &str = "output";
 const JSON: &str = "json";
 
 /// What a command line asks for.
-pub(crate) enum Parsed<Arguments> {
+pub enum Parsed<Arguments> {
     /// To do the work.
     Run(Arguments),
     /// To print this and to end.
@@ -33,12 +33,12 @@ impl<Arguments> From<Result<Arguments, clap::Error>> for Parsed<Arguments> {
 }
 
 /// `--name VALUE`.
-pub(crate) fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name(value).help(help)
 }
 
 /// `-o`: how the result is printed, as [`wants_json`] reads it.
-pub(crate) fn output(help: &'static str) -> Arg {
+pub fn output(help: &'static str) -> Arg {
     option(OUTPUT, "FORMAT", help)
         .short('o')
         .default_value("text")
@@ -46,6 +46,6 @@ pub(crate) fn output(help: &'static str) -> Arg {
 }
 
 /// For programs, and not for people.
-pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
+pub fn wants_json(matches: &ArgMatches) -> bool {
     matches.get_one::<String>(OUTPUT).is_some_and(|format| format == JSON)
 }

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use manager::command::manifests;
 use serde_json::Value;
 use validation::Environment;
-
-use crate::manifests;
 
 /// Reads it.
 ///

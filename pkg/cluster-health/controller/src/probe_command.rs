@@ -18,25 +18,24 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use manager::command::{Command, Parsed, Program, told};
 use probe::{ConnectionLimits, Meters, Names, Order, Probed, Prober};
 use prometheus::Registry;
 
 use arguments::Arguments;
 use object::Found;
 
-use crate::command_line::Parsed;
-use crate::streams::told;
+/// What the program is told of it.
+pub(crate) const COMMAND: Command =
+    Command { name: "probe", about: "Looks once at an API server", start };
 
-/// The word after the program's name.
-pub const NAME: &str = "probe";
-
-/// Runs it with the arguments after [`NAME`].
-pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// Runs it with the arguments after its name.
+fn start(program: Program, args: Vec<OsString>) -> ExitCode {
     let arguments = match Arguments::parse(args) {
         Parsed::Run(arguments) => arguments,
         Parsed::Print { text, is_error } => return told(&text, is_error),
     };
-    match run(&arguments) {
+    match run(program, &arguments) {
         Ok(probed) => {
             let text = printed::of(&probed, arguments.json);
             let is_well = probed.report.finding.is_ok();
@@ -47,19 +46,19 @@ pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> anyhow::Result<Probed> {
+fn run(program: Program, arguments: &Arguments) -> anyhow::Result<Probed> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let probed = runtime.block_on(look(arguments));
+    let probed = runtime.block_on(look(program, arguments));
     // A name that nobody answers for must not hold up the end.
     runtime.shutdown_background();
     probed
 }
 
-async fn look(arguments: &Arguments) -> anyhow::Result<Probed> {
+async fn look(program: Program, arguments: &Arguments) -> anyhow::Result<Probed> {
     let mut authenticated_read = arguments.authenticated_read;
     let by_object = arguments.object.is_some() || arguments.file.is_some();
     let inputs = if by_object {
-        let Found { subject, inputs } = object::find(arguments).await?;
+        let Found { subject, inputs } = object::find(program, arguments).await?;
         authenticated_read |= subject.is_read();
         match inputs {
             Ok(inputs) => inputs,
@@ -67,7 +66,7 @@ async fn look(arguments: &Arguments) -> anyhow::Result<Probed> {
             Err(problem) => return Ok(Probed::of_problem(&problem)),
         }
     } else {
-        target::inputs(arguments)?
+        target::inputs(program, arguments)?
     };
     let limits = ConnectionLimits { max_age: Duration::ZERO, ..ConnectionLimits::default() };
     let prober = Prober::new(Meters::new(&Registry::new())?, limits, Names::default());

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 /// Prints it where it belongs; an error ends with code 1. Nothing can be done about a closed
 /// stream.
-pub(crate) fn told(text: &str, is_error: bool) -> ExitCode {
+pub fn told(text: &str, is_error: bool) -> ExitCode {
     if is_error {
         to_stderr(text);
         return ExitCode::FAILURE;
@@ -15,11 +15,11 @@ pub(crate) fn told(text: &str, is_error: bool) -> ExitCode {
 }
 
 /// The answer.
-pub(crate) fn to_stdout(text: &str) {
+pub fn to_stdout(text: &str) {
     let _closed = std::io::stdout().write_all(text.as_bytes());
 }
 
 /// What is said beside it.
-pub(crate) fn to_stderr(text: &str) {
+pub fn to_stderr(text: &str) {
     let _closed = std::io::stderr().write_all(text.as_bytes());
 }

@@ -24,20 +24,19 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use manager::command::{Command, Parsed, Program, manifests, to_stderr, to_stdout, told};
 use serde_json::Value;
 
-use crate::command_line::Parsed;
-use crate::manifests;
-use crate::streams::{to_stderr, to_stdout, told};
 use arguments::Arguments;
 use judged::Judged;
 use network::Network;
 
-/// The word after the program's name.
-pub const NAME: &str = "validate";
+/// What the program is told of it.
+pub(crate) const COMMAND: Command =
+    Command { name: "validate", about: "Judges the objects of manifests", start };
 
-/// Runs it with the arguments after [`NAME`].
-pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// Runs it with the arguments after its name.
+fn start(_: Program, args: Vec<OsString>) -> ExitCode {
     let arguments = match Arguments::parse(args) {
         Parsed::Run(arguments) => arguments,
         Parsed::Print { text, is_error } => return told(&text, is_error),

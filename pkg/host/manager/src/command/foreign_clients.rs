@@ -5,7 +5,7 @@ use kube::config::Kubeconfig;
 use prometheus::Registry;
 use serde_json::json;
 
-use crate::build;
+use super::Program;
 
 /// What a server sees in place of a controller's name.
 const AGENT: &str = "command";
@@ -14,8 +14,8 @@ const AGENT: &str = "command";
 ///
 /// # Errors
 /// What is wrong with the kubeconfig.
-pub(crate) async fn of_kubeconfig(file: Kubeconfig) -> anyhow::Result<kube::Client> {
-    let clients = Clients::from_own(file, &options(), &metrics()?).await?;
+pub async fn of_kubeconfig(program: Program, file: Kubeconfig) -> anyhow::Result<kube::Client> {
+    let clients = Clients::from_own(file, &options(program), &metrics()?).await?;
     Ok(clients.build(Profile::root(AGENT))?)
 }
 
@@ -23,24 +23,25 @@ pub(crate) async fn of_kubeconfig(file: Kubeconfig) -> anyhow::Result<kube::Clie
 ///
 /// # Errors
 /// The address can be that of no server.
-pub(crate) async fn of_stranger(address: &str) -> anyhow::Result<kube::Client> {
+pub async fn of_stranger(program: Program, address: &str) -> anyhow::Result<kube::Client> {
     let kubeconfig = json!({
         "current-context": "it",
         "contexts": [{"name": "it", "context": {"cluster": "it", "user": "nobody"}}],
         "clusters": [{"name": "it", "cluster": {"server": address, "insecure-skip-tls-verify": true}}],
         "users": [{"name": "nobody", "user": {}}],
     });
-    let clients = Clients::from_object(&kubeconfig.to_string(), &options(), &metrics()?).await?;
+    let clients =
+        Clients::from_object(&kubeconfig.to_string(), &options(program), &metrics()?).await?;
     Ok(clients.build(Profile::root(AGENT))?)
 }
 
-fn options() -> ClientOptions {
+fn options(program: Program) -> ClientOptions {
     ClientOptions {
         kubeconfig: None,
         master: None,
-        product: build::PRODUCT.into(),
-        version: build::INFO.version.into(),
-        commit: build::INFO.commit.into(),
+        product: program.product.into(),
+        version: program.version.into(),
+        commit: program.commit.into(),
     }
 }
 

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use cluster_health::{StoredObjects, Subject};
+use manager::command::{Program, foreign_clients, manifests};
 use probe::{Inputs, Problem};
 use tokio::time::timeout;
 
 use super::arguments::Arguments;
 use super::target::{adjusted, kubeconfig};
-use crate::{foreign_clients, manifests};
+use crate::{StoredObjects, Subject};
 
 /// For all reads of the management API together.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -25,11 +25,15 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// One of them could not be read, or none is meant.
-pub(super) async fn find(arguments: &Arguments) -> anyhow::Result<Found> {
+pub(super) async fn find(program: Program, arguments: &Arguments) -> anyhow::Result<Found> {
     let documents = arguments.file.as_deref().map(manifests::objects).transpose()?;
     // A manifest may be all there is; who names a management API wants it asked.
     let asked = arguments.kubeconfig.is_some() || arguments.context.is_some();
-    let api = if documents.is_none() || asked { Some(management(arguments).await?) } else { None };
+    let api = if documents.is_none() || asked {
+        Some(management(program, arguments).await?)
+    } else {
+        None
+    };
     let objects = StoredObjects::new(documents.unwrap_or_default(), api);
     let subject = match &arguments.object {
         Some(subject) => subject.clone(),
@@ -37,7 +41,7 @@ pub(super) async fn find(arguments: &Arguments) -> anyhow::Result<Found> {
     };
     let inputs = timeout(LIMIT, subject.inputs(&objects, &arguments.lookup)).await;
     let inputs = inputs.context("the management API did not answer within 30 s")??;
-    Ok(Found { subject, inputs: inputs.map(|inputs| adjusted(inputs, arguments)) })
+    Ok(Found { subject, inputs: inputs.map(|inputs| adjusted(program, inputs, arguments)) })
 }
 
 fn only(mut subjects: Vec<Subject>) -> anyhow::Result<Subject> {
@@ -52,9 +56,9 @@ fn only(mut subjects: Vec<Subject>) -> anyhow::Result<Subject> {
     }
 }
 
-async fn management(arguments: &Arguments) -> anyhow::Result<kube::Client> {
+async fn management(program: Program, arguments: &Arguments) -> anyhow::Result<kube::Client> {
     let mut file = kubeconfig(arguments)?;
     file.current_context = arguments.context.clone().or(file.current_context);
-    let client = foreign_clients::of_kubeconfig(file).await;
+    let client = foreign_clients::of_kubeconfig(program, file).await;
     client.context("cannot make a client of the management API")
 }

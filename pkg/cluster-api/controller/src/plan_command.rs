@@ -14,18 +14,17 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use cluster_api::aws_plan::{self, Planned};
+use manager::command::{Command, Parsed, Program, manifests, to_stdout, told};
 
-use crate::command_line::Parsed;
-use crate::manifests;
-use crate::streams::{to_stdout, told};
+use crate::aws_plan::{self, Planned};
 use arguments::Arguments;
 
-/// The word after the program's name.
-pub const NAME: &str = "plan";
+/// What the program is told of it.
+pub(crate) const COMMAND: Command =
+    Command { name: "plan", about: "Tells what AWSClusters come to before they are made", start };
 
-/// Runs it with the arguments after [`NAME`].
-pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// Runs it with the arguments after its name.
+fn start(_: Program, args: Vec<OsString>) -> ExitCode {
     let arguments = match Arguments::parse(args) {
         Parsed::Run(arguments) => arguments,
         Parsed::Print { text, is_error } => return told(&text, is_error),

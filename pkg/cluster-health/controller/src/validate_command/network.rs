@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use cluster_health::network::{DialPolicy, NetworkChecker, NetworkOptions};
-use cluster_health::{Asker, StoredObjects};
 use serde_json::Value;
 use tokio::time::Instant;
 use validation::{NetworkChecks, Question};
+
+use crate::network::{DialPolicy, NetworkChecker, NetworkOptions};
+use crate::{Asker, StoredObjects};
 
 /// For all questions about one object.
 const LIMIT: Duration = Duration::from_secs(20);

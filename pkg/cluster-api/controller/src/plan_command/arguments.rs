@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use aws_network::NatMode;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, ArgMatches, Command};
-use cluster_api::aws_plan::Given;
-use cluster_api::prices::Prices;
+use manager::command::{Parsed, option, output, wants_json};
 
-use crate::command_line::{Parsed, option, output, wants_json};
+use crate::aws_plan::Given;
+use crate::prices::Prices;
 
 /// What is to be planned, and how the plan is printed.
 #[derive(Debug)]

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use aws_network::Upkeep;
-use cluster_api::aws_plan::Planned;
-use cluster_api::prices::{Cost, Prices};
 use serde_json::{Value, json};
+
+use crate::aws_plan::Planned;
+use crate::prices::{Cost, Prices};
 
 /// Hours of a month, as AWS's own calculator counts them.
 const MONTH: f64 = 730.0;
@@ -117,12 +118,12 @@ fn several(one: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::aws_plan::{Given, of_manifests};
     use aws_network::NatMode;
-    use cluster_api::aws_plan::{Given, of_manifests};
 
     use super::*;
 
-    const SAMPLE: &str = include_str!("../../../../config/samples/cluster-api.yaml");
+    const SAMPLE: &str = include_str!("../../../../../config/samples/cluster-api.yaml");
 
     fn planned() -> Vec<Planned> {
         let mut objects: Vec<Value> = serde_saphyr::from_multiple(SAMPLE).unwrap();

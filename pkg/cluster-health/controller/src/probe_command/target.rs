@@ -7,11 +7,11 @@ use anyhow::{Context as _, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
+use manager::command::Program;
 use probe::{Address, ClientPair, Fields, Inputs, TlsOptions};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::arguments::Arguments;
-use crate::build;
 
 /// Where a person at a terminal mends what is refused.
 const ARGUMENTS: Fields = Fields {
@@ -23,18 +23,18 @@ const ARGUMENTS: Fields = Fields {
 ///
 /// # Errors
 /// A file cannot be read, or says something that a probe cannot do.
-pub(super) fn inputs(arguments: &Arguments) -> anyhow::Result<Inputs> {
+pub(super) fn inputs(program: Program, arguments: &Arguments) -> anyhow::Result<Inputs> {
     let inputs = match &arguments.server {
         Some(server) => of_arguments(server, arguments)?,
         None => of_kubeconfig(arguments)?,
     };
-    Ok(adjusted(inputs, arguments))
+    Ok(adjusted(program, inputs, arguments))
 }
 
 /// With what the arguments say beside the target.
-pub(super) fn adjusted(mut inputs: Inputs, arguments: &Arguments) -> Inputs {
+pub(super) fn adjusted(program: Program, mut inputs: Inputs, arguments: &Arguments) -> Inputs {
     inputs.allow_plaintext = arguments.allow_plaintext;
-    inputs.user_agent = format!("{}/probe", build::PRODUCT);
+    inputs.user_agent = format!("{}/probe", program.product);
     let TlsOptions { subject_name, validity_period, everything } = arguments.tls;
     inputs.tls.subject_name |= subject_name;
     inputs.tls.validity_period |= validity_period;
@@ -176,7 +176,9 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::command_line::Parsed;
+    use manager::command::Parsed;
+
+    const PROGRAM: Program = Program { product: "icm", version: "1", commit: "c" };
 
     #[test]
     fn a_context_whose_user_is_not_there_is_refused_and_one_without_a_user_is_not() {
@@ -196,7 +198,7 @@ mod tests {
         fs::write(&path, "users:\n- name: me\n  user:\n    token: [SECRETTOKEN\n").unwrap();
         let named = OsString::from(format!("--kubeconfig={}", path.display()));
         let Parsed::Run(arguments) = Arguments::parse([named]) else { panic!("it is refused") };
-        let told = format!("{:#}", inputs(&arguments).err().unwrap());
+        let told = format!("{:#}", inputs(PROGRAM, &arguments).err().unwrap());
         fs::remove_file(&path).unwrap();
         assert!(told.contains("not the YAML of a kubeconfig, see line"), "{told}");
         assert!(told.contains(&*path.to_string_lossy()) && !told.contains("SECRET"), "{told}");
