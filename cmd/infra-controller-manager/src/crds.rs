@@ -1,7 +1,7 @@
 //! `--install-crds`: the CRDs of `config/crd`, put into the cluster by a leader
 //! (rule:crds-of-others-are-not-touched). Begun and ended by `process.rs`.
 
-mod contract_label;
+mod crd_label;
 mod installer;
 mod release;
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use client::{Clients, Profile, applicable_for};
-use cluster_api::contract::Contract;
+use manager::CrdLabel;
 use objects::OpenWrites;
 use resilience::Fence;
 use tokio::task::JoinSet;
@@ -17,20 +17,13 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use crate::controllers::ALL;
 use installer::{ATTEMPT, Installer, LOGGER};
 
-/// What `config/crd` holds.
-pub const MANIFESTS: &[&str] = &[
-    include_str!("../../../config/crd/cluster.x-k8s.io_clusters.yaml"),
-    include_str!("../../../config/crd/cluster.x-k8s.io_machines.yaml"),
-    include_str!("../../../config/crd/core.kubefed.io_kubefedclusters.yaml"),
-    include_str!("../../../config/crd/core.kubefed.io_kubefedconfigs.yaml"),
-    include_str!("../../../config/crd/infrastructure.cluster.x-k8s.io_awsclusters.yaml"),
-    include_str!("../../../config/crd/networking.x-k8s.io_clustercidrs.yaml"),
-    include_str!("../../../config/crd/platform.tkestack.io_clustercredentials.yaml"),
-    include_str!("../../../config/crd/platform.tkestack.io_clusters.yaml"),
-    include_str!("../../../config/crd/platform.tkestack.io_machines.yaml"),
-];
+/// The CRDs of all controllers.
+pub fn manifests() -> impl Iterator<Item = &'static str> {
+    ALL.iter().flat_map(|controller| controller.crds()).copied()
+}
 
 /// The installation under way. Dropped, it is cut off, and what it sent may still be carried out.
 pub(crate) struct Installing {
@@ -41,22 +34,26 @@ pub(crate) struct Installing {
 }
 
 /// Begins to install every CRD, each tried until it is as it should be or is found not to be ours
-/// to change. Controllers need not wait: a kind that is not served leaves them dormant. Kinds of
-/// infrastructure are labelled for this contract of Cluster API.
+/// to change. Controllers need not wait: a kind that is not served leaves them dormant. CRDs
+/// that have a label of which flags decide get the one that is wanted.
 ///
 /// # Errors
 /// The client cannot be made.
-pub(crate) fn install(clients: &Clients, fence: Fence, contract: Contract) -> Result<Installing> {
+pub(crate) fn install(
+    clients: &Clients,
+    fence: Fence,
+    labels: Vec<CrdLabel>,
+) -> Result<Installing> {
     let profile = Profile { fence: Some(fence), ..Profile::root(LOGGER) };
-    Ok(Installing::start(clients.build(profile)?, contract))
+    Ok(Installing::start(clients.build(profile)?, labels))
 }
 
 impl Installing {
-    fn start(client: kube::Client, contract: Contract) -> Self {
+    fn start(client: kube::Client, labels: Vec<CrdLabel>) -> Self {
         let (stop, open) = (CancellationToken::new(), OpenWrites::default());
-        let installer = Arc::new(Installer::new(client, contract, &open));
+        let installer = Arc::new(Installer::new(client, labels, &open));
         let mut crds = JoinSet::new();
-        for manifest in MANIFESTS {
+        for manifest in manifests() {
             crds.spawn(Arc::clone(&installer).settle(manifest, stop.clone()));
         }
         Self { stop, crds, open }

@@ -242,7 +242,7 @@ async fn led(
 /// Begins to install the CRDs, where that is asked for.
 fn install_crds(options: &HostOptions, settings: &ProcessSettings) -> Result<Option<Installing>> {
     let install =
-        || crds::install(&options.clients, options.fence.clone(), settings.infra_contract);
+        || crds::install(&options.clients, options.fence.clone(), settings.crd_labels.clone());
     settings.install_crds.then(install).transpose()
 }
 

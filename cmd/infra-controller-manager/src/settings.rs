@@ -11,12 +11,11 @@ use std::time::Duration;
 
 use ::serving::Exposition;
 use client::ClientOptions;
-use cluster_api::contract::Contract;
 use election::ElectionConfig;
 use flags::controllers::{self, Known, Selection};
 use flags::{Problem, Spec, Values};
 use informer::Format;
-use manager::{Activity, Hosted, Placement};
+use manager::{Activity, CrdLabel, Hosted, Placement};
 
 use self::given::given;
 pub use serving::ServingSettings;
@@ -73,8 +72,8 @@ pub struct ProcessSettings {
     pub min_resync: Duration,
     /// `--install-crds`.
     pub install_crds: bool,
-    /// The contract of Cluster API that the CRDs of infrastructure are labelled for.
-    pub infra_contract: Contract,
+    /// Labels of CRDs that flags decide.
+    pub crd_labels: Vec<CrdLabel>,
     /// `--use-service-account-credentials`.
     pub service_accounts: bool,
     /// For each controller's client.
@@ -142,13 +141,7 @@ impl ProcessSettings {
         }
         let version = reported_version(values, &build::INFO);
         let install_crds = values.get(&INSTALL_CRDS);
-        let infra_contract = Contract::given(values).unwrap_or_else(|problem| {
-            // The controllers that keep it have judged it, too.
-            if problems.iter().all(|known| known.flag != problem.flag) {
-                problems.push(problem);
-            }
-            Contract::default()
-        });
+        let crd_labels = crd_labels(values, hosted, &mut problems);
         let leads = install_crds || planned.iter().any(is_for_leaders) || planned.is_empty();
         let election = (leads && values.get(&LEADER_ELECT))
             .then(|| election_config(values, build::identity()));
@@ -171,7 +164,7 @@ impl ProcessSettings {
             format: format(values),
             min_resync: values.get(&MIN_RESYNC_PERIOD).to_std(),
             install_crds,
-            infra_contract,
+            crd_labels,
             service_accounts: values.get(&USE_SERVICE_ACCOUNT_CREDENTIALS),
             work_rate: work_rate(values),
             own_rates,
@@ -186,6 +179,20 @@ impl ProcessSettings {
     pub fn has_leader_work(&self) -> bool {
         self.install_crds || self.controllers.iter().any(is_for_leaders)
     }
+}
+
+/// The labels of CRDs that flags decide, of controllers that are not to run, too.
+fn crd_labels(values: &Values, hosted: Controllers, problems: &mut Vec<Problem>) -> Vec<CrdLabel> {
+    let mut labels = Vec::new();
+    for controller in hosted {
+        match controller.crd_label(values) {
+            Ok(label) => labels.extend(label),
+            // A controller that is configured has judged the flag, too.
+            Err(problem) if problems.iter().any(|known| known.flag == problem.flag) => {}
+            Err(problem) => problems.push(problem),
+        }
+    }
+    labels
 }
 
 /// Whether it runs in the process that leads, and there only.

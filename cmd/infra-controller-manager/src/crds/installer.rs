@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use cluster_api::contract::Contract;
 use informer::MANAGED_BY;
 use kube_api::Resource;
+use manager::CrdLabel;
 use objects::{Apply, Dynamic, Object, ObjectClient, OpenWrites, Part};
 use resilience::{Backoff, Jitter, Series};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::contract_label;
+use super::crd_label;
 use super::release::newer_release;
 use crate::build;
 
@@ -31,7 +31,7 @@ const API_SERVICES: Resource =
 pub(super) struct Installer {
     crds: ObjectClient<Dynamic>,
     api_services: ObjectClient<Dynamic>,
-    contract: Contract,
+    labels: Vec<CrdLabel>,
 }
 
 /// What is to become of a CRD.
@@ -45,11 +45,11 @@ enum Verdict {
 
 impl Installer {
     /// Its writes of unknown outcome are noted in `open`.
-    pub(super) fn new(client: kube::Client, contract: Contract, open: &OpenWrites) -> Self {
+    pub(super) fn new(client: kube::Client, labels: Vec<CrdLabel>, open: &OpenWrites) -> Self {
         let crds =
             ObjectClient::new(client.clone(), Resource::CRDS, build::PRODUCT, ATTEMPT).noting(open);
         let api_services = ObjectClient::new(client, API_SERVICES, build::PRODUCT, ATTEMPT);
-        Self { crds, api_services, contract }
+        Self { crds, api_services, labels }
     }
 
     /// Tries until nothing is left to do for it, or it is asked to stop: it sends nothing more
@@ -69,7 +69,7 @@ impl Installer {
     async fn put(&self, manifest: &str, stop: &CancellationToken) -> Result<()> {
         let mut fields: Value =
             serde_saphyr::from_str(manifest).context("cannot read a manifest")?;
-        let keeps_contract = contract_label::put(&mut fields, self.contract);
+        let label = crd_label::put(&mut fields, &self.labels);
         let Some(crd) = fields["metadata"]["name"].as_str().map(str::to_owned) else {
             bail!("cannot install a manifest without a name");
         };
@@ -87,12 +87,10 @@ impl Installer {
         // Without force where there was none: one that others make meanwhile is a conflict.
         let apply = Apply { fields, force: uid.is_some(), uid, part: Part::Main };
         let applied = self.crds.apply(&crd, &apply).await?;
-        if keeps_contract {
-            // Who put the label of the other contract there may be somebody else, so that an apply
-            // leaves it.
-            let other = self.contract.other_label();
+        if let Some(CrdLabel { other, .. }) = label {
+            // Another field manager may own the other label, so an apply leaves it.
             self.crds
-                .change(&applied, |_, draft| drop(draft.metadata.labels.remove(&other)))
+                .change(&applied, |_, draft| drop(draft.metadata.labels.remove(other)))
                 .await?;
         }
         info!(logger = LOGGER, crd, "{told}");

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use api_server_double::{ApiServer, Asked, Reply};
+use cluster_api::contract::Contract;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -15,8 +16,8 @@ const KUBEFED: &str = "kubefedclusters.core.kubefed.io";
 #[test]
 fn every_manifest_of_config_crd_is_installed_and_labelled() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/crd");
-    assert_eq!(std::fs::read_dir(folder).unwrap().count(), MANIFESTS.len());
-    for manifest in MANIFESTS {
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), manifests().count());
+    for manifest in manifests() {
         let fields: Value = serde_saphyr::from_str(manifest).unwrap();
         assert_eq!(fields["metadata"]["labels"][MANAGED_BY], build::PRODUCT);
         assert_eq!(fields["metadata"]["annotations"][RELEASE], build::INFO.version);
@@ -70,9 +71,9 @@ async fn at_a_stop_the_answer_of_an_apply_under_way_is_awaited_and_nothing_more_
             reply
         }))
     });
-    let installing = Installing::start(server.client(), Contract::default());
+    let installing = Installing::start(server.client(), vec![Contract::default().crd_label()]);
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(applied(&server).len(), MANIFESTS.len() - 1);
+    assert_eq!(applied(&server).len(), manifests().count() - 1);
     installing.stop().await;
     let last = server.asked().last().unwrap().at;
     assert_eq!(last.elapsed(), ANSWER, "and no longer");
@@ -84,9 +85,9 @@ async fn at_a_stop_an_apply_that_is_cut_off_is_waited_for_as_long_as_the_server_
     let server = ApiServer::new(|asked| {
         if asked.method() == "PATCH" { Reply::Silence } else { empty_cluster(asked) }
     });
-    let installing = Installing::start(server.client(), Contract::default());
+    let installing = Installing::start(server.client(), vec![Contract::default().crd_label()]);
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(applied(&server).len(), MANIFESTS.len());
+    assert_eq!(applied(&server).len(), manifests().count());
     let began = Instant::now();
     installing.stop().await;
     assert_eq!(began.elapsed(), ATTEMPT + applicable_for(ATTEMPT));
@@ -98,7 +99,7 @@ async fn at_a_stop_an_apply_of_unknown_outcome_is_waited_for() {
     let server = ApiServer::new(|asked| {
         if asked.method() == "PATCH" { Reply::Refused } else { empty_cluster(asked) }
     });
-    let installing = Installing::start(server.client(), Contract::default());
+    let installing = Installing::start(server.client(), vec![Contract::default().crd_label()]);
     sleep(Duration::from_millis(1)).await;
     let began = Instant::now();
     installing.stop().await;
@@ -113,14 +114,14 @@ async fn a_crd_that_cannot_be_installed_holds_up_no_other() {
         }
         empty_cluster(asked)
     });
-    let installing = Installing::start(server.client(), Contract::default());
+    let installing = Installing::start(server.client(), vec![Contract::default().crd_label()]);
     sleep(Duration::from_secs(600)).await;
     let applied = applied(&server);
     let [mut tries, mut others] = [0; 2];
     for crd in &applied {
         if crd == KUBEFED { tries += 1 } else { others += 1 }
     }
-    assert_eq!(others, MANIFESTS.len() - 1, "{applied:?}");
+    assert_eq!(others, manifests().count() - 1, "{applied:?}");
     assert!(tries > 5, "it is tried again: {applied:?}");
     installing.stop().await;
 }
@@ -149,11 +150,11 @@ async fn the_crd_of_a_newer_release_is_left_alone_and_that_of_an_older_one_is_up
             })),
         )
     });
-    let mut installing = Installing::start(server.client(), Contract::default());
+    let mut installing = Installing::start(server.client(), vec![Contract::default().crd_label()]);
     assert!(installing.ended().await);
     let mut applied = applied(&server);
     applied.sort();
-    assert_eq!(applied.len(), MANIFESTS.len() - 1);
+    assert_eq!(applied.len(), manifests().count() - 1);
     assert!(!applied.iter().any(|crd| crd == MACHINES), "{applied:?}");
     for asked in server.asked().iter().filter(|asked| asked.method() == "PATCH") {
         assert_eq!(asked.json()["metadata"]["annotations"][RELEASE], build::INFO.version);
@@ -178,7 +179,7 @@ async fn the_crd_of_infrastructure_gets_the_label_of_one_contract_and_loses_that
         }
         Reply::Json(200, last.clone())
     });
-    let mut installing = Installing::start(server.client(), Contract::V1Beta1);
+    let mut installing = Installing::start(server.client(), vec![Contract::V1Beta1.crd_label()]);
     assert!(installing.ended().await);
     let asked = server.asked();
     let of_it = |asked: &&Asked| asked.method() == "PATCH" && name(asked) == AWS_CLUSTERS;
@@ -187,5 +188,8 @@ async fn the_crd_of_infrastructure_gets_the_label_of_one_contract_and_loses_that
     assert_eq!(written[0]["metadata"]["labels"][&older], "v1beta2");
     assert_eq!(written[0]["metadata"]["labels"].get(&newer), None);
     assert_eq!(written[1]["metadata"]["labels"], json!({&newer: null}));
-    assert_eq!(asked.iter().filter(|asked| asked.method() == "PATCH").count(), MANIFESTS.len() + 1);
+    assert_eq!(
+        asked.iter().filter(|asked| asked.method() == "PATCH").count(),
+        manifests().count() + 1
+    );
 }

@@ -2,6 +2,7 @@
 //! the other (`rule:one-contract-at-a-time`). Pure.
 
 use flags::{Problem, Values};
+use manager::CrdLabel;
 use serde_json::{Map, Value, json};
 
 use crate::api::condition::Condition;
@@ -70,6 +71,12 @@ impl Contract {
             Self::V1Beta2 => Self::V1Beta1,
         };
         other.label().0
+    }
+
+    /// The label of the contract, as the CRD of infrastructure gets it.
+    pub fn crd_label(self) -> CrdLabel {
+        let (key, value) = self.label();
+        CrdLabel { key, value, other: self.other_label() }
     }
 
     /// Zones, and whether each can have a control plane, in the words of the contract.

@@ -7,13 +7,15 @@ use futures::future::BoxFuture;
 use kube_api::Resource;
 use manager::command::Command;
 use manager::dormancy::{self, Awaited, CrdOf};
-use manager::{Configured, Context, Controller, Failure, Permission, Runner, Stopped};
+use manager::{Configured, Context, Controller, CrdLabel, Failure, Permission, Runner, Stopped};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{AWS_CLUSTERS, CLUSTERS, GROUP, INFRASTRUCTURE_GROUP};
 #[cfg(feature = "aws")]
 use crate::aws_cluster;
 use crate::cluster;
+use crate::contract::Contract;
+use crate::crd_manifests::CRDS;
 use crate::flags::FLAGS;
 use crate::name::NAME;
 use crate::options::{Mode, Options, judge};
@@ -38,6 +40,14 @@ impl Controller for ClusterApi {
 
     fn commands(&self) -> &'static [Command] {
         &[COMMAND]
+    }
+
+    fn crds(&self) -> &'static [&'static str] {
+        CRDS
+    }
+
+    fn crd_label(&self, values: &Values) -> Result<Option<CrdLabel>, Problem> {
+        Contract::given(values).map(|contract| Some(contract.crd_label()))
     }
 
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {

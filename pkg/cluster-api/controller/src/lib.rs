@@ -29,6 +29,7 @@ pub mod certificates;
 mod cluster;
 pub mod contract;
 mod controller;
+mod crd_manifests;
 mod flags;
 pub mod infrastructure;
 mod kind_caches;

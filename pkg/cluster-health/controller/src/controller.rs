@@ -13,6 +13,7 @@ use probe::{ConnectionLimits, Names, Resolver};
 
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
+use crate::crd_manifests::CRDS;
 use crate::engine::{self, Exposed, Limits, Metrics, Source};
 use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
@@ -43,6 +44,10 @@ impl Controller for ClusterHealth {
 
     fn commands(&self) -> &'static [Command] {
         &[COMMAND]
+    }
+
+    fn crds(&self) -> &'static [&'static str] {
+        CRDS
     }
 
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {

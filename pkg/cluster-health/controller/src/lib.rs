@@ -9,6 +9,7 @@
 pub mod admission;
 pub mod api;
 mod controller;
+mod crd_manifests;
 mod credential_policy;
 pub mod engine;
 mod flags;

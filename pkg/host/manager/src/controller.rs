@@ -28,6 +28,19 @@ pub trait Controller: Send + Sync {
         &[]
     }
 
+    /// The CRDs of its kinds, which `--install-crds` installs.
+    fn crds(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The label that the flags decide of one of its CRDs.
+    ///
+    /// # Errors
+    /// A flag has a value that means nothing.
+    fn crd_label(&self, _: &Values) -> Result<Option<CrdLabel>, Problem> {
+        Ok(None)
+    }
+
     /// The flags that it owns.
     fn flags(&self) -> &'static [Spec];
 
@@ -37,6 +50,17 @@ pub trait Controller: Send + Sync {
     /// # Errors
     /// Every problem, so that all can be mended at once.
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>>;
+}
+
+/// A label of CRDs of which two exclude each other. A CRD that has one of them gets the one that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrdLabel {
+    /// The label that is wanted.
+    pub key: String,
+    /// Its value.
+    pub value: &'static str,
+    /// The label that is taken away.
+    pub other: String,
 }
 
 /// A controller that accepts the command line.

@@ -49,7 +49,7 @@ mod wiring;
 
 pub use clients::{ClientError, ClientSource};
 pub use context::{Context, Settings};
-pub use controller::{Activity, Configured, Controller, Placement, Runner, Stopped};
+pub use controller::{Activity, Configured, Controller, CrdLabel, Placement, Runner, Stopped};
 pub use failure::{Failure, StartError};
 pub use feed::feed;
 pub use host::{Ended, Host};

@@ -14,6 +14,7 @@ use crate::LOGGER;
 use crate::allocator::Allocator;
 use crate::cloud::run::{self as cloud_run, Mode, RunOptions};
 use crate::cluster_cidr;
+use crate::crd_manifests::CRDS;
 use crate::flags::FLAGS;
 use crate::metrics::{IpamMetrics, PoolsOf};
 use crate::node_work;
@@ -57,6 +58,10 @@ impl Controller for NodeIpam {
 
     fn flags(&self) -> &'static [Spec] {
         FLAGS
+    }
+
+    fn crds(&self) -> &'static [&'static str] {
+        CRDS
     }
 
     fn configure(&self, values: &Values) -> Result<Configured, Vec<Problem>> {

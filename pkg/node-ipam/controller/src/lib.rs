@@ -17,6 +17,7 @@ mod cached_node;
 mod cloud;
 mod cluster_cidr;
 mod controller;
+mod crd_manifests;
 mod flags;
 mod hold;
 mod metrics;
