@@ -13,7 +13,6 @@ use probe::{ConnectionLimits, Names, Resolver};
 
 use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::CLUSTERS;
-use crate::crd_manifests::CRDS;
 use crate::engine::{self, Exposed, Limits, Metrics, Source};
 use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
@@ -221,3 +220,12 @@ fn sources(
 mod monitoring;
 #[cfg(test)]
 mod tests;
+
+/// What `config/crd` holds of them.
+pub(crate) const CRDS: &[&str] = &[
+    include_str!("../../../../config/crd/core.kubefed.io_kubefedclusters.yaml"),
+    include_str!("../../../../config/crd/core.kubefed.io_kubefedconfigs.yaml"),
+    include_str!("../../../../config/crd/platform.tkestack.io_clustercredentials.yaml"),
+    include_str!("../../../../config/crd/platform.tkestack.io_clusters.yaml"),
+    include_str!("../../../../config/crd/platform.tkestack.io_machines.yaml"),
+];

@@ -20,6 +20,7 @@
 //! | `metrics.rs`, `gauges.rs` | metrics counted along the way, and read at scrape time |
 //! | `page.rs` | the debug page |
 
+use futures::future::BoxFuture;
 use std::sync::Arc;
 
 use cluster_registry::ClusterRegistry;
@@ -32,13 +33,12 @@ use lease_thread::LeaseThread;
 use manager::{Context, Failure, Stopped};
 use objects::Dynamic;
 use ownership::{Ownership, Share};
-use permits::Permits;
+use probes::Permits;
 use resilience::panics::contain;
 use serving::{Access, Endpoints, Page};
 use tracing::info;
 use writer::{Clients, Writer};
 
-mod audit;
 mod cluster_events;
 mod cluster_registry;
 mod cluster_view;
@@ -48,32 +48,29 @@ mod gauges;
 mod lease_thread;
 mod member_cluster;
 mod metrics;
+mod notices;
 mod ownership;
 mod page;
-mod permits;
 mod pipeline;
+mod probes;
 mod registry;
-mod shard_claim;
 mod shard_coordinator;
-mod status_write;
 mod sweeper;
 mod writer;
 
-pub(crate) use cluster_events::ends_soon;
-pub use cluster_view::Contact;
 pub use flavour::{
-    Cluster, ClusterProber, EndsTold, Flavour, Misconfigured, Source, Statement, Target,
+    Cluster, ClusterProber, Contact, EndsTold, Flavour, Misconfigured, Statement, Target,
 };
+pub use flavour::{Pending, SchemaIsOurs, StatusWrite};
 pub(crate) use flavour::{is_another, now};
-pub use gauges::Exposed;
+pub use gauges::{Exposed, Metrics};
 pub(crate) use metrics::Family;
-pub use metrics::Metrics;
+pub(crate) use notices::ends_soon;
 pub(crate) use pipeline::{
     HeldBack, ObjectModel, Objects, Pipeline, Resolve, Resolved, Seed, Supervision, identity,
     subscribe,
 };
 pub use registry::{Overview, Registry};
-pub use status_write::{Pending, SchemaIsOurs, StatusWrite};
 
 /// Paths of the debug page: that of every controller's, and a short one.
 pub(crate) const PAGES: [&str; 2] = ["/debug/controllers/cluster-health", "/debug/clusterhealth"];
@@ -104,7 +101,12 @@ pub async fn run(
     // An audit writes no leases either, and is no rival of whoever writes.
     let share = (!limits.audit).then(|| {
         let fence = context.fence.clone();
-        Arc::new(Share::new(&identity, limits, flavours.len(), fence))
+        Arc::new(Share::new(
+            &identity,
+            (limits.shards, &limits.shards_namespace),
+            flavours.len(),
+            fence,
+        ))
     });
     if let Some(share) = share.clone() {
         context.health.add("cluster-health-shard", Endpoints::READY, move || share.check());
@@ -207,6 +209,21 @@ fn show(context: &Context, fleet: &Arc<ClusterRegistry>) {
             std::future::ready(reply)
         }));
     }
+}
+
+/// A flavour with the objects that it follows.
+pub trait Source: Flavour {
+    /// Follows the objects, and tells `registry` of them and of the moment at which they are all
+    /// known ([`Registry::filled`]), until `context.stop` is cancelled. While the kind is not
+    /// served, or not for us, its informer is dormant and there is nothing to do.
+    ///
+    /// # Errors
+    /// Something that only a fresh start of the controller can mend.
+    fn watch(
+        self: Arc<Self>,
+        context: Context,
+        registry: Registry,
+    ) -> BoxFuture<'static, Result<(), Failure>>;
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@
 //! | `status.rs` | what is published as conditions, and read back |
 
 mod access;
-mod duplicate_clusters;
 mod flavour;
 mod references;
 mod resolve;

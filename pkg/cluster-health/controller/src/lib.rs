@@ -9,7 +9,6 @@
 pub mod admission;
 pub mod api;
 mod controller;
-mod crd_manifests;
 mod credential_policy;
 pub mod engine;
 mod flags;
@@ -20,13 +19,11 @@ pub mod network;
 mod options;
 mod paging;
 mod probe_command;
-mod reading;
-#[cfg(test)]
-mod scripted_cache;
 mod secret_data;
-mod secret_json;
 mod stored_objects;
 mod subject;
+#[cfg(test)]
+mod testing;
 mod tke;
 mod validate_command;
 pub mod webhook_registration;

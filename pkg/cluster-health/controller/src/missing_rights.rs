@@ -1,5 +1,5 @@
-//! Tells which rights are missing while caches cannot be filled for want of them
-//! (`rule:missing-rights-are-named`).
+//! What the caches and handlers of all flavours need: [`report`] tells which rights are missing while
+//! caches cannot be filled (`rule:missing-rights-are-named`), [`Reading`] ends a handler at a stop.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -8,7 +8,9 @@ use informer::Informer;
 use kube_api::Cached;
 use manager::Context;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 use tracing::error;
+use workqueue::{Next, Reconcile, Retry};
 
 /// Between lines.
 const EVERY: Duration = Duration::from_secs(60);
@@ -53,6 +55,27 @@ fn missing(caches: &[Denied]) -> Option<String> {
     (!missing.is_empty()).then(|| missing.join("; ").replace(['\n', '\r'], " "))
 }
 
+/// Cuts its handler off at a stop (`rule:a-stop-waits-for-no-read`).
+pub(crate) struct Reading<R> {
+    handler: R,
+    stop: CancellationToken,
+}
+
+impl<R> Reading<R> {
+    pub(crate) fn new(handler: R, stop: &CancellationToken) -> Self {
+        Self { handler, stop: stop.clone() }
+    }
+}
+
+impl<R: Reconcile> Reconcile for Reading<R> {
+    type Key = R::Key;
+
+    async fn reconcile(&self, key: &Self::Key) -> Result<Next, Retry> {
+        let handled = self.stop.run_until_cancelled(self.handler.reconcile(key)).await;
+        handled.unwrap_or(Ok(Next::Done))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -84,5 +107,36 @@ mod tests {
         refused.store(false, Ordering::Relaxed);
         drop(timeout(minutes(3), look(caches(), "config/rbac/x.yaml")).await);
         assert_eq!(captured.with("Missing permission").len(), 3);
+    }
+}
+
+#[cfg(test)]
+mod reading_tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// Waits for an answer that does not come.
+    struct Waiting;
+
+    impl Reconcile for Waiting {
+        type Key = String;
+
+        async fn reconcile(&self, _: &String) -> Result<Next, Retry> {
+            std::future::pending().await
+        }
+    }
+
+    /// rule:a-stop-waits-for-no-read
+    #[tokio::test(start_paused = true)]
+    async fn a_read_that_is_not_answered_ends_with_the_run() {
+        let stop = CancellationToken::new();
+        let reading = Reading::new(Waiting, &stop);
+        let (key, minute) = ("key".to_owned(), Duration::from_secs(60));
+        assert!(timeout(minute, reading.reconcile(&key)).await.is_err());
+        stop.cancel();
+        assert!(matches!(timeout(minute, reading.reconcile(&key)).await, Ok(Ok(Next::Done))));
     }
 }

@@ -10,20 +10,20 @@
 //! | `connect.rs` | one TCP connection within its time, and whether SSH answers on it |
 //! | `member.rs` | whether an API server takes a credential, and is free to be imported |
 
+pub use connect::NetworkOptions;
+use connect::{Answer, Members, result};
 use futures::{StreamExt as _, stream};
-use member::Members;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 pub use transport::DialPolicy;
 use transport::{Names, Resolver, Way};
-use validation::{CheckResult, NetworkChecks, Question};
+use validation::{NetworkChecks, Question};
 
 use crate::credential_policy::may_ask;
 use crate::{Asker, StoredObjects};
 
 mod connect;
-mod member;
 
 /// Checks of one request at once.
 const OF_A_REQUEST: usize = 16;
@@ -133,34 +133,3 @@ impl NetworkChecker {
 
 #[cfg(test)]
 mod tests;
-
-/// What came of one question.
-enum Answer {
-    Known(CheckResult),
-    /// Not checked, with the reason.
-    NotChecked(String),
-    Busy,
-}
-
-/// As a rule reads it.
-fn result(found: Result<(), &str>) -> Answer {
-    Answer::Known(match found {
-        Ok(()) => CheckResult::Passed,
-        Err(code) => CheckResult::Failed(code.to_owned()),
-    })
-}
-
-/// What is asked at all, and how.
-#[derive(Clone, Debug)]
-pub struct NetworkOptions {
-    /// Whether machines are asked for SSH.
-    pub ssh: bool,
-    /// Whether clusters are asked if somebody has imported them.
-    pub import: bool,
-    /// Which addresses may be dialled.
-    pub policy: DialPolicy,
-    /// Whether certificates of TKEStack's Clusters without a CA are not checked.
-    pub insecure_without_ca: bool,
-    /// The only namespace of the Secrets that ClusterCredentials refer to, if there is one.
-    pub secret_namespace: Option<String>,
-}

@@ -6,11 +6,203 @@
 //! | `listing.rs` | [`list`]: a whole list through a pager; [`MemberReader`]: the member that is read |
 //! | `splitter.rs` | a page, cut into its objects as it comes |
 
-mod listing;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use health::Code;
+use http::StatusCode;
+pub(crate) use pager::Abort;
+use pager::{Next, Pager};
+use probe::{Client, Prober, Reader};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use splitter::{Fault, Part, Splitter};
+
 mod pager;
 mod splitter;
 
-#[cfg(test)]
-pub(crate) use listing::Unread;
-pub(crate) use listing::{Collect, Member, MemberReader, list};
-pub(crate) use pager::Abort;
+/// Most objects of one page, whatever was asked for: no more can be asked for.
+const PAGE_ITEMS_MAX: usize = 5_000;
+
+/// The API of a member cluster, for reads that are no probes.
+pub(crate) trait Member: Send {
+    /// One GET of a path with its query. The body of an answer of status 200 goes to `take` piece by
+    /// piece, until that returns false.
+    fn get<'a>(
+        &'a mut self,
+        path: &'a str,
+        take: &'a mut (dyn FnMut(&[u8]) -> bool + Send),
+    ) -> BoxFuture<'a, Result<StatusCode, Unread>>;
+}
+
+/// Why a page could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// The page is longer than allowed.
+    TooLong,
+    /// There is no answer. One line without secrets.
+    Failed(Box<str>),
+}
+
+/// What is made of the objects of a list.
+pub(crate) trait Collect: Send {
+    /// The fields of an object that are needed.
+    type Item: DeserializeOwned;
+
+    /// Takes one object.
+    ///
+    /// # Errors
+    /// There are more of something than any cluster has.
+    fn add(&mut self, item: Self::Item) -> Result<(), Abort>;
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PageMetadata {
+    #[serde(rename = "continue")]
+    token: Option<Box<str>>,
+}
+
+/// Reads all pages of `path` with this query into what `start` gives, `limit` objects at a time.
+/// Each page counts once, whatever goes wrong on the way (`rule:every-page-once`); where pages are
+/// too long the list is started again with smaller ones (`rule:lists-of-members-are-bounded`).
+pub(crate) async fn list<C: Collect>(
+    member: &mut dyn Member,
+    path: &str,
+    query: &[(&str, &str)],
+    mut limit: usize,
+    start: impl Fn() -> C + Send,
+) -> Result<C, Abort> {
+    let (mut pager, mut collected) = (Pager::default(), start());
+    loop {
+        let path = page_path(path, query, limit, pager.token());
+        let mut page = Page::into(&mut collected);
+        let answer = member.get(&path, &mut |bytes| page.push(bytes)).await;
+        let next = match answer {
+            Ok(StatusCode::OK) => {
+                let (token, items) = page.finish()?;
+                pager.page(token, items)?
+            }
+            Ok(StatusCode::GONE) => pager.expired()?,
+            Ok(other) => {
+                let why = format!("the API server answered {}", other.as_u16());
+                return Err(Abort::Failed(why.into()));
+            }
+            Err(Unread::TooLong) if limit > 1 => {
+                limit /= 2;
+                pager.begin_anew()
+            }
+            Err(Unread::TooLong) => return Err(Abort::TooLarge("an object is too long")),
+            Err(Unread::Failed(why)) => return Err(Abort::Failed(why)),
+        };
+        match next {
+            Next::Page => {}
+            Next::Restart => collected = start(),
+            Next::End => return Ok(collected),
+        }
+    }
+}
+
+fn page_path(path: &str, query: &[(&str, &str)], limit: usize, token: Option<&str>) -> String {
+    let mut pairs = form_urlencoded::Serializer::new(String::new());
+    pairs.append_pair("limit", &limit.to_string());
+    pairs.extend_pairs(query).extend_pairs(token.map(|token| ("continue", token)));
+    format!("{path}?{}", pairs.finish())
+}
+
+/// One page on its way into what is made of it.
+struct Page<'a, C> {
+    splitter: Splitter,
+    collected: &'a mut C,
+    token: Option<Box<str>>,
+    items: usize,
+    fault: Option<Abort>,
+}
+
+impl<'a, C: Collect> Page<'a, C> {
+    fn into(collected: &'a mut C) -> Self {
+        Self { splitter: Splitter::default(), collected, token: None, items: 0, fault: None }
+    }
+
+    /// Whether the page is good so far.
+    fn push(&mut self, bytes: &[u8]) -> bool {
+        let Self { splitter, collected, token, items, .. } = self;
+        let pushed = splitter.push(bytes, &mut |part| match part {
+            Part::Metadata(json) => {
+                *token = read::<PageMetadata>(json, || "metadata".to_owned())?.token;
+                Ok(())
+            }
+            Part::Item(_) if *items == PAGE_ITEMS_MAX => {
+                Err(Abort::TooLarge("a page has more than 5000 objects"))
+            }
+            Part::Item(json) => {
+                let item = read(json, || format!("items[{items}]"))?;
+                *items += 1;
+                collected.add(item)
+            }
+        });
+        self.fault = pushed.err();
+        self.fault.is_none()
+    }
+
+    /// The token of the next page, and how many objects there were.
+    fn finish(self) -> Result<(Option<Box<str>>, usize), Abort> {
+        match self.fault {
+            Some(fault) => Err(fault),
+            None if self.splitter.is_whole() => Ok((self.token, self.items)),
+            None => Err(Fault::Form.into()),
+        }
+    }
+}
+
+impl From<Fault> for Abort {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Form => Self::Failed("cannot decode a page: it is no list in JSON".into()),
+            Fault::Length => Self::TooLarge("an object is too long"),
+        }
+    }
+}
+
+/// Never shows what it could not read.
+fn read<T: DeserializeOwned>(json: &[u8], what: impl Fn() -> String) -> Result<T, Abort> {
+    let from = &mut serde_json::Deserializer::from_slice(json);
+    serde_path_to_error::deserialize(from).map_err(|error| {
+        let (what, field) = (what(), error.path().to_string());
+        let field = if field == "." { what } else { format!("{what}.{field}") };
+        // Names of fields are the member's as well.
+        let text = format!("cannot decode a page: {field} is not of the expected form");
+        Abort::Failed(health::one_line(&text).into())
+    })
+}
+
+/// The time limit of one read.
+const READ_LIMIT: Duration = Duration::from_secs(30);
+/// The longest page: 500 Pods of 32 KiB. It is not held whole.
+const PAGE_MAX: usize = 16 << 20;
+
+/// Reads lists of one member.
+pub(crate) struct MemberReader<'a>(Reader<'a>);
+
+impl<'a> MemberReader<'a> {
+    pub(crate) fn new(prober: &'a Prober, client: &'a Arc<Client>) -> Self {
+        Self(prober.reader(client))
+    }
+}
+
+impl Member for MemberReader<'_> {
+    fn get<'a>(
+        &'a mut self,
+        path: &'a str,
+        take: &'a mut (dyn FnMut(&[u8]) -> bool + Send),
+    ) -> BoxFuture<'a, Result<StatusCode, Unread>> {
+        Box::pin(async move {
+            let read = self.0.get_in_pieces(path, PAGE_MAX, READ_LIMIT, take).await;
+            read.map_err(|error| match error.code {
+                Code::Body => Unread::TooLong,
+                _ => Unread::Failed(error.to_string().into()),
+            })
+        })
+    }
+}

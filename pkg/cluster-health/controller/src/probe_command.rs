@@ -9,7 +9,6 @@
 //! | `printed.rs` | the answer, for people and for programs |
 
 mod arguments;
-mod object;
 mod printed;
 mod target;
 
@@ -23,7 +22,7 @@ use probe::{ConnectionLimits, Meters, Names, Order, Probed, Prober};
 use prometheus::Registry;
 
 use arguments::Arguments;
-use object::Found;
+use target::Found;
 
 /// What the program is told of it.
 pub(crate) const COMMAND: Command =
@@ -58,7 +57,7 @@ async fn look(program: Program, arguments: &Arguments) -> anyhow::Result<Probed>
     let mut authenticated_read = arguments.authenticated_read;
     let by_object = arguments.object.is_some() || arguments.file.is_some();
     let inputs = if by_object {
-        let Found { subject, inputs } = object::find(program, arguments).await?;
+        let Found { subject, inputs } = target::find(program, arguments).await?;
         authenticated_read |= subject.is_read();
         match inputs {
             Ok(inputs) => inputs,

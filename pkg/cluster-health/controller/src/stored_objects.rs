@@ -13,8 +13,8 @@ use kube_api::Resource;
 use serde_json::{Map, Value};
 use transport::wipe;
 
+use crate::api::secret::{json_text, wipe_json};
 use crate::secret_data::{SECRETS, SecretData};
-use crate::secret_json::{text, wipe_json};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -117,7 +117,7 @@ impl StoredObjects {
             metadata["name"] == name && !elsewhere
         };
         if let Some(document) = self.documents(resource).find(is_it) {
-            return Ok(Some(text(document)));
+            return Ok(Some(json_text(document)));
         }
         match &self.api {
             Some(api) => fetch(api, resource, key).await,
@@ -161,7 +161,7 @@ impl StoredObjects {
         wipe(stored);
         let mut secret = parsed.map_err(|_| form())?;
         encode(&mut secret);
-        let encoded = text(&secret);
+        let encoded = json_text(&secret);
         wipe_json(&mut secret);
         let read = SecretData::decode(&encoded);
         wipe(encoded);

@@ -40,10 +40,8 @@ mod resolve;
 mod status;
 mod summary;
 mod summary_metrics;
-mod supervision;
 #[cfg(test)]
 mod testing;
-mod version;
 mod watch;
 
 pub(crate) use flavour::Tke;

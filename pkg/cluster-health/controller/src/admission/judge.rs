@@ -20,10 +20,10 @@ use super::object_caches::ObjectCaches;
 use super::options::WebhookOptions;
 use super::review::{Review, Subject};
 use super::serving::SAID_AGAIN;
+use crate::api::secret::wipe_json;
 use crate::api::tke::CLUSTER_CREDENTIALS;
 use crate::credential_policy::may_ask;
 use crate::network::NetworkChecker;
-use crate::secret_json::wipe_json;
 use crate::{Asker, StoredObjects};
 
 /// What an API server waits unless it says so: its default.

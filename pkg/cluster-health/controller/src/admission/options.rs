@@ -9,7 +9,7 @@ use validation::{Environment, Licence};
 
 use super::flags;
 use crate::flags::KUBEFED_NAMESPACE;
-use crate::flags::tke::TKE_INSECURE_WHEN_NO_CA;
+use crate::flags::TKE_INSECURE_WHEN_NO_CA;
 use crate::network::NetworkOptions;
 use crate::options::dial_policy;
 

@@ -1,14 +1,18 @@
 //! Secrets in memory: they cannot be printed, and are wiped when they are dropped
 //! (`rule:secrets-are-never-shown`). Each is decoded straight into a buffer of its final size, so
-//! that no second copy of ours is left behind by growing.
+//! that growing leaves no second copy behind. [`wipe_json`] wipes objects that hold secrets as JSON.
 
 use std::fmt;
+use std::io::{self, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde::Deserializer;
 use serde::de::{Error, Visitor};
+use serde_json::Value;
+use zeroize::Zeroize as _;
 
 /// Reads text, such as a token; `null` and the empty text are none.
 pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SecretString>, D::Error> {
@@ -71,6 +75,40 @@ impl<'de, T, F: Fn(&str) -> Option<T>> Visitor<'de> for Reader<F> {
     fn visit_str<E: Error>(self, text: &str) -> Result<Option<T>, E> {
         // Without the value, unlike serde's own errors.
         (self.0)(text).map(Some).ok_or_else(|| E::custom("is not of the expected form"))
+    }
+}
+
+/// Overwrites every text of a value.
+pub(crate) fn wipe_json(value: &mut Value) {
+    match value {
+        Value::String(text) => text.zeroize(),
+        Value::Array(items) => items.iter_mut().for_each(wipe_json),
+        Value::Object(fields) => fields.values_mut().for_each(wipe_json),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The text of a value, for `transport::wipe` when it was read. It is written into one buffer of
+/// its final size: a buffer that grows leaves copies behind.
+pub(crate) fn json_text(value: &Value) -> Bytes {
+    let mut length = Length(0);
+    serde_json::to_writer(&mut length, value).ok();
+    let mut text = Vec::with_capacity(length.0);
+    serde_json::to_writer(&mut text, value).ok();
+    text.into()
+}
+
+/// Counts what is written.
+struct Length(usize);
+
+impl Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -1,20 +1,19 @@
-//! Group `platform.tkestack.io/v1`.
+//! Group `platform.tkestack.io/v1`: [`Cluster`], [`Machine`], and the [`ClusterCredential`] of a Cluster.
 
-mod cluster;
-mod credential;
-mod machine;
+use std::fmt;
 
+use jiff::Timestamp;
 use kube_api::Resource;
+use kube_api::quantity::Resources;
+use objects::Schema;
+use serde::{Deserialize, Serialize};
 
-pub use cluster::Phase;
-pub use cluster::{AddressType, ClusterAddress};
-pub use cluster::{
-    Cluster, ClusterSpec, ClusterStatus, CredentialRef, NodeCounts, ResourceSummary,
-};
+use crate::api::{Condition, WithSpec, tolerant};
+
+mod credential;
+
 pub(crate) use credential::CredentialPage;
 pub use credential::{ClusterCredential, CredentialError, SecretRef};
-pub(crate) use machine::cut;
-pub use machine::{Machine, MachineAddress, MachineInfo, MachineSpec, MachineStatus};
 
 const GROUP: &str = "platform.tkestack.io";
 
@@ -28,3 +27,331 @@ pub const MACHINES: Resource = Resource::cluster(GROUP, "v1", "Machine", "machin
 
 #[cfg(test)]
 mod tests;
+
+/// The kind `Cluster`. Its spec holds passwords of machines, so only what is used is kept.
+#[derive(Debug)]
+pub enum Cluster {}
+
+impl Schema for Cluster {
+    type Body = WithSpec<ClusterSpec>;
+    type Status = ClusterStatus;
+    const KEPT_OF_SPEC: Option<&'static [&'static str]> =
+        Some(&["tenantID", "type", "clusterCredentialRef", "addresses"]);
+}
+
+/// What is needed of the spec.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterSpec {
+    /// The tenant that owns it.
+    #[serde(
+        rename = "tenantID",
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub tenant_id: String,
+    /// Who made the cluster: `Imported`, `Baremetal`, or another provider.
+    #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
+    pub kind: String,
+    /// The ClusterCredential to use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_credential_ref: Option<CredentialRef>,
+    /// Go before `status.addresses`, which the API server drops when the object is made, and are
+    /// published there.
+    #[serde(deserialize_with = "tolerant::null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<ClusterAddress>,
+}
+
+/// Names a ClusterCredential.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CredentialRef {
+    /// Its name.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub name: String,
+}
+
+/// What is used of the status.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterStatus {
+    /// True: it is not to be touched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locked: Option<bool>,
+    /// Version of its API server, `major.minor.patch`.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub version: String,
+    /// Where it is in its life.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub phase: Phase,
+    /// In the order of their first appearance; the last tells upstream's installer how far it is.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub conditions: Vec<Condition>,
+    /// Of the condition that fails, as one word.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub reason: String,
+    /// Of the condition that fails, for people.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub message: String,
+    /// Where its API server can be reached.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub addresses: Vec<ClusterAddress>,
+    /// What it has and what is in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<ResourceSummary>,
+}
+
+/// What a cluster has and what is in use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ResourceSummary {
+    /// Of all Nodes.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub capacity: Resources,
+    /// Of all Nodes, for Pods.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub allocatable: Resources,
+    /// Requested by Pods on Nodes.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub allocated: Resources,
+    /// Requested by Pods that have no Node yet.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "Resources::is_empty"
+    )]
+    pub allocating: Resources,
+    /// How many Nodes there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<NodeCounts>,
+    /// Whole cores, rounded down Node by Node, as licences count them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores: Option<i64>,
+    /// How many Pods have not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pods: Option<i64>,
+    /// When all this was so.
+    #[serde(with = "tolerant::time", skip_serializing_if = "Option::is_none")]
+    pub observed_time: Option<Timestamp>,
+}
+
+/// How many Nodes there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeCounts {
+    /// All.
+    pub total: i64,
+    /// Nodes with the condition Ready=True.
+    pub ready: i64,
+    /// Ready, and not cordoned.
+    pub schedulable: i64,
+}
+
+/// An address of the API server of a Cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterAddress {
+    /// What the way is for.
+    #[serde(rename = "type")]
+    pub kind: AddressType,
+    /// IP address or name, without brackets.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub host: String,
+    /// TCP port.
+    pub port: i32,
+    /// What stands before every path, such as that of a proxy.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub path: String,
+}
+
+/// What an address is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum AddressType {
+    /// For users outside.
+    Public,
+    /// What the servers tell others of themselves.
+    Advertise,
+    /// The address of one server itself.
+    #[default]
+    Real,
+    /// For the management cluster.
+    Internal,
+    /// For people who mend it.
+    Support,
+    /// A word that is not known here.
+    #[serde(untagged)]
+    Other(Box<str>),
+}
+
+/// Where a Cluster or a Machine is in its life. An absent one means `Initializing`: a status is not
+/// stored when an object is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Phase {
+    /// The Cluster is being set up.
+    #[default]
+    #[serde(alias = "")]
+    Initializing,
+    /// The Cluster waits for other actors.
+    Waiting,
+    /// Healthy.
+    Running,
+    /// Not healthy.
+    Failed,
+    /// Shut off on purpose.
+    Confined,
+    /// Not in use.
+    Idling,
+    /// Between two versions.
+    Upgrading,
+    /// Being removed.
+    Terminating,
+    /// Machines are being added.
+    Upscaling,
+    /// Machines are being taken away.
+    Downscaling,
+    /// Being mended.
+    Recovering,
+    /// A word that is not known here.
+    #[serde(untagged)]
+    Other(Box<str>),
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other(word) => f.write_str(word),
+            // Its name is what is written.
+            known => fmt::Debug::fmt(known, f),
+        }
+    }
+}
+
+/// The kind `Machine`. Its spec holds passwords, so only what is used is kept.
+#[derive(Debug)]
+pub enum Machine {}
+
+impl Schema for Machine {
+    type Body = WithSpec<MachineSpec>;
+    type Status = MachineStatus;
+    const KEPT_OF_SPEC: Option<&'static [&'static str]> = Some(&["clusterName", "ip"]);
+}
+
+/// What is needed of the spec.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct MachineSpec {
+    /// Name of the Cluster it belongs to.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub cluster_name: String,
+    /// Its address, by which its Node is found.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub ip: String,
+}
+
+/// What is used of the status.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct MachineStatus {
+    /// True: it is not to be touched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locked: Option<bool>,
+    /// Where it is in its life.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub phase: Phase,
+    /// In the order of their first appearance.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub conditions: Vec<Condition>,
+    /// Of the condition that fails, as one word.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub reason: String,
+    /// Of the condition that fails, for people.
+    #[serde(
+        deserialize_with = "tolerant::null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub message: String,
+    /// Addresses of its Node.
+    #[serde(deserialize_with = "tolerant::null_is_default", skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<MachineAddress>,
+    /// What its Node says of itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine_info: Option<MachineInfo>,
+}
+
+/// An address of a Node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MachineAddress {
+    /// `Hostname`, `InternalIP` and so on.
+    #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
+    pub kind: String,
+    /// The address.
+    #[serde(deserialize_with = "tolerant::null_is_default")]
+    pub address: String,
+}
+
+/// `nodeInfo` of a Node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[expect(missing_docs, reason = "they are those of the core API's NodeSystemInfo")]
+pub struct MachineInfo {
+    #[serde(rename = "machineID")]
+    pub machine_id: String,
+    #[serde(rename = "systemUUID")]
+    pub system_uuid: String,
+    #[serde(rename = "bootID")]
+    pub boot_id: String,
+    pub kernel_version: String,
+    pub os_image: String,
+    pub container_runtime_version: String,
+    pub kubelet_version: String,
+    pub kube_proxy_version: String,
+    pub operating_system: String,
+    pub architecture: String,
+}
+
+impl MachineInfo {
+    /// Longest text of a field that is kept: what it says is a member's.
+    const TEXT_MAX: usize = 256;
+
+    /// Cuts every field that is longer than any Node has it.
+    pub(crate) fn cut(mut self) -> Self {
+        for text in [
+            &mut self.machine_id,
+            &mut self.system_uuid,
+            &mut self.boot_id,
+            &mut self.kernel_version,
+            &mut self.os_image,
+            &mut self.container_runtime_version,
+            &mut self.kubelet_version,
+            &mut self.kube_proxy_version,
+            &mut self.operating_system,
+            &mut self.architecture,
+        ] {
+            if text.len() > Self::TEXT_MAX {
+                *text = cut(text, Self::TEXT_MAX).to_owned();
+            }
+        }
+        self
+    }
+}
+
+/// As many characters of `text` as fit into `most` bytes.
+pub(crate) fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or_default()]
+}

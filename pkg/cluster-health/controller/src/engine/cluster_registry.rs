@@ -16,7 +16,7 @@ use super::flavour::{Cluster, Flavour};
 use super::member_cluster::MemberCluster;
 use super::metrics::Counters;
 use super::ownership::Ownership;
-use super::permits::Permits;
+use super::probes::Permits;
 use super::writer::Writer;
 
 /// The clusters of a flavour, by the key of their object.

@@ -1,10 +1,11 @@
-//! [`ClusterView`]: the state of a cluster for pages, metrics and the sweeper. [`Contact`]: its
-//! credentials, certificates and addresses.
+//! [`ClusterView`]: the state of a cluster for pages, metrics and the sweeper. [`Difference`]: where
+//! our verdict and the object of a cluster differ, in an audit.
 
-use health::{Endpoints, Lifetime, Member, Policy, Status};
-use probe::TlsOptions;
+use super::flavour::Contact;
+use std::time::{Duration, Instant};
 
-use super::audit::Difference;
+use health::{Member, Policy, Standing, Status};
+
 use super::flavour::ClusterProber;
 
 /// The state of a cluster, lent for a moment to pages, metrics and the sweeper.
@@ -29,26 +30,107 @@ impl ClusterView<'_> {
 /// In the order in which changes of readiness are counted.
 pub(crate) const STATUSES: [Status; 3] = [Status::True, Status::False, Status::Unknown];
 
-/// The credentials, certificates and addresses by which a cluster is reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Contact {
-    /// The lifetime of the credential that ends first.
-    pub credential: Option<Lifetime>,
-    /// The lifetime of the certificate that its server showed last.
-    pub certificate: Option<Lifetime>,
-    /// How many addresses answered when each was last asked.
-    pub endpoints: Endpoints,
-    /// The checks of that certificate that are left out.
-    pub waived: TlsOptions,
+/// Where our verdict and the object of a cluster part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    pub(crate) ours: Standing,
+    /// `None` when the object says nothing of use.
+    pub(crate) stored: Option<Standing>,
+    pub(crate) since: Instant,
+    lasting: bool,
 }
 
-impl From<&probe::Client> for Contact {
-    fn from(client: &probe::Client) -> Self {
-        Self {
-            credential: client.credential(),
-            certificate: client.certificate(),
-            endpoints: client.endpoints(),
-            waived: client.waived(),
+impl Difference {
+    /// Whether the difference has lasted longer than two controllers with their own probe times can
+    /// disagree.
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.lasting
+    }
+
+    pub(crate) fn stored_label(&self) -> &'static str {
+        self.stored.map_or("nothing", Standing::label)
+    }
+
+    /// What follows from `before`, our verdict and the object
+    /// (`rule:an-audit-tells-lasting-differences`).
+    pub(crate) fn next(
+        before: Option<Self>,
+        ours: Option<Standing>,
+        stored: Option<Standing>,
+        tells_offline: bool,
+        patience: Duration,
+        now: Instant,
+    ) -> Option<Self> {
+        // Who does not know has no verdict.
+        let ours = ours.filter(|ours| *ours != Standing::Unknown)?;
+        let same_readiness = |stored: Standing| !tells_offline && ours.ready() == stored.ready();
+        let agree = stored.is_some_and(|stored| ours == stored || same_readiness(stored));
+        if agree {
+            return None;
         }
+        let same = before.filter(|before| (before.ours, before.stored) == (ours, stored));
+        let since = same.map_or(now, |same| same.since);
+        let lasting = now.saturating_duration_since(since) >= patience;
+        Some(Self { ours, stored, since, lasting })
+    }
+}
+
+/// Another controller probes at its own times, and has thresholds of its own.
+pub(crate) fn patience(policy: &Policy) -> Duration {
+    2 * policy.cadence.period.max(policy.cadence.timeout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: fn(u64) -> Duration = Duration::from_secs;
+
+    /// rule:an-audit-tells-lasting-differences
+    #[test]
+    fn a_difference_is_told_when_it_lasts_and_only_where_the_object_can_say_what_we_say() {
+        use Standing::{Malformed, NotReady, Offline, Ready, Unknown};
+        // (ours, stored, whether the object tells apart who is offline; whether they differ)
+        let rows = [
+            (Some(Ready), Some(Ready), true, false),
+            (Some(Offline), Some(NotReady), true, true),
+            (Some(Offline), Some(NotReady), false, false),
+            (Some(Malformed), Some(NotReady), false, false),
+            (Some(Ready), Some(NotReady), false, true),
+            (Some(Malformed), None, true, true),
+            (Some(Unknown), Some(Ready), true, false),
+            (Some(Ready), Some(Unknown), true, true),
+            (None, Some(Ready), true, false),
+        ];
+        let start = Instant::now();
+        for (ours, stored, offline, differs) in rows {
+            let next =
+                |before, at| Difference::next(before, ours, stored, offline, S(20), start + S(at));
+            let first = next(None, 0);
+            assert_eq!(first.is_some(), differs, "{ours:?} {stored:?} {offline}");
+            assert!(!first.is_some_and(|it| it.is_lasting()));
+            assert!(!next(first, 19).is_some_and(|it| it.is_lasting()));
+            assert_eq!(next(first, 20).is_some_and(|it| it.is_lasting()), differs);
+        }
+    }
+
+    /// rule:an-audit-tells-lasting-differences
+    #[test]
+    fn another_difference_begins_anew() {
+        let start = Instant::now();
+        let next = |before, stored, at| {
+            Difference::next(
+                before,
+                Some(Standing::Ready),
+                Some(stored),
+                true,
+                S(20),
+                start + S(at),
+            )
+        };
+        let first = next(None, Standing::NotReady, 0);
+        let other = next(first, Standing::Offline, 30);
+        assert!(!other.unwrap().is_lasting());
+        assert!(next(other, Standing::Offline, 50).unwrap().is_lasting());
     }
 }

@@ -1,11 +1,11 @@
 //! The task of one cluster: waits until a probe is due, makes it and takes the result in. [`Job`] is
 //! one probe to make, [`BusyTasks`] counts the probes under way.
 
+use super::probes::Job;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use super::cluster_registry::ClusterRegistry;
-use super::flavour::ClusterProber;
 use super::member_cluster::MemberCluster;
 
 /// Between a first panic in a task and its next attempt; doubled with each that follows at once.
@@ -140,41 +139,5 @@ pub(crate) fn timed_out(started: Moment, took: Duration) -> Report {
         attempts: 1,
         endpoints: Endpoints::default(),
         detail: None,
-    }
-}
-
-/// One probe to make.
-pub(crate) struct Job {
-    /// Cancelled when the task was replaced or what it probes has changed: what it finds is void.
-    pub(crate) void: CancellationToken,
-    pub(crate) prober: Arc<dyn ClusterProber>,
-    pub(crate) timeout: Duration,
-    pub(crate) started: Moment,
-    /// How long after its time it starts.
-    pub(crate) lag: Duration,
-}
-
-/// The tasks of one cluster.
-#[derive(Default)]
-pub(crate) struct BusyTasks(AtomicUsize);
-
-/// A task that may have a probe under way, until this is dropped.
-pub(crate) struct Busy<'a>(&'a AtomicUsize);
-
-impl BusyTasks {
-    /// Counts one more task.
-    pub(crate) fn begin(&self) -> Busy<'_> {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        Busy(&self.0)
-    }
-
-    pub(crate) fn is_any(&self) -> bool {
-        self.0.load(Ordering::SeqCst) > 0
-    }
-}
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }

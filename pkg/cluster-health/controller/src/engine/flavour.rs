@@ -1,17 +1,16 @@
-//! What a flavour is to the engine: [`Flavour`] and [`Source`], the [`Target`] that it tells of each
-//! cluster, and the [`ClusterProber`] in it.
+//! What a flavour is to the engine: [`Flavour`], the [`Target`] that it registers for each cluster,
+//! the [`ClusterProber`] in it, and the [`StatusWrite`] of a [`Pending`] object.
 
+use health::Lifetime;
+use probe::TlsOptions;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use health::{Code, Endpoints, Finding, Moment, Policy, ProbePath, Published, Report, Standing};
 use kube_api::Resource;
-use manager::{Context, Failure};
-
-use super::cluster_view::Contact;
-use super::registry::Registry;
-use super::status_write::StatusWrite;
+use objects::{Object, Schema};
+use serde_json::Value;
 
 /// One object model of member clusters: its status, as the engine asks for it. The engine does
 /// everything else: when a cluster is probed, what is published, when it is written, events,
@@ -91,21 +90,6 @@ pub struct Statement<'a> {
     pub paused: bool,
     /// Now.
     pub now: Moment,
-}
-
-/// A flavour with the objects that it follows.
-pub trait Source: Flavour {
-    /// Follows the objects, and tells `registry` of them and of the moment at which they are all
-    /// known ([`Registry::filled`]), until `context.stop` is cancelled. While the kind is not
-    /// served, or not for us, its informer is dormant and there is nothing to do.
-    ///
-    /// # Errors
-    /// Something that only a fresh start of the controller can mend.
-    fn watch(
-        self: Arc<Self>,
-        context: Context,
-        registry: Registry,
-    ) -> BoxFuture<'static, Result<(), Failure>>;
 }
 
 /// Everything that the engine has to know of one cluster, made from its object, its credential and
@@ -192,5 +176,81 @@ impl ClusterProber for Misconfigured {
             detail: Some(self.detail.clone()),
         };
         Box::pin(std::future::ready(report))
+    }
+}
+
+/// Whether the schema of a kind is ours at this moment.
+pub type SchemaIsOurs = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// What is written to a status, and how.
+#[derive(Debug)]
+pub enum StatusWrite {
+    /// All fields that are ours, by server-side apply.
+    Apply(Value),
+    /// Fields for an object whose schema is not ours, laid over this copy of it
+    /// (`rule:foreign-schemas-get-merge-patches`).
+    Merge {
+        /// What is written.
+        fields: Value,
+        /// The whole object that they rest on.
+        over: Value,
+    },
+}
+
+impl StatusWrite {
+    /// Writes `fields`, as `{"status": {…}}`, to `object` in the way that its schema takes.
+    pub fn of<S: Schema>(object: &Object<S>, fields: Value, schema_is_ours: bool) -> Self {
+        if schema_is_ours {
+            Self::Apply(fields)
+        } else {
+            Self::Merge { fields, over: object.whole() }
+        }
+    }
+}
+
+/// One object whose status is written. What is written is its state when its turn comes.
+pub trait Pending: Send + Sync + 'static {
+    /// The label of metrics: the name of the flavour that it is of.
+    fn flavour(&self) -> &'static str;
+
+    /// The kind of the object: that of the flavour, or one of [`super::Flavour::further_kinds`].
+    fn resource(&self) -> &'static Resource;
+
+    /// Which object.
+    fn object(&self) -> &Cluster;
+
+    /// The UID of the cluster that it belongs to: who probes that writes this.
+    fn shard(&self) -> &Arc<str> {
+        &self.object().uid
+    }
+
+    /// How long it may wait at most before a write of it that failed is tried again.
+    fn period(&self) -> Duration;
+
+    /// What to write. `None` when there is nothing to write any more.
+    fn write(&self, now: Moment) -> Option<StatusWrite>;
+}
+
+/// The credentials, certificates and addresses by which a cluster is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contact {
+    /// The lifetime of the credential that ends first.
+    pub credential: Option<Lifetime>,
+    /// The lifetime of the certificate that its server showed last.
+    pub certificate: Option<Lifetime>,
+    /// How many addresses answered when each was last asked.
+    pub endpoints: Endpoints,
+    /// The checks of that certificate that are left out.
+    pub waived: TlsOptions,
+}
+
+impl From<&probe::Client> for Contact {
+    fn from(client: &probe::Client) -> Self {
+        Self {
+            credential: client.credential(),
+            certificate: client.certificate(),
+            endpoints: client.endpoints(),
+            waived: client.waived(),
+        }
     }
 }

@@ -3,6 +3,8 @@
 
 mod each;
 
+use super::metrics::Counters;
+use prometheus::Registry;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -188,4 +190,29 @@ impl Collector for Gauges {
 #[allow(clippy::cast_precision_loss, reason = "no process has 2^52 clusters or probes")]
 fn float(count: usize) -> f64 {
     count as f64
+}
+
+/// Registered once per process; a restarted controller attaches its new state.
+#[derive(Clone)]
+pub struct Metrics {
+    pub(crate) counters: Counters,
+    shown: Arc<Mutex<Weak<ClusterRegistry>>>,
+}
+
+impl Metrics {
+    /// Registers what is to be exposed.
+    ///
+    /// # Errors
+    /// A name is registered already.
+    pub fn new(registry: &Registry, exposed: Exposed) -> Result<Self, prometheus::Error> {
+        let shown = Arc::new(Mutex::new(Weak::new()));
+        let counters = Counters::new(registry)?;
+        registry.register(Box::new(Gauges::new(Arc::clone(&shown), exposed)?))?;
+        Ok(Self { counters, shown })
+    }
+
+    /// Shows this state from now on.
+    pub(crate) fn attach(&self, fleet: &Arc<ClusterRegistry>) {
+        *self.shown.lock() = Arc::downgrade(fleet);
+    }
 }

@@ -14,16 +14,15 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::audit::{Difference, patience};
-use super::cluster_events::{Notice, Notices};
 use super::cluster_view::{ClusterView, STATUSES};
-use super::driver::Job;
-use super::driver::{Busy, BusyTasks};
+use super::cluster_view::{Difference, patience};
+use super::flavour::Pending;
+use super::flavour::StatusWrite;
 use super::flavour::{Cluster, Flavour, Statement};
 use super::flavour::{ClusterProber, now};
 use super::flavour::{Target, is_another};
-use super::status_write::Pending;
-use super::status_write::StatusWrite;
+use super::notices::{Notice, Notices};
+use super::probes::{Busy, BusyTasks, Job};
 
 /// A cluster that is known. Its lock is held for moments only, and never while anything waits.
 pub(crate) struct MemberCluster {

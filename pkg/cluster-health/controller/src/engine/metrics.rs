@@ -3,42 +3,12 @@
 //! (`rule:scrapes-do-not-disturb-each-other`). Used by `gauges.rs`.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use health::{Code, Report};
-use parking_lot::Mutex;
 use prometheus::core::Desc;
 use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType};
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
-
-use super::cluster_registry::ClusterRegistry;
-use super::gauges::{Exposed, Gauges};
-
-/// Registered once per process; a restarted controller attaches its new state.
-#[derive(Clone)]
-pub struct Metrics {
-    pub(crate) counters: Counters,
-    shown: Arc<Mutex<Weak<ClusterRegistry>>>,
-}
-
-impl Metrics {
-    /// Registers what is to be exposed.
-    ///
-    /// # Errors
-    /// A name is registered already.
-    pub fn new(registry: &Registry, exposed: Exposed) -> Result<Self, prometheus::Error> {
-        let shown = Arc::new(Mutex::new(Weak::new()));
-        let counters = Counters::new(registry)?;
-        registry.register(Box::new(Gauges::new(Arc::clone(&shown), exposed)?))?;
-        Ok(Self { counters, shown })
-    }
-
-    /// Shows this state from now on.
-    pub(crate) fn attach(&self, fleet: &Arc<ClusterRegistry>) {
-        *self.shown.lock() = Arc::downgrade(fleet);
-    }
-}
 
 /// From a member next door to one that takes the longest timeout that makes sense.
 const PROBE_SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];

@@ -3,24 +3,22 @@
 //! clusters, `?name=`, `?state=` and `?flavour=` narrow it down and `?limit=` says how many are
 //! shown.
 
-mod query;
-mod row;
-mod table;
-
+use row::NOTHING;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use health::Standing;
 use http::StatusCode;
 use http::header::ACCEPT;
+use row::Row;
 use serde::Serialize;
 use serving::{PageRequest, Reply, reply};
 
 use super::cluster_registry::{ClusterRegistry, HeldBack};
-use super::flavour::Cluster;
-use super::flavour::now;
+use super::flavour::{Cluster, now};
 use super::member_cluster::MemberCluster;
-use query::Query;
-use row::Row;
+
+mod row;
 
 /// What to do about too many.
 const NARROWER: &str =
@@ -60,7 +58,7 @@ pub(crate) fn answer(fleet: &ClusterRegistry, request: &PageRequest) -> Reply {
         hidden => format!("\n{hidden} more; {NARROWER}\n"),
     };
     let audit = if fleet.audit { AUDITING } else { "" };
-    let text = table::of(&listing.clusters, fleet.audit) + &hidden + audit;
+    let text = row::table(&listing.clusters, fleet.audit) + &hidden + audit;
     reply::text(StatusCode::OK, text)
 }
 
@@ -106,4 +104,123 @@ fn list(fleet: &ClusterRegistry, query: &Query) -> Listing {
     };
     let clusters = found.iter().take(query.limit).map(row).collect();
     Listing { auditing: fleet.audit, total: found.len(), clusters }
+}
+
+/// Rows that are shown unless another number is asked for.
+const LIMIT: usize = 500;
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Query {
+    json: bool,
+    /// Part of the name, with its namespace.
+    name: String,
+    /// Empty for any.
+    flavour: String,
+    /// Any when it is absent.
+    state: Option<&'static str>,
+    limit: usize,
+}
+
+/// A query that means nothing.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum QueryError {
+    #[error("cannot show state {0:?}: it is not one of {1}")]
+    State(String, String),
+    #[error("cannot show format {0:?}: it is json, or table for people")]
+    Format(String),
+    #[error("cannot show {0:?} clusters: limit is a number, 0 for all")]
+    Limit(String),
+    #[error("cannot tell what {0:?} is for: there are format, name, flavour, state and limit")]
+    Unknown(String),
+}
+
+impl Query {
+    /// Reads what stands after the question mark.
+    fn parse(text: &str) -> Result<Self, QueryError> {
+        let (json, name, flavour) = (false, String::new(), String::new());
+        let mut query = Self { json, name, flavour, state: None, limit: LIMIT };
+        for (key, value) in form_urlencoded::parse(text.as_bytes()) {
+            match &*key {
+                "format" => query.json = is_json(value)?,
+                "name" => query.name = value.into_owned(),
+                "flavour" => query.flavour = value.into_owned(),
+                "state" => query.state = Some(state(value)?),
+                "limit" => query.limit = limit(value)?,
+                _ => return Err(QueryError::Unknown(key.into_owned())),
+            }
+        }
+        Ok(query)
+    }
+
+    fn matches(&self, flavour: &str, key: &str, published: Option<Standing>) -> bool {
+        let state = published.map_or(NOTHING, Standing::label);
+        (self.flavour.is_empty() || self.flavour == flavour)
+            && key.contains(&self.name)
+            && self.state.is_none_or(|wanted| wanted == state)
+    }
+}
+
+fn is_json(value: Cow<'_, str>) -> Result<bool, QueryError> {
+    match &*value {
+        "json" => Ok(true),
+        "table" => Ok(false),
+        _ => Err(QueryError::Format(value.into_owned())),
+    }
+}
+
+fn state(value: Cow<'_, str>) -> Result<&'static str, QueryError> {
+    let states: Vec<_> = Standing::ALL.map(Standing::label).into_iter().chain([NOTHING]).collect();
+    let found = states.iter().find(|state| **state == value);
+    found.copied().ok_or_else(|| QueryError::State(value.into_owned(), states.join(", ")))
+}
+
+fn limit(value: Cow<'_, str>) -> Result<usize, QueryError> {
+    match value.parse() {
+        Ok(0) => Ok(usize::MAX),
+        Ok(limit) => Ok(limit),
+        Err(_) => Err(QueryError::Limit(value.into_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_chooses_by_name_flavour_and_state() {
+        let rows = [
+            ("", true),
+            ("name=ns/", true),
+            ("name=other", false),
+            ("flavour=kubefed", true),
+            ("flavour=tke", false),
+            ("state=offline", true),
+            ("state=ready", false),
+            ("state=nothing", false),
+            ("name=one&state=offline&flavour=kubefed&limit=3&format=json", true),
+            ("name=ns%2Fone", true),
+        ];
+        for (text, matches) in rows {
+            let query = Query::parse(text).unwrap();
+            let found = query.matches("kubefed", "ns/one", Some(Standing::Offline));
+            assert_eq!(found, matches, "{text}");
+        }
+        assert!(Query::parse("state=nothing").unwrap().matches("kubefed", "ns/one", None));
+        assert_eq!(Query::parse("limit=0").unwrap().limit, usize::MAX);
+    }
+
+    #[test]
+    fn a_query_that_means_nothing_is_refused_with_what_there_is() {
+        for (text, told) in [
+            ("state=Ready", "ready, notready, offline, config, unknown, nothing"),
+            ("limit=all", "0 for all"),
+            ("format=yaml", "json, or table"),
+            ("format=JSON", "json, or table"),
+            ("cluster=a", "format, name, flavour, state and limit"),
+        ] {
+            let refusal = Query::parse(text).unwrap_err().to_string();
+            assert!(refusal.contains(told), "{refusal}");
+        }
+    }
 }

@@ -18,10 +18,10 @@ use objects::{Object, Schema};
 use workqueue::{Next, Reconcile, Retry};
 
 use super::flavour::ClusterProber;
+use super::flavour::SchemaIsOurs;
 use super::flavour::{Cluster, Flavour};
 use super::flavour::{EndsTold, Target};
 use super::registry::{Look, Registry};
-use super::status_write::SchemaIsOurs;
 
 /// Until a cluster is looked at again whose last write has not ended.
 const LATER: Duration = Duration::from_millis(100);

@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::cluster_registry::{ClusterRegistry, HeldBack};
 use super::driver;
+use super::flavour::Pending;
 use super::flavour::Target;
 use super::flavour::now;
 use super::flavour::{Cluster, Flavour};
 use super::member_cluster::MemberCluster;
-use super::status_write::Pending;
 
 /// The clusters of one flavour. Cheap to clone; no call waits for anything.
 #[derive(Clone)]

@@ -18,7 +18,7 @@ use super::cluster_registry::ClusterRegistry;
 use super::flavour::now;
 use super::member_cluster::MemberCluster;
 use super::ownership::Share;
-use super::shard_claim::{self, Kinds, ShardClaim};
+use super::ownership::{self, Kinds, ShardClaim};
 
 /// Between renewals of an unchanged view, and between looks of one that has no lease.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
@@ -168,7 +168,7 @@ impl ShardCoordinator {
             Ok(listed) => listed,
             Err(error) => return self.failed("read the leases of the replicas", &error),
         };
-        let (claims, kinds): (Vec<_>, Vec<_>) = listed.iter().map(shard_claim::read).unzip();
+        let (claims, kinds): (Vec<_>, Vec<_>) = listed.iter().map(ownership::read).unzip();
         let kinds = claims.iter().map(|claim| claim.replica.clone()).zip(kinds).collect();
         self.share.shards.write().observe(claims, began, now().monotonic);
         self.note_lack(&kinds);

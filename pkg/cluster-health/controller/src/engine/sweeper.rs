@@ -3,18 +3,20 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use std::time::Instant;
 
 use health::Load;
 use resilience::panics::contain_call;
 use rustix::process::{Resource, getrlimit};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 
 use super::cluster_registry::ClusterRegistry;
+use super::cluster_view::Difference;
+use super::driver;
 use super::flavour::now;
 use super::member_cluster::MemberCluster;
-use super::{audit, driver};
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -62,7 +64,7 @@ fn look_at(member: &Arc<MemberCluster>, fleet: &Arc<ClusterRegistry>) {
         fleet.shows(member, shown.fingerprint);
     }
     if fleet.audit {
-        audit::look_at(member, now.monotonic);
+        audit(member, now.monotonic);
     }
 }
 
@@ -106,6 +108,27 @@ impl OpenFiles {
 /// A connection that is kept for each cluster, and one that is being opened.
 fn needed(clusters: usize) -> u64 {
     u64::try_from(clusters).unwrap_or(u64::MAX).saturating_mul(2).saturating_add(OTHERS)
+}
+
+/// Compares one cluster with its object; a difference that has come to last, or has ended, is told.
+fn audit(member: &MemberCluster, now: Instant) {
+    let stored = member.flavour.stored(&member.cluster);
+    let (before, after) = member.compare(stored, now);
+    let (flavour, cluster) = (member.flavour.name(), &*member.cluster.key);
+    let lasting = |difference: Option<Difference>| difference.filter(Difference::is_lasting);
+    match (lasting(before), lasting(after)) {
+        (None, Some(it)) => {
+            let (ours, stored) = (it.ours.label(), it.stored_label());
+            warn!(
+                flavour,
+                cluster, ours, stored, "Audit: the object says another thing than we would publish"
+            );
+        }
+        (Some(_), None) => {
+            info!(flavour, cluster, "Audit: the object and what we would publish no longer differ");
+        }
+        (None, None) | (Some(_), Some(_)) => {}
+    }
 }
 
 #[cfg(test)]

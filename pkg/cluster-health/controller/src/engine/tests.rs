@@ -15,7 +15,7 @@ use scene::{Answer, Scene, cluster};
 use tokio::time::sleep;
 
 use super::driver;
-use super::driver::Job;
+use super::probes::Job;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 

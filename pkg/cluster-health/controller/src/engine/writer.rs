@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, warn};
 
+use super::flavour::Pending;
+use super::flavour::StatusWrite;
 use super::flavour::now;
 use super::flavour::{Cluster, Flavour};
 use super::metrics::Counters;
 use super::ownership::Ownership;
-use super::status_write::Pending;
-use super::status_write::StatusWrite;
 
 /// Writes under way at once: more than a server that answers in 100 ms needs for 500 in a second.
 const AT_ONCE: usize = 64;

@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::duplicate_clusters::{DuplicateClusters, Identity};
 use super::references::References;
 use super::topology::Topology;
+use super::topology::{DuplicateClusters, Identity};
 use super::upstream_metrics::UpstreamMetrics;
 use super::{access, settings, status};
 use crate::api::kubefed::{

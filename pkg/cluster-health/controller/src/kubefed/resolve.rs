@@ -191,8 +191,8 @@ mod tests {
     use crate::engine::{Pipeline, Registry};
     use crate::kubefed::testing::{policy, sent};
     use crate::options::KubeFedOptions;
-    use crate::scripted_cache::informer;
     use crate::secret_data::SECRETS;
+    use crate::testing::informer;
 
     fn flavour() -> Arc<KubeFed> {
         let meters = Meters::new(&MetricRegistry::new()).unwrap();

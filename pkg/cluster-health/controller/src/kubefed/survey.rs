@@ -10,8 +10,8 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::duplicate_clusters::{self, Identity};
 use super::flavour::KubeFed;
+use super::topology::{self, Identity};
 use super::topology::{Topology, TopologyCounter};
 use crate::engine::{Cluster, Flavour as _, Registry};
 use crate::paging::{MemberReader, list};
@@ -75,14 +75,7 @@ impl Surveyed {
 
 async fn read(prober: &probe::Prober, client: &Arc<probe::Client>) -> Surveyed {
     let mut member = MemberReader::new(prober, client);
-    let identity = list(
-        &mut member,
-        duplicate_clusters::PATH,
-        &duplicate_clusters::QUERY,
-        1,
-        Identity::default,
-    )
-    .await;
+    let identity = list(&mut member, topology::PATH, &topology::QUERY, 1, Identity::default).await;
     let counter =
         list(&mut member, "/api/v1/nodes", &[], PAGE_NODES, TopologyCounter::default).await;
     let topology = counter.map(TopologyCounter::topology);

@@ -18,8 +18,8 @@ use super::resolve::KubeFedResolver;
 use super::survey;
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
 use crate::engine::{Pipeline, Registry, Source, subscribe};
+use crate::missing_rights::Reading;
 use crate::missing_rights::{denied, report};
-use crate::reading::Reading;
 use crate::secret_data::SECRETS;
 
 const BACKOFF: Backoff =
@@ -166,7 +166,7 @@ mod tests {
     use crate::engine::tests::scene::Scene;
     use crate::kubefed::testing::policy;
     use crate::options::KubeFedOptions;
-    use crate::scripted_cache::informer;
+    use crate::testing::informer;
 
     /// rule:kubefed-config-wins
     #[tokio::test(start_paused = true)]

@@ -17,8 +17,8 @@ use super::machines::{MachineHealth, MachineReconciler, follow, lookup};
 use super::node_lists::NodeLists;
 use crate::api::tke::{Cluster, MACHINES, Machine};
 use crate::engine::Registry;
+use crate::missing_rights::Reading;
 use crate::missing_rights::{Denied, denied};
-use crate::reading::Reading;
 
 /// The time limit of a task: that of the longest one, a summary.
 const TASK_LIMIT: Duration = SUMMARY_LIMIT_MAX.saturating_add(Duration::from_secs(30));

@@ -12,9 +12,9 @@ use super::cluster_states::ClusterStates;
 use super::details::{DetailTask, after_probe};
 use super::facts::Facts;
 use super::machines::KIND;
+use super::status::supervision;
 use super::status::{StatusSchema, ends_told, fingerprint_of, seed, write};
 use super::summary_metrics::SummaryMetrics;
-use super::supervision::supervision;
 use crate::api::tke::{self, CLUSTERS};
 use crate::engine::{
     Cluster, Contact, Flavour, ObjectModel, Objects, Registry, Seed, Statement, StatusWrite,

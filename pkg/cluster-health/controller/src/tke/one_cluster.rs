@@ -10,9 +10,9 @@ use super::choice::{Choice, choose};
 use super::fetch::Fetch;
 use super::inputs::inputs;
 use crate::api::is_name;
+use crate::api::secret::json_text;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};
 use crate::credential_policy::{Lookup, Target, is_for, may_ask, may_read};
-use crate::secret_json;
 use crate::stored_objects::{StoredError, StoredObjects};
 
 /// What a client of the Cluster of this name is made of, as the controller would make it.
@@ -85,7 +85,7 @@ async fn named(objects: &StoredObjects, name: &str) -> Result<Found, StoredError
 async fn of_cluster(objects: &StoredObjects, target: Target<'_>) -> Result<Found, StoredError> {
     let documents = objects.documents(&CLUSTER_CREDENTIALS).map(|document| {
         let name = document["metadata"]["name"].as_str().unwrap_or_default();
-        let text = secret_json::text(document);
+        let text = json_text(document);
         let read = ClusterCredential::read(&text);
         wipe(text);
         read.map_err(|error| unusable(name, &error))

@@ -22,8 +22,8 @@ use super::flavour::Tke;
 use super::resolve::TkeResolver;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster};
 use crate::engine::{Pipeline, Registry, Source, subscribe};
+use crate::missing_rights::Reading;
 use crate::missing_rights::{denied, report};
-use crate::reading::Reading;
 use crate::secret_data::SECRETS;
 
 /// Grants what is read of TKEStack's kinds, and of Secrets.

@@ -7,9 +7,9 @@ use health::{Lifetime, Published, Status};
 use prometheus::core::Desc;
 use prometheus::proto::{Metric, MetricFamily};
 
-use crate::engine::audit::Difference;
-use crate::engine::cluster_view::Contact;
+use crate::engine::cluster_view::Difference;
 use crate::engine::cluster_view::{ClusterView, STATUSES};
+use crate::engine::flavour::Contact;
 use crate::engine::member_cluster::MemberCluster;
 use crate::engine::metrics::Family;
 

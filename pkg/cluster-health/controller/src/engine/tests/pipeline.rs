@@ -21,7 +21,7 @@ use crate::engine::{
     Cluster, EndsTold, Flavour, HeldBack, ObjectModel, Pipeline, Registry, Resolve, Resolved, Seed,
     Statement, StatusWrite, Supervision, subscribe,
 };
-use crate::scripted_cache::informer;
+use crate::testing::informer;
 
 #[derive(Debug)]
 enum ToyKind {}

@@ -25,17 +25,16 @@ pub(crate) use api::Api;
 pub(crate) use members::{Answer, Members, target};
 
 use crate::api::tke::{CLUSTERS, MACHINES};
-use crate::engine::Limits;
 use crate::engine::cluster_registry::ClusterRegistry;
+use crate::engine::flavour::StatusWrite;
 use crate::engine::flavour::Target;
 use crate::engine::flavour::{Cluster, Flavour, Statement};
 use crate::engine::gauges::Exposed;
+use crate::engine::gauges::Metrics as EngineMetrics;
 use crate::engine::member_cluster::MemberCluster;
-use crate::engine::metrics::Metrics as EngineMetrics;
 use crate::engine::ownership::{Ownership, Share};
-use crate::engine::permits::Permits;
+use crate::engine::probes::Permits;
 use crate::engine::registry::Registry;
-use crate::engine::status_write::StatusWrite;
 use crate::engine::writer::Writer;
 use crate::engine::{page, sweeper};
 
@@ -124,17 +123,6 @@ impl Drop for Scene {
 }
 
 /// Of so many replicas.
-pub(crate) fn limits(shards: usize) -> Limits {
-    Limits {
-        concurrent_probes: 0,
-        write_rate: 50.0,
-        write_burst: 100,
-        audit: false,
-        shards,
-        shards_namespace: "shares".to_owned(),
-    }
-}
-
 impl Scene {
     pub(crate) fn new(concurrent_probes: usize) -> Self {
         Self::with(concurrent_probes, Exposed { per_cluster: true, audit: false })
@@ -160,7 +148,7 @@ impl Scene {
 
     /// One replica of several, to which nothing belongs.
     pub(crate) fn of_others() -> Self {
-        let share = Arc::new(Share::new("one", &limits(2), 1, resilience::Fence::closed()));
+        let share = Arc::new(Share::new("one", (2, "shares"), 1, resilience::Fence::closed()));
         Self::of(Arc::default(), Arc::default(), Ownership::of(&share))
     }
 

@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::scene::{Answer, Api, KIND, Members, Scene, cluster, limits, target};
+use super::scene::{Answer, Api, KIND, Members, Scene, cluster, target};
 use crate::engine::ownership::{Ownership, Share};
 use crate::engine::registry::Look;
 use crate::engine::shard_coordinator::{ShardCoordinator, group};
@@ -106,7 +106,7 @@ impl World {
 
     fn launch(&self, name: &str, shards: usize) -> Replica {
         let fence = if shards == 1 { Fence::always_open() } else { Fence::closed() };
-        let share = Arc::new(Share::new(name, &limits(shards), 1, fence));
+        let share = Arc::new(Share::new(name, (shards, "shares"), 1, fence));
         let name = &*share.name;
         let (members, api) = (Arc::clone(&self.members), Arc::clone(&self.api));
         let scene = Scene::of(members, api, Ownership::of(&share));

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use workqueue::Reconcile as _;
 
+use super::MachineReconciler;
 use super::health::MachineHealth;
-use super::rounds::MachineReconciler;
 use super::state::{NextList, UnknownReason};
 use crate::api::tke::Machine;
 use crate::engine::now;

@@ -8,10 +8,12 @@ use http::StatusCode;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::gather::{self, Gathered, nodes};
-use super::paged::{Paged, node, pod};
-use super::pod::PodTotals;
-use super::roster::Roster;
+use super::PodTotals;
+use super::nodes::Roster;
+use super::testing::{Paged, node, pod};
+use super::{Gathered, nodes};
+
+mod sums;
 use crate::paging::{Abort, Member, Unread, list};
 
 fn pods(member: &mut dyn Member) -> Result<PodTotals, Abort> {
@@ -201,7 +203,7 @@ proptest! {
         let mut member = Paged::with_expiries(std::mem::take(&mut lists), expiries);
         let gathering = async {
             let nodes = nodes(&mut member, 2, &Roster::default()).await?.totals;
-            Ok::<_, Abort>(Gathered { nodes, pods: gather::pods(&mut member, 2).await? })
+            Ok::<_, Abort>(Gathered { nodes, pods: super::pods(&mut member, 2).await? })
         };
         let gathered = gathering.now_or_never().expect("the server answers at once");
 

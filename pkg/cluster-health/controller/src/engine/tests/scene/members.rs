@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::cluster;
-use crate::engine::cluster_view::Contact;
+use crate::engine::flavour::Contact;
 use crate::engine::flavour::{ClusterProber, now};
 use crate::engine::flavour::{EndsTold, Target};
 

@@ -26,7 +26,7 @@ use crate::credential_policy::SEND_LABEL;
 use crate::engine::tests::scene::Scene;
 use crate::engine::{Flavour, Pipeline, Registry, identity};
 use crate::options::judge;
-use crate::scripted_cache::informer;
+use crate::testing::informer;
 use crate::tke::SummaryMetrics;
 use crate::tke::testing::cluster;
 

@@ -8,9 +8,9 @@ use http::StatusCode;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::gather::nodes;
-use super::node::NodeList;
-use super::roster::Roster;
+use super::nodes;
+use super::nodes::NodeList;
+use super::nodes::Roster;
 use crate::paging::{Member, Unread};
 
 /// Pages by path.

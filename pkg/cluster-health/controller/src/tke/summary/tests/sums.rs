@@ -1,10 +1,14 @@
+//! What the two lists of a cluster add up to.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt as _;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::*;
-use crate::tke::summary::paged::{Paged, node, pod};
+use crate::tke::summary::nodes::Roster;
+use crate::tke::summary::testing::{Paged, node, pod};
+use crate::tke::summary::{Gathered, nodes, pods};
 
 fn gathered(on: Vec<Value>, running: Vec<Value>) -> Gathered {
     let lists = BTreeMap::from([("/api/v1/nodes", vec![on]), ("/api/v1/pods", vec![running])]);

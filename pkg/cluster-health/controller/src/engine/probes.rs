@@ -1,6 +1,11 @@
 //! [`Permits`]: how many probes are under way at once.
 
+use super::flavour::ClusterProber;
+use health::Moment;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 use health::{Load, is_insufficient, probes_at_once};
 use parking_lot::Mutex;
@@ -63,5 +68,41 @@ impl Permits {
 
     pub(crate) fn is_insufficient(&self) -> bool {
         self.cap.lock().insufficient
+    }
+}
+
+/// One probe to make.
+pub(crate) struct Job {
+    /// Cancelled when the task was replaced or what it probes has changed: what it finds is void.
+    pub(crate) void: CancellationToken,
+    pub(crate) prober: Arc<dyn ClusterProber>,
+    pub(crate) timeout: Duration,
+    pub(crate) started: Moment,
+    /// How long after its time it starts.
+    pub(crate) lag: Duration,
+}
+
+/// The tasks of one cluster.
+#[derive(Default)]
+pub(crate) struct BusyTasks(AtomicUsize);
+
+/// A task that may have a probe under way, until this is dropped.
+pub(crate) struct Busy<'a>(&'a AtomicUsize);
+
+impl BusyTasks {
+    /// Counts one more task.
+    pub(crate) fn begin(&self) -> Busy<'_> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Busy(&self.0)
+    }
+
+    pub(crate) fn is_any(&self) -> bool {
+        self.0.load(Ordering::SeqCst) > 0
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }

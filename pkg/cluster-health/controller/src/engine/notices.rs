@@ -1,0 +1,186 @@
+//! [`Notices`]: what to tell about ends of credentials and certificates, and about addresses that are
+//! down.
+
+use std::mem;
+
+use events::EventType;
+use health::{Endpoints, ExpiryNotice, ExpiryStage, Lifetime};
+use jiff::Timestamp;
+
+use super::flavour::{Contact, EndsTold};
+
+/// What was told about one cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notices {
+    credential: ExpiryNotice,
+    certificate: ExpiryNotice,
+    /// What was told before the cluster came to this process.
+    told: EndsTold,
+    /// Whether a credential, and a certificate, was seen since.
+    seen: [bool; 2],
+    /// Told of, and seen by the probe before.
+    endpoints_down: u8,
+    seen_down: u8,
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) kind: EventType,
+    pub(crate) reason: &'static str,
+    pub(crate) text: String,
+}
+
+impl Notices {
+    /// Continues after a process that told this: a restart, or a move to another replica, does not
+    /// repeat the events of thousands of clusters (`rule:a-restart-changes-nothing`).
+    pub(crate) fn after(told: EndsTold) -> Self {
+        Self { told, ..Self::default() }
+    }
+
+    /// Takes in the contact at `now` and returns the new notices (`rule:ends-are-told-in-time`).
+    pub(crate) fn note(&mut self, contact: &Contact, now: Timestamp) -> Vec<Notice> {
+        let Contact { credential, certificate, endpoints, .. } = contact;
+        let of_credential = self.credential.note(*credential, now);
+        let of_certificate = self.certificate.note(*certificate, now);
+        let ends = [
+            (of_credential, credential, "the credential", "CredentialExpiring"),
+            (of_certificate, certificate, "the serving certificate", "ServingCertificateExpiring"),
+        ];
+        let (told, seen) = (&self.told, &mut self.seen);
+        let ends = ends.into_iter().zip(seen);
+        let ends = ends.filter_map(|((stage, lifetime, what, reason), seen)| {
+            let lifetime = (*lifetime)?;
+            let is_first = !mem::replace(seen, true);
+            let text = ends_soon(what, lifetime, stage?)?;
+            let is_old = match told {
+                EndsTold::Nothing => false,
+                // It has room for one of the two.
+                EndsTold::Shown(shown) => **shown == *text || is_first && !shown.starts_with(what),
+                EndsTold::Unknown => is_first,
+            };
+            (!is_old).then_some(Notice { kind: EventType::Warning, reason, text })
+        });
+        let ends: Vec<_> = ends.collect();
+        ends.into_iter().chain(self.addresses(*endpoints)).collect()
+    }
+
+    /// Of a cluster with several addresses, those that come to be down, and are at two probes in a
+    /// row: between them all are asked again, and a lost packet is no dead server. With all of them
+    /// down the cluster is, which is told as such.
+    fn addresses(&mut self, endpoints: Endpoints) -> Option<Notice> {
+        let Endpoints { down, total } = endpoints;
+        if total < 2 || down == total {
+            return None;
+        }
+        let lasting = down.min(mem::replace(&mut self.seen_down, down));
+        let told = self.endpoints_down;
+        self.endpoints_down = lasting.max(told.min(down));
+        match down {
+            0 if told > 0 => {
+                let text = format!("all {total} API endpoints are up again");
+                Some(Notice { kind: EventType::Normal, reason: "EndpointsUp", text })
+            }
+            _ if lasting > told => {
+                let text = format!("{lasting} of {total} API endpoints down");
+                Some(Notice { kind: EventType::Warning, reason: "EndpointsDown", text })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// One sentence about an end; `None` while it is far.
+pub(crate) fn ends_soon(what: &str, lifetime: Lifetime, stage: ExpiryStage) -> Option<String> {
+    let within = match stage {
+        ExpiryStage::Far => return None,
+        ExpiryStage::Fortnight => "ends within 14 days",
+        ExpiryStage::Week => "ends within 7 days",
+        ExpiryStage::Day => "ends within a day",
+        ExpiryStage::Over => "has ended",
+    };
+    let end = lifetime.to.strftime("%Y-%m-%dT%H:%M:%SZ");
+    Some(format!("{what} {within}: {end}; renew it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reasons(notices: &[Notice]) -> Vec<&'static str> {
+        notices.iter().map(|notice| notice.reason).collect()
+    }
+
+    /// rule:ends-are-told-in-time
+    #[test]
+    fn ends_that_come_near_are_told_with_their_time() {
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        let ending = |text: &str| Some(Lifetime { from: None, to: text.parse().unwrap() });
+        let mut notices = Notices::default();
+        let credential = ending("2026-11-27T00:00:00Z");
+        let contact = Contact { credential, ..Contact::default() };
+        let told = notices.note(&contact, now);
+        assert_eq!(reasons(&told), ["CredentialExpiring"]);
+        let text = "the credential ends within 7 days: 2026-11-27T00:00:00Z; renew it";
+        assert_eq!((told[0].kind, &*told[0].text), (EventType::Warning, text));
+        assert_eq!(notices.note(&contact, now), []);
+        let contact = Contact { certificate: ending("2026-11-21T11:00:00Z"), ..contact };
+        let told = notices.note(&contact, now);
+        assert_eq!(reasons(&told), ["ServingCertificateExpiring"]);
+        assert!(told[0].text.starts_with("the serving certificate has ended"), "{told:?}");
+    }
+
+    /// rule:a-restart-changes-nothing
+    #[test]
+    fn an_end_that_the_object_tells_of_already_is_told_again_when_it_comes_nearer() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let certificate = Some(Lifetime { from: None, to: at("2026-11-27T00:00:00Z") });
+        let contact = Contact { certificate, ..Contact::default() };
+        let text = "the serving certificate ends within 7 days: 2026-11-27T00:00:00Z; renew it";
+        let mut notices = Notices::after(EndsTold::Shown(text.into()));
+        assert_eq!(notices.note(&contact, at("2026-11-21T12:00:00Z")), []);
+        let told = notices.note(&contact, at("2026-11-26T12:00:00Z"));
+        assert_eq!(reasons(&told), ["ServingCertificateExpiring"]);
+        let mut another = Notices::after(EndsTold::Nothing);
+        let told = another.note(&contact, at("2026-11-21T12:00:00Z"));
+        assert_eq!((told.len(), &*told[0].text), (1, text));
+        // The object has room for one end, or for none.
+        let one = EndsTold::Shown("the credential ends within 7 days".into());
+        for unknown in [one, EndsTold::Unknown] {
+            let mut notices = Notices::after(unknown);
+            assert_eq!(notices.note(&contact, at("2026-11-21T12:00:00Z")), []);
+            let told = notices.note(&contact, at("2026-11-26T12:00:00Z"));
+            assert_eq!(reasons(&told), ["ServingCertificateExpiring"]);
+        }
+    }
+
+    #[test]
+    fn addresses_that_go_down_and_come_back_are_told_of_once() {
+        let mut notices = Notices::default();
+        // (down, total; reason)
+        let rows = [
+            (0, 3, None),
+            (1, 3, None),
+            (0, 3, None),
+            (1, 3, None),
+            (1, 3, Some("EndpointsDown")),
+            (1, 3, None),
+            (2, 3, None),
+            (1, 3, None),
+            (2, 3, None),
+            (2, 3, Some("EndpointsDown")),
+            (3, 3, None),
+            (1, 3, None),
+            (0, 3, Some("EndpointsUp")),
+            (0, 3, None),
+            (1, 1, None),
+            (0, 1, None),
+        ];
+        for (down, total, reason) in rows {
+            let endpoints = Endpoints { down, total };
+            let contact = Contact { endpoints, ..Contact::default() };
+            let told = notices.note(&contact, Timestamp::UNIX_EPOCH);
+            assert_eq!(reasons(&told).first().copied(), reason, "{down} of {total}");
+        }
+    }
+}
