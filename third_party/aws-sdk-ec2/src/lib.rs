@@ -18,7 +18,7 @@
 #![allow(rustdoc::redundant_explicit_links)]
 #![allow(rustdoc::invalid_html_tags)]
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
+#![allow(warnings)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #[doc(inline)]
 pub use config::Config;
