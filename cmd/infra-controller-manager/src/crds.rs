@@ -1,24 +1,24 @@
 //! `--install-crds`: the CRDs of `config/crd`, put into the cluster by a leader
 //! (rule:crds-of-others-are-not-touched). Begun and ended by `process.rs`.
 
-mod crd_label;
-mod installer;
-mod release;
-
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 use client::{Clients, Profile, applicable_for};
+use informer::MANAGED_BY;
+use kube_api::Resource;
 use manager::CrdLabel;
-use objects::OpenWrites;
-use resilience::Fence;
+use objects::{Apply, Dynamic, Object, ObjectClient, OpenWrites, Part};
+use resilience::{Backoff, Fence, Jitter, Series};
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{info, warn};
 
-use crate::controllers::ALL;
-use installer::{ATTEMPT, Installer, LOGGER};
+use super::build;
+use super::controllers::ALL;
 
 /// The CRDs of all controllers.
 pub fn manifests() -> impl Iterator<Item = &'static str> {
@@ -78,6 +78,181 @@ impl Installing {
             orderly &= ended.is_ok();
         }
         orderly
+    }
+}
+
+const LOGGER: &str = "install-crds";
+/// Time limit of one attempt of one request.
+const ATTEMPT: Duration = Duration::from_secs(5);
+/// After a failure, such as a missing right that is granted while the process runs.
+const RETRY: Backoff =
+    Backoff::doubling(Duration::from_secs(1), Duration::from_secs(60), Jitter::Around(0.5));
+
+const API_SERVICES: Resource =
+    Resource::cluster("apiregistration.k8s.io", "v1", "APIService", "apiservices");
+
+struct Installer {
+    crds: ObjectClient<Dynamic>,
+    api_services: ObjectClient<Dynamic>,
+    labels: Vec<CrdLabel>,
+}
+
+/// What is to become of a CRD.
+enum Verdict {
+    Install,
+    /// It is ours and has this UID.
+    Update(String),
+    /// For this reason.
+    Leave(String),
+}
+
+impl Installer {
+    /// Its writes of unknown outcome are noted in `open`.
+    fn new(client: kube::Client, labels: Vec<CrdLabel>, open: &OpenWrites) -> Self {
+        let crds =
+            ObjectClient::new(client.clone(), Resource::CRDS, build::PRODUCT, ATTEMPT).noting(open);
+        let api_services = ObjectClient::new(client, API_SERVICES, build::PRODUCT, ATTEMPT);
+        Self { crds, api_services, labels }
+    }
+
+    /// Tries until nothing is left to do for it, or it is asked to stop: it sends nothing more
+    /// then, and waits for the answer of what it sent.
+    async fn settle(self: Arc<Self>, manifest: &'static str, stop: CancellationToken) {
+        let mut failures = Series::new(RETRY);
+        while let Err(error) = self.put(manifest, &stop).await {
+            let wait = failures.fail(Instant::now());
+            let err = format!("{error:#}");
+            warn!(logger = LOGGER, err, ?wait, "Cannot install a CRD");
+            if stop.run_until_cancelled(sleep(wait)).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    async fn put(&self, manifest: &str, stop: &CancellationToken) -> Result<()> {
+        let mut fields: Value =
+            serde_saphyr::from_str(manifest).context("cannot read a manifest")?;
+        let label = put_label(&mut fields, &self.labels);
+        let Some(crd) = fields["metadata"]["name"].as_str().map(str::to_owned) else {
+            bail!("cannot install a manifest without a name");
+        };
+        let Some(verdict) = stop.run_until_cancelled(self.judge(&crd, &fields)).await else {
+            return Ok(());
+        };
+        let (uid, told) = match verdict? {
+            Verdict::Leave(reason) => {
+                warn!(logger = LOGGER, crd, reason, "CRD not installed");
+                return Ok(());
+            }
+            Verdict::Install => (None, "CRD installed"),
+            Verdict::Update(uid) => (Some(uid), "CRD is up to date"),
+        };
+        // Without force where there was none: one that others make meanwhile is a conflict.
+        let apply = Apply { fields, force: uid.is_some(), uid, part: Part::Main };
+        let applied = self.crds.apply(&crd, &apply).await?;
+        if let Some(CrdLabel { other, .. }) = label {
+            // Another field manager may own the other label, so an apply leaves it.
+            self.crds
+                .change(&applied, |_, draft| drop(draft.metadata.labels.remove(other)))
+                .await?;
+        }
+        info!(logger = LOGGER, crd, "{told}");
+        Ok(())
+    }
+
+    async fn judge(&self, name: &str, fields: &Value) -> Result<Verdict> {
+        if let Some(service) = self.aggregated(fields).await? {
+            let reason = format!("the API service {service} is of an aggregated API server");
+            return Ok(Verdict::Leave(reason));
+        }
+        let Some(crd) = self.crds.read(name).await? else { return Ok(Verdict::Install) };
+        if !is_ours(&crd) {
+            let label = format!("{MANAGED_BY}={}", build::PRODUCT);
+            return Ok(Verdict::Leave(format!("it is there without the label {label}")));
+        }
+        if let Some(release) = newer_release(&crd) {
+            return Ok(Verdict::Leave(format!("it is of the newer release {release}")));
+        }
+        Ok(Verdict::Update(crd.metadata.uid.to_string()))
+    }
+
+    /// Name of the API service by which another server serves the CRD's version.
+    async fn aggregated(&self, crd: &Value) -> Result<Option<String>> {
+        let group = crd["spec"]["group"].as_str().unwrap_or_default();
+        for version in crd["spec"]["versions"].as_array().into_iter().flatten() {
+            let name = format!("{}.{group}", version["name"].as_str().unwrap_or_default());
+            let found = self.api_services.read(&name).await?;
+            // The API server makes one without a service for each CRD.
+            let of_another = |service: &Object<Dynamic>| {
+                service.body.get("spec").is_some_and(|spec| spec["service"].is_object())
+            };
+            if found.is_some_and(|service| of_another(&service)) {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn is_ours(crd: &Object<Dynamic>) -> bool {
+    crd.metadata.labels.get(MANAGED_BY).is_some_and(|label| label == build::PRODUCT)
+}
+
+/// Puts the wanted label on a manifest that has it or the one that it excludes. The label that was put.
+fn put_label<'a>(fields: &mut Value, wanted: &'a [CrdLabel]) -> Option<&'a CrdLabel> {
+    let labels = fields.pointer_mut("/metadata/labels").and_then(Value::as_object_mut)?;
+    let is_on =
+        |label: &&CrdLabel| [&label.key, &label.other].iter().any(|it| labels.contains_key(*it));
+    let label = wanted.iter().find(is_on)?;
+    labels.remove(&label.other);
+    labels.insert(label.key.clone(), json!(label.value));
+    Some(label)
+}
+
+/// Annotation of every manifest: the release that it is of.
+const RELEASE: &str = "infra-controller-manager/release";
+
+/// While a release is rolled out, or rolled back, an older leader must not take fields away that a
+/// newer one writes (rule:newer-crds-stay).
+fn newer_release(crd: &Object<Dynamic>) -> Option<&str> {
+    let release = crd.metadata.annotations.get(RELEASE)?;
+    is_newer(release, build::INFO.version).then_some(release)
+}
+
+/// By major, minor and patch. What cannot be read is no release.
+fn is_newer(release: &str, than: &str) -> bool {
+    numbers(release).is_some_and(|release| Some(release) > numbers(than))
+}
+
+fn numbers(release: &str) -> Option<[u64; 3]> {
+    let core = release.trim_start_matches('v').split(['-', '+']).next()?;
+    let parts: Vec<u64> = core.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
+    parts.try_into().ok()
+}
+
+#[cfg(test)]
+mod release_tests {
+    use super::*;
+
+    /// rule:newer-crds-stay
+    #[test]
+    fn releases_are_compared_by_number() {
+        // (release of the CRD, of the program, whether the CRD is newer)
+        let rows = [
+            ("0.2.0", "0.1.0", true),
+            ("0.10.0", "0.9.9", true),
+            ("v1.0.0", "0.99.0", true),
+            ("0.1.1-rc.1", "0.1.0", true),
+            ("0.1.0", "0.1.0", false),
+            ("0.1.0+build", "0.1.0", false),
+            ("0.0.9", "0.1.0", false),
+            ("tomorrow", "0.1.0", false),
+            ("1.0", "0.1.0", false),
+            ("", "0.1.0", false),
+        ];
+        for (crd, program, newer) in rows {
+            assert_eq!(is_newer(crd, program), newer, "{crd} {program}");
+        }
     }
 }
 

@@ -1,6 +1,13 @@
-//! Which feature gates are on, and which version this is, as Kubernetes' components show them.
+//! What `/metrics` shows of the process: feature gates, the version, and which label values are allowed.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow};
 use prometheus::{IntGaugeVec, Opts, Registry};
+use serving::Exposition;
+
+use super::flags::label_values;
 
 /// Registers `kubernetes_feature_enabled` with these gates: name, stage and value of each.
 ///
@@ -32,8 +39,27 @@ pub(crate) fn register_version(
     let help = "[ALPHA] Version of this program, which is compatible with itself alone.";
     let info = IntGaugeVec::new(Opts::new("version_info", help), &labels)?;
     let version = version.trim_start_matches('v');
-    info.with_label_values(&[version, crate::build::PRODUCT, version, version]).set(1);
+    info.with_label_values(&[version, super::build::PRODUCT, version, version]).set(1);
     registry.register(Box::new(info))
+}
+
+/// With what the file says of labels that no flag names.
+///
+/// # Errors
+/// The file cannot be used.
+pub(crate) async fn with_manifest(
+    mut exposition: Exposition,
+    manifest: Option<&Path>,
+) -> Result<Exposition> {
+    let Some(path) = manifest else { return Ok(exposition) };
+    let told = || format!("cannot use --allow-metric-labels-manifest={}", path.display());
+    let text = tokio::fs::read_to_string(path).await.with_context(told)?;
+    let pairs: BTreeMap<String, String> = serde_saphyr::from_str(&text).with_context(told)?;
+    let of_file = label_values(pairs).map_err(|message| anyhow!(message)).with_context(told)?;
+    for (label, values) in of_file {
+        exposition.label_values.entry(label).or_insert(values);
+    }
+    Ok(exposition)
 }
 
 #[cfg(test)]
@@ -55,5 +81,30 @@ mod tests {
                 r#"kubernetes_feature_enabled{name="On",stage="BETA"} 1"#,
             ]
         );
+    }
+}
+
+#[cfg(test)]
+mod exposition_tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn flags_go_before_the_file_and_a_file_that_is_none_is_told() {
+        let path = std::env::temp_dir().join(format!("icm-labels-{}", std::process::id()));
+        let ask = async |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            let label_values = label_values([("a,b".to_owned(), "1".to_owned())]).unwrap();
+            let exposition = Exposition { label_values, ..Exposition::default() };
+            with_manifest(exposition, Some(&path)).await
+        };
+        let both = ask("a,b: \"2\"\nc,d: x,y\n").await.unwrap();
+        let shown: Vec<_> = both.label_values.iter().collect();
+        assert_eq!(format!("{shown:?}"), r#"[(("a", "b"), {"1"}), (("c", "d"), {"x", "y"})]"#);
+        for bad in ["[", "a: 1", "a,b: {}"] {
+            let told = format!("{:#}", ask(bad).await.unwrap_err());
+            assert!(told.starts_with("cannot use --allow-metric-labels-manifest=/"), "{told}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(with_manifest(Exposition::default(), Some(&path)).await.is_err());
     }
 }

@@ -7,15 +7,9 @@
 mod command;
 mod gates;
 mod help;
-mod lease;
-mod metric_labels;
 mod rates;
-mod removed;
 pub mod table;
-mod terminal;
-mod tls;
 mod validate;
-mod version;
 mod warnings;
 
 use std::ffi::OsString;
@@ -25,18 +19,19 @@ use flags::argv::{self, Argv};
 use flags::controllers::Known;
 use flags::{Spec, Values, VersionRequest};
 
+pub use super::build::{VersionInfo, reported_version};
 pub use gates::{features, has_alpha_logging, has_flagz, has_statusz, release_on_exit};
-pub use lease::election_config;
-pub use metric_labels::label_values;
+pub use rates::election_config;
+pub use rates::label_values;
+pub use rates::tls_choice;
 pub use rates::{event_rate, own_rates, work_rate};
-pub use tls::tls_choice;
 pub use validate::validate;
-pub use version::{VersionInfo, reported_version};
 pub use warnings::warnings;
 
 use help::Help;
-use table::program::{self, HELP};
-use terminal::Stream;
+use help::Stream;
+use table::generic;
+use table::generic::HELP;
 
 /// What the command line asks for.
 pub enum Parsed {
@@ -94,7 +89,7 @@ pub fn parse(
     let help = Help { specs: &specs, controllers, product: version.product, all };
     read(args, &specs, &help, version).map_err(|bad| {
         let (usage, message) = match bad {
-            Bad::Flag(message) => (help.usage(terminal::width(Stream::Stderr)), message),
+            Bad::Flag(message) => (help.usage(help::terminal_width(Stream::Stderr)), message),
             Bad::Stray(message) => (String::new(), message),
         };
         UsageError { usage, message: message.replace(['\n', '\r'], " ") }
@@ -129,14 +124,14 @@ fn read(
     let values =
         Values::from_given(specs.iter().copied(), given).map_err(|problem| problem.to_string())?;
     if values.get(&HELP) {
-        return Ok(Parsed::Print(help.full(terminal::width(Stream::Stdout))));
+        return Ok(Parsed::Print(help.full(help::terminal_width(Stream::Stdout))));
     }
     if !positionals.is_empty() {
         let product = version.product;
         let message = format!("{product:?} does not take any arguments, got {positionals:?}");
         return Err(Bad::Stray(message));
     }
-    match values.get(&program::VERSION) {
+    match values.get(&generic::VERSION) {
         VersionRequest::No => Ok(Parsed::Run(values)),
         VersionRequest::Print => Ok(Parsed::Print(version.line())),
         VersionRequest::Raw => Ok(Parsed::Print(version.raw())),

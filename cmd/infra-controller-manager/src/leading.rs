@@ -15,8 +15,7 @@ use serving::{Endpoints, Health};
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::exit::Fatal;
-use crate::process_events::Events;
+use super::process_events::Events;
 
 /// Starts the elector's threads and registers its health check. `runners` are what it will lead.
 pub(crate) fn spawn(
@@ -89,4 +88,21 @@ pub(crate) async fn lost(elector: &Elector) -> String {
         Ok(Leadership::Lost { reason }) => reason.clone(),
         _ => "the election thread ended".into(),
     }
+}
+
+/// An end with code 1.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fatal {
+    /// Another process may lead by now.
+    // rule:lost-lease-ends-the-process
+    #[error("leaderelection lost: {0}")]
+    LeadershipLost(String),
+    /// The lease is left to expire.
+    #[error("controllers did not stop in time: {}; the lease is left to expire", .0.join(", "))]
+    ShutdownTimedOut(Vec<&'static str>),
+}
+
+/// Whether nothing more may be sent (rule:lost-lease-ends-the-process).
+pub(crate) fn is_lost_leadership(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Fatal::LeadershipLost(_)))
 }

@@ -15,16 +15,12 @@ pub mod build;
 pub mod check_command;
 pub mod controllers;
 pub mod crds;
-mod delegated;
-pub mod exit;
-mod exposition;
 mod feature_metrics;
 pub mod flags;
 mod leading;
 mod pages;
 pub mod process;
 mod process_events;
-mod process_limits;
 mod serve;
 pub mod settings;
 mod signals;
@@ -144,7 +140,7 @@ fn start_logging(values: &::flags::Values) -> Result<LogHandle, Exit> {
 }
 
 fn serve(settings: ProcessSettings, log: &LogHandle) -> Result<(), Exit> {
-    process_limits::set();
+    signals::set_limits();
     // Two providers may be compiled in, and rustls refuses to choose. Failing means one is set.
     let _set = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread()

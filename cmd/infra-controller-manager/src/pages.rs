@@ -1,20 +1,18 @@
 //! The pages about the process itself: its configuration, flags and state, and the level of its log.
 
-mod negotiation;
-
 use std::fmt::Write;
 use std::future::ready;
 use std::time::Instant;
 
-use http::{Method, StatusCode};
+use http::header::ACCEPT;
+use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use serving::{Access, Page, PageRequest, Pages, Reply, reply};
 use tracing::info;
 
-use crate::build;
-use crate::settings::Shown;
-use negotiation::{Form, refused};
+use super::build;
+use super::settings::Shown;
 
 const WARNING: &str = "Warning: This endpoint is not meant to be machine parseable, has no formatting \
                        compatibility guarantees and is for debugging purposes only.";
@@ -151,6 +149,45 @@ fn verbosity(request: &PageRequest, set: impl Fn(u8) -> bool) -> Reply {
     info!(verbosity, peer = %request.peer.address, "The verbosity of the log was set");
     let message = format!("successfully set klog.logging.verbosity to {verbosity}\n");
     reply::text(StatusCode::OK, message)
+}
+
+/// A form that there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Text,
+    Json,
+}
+
+impl Form {
+    /// The first one acceptable. JSON is a document of a version, so that it must be named:
+    /// `application/json;as=<kind>;v=v1beta1;g=config.k8s.io`.
+    fn wanted(headers: &HeaderMap, kind: &str) -> Option<Self> {
+        let Some(accepted) = headers.get(ACCEPT) else { return Some(Self::Text) };
+        let accepted = accepted.to_str().unwrap_or_default().to_ascii_lowercase();
+        accepted.split(',').find_map(|range| Self::of(range, &kind.to_ascii_lowercase()))
+    }
+
+    fn of(range: &str, kind: &str) -> Option<Self> {
+        let mut parts = range.split(';').map(str::trim);
+        match parts.next()? {
+            "text/plain" | "text/*" | "*/*" => Some(Self::Text),
+            "application/json" => {
+                let named: Vec<&str> = parts.collect();
+                let needed = [&format!("as={kind}"), "v=v1beta1", "g=config.k8s.io"];
+                needed.iter().all(|part| named.contains(part)).then_some(Self::Json)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The answer to who accepts neither.
+fn refused(kind: &str) -> Reply {
+    let message = format!(
+        "only the following media types are accepted: text/plain, \
+         application/json;as={kind};v=v1beta1;g=config.k8s.io"
+    );
+    reply::failure(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", &message)
 }
 
 #[cfg(test)]

@@ -18,14 +18,15 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
+use super::leading::{Fatal, is_lost_leadership};
+use super::serve;
+use super::serve::Common;
 use crate::crds::Installing;
-use crate::delegated::{self, Common};
-use crate::exit::{Fatal, is_lost_leadership};
 use crate::pages::Facts;
 use crate::process_events::{Events, Sending};
 use crate::serve::{Bound, Serving};
 use crate::settings::{ProcessSettings, is_for_leaders};
-use crate::{build, crds, exposition, feature_metrics, leading, pages, signals, stock_absent};
+use crate::{build, crds, feature_metrics, leading, pages, signals, stock_absent};
 
 /// What writes under way get after leadership is lost.
 const LOST_GRACE: Duration = Duration::from_secs(1);
@@ -43,7 +44,7 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
     feature_metrics::register(&registry, &settings.shown.features)?;
     feature_metrics::register_version(&registry, &settings.version)?;
     let manifest = settings.label_manifest.as_deref();
-    let exposition = exposition::with_manifest(settings.exposition.clone(), manifest).await?;
+    let exposition = feature_metrics::with_manifest(settings.exposition.clone(), manifest).await?;
     let pages = Pages::standard(&health, &registry, &build, &exposition);
     let controllers = settings.controllers.iter().map(|planned| planned.name).collect();
     let facts = Facts { shown: &settings.shown, version: &settings.version, controllers };
@@ -66,9 +67,9 @@ pub async fn run(settings: ProcessSettings, log: &LogHandle) -> Result<()> {
                 requests: &requests,
                 throttles: &throttles,
             };
-            let guard = delegated::guard(of, &common, &registry).await?;
+            let guard = serve::guard(of, &common, &registry).await?;
             let end = shutdown.clone();
-            let following = delegated::follow(guard.clone(), move || end.cancel());
+            let following = serve::follow(guard.clone(), move || end.cancel());
             let following = AbortOnDropHandle::new(tokio::spawn(following));
             (bound.serve(&pages, guard), Some(following))
         }

@@ -1,9 +1,7 @@
 //! From flag values to what is to run: the one place that the rest of the command reads. No I/O;
 //! every problem is found before anything starts.
 
-mod given;
 mod serving;
-mod shown;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,30 +10,27 @@ use std::time::Duration;
 use ::serving::Exposition;
 use client::ClientOptions;
 use election::ElectionConfig;
-use flags::controllers::{self, Known, Selection};
-use flags::{Problem, Spec, Values};
+use flags::controllers::{Known, Selection};
+use flags::{Flag, Problem, Spec, Values, controllers};
 use informer::Format;
 use manager::{Activity, CrdLabel, Hosted, Placement};
 
-use self::given::given;
-pub use serving::ServingSettings;
-pub use shown::Shown;
-
-use crate::build;
-use crate::controllers::Controllers;
-use crate::flags::table::generic::{
+use super::build;
+use super::controllers::Controllers;
+use super::flags::table::generic::{
     CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, CONTROLLERS, DRY_RUN, INSTALL_CRDS,
-    KUBE_API_CONTENT_TYPE, MIN_RESYNC_PERIOD, USE_SERVICE_ACCOUNT_CREDENTIALS,
+    KUBE_API_CONTENT_TYPE, KUBECONFIG, MASTER, MIN_RESYNC_PERIOD, USE_SERVICE_ACCOUNT_CREDENTIALS,
 };
-use crate::flags::table::leader::LEADER_ELECT;
-use crate::flags::table::observing::{
-    ALLOW_METRIC_LABELS, ALLOW_METRIC_LABELS_MANIFEST, DISABLED_METRICS,
+use super::flags::table::leader::LEADER_ELECT;
+use super::flags::table::observing::{
+    ALLOW_METRIC_LABELS, ALLOW_METRIC_LABELS_MANIFEST, DISABLED_METRICS, PROFILING,
 };
-use crate::flags::table::program::{KUBECONFIG, MASTER};
-use crate::flags::{
-    election_config, event_rate, label_values, own_rates, release_on_exit, reported_version,
-    work_rate,
+use super::flags::{
+    election_config, event_rate, features, has_flagz, has_statusz, label_values, own_rates,
+    release_on_exit, reported_version, work_rate,
 };
+
+pub use serving::ServingSettings;
 
 /// Longest wait for the answer of a controller's write; the fence shortens it as the lease runs
 /// out (rule:writes-end-with-their-timeout).
@@ -116,8 +111,8 @@ impl ProcessSettings {
     /// # Errors
     /// Every problem of every part.
     pub fn new(values: &Values, known: &Known, hosted: Controllers) -> Result<Self, Vec<Problem>> {
-        let mut problems = crate::flags::validate(values);
-        let mut warnings = crate::flags::warnings(values);
+        let mut problems = super::flags::validate(values);
+        let mut warnings = super::flags::warnings(values);
         let selection = known.select(&values.get(&CONTROLLERS));
         if let Err(bad) = &selection {
             problems.push(Problem::new("controllers", bad.to_string()));
@@ -263,5 +258,37 @@ fn client_options(values: &Values, version: &str) -> ClientOptions {
         product: build::PRODUCT.into(),
         version: version.into(),
         commit: build::INFO.commit.into(),
+    }
+}
+
+/// A text that is set.
+fn given(values: &Values, flag: &Flag<String>) -> Option<String> {
+    Some(values.get(flag)).filter(|text| !text.is_empty())
+}
+
+/// Which of these pages there are, and what they show.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Name, stage and value of each feature gate.
+    pub features: Vec<(&'static str, &'static str, bool)>,
+    /// Every flag with its effective value, in order of name: paths and settings, never secrets.
+    pub flags: Vec<(&'static str, String)>,
+    /// `/flagz` is served.
+    pub flagz: bool,
+    /// `/statusz` is served.
+    pub statusz: bool,
+    /// `/debug/flags/v` is served.
+    pub profiling: bool,
+}
+
+impl Shown {
+    fn new(values: &Values) -> Self {
+        Self {
+            features: features(values),
+            flags: values.effective().collect(),
+            flagz: has_flagz(values),
+            statusz: has_statusz(values),
+            profiling: values.get(&PROFILING),
+        }
     }
 }

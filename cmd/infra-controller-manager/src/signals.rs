@@ -1,15 +1,18 @@
-//! SIGTERM and SIGINT ask for an orderly end; the second one ends the process at once
-//! (rule:second-signal-ends-at-once).
+//! What the process asks of the operating system: an orderly end at SIGTERM and SIGINT, where the second signal ends it at
+//! once (rule:second-signal-ends-at-once), many open files, and memory that cannot be dumped (rule:memory-is-not-dumped).
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 
 /// Returns a token that the first signal cancels.
 ///
@@ -43,6 +46,52 @@ fn end_at_the_second() -> io::Result<()> {
         flag::register(signal, asked.clone())?;
     }
     Ok(())
+}
+
+/// Sets the limits. What cannot be set is told and does not stop the start: the program works, with
+/// less room or less well protected.
+pub(crate) fn set_limits() {
+    match raise_open_files() {
+        Ok(limit) => info!(v = 1, open_files = limit, "Open files are limited"),
+        Err(error) => warn!(err = %error, "Cannot raise the limit of open files"),
+    }
+    if let Err(error) = keep_memory_private() {
+        warn!(err = %error, "Cannot turn off core dumps, which would hold credentials");
+    }
+}
+
+/// The soft limit becomes the hard one, which is returned; `None` is no limit.
+fn raise_open_files() -> io::Result<Option<u64>> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?;
+    }
+    Ok(maximum)
+}
+
+fn keep_memory_private() -> io::Result<()> {
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod process_limits_tests {
+    use rustix::process::dumpable_behavior;
+
+    use super::*;
+
+    /// rule:memory-is-not-dumped
+    #[test]
+    fn as_many_files_as_can_be_may_be_open_and_no_memory_is_dumped() {
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        setrlimit(Resource::Nofile, Rlimit { current: Some(128), maximum }).unwrap();
+        set_limits();
+        assert_eq!(getrlimit(Resource::Nofile).current, maximum);
+        assert_eq!(getrlimit(Resource::Core).maximum, Some(0));
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+        set_limits();
+    }
 }
 
 #[cfg(test)]

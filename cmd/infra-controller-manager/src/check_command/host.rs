@@ -6,8 +6,9 @@ use prometheus::Registry;
 use serving::{ServeError, Server};
 
 use super::report::{Check, Report};
-use crate::delegated::{self, Common};
-use crate::exposition;
+use crate::feature_metrics;
+use crate::serve;
+use crate::serve::Common;
 use crate::settings::ProcessSettings;
 
 /// A client certificate that ends sooner is told. kubeadm's live for a year.
@@ -18,7 +19,8 @@ const ADVICE: &str = "correct the command line, or check on the host that it is 
 /// What needs no API server to be known.
 pub(super) async fn check(settings: &ProcessSettings, report: &mut Report) {
     let manifest = settings.label_manifest.as_deref();
-    if let Err(error) = exposition::with_manifest(settings.exposition.clone(), manifest).await {
+    if let Err(error) = feature_metrics::with_manifest(settings.exposition.clone(), manifest).await
+    {
         report.error(Check::Flags, format!("{error:#}"), ADVICE);
     }
     let Some(serving) = &settings.serving else { return };
@@ -43,7 +45,7 @@ pub(super) async fn check_guard(
     let guard = async {
         let throttles = &ThrottleMetrics::new(&registry)?;
         let common = Common { options: &settings.client, clients, requests, throttles };
-        delegated::guard(serving, &common, &registry).await
+        serve::guard(serving, &common, &registry).await
     };
     if let Err(error) = guard.await {
         report.error(Check::Flags, format!("{error:#}"), ADVICE);

@@ -5,7 +5,7 @@ use cluster_api::contract::Contract;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::release::RELEASE;
+use super::RELEASE;
 use super::*;
 use crate::build;
 use informer::MANAGED_BY;

@@ -6,8 +6,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 use flags::{Spec, Value};
 
-use super::removed;
-
 /// One flag as it was given: name and text.
 pub(super) type Occurrence = (&'static str, String);
 
@@ -71,7 +69,7 @@ fn unknown(error: &clap::Error) -> String {
     let shown = text(error.get(ContextKind::InvalidArg)).unwrap_or_default();
     let shown = shown.split('=').next().unwrap_or_default();
     let name = shown.trim_start_matches('-');
-    if let Some(reason) = removed::reason(name) {
+    if let Some(reason) = reason_of_removal(name) {
         return format!("unknown flag: {shown} (kube-controller-manager removed it: {reason})");
     }
     let escaped = shown.escape_debug();
@@ -93,4 +91,39 @@ fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
+const SERVING: &str = "the insecure port is gone; use --secure-port and --bind-address";
+const LOGGING: &str = "logs go to standard error; redirect them there";
+const TAINTS: &str = "evictions are by taint; set tolerationSeconds on pods";
+const UNUSED: &str = "it had no effect; leave it out";
+
+const REMOVED: [(&str, &str); 17] = [
+    ("address", SERVING),
+    ("port", SERVING),
+    ("pod-eviction-timeout", TAINTS),
+    ("enable-taint-manager", TAINTS),
+    ("logtostderr", LOGGING),
+    ("log-dir", LOGGING),
+    ("log-file", LOGGING),
+    ("alsologtostderr", LOGGING),
+    ("stderrthreshold", LOGGING),
+    ("skip-headers", LOGGING),
+    ("one-output", LOGGING),
+    ("add-dir-header", LOGGING),
+    ("deleting-pods-qps", UNUSED),
+    ("deleting-pods-burst", UNUSED),
+    ("register-retry-count", UNUSED),
+    ("experimental-cluster-signing-duration", "use --cluster-signing-duration"),
+    ("deployment-controller-sync-period", UNUSED),
+];
+
+/// What to do instead, when `name` is such a flag.
+pub(super) fn reason_of_removal(name: &str) -> Option<&'static str> {
+    REMOVED.iter().find(|(removed, _)| *removed == name).map(|(_, reason)| *reason)
+}
+
+#[cfg(test)]
+pub(super) fn removed_names() -> impl Iterator<Item = &'static str> {
+    REMOVED.iter().map(|(name, _)| *name)
 }

@@ -1,9 +1,12 @@
 //! Help and usage text in pflag's layout: one section per group, type and default behind the name,
 //! wrapped only when the caller gives a width.
 
+use std::io::IsTerminal as _;
+
 use flags::argv::SHORTHANDS;
 use flags::controllers::Known;
 use flags::{Kind, Spec, Value, Verdict};
+use rustix::termios::tcgetwinsize;
 
 use super::{gates, table};
 use crate::controllers::commands;
@@ -220,4 +223,21 @@ fn wrapped(text: &str, width: Option<usize>, indent: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Where the text goes.
+#[derive(Clone, Copy)]
+pub(super) enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// Columns of the terminal behind a stream; `None` means do not wrap.
+pub(super) fn terminal_width(stream: Stream) -> Option<usize> {
+    let size = match stream {
+        Stream::Stdout if std::io::stdout().is_terminal() => tcgetwinsize(std::io::stdout()),
+        Stream::Stderr if std::io::stderr().is_terminal() => tcgetwinsize(std::io::stderr()),
+        _ => return None,
+    };
+    size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }

@@ -1,11 +1,20 @@
-//! The limits of the API clients, as flags give them.
+//! Typed settings from flag values: client rates, leader election, TLS and metric labels.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use election::ElectionConfig;
 use flags::controllers::Known;
 use flags::{Problem, Values};
+use serving::TlsChoice;
 
-use super::table::generic::{CONTROLLER_QPS, EVENT_BURST, EVENT_QPS, KUBE_API_BURST, KUBE_API_QPS};
+use super::table::generic::{
+    CONTROLLER_QPS, DRY_RUN, EVENT_BURST, EVENT_QPS, KUBE_API_BURST, KUBE_API_QPS,
+};
+use super::table::leader::{
+    LEADER_ELECT_LEASE_DURATION, LEADER_ELECT_RENEW_DEADLINE, LEADER_ELECT_RESOURCE_NAME,
+    LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_ELECT_RETRY_PERIOD,
+};
+use super::table::serving::{TLS_CIPHER_SUITES, TLS_CURVE_PREFERENCES, TLS_MIN_VERSION};
 
 /// The limit of each controller's client: requests per second (negative means unlimited) and
 /// requests that may go at once.
@@ -63,4 +72,77 @@ fn rate(text: &str) -> Option<(f64, u32)> {
 /// A negative burst has no effect, since validation refuses it beside a positive rate.
 fn burst(value: i64) -> u32 {
     u32::try_from(value).unwrap_or(0)
+}
+
+/// The lease and timings for the candidate `identity`. A negative duration counts as zero, which
+/// [`ElectionConfig::validate`] refuses.
+pub fn election_config(values: &Values, identity: String) -> ElectionConfig {
+    ElectionConfig {
+        namespace: values.get(&LEADER_ELECT_RESOURCE_NAMESPACE),
+        name: lease_name(values),
+        identity,
+        lease_duration: values.get(&LEADER_ELECT_LEASE_DURATION).to_std(),
+        renew_deadline: values.get(&LEADER_ELECT_RENEW_DEADLINE).to_std(),
+        retry_period: values.get(&LEADER_ELECT_RETRY_PERIOD).to_std(),
+    }
+}
+
+/// A dry run stands beside what works, so that it has a Lease of its own.
+fn lease_name(values: &Values) -> String {
+    let name = values.get(&LEADER_ELECT_RESOURCE_NAME);
+    let own = values.get(&DRY_RUN) && !values.is_set(LEADER_ELECT_RESOURCE_NAME.name());
+    if own { format!("{name}-dry-run") } else { name }
+}
+
+/// What to serve with, and what cannot be.
+pub fn tls_choice(values: &Values) -> TlsChoice {
+    TlsChoice::new(
+        &values.get(&TLS_MIN_VERSION),
+        &values.get(&TLS_CIPHER_SUITES),
+        &values.get(&TLS_CURVE_PREFERENCES),
+    )
+}
+
+/// By metric and label the values that this may have.
+type LabelValues = BTreeMap<(String, String), BTreeSet<String>>;
+
+/// Reads pairs of `metric,label` and `value,value`.
+///
+/// # Errors
+/// One of them is none, in words for whoever wrote it.
+pub fn label_values(
+    pairs: impl IntoIterator<Item = (String, String)>,
+) -> Result<LabelValues, String> {
+    let mut all = LabelValues::new();
+    for (of, values) in pairs {
+        let parts = of.split_once(',').map(|(metric, label)| (metric.trim(), label.trim()));
+        let is_whole = |(metric, label): &(&str, &str)| {
+            !metric.is_empty() && !label.is_empty() && !label.contains(',')
+        };
+        let Some((metric, label)) = parts.filter(is_whole) else {
+            return Err(format!(
+                "{of:?} does not name a metric and one of its labels, as metric,label"
+            ));
+        };
+        let values = values.split(',').map(|value| value.trim().to_owned()).collect();
+        all.insert((metric.to_owned(), label.to_owned()), values);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_name_a_metric_a_label_and_its_values() {
+        let pair = |of: &str, values: &str| [(of.to_owned(), values.to_owned())];
+        let read = label_values(pair("rest_client_requests_total,code", "200, 404")).unwrap();
+        let key = ("rest_client_requests_total".to_owned(), "code".to_owned());
+        assert_eq!(read, [(key, ["200", "404"].map(str::to_owned).into())].into());
+        for bad in ["", "metric", "metric,", ",label", "metric,label,more"] {
+            let told = label_values(pair(bad, "a")).unwrap_err();
+            assert!(told.starts_with(&format!("{bad:?} does not name")), "{told}");
+        }
+    }
 }

@@ -5,39 +5,44 @@
 //! When a flag gets its implementation its verdict changes here, and only here.
 
 mod accepted;
-mod accepted_storage;
-mod accepted_workloads;
-pub(crate) mod delegation;
 pub(crate) mod generic;
 pub(crate) mod leader;
 pub(crate) mod observing;
-pub(crate) mod program;
 pub(crate) mod serving;
-mod verdicts;
 
-use flags::Spec;
-
-pub(crate) use verdicts::ACCEPTED_GROUP;
+use flags::{Kind, Spec, Verdict};
 
 /// All tables of this crate.
 pub const GROUPS: &[&[Spec]] = &[
     generic::FLAGS,
-    leader::FLAGS,
+    leader::LEADER_ELECTION,
     serving::FLAGS,
-    delegation::AUTHENTICATION,
-    delegation::AUTHORIZATION,
+    serving::AUTHENTICATION,
+    serving::AUTHORIZATION,
     observing::METRICS,
     observing::LOGS,
     observing::DEBUGGING,
-    program::FLAGS,
+    generic::PROGRAM,
     accepted::CLOUD,
     accepted::NODES,
     accepted::SIGNING,
     accepted::MISCELLANEOUS,
-    accepted_workloads::WORKLOADS,
-    accepted_workloads::ENDPOINTS,
-    accepted_workloads::HOUSEKEEPING,
-    accepted_workloads::AUTOSCALING,
-    accepted_storage::ATTACHING,
-    accepted_storage::VOLUMES,
+    accepted::WORKLOADS,
+    accepted::ENDPOINTS,
+    accepted::HOUSEKEEPING,
+    accepted::AUTOSCALING,
+    accepted::ATTACHING,
+    accepted::VOLUMES,
 ];
+
+/// Help section of flags without effect.
+pub(crate) const ACCEPTED_GROUP: &str = "accepted for compatibility";
+
+const fn accepted(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    help: &'static str,
+) -> Spec {
+    Spec::honoured(ACCEPTED_GROUP, name, kind, default, help).with_verdict(Verdict::Accepted)
+}

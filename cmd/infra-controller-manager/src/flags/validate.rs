@@ -1,39 +1,47 @@
 //! Rules between and beyond the syntaxes: everything that is refused at start, all of it reported
 //! together and before any API call (rule:command-line-as-kube-controller-manager).
 
-mod leader;
-mod limits;
-mod logs;
-
 use std::net::IpAddr;
 
-use flags::{Problem, Values};
+use flags::{Flag, Problem, Values};
 
-use super::metric_labels::label_values;
-use super::table::generic::{DRY_RUN, INSTALL_CRDS, KUBE_API_CONTENT_TYPE};
-use super::table::observing::ALLOW_METRIC_LABELS;
-use super::table::program::MASTER;
-use super::table::serving::{
-    ADDITIONAL_BIND_ADDRESSES, BIND_ADDRESS, HTTP2_MAX_STREAMS_PER_CONNECTION, SECURE_PORT,
-    TLS_CERT_FILE, TLS_PRIVATE_KEY_FILE,
+use super::gates;
+use super::gates::{LOGGING_ALPHA, LOGGING_BETA};
+use super::rates::{election_config, label_values, tls_choice};
+use super::table::generic::{
+    CONTROLLER_SHUTDOWN_TIMEOUT, CONTROLLER_START_INTERVAL, DRY_RUN, EVENT_BURST, EVENT_QPS,
+    INSTALL_CRDS, KUBE_API_BURST, KUBE_API_CONTENT_TYPE, KUBE_API_QPS, MASTER, MIN_RESYNC_PERIOD,
 };
-use super::tls::tls_choice;
+use super::table::leader::{
+    ALLOW_STOCK_LEASE_NAME, ENABLE_LEADER_MIGRATION, LEADER_ELECT, LEADER_ELECT_RESOURCE_LOCK,
+    LEADER_ELECT_RESOURCE_NAME, LEADER_ELECT_RESOURCE_NAMESPACE, LEADER_MIGRATION_CONFIG,
+};
+use super::table::observing::{
+    ALLOW_METRIC_LABELS, LOG_FLUSH_FREQUENCY, LOG_JSON_INFO_BUFFER_SIZE, LOG_JSON_SPLIT_STREAM,
+    LOG_TEXT_INFO_BUFFER_SIZE, LOG_TEXT_SPLIT_STREAM, LOGGING_FORMAT, VMODULE,
+};
+use super::table::serving::{
+    ADDITIONAL_BIND_ADDRESSES, AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL,
+    AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL, AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL,
+    AUTHZ_OUTAGE_GRACE, BIND_ADDRESS, HTTP2_MAX_STREAMS_PER_CONNECTION, SECURE_PORT, TLS_CERT_FILE,
+    TLS_PRIVATE_KEY_FILE,
+};
 
 /// Every broken rule, none twice; empty means the program may start. Controllers judge the values
 /// of their own flags themselves, and the registry those of `--controllers`.
 pub fn validate(values: &Values) -> Vec<Problem> {
     let mut problems = Vec::new();
-    leader::migration(values, &mut problems);
-    leader::lease(values, &mut problems);
-    limits::rates(values, &mut problems);
-    limits::durations(values, &mut problems);
+    migration(values, &mut problems);
+    lease(values, &mut problems);
+    rates(values, &mut problems);
+    durations(values, &mut problems);
     master(values, &mut problems);
     content_type(values, &mut problems);
     serving(values, &mut problems);
     if values.get(&DRY_RUN) && values.get(&INSTALL_CRDS) {
         problems.push(INSTALL_CRDS.problem("has no dry run; leave one of the two out"));
     }
-    logs::check(values, &mut problems);
+    check(values, &mut problems);
     if let Err(message) = label_values(values.get(&ALLOW_METRIC_LABELS)) {
         problems.push(ALLOW_METRIC_LABELS.problem(message));
     }
@@ -103,4 +111,162 @@ fn additional_addresses(values: &Values, problems: &mut Vec<Problem>) {
         };
         problems.push(ADDITIONAL_BIND_ADDRESSES.problem(format!("{text:?} {rule}")));
     }
+}
+
+/// The lease of the program this one runs beside (rule:stock-lease-is-refused).
+const STOCK_LEASE: (&str, &str) = ("kube-system", "kube-controller-manager");
+
+fn migration(values: &Values, problems: &mut Vec<Problem>) {
+    const WHY: &str = "leader migration cannot move controllers to this program; turn node-ipam \
+                       off in kube-controller-manager with \
+                       --controllers=*,bootstrapsigner,tokencleaner,-node-ipam-controller, then start this one";
+    if values.get(&ENABLE_LEADER_MIGRATION) {
+        problems.push(ENABLE_LEADER_MIGRATION.problem(WHY));
+    }
+    if !values.get(&LEADER_MIGRATION_CONFIG).is_empty() {
+        problems.push(LEADER_MIGRATION_CONFIG.problem(WHY));
+    }
+}
+
+/// Without election none of the lease flags does anything, so none is judged.
+fn lease(values: &Values, problems: &mut Vec<Problem>) {
+    if !values.get(&LEADER_ELECT) {
+        return;
+    }
+    let lock = values.get(&LEADER_ELECT_RESOURCE_LOCK);
+    if lock != "leases" {
+        problems.push(
+            LEADER_ELECT_RESOURCE_LOCK.problem(format!("{lock:?} is not supported; use leases")),
+        );
+    }
+    names(values, problems);
+    // Who the candidate is called breaks no rule.
+    let found = election_config(values, String::new()).validate();
+    problems.extend(found.into_iter().map(|found| Problem::new(found.flag, found.rule)));
+}
+
+/// That they are not empty is the elector's rule.
+fn names(values: &Values, problems: &mut Vec<Problem>) {
+    let namespace = values.get(&LEADER_ELECT_RESOURCE_NAMESPACE);
+    let name = values.get(&LEADER_ELECT_RESOURCE_NAME);
+    if !name.is_empty() && !is_dns_name(&name, 253, true) {
+        problems.push(
+            LEADER_ELECT_RESOURCE_NAME.problem(format!("{name:?} is not a valid object name")),
+        );
+    }
+    if !namespace.is_empty() && !is_dns_name(&namespace, 63, false) {
+        problems.push(
+            LEADER_ELECT_RESOURCE_NAMESPACE
+                .problem(format!("{namespace:?} is not a valid namespace")),
+        );
+    }
+    if (namespace.as_str(), name.as_str()) == STOCK_LEASE && !values.get(&ALLOW_STOCK_LEASE_NAME) {
+        problems.push(LEADER_ELECT_RESOURCE_NAME.problem(
+            "kube-system/kube-controller-manager is the lease of kube-controller-manager; sharing \
+             it would silently stop the controllers of one of the two programs. Choose another \
+             name, or set --allow-stock-lease-name if kube-controller-manager never runs",
+        ));
+    }
+}
+
+/// Lower-case letters, digits and `-`, ends alphanumeric; with `dotted`, several such joined by
+/// dots.
+fn is_dns_name(text: &str, longest: usize, dotted: bool) -> bool {
+    let label = |label: &str| {
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !label.is_empty()
+            && label.chars().all(inner)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    text.len() <= longest && if dotted { text.split('.').all(label) } else { label(text) }
+}
+
+fn rates(values: &Values, problems: &mut Vec<Problem>) {
+    let qps = values.get(&KUBE_API_QPS);
+    finite(&KUBE_API_QPS, qps, problems);
+    if qps == 0.0 {
+        let advice = "0 would stop all requests; use -1 for no limit, or a positive number";
+        problems.push(KUBE_API_QPS.problem(advice));
+    }
+    let burst = values.get(&KUBE_API_BURST);
+    if qps > 0.0 && burst <= 0 {
+        problems.push(KUBE_API_BURST.problem(too_small(burst, &KUBE_API_QPS)));
+    }
+    let event_qps = values.get(&EVENT_QPS);
+    finite(&EVENT_QPS, event_qps, problems);
+    let event_burst = values.get(&EVENT_BURST);
+    if event_burst < 0 {
+        let rule = format!("{event_burst} is negative; use 0 to follow {KUBE_API_BURST}");
+        problems.push(EVENT_BURST.problem(rule));
+    } else if event_burst == 0 && burst <= 0 && qps < 0.0 && event_qps > 0.0 {
+        problems.push(EVENT_BURST.problem(too_small(burst, &EVENT_QPS)));
+    }
+}
+
+fn too_small(burst: i64, rate: &Flag<f64>) -> String {
+    format!("{burst} lets no request through while {rate} is positive; use 1 or more")
+}
+
+fn finite(flag: &Flag<f64>, value: f64, problems: &mut Vec<Problem>) {
+    if !value.is_finite() {
+        let advice = format!("{value} is no rate; use -1 for no limit");
+        problems.push(flag.problem(advice));
+    }
+}
+
+/// Durations for which a negative value has no meaning.
+fn durations(values: &Values, problems: &mut Vec<Problem>) {
+    let not_negative = [
+        CONTROLLER_SHUTDOWN_TIMEOUT,
+        CONTROLLER_START_INTERVAL,
+        MIN_RESYNC_PERIOD,
+        AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL,
+        AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL,
+        AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL,
+        AUTHZ_OUTAGE_GRACE,
+    ];
+    for flag in not_negative {
+        let given = values.get(&flag);
+        if given.nanos() < 0 {
+            problems.push(flag.problem(format!("{given} is negative")));
+        }
+    }
+    let flush = values.get(&LOG_FLUSH_FREQUENCY);
+    if flush.nanos() <= 0 {
+        problems.push(LOG_FLUSH_FREQUENCY.problem(format!("{flush} is not greater than zero")));
+    }
+}
+
+fn check(values: &Values, problems: &mut Vec<Problem>) {
+    let format = values.get(&LOGGING_FORMAT);
+    match format.as_str() {
+        "text" => {}
+        "json" if gates::enabled(values, LOGGING_BETA) => {}
+        "json" => problems.push(gated(&LOGGING_FORMAT, LOGGING_BETA)),
+        other => {
+            problems.push(LOGGING_FORMAT.problem(format!("{other:?} is neither text nor json")));
+        }
+    }
+    if format == "json" && !values.get(&VMODULE).is_empty() {
+        let rule = "works with --logging-format=text only; use --v instead";
+        problems.push(VMODULE.problem(rule));
+    }
+    if !gates::enabled(values, LOGGING_ALPHA) {
+        alpha(values, problems);
+    }
+}
+
+/// Options that stay closed without [`LOGGING_ALPHA`].
+fn alpha(values: &Values, problems: &mut Vec<Problem>) {
+    let splits = [LOG_TEXT_SPLIT_STREAM, LOG_JSON_SPLIT_STREAM];
+    let set = splits.iter().filter(|flag| values.get(*flag));
+    problems.extend(set.map(|flag| gated(flag, LOGGING_ALPHA)));
+    let sizes = [LOG_TEXT_INFO_BUFFER_SIZE, LOG_JSON_INFO_BUFFER_SIZE];
+    let set = sizes.iter().filter(|flag| values.get(*flag) != 0);
+    problems.extend(set.map(|flag| gated(flag, LOGGING_ALPHA)));
+}
+
+fn gated<T>(flag: &Flag<T>, gate: &str) -> Problem {
+    flag.problem(format!("needs the feature gate {gate}, which is off"))
 }

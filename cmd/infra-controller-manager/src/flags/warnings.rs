@@ -4,12 +4,12 @@ use delegated_auth::OpenPaths;
 use flags::{Flag, Spec, Values, Verdict, controllers};
 
 use super::gates;
-use super::table::delegation::{
+use super::rates::tls_choice;
+use super::table::generic::CONTROLLERS;
+use super::table::serving::{
     AUTHORIZATION_ALWAYS_ALLOW_PATHS, CLIENT_CA_FILE, REQUESTHEADER_ALLOWED_NAMES,
     REQUESTHEADER_CLIENT_CA_FILE,
 };
-use super::table::generic::CONTROLLERS;
-use super::tls::tls_choice;
 
 /// The warnings of a command line, in the order to log them. Flags without effect make exactly one
 /// line however many they are; defaults never warn.

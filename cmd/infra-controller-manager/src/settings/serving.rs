@@ -6,9 +6,9 @@ use ::flags::{NamedCertKey, Values};
 use delegated_auth::{DelegationOptions, RequestHeaders};
 use serving::{CertificateSource, ClientCertificates, ListenerOptions, NamedCertificate};
 
-use super::given::given;
+use super::given;
 use crate::build;
-use crate::flags::table::delegation as flags;
+use crate::flags::table::serving as flags;
 use crate::flags::table::serving::{
     ADDITIONAL_BIND_ADDRESSES, BIND_ADDRESS, CERT_DIR, DISABLE_HTTP2_SERVING,
     HTTP2_MAX_STREAMS_PER_CONNECTION, PERMIT_PORT_SHARING, SECURE_PORT, TLS_CERT_FILE,

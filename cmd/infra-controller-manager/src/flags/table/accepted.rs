@@ -1,8 +1,8 @@
-//! Flags of kube-controller-manager's cloud, node lifecycle and signing controllers.
+//! Flags of controllers that stay with kube-controller-manager: accepted, without effect.
 
 use flags::{Kind, Spec, Verdict};
 
-use super::verdicts::{ACCEPTED_GROUP, accepted};
+use super::{ACCEPTED_GROUP, accepted};
 
 const NO_CLOUD: &str = "the in-tree cloud providers are gone; leave it out";
 
@@ -106,3 +106,140 @@ pub(super) const MISCELLANEOUS: &[Spec] = &[
         "Oldest release that other components may have.",
     ),
 ];
+
+const fn workers(name: &'static str, default: &'static str) -> Spec {
+    accepted(name, Kind::Int32, default, "Workers of the named controller.")
+}
+
+const fn batching(name: &'static str) -> Spec {
+    accepted(name, Kind::Duration, "0s", "Time over which Pod changes are gathered.")
+}
+
+pub(super) const WORKLOADS: &[Spec] = &[
+    workers("concurrent-deployment-syncs", "5"),
+    workers("concurrent-statefulset-syncs", "5"),
+    workers("concurrent-daemonset-syncs", "2"),
+    workers("concurrent-replicaset-syncs", "5"),
+    workers("concurrent-rc-syncs", "5"),
+    workers("concurrent-job-syncs", "5"),
+    workers("concurrent-cron-job-syncs", "5"),
+    workers("concurrent-ttl-after-finished-syncs", "5"),
+    workers("concurrent-device-taint-eviction-syncs", "8"),
+    workers("concurrent-resourceclaim-syncs", "50"),
+    accepted(
+        "terminated-pod-gc-threshold",
+        Kind::Int32,
+        "12500",
+        "Finished Pods to keep before the oldest are deleted.",
+    ),
+];
+
+pub(super) const ENDPOINTS: &[Spec] = &[
+    workers("concurrent-endpoint-syncs", "5"),
+    batching("endpoint-updates-batch-period"),
+    workers("concurrent-service-endpoint-syncs", "5"),
+    accepted("max-endpoints-per-slice", Kind::Int32, "100", "Most endpoints of one slice."),
+    batching("endpointslice-updates-batch-period"),
+    workers("mirroring-concurrent-service-endpoint-syncs", "5"),
+    batching("mirroring-endpointslice-updates-batch-period"),
+    accepted(
+        "mirroring-max-endpoints-per-subset",
+        Kind::Int32,
+        "1000",
+        "Most endpoints of one mirrored subset.",
+    ),
+];
+
+pub(super) const HOUSEKEEPING: &[Spec] = &[
+    accepted("enable-garbage-collector", Kind::Bool, "true", "Delete objects without owners."),
+    workers("concurrent-gc-syncs", "20"),
+    workers("concurrent-namespace-syncs", "10"),
+    accepted("namespace-sync-period", Kind::Duration, "5m0s", "Pause between namespace checks."),
+    workers("concurrent-resource-quota-syncs", "5"),
+    accepted("resource-quota-sync-period", Kind::Duration, "5m0s", "Pause between quota counts."),
+    workers("concurrent-validating-admission-policy-status-syncs", "5"),
+];
+
+pub(super) const AUTOSCALING: &[Spec] = &[
+    workers("concurrent-horizontal-pod-autoscaler-syncs", "5"),
+    autoscaler("horizontal-pod-autoscaler-sync-period", "15s", "Pause between scaling decisions."),
+    autoscaler(
+        "horizontal-pod-autoscaler-downscale-stabilization",
+        "5m0s",
+        "Time looked back over before scaling down.",
+    ),
+    accepted(
+        "horizontal-pod-autoscaler-tolerance",
+        Kind::Float,
+        "0.1",
+        "Deviation from the wanted ratio that is ignored.",
+    ),
+    autoscaler(
+        "horizontal-pod-autoscaler-cpu-initialization-period",
+        "5m0s",
+        "Age up to which CPU samples of a Pod may be skipped.",
+    ),
+    autoscaler(
+        "horizontal-pod-autoscaler-initial-readiness-delay",
+        "30s",
+        "Age up to which a readiness change counts as the first.",
+    ),
+];
+
+const fn autoscaler(name: &'static str, default: &'static str, help: &'static str) -> Spec {
+    accepted(name, Kind::Duration, default, help)
+}
+
+pub(super) const ATTACHING: &[Spec] = &[
+    accepted(
+        "attach-detach-reconcile-sync-period",
+        Kind::Duration,
+        "1m0s",
+        "Pause between checks of attached volumes.",
+    ),
+    accepted("disable-attach-detach-reconcile-sync", Kind::Bool, "false", "Skip those checks."),
+    accepted(
+        "disable-force-detach-on-timeout",
+        Kind::Bool,
+        "false",
+        "Never detach a volume by force.",
+    ),
+];
+
+pub(super) const VOLUMES: &[Spec] = &[
+    accepted(
+        "concurrent-ephemeralvolume-syncs",
+        Kind::Int32,
+        "5",
+        "Workers of the named controller.",
+    ),
+    accepted("enable-dynamic-provisioning", Kind::Bool, "true", "Provision volumes on demand."),
+    accepted(
+        "enable-hostpath-provisioner",
+        Kind::Bool,
+        "false",
+        "Provision host paths, for tests.",
+    ),
+    accepted(
+        "flex-volume-plugin-dir",
+        Kind::String,
+        "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
+        "Directory of flex volume plugins; never created.",
+    ),
+    accepted("pvclaimbinder-sync-period", Kind::Duration, "15s", "Pause between volume bindings."),
+    recycler("pv-recycler-increment-timeout-nfs", "30", "Seconds per GiB added for NFS."),
+    recycler("pv-recycler-minimum-timeout-nfs", "300", "Least seconds for NFS."),
+    recycler("pv-recycler-minimum-timeout-hostpath", "60", "Least seconds for host paths."),
+    recycler("pv-recycler-timeout-increment-hostpath", "30", "Seconds per GiB for host paths."),
+    accepted("pv-recycler-pod-template-filepath-nfs", Kind::String, "", "Pod template for NFS."),
+    accepted(
+        "pv-recycler-pod-template-filepath-hostpath",
+        Kind::String,
+        "",
+        "Pod template for host paths.",
+    ),
+];
+
+const fn recycler(name: &'static str, default: &'static str, help: &'static str) -> Spec {
+    accepted(name, Kind::Int32, default, help)
+}

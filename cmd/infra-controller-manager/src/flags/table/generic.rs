@@ -1,6 +1,6 @@
 //! Flags of the whole process: which controllers run, and how they talk to the API server.
 
-use flags::{Flag, Gate, GoDuration, Spec};
+use flags::{Flag, Gate, GoDuration, Spec, VersionRequest};
 
 const GROUP: &str = "generic";
 
@@ -118,3 +118,34 @@ pub(super) const FLAGS: &[Spec] = &[
     USE_SERVICE_ACCOUNT_CREDENTIALS.spec(),
     INSTALL_CRDS.spec(),
 ];
+
+pub(crate) const KUBECONFIG: Flag<String> = Flag::string(
+    "misc",
+    "kubeconfig",
+    "",
+    "Kubeconfig with the API server and the identity to use; inside a cluster it may be left out.",
+);
+
+pub(crate) const MASTER: Flag<String> = Flag::string(
+    "misc",
+    "master",
+    "",
+    "Address of the API server, instead of the one in --kubeconfig.",
+);
+
+pub(crate) const HELP: Flag<bool> = Flag::bool(
+    "global",
+    "help",
+    "false",
+    "Print this text and exit; =all adds the flags without effect.",
+);
+
+pub(crate) const VERSION: Flag<VersionRequest> = Flag::version(
+    "global",
+    "version",
+    "false",
+    "Print the version and exit; =raw prints all there is to know about the build, =vX.Y.Z... reports another version that extends the real one.",
+);
+
+pub(super) const PROGRAM: &[Spec] =
+    &[KUBECONFIG.spec(), MASTER.spec(), HELP.spec(), VERSION.spec()];

@@ -2,7 +2,7 @@
 
 use flags::{Flag, GoDuration, Kind, Spec};
 
-use super::verdicts::accepted;
+use super::accepted;
 
 pub(crate) const DISABLED_METRICS: Flag<Vec<String>> =
     Flag::strings("metrics", "disabled-metrics", "", "Metrics that are not exposed, by full name.");

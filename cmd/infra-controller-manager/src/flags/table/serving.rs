@@ -1,8 +1,8 @@
-//! The HTTPS listener.
+//! Flags of the HTTPS listener: where it listens, and how it authenticates and authorizes clients.
 
 use std::net::IpAddr;
 
-use flags::{Flag, NamedCertKey, Spec};
+use flags::{Flag, GoDuration, NamedCertKey, Spec};
 
 const GROUP: &str = "secure serving";
 
@@ -108,4 +108,149 @@ pub(super) const FLAGS: &[Spec] = &[
     TLS_SNI_CERT_KEY.spec(),
     PERMIT_ADDRESS_SHARING.spec(),
     PERMIT_PORT_SHARING.spec(),
+];
+
+const AUTHENTICATION_GROUP: &str = "authentication";
+const AUTHORIZATION_GROUP: &str = "authorization";
+
+pub(crate) const AUTHENTICATION_KUBECONFIG: Flag<String> = Flag::string(
+    AUTHENTICATION_GROUP,
+    "authentication-kubeconfig",
+    "",
+    "Kubeconfig of the API server that reviews bearer tokens and publishes the CAs of clients; its identity needs the ClusterRole system:auth-delegator. Without it the service account of the pod is used, and outside of a pod bearer tokens are refused.",
+);
+
+pub(crate) const AUTHENTICATION_SKIP_LOOKUP: Flag<bool> = Flag::bool(
+    AUTHENTICATION_GROUP,
+    "authentication-skip-lookup",
+    "false",
+    "Do not read missing authentication settings from the cluster.",
+);
+
+pub(crate) const AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL: Flag<GoDuration> = Flag::duration(
+    AUTHENTICATION_GROUP,
+    "authentication-token-webhook-cache-ttl",
+    "10s",
+    "How long the answer about a token is reused.",
+);
+
+pub(crate) const AUTHENTICATION_TOLERATE_LOOKUP_FAILURE: Flag<bool> = Flag::bool(
+    AUTHENTICATION_GROUP,
+    "authentication-tolerate-lookup-failure",
+    "false",
+    "Go on without client certificates when the API server refuses to show its authentication settings. An API server that does not answer is waited for in any case.",
+);
+
+pub(crate) const CLIENT_CA_FILE: Flag<String> = Flag::string(
+    AUTHENTICATION_GROUP,
+    "client-ca-file",
+    "",
+    "CA bundle that client certificates are checked against; the common name becomes the user, organizations become groups. Without it the CAs that the cluster publishes are used.",
+);
+
+pub(crate) const REQUESTHEADER_CLIENT_CA_FILE: Flag<String> = Flag::string(
+    AUTHENTICATION_GROUP,
+    "requestheader-client-ca-file",
+    "",
+    "CA bundle that an authenticating proxy's certificate is checked against. Without it the CAs and headers that the cluster publishes are used.",
+);
+
+pub(crate) const REQUESTHEADER_ALLOWED_NAMES: Flag<Vec<String>> = Flag::strings(
+    AUTHENTICATION_GROUP,
+    "requestheader-allowed-names",
+    "",
+    "Common names an authenticating proxy may have; empty allows any.",
+);
+
+pub(crate) const REQUESTHEADER_USERNAME_HEADERS: Flag<Vec<String>> = Flag::strings(
+    AUTHENTICATION_GROUP,
+    "requestheader-username-headers",
+    "x-remote-user",
+    "Headers in which an authenticating proxy names the user.",
+);
+
+pub(crate) const REQUESTHEADER_UID_HEADERS: Flag<Vec<String>> = Flag::strings(
+    AUTHENTICATION_GROUP,
+    "requestheader-uid-headers",
+    "",
+    "Headers in which an authenticating proxy gives the user's UID.",
+);
+
+pub(crate) const REQUESTHEADER_GROUP_HEADERS: Flag<Vec<String>> = Flag::strings(
+    AUTHENTICATION_GROUP,
+    "requestheader-group-headers",
+    "x-remote-group",
+    "Headers in which an authenticating proxy gives the user's groups.",
+);
+
+pub(crate) const REQUESTHEADER_EXTRA_HEADERS_PREFIX: Flag<Vec<String>> = Flag::strings(
+    AUTHENTICATION_GROUP,
+    "requestheader-extra-headers-prefix",
+    "x-remote-extra-",
+    "Prefixes of headers with further facts about the user.",
+);
+
+pub(super) const AUTHENTICATION: &[Spec] = &[
+    AUTHENTICATION_KUBECONFIG.spec(),
+    AUTHENTICATION_SKIP_LOOKUP.spec(),
+    AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL.spec(),
+    AUTHENTICATION_TOLERATE_LOOKUP_FAILURE.spec(),
+    CLIENT_CA_FILE.spec(),
+    REQUESTHEADER_CLIENT_CA_FILE.spec(),
+    REQUESTHEADER_ALLOWED_NAMES.spec(),
+    REQUESTHEADER_USERNAME_HEADERS.spec(),
+    REQUESTHEADER_UID_HEADERS.spec(),
+    REQUESTHEADER_GROUP_HEADERS.spec(),
+    REQUESTHEADER_EXTRA_HEADERS_PREFIX.spec(),
+];
+
+pub(crate) const AUTHORIZATION_KUBECONFIG: Flag<String> = Flag::string(
+    AUTHORIZATION_GROUP,
+    "authorization-kubeconfig",
+    "",
+    "Kubeconfig of the API server that reviews access; its identity needs the ClusterRole system:auth-delegator. Without it the service account of the pod is used, and outside of a pod everything that needs a review is refused.",
+);
+
+pub(crate) const AUTHORIZATION_ALWAYS_ALLOW_PATHS: Flag<Vec<String>> = Flag::strings(
+    AUTHORIZATION_GROUP,
+    "authorization-always-allow-paths",
+    "/healthz,/readyz,/livez",
+    "Paths served without a review of access; a final * matches the rest.",
+);
+
+pub(crate) const AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL: Flag<GoDuration> = Flag::duration(
+    AUTHORIZATION_GROUP,
+    "authorization-webhook-cache-authorized-ttl",
+    "10s",
+    "How long an allowing review is reused.",
+);
+
+pub(crate) const AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL: Flag<GoDuration> = Flag::duration(
+    AUTHORIZATION_GROUP,
+    "authorization-webhook-cache-unauthorized-ttl",
+    "10s",
+    "How long a denying review is reused.",
+);
+
+pub(crate) const AUTHZ_OUTAGE_GRACE: Flag<GoDuration> = Flag::duration(
+    AUTHORIZATION_GROUP,
+    "authz-outage-grace",
+    "5m0s",
+    "How long a reader of /metrics that was allowed is served on while the API server cannot be reached; 0 ends that.",
+);
+
+pub(crate) const METRICS_ALLOWED_USERS: Flag<Vec<String>> = Flag::strings(
+    AUTHORIZATION_GROUP,
+    "metrics-allowed-users",
+    "",
+    "Users, and groups as group:NAME, that may read /metrics without a review of access.",
+);
+
+pub(super) const AUTHORIZATION: &[Spec] = &[
+    AUTHORIZATION_KUBECONFIG.spec(),
+    AUTHORIZATION_ALWAYS_ALLOW_PATHS.spec(),
+    AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL.spec(),
+    AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL.spec(),
+    AUTHZ_OUTAGE_GRACE.spec(),
+    METRICS_ALLOWED_USERS.spec(),
 ];

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
+use super::super::command;
 use super::*;
-use crate::flags::removed;
 
 #[test]
 fn a_switch_followed_by_its_value_leaves_a_stray_argument() {
@@ -88,8 +88,8 @@ fn an_unknown_flag_is_met_with_the_nearest_name() {
 
 #[test]
 fn a_flag_that_upstream_removed_is_called_removed() {
-    assert_eq!(removed::names().count(), 17);
-    for name in removed::names() {
+    assert_eq!(command::removed_names().count(), 17);
+    for name in command::removed_names() {
         let message = error(&[&format!("--{}=1", name.replace('-', "_"))]);
         let start = format!("unknown flag: --{name} (kube-controller-manager removed it: ");
         assert!(message.starts_with(&start), "{message}");
