@@ -64,7 +64,6 @@ pub use flavour::{
 pub use flavour::{Pending, SchemaIsOurs, StatusWrite};
 pub(crate) use flavour::{is_another, now};
 pub use gauges::{Exposed, Metrics};
-pub(crate) use metrics::Family;
 pub(crate) use notices::ends_soon;
 pub(crate) use pipeline::{
     HeldBack, ObjectModel, Objects, Pipeline, Resolve, Resolved, Seed, Supervision, identity,

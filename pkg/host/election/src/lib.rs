@@ -32,9 +32,9 @@ mod term;
 mod thread;
 mod watchdog;
 
+pub use self::metrics::ElectionMetrics;
 pub use config::{ConfigProblem, ElectionConfig};
 pub use leadership::{Leadership, LeaseEvent, Released};
-pub use metrics::ElectionMetrics;
 pub use predecessor::{PredecessorAnswer, PredecessorCheck};
 pub use replica_leases::{ReplicaGroup, ReplicaLease, ReplicaLeases};
 pub use store::StoreError;

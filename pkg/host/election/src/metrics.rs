@@ -3,13 +3,12 @@
 //! Made once by the command with the process's registry and handed to every election, so that a
 //! process may hold several leases.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
+use metrics::Family;
+use parking_lot::Mutex;
 use prometheus::{
-    GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry,
+    Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
 };
 
 use crate::term::Term;
@@ -36,42 +35,37 @@ impl ElectionMetrics {
     /// # Errors
     /// When a metric of one of these names is registered already.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let metrics = Self {
-            master: IntGaugeVec::new(
-                Opts::new(
-                    "leader_election_master_status",
-                    "Whether this process leads under the lease `name`: 1 yes, 0 no.",
-                ),
-                &["name"],
+        let label = &["name"];
+        let terms = Terms::default();
+        show_ages(registry, Arc::clone(&terms))?;
+        Ok(Self {
+            master: metrics::gauge(
+                registry,
+                "leader_election_master_status",
+                "Whether this process leads under the lease `name`: 1 yes, 0 no.",
+                label,
             )?,
-            slow_path: IntCounterVec::new(
-                Opts::new(
-                    "leader_election_slowpath_total",
-                    "Renewals of the lease `name` that had to read it first.",
-                ),
-                &["name"],
+            slow_path: metrics::counter(
+                registry,
+                "leader_election_slowpath_total",
+                "Renewals of the lease `name` that had to read it first.",
+                label,
             )?,
-            renew: HistogramVec::new(
-                HistogramOpts::new(
-                    "icm_lease_renew_duration_seconds",
-                    "Time from sending a successful write of the lease `name` to its answer.",
-                )
-                .buckets(RENEW_BUCKETS.to_vec()),
-                &["name"],
+            renew: metrics::histogram(
+                registry,
+                "icm_lease_renew_duration_seconds",
+                "Time from sending a successful write of the lease `name` to its answer.",
+                label,
+                &RENEW_BUCKETS,
             )?,
-            terms: Terms::default(),
-        };
-        registry.register(Box::new(metrics.master.clone()))?;
-        registry.register(Box::new(metrics.slow_path.clone()))?;
-        registry.register(Box::new(metrics.renew.clone()))?;
-        registry.register(Box::new(SinceRenew::new(Arc::clone(&metrics.terms))?))?;
-        Ok(metrics)
+            terms,
+        })
     }
 
     /// The series of the lease `name`, created at 0; its age is read from `term` at each scrape.
     /// `None` while another election under that name runs: their series would be one.
     pub(crate) fn of_lease(&self, name: &str, term: &Arc<Term>) -> Option<LeaseMetrics> {
-        let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut terms = self.terms.lock();
         terms.retain(|(_, term)| term.strong_count() > 0);
         if terms.iter().any(|(known, _)| known == name) {
             return None;
@@ -92,37 +86,16 @@ pub(crate) struct LeaseMetrics {
     pub(crate) renew: Histogram,
 }
 
-/// Age of the last renewal, computed when scraped: a gauge set by the elector would stand still
-/// exactly when the elector does. Absent while we do not lead.
-struct SinceRenew {
-    gauge: GaugeVec,
-    terms: Terms,
-}
-
-impl SinceRenew {
-    fn new(terms: Terms) -> Result<Self, prometheus::Error> {
-        let help = "Seconds since the start of the last successful renewal of the lease `name`, while leading.";
-        let gauge = GaugeVec::new(Opts::new("icm_lease_seconds_since_renew", help), &["name"])?;
-        Ok(Self { gauge, terms })
-    }
-}
-
-impl Collector for SinceRenew {
-    fn desc(&self) -> Vec<&Desc> {
-        self.gauge.desc()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+/// Shows the age of the last renewal, computed at the scrape: a gauge set by the elector would stand
+/// still exactly when the elector does. Absent while we do not lead.
+fn show_ages(registry: &Registry, terms: Terms) -> Result<(), prometheus::Error> {
+    let help = "Seconds since the start of the last successful renewal of the lease `name`, while leading.";
+    let family = Family::gauge("icm_lease_seconds_since_renew", help, &["name"])?;
+    metrics::at_scrape(registry, [family], move |[family]| {
+        let terms = terms.lock();
         let ages = terms.iter().filter_map(|(name, term)| Some((name, term.upgrade()?.age()?)));
-        self.gauge.reset();
-        for (name, age) in ages {
-            self.gauge.with_label_values(&[name]).set(age.as_secs_f64());
-        }
-        let mut families = self.gauge.collect();
-        families.retain(|family| !family.get_metric().is_empty());
-        families
-    }
+        [ages.map(|(name, age)| family.series(&[name], age.as_secs_f64())).collect()]
+    })
 }
 
 #[cfg(test)]

@@ -28,6 +28,6 @@ mod spam;
 mod wire;
 mod worker;
 
-pub use metrics::EventMetrics;
+pub use self::metrics::EventMetrics;
 pub use object::{EventType, ObjectRef};
 pub use recorder::{Broadcaster, Recorder, start};

@@ -1,6 +1,6 @@
 //! The metric of events: what never reached the server.
 
-use prometheus::{IntCounterVec, Opts, Registry};
+use prometheus::{IntCounterVec, Registry};
 
 /// Why an event was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,13 +53,11 @@ impl EventMetrics {
     /// # Errors
     /// When a metric of this name is registered already.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let opts =
-            Opts::new("icm_event_dropped_total", "Events that were never written, by reason.");
-        let dropped = IntCounterVec::new(opts, &["reason"])?;
+        let help = "Events that were never written, by reason.";
+        let dropped = metrics::counter(registry, "icm_event_dropped_total", help, &["reason"])?;
         for reason in DropReason::ALL {
             dropped.with_label_values(&[reason.label()]);
         }
-        registry.register(Box::new(dropped.clone()))?;
         Ok(Self { dropped })
     }
 

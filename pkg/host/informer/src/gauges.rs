@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use metrics::Family;
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
-use prometheus::{GaugeVec, Opts};
+use prometheus::Registry;
+use prometheus::proto::Metric;
 
 /// The labels of upstream's metrics.
 pub(crate) const UPSTREAM: [&str; 4] = ["name", "group", "version", "resource"];
@@ -33,85 +33,48 @@ pub(crate) trait Probe: Send + Sync {
 
 pub(crate) type Probes = Arc<Mutex<Vec<Weak<dyn Probe>>>>;
 
-pub(crate) struct Gauges {
-    product: String,
-    objects: GaugeVec,
-    synced: GaugeVec,
-    dormant: GaugeVec,
-    silent: GaugeVec,
-    version: GaugeVec,
-    queued: GaugeVec,
+/// Registers the gauges that are read from `probes` at each scrape. `product` is the label `name`
+/// of upstream's.
+pub(crate) fn register(
+    registry: &Registry,
+    product: &str,
     probes: Probes,
-}
-
-impl Gauges {
-    pub(crate) fn new(product: &str, probes: Probes) -> Result<Self, prometheus::Error> {
-        let source = &["resource", "source"][..];
-        let gauge =
-            |name: &str, help: &str, labels: &[&str]| GaugeVec::new(Opts::new(name, help), labels);
-        Ok(Self {
-            product: product.to_owned(),
-            objects: gauge("icm_informer_objects", "Objects in the store", source)?,
-            synced: gauge(
-                "icm_informer_synced",
-                "1 when the first list has been delivered to all handlers",
-                source,
-            )?,
-            dormant: gauge(
-                "icm_informer_dormant",
-                "1 while the kind is not served, or not for this process",
-                source,
-            )?,
-            silent: gauge(
-                "icm_informer_last_event_seconds",
-                "Time since the server's last event, bookmark or list",
-                source,
-            )?,
-            version: gauge(
-                "informer_store_resource_version",
-                "Newest resource version seen, modulo 1e15",
-                &UPSTREAM,
-            )?,
-            queued: gauge(
-                "informer_queued_items",
-                "[ALPHA] Objects that wait to be told to handlers: none, for they are told as they are read",
-                &UPSTREAM,
-            )?,
-            probes,
-        })
-    }
-
-    fn families(&self) -> [&GaugeVec; 6] {
-        [&self.objects, &self.synced, &self.dormant, &self.silent, &self.version, &self.queued]
-    }
-
-    #[allow(clippy::cast_precision_loss, reason = "a gauge is an f64, exact up to 2⁵³")]
-    fn show(&self, sample: &Sample) {
-        let source = [&*sample.resource, &sample.selection];
-        let flag = |value: bool| f64::from(u8::from(value));
-        self.objects.with_label_values(&source).set(sample.objects as f64);
-        self.synced.with_label_values(&source).set(flag(sample.synced));
-        self.dormant.with_label_values(&source).set(flag(sample.dormant));
-        self.silent.with_label_values(&source).set(sample.silent.as_secs_f64());
-        let name = [&*self.product, &sample.selection].join(" ");
-        let labels = [name.trim(), &sample.group, &sample.api_version, &sample.resource];
-        self.version.with_label_values(&labels).set((sample.version % EXACT) as f64);
-        self.queued.with_label_values(&labels).set(0.0);
-    }
-}
-
-impl Collector for Gauges {
-    fn desc(&self) -> Vec<&Desc> {
-        self.families().into_iter().flat_map(Collector::desc).collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        // Held to the end: two scrapes at once would reset each other's gauges.
-        let probes = self.probes.lock();
-        self.families().into_iter().for_each(GaugeVec::reset);
-        // Of one source there may be several informers, whose objects are read as different types.
+) -> Result<(), prometheus::Error> {
+    let source = &["resource", "source"][..];
+    let families = [
+        Family::gauge("icm_informer_objects", "Objects in the store", source)?,
+        Family::gauge(
+            "icm_informer_synced",
+            "1 when the first list has been delivered to all handlers",
+            source,
+        )?,
+        Family::gauge(
+            "icm_informer_dormant",
+            "1 while the kind is not served, or not for this process",
+            source,
+        )?,
+        Family::gauge(
+            "icm_informer_last_event_seconds",
+            "Time since the server's last event, bookmark or list",
+            source,
+        )?,
+        Family::gauge(
+            "informer_store_resource_version",
+            "Newest resource version seen, modulo 1e15",
+            &UPSTREAM,
+        )?,
+        Family::gauge(
+            "informer_queued_items",
+            "[ALPHA] Objects that wait to be told to handlers: none, for they are told as they are read",
+            &UPSTREAM,
+        )?,
+    ];
+    let product = product.to_owned();
+    metrics::at_scrape(registry, families, move |families| {
+        let mut series = [const { Vec::new() }; 6];
+        // One source may have several informers, whose objects are read as different types.
         let mut seen = HashMap::new();
-        for probe in probes.iter().filter_map(Weak::upgrade) {
+        for probe in probes.lock().iter().filter_map(Weak::upgrade) {
             let mut sample = probe.sample();
             let alike = seen.entry((Arc::clone(&sample.resource), sample.selection.clone()));
             let number = alike.and_modify(|number| *number += 1).or_insert(1);
@@ -121,10 +84,28 @@ impl Collector for Gauges {
                     selection => format!("{selection} #{number}"),
                 };
             }
-            self.show(&sample);
+            let shown = read(families, &product, &sample);
+            series.iter_mut().zip(shown).for_each(|(series, metric)| series.push(metric));
         }
-        self.families().into_iter().flat_map(Collector::collect).collect()
-    }
+        series
+    })
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a gauge is an f64, exact up to 2⁵³")]
+fn read(families: &[Family; 6], product: &str, sample: &Sample) -> [Metric; 6] {
+    let [objects, synced, dormant, silent, version, queued] = families;
+    let source = [&*sample.resource, &sample.selection];
+    let name = [product, &sample.selection].join(" ");
+    let labels = [name.trim(), &sample.group, &sample.api_version, &sample.resource];
+    let flag = |value: bool| f64::from(u8::from(value));
+    [
+        objects.series(&source, sample.objects as f64),
+        synced.series(&source, flag(sample.synced)),
+        dormant.series(&source, flag(sample.dormant)),
+        silent.series(&source, sample.silent.as_secs_f64()),
+        version.series(&labels, (sample.version % EXACT) as f64),
+        queued.series(&labels, 0.0),
+    ]
 }
 
 /// Upstream cuts the version to what a float holds exactly.

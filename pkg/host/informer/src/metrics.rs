@@ -7,12 +7,10 @@ use std::sync::{Arc, Weak};
 
 use kube_api::Kind;
 use metrics::{Held, SeriesByLabel};
-use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
-};
+use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec, Registry};
 
 use crate::absences::Absences;
-use crate::gauges::{Gauges, Probe, Probes, UPSTREAM};
+use crate::gauges::{self, Probe, Probes, UPSTREAM};
 
 /// Metrics of all informers of one registry; cheap to clone.
 #[derive(Clone)]
@@ -39,62 +37,51 @@ impl InformerMetrics {
     /// When the registry holds one of these names already.
     pub fn new(registry: &Registry, product: &str) -> Result<Self, prometheus::Error> {
         let counter = |name: &str, help: &str, labels: &[&str]| {
-            IntCounterVec::new(Opts::new(name, help), labels)
+            metrics::counter(registry, name, help, labels)
         };
-        let duration = HistogramOpts::new(
-            "icm_informer_list_duration_seconds",
-            "Time of a list from its request until all handlers have been told",
-        )
-        .buckets(vec![0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0]);
-        let lists = counter("icm_informer_lists_total", "Lists begun", &["resource"])?;
-        let watches = counter(
-            "icm_informer_watches_total",
-            "Watches opened or tried, streamed lists included",
-            &["resource"],
-        )?;
-        let errors = counter(
-            "icm_informer_watch_errors_total",
-            "Lists and watches that failed, by reason",
-            &["resource", "reason"],
-        )?;
-        let relists = counter(
-            "icm_informer_relist_total",
-            "Decisions to list everything again, by cause",
-            &["resource", "cause"],
-        )?;
-        let undecodable = counter(
-            "icm_informer_undecodable_objects_total",
-            "Objects that were skipped because they cannot be read",
-            &["resource"],
-        )?;
-        let list_duration = HistogramVec::new(duration, &["resource"])?;
-        let processing = HistogramOpts::new(
-            "informer_processing_latency_seconds",
-            "[ALPHA] Time from an event of a watch until all handlers have been told",
-        )
-        .buckets(vec![0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]);
-        let processing = HistogramVec::new(processing, &UPSTREAM)?;
-        registry.register(Box::new(processing.clone()))?;
-        registry.register(Box::new(list_duration.clone()))?;
-        for family in [&lists, &watches, &errors, &relists, &undecodable] {
-            registry.register(Box::new(family.clone()))?;
-        }
-        let resources = SeriesByLabel::default();
+        let resource = &["resource"][..];
         let probes = Probes::default();
-        registry.register(Box::new(Gauges::new(product, Arc::clone(&probes))?))?;
-        let absences = Absences::default();
+        gauges::register(registry, product, Arc::clone(&probes))?;
         Ok(Self {
-            lists,
-            watches,
-            errors,
-            relists,
-            undecodable,
-            list_duration,
-            processing,
+            lists: counter("icm_informer_lists_total", "Lists begun", resource)?,
+            watches: counter(
+                "icm_informer_watches_total",
+                "Watches opened or tried, streamed lists included",
+                resource,
+            )?,
+            errors: counter(
+                "icm_informer_watch_errors_total",
+                "Lists and watches that failed, by reason",
+                &["resource", "reason"],
+            )?,
+            relists: counter(
+                "icm_informer_relist_total",
+                "Decisions to list everything again, by cause",
+                &["resource", "cause"],
+            )?,
+            undecodable: counter(
+                "icm_informer_undecodable_objects_total",
+                "Objects that were skipped because they cannot be read",
+                resource,
+            )?,
+            list_duration: metrics::histogram(
+                registry,
+                "icm_informer_list_duration_seconds",
+                "Time of a list from its request until all handlers have been told",
+                resource,
+                &[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0],
+            )?,
+            processing: metrics::histogram(
+                registry,
+                "informer_processing_latency_seconds",
+                "[ALPHA] Time from an event of a watch until all handlers have been told",
+                &UPSTREAM,
+                &[0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0],
+            )?,
             product: product.into(),
-            resources,
+            resources: SeriesByLabel::default(),
             probes,
-            absences,
+            absences: Absences::default(),
         })
     }
 

@@ -6,7 +6,7 @@ use client::Profile;
 use events::Broadcaster;
 use informer::{InformerMetrics, Server};
 use objects::OpenWrites;
-use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
+use prometheus::{IntCounterVec, IntGaugeVec};
 use resilience::Fence;
 use serving::Endpoints;
 use tokio::task::JoinHandle;
@@ -52,23 +52,24 @@ impl Wiring {
             InformerMetrics::new(registry, options.product)?,
         );
         options.health.add("informer-sync", Endpoints::READY, informers.check());
+        let counter =
+            |name: &str, help: &str| metrics::counter(registry, name, help, &["controller"]);
         Ok(Self {
             informers,
             queues: QueueMetrics::new(registry)?,
             reconciles: ReconcileMetrics::new(registry)?,
-            panics: counter(registry, "icm_panics_total", "Panics contained, by controller.")?,
+            panics: counter("icm_panics_total", "Panics contained, by controller.")?,
             restarts: counter(
-                registry,
                 "icm_controller_restarts_total",
                 "Controllers started again after a failure.",
             )?,
-            running: gauge(
+            running: metrics::gauge(
                 registry,
                 "running_managed_controllers",
                 "Controllers that run in this process: 1 while running, 0 when stopped.",
                 &["name", "manager"],
             )?,
-            missing: gauge(
+            missing: metrics::gauge(
                 registry,
                 "icm_missing_permissions",
                 "Rights that a controller needs and did not have when they were last checked.",
@@ -205,23 +206,6 @@ fn resync(shortest: Duration) -> Option<Duration> {
 fn read_client(options: &HostOptions) -> Result<kube::Client, StartError> {
     let client = options.clients.build(Profile::root("shared-informers"));
     Ok(client.map_err(ClientError::from)?)
-}
-
-fn counter(registry: &Registry, name: &str, help: &str) -> Result<IntCounterVec, StartError> {
-    let counter = IntCounterVec::new(Opts::new(name, help), &["controller"])?;
-    registry.register(Box::new(counter.clone()))?;
-    Ok(counter)
-}
-
-fn gauge(
-    registry: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-) -> Result<IntGaugeVec, StartError> {
-    let gauge = IntGaugeVec::new(Opts::new(name, help), labels)?;
-    registry.register(Box::new(gauge.clone()))?;
-    Ok(gauge)
 }
 
 #[cfg(test)]

@@ -1,97 +1,65 @@
-//! Metric series of things that come and go: a member cluster, a kind learnt at run time. A family
-//! keeps a series for ever once it has been written; here it ends with the last one who writes it.
-//!
-//! Whoever writes series of one thing holds a [`Held`] of its name and takes its series from it;
-//! with the last holder all of them are removed.
+//! How all crates register metrics. Families that are written when something happens come from
+//! [`counter`], [`gauge`] and [`histogram`]; state is read at each scrape, by [`at_scrape`]; series of
+//! objects that come and go end with a [`Held`].
 
-use std::collections::HashMap;
-use std::sync::Arc;
+mod scraped;
+mod series_by_label;
 
-use parking_lot::Mutex;
-use prometheus::core::{Collector, MetricVec, MetricVecBuilder};
+use prometheus::core::Collector;
+use prometheus::{Error, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry};
 
-/// The things of one label. Clones are the same.
-#[derive(Clone, Default)]
-pub struct SeriesByLabel(Arc<Mutex<HashMap<Arc<str>, Thing>>>);
+pub use scraped::{Family, at_scrape, collect_with};
+pub use series_by_label::{Held, SeriesByLabel};
 
-struct Thing {
-    holders: usize,
-    series: Arc<Mutex<Written>>,
+/// Registers a counter for each combination of label values.
+///
+/// # Errors
+/// The name is registered already, or it or a label is not valid.
+pub fn counter(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<IntCounterVec, Error> {
+    register(registry, IntCounterVec::new(Opts::new(name, help), labels)?)
 }
 
-/// The series of one thing. They are remembered, because a family finds those of one label value
-/// only by reading out all that it has, which thousands of members that leave at once cannot pay.
-type Written = HashMap<SeriesId, Box<dyn Family>>;
-
-/// A family's descriptor and the values of all labels.
-type SeriesId = (u64, Box<[String]>);
-
-/// Any of prometheus' vectors.
-trait Family: Send + Sync {
-    fn remove(&self, values: &[String]);
+/// Registers a gauge for each combination of label values.
+///
+/// # Errors
+/// The name is registered already, or it or a label is not valid.
+pub fn gauge(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<IntGaugeVec, Error> {
+    register(registry, IntGaugeVec::new(Opts::new(name, help), labels)?)
 }
 
-impl<B: MetricVecBuilder> Family for MetricVec<B> {
-    fn remove(&self, values: &[String]) {
-        // Fails only when somebody else was quicker.
-        drop(self.remove_label_values(values));
-    }
+/// Registers a histogram for each combination of label values.
+///
+/// # Errors
+/// The name is registered already, or it, a label or the buckets are not valid.
+pub fn histogram(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+    buckets: &[f64],
+) -> Result<HistogramVec, Error> {
+    let opts = HistogramOpts::new(name, help).buckets(buckets.to_vec());
+    register(registry, HistogramVec::new(opts, labels)?)
 }
 
-/// A thing whose series are written. Dropped last, it takes them along.
-#[must_use = "dropped, the series are removed"]
-pub struct Held {
-    things: SeriesByLabel,
-    name: Arc<str>,
-    series: Arc<Mutex<Written>>,
+/// Registers a family of any other type, such as one without labels.
+///
+/// # Errors
+/// The name is registered already.
+pub fn register<C: Collector + Clone + 'static>(
+    registry: &Registry,
+    family: C,
+) -> Result<C, Error> {
+    registry.register(Box::new(family.clone()))?;
+    Ok(family)
 }
-
-impl SeriesByLabel {
-    /// Keeps the series of the thing of this name.
-    pub fn hold(&self, name: &str) -> Held {
-        let name: Arc<str> = name.into();
-        let mut things = self.0.lock();
-        let thing = things
-            .entry(Arc::clone(&name))
-            .or_insert_with(|| Thing { holders: 0, series: Arc::default() });
-        thing.holders += 1;
-        Held { things: self.clone(), name, series: Arc::clone(&thing.series) }
-    }
-}
-
-impl Held {
-    /// The series of these label values, one of which is the thing's name. It is not to be written
-    /// after the `Held`, which would be without effect.
-    ///
-    /// # Panics
-    /// The family has another number of labels.
-    pub fn series<B>(&self, family: &MetricVec<B>, values: &[&str]) -> B::M
-    where
-        B: MetricVecBuilder + 'static,
-        MetricVec<B>: Collector,
-    {
-        let descriptor = family.desc().first().map_or(0, |desc| desc.id);
-        let id = (descriptor, values.iter().map(|&value| value.to_owned()).collect());
-        let mut written = self.series.lock();
-        written.entry(id).or_insert_with(|| Box::new(family.clone()));
-        family.with_label_values(values)
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        // Held to the end: who comes meanwhile writes new series.
-        let mut things = self.things.0.lock();
-        let Some(thing) = things.get_mut(&self.name) else { return };
-        thing.holders -= 1;
-        if thing.holders == 0 {
-            things.remove(&self.name);
-            for ((_, values), family) in self.series.lock().drain() {
-                family.remove(&values);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

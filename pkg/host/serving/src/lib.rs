@@ -42,6 +42,7 @@ mod server;
 mod sources;
 mod tls;
 
+pub use self::metrics::ServingMetrics;
 pub use access::Access;
 pub use build_info::BuildInfo;
 pub use certificate::SuppliedCertificate;
@@ -50,7 +51,6 @@ pub use dispatch::answer;
 pub use error::ServeError;
 pub use guard::{Everyone, Guard, Judgement, Visit};
 pub use health::{Endpoints, Health};
-pub use metrics::ServingMetrics;
 pub use options::{CertificateSource, ClientCertificates, ListenerOptions, NamedCertificate};
 pub use page::{Page, PageRequest};
 pub use pages::{Exposition, Pages};

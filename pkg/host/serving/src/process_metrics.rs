@@ -3,10 +3,11 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use prometheus::core::{Collector, Desc};
+use metrics::Family;
+use prometheus::core::Collector;
 use prometheus::process_collector::ProcessCollector;
 use prometheus::proto::{self, MetricFamily};
-use prometheus::{Counter, Gauge, Opts, PullingGauge, Registry};
+use prometheus::{Gauge, Opts, Registry};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Handle;
 
@@ -20,9 +21,10 @@ pub fn register_process_metrics(
     registry: &Registry,
     build: &BuildInfo,
 ) -> Result<(), prometheus::Error> {
-    registry.register(Box::new(ProcessMetrics(ProcessCollector::for_self())))?;
-    registry.register(Box::new(live_tasks()?))?;
-    registry.register(Box::new(BusyTime::new()?))?;
+    let process = ProcessCollector::for_self();
+    let descs = process.desc().into_iter().cloned().collect();
+    metrics::collect_with(registry, descs, move || with_exact_cpu_time(&process))?;
+    register_runtime_metrics(registry)?;
     let info = Gauge::with_opts(
         Opts::new("icm_build_info", "What this program was built from. Always 1.")
             .const_label("version", build.version)
@@ -34,76 +36,52 @@ pub fn register_process_metrics(
     registry.register(Box::new(info))
 }
 
-fn live_tasks() -> Result<PullingGauge, prometheus::Error> {
+/// Live tasks, and how long the workers of the runtime were at work: when that grows as fast as the
+/// clock for each worker, they are the bottleneck.
+fn register_runtime_metrics(registry: &Registry) -> Result<(), prometheus::Error> {
+    let families = [
+        Family::gauge(
+            "go_goroutines",
+            "Number of live async tasks; the name is the one Kubernetes dashboards query.",
+            &[],
+        )?,
+        Family::counter(
+            "icm_tokio_busy_seconds_total",
+            "Time that the workers of the async runtime spent on tasks, all workers added up.",
+            &[],
+        )?,
+    ];
     let runtime = Handle::try_current().ok();
-    PullingGauge::new(
-        "go_goroutines",
-        "Number of live async tasks; the name is the one Kubernetes dashboards query.",
-        Box::new(move || {
-            let alive = runtime.as_ref().map_or(0, |handle| handle.metrics().num_alive_tasks());
-            f64::from(u32::try_from(alive).unwrap_or(u32::MAX))
-        }),
-    )
+    metrics::at_scrape(registry, families, move |[tasks, busy]| {
+        let (mut alive, mut busy_seconds) = (0, 0.0);
+        if let Some(runtime) = &runtime {
+            let metrics = runtime.metrics();
+            alive = metrics.num_alive_tasks();
+            let of_worker = |worker| metrics.worker_total_busy_duration(worker).as_secs_f64();
+            busy_seconds = (0..metrics.num_workers()).map(of_worker).sum();
+        }
+        let alive = f64::from(u32::try_from(alive).unwrap_or(u32::MAX));
+        [vec![tasks.series(&[], alive)], vec![busy.series(&[], busy_seconds)]]
+    })
 }
 
-/// The collector, which counts CPU in whole seconds: more than a quiet process needs in a minute.
-struct ProcessMetrics(ProcessCollector);
-
-impl Collector for ProcessMetrics {
-    fn desc(&self) -> Vec<&Desc> {
-        self.0.desc()
+/// The families of `process`, which counts CPU time in whole seconds: more than a quiet process
+/// needs in a minute.
+fn with_exact_cpu_time(process: &ProcessCollector) -> Vec<MetricFamily> {
+    let mut families = process.collect();
+    let of_cpu = families.iter_mut().filter(|family| family.name() == CPU_TIME);
+    for metric in of_cpu.flat_map(MetricFamily::mut_metric) {
+        let mut used = proto::Counter::default();
+        used.set_value(cpu_seconds());
+        metric.set_counter(used);
     }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let mut families = self.0.collect();
-        let of_cpu = families.iter_mut().filter(|family| family.name() == CPU_TIME);
-        for metric in of_cpu.flat_map(MetricFamily::mut_metric) {
-            let mut used = proto::Counter::default();
-            used.set_value(cpu_seconds());
-            metric.set_counter(used);
-        }
-        families
-    }
+    families
 }
 
 /// Time that all threads of the process were on a CPU.
 fn cpu_seconds() -> f64 {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     Duration::try_from(used).unwrap_or_default().as_secs_f64()
-}
-
-/// How long the workers of the runtime were at work: near the wall clock's pace they are the
-/// bottleneck.
-struct BusyTime {
-    runtime: Option<Handle>,
-    counter: Counter,
-}
-
-impl BusyTime {
-    fn new() -> Result<Self, prometheus::Error> {
-        let counter = Counter::new(
-            "icm_tokio_busy_seconds_total",
-            "Time that the workers of the async runtime spent on tasks, all workers added up.",
-        )?;
-        Ok(Self { runtime: Handle::try_current().ok(), counter })
-    }
-}
-
-impl Collector for BusyTime {
-    fn desc(&self) -> Vec<&Desc> {
-        self.counter.desc()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        if let Some(runtime) = &self.runtime {
-            let metrics = runtime.metrics();
-            let of_worker = |worker| metrics.worker_total_busy_duration(worker).as_secs_f64();
-            let busy: f64 = (0..metrics.num_workers()).map(of_worker).sum();
-            // Of two scrapes at once one may have counted more already.
-            self.counter.inc_by((busy - self.counter.get()).max(0.0));
-        }
-        self.counter.collect()
-    }
 }
 
 /// The process start in Unix seconds, as the scraped page itself says it.
@@ -131,7 +109,7 @@ mod tests {
     #[test]
     fn cpu_time_is_told_in_fractions_of_a_second() {
         let before = cpu_seconds();
-        let families = ProcessMetrics(ProcessCollector::for_self()).collect();
+        let families = with_exact_cpu_time(&ProcessCollector::for_self());
         let of_cpu = families.iter().find(|family| family.name() == CPU_TIME).unwrap();
         let told = of_cpu.get_metric()[0].get_counter().get_value();
         assert!(before > 0.0 && (before..=cpu_seconds()).contains(&told), "{before} {told}");

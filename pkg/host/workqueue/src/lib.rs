@@ -47,10 +47,10 @@ mod schedule;
 mod state;
 mod worker;
 
+pub use self::metrics::QueueMetrics;
 pub use item::Item;
 pub use key::Key;
 pub use last_failure::LastFailure;
-pub use metrics::QueueMetrics;
 pub use next::{Next, Retry};
 pub use panic_limit::{PanicLimit, Verdict};
 pub use queue::WorkQueue;

@@ -5,15 +5,14 @@
 //! are read from the queues when somebody scrapes, so they cost nothing in between and cannot
 //! drift.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use metrics::Family;
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
 use prometheus::{
-    GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
-    exponential_buckets,
+    Histogram, HistogramVec, IntCounter, IntCounterVec, Registry, exponential_buckets,
 };
 
 /// What a scrape reads from one queue.
@@ -50,13 +49,13 @@ impl QueueMetrics {
     /// # Errors
     /// When the registry holds one of these names already.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let label = &["name"];
-        let counter = |name: &str, help: &str| IntCounterVec::new(Opts::new(name, help), label);
-        let histogram = |name: &str, help: &str| {
-            let buckets = exponential_buckets(1e-8, 10.0, 10)?;
-            HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets), label)
-        };
-        let metrics = Self {
+        let counter = |name: &str, help: &str| metrics::counter(registry, name, help, &["name"]);
+        let buckets = exponential_buckets(1e-8, 10.0, 10)?;
+        let histogram =
+            |name: &str, help: &str| metrics::histogram(registry, name, help, &["name"], &buckets);
+        let probes = Arc::default();
+        show_samples(registry, Arc::clone(&probes))?;
+        Ok(Self {
             adds: counter("workqueue_adds_total", "Keys that became due, repeats left out")?,
             retries: counter("workqueue_retries_total", "Keys put back to be handled later")?,
             queue_duration: histogram(
@@ -67,14 +66,8 @@ impl QueueMetrics {
                 "workqueue_work_duration_seconds",
                 "Time a worker spent on one key",
             )?,
-            probes: Arc::default(),
-        };
-        registry.register(Box::new(metrics.adds.clone()))?;
-        registry.register(Box::new(metrics.retries.clone()))?;
-        registry.register(Box::new(metrics.queue_duration.clone()))?;
-        registry.register(Box::new(metrics.work_duration.clone()))?;
-        registry.register(Box::new(Gauges::new(Arc::clone(&metrics.probes))?))?;
-        Ok(metrics)
+            probes,
+        })
     }
 
     pub(crate) fn of_queue(&self, name: &str) -> Counters {
@@ -101,66 +94,55 @@ pub(crate) struct Counters {
     pub(crate) work_duration: Histogram,
 }
 
-/// The metrics read at scrape.
-struct Gauges {
-    depth: GaugeVec,
-    unfinished: GaugeVec,
-    longest: GaugeVec,
-    quarantined: GaugeVec,
+fn show_samples(
+    registry: &Registry,
     probes: Arc<Mutex<Vec<Weak<dyn Probe>>>>,
+) -> Result<(), prometheus::Error> {
+    let gauge = |name: &str, help: &str| Family::gauge(name, help, &["name"]);
+    let families = [
+        gauge("workqueue_depth", "Keys due and not taken by a worker")?,
+        gauge(
+            "workqueue_unfinished_work_seconds",
+            "Sum of the time spent so far on all keys in hand; growth means stuck workers",
+        )?,
+        gauge(
+            "workqueue_longest_running_processor_seconds",
+            "Time spent so far on the key longest in hand",
+        )?,
+        gauge(
+            "icm_workqueue_quarantined_keys",
+            "Keys that are kept away for a while because their last handling panicked",
+        )?,
+    ];
+    metrics::at_scrape(registry, families, move |[depth, unfinished, longest, quarantined]| {
+        // A restarted controller has two queues of one name until its old one is gone.
+        let mut samples = BTreeMap::<_, Sample>::new();
+        for probe in probes.lock().iter().filter_map(Weak::upgrade) {
+            *samples.entry(probe.name().to_owned()).or_default() += probe.sample();
+        }
+        let each = |family: &Family, value: fn(&Sample) -> f64| {
+            let series = |(name, sample): (&String, _)| family.series(&[name], value(sample));
+            samples.iter().map(series).collect()
+        };
+        [
+            each(depth, |sample| float(sample.depth)),
+            each(unfinished, |sample| sample.unfinished.as_secs_f64()),
+            each(longest, |sample| sample.longest.as_secs_f64()),
+            each(quarantined, |sample| float(sample.quarantined)),
+        ]
+    })
 }
 
-impl Gauges {
-    fn new(probes: Arc<Mutex<Vec<Weak<dyn Probe>>>>) -> Result<Self, prometheus::Error> {
-        let gauge = |name: &str, help: &str| GaugeVec::new(Opts::new(name, help), &["name"]);
-        Ok(Self {
-            depth: gauge("workqueue_depth", "Keys due and not taken by a worker")?,
-            unfinished: gauge(
-                "workqueue_unfinished_work_seconds",
-                "Sum of the time spent so far on all keys in hand; growth means stuck workers",
-            )?,
-            longest: gauge(
-                "workqueue_longest_running_processor_seconds",
-                "Time spent so far on the key longest in hand",
-            )?,
-            quarantined: gauge(
-                "icm_workqueue_quarantined_keys",
-                "Keys that are kept away for a while because their last handling panicked",
-            )?,
-            probes,
-        })
-    }
-
-    fn all(&self) -> [&GaugeVec; 4] {
-        [&self.depth, &self.unfinished, &self.longest, &self.quarantined]
+impl std::ops::AddAssign for Sample {
+    fn add_assign(&mut self, other: Self) {
+        self.depth += other.depth;
+        self.unfinished += other.unfinished;
+        self.longest = self.longest.max(other.longest);
+        self.quarantined += other.quarantined;
     }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "no queue holds 2⁵³ keys")]
 fn float(keys: usize) -> f64 {
     keys as f64
-}
-
-impl Collector for Gauges {
-    fn desc(&self) -> Vec<&Desc> {
-        self.all().into_iter().flat_map(Collector::desc).collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        // Held to the end: two scrapes at once would add to the same gauges.
-        let probes = self.probes.lock();
-        for gauge in self.all() {
-            gauge.reset();
-        }
-        for probe in probes.iter().filter_map(Weak::upgrade) {
-            let (name, sample) = ([probe.name()], probe.sample());
-            // A restarted controller has two queues of one name until its old one is gone.
-            self.depth.with_label_values(&name).add(float(sample.depth));
-            self.quarantined.with_label_values(&name).add(float(sample.quarantined));
-            self.unfinished.with_label_values(&name).add(sample.unfinished.as_secs_f64());
-            let longest = self.longest.with_label_values(&name);
-            longest.set(longest.get().max(sample.longest.as_secs_f64()));
-        }
-        self.all().into_iter().flat_map(Collector::collect).collect()
-    }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+use prometheus::{Histogram, HistogramVec, IntCounterVec, Registry};
 
 const BUCKETS: [f64; 12] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0];
@@ -57,24 +57,20 @@ impl ReconcileMetrics {
     /// # Errors
     /// When the registry holds one of these names already.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let total = IntCounterVec::new(
-            Opts::new(
-                "icm_reconcile_total",
-                "Handlings of keys by result: success, requeue_after (another look was asked for), \
-                 requeue (tried again, no failure), throttled, error, timeout, panic.",
-            ),
+        let total = metrics::counter(
+            registry,
+            "icm_reconcile_total",
+            "Handlings of keys by result: success, requeue_after (another look was asked for), \
+             requeue (tried again, no failure), throttled, error, timeout, panic.",
             &["controller", "result"],
         )?;
-        let duration = HistogramVec::new(
-            HistogramOpts::new(
-                "icm_reconcile_duration_seconds",
-                "Time one handling of a key took, waits for the throttle and for caches included.",
-            )
-            .buckets(BUCKETS.into()),
+        let duration = metrics::histogram(
+            registry,
+            "icm_reconcile_duration_seconds",
+            "Time one handling of a key took, waits for the throttle and for caches included.",
             &["controller"],
+            &BUCKETS,
         )?;
-        registry.register(Box::new(total.clone()))?;
-        registry.register(Box::new(duration.clone()))?;
         Ok(Self { total, duration })
     }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use health::Standing;
+use metrics::Family;
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
+use prometheus::proto::Metric;
 use prometheus::{Histogram, HistogramOpts, Registry as Metrics};
 
-use crate::engine::{Family, Overview, Registry};
+use crate::engine::{Overview, Registry};
 
 /// As upstream has them.
 const BUCKETS: [f64; 21] = [
@@ -27,36 +27,15 @@ pub(crate) struct UpstreamMetrics {
     shown: Arc<Mutex<Option<Overview>>>,
 }
 
-/// Upstream counts what it found last; here it is what is published, and it goes with the member.
-struct Members {
-    shown: Arc<Mutex<Option<Overview>>>,
-    joined: Family,
-    /// `None` without series per cluster.
-    states: Option<Family>,
-}
-
 impl UpstreamMetrics {
     /// Registers them; series of each member only if `per_cluster`.
     pub(crate) fn new(metrics: &Metrics, per_cluster: bool) -> Result<Self, prometheus::Error> {
         let histogram = |name: &str, help: &str| {
             let opts = HistogramOpts::new(name, help).buckets(BUCKETS.to_vec());
-            let histogram = Histogram::with_opts(opts)?;
-            metrics.register(Box::new(histogram.clone()))?;
-            Ok::<_, prometheus::Error>(histogram)
-        };
-        let states = || {
-            Family::gauge(
-                "kubefedcluster_total",
-                "Number of total kubefed clusters in a specific state.",
-                &["state", "cluster"],
-            )
+            metrics::register(metrics, Histogram::with_opts(opts)?)
         };
         let shown = Arc::<Mutex<Option<Overview>>>::default();
-        metrics.register(Box::new(Members {
-            shown: Arc::clone(&shown),
-            joined: Family::gauge("joined_cluster_total", "Number of total joined clusters.", &[])?,
-            states: per_cluster.then(states).transpose()?,
-        }))?;
+        show_members(metrics, per_cluster, Arc::clone(&shown))?;
         Ok(Self {
             probes: histogram(
                 "cluster_health_status_duration_seconds",
@@ -92,27 +71,53 @@ impl UpstreamMetrics {
     }
 }
 
-impl Members {
-    /// Of members of one name in several namespaces, which one series cannot tell apart, the worst
-    /// is shown.
-    fn states(family: &Family, members: &[(Arc<str>, Option<Standing>)]) -> MetricFamily {
-        let mut states = BTreeMap::<&str, usize>::new();
-        for (key, standing) in members {
-            let Some(standing) = standing else { continue };
-            let name = key.rsplit_once('/').map_or(&**key, |(_, name)| name);
-            let state = state(*standing);
-            let worst = states.entry(name).or_insert(state);
-            *worst = state.max(*worst);
-        }
-        let mut series = Vec::with_capacity(3 * states.len());
-        for (name, state) in states {
-            for (number, label) in STATES.into_iter().enumerate() {
-                let value = f64::from(u8::from(number == state));
-                series.push(family.series(&[label, name], value));
-            }
-        }
-        family.of(series)
+/// Upstream counts what it found last; here it is what is published, and it goes with the member.
+fn show_members(
+    metrics: &Metrics,
+    per_cluster: bool,
+    shown: Arc<Mutex<Option<Overview>>>,
+) -> Result<(), prometheus::Error> {
+    let mut families =
+        vec![Family::gauge("joined_cluster_total", "Number of total joined clusters.", &[])?];
+    if per_cluster {
+        families.push(Family::gauge(
+            "kubefedcluster_total",
+            "Number of total kubefed clusters in a specific state.",
+            &["state", "cluster"],
+        )?);
     }
+    metrics::at_scrape(metrics, families, move |families| {
+        let members = shown.lock().as_ref().map(Overview::standings);
+        members.map_or(Vec::new(), |members| read(families, &members))
+    })
+}
+
+fn read(families: &[Family], members: &[(Arc<str>, Option<Standing>)]) -> Vec<Vec<Metric>> {
+    #[allow(clippy::cast_precision_loss, reason = "no process has 2^52 clusters")]
+    let joined = families[0].series(&[], members.len() as f64);
+    let states = families.get(1).map(|family| states(family, members));
+    [vec![joined]].into_iter().chain(states).collect()
+}
+
+/// The state of each member. A series has no namespace: members of the same name in several
+/// namespaces share one, which shows the worst state.
+fn states(family: &Family, members: &[(Arc<str>, Option<Standing>)]) -> Vec<Metric> {
+    let mut states = BTreeMap::<&str, usize>::new();
+    for (key, standing) in members {
+        let Some(standing) = standing else { continue };
+        let name = key.rsplit_once('/').map_or(&**key, |(_, name)| name);
+        let state = state(*standing);
+        let worst = states.entry(name).or_insert(state);
+        *worst = state.max(*worst);
+    }
+    let mut series = Vec::with_capacity(3 * states.len());
+    for (name, state) in states {
+        for (number, label) in STATES.into_iter().enumerate() {
+            let value = f64::from(u8::from(number == state));
+            series.push(family.series(&[label, name], value));
+        }
+    }
+    series
 }
 
 /// Labels, the better the earlier.
@@ -124,22 +129,6 @@ fn state(standing: Standing) -> usize {
         Standing::Ready => 0,
         Standing::NotReady | Standing::Malformed | Standing::Unknown => 1,
         Standing::Offline => 2,
-    }
-}
-
-impl Collector for Members {
-    fn desc(&self) -> Vec<&Desc> {
-        std::iter::once(&self.joined).chain(&self.states).map(Family::desc).collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let Some(members) = self.shown.lock().as_ref().map(Overview::standings) else {
-            return Vec::new();
-        };
-        #[allow(clippy::cast_precision_loss, reason = "no process has 2^52 clusters")]
-        let mut families = vec![self.joined.single(members.len() as f64)];
-        families.extend(self.states.iter().map(|family| Self::states(family, &members)));
-        families
     }
 }
 
@@ -158,20 +147,20 @@ mod tests {
             ("ns/new", None),
         ];
         let members = members.map(|(key, standing)| (Arc::from(key), standing));
-        let shown = Members::states(&family, &members);
-        let mut states = Vec::new();
-        for series in shown.get_metric() {
+        let shown = states(&family, &members);
+        let mut found = Vec::new();
+        for series in &shown {
             let label = |name: &str| {
                 let pair = series.get_label().iter().find(|pair| pair.name() == name);
                 pair.unwrap().value().to_owned()
             };
             if series.get_gauge().get_value() > 0.0 {
-                states.push((label("cluster"), label("state")));
+                found.push((label("cluster"), label("state")));
             }
         }
         let expected = [("a", "ready"), ("b", "notready"), ("c", "offline")];
-        assert_eq!(states, expected.map(|(name, state)| (name.to_owned(), state.to_owned())));
-        assert_eq!(shown.get_metric().len(), 9);
+        assert_eq!(found, expected.map(|(name, state)| (name.to_owned(), state.to_owned())));
+        assert_eq!(shown.len(), 9);
     }
 
     #[test]

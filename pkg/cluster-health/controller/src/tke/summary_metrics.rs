@@ -3,14 +3,12 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use metrics::Family;
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Metric, MetricFamily};
-use prometheus::{Histogram, HistogramOpts, IntCounterVec, Opts, Registry};
+use prometheus::{Histogram, HistogramOpts, IntCounterVec, Registry};
 
 use super::cluster_states::ClusterStates;
 use crate::api::tke::{NodeCounts, ResourceSummary};
-use crate::engine::Family;
 use crate::paging::Abort;
 
 /// From a cluster of a few Nodes to one that has to be cut off.
@@ -25,14 +23,6 @@ pub(crate) struct SummaryMetrics {
     duration: Histogram,
     errors: IntCounterVec,
     shown: Arc<Mutex<Weak<ClusterStates>>>,
-}
-
-/// The sums of each cluster, read when they are asked for.
-struct Sums {
-    shown: Arc<Mutex<Weak<ClusterStates>>>,
-    nodes: Family,
-    cores: Family,
-    bytes: Family,
 }
 
 /// Of one cluster, in the order of the labels.
@@ -52,11 +42,10 @@ impl SummaryMetrics {
             )
             .buckets(SECONDS.to_vec()),
         )?;
-        let errors = IntCounterVec::new(
-            Opts::new(
-                "clusterhealth_summary_errors_total",
-                "Summaries that were given up, by the reason of the condition ResourceSynced.",
-            ),
+        let errors = metrics::counter(
+            registry,
+            "clusterhealth_summary_errors_total",
+            "Summaries that were given up, by the reason of the condition ResourceSynced.",
             &["reason"],
         )?;
         // From the start, so that the first failure is an increase.
@@ -69,11 +58,10 @@ impl SummaryMetrics {
         ] {
             errors.with_label_values(&[abort.reason()]);
         }
-        registry.register(Box::new(duration.clone()))?;
-        registry.register(Box::new(errors.clone()))?;
+        let duration = metrics::register(registry, duration)?;
         let shown = Arc::default();
         if per_cluster {
-            registry.register(Box::new(Sums::new(&shown)?))?;
+            show_sums(registry, Arc::clone(&shown))?;
         }
         Ok(Self { duration, errors, shown })
     }
@@ -91,47 +79,42 @@ impl SummaryMetrics {
     }
 }
 
-impl Sums {
-    fn new(shown: &Arc<Mutex<Weak<ClusterStates>>>) -> Result<Self, prometheus::Error> {
-        let family = |name: &str, help: &str| {
-            Family::gauge(name, help, &["flavour", "namespace", "cluster", "kind"])
-        };
-        Ok(Self {
-            shown: Arc::clone(shown),
-            nodes: family("clusterhealth_cluster_nodes", "Nodes of a cluster.")?,
-            cores: family(
-                "clusterhealth_cluster_cpu_cores",
-                "Processors of a cluster: of its Nodes, for Pods, asked for by Pods on Nodes, and by Pods without one.",
-            )?,
-            bytes: family(
-                "clusterhealth_cluster_memory_bytes",
-                "Memory of a cluster: of its Nodes, for Pods, asked for by Pods on Nodes, and by Pods without one.",
-            )?,
-        })
-    }
-}
-
-impl Collector for Sums {
-    fn desc(&self) -> Vec<&Desc> {
-        vec![self.nodes.desc(), self.cores.desc(), self.bytes.desc()]
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let Some(states) = self.shown.lock().upgrade() else { return Vec::new() };
-        let (mut nodes, mut cores, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
-        for (name, numbers) in states.summaries(numbers) {
-            let put =
-                |series: &mut Vec<Metric>, family: &Family, kinds: &[&str], values: &[f64]| {
-                    for (kind, value) in kinds.iter().zip(values) {
-                        series.push(family.series(&["tke", "", &name, kind], *value));
-                    }
-                };
-            put(&mut nodes, &self.nodes, &NODES, numbers.nodes.as_ref().map_or(&[], |it| &it[..]));
-            put(&mut cores, &self.cores, &SUMS, &numbers.cores);
-            put(&mut bytes, &self.bytes, &SUMS, &numbers.bytes);
+/// The sums of each cluster, read at each scrape.
+fn show_sums(
+    registry: &Registry,
+    shown: Arc<Mutex<Weak<ClusterStates>>>,
+) -> Result<(), prometheus::Error> {
+    let family = |name: &str, help: &str| {
+        Family::gauge(name, help, &["flavour", "namespace", "cluster", "kind"])
+    };
+    let families = [
+        family("clusterhealth_cluster_nodes", "Nodes of a cluster.")?,
+        family(
+            "clusterhealth_cluster_cpu_cores",
+            "Processors of a cluster: of its Nodes, for Pods, asked for by Pods on Nodes, and by Pods without one.",
+        )?,
+        family(
+            "clusterhealth_cluster_memory_bytes",
+            "Memory of a cluster: of its Nodes, for Pods, asked for by Pods on Nodes, and by Pods without one.",
+        )?,
+    ];
+    metrics::at_scrape(registry, families, move |families| {
+        let mut shown_series = [const { Vec::new() }; 3];
+        let Some(states) = shown.lock().upgrade() else { return shown_series };
+        for (name, Numbers { nodes, cores, bytes }) in states.summaries(numbers) {
+            let nodes = nodes.as_ref().map_or(&[][..], |it| &it[..]);
+            let rows: [(&[&str], &[f64]); 3] = [(&NODES, nodes), (&SUMS, &cores), (&SUMS, &bytes)];
+            for ((series, family), (kinds, values)) in
+                shown_series.iter_mut().zip(families).zip(rows)
+            {
+                let labelled = kinds.iter().zip(values);
+                series.extend(
+                    labelled.map(|(kind, value)| family.series(&["tke", "", &name, kind], *value)),
+                );
+            }
         }
-        vec![self.nodes.of(nodes), self.cores.of(cores), self.bytes.of(bytes)]
-    }
+        shown_series
+    })
 }
 
 #[allow(clippy::cast_precision_loss, reason = "no cluster has 2^52 Nodes")]

@@ -4,10 +4,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use metrics::Family;
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
-use prometheus::{Gauge, Registry};
+use prometheus::Registry;
 
 const NAME: &str = "icm_client_certificate_expiration_seconds";
 const HELP: &str = "When the client certificate of the process ends, in seconds since 1970; of several the one that ends first";
@@ -30,8 +29,11 @@ pub(crate) struct CertificateMetrics(Arc<Mutex<Vec<Weak<AtomicU64>>>>);
 impl CertificateMetrics {
     pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let ends = Self::default();
-        let first = Gauge::new(NAME, HELP)?;
-        registry.register(Box::new(First { first, ends: ends.clone() }))?;
+        let shown = ends.clone();
+        // Without a certificate, as with a token, it is not shown.
+        metrics::at_scrape(registry, [Family::gauge(NAME, HELP, &[])?], move |[family]| {
+            [shown.first().map(|end| family.series(&[], end)).into_iter().collect()]
+        })?;
         Ok(ends)
     }
 
@@ -49,24 +51,6 @@ impl CertificateMetrics {
         let ends: Vec<_> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
         let ends = ends.iter().map(|end| end.load(Ordering::Relaxed)).filter(|end| *end > 0);
         ends.min().map(|end| end as f64)
-    }
-}
-
-/// Shows nothing where there is no certificate, as with a token.
-struct First {
-    first: Gauge,
-    ends: CertificateMetrics,
-}
-
-impl Collector for First {
-    fn desc(&self) -> Vec<&Desc> {
-        self.first.desc()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let Some(first) = self.ends.first() else { return Vec::new() };
-        self.first.set(first);
-        self.first.collect()
     }
 }
 

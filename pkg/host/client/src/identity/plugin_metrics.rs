@@ -4,10 +4,9 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use metrics::Family;
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
-use prometheus::{Gauge, Histogram, HistogramOpts, Registry};
+use prometheus::{Histogram, HistogramOpts, Registry};
 use tokio::time::Instant;
 
 /// client-go's: ten minutes to four years.
@@ -41,11 +40,14 @@ impl PluginMetrics {
         let help = "[ALPHA] How long certificates of exec plugins were in use before the next one";
         let ages = HistogramOpts::new("rest_client_exec_plugin_certificate_rotation_age", help);
         let rotation_age = Histogram::with_opts(ages.buckets(AGES.to_vec()))?;
-        registry.register(Box::new(rotation_age.clone()))?;
+        let rotation_age = metrics::register(registry, rotation_age)?;
         let metrics = Self { ends: Arc::default(), rotation_age };
         let help = "[ALPHA] Shortest remaining life of what exec plugins gave, below 0 when it is over; +Inf without";
-        let shortest = Gauge::new("rest_client_exec_plugin_ttl_seconds", help)?;
-        registry.register(Box::new(Ttl { shortest, metrics: metrics.clone() }))?;
+        let shortest = Family::gauge("rest_client_exec_plugin_ttl_seconds", help, &[])?;
+        let shown = metrics.clone();
+        metrics::at_scrape(registry, [shortest], move |[family]| {
+            [vec![family.series(&[], shown.shortest())]]
+        })?;
         Ok(metrics)
     }
 
@@ -71,22 +73,5 @@ impl PluginMetrics {
             end.saturating_duration_since(now).as_secs_f64() - over
         });
         left.fold(f64::INFINITY, f64::min)
-    }
-}
-
-/// Reads the time that is left when somebody scrapes.
-struct Ttl {
-    shortest: Gauge,
-    metrics: PluginMetrics,
-}
-
-impl Collector for Ttl {
-    fn desc(&self) -> Vec<&Desc> {
-        self.shortest.desc()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        self.shortest.set(self.metrics.shortest());
-        self.shortest.collect()
     }
 }

@@ -1,16 +1,13 @@
 //! Metrics of the token buckets, by client: which one waits, how long, and how near its limit it
 //! runs. `cmd` makes one and passes it to every bucket.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use metrics::{Held, SeriesByLabel};
+use metrics::{Family, Held, SeriesByLabel};
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
-use prometheus::{
-    GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
-};
+use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec, Registry};
 
 use crate::latency::LATENCY_BUCKETS;
 
@@ -35,35 +32,36 @@ pub struct ThrottleMetrics {
 impl ThrottleMetrics {
     /// Registers the families.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let wait = HistogramVec::new(
-            HistogramOpts::new(
-                "icm_client_throttle_wait_seconds",
-                "Time a request waited for a token of its client's bucket",
-            )
-            .buckets(LATENCY_BUCKETS.to_vec()),
+        let wait = metrics::histogram(
+            registry,
+            "icm_client_throttle_wait_seconds",
+            "Time a request waited for a token of its client's bucket",
+            &["client"],
+            &LATENCY_BUCKETS,
+        )?;
+        let throttled = metrics::counter(
+            registry,
+            "icm_client_throttled_total",
+            "Requests that had to wait for a token of their client's bucket",
             &["client"],
         )?;
-        let throttled = IntCounterVec::new(
-            Opts::new(
-                "icm_client_throttled_total",
-                "Requests that had to wait for a token of their client's bucket",
-            ),
-            &["client"],
-        )?;
-        let utilization = GaugeVec::new(
-            Opts::new(
-                "icm_client_bucket_utilization",
-                "Share of a client's token bucket that is spent: 0 is full, 1 is empty",
-            ),
+        let utilization = Family::gauge(
+            "icm_client_bucket_utilization",
+            "Share of a client's token bucket that is spent: 0 is full, 1 is empty",
             &["client"],
         )?;
         let buckets = Arc::<Mutex<Vec<Weak<dyn Level>>>>::default();
-        registry.register(Box::new(wait.clone()))?;
-        registry.register(Box::new(throttled.clone()))?;
-        registry.register(Box::new(Utilization {
-            gauge: utilization,
-            buckets: Arc::clone(&buckets),
-        }))?;
+        let shown = Arc::clone(&buckets);
+        // Read at the scrape: a bucket refills while nothing uses it.
+        metrics::at_scrape(registry, [utilization], move |[family]| {
+            let mut buckets = shown.lock();
+            buckets.retain(|bucket| bucket.strong_count() > 0);
+            // Of several buckets of one client the last is shown.
+            let buckets = buckets.iter().filter_map(Weak::upgrade);
+            let levels: BTreeMap<_, _> =
+                buckets.map(|bucket| (bucket.name().to_owned(), bucket.utilization())).collect();
+            [levels.iter().map(|(client, level)| family.series(&[client], *level)).collect()]
+        })?;
         Ok(Self { wait, throttled, clients: SeriesByLabel::default(), buckets })
     }
 
@@ -95,32 +93,6 @@ impl BucketMetrics {
         if had_to {
             self.throttled.inc();
         }
-    }
-}
-
-/// Reads the levels when the page is asked for: a bucket refills while nobody uses it.
-struct Utilization {
-    gauge: GaugeVec,
-    buckets: Arc<Mutex<Vec<Weak<dyn Level>>>>,
-}
-
-impl Collector for Utilization {
-    fn desc(&self) -> Vec<&Desc> {
-        self.gauge.desc()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        // Held to the end: of two scrapes at once, one must not wipe out what the other has set.
-        let mut buckets = self.buckets.lock();
-        self.gauge.reset();
-        buckets.retain(|bucket| match bucket.upgrade() {
-            Some(bucket) => {
-                self.gauge.with_label_values(&[bucket.name()]).set(bucket.utilization());
-                true
-            }
-            None => false,
-        });
-        self.gauge.collect()
     }
 }
 

@@ -1,17 +1,20 @@
-//! [`Each`]: the series that every cluster has for itself.
+//! The series of each cluster.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use health::{Lifetime, Published, Status};
-use prometheus::core::Desc;
-use prometheus::proto::{Metric, MetricFamily};
+use metrics::Family;
+use parking_lot::Mutex;
+use prometheus::Registry;
+use prometheus::proto::Metric;
 
+use crate::engine::cluster_registry::ClusterRegistry;
 use crate::engine::cluster_view::Difference;
 use crate::engine::cluster_view::{ClusterView, STATUSES};
 use crate::engine::flavour::Contact;
+use crate::engine::flavour::now;
 use crate::engine::member_cluster::MemberCluster;
-use crate::engine::metrics::Family;
 
 /// Labels of all; some have one more.
 const CLUSTER: [&str; 3] = ["flavour", "namespace", "cluster"];
@@ -87,53 +90,54 @@ const FAMILIES: [(&str, Option<&str>, &str); 11] = [
     ("clusterhealth_cluster_transitions_total", Some("to"), "Published changes of readiness."),
 ];
 
-/// The families of all clusters' own series.
-pub(super) struct Each {
-    families: Vec<Family>,
-    audit: bool,
-}
-
-/// The series of [`Each`], while they are read.
+/// The series of all clusters, while they are read.
 struct Reading<'a> {
     families: &'a [Family],
     series: Vec<Vec<Metric>>,
 }
 
-impl Each {
-    pub(super) fn new(audit: bool) -> Result<Self, prometheus::Error> {
-        let family = |(name, further, help): &(&str, Option<&str>, &str)| {
-            let labels: Vec<_> = CLUSTER.into_iter().chain(*further).collect();
-            if name.ends_with("_total") {
-                Family::counter(name, help, &labels)
-            } else {
-                Family::gauge(name, help, &labels)
-            }
-        };
-        Ok(Self { families: FAMILIES.iter().map(family).collect::<Result<_, _>>()?, audit })
-    }
-
-    pub(super) fn descs(&self) -> impl Iterator<Item = &Desc> {
-        self.families.iter().map(Family::desc)
-    }
-
-    pub(super) fn read(&self, clusters: &[Arc<MemberCluster>], now: Instant) -> Vec<MetricFamily> {
-        let series = self.families.iter().map(|_| Vec::with_capacity(clusters.len())).collect();
-        let mut reading = Reading { families: &self.families, series };
-        for member in clusters {
-            let (namespace, name) = member.cluster.namespace_and_name();
-            let labels = [member.flavour.name(), namespace, name];
-            member.view(|it| {
-                reading.health(labels, &it);
-                reading.availability(labels, &it, now);
-                reading.contact(labels, &it.contact());
-                if self.audit {
-                    let differs = it.difference.is_some_and(Difference::is_lasting);
-                    reading.put(Which::Differs, labels, f64::from(u8::from(differs)));
-                }
-            });
+/// Registers the series of each cluster of `shown`.
+///
+/// # Errors
+/// A name is registered already.
+pub(super) fn register(
+    registry: &Registry,
+    shown: Arc<Mutex<Weak<ClusterRegistry>>>,
+    audit: bool,
+) -> Result<(), prometheus::Error> {
+    let family = |(name, further, help): &(&str, Option<&str>, &str)| {
+        let labels: Vec<_> = CLUSTER.into_iter().chain(*further).collect();
+        if name.ends_with("_total") {
+            Family::counter(name, help, &labels)
+        } else {
+            Family::gauge(name, help, &labels)
         }
-        self.families.iter().zip(reading.series).map(|(family, series)| family.of(series)).collect()
+    };
+    let families = FAMILIES.iter().map(family).collect::<Result<Vec<_>, _>>()?;
+    metrics::at_scrape(registry, families, move |families| {
+        let fleet = shown.lock().upgrade();
+        fleet.map_or_else(Vec::new, |fleet| read(families, &fleet.all(), audit))
+    })
+}
+
+fn read(families: &[Family], clusters: &[Arc<MemberCluster>], audit: bool) -> Vec<Vec<Metric>> {
+    let now = now().monotonic;
+    let series = families.iter().map(|_| Vec::with_capacity(clusters.len())).collect();
+    let mut reading = Reading { families, series };
+    for member in clusters {
+        let (namespace, name) = member.cluster.namespace_and_name();
+        let labels = [member.flavour.name(), namespace, name];
+        member.view(|it| {
+            reading.health(labels, &it);
+            reading.availability(labels, &it, now);
+            reading.contact(labels, &it.contact());
+            if audit {
+                let differs = it.difference.is_some_and(Difference::is_lasting);
+                reading.put(Which::Differs, labels, f64::from(u8::from(differs)));
+            }
+        });
     }
+    reading.series
 }
 
 impl Reading<'_> {

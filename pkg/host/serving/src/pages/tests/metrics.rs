@@ -5,40 +5,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use ::metrics::Family;
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts};
 
 use super::*;
-
-/// A gauge that takes a while to be collected: until `go` comes.
-struct SlowGauge {
-    gauge: IntGauge,
-    go: Mutex<mpsc::Receiver<()>>,
-    came: Arc<AtomicBool>,
-}
-
-impl Collector for SlowGauge {
-    fn desc(&self) -> Vec<&Desc> {
-        self.gauge.desc()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let came = self.go.lock().recv_timeout(Duration::from_secs(60)).is_ok();
-        self.came.store(came, Ordering::Relaxed);
-        self.gauge.collect()
-    }
-}
 
 #[tokio::test]
 async fn a_long_scrape_holds_up_no_other_task() {
     let standard = standard();
     let (send, go) = mpsc::channel();
     let came = Arc::new(AtomicBool::new(false));
-    let gauge = IntGauge::new("slow", "Slow.").unwrap();
-    let slow = SlowGauge { gauge, go: Mutex::new(go), came: came.clone() };
-    standard.registry.register(Box::new(slow)).unwrap();
+    let (go, seen) = (Mutex::new(go), came.clone());
+    let slow = Family::gauge("slow", "Slow.", &[]).unwrap();
+    ::metrics::at_scrape(&standard.registry, [slow], move |[slow]| {
+        seen.store(go.lock().recv_timeout(Duration::from_secs(60)).is_ok(), Ordering::Relaxed);
+        [vec![slow.series(&[], 0.0)]]
+    })
+    .unwrap();
     let other = async { send.send(()).unwrap() };
     let ((status, page), ()) = tokio::join!(get(&standard, "/metrics"), other);
     assert_eq!(status, 200);
@@ -178,24 +162,12 @@ async fn slis_count_what_was_asked_until_reset() {
     assert!(!page.contains("kubernetes_healthchecks_total{"), "{page}");
 }
 
-/// What another page shows, and takes long to read.
-struct Unread(Desc);
-
-impl Collector for Unread {
-    fn desc(&self) -> Vec<&Desc> {
-        vec![&self.0]
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        panic!("it is read");
-    }
-}
-
 #[tokio::test]
 async fn slis_read_no_other_metric_and_tell_when_the_process_began() {
     let standard = standard();
-    let desc = Desc::new("many".into(), "m".into(), vec![], [].into()).unwrap();
-    standard.registry.register(Box::new(Unread(desc))).unwrap();
+    let unread = Family::gauge("many", "m", &[]).unwrap();
+    ::metrics::at_scrape(&standard.registry, [unread], |_| -> [Vec<_>; 1] { panic!("it is read") })
+        .unwrap();
     let (status, page) = get(&standard, "/metrics/slis").await;
     assert_eq!(status, 200, "{page}");
     let start = page.lines().find_map(|line| line.strip_prefix("process_start_time_seconds "));
