@@ -39,11 +39,14 @@ use serving::{Access, Endpoints, Page};
 use tracing::info;
 use writer::{Clients, Writer};
 
+mod client_prober;
 mod cluster_events;
 mod cluster_registry;
 mod cluster_view;
+mod connections;
 mod driver;
 mod flavour;
+mod follow;
 mod gauges;
 mod lease_thread;
 mod member_cluster;
@@ -51,25 +54,31 @@ mod metrics;
 mod notices;
 mod ownership;
 mod page;
-mod pipeline;
+pub(crate) mod pipeline;
 mod probes;
 mod registry;
+mod resolve;
+pub(crate) mod secret_cache;
 mod shard_coordinator;
 mod sweeper;
 mod writer;
 
+#[cfg(test)]
+pub(crate) use connections::{Connection, ResolvedFrom};
+pub(crate) use connections::{Connections, ObjectVersion};
+pub(crate) use flavour::now;
 pub use flavour::{
     Cluster, ClusterProber, Contact, EndsTold, Flavour, Misconfigured, Statement, Target,
 };
 pub use flavour::{Pending, SchemaIsOurs, StatusWrite};
-pub(crate) use flavour::{is_another, now};
+pub(crate) use follow::{Companions, CredentialKind, Followed, Watched, follow, in_namespace};
 pub use gauges::{Exposed, Metrics};
 pub(crate) use notices::ends_soon;
-pub(crate) use pipeline::{
-    HeldBack, ObjectModel, Objects, Pipeline, Resolve, Resolved, Seed, Supervision, identity,
-    subscribe,
-};
+pub(crate) use pipeline::Work;
 pub use registry::{Overview, Registry};
+pub(crate) use resolve::{
+    Found, Members, ObjectModel, Objects, ReadCredentials, Resolve, Seed, Supervision, identity,
+};
 
 /// Paths of the debug page: that of every controller's, and a short one.
 pub(crate) const PAGES: [&str; 2] = ["/debug/controllers/cluster-health", "/debug/clusterhealth"];
@@ -128,7 +137,7 @@ pub async fn run(
         None => None,
     };
     let ended = tokio::select! {
-        ended = follow(&context, flavours, &fleet) => ended,
+        ended = watch_all(&context, flavours, &fleet) => ended,
         lost = lease_lost(lease.as_mut()) => Err(lost),
     };
     fleet.stop.cancel();
@@ -150,7 +159,7 @@ async fn lease_lost(lease: Option<&mut LeaseThread>) -> Failure {
 }
 
 /// Until the stop, or until a flavour or a service fails.
-async fn follow(
+async fn watch_all(
     context: &Context,
     flavours: &[Arc<dyn Source>],
     fleet: &Arc<ClusterRegistry>,

@@ -15,13 +15,13 @@
 
 mod access;
 mod flavour;
-mod references;
-mod resolve;
 mod settings;
 mod status;
 mod survey;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod topology;
 mod upstream_metrics;
 mod watch;

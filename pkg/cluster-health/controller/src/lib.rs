@@ -13,7 +13,6 @@ mod credential_policy;
 pub mod engine;
 mod flags;
 mod kubefed;
-mod member;
 mod missing_rights;
 pub mod network;
 mod options;
@@ -35,3 +34,6 @@ pub use options::{KubeFedOptions, MemberOptions, Options};
 pub use stored_objects::{StoredError, StoredObjects};
 pub use subject::{Subject, SubjectError};
 pub use tke::TkeOptions;
+
+/// What probes call themselves.
+pub(crate) const USER_AGENT: &str = "infra-controller-manager/cluster-health";

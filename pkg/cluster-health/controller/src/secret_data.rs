@@ -44,57 +44,82 @@ impl fmt::Debug for SecretData {
     }
 }
 
-/// A Secret that could not be read. Holds nothing of it.
+/// A credential that could not be read. Holds nothing of it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
-    #[error("cannot read Secret {secret}: {source}")]
-    Call { secret: String, source: CallError },
-    #[error("cannot read Secret {secret}: the API server answered with status {status}")]
-    Refused { secret: String, status: StatusCode },
+    /// No answer.
+    #[error("cannot read {what}: {source}")]
+    Call { what: String, source: CallError },
+    /// An answer other than the object or 404.
+    #[error("cannot read {what}: the API server answered with status {status}")]
+    Refused { what: String, status: StatusCode },
     #[error(
-        "cannot read Secret {secret}: the right to get secrets is missing; apply config/rbac/cluster-health-account.yaml, and cluster-health-process.yaml without --use-service-account-credentials"
+        "cannot read {what}: the right to {right} is missing; apply config/rbac/cluster-health-account.yaml, and cluster-health-process.yaml without --use-service-account-credentials"
     )]
-    Denied { secret: String },
-    #[error(
-        "cannot decode Secret {secret}: one of token, ca.crt, tls.crt and tls.key is not base64"
-    )]
-    Form { secret: String },
+    Denied { what: String, right: &'static str },
+    /// Secrets are not listed yet, or not permitted.
+    #[error("cannot read a Secret: {0}")]
+    Unlisted(String),
+    /// The object was read and cannot be used.
+    #[error("{0}")]
+    Unusable(String),
 }
 
 impl ReadError {
-    /// The credential that was read before counts no more. Anything else is tried again first.
-    pub(crate) fn ends_the_client(&self) -> bool {
-        matches!(self, Self::Denied { .. } | Self::Form { .. })
-    }
-
-    /// What it says of the member: a mistake in its set-up, or nothing, as a right that we lack
-    /// (`rule:a-missing-right-is-no-failure`).
-    pub(crate) fn code(&self) -> Code {
-        match self {
-            Self::Form { .. } => Code::SecretMissing,
-            Self::Call { .. } | Self::Refused { .. } | Self::Denied { .. } => Code::OwnLimit,
+    /// An answer with this status, which is no success, to a request that takes this right.
+    pub(crate) fn refused(what: String, status: StatusCode, right: &'static str) -> Self {
+        match status {
+            StatusCode::FORBIDDEN => Self::Denied { what, right },
+            status => Self::Refused { what, status },
         }
     }
+
+    /// Whether the credential that was read before no longer counts. After other errors it is used
+    /// until another attempt to read it succeeds.
+    pub(crate) fn ends_the_client(&self) -> bool {
+        matches!(self, Self::Denied { .. } | Self::Unusable(_))
+    }
+
+    /// What the error says of the cluster: a mistake in its set-up, or nothing, as a right that we
+    /// lack (`rule:a-missing-right-is-no-failure`).
+    pub(crate) fn code(&self) -> Code {
+        match self {
+            Self::Unusable(_) => Code::SecretMissing,
+            Self::Call { .. } | Self::Refused { .. } | Self::Denied { .. } | Self::Unlisted(_) => {
+                Code::OwnLimit
+            }
+        }
+    }
+}
+
+/// One GET of an object with a credential, which the caller wipes.
+pub(crate) async fn get(
+    client: &kube::Client,
+    path: &str,
+    limit: Duration,
+) -> Result<Answer, CallError> {
+    let request = Request::get(path).header(header::ACCEPT, "application/json");
+    let request = request.body(Body::empty());
+    let request = request.map_err(|error| CallError::NotSent(Box::new(error)))?;
+    client::answer(client, request, limit).await
 }
 
 impl SecretData {
     /// Reads the Secret with this key; `None` when it does not exist.
     pub(crate) async fn read(client: &kube::Client, key: &str) -> Result<Option<Self>, ReadError> {
-        let secret = || key.to_owned();
-        let request = Request::get(SECRETS.object_path(key))
-            .header(header::ACCEPT, "application/json")
-            .body(Body::empty());
-        let request = request.map_err(|_| ReadError::Form { secret: secret() })?;
-        let answer = client::answer(client, request, LIMIT).await;
-        let Answer { status, body, .. } =
-            answer.map_err(|source| ReadError::Call { secret: secret(), source })?;
+        let what = format!("Secret {key}");
+        let answer = match get(client, &SECRETS.object_path(key), LIMIT).await {
+            Ok(answer) => answer,
+            Err(source) => return Err(ReadError::Call { what, source }),
+        };
+        let Answer { status, body, .. } = answer;
         let read = match status {
-            StatusCode::OK => {
-                Self::decode(&body).ok_or(ReadError::Form { secret: secret() }).map(Some)
-            }
+            StatusCode::OK => Self::decode(&body).map(Some).ok_or_else(|| {
+                let keys = "one of token, ca.crt, tls.crt and tls.key is not base64";
+                ReadError::Unusable(format!("cannot decode {what}: {keys}"))
+            }),
             StatusCode::NOT_FOUND => Ok(None),
-            StatusCode::FORBIDDEN => Err(ReadError::Denied { secret: secret() }),
-            status => Err(ReadError::Refused { secret: secret(), status }),
+            status => Err(ReadError::refused(what, status, "get secrets")),
         };
         wipe(body);
         read

@@ -7,14 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use client::{Answer, CallError};
-use http::{Request, StatusCode, header};
-use kube::client::Body;
+use http::StatusCode;
 use kube_api::Resource;
 use serde_json::{Map, Value};
 use transport::wipe;
 
 use crate::api::secret::{json_text, wipe_json};
-use crate::secret_data::{SECRETS, SecretData};
+use crate::secret_data::{SECRETS, SecretData, get};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -192,12 +191,8 @@ async fn fetch(
     key: &str,
 ) -> Result<Option<Bytes>, StoredError> {
     let object = || (resource.kind.to_string(), key.to_owned());
-    let request = Request::get(resource.object_path(key))
-        .header(header::ACCEPT, "application/json")
-        .body(Body::empty());
-    let request = request.map_err(|error| CallError::NotSent(Box::new(error)));
-    let answered = async { client::answer(api, request?, LIMIT).await };
-    let Answer { status, body, .. } = answered.await.map_err(|source| {
+    let answered = get(api, &resource.object_path(key), LIMIT).await;
+    let Answer { status, body, .. } = answered.map_err(|source| {
         let (kind, key) = object();
         StoredError::Call { kind, key, source }
     })?;

@@ -24,24 +24,22 @@ use std::time::Duration;
 use health::Policy;
 
 mod access;
-mod choice;
 mod cluster_states;
+mod credentials;
 mod detail_workers;
 mod details;
 mod facts;
-mod fetch;
 mod flavour;
-mod inputs;
 mod machines;
 mod node_lists;
 mod one_cluster;
-mod prober;
-mod resolve;
 mod status;
 mod summary;
 mod summary_metrics;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 pub(crate) use flavour::Tke;

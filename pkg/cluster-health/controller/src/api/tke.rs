@@ -12,8 +12,8 @@ use crate::api::{Condition, WithSpec, tolerant};
 
 mod credential;
 
-pub(crate) use credential::CredentialPage;
 pub use credential::{ClusterCredential, CredentialError, SecretRef};
+pub(crate) use credential::{CredentialMetadata, CredentialPage};
 
 const GROUP: &str = "platform.tkestack.io";
 

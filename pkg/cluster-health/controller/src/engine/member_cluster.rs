@@ -265,6 +265,11 @@ impl MemberCluster {
         Some(state.task.clone())
     }
 
+    #[cfg(test)]
+    pub(crate) fn prober(&self) -> Option<Arc<dyn ClusterProber>> {
+        self.state.lock().prober.clone()
+    }
+
     /// The token of the task in charge.
     pub(crate) fn task(&self) -> CancellationToken {
         self.state.lock().task.clone()

@@ -3,161 +3,112 @@
 //! | part | the flavour says | the pipeline does |
 //! |---|---|---|
 //! | Watch | [`ObjectModel::supervision`], [`ObjectModel::is_work`] | subscription, first list, ownership, deletion |
-//! | Resolve | [`Resolve::resolve`]: object and credential become a [`Resolved`] | tells the engine, holds back, retries |
+//! | Resolve | [`Resolve::secret`], [`Resolve::inputs`] | reads credentials and Secrets, swaps clients, holds back, retries |
 //! | Judge | [`ObjectModel::policy`], [`ObjectModel::seed`] | builds the [`Target`]; the engine decides |
 //! | Status | [`ObjectModel::shown`], [`Flavour::fingerprint`], [`Flavour::write`] | compares with the status that the object shows |
+//!
+//! [`Flavour::fingerprint`]: super::Flavour::fingerprint
+//! [`Flavour::write`]: super::Flavour::write
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use health::{Code, Policy, Published};
+use events::{EventType, ObjectRef, Recorder};
+use futures::FutureExt as _;
+use health::Code;
 use informer::{Delta, Informer, Subscription};
 use jiff::Timestamp;
-use objects::{Object, Schema};
-use workqueue::{Next, Reconcile, Retry};
+use kube_api::Metadata;
+use objects::Object;
+use probe::{Client, Inputs, Problem};
+use tokio::sync::Semaphore;
+use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
-use super::flavour::ClusterProber;
-use super::flavour::SchemaIsOurs;
-use super::flavour::{Cluster, Flavour};
-use super::flavour::{EndsTold, Target};
+use super::client_prober::{ClientProber, ReadInputs};
+use super::connections::{Connection, ObjectVersion, ResolvedFrom};
+use super::flavour::{Cluster, ClusterProber, Misconfigured, Target};
 use super::registry::{Look, Registry};
+use super::resolve::{Found, ObjectModel, ReadCredentials, Resolve, Seed, Supervision, identity};
+use super::secret_cache::SecretCache;
+use crate::secret_data::{ReadError, SecretData};
 
 /// Until a cluster is looked at again whose last write has not ended.
 const LATER: Duration = Duration::from_millis(100);
 
-/// The objects of a flavour: what it says of one without I/O.
-pub(crate) trait ObjectModel: Flavour {
-    /// The kind of its objects.
-    type Schema: Schema<Status: PartialEq>;
+/// Secrets of refused credentials that are read at the same time: a mass of members that refuse
+/// their credentials must not be a mass of reads.
+const REREADS: usize = 16;
 
-    /// Whether the cluster is probed.
-    fn supervision(&self, _object: &Object<Self::Schema>) -> Supervision {
-        Supervision::Probed
+/// Something to look at again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Work {
+    /// The cluster with this key.
+    Cluster(Arc<str>),
+    /// The clusters that use the credential object of this name, and the one that it is for.
+    Credential(Arc<str>),
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Cluster(key) | Self::Credential(key)) = self;
+        f.write_str(key)
     }
-
-    /// Whether a change of the object may change its [`Target`].
-    fn is_work(&self, _old: &Object<Self::Schema>, _new: &Object<Self::Schema>) -> bool {
-        true
-    }
-
-    /// The policy of the cluster.
-    fn policy(&self, object: &Object<Self::Schema>) -> Policy;
-
-    /// What its status says: a new owner of the cluster goes on from there
-    /// (`rule:a-restart-changes-nothing`).
-    fn seed(&self, object: &Object<Self::Schema>, now: Timestamp) -> Seed;
-
-    /// The fingerprint of what its status shows; `None` when it does not show all that is
-    /// published.
-    fn shown(&self, object: &Object<Self::Schema>) -> Option<u64>;
-}
-
-/// Reads the credential of a cluster and makes its client.
-pub(crate) trait Resolve: Send + Sync + 'static {
-    /// The flavour whose clusters it resolves.
-    type Model: ObjectModel;
-
-    /// Resolves the cluster. Of a cluster that is not probed nothing is read.
-    ///
-    /// # Errors
-    /// The engine knows the cluster and keeps the client in use. The key is tried again.
-    fn resolve(
-        &self,
-        cluster: &Cluster,
-        object: &Arc<Object<SchemaOf<Self>>>,
-        supervision: Supervision,
-    ) -> impl Future<Output = Result<Resolved, Retry>> + Send;
-}
-
-/// The kind of the objects that a resolver reads.
-pub(crate) type SchemaOf<R> = <<R as Resolve>::Model as ObjectModel>::Schema;
-
-/// Whether a cluster is probed (`rule:only-live-clusters`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Supervision {
-    /// The cluster is probed, and its health is published.
-    Probed,
-    /// The cluster is not probed, and its status says that it is locked.
-    Locked,
-    /// The cluster is not probed, and nothing is written: another actor sets it up, deletes it or has put it
-    /// aside.
-    LeftAlone,
-}
-
-/// What the status of a cluster says before this process has probed it.
-pub(crate) struct Seed {
-    pub(crate) published: Option<Published>,
-    pub(crate) ends_told: EndsTold,
-}
-
-/// How a cluster is reached.
-pub(crate) struct Resolved {
-    /// As in [`Target::addresses`].
-    pub(crate) addresses: Vec<Box<str>>,
-    /// As in [`Target::inputs`].
-    pub(crate) inputs: u64,
-    /// As in [`Target::prober`].
-    pub(crate) prober: Box<dyn FnOnce() -> Arc<dyn ClusterProber> + Send>,
-    /// Set for a new cluster that is not told to the engine yet.
-    pub(crate) held_back: Option<HeldBack>,
-    /// The cluster was held back before: it is probed at once and not in its turn of the first
-    /// list (`rule:changed-inputs-are-probed-within-a-second`).
-    pub(crate) was_held_back: bool,
-    /// An error that no event announces the end of, as a missing right: the key is tried again.
-    pub(crate) retry: Option<Retry>,
-}
-
-/// Why a new cluster is not told to the engine yet.
-pub(crate) struct HeldBack {
-    pub(crate) code: Code,
-    /// No secret.
-    pub(crate) why: String,
-    /// How long it may be held back from now on.
-    pub(crate) left: Duration,
 }
 
 /// The clusters of one flavour, from the cache of their objects to the engine.
 pub(crate) struct Pipeline<R: Resolve> {
-    pub(crate) flavour: Arc<R::Model>,
-    pub(crate) resolver: R,
+    pub(crate) flavour: Arc<R>,
     pub(crate) registry: Registry,
-    pub(crate) objects: Informer<Object<SchemaOf<R>>>,
-    /// UIDs of the live clusters in the first list.
-    first: OnceLock<HashSet<Arc<str>>>,
+    pub(crate) objects: Informer<Object<R::Schema>>,
+    pub(crate) queue: WorkQueue<Work>,
+    pub(crate) secrets: SecretCache,
+    /// `None` for a flavour whose only credentials are Secrets.
+    pub(crate) credentials: Option<Credentials<R>>,
+    /// Reads Secrets.
+    pub(crate) client: kube::Client,
+    pub(crate) recorder: Recorder,
+    pub(crate) probers: MakeProber<R>,
+    pub(crate) of_first_list: FirstList,
+    pub(crate) rereads: Rereads,
 }
 
-/// The cached objects of a flavour, and whether their schema is ours; set when a run begins.
-pub(crate) struct Objects<S: Schema>(OnceLock<(Informer<Object<S>>, SchemaIsOurs)>);
+/// UIDs of the live clusters in the first list.
+#[derive(Default)]
+pub(crate) struct FirstList(OnceLock<HashSet<Arc<str>>>);
 
-impl<S: Schema> Default for Objects<S> {
+/// Bounds the Secrets that are read again at the same time.
+#[derive(Clone)]
+pub(crate) struct Rereads(Arc<Semaphore>);
+
+impl Default for Rereads {
     fn default() -> Self {
-        Self(OnceLock::new())
+        Self(Arc::new(Semaphore::new(REREADS)))
     }
 }
 
-impl<S: Schema> Objects<S> {
-    /// Reads objects from this cache. Each run creates its flavours, so it is set once.
-    pub(crate) fn set(&self, cache: &Informer<Object<S>>, schema_is_ours: SchemaIsOurs) {
-        self.0.get_or_init(|| (cache.clone(), schema_is_ours));
-    }
-
-    /// The object of this cluster; `None` when it is gone or another object has its name.
-    pub(crate) fn get(&self, cluster: &Cluster) -> Option<Arc<Object<S>>> {
-        let object = self.0.get()?.0.get(&cluster.key)?;
-        (object.metadata.uid == cluster.uid).then_some(object)
-    }
-
-    /// Whether the schema of the kind is ours at this moment.
-    pub(crate) fn schema_is_ours(&self) -> bool {
-        self.0.get().is_some_and(|(_, schema_is_ours)| schema_is_ours())
-    }
+/// The credential objects of a flavour.
+pub(crate) struct Credentials<R: Resolve> {
+    pub(crate) cache: Informer<Metadata>,
+    pub(crate) reader: CredentialReader<R>,
 }
 
-/// UID and key of an object.
-pub(crate) fn identity<S: Schema>(object: &Object<S>) -> Cluster {
-    let (uid, key) = (Arc::clone(&object.metadata.uid), Arc::clone(&object.metadata.key));
-    Cluster { uid, key }
+pub(crate) type CredentialReader<R> =
+    Box<dyn ReadCredentials<<R as ObjectModel>::Schema, <R as Resolve>::Credential>>;
+
+/// Makes the prober of a cluster that is reached by this client.
+pub(crate) type MakeProber<R> =
+    fn(Arc<R>, Cluster, Arc<Client>, Option<Box<ReadInputs>>) -> Arc<dyn ClusterProber>;
+
+/// The prober of a cluster outside of tests.
+pub(crate) fn client_prober<R: Resolve>(
+    flavour: Arc<R>,
+    cluster: Cluster,
+    client: Arc<Client>,
+    read: Option<Box<ReadInputs>>,
+) -> Arc<dyn ClusterProber> {
+    Arc::new(ClientProber::new(flavour, cluster, client, read))
 }
 
 /// Subscribes to the objects of a flavour. Deletions and foreign statuses are passed on at once
@@ -186,11 +137,14 @@ pub(crate) fn subscribe<M: ObjectModel>(
     })
 }
 
-/// Tells the engine of the cluster with this key.
 impl<R: Resolve> Reconcile for Pipeline<R> {
-    type Key = Arc<str>;
+    type Key = Work;
 
-    async fn reconcile(&self, key: &Arc<str>) -> Result<Next, Retry> {
+    async fn reconcile(&self, work: &Work) -> Result<Next, Retry> {
+        let key = match work {
+            Work::Cluster(key) => key,
+            Work::Credential(name) => return self.credential(name).await,
+        };
         match self.registry.look(&self.objects, key).await? {
             Look::At(object) => self.tell(&object, self.together(&object)).await,
             Look::Later => Ok(Next::After(LATER)),
@@ -201,76 +155,245 @@ impl<R: Resolve> Reconcile for Pipeline<R> {
 }
 
 impl<R: Resolve> Pipeline<R> {
-    pub(crate) fn new(
-        flavour: Arc<R::Model>,
-        resolver: R,
-        registry: Registry,
-        objects: Informer<Object<SchemaOf<R>>>,
-    ) -> Self {
-        Self { flavour, resolver, registry, objects, first: OnceLock::new() }
+    /// Queues the clusters that use a credential object, and the one that it is for: that may have
+    /// none yet, or an older one.
+    async fn credential(&self, name: &str) -> Result<Next, Retry> {
+        let Some(credentials) = &self.credentials else { return Ok(Next::Done) };
+        let connections = &self.flavour.members().connections;
+        let users = connections.users_of_credential(name);
+        for user in &users {
+            self.queue.add(Work::Cluster(Arc::clone(user)));
+        }
+        if let Some(owner) = credentials.reader.owner(name).await?
+            && !users.contains(&owner)
+        {
+            connections.invalidate(&owner);
+            self.queue.add(Work::Cluster(owner));
+        }
+        Ok(Next::Done)
     }
 
     /// Tells the engine of a cluster that came with so many others.
     pub(crate) async fn tell(
         &self,
-        object: &Arc<Object<SchemaOf<R>>>,
+        object: &Arc<Object<R::Schema>>,
         together: usize,
     ) -> Result<Next, Retry> {
         let cluster = identity(object);
-        let supervision = self.flavour.supervision(object);
-        if supervision == Supervision::LeftAlone {
-            self.registry.remove(&cluster);
-            return Ok(Next::Done);
-        }
-        let resolved = self.resolver.resolve(&cluster, object, supervision).await;
-        let next = resolved.and_then(|resolved| {
-            let paused = supervision == Supervision::Locked;
-            self.take_in(object, &cluster, resolved, paused, together)
-        });
+        let next = match self.flavour.supervision(object) {
+            Supervision::LeftAlone => {
+                self.registry.remove(&cluster);
+                return Ok(Next::Done);
+            }
+            Supervision::Locked => {
+                self.arrive(&cluster, object);
+                let locked = Problem::new(Code::BadEndpoint, "the cluster is locked");
+                let target = self.target(object, &cluster, Err(locked), together);
+                // Of a locked cluster no address is known: another one counts when it is probed again.
+                self.registry.upsert(Target { paused: true, addresses: Vec::new(), ..target });
+                Ok(Next::Done)
+            }
+            Supervision::Probed => self.resolve(object, &cluster, together).await,
+        };
         // A deletion that was told while the credential was read came before its arrival
         // (`rule:nothing-outlives-its-object`).
-        let is_there = |object: Arc<Object<SchemaOf<R>>>| object.metadata.uid == cluster.uid;
+        let is_there = |object: Arc<Object<R::Schema>>| object.metadata.uid == cluster.uid;
         if !self.objects.get(&cluster.key).is_some_and(is_there) {
             self.registry.remove(&cluster);
         }
         next
     }
 
-    fn take_in(
+    async fn resolve(
         &self,
-        object: &Object<SchemaOf<R>>,
+        object: &Object<R::Schema>,
         cluster: &Cluster,
-        resolved: Resolved,
-        paused: bool,
         together: usize,
     ) -> Result<Next, Retry> {
-        let Resolved { addresses, inputs, prober, held_back, was_held_back, retry } = resolved;
-        if let Some(HeldBack { code, why, left }) = held_back {
-            self.registry.hold_back(cluster, code, &why);
+        let (client, error) = match self.connection(object, cluster).await {
+            Ok((connection, error)) => (connection.client, error),
+            Err(error) if self.registry.knows(cluster) => return Err(error.into()),
+            // rule:a-cluster-is-known-before-its-credential
+            Err(error) => (Err(Problem::new(Code::OwnLimit, error.to_string())), Some(error)),
+        };
+        let problem = client.as_ref().err();
+        let grace = problem.and_then(|problem| self.flavour.grace(object, problem));
+        let (left, was_held_back) = self.flavour.members().connections.hold_back(cluster, grace);
+        let retry = error.map(Retry::from);
+        if let (Some(left), Some(problem)) = (left, problem) {
+            self.registry.hold_back(cluster, problem.code(), &problem.to_string());
             return retry.map_or(Ok(Next::After(left)), Err);
         }
+        self.arrive(cluster, object);
+        // rule:changed-inputs-are-probed-within-a-second
+        let together = if was_held_back { 0 } else { together };
+        self.registry.upsert(self.target(object, cluster, client, together));
+        retry.map_or(Ok(Next::Done), Err)
+    }
+
+    fn arrive(&self, cluster: &Cluster, object: &Object<R::Schema>) {
+        if !self.registry.knows(cluster) {
+            self.flavour.arrives(cluster, object);
+        }
+    }
+
+    fn target(
+        &self,
+        object: &Object<R::Schema>,
+        cluster: &Cluster,
+        client: Result<Arc<Client>, Problem>,
+        together: usize,
+    ) -> Target {
         let Seed { published, ends_told } = self.flavour.seed(object, Timestamp::now());
-        self.registry.upsert(Target {
+        let inputs = match &client {
+            Ok(client) => client.fingerprint().number(),
+            Err(problem) => health::hash(&format!("{}: {problem}", problem.code())),
+        };
+        Target {
             cluster: cluster.clone(),
-            addresses,
+            addresses: self.flavour.addresses(object),
             inputs,
-            prober,
+            prober: self.prober(cluster.clone(), client),
             policy: self.flavour.policy(object),
-            paused,
+            paused: false,
             published,
             written: self.flavour.shown(object),
             ends_told,
-            together: if was_held_back { 0 } else { together },
-        });
-        retry.map_or(Ok(Next::Done), Err)
+            together,
+        }
+    }
+
+    fn prober(
+        &self,
+        cluster: Cluster,
+        client: Result<Arc<Client>, Problem>,
+    ) -> Box<dyn FnOnce() -> Arc<dyn ClusterProber> + Send> {
+        let (flavour, make) = (Arc::clone(&self.flavour), self.probers);
+        // The watch of credential objects tells of a rotation; a refusal is not worth two reads.
+        let reads = (self.client.clone(), self.rereads.clone());
+        let reads = self.credentials.is_none().then_some(reads);
+        Box::new(move || match client {
+            Ok(client) => {
+                let read = reads.map(|(api, turns)| reread(&flavour, api, turns, cluster.clone()));
+                make(flavour, cluster, client, read)
+            }
+            Err(problem) => {
+                let (code, detail) = (problem.code(), problem.to_string().into());
+                Arc::new(Misconfigured { code, detail })
+            }
+        })
+    }
+
+    /// The connection of a cluster: the known one while what it was resolved from is the same. An
+    /// error whose end no watch announces, as a missing right, is returned with it.
+    pub(crate) async fn connection(
+        &self,
+        object: &Object<R::Schema>,
+        cluster: &Cluster,
+    ) -> Result<(Connection<R::Access>, Option<ReadError>), ReadError> {
+        let (flavour, members) = (&*self.flavour, self.flavour.members());
+        let (known, invalidations) =
+            members.connections.begin_resolve(cluster, flavour.reference(object));
+        let access = flavour.access(object);
+        if let Some(known) = &known
+            && known.resolved_at == Some(invalidations)
+            && known.resolved_from.access == access
+            && self.is_current(&known.resolved_from).await?
+        {
+            return Ok((known.clone(), None));
+        }
+        let mut resolved_from = ResolvedFrom { access, credential: None, secret: None };
+        let (client, error) = match self.look_up(object, cluster, &mut resolved_from).await {
+            Ok(inputs) => (inputs.and_then(|inputs| members.prober.client(&inputs)), None),
+            // rule:a-lost-credential-ends-its-client
+            Err(error) if error.ends_the_client() => {
+                (Err(Problem::new(error.code(), error.to_string())), Some(error))
+            }
+            Err(error) => return Err(error),
+        };
+        let before = known.as_ref().and_then(|known| known.client.as_ref().ok());
+        let client = client.map(|client| following(before, client));
+        let resolved_at = error.is_none().then_some(invalidations);
+        let connection = Connection { resolved_from, client, resolved_at };
+        if members.connections.set(cluster, connection.clone(), &flavour.addresses(object)) {
+            flavour.retargeted(cluster);
+        }
+        Ok((connection, error))
+    }
+
+    /// Whether the credential and the Secret of a connection are those that the caches show.
+    async fn is_current(&self, from: &ResolvedFrom<R::Access>) -> Result<bool, ReadError> {
+        let version = |key: &str| {
+            let cache = &self.credentials.as_ref()?.cache;
+            Some(cache.get(key)?.resource_version)
+        };
+        if let Some(used) = &from.credential
+            && version(&used.key) != used.version
+        {
+            return Ok(false);
+        }
+        match &from.secret {
+            Some(used) => Ok(self.secrets.version(&used.key).await? == used.version),
+            None => Ok(true),
+        }
+    }
+
+    /// What the client is made of, read now; `from` learns of what versions.
+    async fn look_up(
+        &self,
+        object: &Object<R::Schema>,
+        cluster: &Cluster,
+        from: &mut ResolvedFrom<R::Access>,
+    ) -> Result<Result<Inputs, Problem>, ReadError> {
+        let flavour = &*self.flavour;
+        let found = match &self.credentials {
+            Some(credentials) => Some(credentials.reader.find(object).await?),
+            None => None,
+        };
+        let credential = match found {
+            None => None,
+            Some(Found::Credential { credential, version, warning }) => {
+                from.credential = Some(version);
+                if let Some((reason, text)) = warning {
+                    self.warn(cluster, reason, text);
+                }
+                Some(credential)
+            }
+            Some(Found::Nothing(text)) => {
+                // When it comes it has another version than none.
+                let missing = |key| ObjectVersion { key, version: None };
+                from.credential = flavour.reference(object).map(missing);
+                return Ok(Err(Problem::new(Code::SecretMissing, text)));
+            }
+        };
+        let key = match flavour.secret(object, credential.as_ref()) {
+            Ok(key) => key.map(Arc::from),
+            Err(problem) => return Ok(Err(problem)),
+        };
+        flavour.members().connections.use_secret(cluster, key.as_ref());
+        let secret = match key {
+            None => None,
+            Some(key) => {
+                let version = self.secrets.version(&key).await?;
+                from.secret = Some(ObjectVersion { key: Arc::clone(&key), version });
+                SecretData::read(&self.client, &key).await?
+            }
+        };
+        Ok(flavour.inputs(object, credential, secret))
+    }
+
+    fn warn(&self, cluster: &Cluster, reason: &'static str, text: String) {
+        let (kind, (namespace, name)) = (self.flavour.resource(), cluster.namespace_and_name());
+        let object = ObjectRef::new(&kind.api_version(), &kind.kind, namespace, name, &cluster.uid);
+        self.recorder.event(object, EventType::Warning, reason, text);
     }
 
     /// How many clusters came with this one in the first list; 0 for one that was created, or
     /// became live, later.
-    pub(crate) fn together(&self, object: &Object<SchemaOf<R>>) -> usize {
-        let first = self.first.get_or_init(|| {
+    pub(crate) fn together(&self, object: &Object<R::Schema>) -> usize {
+        let first = self.of_first_list.0.get_or_init(|| {
             self.objects.frozen(|all| {
-                let live = |it: &&Arc<Object<SchemaOf<R>>>| {
+                let live = |it: &&Arc<Object<R::Schema>>| {
                     self.flavour.supervision(it) != Supervision::LeftAlone
                 };
                 all.values().filter(live).map(|it| Arc::clone(&it.metadata.uid)).collect()
@@ -278,4 +401,41 @@ impl<R: Resolve> Pipeline<R> {
         });
         if first.contains(&object.metadata.uid) { first.len() } else { 0 }
     }
+}
+
+/// The client to use from now on: the one before where the new one is made of the same things, since
+/// the engine keeps that one as well; else the new one, with what the other learnt of the addresses.
+fn following(before: Option<&Arc<Client>>, new: Client) -> Arc<Client> {
+    match before {
+        Some(before) if before.fingerprint() == new.fingerprint() => Arc::clone(before),
+        Some(before) => {
+            new.learn_from(before);
+            Arc::new(new)
+        }
+        None => Arc::new(new),
+    }
+}
+
+/// Reads the Secret of a member as its object names it by then
+/// (`rule:a-refused-credential-is-read-once`).
+fn reread<R: Resolve>(
+    flavour: &Arc<R>,
+    api: kube::Client,
+    Rereads(turns): Rereads,
+    cluster: Cluster,
+) -> Box<ReadInputs> {
+    let flavour = Arc::downgrade(flavour);
+    Box::new(move || {
+        let (flavour, cluster) = (flavour.clone(), cluster.clone());
+        let (api, turns) = (api.clone(), Arc::clone(&turns));
+        let read = async move {
+            let flavour = flavour.upgrade()?;
+            let object = flavour.members().objects.get(&cluster)?;
+            let _turn = turns.try_acquire().ok()?;
+            let key = flavour.secret(&object, None).ok()??;
+            let secret = SecretData::read(&api, &key).await.ok()??;
+            flavour.inputs(&object, None, Some(secret)).ok()
+        };
+        read.boxed()
+    })
 }

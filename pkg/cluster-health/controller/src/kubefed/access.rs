@@ -10,10 +10,10 @@ use secrecy::ExposeSecret as _;
 use serde_json::Value;
 
 use super::access;
+use crate::USER_AGENT;
 use crate::api::is_name;
 use crate::api::kubefed::{KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterSpec};
 use crate::credential_policy::{Lookup, Reference, may_ask, may_send};
-use crate::member::USER_AGENT;
 use crate::secret_data::SecretData;
 use crate::stored_objects::{StoredError, StoredObjects};
 

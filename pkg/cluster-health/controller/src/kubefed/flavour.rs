@@ -9,28 +9,25 @@ use jiff::Timestamp;
 use kube_api::Resource;
 use objects::Object;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use probe::{Inputs, Probed, Problem};
 use tokio::time::Instant;
 
-use super::references::References;
 use super::topology::Topology;
 use super::topology::{DuplicateClusters, Identity};
 use super::upstream_metrics::UpstreamMetrics;
 use super::{access, settings, status};
 use crate::api::kubefed::{
-    ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterStatus,
+    ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterSpec, KubeFedClusterStatus,
 };
 use crate::engine::{
-    Cluster, ClusterProber, EndsTold, Flavour, ObjectModel, Objects, Seed, Statement, StatusWrite,
+    Cluster, Connections, EndsTold, Flavour, Members, ObjectModel, Objects, Resolve, Seed,
+    Statement, StatusWrite,
 };
-use crate::member::NewestClient;
 use crate::options::KubeFedOptions;
+use crate::secret_data::SecretData;
 
 /// Between two reads of where a member is, give or take a tenth.
 const SURVEY_EVERY: Duration = Duration::from_secs(600);
-
-/// Secrets of refused credentials that are read at the same time.
-const REREADS: usize = 16;
 
 /// A constant has no address to refer to.
 static RESOURCE: Resource = KUBEFED_CLUSTERS;
@@ -42,31 +39,14 @@ pub(crate) struct KubeFed {
     pub(super) allow_plaintext: bool,
     pub(super) prober: Arc<probe::Prober>,
     pub(super) objects: Objects<KubeFedCluster>,
+    pub(super) connections: Connections<KubeFedClusterSpec>,
     /// By the namespace of the KubeFedConfig that says so; elsewhere the flags hold.
     policies: Mutex<HashMap<Box<str>, Policy>>,
     /// By UID.
-    members: Mutex<HashMap<Arc<str>, KnownMember>>,
-    /// By UID.
     surveys: Mutex<HashMap<Arc<str>, Survey>>,
     duplicates: Mutex<DuplicateClusters>,
-    pub(super) secrets_of: References,
-    /// Secrets that are read at the same time because a member refused its credential: a mass of
-    /// members that refuse theirs must not be a mass of reads.
-    pub(super) rereads: Semaphore,
     /// `None` when they are not wanted.
     pub(super) upstream_metrics: Option<UpstreamMetrics>,
-}
-
-/// A member as the engine was last told of it.
-#[derive(Clone)]
-pub(super) struct KnownMember {
-    pub(super) object: Arc<Object<KubeFedCluster>>,
-    /// UID and version of its Secret; an empty UID of one that could not be read.
-    pub(super) secret: Option<(Arc<str>, u64)>,
-    /// A hash of what the prober is made of.
-    pub(super) inputs: u64,
-    pub(super) prober: Arc<dyn ClusterProber>,
-    pub(super) newest: NewestClient,
 }
 
 /// What is known of where a member is.
@@ -86,18 +66,15 @@ impl KubeFed {
         prober: Arc<probe::Prober>,
         upstream_metrics: Option<UpstreamMetrics>,
     ) -> Self {
-        let (members, surveys) = (Mutex::default(), Mutex::default());
         Self {
             options,
             allow_plaintext,
             prober,
             objects: Objects::default(),
             policies: Mutex::default(),
-            members,
-            surveys,
+            connections: Connections::default(),
+            surveys: Mutex::default(),
             duplicates: Mutex::default(),
-            secrets_of: References::default(),
-            rereads: Semaphore::new(REREADS),
             upstream_metrics,
         }
     }
@@ -126,41 +103,20 @@ impl KubeFed {
         self.policies.lock().get(namespace).copied().unwrap_or(self.options.policy)
     }
 
-    pub(super) fn known(&self, uid: &str) -> Option<KnownMember> {
-        self.members.lock().get(uid).cloned()
-    }
-
-    /// Zones and region are read again when the member is another cluster now
-    /// (`rule:another-target-has-no-address-in-common`).
-    pub(super) fn remember(&self, uid: &Arc<str>, known: KnownMember) {
-        let at = access::endpoint(&known.object);
-        let before = self.members.lock().insert(Arc::clone(uid), known);
-        if before.is_some_and(|before| access::endpoint(&before.object) != at) {
-            self.surveys.lock().remove(uid);
-            self.duplicates.lock().forget(uid);
-        }
-    }
-
     /// The client of a member as it is reached now.
-    pub(super) fn client(&self, uid: &str) -> Option<Arc<probe::Client>> {
-        self.members.lock().get(uid)?.newest.client()
+    pub(super) fn client(&self, cluster: &Cluster) -> Option<Arc<probe::Client>> {
+        self.connections.client(cluster)
     }
 
     /// The members that are to be read now; they count as read from now on.
     pub(super) fn due_for_survey(&self, is_ready: impl Fn(&Cluster) -> bool) -> Vec<Cluster> {
-        let cluster = |(uid, known): (&Arc<str>, &KnownMember)| {
-            let key = Arc::clone(&known.object.metadata.key);
-            (Cluster { uid: Arc::clone(uid), key }, known.newest.clone())
-        };
-        let all: Vec<_> = self.members.lock().iter().map(cluster).collect();
-        let due = all.into_iter().filter(|(cluster, _)| self.is_due(cluster) && is_ready(cluster));
-        let begun = due.filter_map(|(cluster, newest)| {
-            newest.client()?;
+        let mut due = self.connections.reachable();
+        due.retain(|cluster| self.is_due(cluster) && is_ready(cluster));
+        for cluster in &due {
             let next = Instant::now() + SURVEY_EVERY.mul_f64(rand::random_range(0.9..1.1));
             self.surveys.lock().entry(Arc::clone(&cluster.uid)).or_default().next = Some(next);
-            Some(cluster)
-        });
-        begun.collect()
+        }
+        due
     }
 
     fn is_due(&self, cluster: &Cluster) -> bool {
@@ -178,8 +134,8 @@ impl KubeFed {
         client: &Arc<probe::Client>,
         found: &Result<Option<Topology>, String>,
     ) -> bool {
-        let now = self.client(&cluster.uid);
-        let shown = self.known(&cluster.uid).map(|known| known.object);
+        let now = self.client(cluster);
+        let shown = self.objects.get(cluster);
         let shows = |topology: &Topology| {
             let status = shown.as_ref().map(|object| &object.status);
             status.is_some_and(|it| it.zones == topology.zones && it.region == topology.region)
@@ -213,7 +169,7 @@ impl KubeFed {
         client: &Arc<probe::Client>,
         identity: Identity,
     ) -> Vec<Arc<str>> {
-        match self.client(&cluster.uid) {
+        match self.client(cluster) {
             Some(now) if Arc::ptr_eq(&now, client) => {
                 self.duplicates.lock().found(cluster, identity)
             }
@@ -269,10 +225,8 @@ impl Flavour for KubeFed {
     }
 
     fn removed(&self, cluster: &Cluster) {
-        self.members.lock().remove(&cluster.uid);
-        self.surveys.lock().remove(&cluster.uid);
-        self.duplicates.lock().forget(&cluster.uid);
-        self.secrets_of.set(cluster, None);
+        self.connections.remove(cluster);
+        self.retargeted(cluster);
     }
 }
 
@@ -296,6 +250,56 @@ impl ObjectModel for KubeFed {
 
     fn shown(&self, object: &Object<KubeFedCluster>) -> Option<u64> {
         status::shown(&object.status, Timestamp::now())
+    }
+}
+
+impl Resolve for KubeFed {
+    type Credential = ();
+    type Access = KubeFedClusterSpec;
+
+    const AUTHENTICATED_READ: bool = false;
+
+    fn members(&self) -> Members<'_, KubeFedCluster, KubeFedClusterSpec> {
+        let Self { objects, connections, prober, .. } = self;
+        Members { objects, connections, prober }
+    }
+
+    fn access(&self, object: &Object<KubeFedCluster>) -> KubeFedClusterSpec {
+        object.body.spec.clone()
+    }
+
+    fn addresses(&self, object: &Object<KubeFedCluster>) -> Vec<Box<str>> {
+        vec![access::endpoint(object).into()]
+    }
+
+    fn secret(
+        &self,
+        object: &Object<KubeFedCluster>,
+        _: Option<&()>,
+    ) -> Result<Option<String>, Problem> {
+        Ok(access::secret_key(object))
+    }
+
+    fn inputs(
+        &self,
+        object: &Object<KubeFedCluster>,
+        _: Option<()>,
+        secret: Option<SecretData>,
+    ) -> Result<Inputs, Problem> {
+        access::inputs(object, secret.as_ref(), self.allow_plaintext)
+    }
+
+    /// Zones and region are read again.
+    fn retargeted(&self, cluster: &Cluster) {
+        self.surveys.lock().remove(&cluster.uid);
+        self.duplicates.lock().forget(&cluster.uid);
+    }
+
+    fn judge(&self, _: &Cluster, probed: Probed) -> Report {
+        if let Some(metrics) = &self.upstream_metrics {
+            metrics.connected(&probed.attempts);
+        }
+        probed.report
     }
 }
 

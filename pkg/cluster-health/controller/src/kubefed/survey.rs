@@ -44,7 +44,7 @@ pub(super) async fn run(
                 let survey = async {
                     let _slot = slots.acquire().await;
                     // The one of now: it may have waited for long.
-                    let client = flavour.client(&cluster.uid)?;
+                    let client = flavour.client(&cluster)?;
                     let read = timeout(LIMIT, read(&flavour.prober, &client)).await;
                     Some((client, read.unwrap_or_else(|_| Surveyed::late())))
                 };

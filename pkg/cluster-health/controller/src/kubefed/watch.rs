@@ -2,28 +2,22 @@
 //! concerned into the queue.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use events::{EventType, ObjectRef, Recorder};
 use futures::future::BoxFuture;
 use informer::{Delta, Informer, Subscription};
-use kube_api::{Kind, Metadata};
-use manager::{Context, Failure, feed};
+use kube_api::Kind;
+use manager::{Context, Failure};
 use objects::Object;
 use tracing::warn;
-use workqueue::{Backoff, Jitter, WorkQueue};
+use workqueue::WorkQueue;
 
 use super::flavour::KubeFed;
-use super::resolve::KubeFedResolver;
 use super::survey;
-use crate::api::kubefed::{KUBEFED_CLUSTERS, KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
-use crate::engine::{Pipeline, Registry, Source, subscribe};
-use crate::missing_rights::Reading;
+use crate::api::kubefed::{KUBEFED_CONFIGS, KubeFedCluster, KubeFedConfig};
+use crate::engine::{Companions, Followed, Registry, Source, Watched, Work, follow, in_namespace};
 use crate::missing_rights::{denied, report};
-use crate::secret_data::SECRETS;
 
-const BACKOFF: Backoff =
-    Backoff::doubling(Duration::from_millis(200), Duration::from_secs(30), Jitter::Above(0.5));
 /// Grants what is read here.
 const MANIFEST: &str = "config/rbac/cluster-health.yaml";
 /// Secrets that are read at the same time: of 10,000 members in 15 s when each read takes 100 ms.
@@ -41,76 +35,55 @@ impl Source for KubeFed {
     }
 }
 
-/// Runs until the stop. No Secret is watched while the kind is not served.
 async fn run(flavour: Arc<KubeFed>, context: Context, registry: Registry) -> Result<(), Failure> {
-    let source = in_namespace(&context, Kind::Custom(KUBEFED_CLUSTERS), &flavour);
-    let clusters: Clusters = context.informers.get_from(source);
-    let schema_is_ours = context.informers.schema_is_ours(&KUBEFED_CLUSTERS);
-    flavour.objects.set(&clusters, Arc::new(schema_is_ours));
     if let Some(metrics) = &flavour.upstream_metrics {
         metrics.show(&registry);
     }
-    report(&context, vec![denied(&clusters)], MANIFEST);
-    let listed = async {
-        clusters.synced_or_dormant().await;
-        if !clusters.is_synced() {
-            registry.filled();
-        }
-        clusters.synced().await;
+    let namespace = flavour.options.namespace.clone();
+    let watched = Watched {
+        namespace: namespace.clone(),
+        secrets_namespace: namespace,
+        credentials: None,
+        manifest: MANIFEST,
+        queue: "kubefedclusters",
+        workers: WORKERS,
+        purpose: "cluster-health-secrets",
     };
-    if context.stop.run_until_cancelled(listed).await.is_none() {
-        return Ok(());
-    }
-    let queue: WorkQueue<Arc<str>> = context.queue("kubefedclusters", BACKOFF);
-    let again = queue.clone();
-    registry.look_again_by(move |key| again.add(Arc::clone(key)));
-    let secrets: Informer<Metadata> =
-        context.informers.get_from(in_namespace(&context, Kind::BuiltIn(SECRETS), &flavour));
-    let config = config_of(&flavour, &context);
-    let add = queue.clone();
-    let _of_clusters =
-        subscribe(&clusters, &registry, &flavour, move |key| add.add(Arc::clone(key)));
-    let of_secret = Arc::clone(&flavour);
-    let _of_secrets =
-        feed(&secrets, &queue, move |secret: &Metadata| of_secret.secrets_of.clusters(&secret.key));
-    let _of_config = config
-        .as_ref()
-        .map(|config| on_config(config, &queue, &clusters, &flavour, &context.recorder));
-    let client = context.clients.for_purpose("cluster-health-secrets", (-1.0, 1))?;
-    if flavour.options.zones {
-        let (flavour, registry) = (Arc::clone(&flavour), registry.clone());
-        let (recorder, stop) = (context.recorder.clone(), context.stop.clone());
-        context.spawn(survey::run(flavour, registry, recorder, stop));
-    }
-    let (known, told) = (secrets.clone(), registry.clone());
-    let filled = async move {
-        // rule:a-missing-right-is-no-failure
-        known.synced_or_denied().await;
-        told.serves();
-        told.filled();
-    };
-    let refused = config.iter().map(denied).chain([denied(&secrets)]).collect();
-    report(&context, refused, MANIFEST);
-    let resolver = KubeFedResolver { flavour: Arc::clone(&flavour), secrets, client };
-    let pipeline = Pipeline::new(flavour, resolver, registry, clusters.clone());
-    let pipeline = Arc::new(Reading::new(pipeline, &context.stop));
-    let mut run = context.run(&queue, pipeline).workers(WORKERS);
-    if let Some(config) = config.clone() {
-        run = run.start_after(async move { config.synced_or_denied().await });
-    }
-    run.start_filled(&clusters).start_after(filled).until_stopped().await?;
-    Ok(())
+    let of = Arc::clone(&flavour);
+    follow(flavour, context, registry, watched, move |followed| Ok(companions(of, followed))).await
 }
 
-fn in_namespace(context: &Context, kind: Kind, flavour: &KubeFed) -> informer::Source {
-    let mut source = context.informers.source(kind);
-    source.namespace = flavour.options.namespace.as_deref().map(Into::into);
-    source
+/// The KubeFedConfig, and the reads of zones and regions.
+fn companions(flavour: Arc<KubeFed>, followed: &Followed<'_, KubeFed>) -> Companions {
+    let Followed { context, registry, objects, queue } = *followed;
+    let config = config_of(&flavour, context);
+    let heard = config
+        .as_ref()
+        .map(|config| on_config(config, queue, objects, &flavour, &context.recorder));
+    report(context, config.iter().map(denied).collect(), MANIFEST);
+    let ready = async move {
+        if let Some(config) = config {
+            config.synced_or_denied().await;
+        }
+    };
+    let (registry, recorder) = (registry.clone(), context.recorder.clone());
+    let stop = context.stop.clone();
+    let run = async move {
+        let _heard = heard;
+        if flavour.options.zones {
+            survey::run(flavour, registry, recorder, stop).await;
+        } else {
+            stop.cancelled().await;
+        }
+        Ok(())
+    };
+    Companions { ready: Box::pin(ready), run: Box::pin(run) }
 }
 
 fn config_of(flavour: &KubeFed, context: &Context) -> Option<Informer<Object<KubeFedConfig>>> {
     let name = flavour.options.config.as_deref()?;
-    let mut source = in_namespace(context, Kind::Custom(KUBEFED_CONFIGS), flavour);
+    let kind = Kind::Custom(KUBEFED_CONFIGS);
+    let mut source = in_namespace(context, kind, flavour.options.namespace.as_ref());
     source.fields = Some(format!("metadata.name={name}").into());
     Some(context.informers.get_from(source))
 }
@@ -128,7 +101,7 @@ fn reference(config: &Object<KubeFedConfig>) -> ObjectRef {
 /// `rule:kubefed-config-wins`
 pub(super) fn on_config(
     config: &Informer<Object<KubeFedConfig>>,
-    queue: &WorkQueue<Arc<str>>,
+    queue: &WorkQueue<Work>,
     clusters: &Clusters,
     flavour: &Arc<KubeFed>,
     recorder: &Recorder,
@@ -147,7 +120,7 @@ pub(super) fn on_config(
             warn!(%problem, config = %object.metadata.key, "The KubeFedConfig has a mistake");
             recorder.event(reference(object), EventType::Warning, "InvalidHealthCheck", problem);
         }
-        clusters.frozen(|all| all.keys().for_each(|key| queue.add(Arc::clone(key))));
+        clusters.frozen(|all| all.keys().for_each(|key| queue.add(Work::Cluster(Arc::clone(key)))));
     })
 }
 
@@ -160,9 +133,10 @@ mod tests {
     use serde_json::json;
     use tokio::sync::mpsc::unbounded_channel;
     use tokio::time::sleep;
-    use workqueue::QueueMetrics;
+    use workqueue::{Backoff, Jitter, QueueMetrics};
 
     use super::*;
+    use crate::api::kubefed::KUBEFED_CLUSTERS;
     use crate::engine::tests::scene::Scene;
     use crate::kubefed::testing::policy;
     use crate::options::KubeFedOptions;
@@ -186,7 +160,9 @@ mod tests {
             (unbounded_channel(), unbounded_channel());
         let configs = informer(&KUBEFED_CONFIGS, vec![config], of_configs).await;
         let clusters = informer(&KUBEFED_CLUSTERS, vec![], of_clusters).await;
-        let queue = WorkQueue::new("t", BACKOFF, &QueueMetrics::new(&Metrics::new()).unwrap());
+        let wait = Duration::from_secs(1);
+        let backoff = Backoff::doubling(wait, wait, Jitter::Above(0.5));
+        let queue = WorkQueue::new("t", backoff, &QueueMetrics::new(&Metrics::new()).unwrap());
         let recorder = &engine.fleet.recorder;
         let _heard = on_config(&configs, &queue, &clusters, &flavour, recorder);
         sleep(Duration::from_secs(5)).await;

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use health::Status;
 use parking_lot::Mutex;
-use probe::{Address, Client, Problem};
+use probe::Client;
 use tokio::time::Instant;
 
+use super::access::Access;
 use super::facts::Facts;
 use super::summary::NodeTotals;
 use crate::api::tke::ResourceSummary;
-use crate::engine::{Cluster, Contact, is_another};
+use crate::engine::{Cluster, Connections};
 
 /// A summary at first. One that is not complete by then gets twice as long the next time, up to
 /// [`SUMMARY_LIMIT_MAX`]: 150,000 Pods are 300 pages, and slow members must not hold all workers.
@@ -22,6 +23,7 @@ pub(crate) const SUMMARY_LIMIT_MAX: Duration = Duration::from_secs(300);
 /// All Clusters, by name. An entry belongs to one UID.
 #[derive(Default)]
 pub(crate) struct ClusterStates {
+    pub(crate) connections: Connections<Access>,
     entries: Mutex<HashMap<Arc<str>, ClusterState>>,
 }
 
@@ -31,17 +33,6 @@ pub(crate) type LatestNodes = Arc<tokio::sync::Mutex<Option<(Instant, Arc<NodeTo
 /// The state of one Cluster.
 pub(crate) struct ClusterState {
     uid: Arc<str>,
-    /// When it was first seen by this process.
-    pub(crate) first_seen: Instant,
-    /// The Cluster was held back: it had no credential.
-    pub(crate) was_held_back: bool,
-    pub(crate) connection: Option<Connection>,
-    /// The addresses of the last connection that had any.
-    addresses: Vec<Address>,
-    /// The ClusterCredential that its object names.
-    reference: Option<Arc<str>>,
-    /// How often another ClusterCredential may have become the one for it.
-    invalidations: u64,
     pub(crate) facts: Facts,
     /// The API server of the Cluster answered the last probe with `ok`.
     pub(crate) answers: bool,
@@ -60,71 +51,10 @@ pub(crate) struct ClusterState {
 }
 
 impl ClusterState {
-    /// Begins to resolve the connection: returns the known one and the number of invalidations so
-    /// far. A later invalidation makes the result outdated
-    /// (`rule:what-changes-while-it-is-read-is-read-again`).
-    pub(crate) fn begin_resolve(
-        &mut self,
-        reference: Option<Arc<str>>,
-    ) -> (Option<Connection>, u64) {
-        self.reference = reference;
-        (self.connection.clone(), self.invalidations)
-    }
-
-    /// Sets the connection. If it leads to another cluster, the facts of the one before are dropped
-    /// (`rule:another-target-has-no-address-in-common`).
-    pub(crate) fn set_connection(&mut self, connection: Connection) {
-        if let Ok(addresses) = &connection.resolved_from.addresses {
-            if is_another(&self.addresses, addresses) {
-                (self.facts, self.nodes) = (Facts::default(), LatestNodes::default());
-                (self.version_asked, self.looked_around) = (None, None);
-            }
-            self.addresses.clone_from(addresses);
-        }
-        self.connection = Some(connection);
-    }
-
     /// Doubles the time limit of the next summary: this one was not complete in time.
     pub(crate) fn summary_timed_out(&mut self) {
         self.summary_limit = (self.summary_limit * 2).min(SUMMARY_LIMIT_MAX);
     }
-
-    /// The credentials, certificates and addresses of its connection, if it has one.
-    pub(crate) fn contact(&self) -> Option<Contact> {
-        let client = self.connection.as_ref()?.client.as_ref().ok()?;
-        Some(Contact::from(&**client))
-    }
-}
-
-/// How a Cluster is reached.
-#[derive(Clone)]
-pub(crate) struct Connection {
-    pub(crate) resolved_from: ResolvedFrom,
-    pub(crate) client: Result<Arc<Client>, Problem>,
-    /// The number of invalidations when it was resolved; after another one it is resolved again.
-    /// `None` when not all of it could be read.
-    pub(crate) resolved_at: Option<u64>,
-}
-
-/// The objects that a connection was resolved from: while they are the same nothing is read again.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ResolvedFrom {
-    pub(crate) addresses: Result<Vec<Address>, Problem>,
-    /// The tenant in the spec.
-    pub(crate) tenant: Arc<str>,
-    /// The name in the spec.
-    pub(crate) reference: Option<Arc<str>>,
-    pub(crate) credential: Option<ObjectVersion>,
-    pub(crate) secret: Option<ObjectVersion>,
-}
-
-/// The version of an object: of a ClusterCredential the one that was read, of a Secret the one that
-/// the metadata cache showed before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ObjectVersion {
-    pub(crate) key: Arc<str>,
-    /// `None` when there was none.
-    pub(crate) version: Option<u64>,
 }
 
 impl ClusterStates {
@@ -138,12 +68,6 @@ impl ClusterStates {
         let mut entries = self.entries.lock();
         let fresh = || ClusterState {
             uid: Arc::clone(&cluster.uid),
-            first_seen: Instant::now(),
-            was_held_back: false,
-            connection: None,
-            addresses: Vec::new(),
-            reference: None,
-            invalidations: 0,
             facts: Facts::default(),
             answers: false,
             version_asked: None,
@@ -170,12 +94,6 @@ impl ClusterStates {
         entries.get_mut(&cluster.key).filter(|entry| entry.uid == cluster.uid).map(edit)
     }
 
-    /// The client of the newest inputs.
-    pub(crate) fn client(&self, cluster: &Cluster) -> Option<Arc<Client>> {
-        self.known(cluster, |entry| entry.connection.as_ref()?.client.as_ref().ok().cloned())
-            .flatten()
-    }
-
     /// The name of each Cluster that has a summary, with what `read` returns for it.
     pub(crate) fn summaries<R>(&self, read: impl Fn(&ResourceSummary) -> R) -> Vec<(Arc<str>, R)> {
         let entries = self.entries.lock();
@@ -197,54 +115,27 @@ impl ClusterStates {
         edited.flatten()
     }
 
-    /// The client of the newest inputs, and where the lists of that target go.
+    /// The client of the newest inputs, and where the lists of that target go. The place for lists is
+    /// read first and replaced last: a list of a former target has no place.
     pub(crate) fn target(&self, cluster: &Cluster) -> Option<(Arc<Client>, LatestNodes)> {
-        let target = |entry: &mut ClusterState| {
-            let client = entry.connection.as_ref()?.client.as_ref().ok()?;
-            Some((Arc::clone(client), Arc::clone(&entry.nodes)))
-        };
-        self.known(cluster, target).flatten()
+        let nodes = self.known(cluster, |entry| Arc::clone(&entry.nodes))?;
+        Some((self.connections.client(cluster)?, nodes))
+    }
+
+    /// The Cluster leads to another target now: drops the facts of the one before.
+    pub(crate) fn retarget(&self, cluster: &Cluster) {
+        self.known(cluster, |entry| {
+            (entry.facts, entry.nodes) = (Facts::default(), LatestNodes::default());
+            (entry.version_asked, entry.looked_around) = (None, None);
+        });
     }
 
     /// Drops all that is known, credentials with it.
     pub(crate) fn remove(&self, cluster: &Cluster) {
+        self.connections.remove(cluster);
         let mut entries = self.entries.lock();
         if entries.get(&cluster.key).is_some_and(|entry| entry.uid == cluster.uid) {
             entries.remove(&cluster.key);
         }
-    }
-
-    /// Has the credential of this Cluster looked up again.
-    pub(crate) fn invalidate_connection(&self, name: &str) {
-        let mut entries = self.entries.lock();
-        if let Some(entry) = entries.get_mut(name) {
-            entry.invalidations += 1;
-        }
-    }
-
-    /// The names of Clusters that use this ClusterCredential, or name it.
-    pub(crate) fn users_of_credential(&self, name: &str) -> Vec<Arc<str>> {
-        self.users(|entry| {
-            let resolved_from =
-                entry.connection.as_ref().map(|connection| &connection.resolved_from);
-            let used = resolved_from.and_then(|resolved_from| resolved_from.credential.as_ref());
-            used.is_some_and(|seen| &*seen.key == name) || entry.reference.as_deref() == Some(name)
-        })
-    }
-
-    /// The names of Clusters that use this Secret.
-    pub(crate) fn users_of_secret(&self, key: &str) -> Vec<Arc<str>> {
-        self.users(|entry| {
-            let used = entry
-                .connection
-                .as_ref()
-                .and_then(|connection| connection.resolved_from.secret.as_ref());
-            used.is_some_and(|seen| &*seen.key == key)
-        })
-    }
-
-    fn users(&self, uses: impl Fn(&ClusterState) -> bool) -> Vec<Arc<str>> {
-        let entries = self.entries.lock();
-        entries.iter().filter(|(_, entry)| uses(entry)).map(|(name, _)| Arc::clone(name)).collect()
     }
 }

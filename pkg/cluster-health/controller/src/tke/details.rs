@@ -17,7 +17,7 @@ use super::cluster_states::{ClusterState, ClusterStates, LatestNodes};
 use super::node_lists::NodeLists;
 use super::summary::{Gathered, NodeTotals, pods};
 use super::summary_metrics::SummaryMetrics;
-use crate::engine::{Cluster, Registry};
+use crate::engine::{Cluster, Contact, Registry};
 use crate::paging::{Abort, MemberReader};
 use crate::tke::TkeOptions;
 
@@ -67,6 +67,7 @@ impl DetailTask {
 pub(crate) fn after_probe(
     cluster: &Cluster,
     entry: &mut ClusterState,
+    contact: Option<Contact>,
     options: &TkeOptions,
 ) -> Vec<DetailTask> {
     let mut tasks = Vec::new();
@@ -75,7 +76,7 @@ pub(crate) fn after_probe(
         entry.version_asked = Some(now);
         tasks.push(DetailTask::Version(cluster.clone()));
     }
-    let others = entry.contact().is_some_and(|contact| contact.endpoints.total > 1);
+    let others = contact.is_some_and(|contact| contact.endpoints.total > 1);
     if others && entry.looked_around.is_none_or(|at| now.duration_since(at) >= AROUND_EVERY) {
         entry.looked_around = Some(now);
         tasks.push(DetailTask::Addresses(cluster.clone()));
@@ -114,7 +115,7 @@ impl DetailReconciler {
             DetailTask::Version(cluster) => self.version(cluster).await,
             DetailTask::Summary(cluster) => return self.summary(cluster).await,
             DetailTask::Addresses(cluster) => {
-                if let Some(client) = self.states.client(cluster) {
+                if let Some(client) = self.states.connections.client(cluster) {
                     self.prober.look_around(&client, ADDRESS_LIMIT).await;
                 }
             }
@@ -235,27 +236,19 @@ mod tests {
 
     use super::*;
     use crate::engine::tests::scene::{Answer, Scene, cluster};
-    use crate::tke::cluster_states::{Connection, ResolvedFrom, SUMMARY_LIMIT_MAX};
+    use crate::tke::cluster_states::SUMMARY_LIMIT_MAX;
     use crate::tke::machines::tests::Machines;
-    use crate::tke::testing::options;
+    use crate::tke::testing::{connect, options};
 
     /// Gathers from a member that nobody can reach.
     fn tasks(machines: &Machines, own: &Cluster) -> DetailReconciler {
         let lists = Arc::new(machines.lists());
         let addresses = vec![Address::parse("https://127.0.0.1:1").unwrap()];
         let tls = TlsOptions { everything: true, ..TlsOptions::default() };
-        let inputs = Inputs { addresses: addresses.clone(), tls, ..Inputs::default() };
+        let inputs = Inputs { addresses, tls, ..Inputs::default() };
         let client = lists.prober.client(&inputs).map(Arc::new);
-        let resolved_from = ResolvedFrom {
-            addresses: Ok(addresses),
-            tenant: "t".into(),
-            reference: None,
-            credential: None,
-            secret: None,
-        };
-        machines.states.with(own, |entry| {
-            entry.set_connection(Connection { resolved_from, client, resolved_at: None });
-        });
+        machines.states.with(own, |_| {});
+        connect(&machines.states.connections, own, client);
         DetailReconciler {
             prober: Arc::clone(&lists.prober),
             states: Arc::clone(&machines.states),
@@ -311,7 +304,7 @@ mod tests {
             let (states, options) = (ClusterStates::default(), options(flags));
             let probes = 0..2;
             let tasks = probes.flat_map(|_| {
-                states.with(&cluster, |entry| after_probe(&cluster, entry, &options))
+                states.with(&cluster, |entry| after_probe(&cluster, entry, None, &options))
             });
             let nodes = tasks.filter(|task| *task == DetailTask::Nodes(cluster.clone())).count();
             assert_eq!(nodes, expected, "{flags:?}");

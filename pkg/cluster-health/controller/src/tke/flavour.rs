@@ -1,26 +1,36 @@
 //! [`Tke`]: TKEStack's Clusters, as the engine sees them.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use health::{Code, Policy, ProbePath, Report, Standing};
+use health::{Code, Finding, Policy, ProbePath, Report, Standing};
 use jiff::Timestamp;
 use kube_api::Resource;
 use objects::Object;
+use probe::{Inputs, Probed, Problem};
 use workqueue::WorkQueue;
 
+use super::access::{Access, addresses, inputs};
 use super::cluster_states::ClusterStates;
+use super::credentials::{reference, target};
 use super::details::{DetailTask, after_probe};
 use super::facts::Facts;
 use super::machines::KIND;
-use super::status::supervision;
-use super::status::{StatusSchema, ends_told, fingerprint_of, seed, write};
-use super::summary_metrics::SummaryMetrics;
-use crate::api::tke::{self, CLUSTERS};
-use crate::engine::{
-    Cluster, Contact, Flavour, ObjectModel, Objects, Registry, Seed, Statement, StatusWrite,
-    Supervision, ends_soon, identity,
+use super::status::{
+    StatusSchema, ends_told, fingerprint_of, is_imported, lacks_nodes, seed, supervision, write,
 };
+use super::summary_metrics::SummaryMetrics;
+use crate::api::tke::{self, CLUSTERS, ClusterCredential, Phase};
+use crate::credential_policy::{is_for, may_read};
+use crate::engine::{
+    Cluster, Contact, Flavour, Members, ObjectModel, Objects, Registry, Resolve, Seed, Statement,
+    StatusWrite, Supervision, ends_soon, identity,
+};
+use crate::secret_data::SecretData;
 use crate::tke::TkeOptions;
+
+/// How long an imported cluster may wait for its credential before it is published as malformed.
+const CREDENTIAL_GRACE: Duration = Duration::from_secs(60);
 
 /// The flavour `tke`.
 pub(crate) struct Tke {
@@ -122,18 +132,19 @@ impl Flavour for Tke {
     fn probed(&self, cluster: &Cluster, report: &Report) {
         let Some(followed) = self.followed.get() else { return };
         let readiness = followed.registry.readiness(cluster);
+        let contact = self.states.connections.client(cluster).map(|it| Contact::from(&*it));
         let known = self.states.known(cluster, |entry| {
             if entry.machines_saw != readiness && !self.options.machine_period.is_zero() {
                 followed.machines.add(Arc::clone(&cluster.key));
             }
             let now = Timestamp::now();
-            match (authorization(report), entry.contact().and_then(|it| expiring(&it, now))) {
+            match (authorization(report), contact.and_then(|it| expiring(&it, now))) {
                 (Some((None, _)), Some(message)) => entry.facts.expiring(message, now),
                 (Some((refusal, message)), _) => entry.facts.authorized(refusal, message, now),
                 (None, _) => {}
             }
             let answers = entry.answers;
-            if answers { after_probe(cluster, entry, &self.options) } else { Vec::new() }
+            if answers { after_probe(cluster, entry, contact, &self.options) } else { Vec::new() }
         });
         for task in known.unwrap_or_default() {
             followed.tasks.add(task);
@@ -171,6 +182,104 @@ impl ObjectModel for Tke {
     }
 }
 
+impl Resolve for Tke {
+    type Credential = ClusterCredential;
+    type Access = Access;
+
+    const AUTHENTICATED_READ: bool = true;
+
+    fn members(&self) -> Members<'_, tke::Cluster, Access> {
+        let Self { objects, states, prober, .. } = self;
+        Members { objects, connections: &states.connections, prober }
+    }
+
+    fn access(&self, object: &Object<tke::Cluster>) -> Access {
+        Access {
+            addresses: addresses(object),
+            tenant: object.body.spec.tenant_id.as_str().into(),
+            reference: reference(object),
+        }
+    }
+
+    fn addresses(&self, object: &Object<tke::Cluster>) -> Vec<Box<str>> {
+        let addresses = addresses(object).unwrap_or_default();
+        addresses.iter().map(|address| address.to_string().into()).collect()
+    }
+
+    fn reference(&self, object: &Object<tke::Cluster>) -> Option<Arc<str>> {
+        reference(object)
+    }
+
+    fn secret(
+        &self,
+        object: &Object<tke::Cluster>,
+        credential: Option<&ClusterCredential>,
+    ) -> Result<Option<String>, Problem> {
+        let Some(credential) = credential else { return Ok(None) };
+        is_for(credential, target(object)).map_err(|refusal| {
+            refusal.problem(&format!("ClusterCredential {}", credential.metadata.name))
+        })?;
+        addresses(object)?;
+        let Some(of) = &credential.secret_ref else { return Ok(None) };
+        may_read(of, self.options.secret_namespace.as_deref())?;
+        Ok(Some(format!("{}/{}", of.namespace, of.name)))
+    }
+
+    fn inputs(
+        &self,
+        object: &Object<tke::Cluster>,
+        credential: Option<ClusterCredential>,
+        secret: Option<SecretData>,
+    ) -> Result<Inputs, Problem> {
+        let credential = credential.unwrap_or_default();
+        inputs(addresses(object)?, credential, secret, self.options.insecure_without_ca)
+    }
+
+    /// A new imported cluster may wait for its credential: users create one of the two objects first.
+    fn grace(&self, object: &Object<tke::Cluster>, problem: &Problem) -> Option<Duration> {
+        let is_new = is_imported(object) && object.status.phase == Phase::Initializing;
+        (is_new && problem.code() == Code::SecretMissing).then_some(CREDENTIAL_GRACE)
+    }
+
+    /// `rule:a-restart-changes-nothing`: the first probe comes before the first list.
+    fn arrives(&self, cluster: &Cluster, object: &Object<tke::Cluster>) {
+        let lacks_nodes = lacks_nodes(seed(object, Timestamp::now()).as_ref());
+        self.states.with(cluster, |entry| {
+            if lacks_nodes {
+                entry.facts.enough_nodes = Some(false);
+            }
+        });
+    }
+
+    fn retargeted(&self, cluster: &Cluster) {
+        self.states.retarget(cluster);
+    }
+
+    fn judge(&self, cluster: &Cluster, Probed { mut report, .. }: Probed) -> Report {
+        let finding = report.finding;
+        let enough_nodes = self.states.known(cluster, |entry| {
+            // rule:what-we-could-not-ask-changes-nothing
+            if !finding.is_void() {
+                entry.answers = finding.is_ok();
+            }
+            entry.facts.enough_nodes
+        });
+        if self.options.ready_requires_nodes {
+            report.finding = judged(finding, enough_nodes.flatten());
+        }
+        report
+    }
+}
+
+/// What it comes to with the Nodes that the cluster has to have; nobody knows yet of one that was
+/// never listed.
+fn judged(finding: Finding, enough_nodes: Option<bool>) -> Finding {
+    if finding.is_ok() && enough_nodes == Some(false) {
+        return Finding::failed(Code::NodesNotReady, finding.path());
+    }
+    finding
+}
+
 /// What ends soon, the credential before the certificate of the server
 /// (`rule:ends-are-told-in-time`).
 fn expiring(contact: &Contact, now: Timestamp) -> Option<String> {
@@ -199,7 +308,7 @@ fn authorization(report: &Report) -> Option<(Option<&'static str>, String)> {
 
 #[cfg(test)]
 mod tests {
-    use health::Lifetime;
+    use health::{Lifetime, ProbePath};
 
     use super::*;
 
@@ -221,6 +330,21 @@ mod tests {
         ] {
             let contact = Contact { credential, certificate, ..Contact::default() };
             assert_eq!(expiring(&contact, now).as_deref(), told);
+        }
+    }
+
+    /// rule:required-nodes-are-counted-with-each-probe
+    #[test]
+    fn a_cluster_that_answers_fails_while_it_has_too_few_nodes() {
+        let path = ProbePath::Namespaces;
+        let (well, lost) = (Finding::ok(path), Finding::failed(Code::Timeout, path));
+        for (finding, enough, code) in [
+            (well, None, None),
+            (well, Some(true), None),
+            (well, Some(false), Some(Code::NodesNotReady)),
+            (lost, Some(false), Some(Code::Timeout)),
+        ] {
+            assert_eq!(judged(finding, enough).code(), code, "{enough:?}");
         }
     }
 }

@@ -6,9 +6,9 @@ use probe::{Inputs, Problem};
 use transport::wipe;
 
 use super::access::addresses;
-use super::choice::{Choice, choose};
-use super::fetch::Fetch;
-use super::inputs::inputs;
+use super::access::inputs;
+use super::credentials::Fetch;
+use super::credentials::{Choice, choose};
 use crate::api::is_name;
 use crate::api::secret::json_text;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS, Cluster, ClusterCredential};

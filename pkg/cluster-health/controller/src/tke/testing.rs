@@ -1,7 +1,11 @@
 //! Clusters, Machines and options of the tests.
 
+use super::access::Access;
+use crate::engine::{self, Connection, Connections, ResolvedFrom};
 use objects::Object;
+use probe::{Client, Problem};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 use crate::api::tke::{Cluster, Machine};
 use crate::flags::FLAGS;
@@ -36,4 +40,16 @@ pub(crate) fn machine(edit: impl FnOnce(&mut Value)) -> Object<Machine> {
 pub(crate) fn options(flags: &[(&str, &str)]) -> TkeOptions {
     let values = flags::Values::from_given(FLAGS, flags.iter().copied()).unwrap();
     judge(&values).unwrap().0.tke.unwrap()
+}
+
+/// The Cluster is reached by this client from now on; its objects are not looked at.
+pub(crate) fn connect(
+    connections: &Connections<Access>,
+    cluster: &engine::Cluster,
+    client: Result<Arc<Client>, Problem>,
+) {
+    let nowhere = Problem::new(health::Code::BadEndpoint, "nowhere");
+    let access = Access { addresses: Err(nowhere), tenant: "t".into(), reference: None };
+    let resolved_from = ResolvedFrom { access, credential: None, secret: None };
+    connections.set(cluster, Connection { resolved_from, client, resolved_at: None }, &[]);
 }

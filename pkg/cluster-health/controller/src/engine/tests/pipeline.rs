@@ -2,26 +2,36 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use health::{Policy, Standing};
+use api_server_double::{ApiServer, Reply};
+use health::{Code, Policy, Standing};
 use informer::Informer;
 use jiff::Timestamp;
-use kube_api::Resource;
+use kube_api::{Metadata, Resource};
 use objects::{Object, Schema};
+use probe::{Address, ConnectionLimits, Inputs, Meters, Names, Problem, TlsOptions};
+use prometheus::Registry as Metrics;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::sleep;
-use workqueue::{Next, Reconcile as _, Retry};
+use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, Retry, WorkQueue};
 
 use super::S;
 use super::scene::{Answer, KIND, Members, Scene, target};
 use crate::api::WithSpec;
+use crate::engine::pipeline::{FirstList, Pipeline, Rereads, subscribe};
+use crate::engine::secret_cache::SecretCache;
 use crate::engine::{
-    Cluster, EndsTold, Flavour, HeldBack, ObjectModel, Pipeline, Registry, Resolve, Resolved, Seed,
-    Statement, StatusWrite, Supervision, subscribe,
+    self, Cluster, EndsTold, Flavour, ObjectModel, Registry, Resolve, Seed, Statement, StatusWrite,
+    Supervision, Work,
 };
+use crate::secret_data::{SECRETS, SecretData};
 use crate::testing::informer;
+
+const BACKOFF: Backoff = Backoff::doubling(S1, S1, Jitter::Above(0.5));
+const S1: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 enum ToyKind {}
@@ -47,6 +57,9 @@ struct ToyStatus {
 /// The smallest flavour: the address never changes, and the credential is a number in the spec.
 struct Toy {
     members: Arc<Members>,
+    objects: engine::Objects<ToyKind>,
+    connections: engine::Connections<u64>,
+    prober: probe::Prober,
 }
 
 fn said(statement: &Statement<'_>) -> String {
@@ -100,42 +113,59 @@ impl ObjectModel for Toy {
     }
 }
 
-struct ToyResolver {
-    members: Arc<Members>,
-    refused: AtomicBool,
-}
+impl Resolve for Toy {
+    type Credential = ();
+    type Access = u64;
 
-impl Resolve for ToyResolver {
-    type Model = Toy;
+    const AUTHENTICATED_READ: bool = false;
 
-    async fn resolve(
+    fn members(&self) -> engine::Members<'_, ToyKind, u64> {
+        let Self { objects, connections, prober, .. } = self;
+        engine::Members { objects, connections, prober }
+    }
+
+    fn access(&self, object: &Object<ToyKind>) -> u64 {
+        object.body.spec.credential
+    }
+
+    fn addresses(&self, _: &Object<ToyKind>) -> Vec<Box<str>> {
+        vec!["one".into()]
+    }
+
+    fn secret(&self, object: &Object<ToyKind>, _: Option<&()>) -> Result<Option<String>, Problem> {
+        let is_in_secret = object.body.spec.credential == IN_SECRET;
+        Ok(is_in_secret.then(|| "ns/s".to_owned()))
+    }
+
+    fn inputs(
         &self,
-        cluster: &Cluster,
-        object: &Arc<Object<ToyKind>>,
-        _: Supervision,
-    ) -> Result<Resolved, Retry> {
-        let credential = object.body.spec.credential;
-        let told = target(&self.members, &cluster.key, credential);
-        let missing = || HeldBack {
-            code: health::Code::SecretMissing,
-            why: "it has no credential".to_owned(),
-            left: S(60),
-        };
-        let refused = self.refused.load(Ordering::Relaxed);
-        Ok(Resolved {
-            addresses: told.addresses,
-            inputs: credential,
-            prober: told.prober,
-            held_back: (credential == 0).then(missing),
-            was_held_back: false,
-            retry: refused.then(|| Retry::new("refused")),
+        object: &Object<ToyKind>,
+        _: Option<()>,
+        _: Option<SecretData>,
+    ) -> Result<Inputs, Problem> {
+        if object.body.spec.credential == 0 {
+            return Err(Problem::new(Code::SecretMissing, "it has no credential"));
+        }
+        Ok(Inputs {
+            addresses: vec![Address::parse("https://10.0.0.1").unwrap()],
+            token: Some(object.body.spec.credential.to_string().into()),
+            tls: TlsOptions { everything: true, ..TlsOptions::default() },
+            ..Inputs::default()
         })
+    }
+
+    fn grace(&self, _: &Object<ToyKind>, problem: &Problem) -> Option<Duration> {
+        (problem.code() == Code::SecretMissing).then_some(S(60))
     }
 }
 
+/// The number of a credential that is in a Secret.
+const IN_SECRET: u64 = 7;
+
 struct Bench {
     scene: Scene,
-    pipeline: Pipeline<ToyResolver>,
+    pipeline: Pipeline<Toy>,
+    refused: Arc<AtomicBool>,
     changes: UnboundedSender<Value>,
     _subscription: informer::Subscription<Object<ToyKind>>,
 }
@@ -156,13 +186,45 @@ impl Bench {
         let (changes, told) = unbounded_channel();
         let objects: Informer<Object<ToyKind>> = informer(&KIND, vec![listed], told).await;
         let members = Arc::clone(&scene.members);
-        let flavour = Arc::new(Toy { members: Arc::clone(&members) });
+        let meters = Meters::new(&Metrics::new()).unwrap();
+        let flavour = Arc::new(Toy {
+            members,
+            objects: engine::Objects::default(),
+            connections: engine::Connections::default(),
+            prober: probe::Prober::new(meters, ConnectionLimits::default(), Names::default()),
+        });
         let registry =
             Registry::new(Arc::clone(&flavour) as Arc<dyn Flavour>, Arc::clone(&scene.fleet));
         let subscription = subscribe(&objects, &registry, &flavour, |_| {});
-        let resolver = ToyResolver { members, refused: AtomicBool::new(false) };
-        let pipeline = Pipeline::new(flavour, resolver, registry, objects);
-        Self { scene, pipeline, changes, _subscription: subscription }
+        let refused = Arc::new(AtomicBool::new(false));
+        let refuses = Arc::clone(&refused);
+        let server = ApiServer::new(move |_| {
+            if refuses.load(Ordering::Relaxed) {
+                Reply::failure(500, "InternalError")
+            } else {
+                Reply::Json(200, json!({}))
+            }
+        });
+        let (_, told) = unbounded_channel();
+        let secrets = informer::<Metadata>(&SECRETS, vec![], told).await;
+        let metrics = QueueMetrics::new(&Metrics::new()).unwrap();
+        let pipeline = Pipeline {
+            flavour,
+            registry,
+            objects,
+            queue: WorkQueue::new("toys", BACKOFF, &metrics),
+            secrets: SecretCache::new(move || secrets.clone(), |_| {}),
+            credentials: None,
+            client: server.client(),
+            recorder: scene.fleet.recorder.clone(),
+            probers: |flavour, cluster, _, _| {
+                let number = u64::try_from(flavour.members.made()).unwrap() + 1;
+                (target(&flavour.members, &cluster.key, number).prober)()
+            },
+            of_first_list: FirstList::default(),
+            rereads: Rereads::default(),
+        };
+        Self { scene, pipeline, refused, changes, _subscription: subscription }
     }
 
     async fn change(&self, kind: &str, object: Value) {
@@ -171,7 +233,7 @@ impl Bench {
     }
 
     async fn look(&self) -> Result<Next, Retry> {
-        let looked = self.pipeline.reconcile(&"ns/a".into()).await;
+        let looked = self.pipeline.reconcile(&Work::Cluster("ns/a".into())).await;
         sleep(S(12)).await;
         looked
     }
@@ -253,9 +315,13 @@ async fn a_cluster_without_a_credential_is_held_back_and_one_whose_read_failed_i
     let bench = Bench::start(object("u1", 1, 0, "")).await;
     assert_eq!(bench.look().await.unwrap(), Next::After(S(60)));
     assert_eq!((bench.scene.members.made(), bench.scene.fleet.held_back().len()), (0, 1));
-    bench.change("MODIFIED", object("u1", 9, 1, "")).await;
-    bench.pipeline.resolver.refused.store(true, Ordering::Relaxed);
+    bench.change("MODIFIED", object("u1", 9, IN_SECRET, "")).await;
+    bench.refused.store(true, Ordering::Relaxed);
     assert!(bench.look().await.is_err());
-    assert_eq!(bench.written().as_deref(), Some("Ready"), "the engine was told of it all the same");
+    let cluster = Cluster { uid: "u1".into(), key: "ns/a".into() };
+    assert!(bench.pipeline.registry.knows(&cluster), "the engine was told of it all the same");
     assert!(bench.scene.fleet.held_back().is_empty());
+    bench.refused.store(false, Ordering::Relaxed);
+    bench.look().await.unwrap();
+    assert_eq!(bench.written().as_deref(), Some("Ready"));
 }

@@ -1,14 +1,15 @@
 //! What is remembered of where members are.
 
-use health::Code;
 use memory_search::Mark;
-use probe::{Address, ConnectionLimits, Inputs, Meters, Names, Problem, TlsOptions};
+use probe::{Address, ConnectionLimits, Inputs, Meters, Names, TlsOptions};
 use prometheus::Registry;
 use serde_json::json;
+use tokio::sync::mpsc::unbounded_channel;
 
 use super::*;
-use crate::engine::Misconfigured;
-use crate::kubefed::testing::{cluster, policy};
+use crate::engine::{Connection, ResolvedFrom};
+use crate::kubefed::testing::{policy, sent};
+use crate::testing::informer;
 
 fn flavour() -> KubeFed {
     let meters = Meters::new(&Registry::new()).unwrap();
@@ -17,29 +18,33 @@ fn flavour() -> KubeFed {
     KubeFed::new(options, false, Arc::new(members), None)
 }
 
-/// The member as it is reached at `endpoint`, from now on by a new client.
-fn remember(flavour: &KubeFed, endpoint: &str) -> Arc<Object<KubeFedCluster>> {
-    let object = Arc::new(cluster(|it| {
-        it["spec"]["apiEndpoint"] = endpoint.into();
-        it["status"] = json!({"zones": ["as-stored"]});
-    }));
+/// With the cache of the objects, which has the member `fed/one`.
+async fn flavour_of_one() -> (KubeFed, Arc<Object<KubeFedCluster>>, Cluster) {
+    let flavour = flavour();
+    let object = sent(|it| it["status"] = json!({"zones": ["as-stored"]}));
+    let (_, told) = unbounded_channel();
+    let cache = informer(&KUBEFED_CLUSTERS, vec![object], told).await;
+    flavour.objects.set(&cache, Arc::new(|| true));
+    let member = Cluster { uid: "u1".into(), key: "fed/one".into() };
+    let object = flavour.objects.get(&member).unwrap();
+    (flavour, object, member)
+}
+
+/// From now on the member is reached at `endpoint`, with this token.
+fn connect(flavour: &KubeFed, member: &Cluster, endpoint: &str, token: Option<&Mark>) {
     let inputs = Inputs {
         addresses: vec![Address::parse(endpoint).unwrap()],
+        token: token.map(|token| token.secret().as_str().into()),
         tls: TlsOptions { everything: true, ..TlsOptions::default() },
         ..Inputs::default()
     };
-    let newest = NewestClient::of(flavour.prober.client(&inputs).unwrap());
-    let problem = Problem::new(Code::SecretMissing, "never asked");
-    let prober = Misconfigured { code: problem.code(), detail: "never asked".into() };
-    let known = KnownMember {
-        object: Arc::clone(&object),
-        secret: None,
-        inputs: 1,
-        prober: Arc::new(prober),
-        newest,
-    };
-    flavour.remember(&object.metadata.uid, known);
-    object
+    let client = flavour.prober.client(&inputs).map(Arc::new);
+    let access = KubeFedClusterSpec::default();
+    let resolved_from = ResolvedFrom { access, credential: None, secret: None };
+    let connection = Connection { resolved_from, client, resolved_at: None };
+    if flavour.connections.set(member, connection, &[endpoint.into()]) {
+        flavour.retargeted(member);
+    }
 }
 
 /// rule:kubefed-config-wins
@@ -61,72 +66,54 @@ fn a_config_holds_in_its_namespace_and_nowhere_else() {
 /// rule:another-target-has-no-address-in-common, rule:a-lost-credential-ends-its-client
 #[tokio::test(start_paused = true)]
 async fn where_a_member_is_holds_for_the_client_that_read_it_and_for_its_address() {
-    let flavour = flavour();
-    let zones = |object: &Object<KubeFedCluster>| flavour.held(object).zones;
+    let (flavour, object, member) = flavour_of_one().await;
+    let zones = || flavour.held(&object).zones;
+    let connect = |endpoint| connect(&flavour, &member, endpoint, None);
     let found = |zone: &str| {
         Ok(Some(Topology { zones: vec![zone.to_owned()], region: None, spread: false }))
     };
     let due = || flavour.due_for_survey(|_| true).len();
-    let object = remember(&flavour, "https://10.0.0.1:6443");
-    let member =
-        Cluster { uid: Arc::clone(&object.metadata.uid), key: Arc::clone(&object.metadata.key) };
-    let first = flavour.client(&member.uid).unwrap();
+    connect("https://10.0.0.1:6443");
+    let first = flavour.client(&member).unwrap();
     assert_eq!((due(), due()), (1, 0));
     assert!(flavour.surveyed(&member, &first, &found("a")));
-    assert_eq!(zones(&object), ["a"]);
+    assert_eq!(zones(), ["a"]);
 
     // Its credential was rotated.
-    remember(&flavour, "https://10.0.0.1:6443");
+    connect("https://10.0.0.1:6443");
     assert!(!flavour.surveyed(&member, &first, &found("b")));
-    assert_eq!((zones(&object), due()), (vec!["a".to_owned()], 1), "it is read again");
+    assert_eq!((zones(), due()), (vec!["a".to_owned()], 1), "it is read again");
 
-    let second = flavour.client(&member.uid).unwrap();
-    remember(&flavour, "https://10.0.0.2:6443");
-    assert_eq!(zones(&object), ["as-stored"], "nothing is known of the other one");
+    let second = flavour.client(&member).unwrap();
+    connect("https://10.0.0.2:6443");
+    assert_eq!(zones(), ["as-stored"], "nothing is known of the other one");
     assert_eq!(due(), 1);
     assert!(!flavour.surveyed(&member, &second, &found("c")));
-    assert_eq!(zones(&object), ["as-stored"]);
+    assert_eq!(zones(), ["as-stored"]);
 }
 
 /// rule:nothing-outlives-its-object, rule:secrets-are-never-shown
 #[test]
 fn the_token_of_a_member_that_is_gone_or_has_another_one_is_wiped() {
-    let flavour = flavour();
-    let (first, second) = (Mark::random(), Mark::random());
-    let client = |token: &Mark| {
-        let inputs = Inputs {
-            addresses: vec![Address::parse("https://10.0.0.1").unwrap()],
-            token: Some(token.secret().as_str().into()),
-            tls: TlsOptions { everything: true, ..TlsOptions::default() },
-            ..Inputs::default()
-        };
-        flavour.prober.client(&inputs).unwrap()
-    };
-    let object = remember(&flavour, "https://10.0.0.1");
-    let uid = &object.metadata.uid;
-    let hold = |token: &Mark| {
-        let known = flavour.known(uid).unwrap();
-        flavour.remember(uid, KnownMember { newest: NewestClient::of(client(token)), ..known });
-    };
-    hold(&first);
+    let (flavour, first, second) = (flavour(), Mark::random(), Mark::random());
+    let member = Cluster { uid: "u1".into(), key: "fed/one".into() };
+    connect(&flavour, &member, "https://10.0.0.1", Some(&first));
     assert!(first.is_in_memory());
-    hold(&second);
+    connect(&flavour, &member, "https://10.0.0.1", Some(&second));
     assert!(!first.is_in_memory(), "after a rotation");
     assert!(second.is_in_memory());
-    flavour.removed(&Cluster { uid: Arc::clone(uid), key: Arc::clone(&object.metadata.key) });
+    flavour.removed(&member);
     assert!(!second.is_in_memory(), "after the deletion");
 }
 
 /// rule:a-restart-changes-nothing
-#[test]
-fn several_regions_are_news_unless_the_object_said_so_before_this_process() {
-    let flavour = flavour();
+#[tokio::test(start_paused = true)]
+async fn several_regions_are_news_unless_the_object_said_so_before_this_process() {
+    let (flavour, _, member) = flavour_of_one().await;
     let topology =
         |zone: &str| Topology { zones: vec![zone.to_owned()], region: None, spread: true };
-    let object = remember(&flavour, "https://10.0.0.1:6443");
-    let member =
-        Cluster { uid: Arc::clone(&object.metadata.uid), key: Arc::clone(&object.metadata.key) };
-    let client = flavour.client(&member.uid).unwrap();
+    connect(&flavour, &member, "https://10.0.0.1:6443", None);
+    let client = flavour.client(&member).unwrap();
     let is_news = |zone: &str| {
         flavour.due_for_survey(|_| true);
         flavour.surveyed(&member, &client, &Ok(Some(topology(zone))))

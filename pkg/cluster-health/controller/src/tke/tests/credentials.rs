@@ -17,7 +17,7 @@ async fn a_credential_that_was_touched_keeps_the_client_and_another_one_what_was
     let both = [("127.0.0.1", port), ("127.0.0.2", port)];
     let object = read(&sent(&both, |_| {}));
     let first = bench.client(&object).await;
-    bench.watch.pipeline.flavour.prober.look_around(&first, S(5)).await;
+    bench.pipeline.flavour.prober.look_around(&first, S(5)).await;
     assert_eq!(first.endpoints().down, 1);
     let touched = bench.client(&object).await;
     assert!(Arc::ptr_eq(&first, &touched), "the engine keeps it as well");
@@ -71,7 +71,7 @@ async fn a_credential_of_another_cluster_or_tenant_is_not_used_whether_it_is_nam
         ] {
             of.clone_into(&mut bench.credentials.of.lock());
             tenant.clone_into(&mut bench.credentials.tenant.lock());
-            bench.watch.pipeline.flavour.states.invalidate_connection(&read.metadata.key);
+            bench.pipeline.flavour.states.connections.invalidate(&read.metadata.key);
             bench.look(&cluster).await;
             assert_eq!(bench.connection(&read).is_some(), is_used, "{of} {tenant}");
         }
@@ -163,7 +163,7 @@ async fn a_credential_that_may_not_be_read_ends_its_client_and_is_read_when_it_m
         forbidden.store(true, Ordering::Relaxed);
         credentials.rotations.store(1, Ordering::Relaxed);
         bench.touch(1, true).await;
-        assert!(bench.watch.reconcile(&cluster).await.is_err(), "it is tried again");
+        assert!(bench.pipeline.reconcile(&cluster).await.is_err(), "it is tried again");
         assert_eq!(bench.connection(&object), None);
         // No object changes when a right is granted.
         forbidden.store(false, Ordering::Relaxed);
@@ -194,7 +194,7 @@ async fn a_secret_that_changes_before_anybody_knows_who_uses_it_is_looked_at_aga
             *bench.credentials.held.lock() = None;
             if changes {
                 bench.touched.send(json!({"type": "ADDED", "object": secret})).unwrap();
-                let credentials = &bench.watch.pipeline.resolver.credentials;
+                let credentials = bench.metadata();
                 bench::until(credentials, || credentials.get("ns/s").is_some()).await;
             }
             held.notify_one();
@@ -202,8 +202,8 @@ async fn a_secret_that_changes_before_anybody_knows_who_uses_it_is_looked_at_aga
         let cluster = Work::Cluster("cls-1".into());
         tokio::join!(bench.look(&cluster), meanwhile);
         let mut queued = Vec::new();
-        while !bench.watch.pipeline.resolver.queue.is_empty() {
-            queued.push((*bench.watch.pipeline.resolver.queue.next().await.unwrap()).clone());
+        while !bench.pipeline.queue.is_empty() {
+            queued.push((*bench.pipeline.queue.next().await.unwrap()).clone());
         }
         assert_eq!(queued.contains(&cluster), changes, "{queued:?}");
     }

@@ -3,19 +3,27 @@
 mod bench;
 mod credentials;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bench::{Bench, S, read, sent};
 use health::Status;
+use jiff::Timestamp;
 use memory_search::Mark;
+use objects::Object;
+use probe::Address;
 use serde_json::{Value, json};
-use tokio::time::sleep;
-use workqueue::{Next, Reconcile as _};
+use tokio::time::{Instant, sleep};
+use workqueue::{Next, Reconcile as _, Retry};
 
-use super::super::cluster_states::ClusterState;
-use super::*;
+use super::cluster_states::ClusterState;
+use super::flavour::Tke;
+use crate::api::tke::Cluster;
+use crate::engine::pipeline::{Pipeline, subscribe};
 use crate::engine::tests::scene::target;
-use crate::engine::{Flavour as _, Pipeline, identity, subscribe};
+use crate::engine::{self, Flavour as _, Work, identity};
+use crate::tke::testing::connect;
 
 /// rule:nothing-outlives-its-object
 #[tokio::test(start_paused = true)]
@@ -51,7 +59,7 @@ async fn those_of_the_first_list_are_spread_and_one_that_is_live_later_is_not() 
     let [one, two, idle] =
         [("one", "Running"), ("two", "Failed"), ("idle", "Idling")].map(|it| named(it.0, it.1));
     let bench = Bench::start(&[&one, &two, &idle]).await;
-    let together = |object: &Value| bench.watch.pipeline.together(&read(object));
+    let together = |object: &Value| bench.pipeline.together(&read(object));
     assert_eq!([&one, &two].map(together), [2, 2]);
     assert_eq!(together(&named("idle", "Running")), 0, "it has waited long enough");
 }
@@ -71,7 +79,7 @@ async fn a_cluster_whose_credential_comes_late_is_probed_at_once_and_not_in_its_
             bench.look(&Work::Credential("cc-1".into())).await;
         }
         assert!(bench.tell(&object, many).await.is_ok());
-        let watched = bench.engine.fleet.find(&*bench.watch.pipeline.flavour, "cls-1").unwrap();
+        let watched = bench.engine.fleet.find(&*bench.pipeline.flavour, "cls-1").unwrap();
         let due = watched.view(|it| it.member.due());
         let wait = due.map(|due| due.saturating_duration_since(engine::now().monotonic));
         assert_eq!(wait.is_none_or(|wait| wait <= S(1)), comes_late, "{wait:?}");
@@ -83,7 +91,7 @@ async fn a_cluster_whose_credential_comes_late_is_probed_at_once_and_not_in_its_
 async fn a_status_that_somebody_else_changed_is_written_over_and_our_own_is_not() {
     let listed = sent(&[], |_| {});
     let bench = Bench::start(&[&listed]).await;
-    let Pipeline { objects, registry, flavour, .. } = &bench.watch.pipeline;
+    let Pipeline { objects, registry, flavour, .. } = &bench.pipeline;
     let _heard = subscribe(objects, registry, flavour, |_| {});
     let mut told = target(&bench.engine.members, "cls-1", 1);
     told.cluster = identity(&read(&listed));
@@ -118,21 +126,17 @@ async fn a_cluster_whose_credential_cannot_be_read_after_a_restart_becomes_unkno
     let (bench, object) = (Bench::start(&[&object]).await, read(&object));
     let (id, cluster) = (identity(&object), Work::Cluster("cls-1".into()));
     bench.credentials.refused.store(true, Ordering::Relaxed);
-    assert!(bench.watch.reconcile(&cluster).await.is_err(), "it is tried again");
-    assert_eq!(
-        bench.watch.pipeline.registry.readiness(&id),
-        Some(Status::True),
-        "as it was published"
-    );
-    sleep(bench.watch.pipeline.flavour.options.policy.stale_after() + S(5)).await;
-    assert!(bench.watch.reconcile(&cluster).await.is_err());
-    assert_eq!(bench.watch.pipeline.registry.readiness(&id), Some(Status::Unknown));
+    assert!(bench.pipeline.reconcile(&cluster).await.is_err(), "it is tried again");
+    assert_eq!(bench.pipeline.registry.readiness(&id), Some(Status::True), "as it was published");
+    sleep(bench.pipeline.flavour.options.policy.stale_after() + S(5)).await;
+    assert!(bench.pipeline.reconcile(&cluster).await.is_err());
+    assert_eq!(bench.pipeline.registry.readiness(&id), Some(Status::Unknown));
     bench.credentials.refused.store(false, Ordering::Relaxed);
     bench.look(&cluster).await;
     assert!(bench.connection(&object).is_some());
     bench.credentials.refused.store(true, Ordering::Relaxed);
-    bench.watch.pipeline.flavour.states.invalidate_connection("cls-1");
-    assert!(bench.watch.reconcile(&cluster).await.is_err());
+    bench.pipeline.flavour.states.connections.invalidate("cls-1");
+    assert!(bench.pipeline.reconcile(&cluster).await.is_err());
     assert!(bench.connection(&object).is_some(), "it is probed as before");
 }
 
@@ -144,7 +148,7 @@ async fn a_cluster_that_waits_for_its_credential_and_is_deleted_leaves_nothing()
     bench.credentials.absent.store(true, Ordering::Relaxed);
     bench.look(&Work::Cluster("cls-1".into())).await;
     assert_eq!(bench.knows(&object), (false, true), "it waits");
-    bench.watch.pipeline.registry.remove(&identity(&object));
+    bench.pipeline.registry.remove(&identity(&object));
     assert_eq!(bench.knows(&object), (false, false));
 }
 
@@ -159,7 +163,7 @@ async fn a_cluster_that_was_published_without_ready_nodes_has_too_few_until_they
         });
         let (bench, object) = (Bench::start(&[&object]).await, read(&object));
         bench.look(&Work::Cluster("cls-1".into())).await;
-        let states = &bench.watch.pipeline.flavour.states;
+        let states = &bench.pipeline.flavour.states;
         let known = states.known(&identity(&object), |entry| entry.facts.enough_nodes);
         assert_eq!(known, Some(enough), "{reason}");
         states.known(&identity(&object), |entry| entry.facts.enough_nodes = Some(true));
@@ -176,7 +180,7 @@ async fn nothing_that_was_learnt_of_a_cluster_is_told_of_another_one_at_another_
     let listed = sent(&[a], |_| {});
     let (bench, object) = (Bench::start(&[&listed]).await, read(&listed));
     bench.look(&Work::Cluster("cls-1".into())).await;
-    let (states, id) = (&bench.watch.pipeline.flavour.states, identity(&object));
+    let (states, id) = (&bench.pipeline.flavour.states, identity(&object));
     let learn = || {
         states.known(&id, |entry| {
             entry.facts.versioned(Some("1.36.3".into()), Timestamp::now());
@@ -221,10 +225,8 @@ fn the_token_of_a_cluster_that_is_gone_or_has_another_one_is_wiped() {
             tls: probe::TlsOptions { everything: true, ..probe::TlsOptions::default() },
             ..probe::Inputs::default()
         };
-        let client = Arc::new(flavour.prober.client(&inputs).unwrap());
-        let nowhere = Problem::new(Code::BadEndpoint, "nowhere");
-        let connection = Connection { client: Ok(client), ..no_connection(nowhere) };
-        flavour.states.with(&id, |entry| entry.set_connection(connection));
+        let client = flavour.prober.client(&inputs).map(Arc::new);
+        connect(&flavour.states.connections, &id, client);
     };
     lead(&first);
     assert!(first.is_in_memory());

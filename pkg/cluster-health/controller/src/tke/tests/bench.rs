@@ -18,16 +18,19 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, WorkQueue};
 
-use super::super::super::fetch::Fetch;
-use super::super::super::watch::{Secrets, Watch};
-use super::super::*;
-use crate::api::tke::CLUSTER_CREDENTIALS;
+use super::*;
+use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS};
 use crate::credential_policy::SEND_LABEL;
+use crate::engine::pipeline::{
+    Credentials as CredentialObjects, FirstList, Rereads, client_prober,
+};
+use crate::engine::secret_cache::SecretCache;
 use crate::engine::tests::scene::Scene;
-use crate::engine::{Flavour, Pipeline, Registry, identity};
+use crate::engine::{Flavour, Registry, identity};
 use crate::options::judge;
 use crate::testing::informer;
 use crate::tke::SummaryMetrics;
+use crate::tke::credentials::Fetch;
 use crate::tke::testing::cluster;
 
 pub(super) const S: fn(u64) -> Duration = Duration::from_secs;
@@ -37,7 +40,7 @@ const BACKOFF: Backoff =
 /// What is told of `cls-1`.
 pub(super) struct Bench {
     pub(super) engine: Scene,
-    pub(super) watch: Watch,
+    pub(super) pipeline: Pipeline<Tke>,
     /// What the watch of Clusters tells.
     pub(super) changes: UnboundedSender<Value>,
     /// What the watch of ClusterCredentials tells, and that of Secrets.
@@ -163,25 +166,40 @@ impl Bench {
         );
         flavour.objects.set(&clusters, Arc::new(|| true));
         flavour.follow(registry.clone(), tasks, machines);
-        let secrets = metadata.clone();
-        let resolver = TkeResolver {
-            secrets: Secrets::by(move || secrets.clone(), None, &queue),
-            flavour: Arc::clone(&flavour),
-            registry: registry.clone(),
-            fetch: Fetch::new(management.client()),
-            recorder: engine.fleet.recorder.clone(),
-            credentials: metadata,
-            queue,
+        let (secrets, of, add) = (metadata.clone(), Arc::clone(&flavour), queue.clone());
+        let changed = move |secret: &str| {
+            for cluster in of.states.connections.users_of_secret(secret) {
+                add.add(Work::Cluster(cluster));
+            }
         };
-        let watch = Watch { pipeline: Pipeline::new(flavour, resolver, registry, clusters) };
-        Self { engine, watch, changes, touched, credentials, management }
+        let reader = Box::new(Fetch::new(management.client()));
+        let pipeline = Pipeline {
+            secrets: SecretCache::new(move || secrets.clone(), changed),
+            flavour,
+            registry,
+            objects: clusters,
+            queue,
+            credentials: Some(CredentialObjects { cache: metadata, reader }),
+            client: management.client(),
+            recorder: engine.fleet.recorder.clone(),
+            probers: client_prober,
+            of_first_list: FirstList::default(),
+            rereads: Rereads::default(),
+        };
+        Self { engine, pipeline, changes, touched, credentials, management }
+    }
+
+    /// The cache of ClusterCredentials, and of Secrets.
+    pub(super) fn metadata(&self) -> &Informer<Metadata> {
+        &self.pipeline.credentials.as_ref().unwrap().cache
     }
 
     /// Whether anything is known of it.
     pub(super) fn knows(&self, object: &Object<Cluster>) -> (bool, bool) {
         let id = identity(object);
-        let booked = self.watch.pipeline.flavour.states.known(&id, |_| ()).is_some();
-        (self.watch.pipeline.registry.knows(&id), booked)
+        let booked = self.pipeline.flavour.states.connections.knows(&id)
+            || self.pipeline.flavour.states.known(&id, |_| ()).is_some();
+        (self.pipeline.registry.knows(&id), booked)
     }
 
     /// Tells the engine of this Cluster, which came with so many others.
@@ -190,23 +208,22 @@ impl Bench {
         object: &Object<Cluster>,
         together: usize,
     ) -> Result<Next, Retry> {
-        self.watch.pipeline.tell(&Arc::new(object.clone()), together).await
+        self.pipeline.tell(&Arc::new(object.clone()), together).await
     }
 
     /// The work for `cls-1` and its credential is done.
     pub(super) async fn look(&self, work: &Work) {
-        assert!(self.watch.reconcile(work).await.is_ok());
+        assert!(self.pipeline.reconcile(work).await.is_ok());
     }
 
     /// Whether there is a client for `cls-1`, and of which token it is.
     pub(super) fn connection(&self, object: &Object<Cluster>) -> Option<Fingerprint> {
-        Some(self.watch.pipeline.flavour.states.client(&identity(object))?.fingerprint())
+        Some(self.pipeline.flavour.states.connections.client(&identity(object))?.fingerprint())
     }
 
     /// The watch of credentials tells that `cc-1` has this version, or is deleted at it.
     pub(super) async fn touch(&self, version: u64, is_there: bool) {
-        let cached =
-            || self.watch.pipeline.resolver.credentials.get("cc-1").map(|it| it.resource_version);
+        let cached = || self.metadata().get("cc-1").map(|it| it.resource_version);
         let kind = match (is_there, cached()) {
             (false, _) => "DELETED",
             (true, None) => "ADDED",
@@ -217,10 +234,7 @@ impl Bench {
             "metadata": {"name": "cc-1", "uid": "c1", "resourceVersion": version.to_string()},
         });
         self.touched.send(json!({"type": kind, "object": object})).unwrap();
-        until(&self.watch.pipeline.resolver.credentials, || {
-            cached() == is_there.then_some(version)
-        })
-        .await;
+        until(self.metadata(), || cached() == is_there.then_some(version)).await;
     }
 
     /// `cls-1` is this by now, and was looked at.
@@ -228,8 +242,8 @@ impl Bench {
         self.changes.send(json!({"type": "MODIFIED", "object": object})).unwrap();
         let object = read(object);
         let version = object.metadata.resource_version;
-        let cached = || self.watch.pipeline.objects.get("cls-1").unwrap().metadata.resource_version;
-        until(&self.watch.pipeline.objects, || cached() == version).await;
+        let cached = || self.pipeline.objects.get("cls-1").unwrap().metadata.resource_version;
+        until(&self.pipeline.objects, || cached() == version).await;
         self.look(&Work::Cluster("cls-1".into())).await;
         object
     }
@@ -251,8 +265,8 @@ impl Bench {
 
     /// The client in use after its credential was looked up again.
     pub(super) async fn client(&self, object: &Object<Cluster>) -> Arc<Client> {
-        self.watch.pipeline.flavour.states.invalidate_connection(&object.metadata.key);
-        let connection = self.watch.pipeline.resolver.connection(object, &identity(object)).await;
+        self.pipeline.flavour.states.connections.invalidate(&object.metadata.key);
+        let connection = self.pipeline.connection(object, &identity(object)).await;
         connection.ok().unwrap().0.client.ok().unwrap()
     }
 }
@@ -260,7 +274,7 @@ impl Bench {
 pub(super) fn flavour() -> Arc<Tke> {
     let values = flags::Values::from_given(crate::flags::FLAGS, [("", ""); 0]).unwrap();
     let mut options = judge(&values).unwrap().0.tke.unwrap();
-    options.insecure_without_ca = true;
+    (options.insecure_without_ca, options.secret_namespace) = (true, None);
     let meters = Meters::new(&Metrics::new()).unwrap();
     let prober = probe::Prober::new(meters, ConnectionLimits::default(), Names::default());
     let metrics = SummaryMetrics::new(&Metrics::new(), true).unwrap();

@@ -1,0 +1,271 @@
+//! [`Connections`]: how each cluster of a flavour is reached now, what that was resolved from, and
+//! which clusters use which Secret and credential.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use probe::{Client, Problem};
+use tokio::time::Instant;
+
+use super::flavour::{Cluster, is_another};
+
+/// The connections of all clusters of a flavour, by the key of their object. An entry belongs to one
+/// UID. `A` are the fields of an object that its connection depends on.
+pub(crate) struct Connections<A>(Mutex<State<A>>);
+
+struct State<A> {
+    entries: HashMap<Arc<str>, Entry<A>>,
+    /// The clusters that use a Secret.
+    users: HashMap<Arc<str>, HashSet<Arc<str>>>,
+}
+
+struct Entry<A> {
+    uid: Arc<str>,
+    /// When this process first saw the cluster.
+    first_seen: Instant,
+    was_held_back: bool,
+    connection: Option<Connection<A>>,
+    /// The addresses of the last connection that had any.
+    addresses: Vec<Box<str>>,
+    /// The credential object that the cluster names.
+    reference: Option<Arc<str>>,
+    secret: Option<Arc<str>>,
+    /// How often another credential may have become the one of the cluster.
+    invalidations: u64,
+}
+
+/// How a cluster is reached.
+#[derive(Clone)]
+pub(crate) struct Connection<A> {
+    pub(crate) resolved_from: ResolvedFrom<A>,
+    pub(crate) client: Result<Arc<Client>, Problem>,
+    /// The number of invalidations when it was resolved; after another one it is resolved again.
+    /// `None` when not all of it could be read.
+    pub(crate) resolved_at: Option<u64>,
+}
+
+/// What a connection was resolved from: while that is the same nothing is read again.
+#[derive(Clone, PartialEq)]
+pub(crate) struct ResolvedFrom<A> {
+    pub(crate) access: A,
+    pub(crate) credential: Option<ObjectVersion>,
+    pub(crate) secret: Option<ObjectVersion>,
+}
+
+/// The version of an object: of a credential object the one that was read, of a Secret the one that
+/// the metadata cache showed before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectVersion {
+    pub(crate) key: Arc<str>,
+    /// `None` when there was no such object.
+    pub(crate) version: Option<u64>,
+}
+
+impl<A> Default for Connections<A> {
+    fn default() -> Self {
+        Self(Mutex::new(State { entries: HashMap::new(), users: HashMap::new() }))
+    }
+}
+
+impl<A: Clone> Connections<A> {
+    /// Begins to resolve the connection of a cluster that names this credential object: returns the
+    /// known one and the number of invalidations so far. A later invalidation makes the result
+    /// outdated (`rule:what-changes-while-it-is-read-is-read-again`).
+    pub(crate) fn begin_resolve(
+        &self,
+        cluster: &Cluster,
+        reference: Option<Arc<str>>,
+    ) -> (Option<Connection<A>>, u64) {
+        let mut state = self.0.lock();
+        let entry = state.entry(cluster);
+        entry.reference = reference;
+        (entry.connection.clone(), entry.invalidations)
+    }
+
+    /// The cluster uses this Secret and no other. To be called before the Secret is looked at: a
+    /// change from then on leads to the cluster
+    /// (`rule:what-changes-while-it-is-read-is-read-again`).
+    pub(crate) fn use_secret(&self, cluster: &Cluster, secret: Option<&Arc<str>>) {
+        let mut state = self.0.lock();
+        let before = std::mem::replace(&mut state.entry(cluster).secret, secret.cloned());
+        if before.as_ref() == secret {
+            return;
+        }
+        state.forget_user(&cluster.key, before.as_ref());
+        if let Some(secret) = secret {
+            let users = state.users.entry(Arc::clone(secret)).or_default();
+            users.insert(Arc::clone(&cluster.key));
+        }
+    }
+
+    /// Sets the connection. Whether it leads to another cluster than the one before
+    /// (`rule:another-target-has-no-address-in-common`).
+    pub(crate) fn set(
+        &self,
+        cluster: &Cluster,
+        connection: Connection<A>,
+        addresses: &[Box<str>],
+    ) -> bool {
+        let mut state = self.0.lock();
+        let entry = state.entry(cluster);
+        let is_another = is_another(&entry.addresses, addresses);
+        if !addresses.is_empty() {
+            entry.addresses = addresses.to_vec();
+        }
+        let before = entry.connection.replace(connection);
+        drop(state);
+        // Dropped outside of the lock: that closes connections and wipes a credential.
+        drop(before);
+        is_another
+    }
+
+    /// How much longer a cluster that is new to this process may be held back, out of `grace`, and
+    /// whether it was held back before; `None` counts as not held back.
+    pub(crate) fn hold_back(
+        &self,
+        cluster: &Cluster,
+        grace: Option<Duration>,
+    ) -> (Option<Duration>, bool) {
+        let mut state = self.0.lock();
+        let entry = state.entry(cluster);
+        let left = grace.map(|grace| grace.saturating_sub(entry.first_seen.elapsed()));
+        let left = left.filter(|left| !left.is_zero());
+        let was_held_back = entry.was_held_back;
+        entry.was_held_back |= left.is_some();
+        (left, was_held_back)
+    }
+
+    /// The client of the newest inputs.
+    pub(crate) fn client(&self, cluster: &Cluster) -> Option<Arc<Client>> {
+        let state = self.0.lock();
+        let entry = state.entries.get(&cluster.key).filter(|entry| entry.uid == cluster.uid)?;
+        entry.connection.as_ref()?.client.as_ref().ok().cloned()
+    }
+
+    /// The clusters that have a client.
+    pub(crate) fn reachable(&self) -> Vec<Cluster> {
+        let state = self.0.lock();
+        let has_client = |entry: &Entry<A>| {
+            entry.connection.as_ref().is_some_and(|connection| connection.client.is_ok())
+        };
+        let reachable = state.entries.iter().filter(|(_, entry)| has_client(entry));
+        let cluster = |(key, entry): (&Arc<str>, &Entry<A>)| Cluster {
+            uid: Arc::clone(&entry.uid),
+            key: Arc::clone(key),
+        };
+        reachable.map(cluster).collect()
+    }
+
+    /// Drops everything about a cluster, its credential included.
+    pub(crate) fn remove(&self, cluster: &Cluster) {
+        let mut state = self.0.lock();
+        if state.entries.get(&cluster.key).is_none_or(|entry| entry.uid != cluster.uid) {
+            return;
+        }
+        let removed = state.entries.remove(&cluster.key);
+        let secret = removed.as_ref().and_then(|removed| removed.secret.as_ref());
+        state.forget_user(&cluster.key, secret);
+        drop(state);
+        drop(removed);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn knows(&self, cluster: &Cluster) -> bool {
+        self.0.lock().entries.get(&cluster.key).is_some_and(|entry| entry.uid == cluster.uid)
+    }
+
+    /// Has the credential of the cluster with this key looked up again.
+    pub(crate) fn invalidate(&self, key: &str) {
+        if let Some(entry) = self.0.lock().entries.get_mut(key) {
+            entry.invalidations += 1;
+        }
+    }
+
+    /// The keys of the clusters that use this Secret.
+    pub(crate) fn users_of_secret(&self, secret: &str) -> Vec<Arc<str>> {
+        self.0.lock().users.get(secret).into_iter().flatten().cloned().collect()
+    }
+
+    /// The keys of the clusters that use this credential object, or name it.
+    pub(crate) fn users_of_credential(&self, name: &str) -> Vec<Arc<str>> {
+        let state = self.0.lock();
+        let uses = |entry: &Entry<A>| {
+            let used =
+                entry.connection.as_ref().and_then(|it| it.resolved_from.credential.as_ref());
+            used.is_some_and(|used| &*used.key == name) || entry.reference.as_deref() == Some(name)
+        };
+        let users = state.entries.iter().filter(|(_, entry)| uses(entry));
+        users.map(|(key, _)| Arc::clone(key)).collect()
+    }
+}
+
+impl<A> State<A> {
+    /// The entry of a cluster; one that is new, or another under a known key, begins with nothing.
+    fn entry(&mut self, cluster: &Cluster) -> &mut Entry<A> {
+        let is_another = |entry: &Entry<A>| entry.uid != cluster.uid;
+        if self.entries.get(&cluster.key).is_some_and(is_another)
+            && let Some(before) = self.entries.remove(&cluster.key)
+        {
+            self.forget_user(&cluster.key, before.secret.as_ref());
+        }
+        self.entries.entry(Arc::clone(&cluster.key)).or_insert_with(|| Entry {
+            uid: Arc::clone(&cluster.uid),
+            first_seen: Instant::now(),
+            was_held_back: false,
+            connection: None,
+            addresses: Vec::new(),
+            reference: None,
+            secret: None,
+            invalidations: 0,
+        })
+    }
+
+    fn forget_user(&mut self, cluster: &str, secret: Option<&Arc<str>>) {
+        let Some(secret) = secret else { return };
+        if let Some(users) = self.users.get_mut(secret) {
+            users.remove(cluster);
+            if users.is_empty() {
+                self.users.remove(secret);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(key: &str, uid: &str) -> Cluster {
+        Cluster { key: key.into(), uid: uid.into() }
+    }
+
+    #[test]
+    fn a_secret_leads_to_the_clusters_that_use_it_and_to_no_others() {
+        let (connections, secret) = (Connections::<()>::default(), |name: &str| Arc::from(name));
+        let users = |secret: &str| {
+            let mut users = connections.users_of_secret(secret);
+            users.sort();
+            users.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let (a, b) = (cluster("ns/a", "1"), cluster("ns/b", "2"));
+        connections.use_secret(&a, Some(&secret("ns/s")));
+        connections.use_secret(&b, Some(&secret("ns/s")));
+        connections.use_secret(&b, Some(&secret("ns/s")));
+        assert_eq!(users("ns/s"), ["ns/a", "ns/b"]);
+        connections.use_secret(&b, Some(&secret("ns/t")));
+        assert_eq!((users("ns/s"), users("ns/t")), (vec!["ns/a".into()], vec!["ns/b".into()]));
+        connections.use_secret(&b, None);
+        assert_eq!(users("ns/t"), [""; 0]);
+        // Another object of the same name uses nothing yet.
+        connections.begin_resolve(&cluster("ns/a", "3"), None);
+        assert_eq!(users("ns/s"), [""; 0]);
+        connections.use_secret(&cluster("ns/a", "3"), Some(&secret("ns/s")));
+        connections.remove(&a);
+        assert_eq!(users("ns/s"), ["ns/a"], "the one before it is removed late");
+        connections.remove(&cluster("ns/a", "3"));
+        assert_eq!(users("ns/s"), [""; 0]);
+        assert!(connections.0.lock().users.is_empty());
+    }
+}

@@ -1,0 +1,189 @@
+//! What a flavour says of its objects without I/O: [`ObjectModel`], what an object says of its
+//! cluster, and [`Resolve`], how the cluster is reached. `pipeline.rs` does what they ask for.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use health::{Policy, Published};
+use informer::Informer;
+use jiff::Timestamp;
+use objects::{Object, Schema};
+use probe::{Inputs, Probed, Problem};
+
+use super::connections::{Connections, ObjectVersion};
+use super::flavour::{Cluster, EndsTold, Flavour, SchemaIsOurs};
+use crate::secret_data::{ReadError, SecretData};
+
+/// The objects of a flavour: what it says of one without I/O.
+pub(crate) trait ObjectModel: Flavour {
+    /// The kind of its objects.
+    type Schema: Schema<Status: PartialEq>;
+
+    /// Whether the cluster is probed.
+    fn supervision(&self, _object: &Object<Self::Schema>) -> Supervision {
+        Supervision::Probed
+    }
+
+    /// Whether a change of the object may change its [`Target`].
+    fn is_work(&self, _old: &Object<Self::Schema>, _new: &Object<Self::Schema>) -> bool {
+        true
+    }
+
+    /// The policy of the cluster.
+    fn policy(&self, object: &Object<Self::Schema>) -> Policy;
+
+    /// What its status says: a new owner of the cluster goes on from there
+    /// (`rule:a-restart-changes-nothing`).
+    fn seed(&self, object: &Object<Self::Schema>, now: Timestamp) -> Seed;
+
+    /// The fingerprint of what its status shows; `None` when it does not show all that is
+    /// published.
+    fn shown(&self, object: &Object<Self::Schema>) -> Option<u64>;
+}
+
+/// How the clusters of a flavour are reached: by their objects, by credential objects where the
+/// flavour has such a kind, and by Secrets.
+pub(crate) trait Resolve: ObjectModel + Sized {
+    /// A credential object, as a ClusterCredential; `()` for a flavour without such a kind.
+    type Credential: Send;
+
+    /// The fields of an object that its connection depends on: while they are the same, and the
+    /// credential with its Secret is, nothing is read again.
+    type Access: Clone + PartialEq + Send + Sync + 'static;
+
+    /// Whether a probe also reads a namespace with the credential.
+    const AUTHENTICATED_READ: bool;
+
+    /// The objects and connections of its clusters.
+    fn members(&self) -> Members<'_, Self::Schema, Self::Access>;
+
+    /// The fields that the connection depends on.
+    fn access(&self, object: &Object<Self::Schema>) -> Self::Access;
+
+    /// As in [`super::Target::addresses`]; empty when they cannot be used.
+    fn addresses(&self, object: &Object<Self::Schema>) -> Vec<Box<str>>;
+
+    /// The name of the credential object that the object names.
+    fn reference(&self, _object: &Object<Self::Schema>) -> Option<Arc<str>> {
+        None
+    }
+
+    /// The Secret to read, as `namespace/name`.
+    ///
+    /// # Errors
+    /// The credential may not be used, or the object has a mistake for which no Secret is read.
+    fn secret(
+        &self,
+        object: &Object<Self::Schema>,
+        credential: Option<&Self::Credential>,
+    ) -> Result<Option<String>, Problem>;
+
+    /// What the client of the cluster is made of.
+    ///
+    /// # Errors
+    /// The first thing that is missing or cannot be used, by its field or key.
+    fn inputs(
+        &self,
+        object: &Object<Self::Schema>,
+        credential: Option<Self::Credential>,
+        secret: Option<SecretData>,
+    ) -> Result<Inputs, Problem>;
+
+    /// How long a cluster that is new to this process may be held back for this problem, counted
+    /// from when it was first seen.
+    fn grace(&self, _object: &Object<Self::Schema>, _problem: &Problem) -> Option<Duration> {
+        None
+    }
+
+    /// The cluster is about to become known to the engine.
+    fn arrives(&self, _cluster: &Cluster, _object: &Object<Self::Schema>) {}
+
+    /// The connection leads to another cluster now: facts about the one before go
+    /// (`rule:another-target-has-no-address-in-common`).
+    fn retargeted(&self, _cluster: &Cluster) {}
+
+    /// What a probe comes to with what else the flavour knows.
+    fn judge(&self, _cluster: &Cluster, probed: Probed) -> health::Report {
+        probed.report
+    }
+}
+
+/// Reads the credential objects of a flavour from the management API.
+pub(crate) trait ReadCredentials<S: Schema, C>: Send + Sync + 'static {
+    /// The credential of the cluster of `object`.
+    fn find<'a>(&'a self, object: &'a Object<S>) -> BoxFuture<'a, Result<Found<C>, ReadError>>;
+
+    /// The key of the cluster that the credential of this name is for; `None` when it is gone.
+    fn owner<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Arc<str>>, ReadError>>;
+}
+
+/// What was found for a cluster.
+pub(crate) enum Found<C> {
+    Credential {
+        credential: C,
+        version: ObjectVersion,
+        /// Reason and text of an event about a likely mistake.
+        warning: Option<(&'static str, String)>,
+    },
+    /// Which credential was looked for, and why none was found.
+    Nothing(String),
+}
+
+/// What a flavour has of its clusters in one run.
+pub(crate) struct Members<'a, S: Schema, A> {
+    pub(crate) objects: &'a Objects<S>,
+    pub(crate) connections: &'a Connections<A>,
+    pub(crate) prober: &'a probe::Prober,
+}
+
+/// Whether a cluster is probed (`rule:only-live-clusters`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Supervision {
+    /// The cluster is probed, and its health is published.
+    Probed,
+    /// The cluster is not probed, and its status says that it is locked.
+    Locked,
+    /// The cluster is not probed, and nothing is written: another actor sets it up, deletes it or has put it
+    /// aside.
+    LeftAlone,
+}
+
+/// What the status of a cluster says before this process has probed it.
+pub(crate) struct Seed {
+    pub(crate) published: Option<Published>,
+    pub(crate) ends_told: EndsTold,
+}
+
+/// The cached objects of a flavour, and whether their schema is ours; set when a run begins.
+pub(crate) struct Objects<S: Schema>(OnceLock<(Informer<Object<S>>, SchemaIsOurs)>);
+
+impl<S: Schema> Default for Objects<S> {
+    fn default() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl<S: Schema> Objects<S> {
+    /// Reads objects from this cache. Each run creates its flavours, so it is set once.
+    pub(crate) fn set(&self, cache: &Informer<Object<S>>, schema_is_ours: SchemaIsOurs) {
+        self.0.get_or_init(|| (cache.clone(), schema_is_ours));
+    }
+
+    /// The object of this cluster; `None` when it is gone or another object has its name.
+    pub(crate) fn get(&self, cluster: &Cluster) -> Option<Arc<Object<S>>> {
+        let object = self.0.get()?.0.get(&cluster.key)?;
+        (object.metadata.uid == cluster.uid).then_some(object)
+    }
+
+    /// Whether the schema of the kind is ours at this moment.
+    pub(crate) fn schema_is_ours(&self) -> bool {
+        self.0.get().is_some_and(|(_, schema_is_ours)| schema_is_ours())
+    }
+}
+
+/// UID and key of an object.
+pub(crate) fn identity<S: Schema>(object: &Object<S>) -> Cluster {
+    let (uid, key) = (Arc::clone(&object.metadata.uid), Arc::clone(&object.metadata.key));
+    Cluster { uid, key }
+}
