@@ -16,9 +16,9 @@ use crate::api::tke::CLUSTERS;
 use crate::engine::{self, Exposed, Limits, Metrics, Source};
 use crate::flags::FLAGS;
 use crate::kubefed::{KubeFed, UpstreamMetrics};
-use crate::options::{KubeFedOptions, MemberOptions, Options, judge};
+use crate::options::{KubeFedOptions, MemberOptions, Options, TkeOptions, judge};
 use crate::probe_command::COMMAND;
-use crate::tke::{SummaryMetrics, Tke, TkeOptions};
+use crate::tke::{SummaryMetrics, Tke};
 
 const NAME: &str = "cluster-health-controller";
 /// Thousands of TLS handshakes at the start, and lists of Pods of any size.
@@ -216,8 +216,6 @@ fn sources(
     kubefed.into_iter().chain(tke).collect()
 }
 
-#[cfg(test)]
-mod monitoring;
 #[cfg(test)]
 mod tests;
 

@@ -39,30 +39,28 @@ use serving::{Access, Endpoints, Page};
 use tracing::info;
 use writer::{Clients, Writer};
 
-mod client_prober;
+pub(crate) mod client_prober;
 mod cluster_events;
 mod cluster_registry;
 mod cluster_view;
-mod connections;
-mod driver;
+pub(crate) mod connections;
 mod flavour;
-mod follow;
+pub(crate) mod follow;
 mod gauges;
 mod lease_thread;
 mod member_cluster;
 mod metrics;
-mod notices;
 mod ownership;
 mod page;
 pub(crate) mod pipeline;
 mod probes;
 mod registry;
 mod resolve;
-pub(crate) mod secret_cache;
-mod shard_coordinator;
-mod sweeper;
+pub(crate) mod shard_coordinator;
+mod tasks;
 mod writer;
 
+pub(crate) use cluster_events::ends_soon;
 #[cfg(test)]
 pub(crate) use connections::{Connection, ResolvedFrom};
 pub(crate) use connections::{Connections, ObjectVersion};
@@ -73,7 +71,6 @@ pub use flavour::{
 pub use flavour::{Pending, SchemaIsOurs, StatusWrite};
 pub(crate) use follow::{Companions, CredentialKind, Followed, Watched, follow, in_namespace};
 pub use gauges::{Exposed, Metrics};
-pub(crate) use notices::ends_soon;
 pub(crate) use pipeline::Work;
 pub use registry::{Overview, Registry};
 pub(crate) use resolve::{
@@ -165,7 +162,7 @@ async fn watch_all(
     fleet: &Arc<ClusterRegistry>,
 ) -> Result<(), Failure> {
     let writer = Arc::clone(&fleet.writer).run(fleet.counters.clone(), fleet.stop.clone());
-    let sweeper = sweeper::run(Arc::clone(fleet), fleet.stop.clone());
+    let sweeper = tasks::sweep(Arc::clone(fleet), fleet.stop.clone());
     let watches = flavours.iter().map(|flavour| {
         let status: Arc<dyn Flavour> = Arc::clone(flavour) as _;
         let registry = Registry::new(status, Arc::clone(fleet));

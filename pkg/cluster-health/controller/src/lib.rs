@@ -13,7 +13,6 @@ mod credential_policy;
 pub mod engine;
 mod flags;
 mod kubefed;
-mod missing_rights;
 pub mod network;
 mod options;
 mod paging;
@@ -30,10 +29,9 @@ pub mod webhook_registration;
 pub use admission::ValidationWebhook;
 pub use controller::ClusterHealth;
 pub use credential_policy::{Asker, Lookup};
-pub use options::{KubeFedOptions, MemberOptions, Options};
+pub use options::{KubeFedOptions, MemberOptions, Options, TkeOptions};
 pub use stored_objects::{StoredError, StoredObjects};
 pub use subject::{Subject, SubjectError};
-pub use tke::TkeOptions;
 
 /// What probes call themselves.
 pub(crate) const USER_AGENT: &str = "infra-controller-manager/cluster-health";

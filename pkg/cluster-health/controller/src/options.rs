@@ -21,7 +21,6 @@ use crate::flags::{
     SUMMARY_INTERVAL, SUMMARY_PAGE_SIZE, TKE_FAILURE_THRESHOLD, TKE_INSECURE_WHEN_NO_CA,
     TKE_SUCCESS_THRESHOLD, TKE_TIMEOUT,
 };
-use crate::tke::TkeOptions;
 
 /// Changes that damping remembers of each cluster at most.
 const FLAP_TRANSITIONS_MAX: i64 = 100;
@@ -294,6 +293,38 @@ impl Judge<'_> {
 
     fn count(&mut self, flag: &Flag<i64>, least: i64, most: i64) -> usize {
         usize::try_from(self.number(flag, least, most)).unwrap_or(usize::MAX)
+    }
+}
+
+/// For the `tke` flavour.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TkeOptions {
+    /// How Clusters are watched over.
+    pub policy: Policy,
+    /// Namespace of the Secrets that ClusterCredentials refer to; `None` for all.
+    pub secret_namespace: Option<String>,
+    /// Between two summaries of a cluster; zero for none.
+    pub summary_interval: Duration,
+    /// Summaries under way at once, and lists of Nodes for Machines.
+    pub summary_concurrency: usize,
+    /// Objects in a page.
+    pub summary_page_size: usize,
+    /// The share of Nodes that has to be ready.
+    pub nodes_ready_min_ratio: f64,
+    /// Whether a cluster with too few ready Nodes is published as failing.
+    pub ready_requires_nodes: bool,
+    /// Between two looks at the Machines of a cluster; zero for none.
+    pub machine_period: Duration,
+    /// Whether a Machine whose Node is not ready fails.
+    pub machine_require_node_ready: bool,
+    /// Whether certificates of clusters without a CA are not checked.
+    pub insecure_without_ca: bool,
+}
+
+impl TkeOptions {
+    /// From one list of Nodes to the one that confirms what it says of a Machine.
+    pub(crate) fn machine_confirm(&self) -> Duration {
+        self.policy.cadence.confirm.min(self.machine_period)
     }
 }
 

@@ -19,20 +19,33 @@
 //! | `facts.rs`, `version.rs` | version, summary, Nodes and credential of a Cluster, and their conditions |
 //! | `status.rs` | what is written, and what is read back after a restart |
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use health::Policy;
+use cluster_states::NodeLists;
+use cluster_states::SUMMARY_LIMIT_MAX;
+use credentials::Fetch;
+use details::{DetailReconciler, DetailTask};
+use futures::future::BoxFuture;
+use informer::Informer;
+use kube_api::Kind;
+use machines::{MachineHealth, MachineReconciler, lookup, watch_machines};
+use manager::{Context, Failure};
+use objects::Object;
+use tokio::try_join;
+use workqueue::{Backoff, Jitter, WorkQueue};
 
-mod access;
+use crate::api::tke::{CLUSTER_CREDENTIALS, Cluster, MACHINES, Machine};
+use crate::engine::follow::{Denied, Reading, denied, report};
+use crate::engine::{Companions, CredentialKind, Followed, Registry, Source, Watched, follow};
+
+pub(crate) mod access;
 mod cluster_states;
-mod credentials;
-mod detail_workers;
+pub(crate) mod credentials;
 mod details;
 mod facts;
 mod flavour;
 mod machines;
-mod node_lists;
-mod one_cluster;
 mod status;
 mod summary;
 mod summary_metrics;
@@ -40,40 +53,130 @@ mod summary_metrics;
 mod testing;
 #[cfg(test)]
 mod tests;
-mod watch;
 
 pub(crate) use flavour::Tke;
-pub(crate) use one_cluster::inputs_of;
 pub(crate) use summary_metrics::SummaryMetrics;
 
-/// For the `tke` flavour.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TkeOptions {
-    /// How Clusters are watched over.
-    pub policy: Policy,
-    /// Namespace of the Secrets that ClusterCredentials refer to; `None` for all.
-    pub secret_namespace: Option<String>,
-    /// Between two summaries of a cluster; zero for none.
-    pub summary_interval: Duration,
-    /// Summaries under way at once, and lists of Nodes for Machines.
-    pub summary_concurrency: usize,
-    /// Objects in a page.
-    pub summary_page_size: usize,
-    /// The share of Nodes that has to be ready.
-    pub nodes_ready_min_ratio: f64,
-    /// Whether a cluster with too few ready Nodes is published as failing.
-    pub ready_requires_nodes: bool,
-    /// Between two looks at the Machines of a cluster; zero for none.
-    pub machine_period: Duration,
-    /// Whether a Machine whose Node is not ready fails.
-    pub machine_require_node_ready: bool,
-    /// Whether certificates of clusters without a CA are not checked.
-    pub insecure_without_ca: bool,
+/// The time limit of a task: that of the longest one, a summary.
+const TASK_LIMIT: Duration = SUMMARY_LIMIT_MAX.saturating_add(Duration::from_secs(30));
+
+/// The workers of tasks and of Machines, which share the lists of Nodes.
+struct DetailWorkers {
+    tasks: DetailReconciler,
+    reconciler: MachineReconciler,
+    /// `None` when Machines are not looked after.
+    machines: Option<Informer<Object<Machine>>>,
 }
 
-impl TkeOptions {
-    /// From one list of Nodes to the one that confirms what it says of a Machine.
-    pub(crate) fn machine_confirm(&self) -> Duration {
-        self.policy.cadence.confirm.min(self.machine_period)
+impl DetailWorkers {
+    fn new(
+        context: &Context,
+        flavour: &Tke,
+        registry: &Registry,
+        clusters: &Informer<Object<Cluster>>,
+    ) -> Self {
+        let (prober, states) = (&flavour.prober, &flavour.states);
+        let (options, informers) = (&flavour.options, &context.informers);
+        let machines = || informers.get_from(informers.source(Kind::Custom(MACHINES)));
+        let machines = (!options.machine_period.is_zero()).then(machines);
+        let (recorder, found) = (context.recorder.clone(), lookup(machines.as_ref()));
+        let machines_of = (found, Arc::new(informers.schema_is_ours(&MACHINES)) as _);
+        let health =
+            MachineHealth::new(machines_of, registry.clone(), recorder, Arc::clone(options));
+        let health = Arc::new(health);
+        let lists = Arc::new(NodeLists {
+            prober: Arc::clone(prober),
+            states: Arc::clone(states),
+            registry: registry.clone(),
+            options: Arc::clone(options),
+            machines: Arc::clone(&health),
+        });
+        let tasks = DetailReconciler {
+            prober: Arc::clone(prober),
+            states: Arc::clone(states),
+            registry: registry.clone(),
+            options: Arc::clone(options),
+            lists: Arc::clone(&lists),
+            metrics: flavour.metrics.clone(),
+        };
+        let cached = clusters.clone();
+        let reconciler = MachineReconciler {
+            clusters: Box::new(move |name| cached.get(name)),
+            states: Arc::clone(states),
+            registry: registry.clone(),
+            options: Arc::clone(options),
+            machines: health,
+            lists,
+        };
+        Self { tasks, reconciler, machines }
     }
+
+    /// Asks the cache of Machines what it was refused.
+    fn denied(&self) -> Option<Denied> {
+        self.machines.as_ref().map(denied)
+    }
+
+    /// Until the run stops.
+    async fn run(
+        self,
+        context: &Context,
+        tasks: &WorkQueue<DetailTask>,
+        machines: &WorkQueue<Arc<str>>,
+        clusters: &Informer<Object<Cluster>>,
+    ) -> Result<(), Failure> {
+        let concurrency = self.tasks.options.summary_concurrency;
+        let gathering = Arc::new(Reading::new(self.tasks, &context.stop));
+        let gather = context
+            .run(tasks, gathering)
+            .workers(concurrency)
+            .item_limit(TASK_LIMIT)
+            .until_stopped();
+        let look = watch_machines(context, clusters, self.machines, machines, self.reconciler);
+        try_join!(gather, look)?;
+        Ok(())
+    }
+}
+
+/// Grants what is read of TKEStack's kinds.
+const MANIFEST: &str = "config/rbac/cluster-health-tke.yaml";
+/// Clusters that are looked at at the same time.
+const WORKERS: usize = 16;
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(200), Duration::from_secs(30), Jitter::Around(0.5));
+
+impl Source for Tke {
+    fn watch(
+        self: Arc<Self>,
+        context: Context,
+        registry: Registry,
+    ) -> BoxFuture<'static, Result<(), Failure>> {
+        let watched = Watched {
+            namespace: None,
+            secrets_namespace: self.options.secret_namespace.clone(),
+            credentials: Some(CredentialKind {
+                kind: CLUSTER_CREDENTIALS,
+                reader: |client| Box::new(Fetch::new(client)),
+            }),
+            manifest: MANIFEST,
+            queue: "cluster_health_tke",
+            workers: WORKERS,
+            purpose: "cluster-health-credentials",
+        };
+        let flavour = Arc::clone(&self);
+        let companions = move |followed: &Followed<'_, Self>| Ok(companions(&flavour, followed));
+        Box::pin(follow(self, context, registry, watched, companions))
+    }
+}
+
+/// The workers of details and Machines.
+fn companions(flavour: &Tke, followed: &Followed<'_, Tke>) -> Companions {
+    let Followed { context, registry, objects, .. } = *followed;
+    let tasks = context.queue::<DetailTask>("cluster_health_tke_facts", BACKOFF);
+    let machines = context.queue::<Arc<str>>("cluster_health_tke_machines", BACKOFF);
+    flavour.follow(registry.clone(), tasks.clone(), machines.clone());
+    let workers = DetailWorkers::new(context, flavour, registry, objects);
+    report(context, workers.denied().into_iter().collect(), MANIFEST);
+    let (context, objects) = (context.clone(), objects.clone());
+    let run = async move { workers.run(&context, &tasks, &machines, &objects).await };
+    Companions { ready: Box::pin(std::future::ready(())), run: Box::pin(run) }
 }

@@ -1,5 +1,7 @@
 //! The rights that the controller asks for.
 
+mod monitoring;
+
 use super::*;
 
 fn needed(line: &[(&str, &str)]) -> Vec<Permission> {

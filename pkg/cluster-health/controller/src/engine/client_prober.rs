@@ -1,8 +1,11 @@
 //! [`ClientProber`]: one member cluster as the engine probes it, in any flavour.
 
+use crate::secret_data::SecretData;
+use futures::FutureExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 use futures::future::BoxFuture;
 use health::{Code, Report};
@@ -107,4 +110,56 @@ impl<R: Resolve> ClusterProber for ClientProber<R> {
     fn contact(&self) -> Contact {
         Contact::from(&*self.client())
     }
+}
+
+/// Makes the prober of a cluster that is reached by this client.
+pub(crate) type MakeProber<R> =
+    fn(Arc<R>, Cluster, Arc<Client>, Option<Box<ReadInputs>>) -> Arc<dyn ClusterProber>;
+
+/// The prober of a cluster outside of tests.
+pub(crate) fn client_prober<R: Resolve>(
+    flavour: Arc<R>,
+    cluster: Cluster,
+    client: Arc<Client>,
+    read: Option<Box<ReadInputs>>,
+) -> Arc<dyn ClusterProber> {
+    Arc::new(ClientProber::new(flavour, cluster, client, read))
+}
+
+/// Secrets of refused credentials that are read at the same time: a mass of members that refuse
+/// their credentials must not be a mass of reads.
+const REREADS: usize = 16;
+
+/// Bounds the Secrets that are read again at the same time.
+#[derive(Clone)]
+pub(crate) struct Rereads(Arc<Semaphore>);
+
+impl Default for Rereads {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(REREADS)))
+    }
+}
+
+/// Reads the Secret of a member as its object names it by then
+/// (`rule:a-refused-credential-is-read-once`).
+pub(crate) fn reread<R: Resolve>(
+    flavour: &Arc<R>,
+    api: kube::Client,
+    Rereads(turns): Rereads,
+    cluster: Cluster,
+) -> Box<ReadInputs> {
+    let flavour = Arc::downgrade(flavour);
+    Box::new(move || {
+        let (flavour, cluster) = (flavour.clone(), cluster.clone());
+        let (api, turns) = (api.clone(), Arc::clone(&turns));
+        let read = async move {
+            let flavour = flavour.upgrade()?;
+            let object = flavour.members().objects.get(&cluster)?;
+            let _turn = turns.try_acquire().ok()?;
+            let key = flavour.secret(&object, None).ok()??;
+            let secret = SecretData::read(&api, &key).await.ok()??;
+            flavour.inputs(&object, None, Some(secret)).ok()
+        };
+        read.boxed()
+    })
 }

@@ -1,36 +1,36 @@
 //! The events of clusters: published transitions and causes, the first of a run of failures, and
-//! [`Notices`] about ends of credentials and addresses that are down.
+//! [`Notices`] about ends of credentials and certificates, and about addresses that are down.
 
-use super::notices::Notice;
+use std::mem;
 
 use events::{EventType, ObjectRef, Recorder};
-use health::{Change, Code, Effect, Report, Standing, Verdict};
+use health::{
+    Change, Code, Effect, Endpoints, ExpiryNotice, ExpiryStage, Lifetime, Report, Standing, Verdict,
+};
 use jiff::Timestamp;
 
-use super::flavour::now;
-use super::member_cluster::MemberCluster;
+use super::flavour::{Contact, EndsTold};
 
-/// Tells what a probe, or the lack of probes, did (`rule:events-follow-what-is-published`).
-pub(crate) fn tell(
+/// Records what a probe, or the lack of probes, did (`rule:events-follow-what-is-published`). `said`
+/// is what is published, and the message about it.
+pub(crate) fn record_effect(
     recorder: &Recorder,
-    member: &MemberCluster,
+    object: impl Fn() -> ObjectRef,
     report: Option<&Report>,
     effect: Effect,
+    said: impl FnOnce() -> (Option<Standing>, String),
 ) {
-    let say = |kind, reason, message| recorder.event(object(member), kind, reason, message);
+    let say = |kind, reason, message| recorder.event(object(), kind, reason, message);
     let published = matches!(effect.change, Change::Ready { .. });
-    // What is published at once is told by that.
+    // The event of a published change says what failed.
     if let Some(report) = report.filter(|_| effect.first_failure && !published) {
         let reason = first_failure_reason(report);
         say(EventType::Warning, reason, health::one_line(&sentence(report)));
     }
     if published || effect.new_cause {
-        let (standing, message) = member.view(|it| {
-            let standing = it.member.published().map(|published| published.standing);
-            (standing, health::explain(it.member, now().monotonic))
-        });
+        let (standing, message) = said();
         match standing {
-            // The first word about a cluster that is well is no news.
+            // The first result of a healthy cluster is no news.
             Some(Standing::Ready) if matches!(effect.change, Change::Ready { from: None, .. }) => {}
             Some(standing) => {
                 let (kind, reason) = transition(standing);
@@ -44,13 +44,6 @@ pub(crate) fn tell(
                     called ready"
             .to_owned();
         say(EventType::Warning, "ClusterFlapping", text);
-    }
-}
-
-/// Tells what is new of the way to the cluster.
-pub(crate) fn record_notices(recorder: &Recorder, member: &MemberCluster, now: Timestamp) {
-    for Notice { kind, reason, text } in member.notices(now) {
-        recorder.event(object(member), kind, reason, text);
     }
 }
 
@@ -81,8 +74,178 @@ fn transition(standing: Standing) -> (EventType, &'static str) {
     }
 }
 
-fn object(member: &MemberCluster) -> ObjectRef {
-    let resource = member.flavour.resource();
-    let (namespace, name) = member.cluster.namespace_and_name();
-    ObjectRef::new(&resource.api_version(), &resource.kind, namespace, name, &member.cluster.uid)
+/// What was told about one cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notices {
+    credential: ExpiryNotice,
+    certificate: ExpiryNotice,
+    /// What was told before the cluster came to this process.
+    told: EndsTold,
+    /// Whether a credential, and a certificate, was seen since.
+    seen: [bool; 2],
+    /// Told of, and seen by the probe before.
+    endpoints_down: u8,
+    seen_down: u8,
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) kind: EventType,
+    pub(crate) reason: &'static str,
+    pub(crate) text: String,
+}
+
+impl Notices {
+    /// Continues after a process that told this: a restart, or a move to another replica, does not
+    /// repeat the events of thousands of clusters (`rule:a-restart-changes-nothing`).
+    pub(crate) fn after(told: EndsTold) -> Self {
+        Self { told, ..Self::default() }
+    }
+
+    /// Takes in the contact at `now` and returns the new notices (`rule:ends-are-told-in-time`).
+    pub(crate) fn note(&mut self, contact: &Contact, now: Timestamp) -> Vec<Notice> {
+        let Contact { credential, certificate, endpoints, .. } = contact;
+        let of_credential = self.credential.note(*credential, now);
+        let of_certificate = self.certificate.note(*certificate, now);
+        let ends = [
+            (of_credential, credential, "the credential", "CredentialExpiring"),
+            (of_certificate, certificate, "the serving certificate", "ServingCertificateExpiring"),
+        ];
+        let (told, seen) = (&self.told, &mut self.seen);
+        let ends = ends.into_iter().zip(seen);
+        let ends = ends.filter_map(|((stage, lifetime, what, reason), seen)| {
+            let lifetime = (*lifetime)?;
+            let is_first = !mem::replace(seen, true);
+            let text = ends_soon(what, lifetime, stage?)?;
+            let is_old = match told {
+                EndsTold::Nothing => false,
+                // It has room for one of the two.
+                EndsTold::Shown(shown) => **shown == *text || is_first && !shown.starts_with(what),
+                EndsTold::Unknown => is_first,
+            };
+            (!is_old).then_some(Notice { kind: EventType::Warning, reason, text })
+        });
+        let ends: Vec<_> = ends.collect();
+        ends.into_iter().chain(self.addresses(*endpoints)).collect()
+    }
+
+    /// Of a cluster with several addresses, those that come to be down, and are at two probes in a
+    /// row: between them all are asked again, and a lost packet is no dead server. With all of them
+    /// down the cluster is, which is told as such.
+    fn addresses(&mut self, endpoints: Endpoints) -> Option<Notice> {
+        let Endpoints { down, total } = endpoints;
+        if total < 2 || down == total {
+            return None;
+        }
+        let lasting = down.min(mem::replace(&mut self.seen_down, down));
+        let told = self.endpoints_down;
+        self.endpoints_down = lasting.max(told.min(down));
+        match down {
+            0 if told > 0 => {
+                let text = format!("all {total} API endpoints are up again");
+                Some(Notice { kind: EventType::Normal, reason: "EndpointsUp", text })
+            }
+            _ if lasting > told => {
+                let text = format!("{lasting} of {total} API endpoints down");
+                Some(Notice { kind: EventType::Warning, reason: "EndpointsDown", text })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// One sentence about an end; `None` while it is far.
+pub(crate) fn ends_soon(what: &str, lifetime: Lifetime, stage: ExpiryStage) -> Option<String> {
+    let within = match stage {
+        ExpiryStage::Far => return None,
+        ExpiryStage::Fortnight => "ends within 14 days",
+        ExpiryStage::Week => "ends within 7 days",
+        ExpiryStage::Day => "ends within a day",
+        ExpiryStage::Over => "has ended",
+    };
+    let end = lifetime.to.strftime("%Y-%m-%dT%H:%M:%SZ");
+    Some(format!("{what} {within}: {end}; renew it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reasons(notices: &[Notice]) -> Vec<&'static str> {
+        notices.iter().map(|notice| notice.reason).collect()
+    }
+
+    /// rule:ends-are-told-in-time
+    #[test]
+    fn ends_that_come_near_are_told_with_their_time() {
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        let ending = |text: &str| Some(Lifetime { from: None, to: text.parse().unwrap() });
+        let mut notices = Notices::default();
+        let credential = ending("2026-11-27T00:00:00Z");
+        let contact = Contact { credential, ..Contact::default() };
+        let told = notices.note(&contact, now);
+        assert_eq!(reasons(&told), ["CredentialExpiring"]);
+        let text = "the credential ends within 7 days: 2026-11-27T00:00:00Z; renew it";
+        assert_eq!((told[0].kind, &*told[0].text), (EventType::Warning, text));
+        assert_eq!(notices.note(&contact, now), []);
+        let contact = Contact { certificate: ending("2026-11-21T11:00:00Z"), ..contact };
+        let told = notices.note(&contact, now);
+        assert_eq!(reasons(&told), ["ServingCertificateExpiring"]);
+        assert!(told[0].text.starts_with("the serving certificate has ended"), "{told:?}");
+    }
+
+    /// rule:a-restart-changes-nothing
+    #[test]
+    fn an_end_that_the_object_tells_of_already_is_told_again_when_it_comes_nearer() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let certificate = Some(Lifetime { from: None, to: at("2026-11-27T00:00:00Z") });
+        let contact = Contact { certificate, ..Contact::default() };
+        let text = "the serving certificate ends within 7 days: 2026-11-27T00:00:00Z; renew it";
+        let mut notices = Notices::after(EndsTold::Shown(text.into()));
+        assert_eq!(notices.note(&contact, at("2026-11-21T12:00:00Z")), []);
+        let told = notices.note(&contact, at("2026-11-26T12:00:00Z"));
+        assert_eq!(reasons(&told), ["ServingCertificateExpiring"]);
+        let mut another = Notices::after(EndsTold::Nothing);
+        let told = another.note(&contact, at("2026-11-21T12:00:00Z"));
+        assert_eq!((told.len(), &*told[0].text), (1, text));
+        // The object has room for one end, or for none.
+        let one = EndsTold::Shown("the credential ends within 7 days".into());
+        for unknown in [one, EndsTold::Unknown] {
+            let mut notices = Notices::after(unknown);
+            assert_eq!(notices.note(&contact, at("2026-11-21T12:00:00Z")), []);
+            let told = notices.note(&contact, at("2026-11-26T12:00:00Z"));
+            assert_eq!(reasons(&told), ["ServingCertificateExpiring"]);
+        }
+    }
+
+    #[test]
+    fn addresses_that_go_down_and_come_back_are_told_of_once() {
+        let mut notices = Notices::default();
+        // (down, total; reason)
+        let rows = [
+            (0, 3, None),
+            (1, 3, None),
+            (0, 3, None),
+            (1, 3, None),
+            (1, 3, Some("EndpointsDown")),
+            (1, 3, None),
+            (2, 3, None),
+            (1, 3, None),
+            (2, 3, None),
+            (2, 3, Some("EndpointsDown")),
+            (3, 3, None),
+            (1, 3, None),
+            (0, 3, Some("EndpointsUp")),
+            (0, 3, None),
+            (1, 1, None),
+            (0, 1, None),
+        ];
+        for (down, total, reason) in rows {
+            let endpoints = Endpoints { down, total };
+            let contact = Contact { endpoints, ..Contact::default() };
+            let told = notices.note(&contact, Timestamp::UNIX_EPOCH);
+            assert_eq!(reasons(&told).first().copied(), reason, "{down} of {total}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::cluster_events::{record_notices, tell};
+use super::cluster_events::{Notice, record_effect};
 use super::flavour::now;
 use super::flavour::{Cluster, Flavour};
 use super::member_cluster::MemberCluster;
@@ -248,7 +248,9 @@ impl ClusterRegistry {
     pub(crate) fn completed(&self, member: &MemberCluster, report: &Report, effect: Effect) {
         self.counters.completed(member.flavour.name(), report);
         self.noted(member, Some(report), effect);
-        record_notices(&self.recorder, member, report.started.wall);
+        for Notice { kind, reason, text } in member.notices(report.started.wall) {
+            self.recorder.event(member.object_ref(), kind, reason, text);
+        }
         // rule:what-we-could-not-ask-changes-nothing
         if !report.finding.is_void() {
             member.flavour.probed(&member.cluster, report);
@@ -257,7 +259,11 @@ impl ClusterRegistry {
 
     /// What is published may have changed.
     pub(crate) fn noted(&self, member: &MemberCluster, report: Option<&Report>, effect: Effect) {
-        tell(&self.recorder, member, report, effect);
+        let said = || {
+            let (published, _, message) = member.said(now().monotonic);
+            (published.map(|published| published.standing), message)
+        };
+        record_effect(&self.recorder, || member.object_ref(), report, effect, said);
         self.consider(member);
     }
 

@@ -1,6 +1,7 @@
 //! What a flavour is to the engine: [`Flavour`], the [`Target`] that it registers for each cluster,
 //! the [`ClusterProber`] in it, and the [`StatusWrite`] of a [`Pending`] object.
 
+use events::ObjectRef;
 use health::Lifetime;
 use probe::TlsOptions;
 use std::sync::Arc;
@@ -73,6 +74,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// What events about it refer to.
+    pub(crate) fn object_ref(&self, kind: &Resource) -> ObjectRef {
+        let (namespace, name) = self.namespace_and_name();
+        ObjectRef::new(&kind.api_version(), &kind.kind, namespace, name, &self.uid)
+    }
+
     /// Namespace, empty for a cluster-scoped object, and name.
     pub fn namespace_and_name(&self) -> (&str, &str) {
         self.key.split_once('/').unwrap_or(("", &self.key))

@@ -1,24 +1,28 @@
 //! [`follow`]: watches the objects of a flavour with their credentials and Secrets, and runs the
-//! [`Pipeline`]: each change brings the clusters concerned into its queue.
+//! [`Pipeline`]: each change brings the clusters concerned into its queue. [`report`] tells which
+//! rights are missing while caches cannot be filled (`rule:missing-rights-are-named`), [`Reading`] ends
+//! a handler at a stop.
 
+use super::client_prober::{Rereads, client_prober};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use informer::{Informer, Source};
-use kube_api::{Kind, Metadata, Resource};
+use informer::{Delta, Informer, Source, Subscription};
+use kube_api::{Cached, Kind, Metadata, Resource};
 use manager::{Context, Failure, feed};
 use objects::Object;
+use tokio::time::sleep;
 use tokio::try_join;
-use workqueue::{Backoff, Jitter, WorkQueue};
+use tokio_util::sync::CancellationToken;
+use tracing::error;
+use workqueue::{Backoff, Jitter, Next, Reconcile, Retry, WorkQueue};
 
-use super::pipeline::{
-    CredentialReader, Credentials, FirstList, Pipeline, Rereads, Work, client_prober, subscribe,
-};
+use super::connections::SecretCache;
+use super::pipeline::{CredentialReader, Credentials, FirstList, Pipeline, Work};
 use super::registry::Registry;
-use super::resolve::Resolve;
-use super::secret_cache::SecretCache;
-use crate::missing_rights::{Reading, denied, report};
+use super::resolve::{ObjectModel, Resolve, identity};
 use crate::secret_data::SECRETS;
 
 const BACKOFF: Backoff =
@@ -177,4 +181,159 @@ fn secret_cache<R: Resolve>(
             queue.add(Work::Cluster(cluster));
         }
     })
+}
+
+/// Between lines.
+const EVERY: Duration = Duration::from_secs(60);
+/// How soon after the start the first line may come.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Asks one cache what the server said when it refused it.
+pub(crate) type Denied = Box<dyn Fn() -> Option<String> + Send>;
+
+/// Asks this cache.
+pub(crate) fn denied<T: Cached>(cache: &Informer<T>) -> Denied {
+    let cache = cache.clone();
+    Box::new(move || cache.denied())
+}
+
+/// Looks at the caches of a flavour until the run stops. `manifest` grants what they need.
+pub(crate) fn report(context: &Context, caches: Vec<Denied>, manifest: &'static str) {
+    let stop = context.stop.clone();
+    context.spawn(async move {
+        let _stopped = stop.run_until_cancelled(look(caches, manifest)).await;
+    });
+}
+
+async fn look(caches: Vec<Denied>, manifest: &'static str) -> Infallible {
+    loop {
+        sleep(LOOK).await;
+        if let Some(missing) = missing(&caches) {
+            error!(
+                missing,
+                "Missing permission: nothing is known of these objects until it is granted; \
+                 apply {manifest}"
+            );
+            sleep(EVERY.saturating_sub(LOOK)).await;
+        }
+    }
+}
+
+/// All that was refused, on one line.
+fn missing(caches: &[Denied]) -> Option<String> {
+    let mut missing: Vec<_> = caches.iter().filter_map(|denied| denied()).collect();
+    missing.dedup();
+    (!missing.is_empty()).then(|| missing.join("; ").replace(['\n', '\r'], " "))
+}
+
+/// Cuts its handler off at a stop (`rule:a-stop-waits-for-no-read`).
+pub(crate) struct Reading<R> {
+    handler: R,
+    stop: CancellationToken,
+}
+
+impl<R> Reading<R> {
+    pub(crate) fn new(handler: R, stop: &CancellationToken) -> Self {
+        Self { handler, stop: stop.clone() }
+    }
+}
+
+impl<R: Reconcile> Reconcile for Reading<R> {
+    type Key = R::Key;
+
+    async fn reconcile(&self, key: &Self::Key) -> Result<Next, Retry> {
+        let handled = self.stop.run_until_cancelled(self.handler.reconcile(key)).await;
+        handled.unwrap_or(Ok(Next::Done))
+    }
+}
+
+/// Subscribes to the objects of a flavour. Deletions and foreign statuses are passed on at once
+/// (`rule:nothing-outlives-its-object`, `rule:foreign-status-is-written-over`), everything else by
+/// `add` through the queue.
+pub(crate) fn subscribe<M: ObjectModel>(
+    objects: &Informer<Object<M::Schema>>,
+    registry: &Registry,
+    flavour: &Arc<M>,
+    add: impl Fn(&Arc<str>) + Send + Sync + 'static,
+) -> Subscription<Object<M::Schema>> {
+    let (registry, flavour) = (registry.clone(), Arc::clone(flavour));
+    objects.subscribe(move |delta| match delta {
+        Delta::Added(object) => add(&object.metadata.key),
+        Delta::Updated { old, new } => {
+            // Our own writes come back too, and are what was written last.
+            if old.status != new.status {
+                registry.shows(&identity(new), flavour.shown(new));
+            }
+            if flavour.is_work(old, new) {
+                add(&new.metadata.key);
+            }
+        }
+        Delta::Deleted(object) => registry.remove(&identity(object)),
+        Delta::ListStarts | Delta::ListEnds => {}
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use log_capture::Capture;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// rule:missing-rights-are-named
+    #[tokio::test(start_paused = true)]
+    async fn what_is_refused_is_told_on_one_line_a_minute_until_it_is_granted() {
+        let refused = Arc::new(AtomicBool::new(true));
+        let cache = |text: &'static str| {
+            let refused = Arc::clone(&refused);
+            let denied = move || refused.load(Ordering::Relaxed).then(|| text.to_owned());
+            Box::new(denied) as Denied
+        };
+        let captured = Capture::begin();
+        let caches = || vec![cache("no clusters"), cache("no machines")];
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        drop(timeout(minutes(3), look(caches(), "config/rbac/x.yaml")).await);
+        let lines = captured.with("Missing permission");
+        assert_eq!(lines.len(), 3, "{lines:#?}");
+        for part in ["no clusters; no machines", "apply config/rbac/x.yaml"] {
+            assert!(lines[0].contains(part), "{}", lines[0]);
+        }
+        refused.store(false, Ordering::Relaxed);
+        drop(timeout(minutes(3), look(caches(), "config/rbac/x.yaml")).await);
+        assert_eq!(captured.with("Missing permission").len(), 3);
+    }
+}
+
+#[cfg(test)]
+mod reading_tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// Waits for an answer that does not come.
+    struct Waiting;
+
+    impl Reconcile for Waiting {
+        type Key = String;
+
+        async fn reconcile(&self, _: &String) -> Result<Next, Retry> {
+            std::future::pending().await
+        }
+    }
+
+    /// rule:a-stop-waits-for-no-read
+    #[tokio::test(start_paused = true)]
+    async fn a_read_that_is_not_answered_ends_with_the_run() {
+        let stop = CancellationToken::new();
+        let reading = Reading::new(Waiting, &stop);
+        let (key, minute) = ("key".to_owned(), Duration::from_secs(60));
+        assert!(timeout(minute, reading.reconcile(&key)).await.is_err());
+        stop.cancel();
+        assert!(matches!(timeout(minute, reading.reconcile(&key)).await, Ok(Ok(Next::Done))));
+    }
 }

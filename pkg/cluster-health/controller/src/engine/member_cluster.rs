@@ -1,5 +1,6 @@
 //! [`MemberCluster`]: one cluster in the registry, with its state, its prober and its task.
 
+use events::ObjectRef;
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::cluster_events::{Notice, Notices};
 use super::cluster_view::{ClusterView, STATUSES};
 use super::cluster_view::{Difference, patience};
 use super::flavour::Pending;
@@ -21,7 +23,6 @@ use super::flavour::StatusWrite;
 use super::flavour::{Cluster, Flavour, Statement};
 use super::flavour::{ClusterProber, now};
 use super::flavour::{Target, is_another};
-use super::notices::{Notice, Notices};
 use super::probes::{Busy, BusyTasks, Job};
 
 /// A cluster that is known. Its lock is held for moments only, and never while anything waits.
@@ -265,6 +266,11 @@ impl MemberCluster {
         Some(state.task.clone())
     }
 
+    /// What events about it refer to.
+    pub(crate) fn object_ref(&self) -> ObjectRef {
+        self.cluster.object_ref(self.flavour.resource())
+    }
+
     #[cfg(test)]
     pub(crate) fn prober(&self) -> Option<Arc<dyn ClusterProber>> {
         self.state.lock().prober.clone()
@@ -342,7 +348,8 @@ impl MemberCluster {
         self.state.lock().overlooked
     }
 
-    fn said(&self, now: Instant) -> (Option<Published>, bool, String) {
+    /// What is published, whether the cluster is paused, and the message about both.
+    pub(crate) fn said(&self, now: Instant) -> (Option<Published>, bool, String) {
         let state = self.state.lock();
         (state.member.published().cloned(), state.paused, explain(&state.member, now))
     }

@@ -10,36 +10,30 @@
 //! [`Flavour::fingerprint`]: super::Flavour::fingerprint
 //! [`Flavour::write`]: super::Flavour::write
 
+use super::client_prober::{MakeProber, Rereads, reread};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use events::{EventType, ObjectRef, Recorder};
-use futures::FutureExt as _;
+use events::{EventType, Recorder};
 use health::Code;
-use informer::{Delta, Informer, Subscription};
+use informer::Informer;
 use jiff::Timestamp;
 use kube_api::Metadata;
 use objects::Object;
 use probe::{Client, Inputs, Problem};
-use tokio::sync::Semaphore;
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
-use super::client_prober::{ClientProber, ReadInputs};
+use super::connections::SecretCache;
 use super::connections::{Connection, ObjectVersion, ResolvedFrom};
 use super::flavour::{Cluster, ClusterProber, Misconfigured, Target};
 use super::registry::{Look, Registry};
 use super::resolve::{Found, ObjectModel, ReadCredentials, Resolve, Seed, Supervision, identity};
-use super::secret_cache::SecretCache;
 use crate::secret_data::{ReadError, SecretData};
 
 /// Until a cluster is looked at again whose last write has not ended.
 const LATER: Duration = Duration::from_millis(100);
-
-/// Secrets of refused credentials that are read at the same time: a mass of members that refuse
-/// their credentials must not be a mass of reads.
-const REREADS: usize = 16;
 
 /// Something to look at again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -78,16 +72,6 @@ pub(crate) struct Pipeline<R: Resolve> {
 #[derive(Default)]
 pub(crate) struct FirstList(OnceLock<HashSet<Arc<str>>>);
 
-/// Bounds the Secrets that are read again at the same time.
-#[derive(Clone)]
-pub(crate) struct Rereads(Arc<Semaphore>);
-
-impl Default for Rereads {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(REREADS)))
-    }
-}
-
 /// The credential objects of a flavour.
 pub(crate) struct Credentials<R: Resolve> {
     pub(crate) cache: Informer<Metadata>,
@@ -96,46 +80,6 @@ pub(crate) struct Credentials<R: Resolve> {
 
 pub(crate) type CredentialReader<R> =
     Box<dyn ReadCredentials<<R as ObjectModel>::Schema, <R as Resolve>::Credential>>;
-
-/// Makes the prober of a cluster that is reached by this client.
-pub(crate) type MakeProber<R> =
-    fn(Arc<R>, Cluster, Arc<Client>, Option<Box<ReadInputs>>) -> Arc<dyn ClusterProber>;
-
-/// The prober of a cluster outside of tests.
-pub(crate) fn client_prober<R: Resolve>(
-    flavour: Arc<R>,
-    cluster: Cluster,
-    client: Arc<Client>,
-    read: Option<Box<ReadInputs>>,
-) -> Arc<dyn ClusterProber> {
-    Arc::new(ClientProber::new(flavour, cluster, client, read))
-}
-
-/// Subscribes to the objects of a flavour. Deletions and foreign statuses are passed on at once
-/// (`rule:nothing-outlives-its-object`, `rule:foreign-status-is-written-over`), everything else by
-/// `add` through the queue.
-pub(crate) fn subscribe<M: ObjectModel>(
-    objects: &Informer<Object<M::Schema>>,
-    registry: &Registry,
-    flavour: &Arc<M>,
-    add: impl Fn(&Arc<str>) + Send + Sync + 'static,
-) -> Subscription<Object<M::Schema>> {
-    let (registry, flavour) = (registry.clone(), Arc::clone(flavour));
-    objects.subscribe(move |delta| match delta {
-        Delta::Added(object) => add(&object.metadata.key),
-        Delta::Updated { old, new } => {
-            // Our own writes come back too, and are what was written last.
-            if old.status != new.status {
-                registry.shows(&identity(new), flavour.shown(new));
-            }
-            if flavour.is_work(old, new) {
-                add(&new.metadata.key);
-            }
-        }
-        Delta::Deleted(object) => registry.remove(&identity(object)),
-        Delta::ListStarts | Delta::ListEnds => {}
-    })
-}
 
 impl<R: Resolve> Reconcile for Pipeline<R> {
     type Key = Work;
@@ -383,8 +327,7 @@ impl<R: Resolve> Pipeline<R> {
     }
 
     fn warn(&self, cluster: &Cluster, reason: &'static str, text: String) {
-        let (kind, (namespace, name)) = (self.flavour.resource(), cluster.namespace_and_name());
-        let object = ObjectRef::new(&kind.api_version(), &kind.kind, namespace, name, &cluster.uid);
+        let object = cluster.object_ref(self.flavour.resource());
         self.recorder.event(object, EventType::Warning, reason, text);
     }
 
@@ -414,28 +357,4 @@ fn following(before: Option<&Arc<Client>>, new: Client) -> Arc<Client> {
         }
         None => Arc::new(new),
     }
-}
-
-/// Reads the Secret of a member as its object names it by then
-/// (`rule:a-refused-credential-is-read-once`).
-fn reread<R: Resolve>(
-    flavour: &Arc<R>,
-    api: kube::Client,
-    Rereads(turns): Rereads,
-    cluster: Cluster,
-) -> Box<ReadInputs> {
-    let flavour = Arc::downgrade(flavour);
-    Box::new(move || {
-        let (flavour, cluster) = (flavour.clone(), cluster.clone());
-        let (api, turns) = (api.clone(), Arc::clone(&turns));
-        let read = async move {
-            let flavour = flavour.upgrade()?;
-            let object = flavour.members().objects.get(&cluster)?;
-            let _turn = turns.try_acquire().ok()?;
-            let key = flavour.secret(&object, None).ok()??;
-            let secret = SecretData::read(&api, &key).await.ok()??;
-            flavour.inputs(&object, None, Some(secret)).ok()
-        };
-        read.boxed()
-    })
 }

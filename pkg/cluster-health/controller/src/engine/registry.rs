@@ -9,12 +9,12 @@ use objects::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::cluster_registry::{ClusterRegistry, HeldBack};
-use super::driver;
 use super::flavour::Pending;
 use super::flavour::Target;
 use super::flavour::now;
 use super::flavour::{Cluster, Flavour};
 use super::member_cluster::MemberCluster;
+use super::tasks;
 
 /// The clusters of one flavour. Cheap to clone; no call waits for anything.
 #[derive(Clone)]
@@ -119,7 +119,7 @@ impl Registry {
                 if !self.fleet.is_still_ours(&member.cluster.uid) {
                     return self.fleet.leave(&*self.flavour, &member.cluster);
                 }
-                driver::start(&member, &self.fleet, member.task());
+                tasks::start(&member, &self.fleet, member.task());
                 self.fleet.consider(&member);
             }
         }

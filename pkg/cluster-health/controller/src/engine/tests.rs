@@ -14,8 +14,8 @@ use health::{Code, Standing};
 use scene::{Answer, Scene, cluster};
 use tokio::time::sleep;
 
-use super::driver;
 use super::probes::Job;
+use super::tasks;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 
@@ -127,7 +127,7 @@ async fn a_probe_that_ends_after_its_cluster_was_deleted_is_told_to_nobody() {
     member.trigger(super::flavour::now().monotonic);
     let job = member.begin(&member.task()).expect("a probe is due");
     scene.registry.remove(&cluster("ns/a", 1));
-    assert!(member.complete(&job, &driver::timed_out(job.started, S(3))).is_none());
+    assert!(member.complete(&job, &tasks::timed_out(job.started, S(3))).is_none());
 }
 
 /// rule:stuck-tasks-are-replaced
@@ -299,7 +299,7 @@ async fn what_a_replaced_task_found_is_not_taken_in() {
     let new = member.replace_if_stuck(now.monotonic + S(60)).expect("it is stuck");
     assert!(member.begin(&old).is_none(), "the old task begins nothing more");
     let next = member.begin(&new).expect("the new task probes at once");
-    let report = |job: &Job| driver::timed_out(job.started, S(3));
+    let report = |job: &Job| tasks::timed_out(job.started, S(3));
     assert!(member.complete(&job, &report(&job)).is_none());
     assert!(member.view(|it| it.member.is_probing()), "the new probe goes on");
     assert!(member.complete(&next, &report(&next)).is_some());

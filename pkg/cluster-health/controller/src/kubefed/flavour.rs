@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::topology::Topology;
 use super::topology::{DuplicateClusters, Identity};
 use super::upstream_metrics::UpstreamMetrics;
-use super::{access, settings, status};
+use super::{access, status};
 use crate::api::kubefed::{
     ClusterHealthCheck, KUBEFED_CLUSTERS, KubeFedCluster, KubeFedClusterSpec, KubeFedClusterStatus,
 };
@@ -86,12 +86,12 @@ impl KubeFed {
         namespace: &str,
         config: Option<&ClusterHealthCheck>,
     ) -> Vec<String> {
-        let (policy, mut wrong) = settings::policy(&self.options.policy, config);
+        let (policy, mut wrong) = access::policy(&self.options.policy, config);
         let mut policies = self.policies.lock();
         match config {
             Some(_) => {
                 policies.insert(namespace.into(), policy);
-                wrong.extend(settings::odd(&policy));
+                wrong.extend(access::odd(&policy));
             }
             None => drop(policies.remove(namespace)),
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use events::{EventType, ObjectRef, Recorder};
+use events::{EventType, Recorder};
 use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
@@ -94,9 +94,7 @@ fn take(
     Surveyed { topology: found, identity }: Surveyed,
 ) {
     let say = |reason: &'static str, text: String| {
-        let (resource, (namespace, name)) = (flavour.resource(), cluster.namespace_and_name());
-        let object =
-            ObjectRef::new(&resource.api_version(), &resource.kind, namespace, name, &cluster.uid);
+        let object = cluster.object_ref(flavour.resource());
         recorder.event(object, EventType::Warning, reason, text);
     };
     for other in flavour.identified(cluster, client, identity) {

@@ -19,8 +19,9 @@ use tokio::time::sleep;
 use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, Retry, WorkQueue};
 
 use crate::api::kubefed::KUBEFED_CLUSTERS;
-use crate::engine::pipeline::{FirstList, Pipeline, Rereads, client_prober};
-use crate::engine::secret_cache::SecretCache;
+use crate::engine::client_prober::{Rereads, client_prober};
+use crate::engine::connections::SecretCache;
+use crate::engine::pipeline::{FirstList, Pipeline};
 use crate::engine::tests::scene::Scene;
 use crate::engine::{Cluster, ClusterProber, Registry, Work};
 use crate::kubefed::KubeFed;

@@ -13,13 +13,13 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 use workqueue::{Next, Reconcile, Retry};
 
+use super::cluster_states::NodeLists;
 use super::cluster_states::{ClusterState, ClusterStates, LatestNodes};
-use super::node_lists::NodeLists;
 use super::summary::{Gathered, NodeTotals, pods};
 use super::summary_metrics::SummaryMetrics;
 use crate::engine::{Cluster, Contact, Registry};
+use crate::options::TkeOptions;
 use crate::paging::{Abort, MemberReader};
-use crate::tke::TkeOptions;
 
 /// A version is asked for at most this often.
 const VERSION_EVERY: Duration = Duration::from_secs(300);

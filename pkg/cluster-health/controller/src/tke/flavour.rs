@@ -26,8 +26,8 @@ use crate::engine::{
     Cluster, Contact, Flavour, Members, ObjectModel, Objects, Registry, Resolve, Seed, Statement,
     StatusWrite, Supervision, ends_soon, identity,
 };
+use crate::options::TkeOptions;
 use crate::secret_data::SecretData;
-use crate::tke::TkeOptions;
 
 /// How long an imported cluster may wait for its credential before it is published as malformed.
 const CREDENTIAL_GRACE: Duration = Duration::from_secs(60);

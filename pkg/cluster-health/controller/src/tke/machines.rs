@@ -26,11 +26,11 @@ use status::{is_live, is_locked};
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
 use crate::api::tke::{self, Cluster, Machine};
+use crate::engine::follow::Reading;
 use crate::engine::{Registry, Supervision, identity, now};
-use crate::missing_rights::Reading;
-use crate::tke::TkeOptions;
+use crate::options::TkeOptions;
 use crate::tke::cluster_states::ClusterStates;
-use crate::tke::node_lists::NodeLists;
+use crate::tke::cluster_states::NodeLists;
 use crate::tke::status::supervision;
 
 mod health;
@@ -179,7 +179,7 @@ pub(crate) fn lookup(machines: Option<&Informer<Object<Machine>>>) -> Lookup {
 }
 
 /// Until the run stops.
-pub(crate) async fn follow(
+pub(crate) async fn watch_machines(
     context: &Context,
     clusters: &Informer<Object<Cluster>>,
     machines: Option<Informer<Object<Machine>>>,

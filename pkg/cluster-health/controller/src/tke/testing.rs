@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::api::tke::{Cluster, Machine};
 use crate::flags::FLAGS;
+use crate::options::TkeOptions;
 use crate::options::judge;
-use crate::tke::TkeOptions;
 
 /// An imported cluster that runs, with whatever else.
 pub(crate) fn cluster(edit: impl FnOnce(&mut Value)) -> Object<Cluster> {

@@ -21,8 +21,10 @@ use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, Retry, Work
 use super::S;
 use super::scene::{Answer, KIND, Members, Scene, target};
 use crate::api::WithSpec;
-use crate::engine::pipeline::{FirstList, Pipeline, Rereads, subscribe};
-use crate::engine::secret_cache::SecretCache;
+use crate::engine::client_prober::Rereads;
+use crate::engine::connections::SecretCache;
+use crate::engine::follow::subscribe;
+use crate::engine::pipeline::{FirstList, Pipeline};
 use crate::engine::{
     self, Cluster, EndsTold, Flavour, ObjectModel, Registry, Resolve, Seed, Statement, StatusWrite,
     Supervision, Work,

@@ -36,7 +36,7 @@ use crate::engine::ownership::{Ownership, Share};
 use crate::engine::probes::Permits;
 use crate::engine::registry::Registry;
 use crate::engine::writer::Writer;
-use crate::engine::{page, sweeper};
+use crate::engine::{page, tasks};
 
 pub(crate) static KIND: Resource = Resource::namespaced("fake.example.org", "v1", "Fake", "fakes");
 
@@ -191,7 +191,7 @@ impl Scene {
         exposed.attach(&fleet);
         let writing = Arc::clone(&fleet.writer);
         tokio::spawn(writing.run(fleet.counters.clone(), fleet.stop.clone()));
-        tokio::spawn(sweeper::run(Arc::clone(&fleet), fleet.stop.clone()));
+        tokio::spawn(tasks::sweep(Arc::clone(&fleet), fleet.stop.clone()));
         let facts = Arc::<AtomicU64>::default();
         let panics = Arc::<Panics>::default();
         let stored = Arc::<Mutex<Option<Standing>>>::default();

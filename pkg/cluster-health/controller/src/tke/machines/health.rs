@@ -15,7 +15,7 @@ use super::state::{self, MachineState, NextList, Observation, UnknownReason};
 use super::status::{Written, is_live, is_locked, seed};
 use crate::api::tke::{MACHINES, Machine};
 use crate::engine::{self, Pending, Registry, SchemaIsOurs, StatusWrite, identity};
-use crate::tke::TkeOptions;
+use crate::options::TkeOptions;
 use crate::tke::summary::Roster;
 
 /// The kind, for the engine.

@@ -9,7 +9,7 @@ use health::{
 };
 
 use crate::api::tke::MachineInfo;
-use crate::tke::TkeOptions;
+use crate::options::TkeOptions;
 use crate::tke::summary::Roster;
 
 /// One Machine, by its UID.

@@ -17,9 +17,9 @@ use super::state::{NextList, UnknownReason};
 use crate::api::tke::Machine;
 use crate::engine::now;
 use crate::engine::tests::scene::Scene;
-use crate::tke::TkeOptions;
+use crate::options::TkeOptions;
 use crate::tke::cluster_states::ClusterStates;
-use crate::tke::node_lists::NodeLists;
+use crate::tke::cluster_states::NodeLists;
 use crate::tke::summary::{Roster, list_of};
 use crate::tke::testing::{machine, options};
 

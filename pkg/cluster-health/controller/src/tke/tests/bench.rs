@@ -21,10 +21,9 @@ use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile as _, WorkQueue};
 use super::*;
 use crate::api::tke::{CLUSTER_CREDENTIALS, CLUSTERS};
 use crate::credential_policy::SEND_LABEL;
-use crate::engine::pipeline::{
-    Credentials as CredentialObjects, FirstList, Rereads, client_prober,
-};
-use crate::engine::secret_cache::SecretCache;
+use crate::engine::client_prober::{Rereads, client_prober};
+use crate::engine::connections::SecretCache;
+use crate::engine::pipeline::{Credentials as CredentialObjects, FirstList};
 use crate::engine::tests::scene::Scene;
 use crate::engine::{Flavour, Registry, identity};
 use crate::options::judge;

@@ -10,8 +10,8 @@ use crate::engine::{Exposed, Metrics};
 use crate::kubefed::UpstreamMetrics;
 use crate::tke::SummaryMetrics;
 
-const ALERTS: &str = include_str!("../../../../../deploy/prometheus/rules/cluster-health.yaml");
-const DASHBOARD: &str = include_str!("../../../../../deploy/grafana/cluster-health.json");
+const ALERTS: &str = include_str!("../../../../../../deploy/prometheus/rules/cluster-health.yaml");
+const DASHBOARD: &str = include_str!("../../../../../../deploy/grafana/cluster-health.json");
 
 /// Everything that one process can export.
 fn everything() -> Registry {
