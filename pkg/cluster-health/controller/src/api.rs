@@ -27,7 +27,7 @@ pub mod tke;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, bound(deserialize = "T: Deserialize<'de> + Default"))]
 pub struct WithSpec<T> {
-    /// What is wanted.
+    /// The desired state.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub spec: T,
 }
@@ -36,7 +36,7 @@ pub struct WithSpec<T> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Condition {
-    /// What the fact is about; unique in its list.
+    /// The type of the condition; unique in its list.
     #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
     pub kind: String,
     /// Whether it holds.
@@ -64,7 +64,7 @@ pub enum ConditionStatus {
     True,
     /// The condition does not hold.
     False,
-    /// Not known.
+    /// It is unknown whether the condition holds.
     #[default]
     Unknown,
     /// A word that the API does not have.

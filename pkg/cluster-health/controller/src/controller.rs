@@ -153,7 +153,7 @@ fn kinds(options: &Options) -> Vec<Awaited> {
     kubefed.into_iter().chain(tke).collect()
 }
 
-/// What the controller does in its own name. Its objects are watched by the process.
+/// The rights of the controller itself; the process watches its objects.
 fn kubefed_rights(kubefed: &KubeFedOptions, limits: &Limits) -> Vec<Permission> {
     const GROUP: &str = "core.kubefed.io";
     let namespace: &'static str = kubefed.namespace.clone().unwrap_or_default().leak();
@@ -170,7 +170,7 @@ fn kubefed_rights(kubefed: &KubeFedOptions, limits: &Limits) -> Vec<Permission> 
     needed
 }
 
-/// The same for TKEStack's; Secrets only if KubeFed's members do not need them already.
+/// The rights for TKEStack's Clusters; the right to Secrets only if KubeFed's members do not need it.
 fn tke_rights(tke: &TkeOptions, secrets: bool, limits: &Limits) -> Vec<Permission> {
     const GROUP: &str = "platform.tkestack.io";
     let mut needed = vec![Permission::new("get", GROUP, "clustercredentials")];

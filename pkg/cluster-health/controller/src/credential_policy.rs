@@ -34,7 +34,8 @@ pub enum Asker {
 pub struct Lookup {
     /// For whom.
     pub asker: Asker,
-    /// Of a KubeFedCluster the namespace; of ClusterCredentials the only one in which Secrets are read, `None` for all.
+    /// For a KubeFedCluster its namespace; for ClusterCredentials the only namespace of their Secrets,
+    /// `None` for all.
     pub secret_namespace: Option<String>,
     /// `--tke-insecure-when-no-ca`.
     pub insecure_without_ca: bool,
@@ -56,14 +57,14 @@ pub(crate) enum Reference {
     ClusterCredential,
 }
 
-/// What a Secret says about itself. Nothing of it is secret.
+/// Type and labels of a Secret, as far as they decide about its use. Not secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SecretFacts {
-    /// Its type is [`SERVICE_ACCOUNT_TOKEN`].
+    /// The type of the Secret is [`SERVICE_ACCOUNT_TOKEN`].
     pub(crate) is_service_account_token: bool,
-    /// It has the label [`SEND_LABEL`].
+    /// The Secret has the label [`SEND_LABEL`].
     pub(crate) may_be_sent: bool,
-    /// It says by which authorities a server is known.
+    /// The Secret has the authorities of the server's certificate.
     pub(crate) has_ca: bool,
 }
 

@@ -178,8 +178,8 @@ async fn watch_all(
     Ok(())
 }
 
-/// A task that all clusters need: without it the controller fails, rather than to go on and write
-/// nothing (`rule:panics-end-no-service`). It ends its work even when nobody waits for it any more.
+/// Runs a task that all clusters need: without it the controller fails instead of writing nothing
+/// (`rule:panics-end-no-service`). The task ends its work even when the caller is dropped.
 async fn serve(
     fleet: &ClusterRegistry,
     service: impl Future<Output = ()> + Send + 'static,
@@ -234,7 +234,7 @@ pub trait Source: Flavour {
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// What the flags say to the engine.
+/// The limits that the flags set for the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Probes under way at once; 0 has it computed.
@@ -243,7 +243,7 @@ pub struct Limits {
     pub write_rate: f64,
     /// Status writes at once after a quiet time.
     pub write_burst: u32,
-    /// Nothing is written: neither status nor event.
+    /// Write neither status nor events.
     pub audit: bool,
     /// Replicas that share the clusters; 1 has the leader do everything.
     pub shards: usize,

@@ -179,7 +179,7 @@ pub(crate) const AUDIT: Flag<bool> = Flag::bool(
     GROUP,
     "cluster-health-audit",
     "false",
-    "Probe and write nothing, neither status nor events; tell by log, metrics and debug page where the objects say another thing than would be published. For a while beside the controller that still writes them. TKEStack's Machines are neither looked at nor compared.",
+    "Probe and write nothing, neither status nor events; tell by log, metrics and debug page where the objects say another thing than would be published. For a while next to the controller that still writes them. TKEStack's Machines are neither looked at nor compared.",
 );
 
 pub(crate) const ALLOW_PLAINTEXT_ENDPOINTS: Flag<bool> = Flag::bool(

@@ -33,5 +33,5 @@ pub use options::{KubeFedOptions, MemberOptions, Options, TkeOptions};
 pub use stored_objects::{StoredError, StoredObjects};
 pub use subject::{Subject, SubjectError};
 
-/// What probes call themselves.
+/// The User-Agent of probes.
 pub(crate) const USER_AGENT: &str = "infra-controller-manager/cluster-health";

@@ -30,7 +30,7 @@ const OF_A_REQUEST: usize = 16;
 /// Checks of all requests at once.
 const AT_ONCE: usize = 128;
 
-/// What came of questions.
+/// The answers to the questions about one object.
 #[derive(Debug, Default)]
 pub struct Answers {
     /// The answers.

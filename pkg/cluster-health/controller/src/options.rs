@@ -34,7 +34,7 @@ pub(crate) const PERIOD_MIN: Duration = Duration::from_secs(1);
 /// The shortest timeout: less would call everybody dead who is not next door.
 pub(crate) const TIMEOUT_MIN: Duration = Duration::from_millis(100);
 
-/// What the controller runs with.
+/// The options of the controller.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// For the engine.
@@ -60,7 +60,7 @@ pub struct MemberOptions {
     pub idle_timeout: Duration,
     /// Whether tokens may be sent over plain http.
     pub allow_plaintext: bool,
-    /// Which addresses may be dialled.
+    /// The addresses that may be dialled.
     pub policy: DialPolicy,
 }
 
@@ -71,7 +71,7 @@ pub struct KubeFedOptions {
     pub namespace: Option<String>,
     /// Name of the KubeFedConfig that wins over `policy`; `None` when it is not watched.
     pub config: Option<String>,
-    /// As the flags say.
+    /// The policy of the flags.
     pub policy: Policy,
     /// Whether zones and region are written.
     pub zones: bool,
@@ -124,7 +124,7 @@ pub(crate) fn judge(values: &Values) -> Result<(Options, Vec<String>), Vec<Probl
     }
 }
 
-/// Which addresses of objects may be dialled, by probes and by the webhook.
+/// The addresses of objects that probes and the webhook may dial.
 pub(crate) fn dial_policy(values: &Values, problems: &mut Vec<Problem>) -> DialPolicy {
     let refused = values.get(&DIAL_DENY_CIDRS);
     let allowed = values.get(&DIAL_ALLOW_CIDRS);
@@ -136,7 +136,7 @@ pub(crate) fn dial_policy(values: &Values, problems: &mut Vec<Problem>) -> DialP
     DialPolicy::new(&refused, &allowed).unwrap_or_default()
 }
 
-/// Of the flavours in use, and of flags without effect.
+/// Warnings about the flavours in use, and about flags without effect.
 fn warnings(values: &Values, options: &Options) -> Vec<String> {
     let unused = [&RANDOM_PERIOD_MIN, &RANDOM_PERIOD_MAX].map(|flag| flag.spec().name);
     let unused = unused.into_iter().filter(|name| values.is_set(name)).map(|name| {
@@ -150,7 +150,7 @@ fn warnings(values: &Values, options: &Options) -> Vec<String> {
     unused.chain(odd).collect()
 }
 
-/// What is allowed and hardly meant, by the names of the flags that say so.
+/// Settings that are allowed and are likely mistakes, by the names of their flags.
 fn odd(policy: &Policy, timeout_flag: &str, period_flag: &str) -> Vec<String> {
     let Cadence { period, timeout, .. } = policy.cadence;
     let (stale_after, least) = (policy.stale_after, policy.stale_after_min());
@@ -199,7 +199,7 @@ impl Judge<'_> {
         self.policy(period, timeout, Thresholds { failure, success })
     }
 
-    /// What all flavours have in common, around what each has for itself.
+    /// The policy of one flavour: its own values, and those that all flavours share.
     fn policy(&mut self, period: Duration, timeout: Duration, thresholds: Thresholds) -> Policy {
         let jitter = self.values.get(&JITTER);
         if !(0.0..=0.5).contains(&jitter) {

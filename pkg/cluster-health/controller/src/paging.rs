@@ -40,11 +40,11 @@ pub(crate) trait Member: Send {
 pub(crate) enum Unread {
     /// The page is longer than allowed.
     TooLong,
-    /// There is no answer. One line without secrets.
+    /// The request failed. One line without secrets.
     Failed(Box<str>),
 }
 
-/// What is made of the objects of a list.
+/// Collects the objects of a list.
 pub(crate) trait Collect: Send {
     /// The fields of an object that are needed.
     type Item: DeserializeOwned;
@@ -225,7 +225,7 @@ pub(crate) struct Pager {
     expired: bool,
 }
 
-/// What follows an answer.
+/// The step after an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Ask for another page.
@@ -239,13 +239,13 @@ pub(crate) enum Next {
 /// Why there is no list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Abort {
-    /// The server sent the same token twice: it would go on for ever.
+    /// The server sent the same token twice: the list would never end.
     Stalled,
     /// The snapshot that the pages are of was gone, twice.
     Expired,
-    /// There is no end to it.
+    /// The list has too many pages.
     Limit,
-    /// There is more of something than any cluster has, or an object is longer than any store takes
+    /// The list has more of something than any cluster has, or an object is longer than any store takes
     /// (`rule:lists-of-members-are-bounded`).
     TooLarge(&'static str),
     /// A page could not be had or read.

@@ -34,7 +34,7 @@ use crate::{StoredObjects, Subject};
 mod arguments;
 mod printed;
 
-/// What the program is told of it.
+/// The command for the table of the program.
 pub(crate) const COMMAND: Command =
     Command { name: "probe", about: "Looks once at an API server", start };
 
@@ -58,7 +58,7 @@ fn start(program: Program, args: Vec<OsString>) -> ExitCode {
 fn run(program: Program, arguments: &Arguments) -> anyhow::Result<Probed> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let probed = runtime.block_on(look(program, arguments));
-    // A name that nobody answers for must not hold up the end.
+    // A name server that does not answer must not delay the exit.
     runtime.shutdown_background();
     probed
 }
@@ -101,7 +101,7 @@ const ARGUMENTS: Fields = Fields {
     other_name: ", or give --disabled-tls-validations=SubjectName",
 };
 
-/// What the client is made of.
+/// The inputs of the client.
 ///
 /// # Errors
 /// A file cannot be read, or says something that a probe cannot do.
@@ -113,7 +113,7 @@ fn inputs(program: Program, arguments: &Arguments) -> anyhow::Result<Inputs> {
     Ok(adjusted(program, inputs, arguments))
 }
 
-/// With what the arguments say beside the target.
+/// Applies the arguments that are not about the target.
 fn adjusted(program: Program, mut inputs: Inputs, arguments: &Arguments) -> Inputs {
     inputs.allow_plaintext = arguments.allow_plaintext;
     inputs.user_agent = format!("{}/probe", program.product);
@@ -230,7 +230,7 @@ fn of_entries(cluster: &Cluster, user: &AuthInfo) -> anyhow::Result<Inputs> {
     })
 }
 
-/// What is in the kubeconfig itself goes before a file.
+/// Reads data of the kubeconfig itself, else the file that it names.
 fn material(data: Option<&str>, file: Option<&str>) -> anyhow::Result<Option<Vec<u8>>> {
     match (data, file) {
         (Some(data), _) => {
@@ -318,8 +318,8 @@ mod tests {
         let file: Kubeconfig =
             Kubeconfig::from_yaml("users: [{name: one, user: {username: me}}]").unwrap();
         assert_eq!(user_of(&file, Some("one")).unwrap().username.as_deref(), Some("me"));
-        for nobody in [None, Some("")] {
-            assert!(user_of(&file, nobody).unwrap().username.is_none(), "{nobody:?}");
+        for no_user in [None, Some("")] {
+            assert!(user_of(&file, no_user).unwrap().username.is_none(), "{no_user:?}");
         }
         let error = user_of(&file, Some("nope")).unwrap_err();
         assert_eq!(error.to_string(), "the kubeconfig has no user \"nope\"");

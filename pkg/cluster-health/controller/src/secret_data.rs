@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct SecretData {
-    /// What the Secret says about its use.
+    /// Type and labels that decide about the use of the Secret.
     #[serde(skip)]
     pub(crate) facts: SecretFacts,
     #[serde(deserialize_with = "secret::bytes_or_empty")]
@@ -47,7 +47,7 @@ impl fmt::Debug for SecretData {
 /// A credential that could not be read. Holds nothing of it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
-    /// No answer.
+    /// The request failed.
     #[error("cannot read {what}: {source}")]
     Call { what: String, source: CallError },
     /// An answer other than the object or 404.
@@ -80,8 +80,8 @@ impl ReadError {
         matches!(self, Self::Denied { .. } | Self::Unusable(_))
     }
 
-    /// What the error says of the cluster: a mistake in its set-up, or nothing, as a right that we
-    /// lack (`rule:a-missing-right-is-no-failure`).
+    /// The code for the cluster: a mistake in its set-up, or a limit of ours, as a missing right, which
+    /// says nothing about the cluster (`rule:a-missing-right-is-no-failure`).
     pub(crate) fn code(&self) -> Code {
         match self {
             Self::Unusable(_) => Code::SecretMissing,

@@ -1,5 +1,5 @@
-//! [`StoredObjects`]: objects that are read once, out of manifests or from the management API: for
-//! `probe`, which looks at one cluster and ends.
+//! [`StoredObjects`]: objects that are read once, from manifests or from the management API, for the
+//! command `probe` and the checks of the network.
 
 use std::time::Duration;
 
@@ -37,17 +37,17 @@ pub enum StoredError {
     /// The object does not exist.
     #[error("cannot find {kind} {key}: {looked}")]
     Missing {
-        /// Its kind.
+        /// The kind of the object.
         kind: String,
         /// Name, or `namespace/name`.
         key: String,
         /// Where it is not, and what to do about that.
         looked: &'static str,
     },
-    /// No answer of the management API.
+    /// The request to the management API failed.
     #[error("cannot read {kind} {key}: {source}")]
     Call {
-        /// Its kind.
+        /// The kind of the object.
         kind: String,
         /// Name, or `namespace/name`.
         key: String,
@@ -57,21 +57,21 @@ pub enum StoredError {
     /// An answer other than the object or 404.
     #[error("cannot read {kind} {key}: the management API answered {status}")]
     Refused {
-        /// Its kind.
+        /// The kind of the object.
         kind: String,
         /// Name, or `namespace/name`.
         key: String,
         /// The answer.
         status: StatusCode,
     },
-    /// It is not of its kind's form.
+    /// The object does not have the form of its kind.
     #[error("cannot use {kind} {key}: {why}")]
     Form {
-        /// Its kind.
+        /// The kind of the object.
         kind: String,
         /// Name, or `namespace/name`.
         key: String,
-        /// What is wrong with it.
+        /// The mistake in the object.
         why: String,
     },
 }
@@ -168,7 +168,7 @@ impl StoredObjects {
     }
 }
 
-/// What a manifest says in plain text the API server turns into base64.
+/// Moves `stringData` of a manifest into `data`, as the API server does.
 fn encode(secret: &mut Value) {
     let Some(secret) = secret.as_object_mut() else { return };
     let Some(mut plain) = secret.remove("stringData") else { return };

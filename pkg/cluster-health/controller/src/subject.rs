@@ -82,7 +82,7 @@ impl Subject {
         self.kind == Kind::Cluster
     }
 
-    /// What a client of the cluster is made of, by its object and its credential.
+    /// The inputs of the client of the cluster, by its object and its credential.
     ///
     /// # Errors
     /// An object could not be read; or, inside, it was, and cannot be used.
@@ -98,7 +98,7 @@ impl Subject {
     }
 }
 
-/// What a client of the Cluster of this name is made of, as the controller would make it.
+/// The inputs of the client of a Cluster, as the controller would make them.
 ///
 /// # Errors
 /// An object could not be read; or, inside, it was, and cannot be used.
@@ -151,7 +151,7 @@ async fn tke_inputs(
     }))
 }
 
-/// Or why it cannot be used.
+/// A ClusterCredential, or why there is none to use.
 type Found = Result<ClusterCredential, String>;
 
 async fn named(objects: &StoredObjects, name: &str) -> Result<Found, StoredError> {
@@ -190,7 +190,7 @@ fn unusable(name: &str, why: &dyn std::fmt::Display) -> StoredError {
     StoredError::Form { kind, key: name.to_owned(), why: why.to_string() }
 }
 
-/// What a client of the KubeFedCluster of this name is made of.
+/// The inputs of the client of a KubeFedCluster.
 ///
 /// # Errors
 /// An object could not be read; or, inside, it was, and cannot be used.

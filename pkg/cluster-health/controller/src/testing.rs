@@ -31,7 +31,7 @@ pub(crate) async fn informer<T: Cached>(
     cache
 }
 
-/// What is told, and then nothing more on an open connection.
+/// The events that are sent, then nothing more on an open connection.
 fn events(told: Option<UnboundedReceiver<Value>>) -> BoxStream<'static, Value> {
     let Some(mut told) = told else { return pending().boxed() };
     poll_fn(move |cx| told.poll_recv(cx)).chain(pending()).boxed()

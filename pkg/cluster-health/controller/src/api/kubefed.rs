@@ -45,7 +45,7 @@ pub struct KubeFedClusterSpec {
     /// The Secret with the token, in the same namespace.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub secret_ref: LocalSecretRef,
-    /// What not to check of the server's certificate: `*`, `SubjectName`, `ValidityPeriod`.
+    /// Checks of the server's certificate to leave out: `*`, `SubjectName`, `ValidityPeriod`.
     #[serde(
         rename = "disabledTLSValidations",
         deserialize_with = "tolerant::null_is_default",
@@ -65,12 +65,12 @@ pub struct KubeFedClusterSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LocalSecretRef {
-    /// Its name.
+    /// The name of the Secret.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub name: String,
 }
 
-/// What is known of a member.
+/// The status of a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct KubeFedClusterStatus {
@@ -104,7 +104,7 @@ impl Schema for KubeFedConfig {
     const KEPT_OF_SPEC: Option<&'static [&'static str]> = Some(&["clusterHealthCheck"]);
 }
 
-/// What is needed of the spec.
+/// The fields of the spec that are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct KubeFedConfigSpec {
@@ -126,7 +126,7 @@ pub struct ClusterHealthCheck {
     /// Good probes in a row that turn it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub success_threshold: Option<i64>,
-    /// Of one probe, in Go's syntax.
+    /// Time limit of one probe, in Go's syntax.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
 }

@@ -14,21 +14,21 @@ use serde::de::{Error, Visitor};
 use serde_json::Value;
 use zeroize::Zeroize as _;
 
-/// Reads text, such as a token; `null` and the empty text are none.
+/// Reads text, such as a token; `None` for `null` and the empty text.
 pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SecretString>, D::Error> {
     let read = from.deserialize_option(Reader(|text: &str| Some(SecretString::from(text))))?;
     Ok(read.filter(|text| !text.expose_secret().is_empty()))
 }
 
-/// Reads base64, as JSON carries bytes; `null` and the empty text are none.
+/// Reads base64, as JSON carries bytes; `None` for `null` and the empty text.
 pub(crate) fn bytes<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<SecretSlice<u8>>, D::Error> {
     Ok(bytes_or_empty(from)?.filter(|bytes| !bytes.expose_secret().is_empty()))
 }
 
-/// Reads base64, as JSON carries bytes; `null` is none, and the empty text is no bytes. A key that
-/// is there and empty is another mistake than one that is missing.
+/// Reads base64, as JSON carries bytes; `None` for `null`, and no bytes for the empty text: an empty
+/// key is another mistake than a missing one.
 pub(crate) fn bytes_or_empty<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<SecretSlice<u8>>, D::Error> {

@@ -39,7 +39,7 @@ impl Schema for Cluster {
         Some(&["tenantID", "type", "clusterCredentialRef", "addresses"]);
 }
 
-/// What is needed of the spec.
+/// The fields of the spec of a Cluster that are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClusterSpec {
@@ -50,7 +50,7 @@ pub struct ClusterSpec {
         skip_serializing_if = "String::is_empty"
     )]
     pub tenant_id: String,
-    /// Who made the cluster: `Imported`, `Baremetal`, or another provider.
+    /// The provider of the cluster: `Imported`, `Baremetal`, or another one.
     #[serde(rename = "type", deserialize_with = "tolerant::null_is_default")]
     pub kind: String,
     /// The ClusterCredential to use.
@@ -66,16 +66,16 @@ pub struct ClusterSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CredentialRef {
-    /// Its name.
+    /// The name of the ClusterCredential.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub name: String,
 }
 
-/// What is used of the status.
+/// The fields of the status of a Cluster that are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClusterStatus {
-    /// True: it is not to be touched.
+    /// True: the object is locked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locked: Option<bool>,
     /// Version of its API server, `major.minor.patch`.
@@ -90,13 +90,13 @@ pub struct ClusterStatus {
     /// In the order of their first appearance; the last tells upstream's installer how far it is.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
-    /// Of the condition that fails, as one word.
+    /// The reason of the condition that fails.
     #[serde(
         deserialize_with = "tolerant::null_is_default",
         skip_serializing_if = "String::is_empty"
     )]
     pub reason: String,
-    /// Of the condition that fails, for people.
+    /// The message of the condition that fails.
     #[serde(
         deserialize_with = "tolerant::null_is_default",
         skip_serializing_if = "String::is_empty"
@@ -105,19 +105,19 @@ pub struct ClusterStatus {
     /// Where its API server can be reached.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub addresses: Vec<ClusterAddress>,
-    /// What it has and what is in use.
+    /// The resources of the cluster and their use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<ResourceSummary>,
 }
 
-/// What a cluster has and what is in use.
+/// The resources of a cluster and their use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ResourceSummary {
-    /// Of all Nodes.
+    /// Capacity of all Nodes.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub capacity: Resources,
-    /// Of all Nodes, for Pods.
+    /// Resources of all Nodes that Pods can use.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub allocatable: Resources,
     /// Requested by Pods on Nodes.
@@ -159,7 +159,7 @@ pub struct NodeCounts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClusterAddress {
-    /// What the way is for.
+    /// The purpose of the address.
     #[serde(rename = "type")]
     pub kind: AddressType,
     /// IP address or name, without brackets.
@@ -167,7 +167,7 @@ pub struct ClusterAddress {
     pub host: String,
     /// TCP port.
     pub port: i32,
-    /// What stands before every path, such as that of a proxy.
+    /// Prefix of every path, such as that of a proxy.
     #[serde(
         deserialize_with = "tolerant::null_is_default",
         skip_serializing_if = "String::is_empty"
@@ -175,12 +175,12 @@ pub struct ClusterAddress {
     pub path: String,
 }
 
-/// What an address is for.
+/// The purpose of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AddressType {
     /// For users outside.
     Public,
-    /// What the servers tell others of themselves.
+    /// The address that the API servers advertise.
     Advertise,
     /// The address of one server itself.
     #[default]
@@ -189,7 +189,7 @@ pub enum AddressType {
     Internal,
     /// For people who mend it.
     Support,
-    /// A word that is not known here.
+    /// A value that this program does not know.
     #[serde(untagged)]
     Other(Box<str>),
 }
@@ -206,11 +206,11 @@ pub enum Phase {
     Waiting,
     /// Healthy.
     Running,
-    /// Not healthy.
+    /// The Cluster or Machine is not healthy.
     Failed,
     /// Shut off on purpose.
     Confined,
-    /// Not in use.
+    /// The Cluster is not in use.
     Idling,
     /// Between two versions.
     Upgrading,
@@ -222,7 +222,7 @@ pub enum Phase {
     Downscaling,
     /// Being mended.
     Recovering,
-    /// A word that is not known here.
+    /// A value that this program does not know.
     #[serde(untagged)]
     Other(Box<str>),
 }
@@ -247,23 +247,23 @@ impl Schema for Machine {
     const KEPT_OF_SPEC: Option<&'static [&'static str]> = Some(&["clusterName", "ip"]);
 }
 
-/// What is needed of the spec.
+/// The fields of the spec of a Machine that are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MachineSpec {
     /// Name of the Cluster it belongs to.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub cluster_name: String,
-    /// Its address, by which its Node is found.
+    /// The address of the Machine, by which its Node is found.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub ip: String,
 }
 
-/// What is used of the status.
+/// The fields of the status of a Machine that are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MachineStatus {
-    /// True: it is not to be touched.
+    /// True: the object is locked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locked: Option<bool>,
     /// Where it is in its life.
@@ -272,13 +272,13 @@ pub struct MachineStatus {
     /// In the order of their first appearance.
     #[serde(deserialize_with = "tolerant::null_is_default")]
     pub conditions: Vec<Condition>,
-    /// Of the condition that fails, as one word.
+    /// The reason of the condition that fails.
     #[serde(
         deserialize_with = "tolerant::null_is_default",
         skip_serializing_if = "String::is_empty"
     )]
     pub reason: String,
-    /// Of the condition that fails, for people.
+    /// The message of the condition that fails.
     #[serde(
         deserialize_with = "tolerant::null_is_default",
         skip_serializing_if = "String::is_empty"
@@ -287,7 +287,7 @@ pub struct MachineStatus {
     /// Addresses of its Node.
     #[serde(deserialize_with = "tolerant::null_is_default", skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<MachineAddress>,
-    /// What its Node says of itself.
+    /// `nodeInfo` of its Node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_info: Option<MachineInfo>,
 }
@@ -350,7 +350,7 @@ impl MachineInfo {
     }
 }
 
-/// As many characters of `text` as fit into `most` bytes.
+/// Cuts `text` to at most `most` bytes, at the end of a character.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or_default()]

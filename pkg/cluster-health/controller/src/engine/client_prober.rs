@@ -26,7 +26,7 @@ pub(crate) struct ClientProber<R> {
     rotation: Option<Rotation>,
 }
 
-/// Finds a credential that was replaced before the watch told of it
+/// Finds a credential that was replaced before the watch showed the change
 /// (`rule:a-refused-credential-is-read-once`).
 struct Rotation {
     read: Box<ReadInputs>,

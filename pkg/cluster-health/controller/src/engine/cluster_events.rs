@@ -74,16 +74,16 @@ fn transition(standing: Standing) -> (EventType, &'static str) {
     }
 }
 
-/// What was told about one cluster.
+/// The notices that were recorded about one cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notices {
     credential: ExpiryNotice,
     certificate: ExpiryNotice,
-    /// What was told before the cluster came to this process.
+    /// The notices that were recorded before the cluster came to this process.
     told: EndsTold,
     /// Whether a credential, and a certificate, was seen since.
     seen: [bool; 2],
-    /// Told of, and seen by the probe before.
+    /// Addresses that are down, as the last notice said and as the last probe found.
     endpoints_down: u8,
     seen_down: u8,
 }
@@ -130,9 +130,9 @@ impl Notices {
         ends.into_iter().chain(self.addresses(*endpoints)).collect()
     }
 
-    /// Of a cluster with several addresses, those that come to be down, and are at two probes in a
-    /// row: between them all are asked again, and a lost packet is no dead server. With all of them
-    /// down the cluster is, which is told as such.
+    /// A notice about addresses of a cluster with several that went down, or all came up again. An
+    /// address is down after two probes in a row: between them all are asked again, so a lost packet is
+    /// no dead server. With all addresses down the cluster is offline, which has its own event.
     fn addresses(&mut self, endpoints: Endpoints) -> Option<Notice> {
         let Endpoints { down, total } = endpoints;
         if total < 2 || down == total {

@@ -51,7 +51,7 @@ type FlavourKey = (&'static str, Arc<str>);
 pub(crate) struct HeldBack {
     pub(crate) cluster: Cluster,
     pub(crate) code: Code,
-    /// No secret.
+    /// The reason in one sentence, without secrets.
     pub(crate) why: Box<str>,
 }
 
@@ -174,7 +174,7 @@ impl ClusterRegistry {
         self.elsewhere.lock().insert(place, Arc::clone(&cluster.uid));
     }
 
-    /// What the object of a cluster says is about to be read, for as long as the cluster is ours.
+    /// Notes that the object of a cluster is about to be read, and since when the cluster is ours.
     pub(crate) fn looks_at(&self, uid: &Arc<str>, since: Instant) {
         self.looked_at.lock().insert(Arc::clone(uid), since);
     }
@@ -191,7 +191,7 @@ impl ClusterRegistry {
         self.looked_at.lock().remove(uid);
     }
 
-    /// No other replica has the cluster: it is ours, or gone.
+    /// Forgets that another replica has the cluster: it is ours, or deleted.
     pub(crate) fn forget_elsewhere(&self, flavour: &dyn Flavour, cluster: &Cluster) {
         let place = (flavour.name(), Arc::clone(&cluster.key));
         let mut elsewhere = self.elsewhere.lock();
@@ -257,7 +257,7 @@ impl ClusterRegistry {
         }
     }
 
-    /// What is published may have changed.
+    /// Records the events of a change, and hands the state to the writer if it is worth a write.
     pub(crate) fn noted(&self, member: &MemberCluster, report: Option<&Report>, effect: Effect) {
         let said = || {
             let (published, _, message) = member.said(now().monotonic);

@@ -21,7 +21,7 @@ pub(crate) struct ClusterView<'a> {
 }
 
 impl ClusterView<'_> {
-    /// Its credentials, certificates and addresses. Takes locks of the client.
+    /// The credentials, certificates and addresses of the cluster. Takes locks of the client.
     pub(crate) fn contact(&self) -> Contact {
         self.prober.map(ClusterProber::contact).unwrap_or_default()
     }
@@ -51,7 +51,7 @@ impl Difference {
         self.stored.map_or("nothing", Standing::label)
     }
 
-    /// What follows from `before`, our verdict and the object
+    /// Computes the next difference from `before`, our verdict and the object
     /// (`rule:an-audit-tells-lasting-differences`).
     pub(crate) fn next(
         before: Option<Self>,
@@ -75,7 +75,7 @@ impl Difference {
     }
 }
 
-/// Another controller probes at its own times, and has thresholds of its own.
+/// How long a difference has to last: another controller has its own probe times and thresholds.
 pub(crate) fn patience(policy: &Policy) -> Duration {
     2 * policy.cadence.period.max(policy.cadence.timeout)
 }

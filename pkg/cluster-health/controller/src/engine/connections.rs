@@ -50,7 +50,7 @@ pub(crate) struct Connection<A> {
     pub(crate) resolved_at: Option<u64>,
 }
 
-/// What a connection was resolved from: while that is the same nothing is read again.
+/// The objects that a connection was resolved from: while they are the same nothing is read again.
 #[derive(Clone, PartialEq)]
 pub(crate) struct ResolvedFrom<A> {
     pub(crate) access: A,

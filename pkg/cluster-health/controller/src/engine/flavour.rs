@@ -1,4 +1,4 @@
-//! What a flavour is to the engine: [`Flavour`], the [`Target`] that it registers for each cluster,
+//! The interface of a flavour to the engine: [`Flavour`], the [`Target`] that it registers for each cluster,
 //! the [`ClusterProber`] in it, and the [`StatusWrite`] of a [`Pending`] object.
 
 use events::ObjectRef;
@@ -45,11 +45,11 @@ pub trait Flavour: Send + Sync + 'static {
     /// only. Called after each probe: no I/O, no waiting.
     fn fingerprint(&self, cluster: &Cluster, statement: &Statement<'_>) -> u64;
 
-    /// What to write to the status. `None` when there is nothing to write, as for an object that is
-    /// gone from the cache. Called when a write is sent.
+    /// The write of the status, made when it is sent. `None` when there is nothing to write, as for an
+    /// object that is gone from the cache.
     fn write(&self, cluster: &Cluster, statement: &Statement<'_>) -> Option<StatusWrite>;
 
-    /// What its object says now, for an audit; `None` when it says nothing of use.
+    /// The standing that its object shows now, for an audit; `None` when it shows none.
     fn stored(&self, cluster: &Cluster) -> Option<Standing>;
 
     /// Whether its objects tell a cluster that cannot be reached from one that is not well.
@@ -74,7 +74,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// What events about it refer to.
+    /// The reference to its object, for events.
     pub(crate) fn object_ref(&self, kind: &Resource) -> ObjectRef {
         let (namespace, name) = self.namespace_and_name();
         ObjectRef::new(&kind.api_version(), &kind.kind, namespace, name, &self.uid)
@@ -89,20 +89,20 @@ impl Cluster {
 /// The state of a cluster from which its status is made.
 #[derive(Debug)]
 pub struct Statement<'a> {
-    /// What is published; `None` while nothing is.
+    /// The published health; `None` before the first.
     pub published: Option<&'a Published>,
     /// For the condition about readiness.
     pub message: &'a str,
     /// The cluster is known and on purpose not probed.
     pub paused: bool,
-    /// Now.
+    /// The time of the write.
     pub now: Moment,
 }
 
 /// Everything that the engine has to know of one cluster, made from its object, its credential and
 /// the settings of its flavour.
 pub struct Target {
-    /// Which object.
+    /// The object of the cluster.
     pub cluster: Cluster,
     /// Where it is reached. A list that has nothing in common with the one before is another
     /// target, whose first result is published at once.
@@ -114,27 +114,27 @@ pub struct Target {
     pub prober: Box<dyn FnOnce() -> Arc<dyn ClusterProber> + Send>,
     /// How it is watched over.
     pub policy: Policy,
-    /// It is locked: not probed, and never published as unknown for that.
+    /// The cluster is locked: not probed, and never published as unknown for that.
     pub paused: bool,
-    /// What its object says, of use only when the cluster is new to this process.
+    /// The health that its object shows; used only when the cluster is new to this process.
     pub published: Option<Published>,
-    /// The fingerprint of the same, if it is known.
+    /// The fingerprint of the status that its object shows, if it is known.
     pub written: Option<u64>,
-    /// What was told already of ends that come near; of use only when the cluster is new to this
-    /// process.
+    /// The ends of credential and certificate that were already announced; used only when the cluster
+    /// is new to this process.
     pub ends_told: EndsTold,
     /// How many clusters came in the same first list; 0 for one that was created later.
     pub together: usize,
 }
 
-/// What was told, before a cluster came to this process, of the ends of its credential and
-/// certificate.
+/// The ends of credential and certificate that were announced before a cluster came to this
+/// process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum EndsTold {
-    /// Nothing.
+    /// No end was announced.
     #[default]
     Nothing,
-    /// This, as its object shows.
+    /// This text was announced, as its object shows.
     Shown(Box<str>),
     /// Unknown: events may have been sent.
     Unknown,
@@ -155,7 +155,7 @@ pub trait ClusterProber: Send + Sync + 'static {
     /// future, which leaves the prober usable.
     fn probe(&self, budget: Duration) -> BoxFuture<'_, Report>;
 
-    /// What is known of the way to the cluster by now. No waiting.
+    /// The known credentials, certificates and addresses of the cluster. Does not wait.
     fn contact(&self) -> Contact {
         Contact::default()
     }
@@ -165,10 +165,10 @@ pub trait ClusterProber: Send + Sync + 'static {
 /// thresholds decide what becomes of that.
 #[derive(Clone, Debug)]
 pub struct Misconfigured {
-    /// What is wrong; its verdict is [`health::Verdict::Config`], or it is [`Code::OwnLimit`] for
-    /// as long as the credential could not be read, which changes nothing.
+    /// The mistake, whose verdict is [`health::Verdict::Config`]; [`Code::OwnLimit`] while the
+    /// credential could not be read, which changes nothing.
     pub code: Code,
-    /// Which object, and which field or key of it. No secret.
+    /// The object and its field or key, without secrets.
     pub detail: Box<str>,
 }
 
@@ -189,7 +189,7 @@ impl ClusterProber for Misconfigured {
 /// Whether the schema of a kind is ours at this moment.
 pub type SchemaIsOurs = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// What is written to a status, and how.
+/// One write of a status.
 #[derive(Debug)]
 pub enum StatusWrite {
     /// All fields that are ours, by server-side apply.
@@ -197,7 +197,7 @@ pub enum StatusWrite {
     /// Fields for an object whose schema is not ours, laid over this copy of it
     /// (`rule:foreign-schemas-get-merge-patches`).
     Merge {
-        /// What is written.
+        /// The fields to write.
         fields: Value,
         /// The whole object that they rest on.
         over: Value,
@@ -223,7 +223,7 @@ pub trait Pending: Send + Sync + 'static {
     /// The kind of the object: that of the flavour, or one of [`super::Flavour::further_kinds`].
     fn resource(&self) -> &'static Resource;
 
-    /// Which object.
+    /// The object whose status is written.
     fn object(&self) -> &Cluster;
 
     /// The UID of the cluster that it belongs to: who probes that writes this.
@@ -231,10 +231,10 @@ pub trait Pending: Send + Sync + 'static {
         &self.object().uid
     }
 
-    /// How long it may wait at most before a write of it that failed is tried again.
+    /// The longest wait before a failed write is retried.
     fn period(&self) -> Duration;
 
-    /// What to write. `None` when there is nothing to write any more.
+    /// The write, made when it is sent; `None` when there is nothing left to write.
     fn write(&self, now: Moment) -> Option<StatusWrite>;
 }
 

@@ -30,13 +30,13 @@ const BACKOFF: Backoff =
 /// Grants what is read of Secrets.
 const MANIFEST_OF_SECRETS: &str = "config/rbac/cluster-health.yaml";
 
-/// What a flavour watches, and by which names.
+/// The objects that a flavour watches, and its names in metrics.
 pub(crate) struct Watched<R: Resolve> {
     /// The only namespace of its objects, if there is one.
     pub(crate) namespace: Option<String>,
     /// The only namespace of the Secrets, if there is one.
     pub(crate) secrets_namespace: Option<String>,
-    /// Its credential objects, if it has such a kind.
+    /// The credential objects of the flavour, if it has such a kind.
     pub(crate) credentials: Option<CredentialKind<R>>,
     /// Grants what is read of its kinds.
     pub(crate) manifest: &'static str,
@@ -54,7 +54,7 @@ pub(crate) struct CredentialKind<R: Resolve> {
     pub(crate) reader: fn(kube::Client) -> CredentialReader<R>,
 }
 
-/// What a flavour does beside its pipeline.
+/// The work of a flavour in addition to its pipeline.
 pub(crate) struct Companions {
     /// The first cluster is looked at after this.
     pub(crate) ready: BoxFuture<'static, ()>,

@@ -173,7 +173,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers what is to be exposed.
+    /// Registers the metrics that `exposed` asks for.
     ///
     /// # Errors
     /// A name is registered already.

@@ -1,5 +1,5 @@
-//! [`LeaseThread`]: the thread on which a replica renews its lease, with a runtime and a connection
-//! that it shares with nobody (`rule:a-share-is-renewed-beside-the-work`).
+//! [`LeaseThread`]: the thread on which a replica renews its lease, with its own runtime and its own
+//! connection (`rule:a-share-is-renewed-beside-the-work`).
 
 use std::sync::Arc;
 use std::{io, thread};

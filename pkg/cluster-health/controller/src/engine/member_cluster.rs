@@ -54,7 +54,7 @@ struct State {
     /// A probe is due and waits for a permit.
     queued: bool,
     notices: Notices,
-    /// What its object showed while a write of ours was waiting or under way.
+    /// The status that its object showed while a write of ours was waiting or under way.
     overlooked: Option<Overlooked>,
     /// In an audit: where its object says another thing.
     difference: Option<Difference>,
@@ -266,7 +266,7 @@ impl MemberCluster {
         Some(state.task.clone())
     }
 
-    /// What events about it refer to.
+    /// The reference to its object, for events.
     pub(crate) fn object_ref(&self) -> ObjectRef {
         self.cluster.object_ref(self.flavour.resource())
     }
@@ -343,12 +343,12 @@ impl MemberCluster {
         self.state.lock().overlooked = Some(Overlooked { fingerprint });
     }
 
-    /// What was overlooked last, since when nothing else was shown.
+    /// The status that was overlooked, until the object shows another one.
     pub(crate) fn overlooked(&self) -> Option<Overlooked> {
         self.state.lock().overlooked
     }
 
-    /// What is published, whether the cluster is paused, and the message about both.
+    /// The published health, whether the cluster is paused, and the message about it.
     pub(crate) fn said(&self, now: Instant) -> (Option<Published>, bool, String) {
         let state = self.state.lock();
         (state.member.published().cloned(), state.paused, explain(&state.member, now))

@@ -55,7 +55,7 @@ impl Counters {
             )?,
             restarts: counter(
                 "clusterhealth_task_restarts_total",
-                "Tasks of clusters that were begun anew.",
+                "Tasks of clusters that were restarted.",
                 &["reason"],
             )?,
             moves: counter(

@@ -46,7 +46,7 @@ impl Ownership {
         Self(Some(Arc::clone(share)))
     }
 
-    /// Another flavour has its first list.
+    /// Notes that another flavour has its first list.
     pub(crate) fn filled(&self) {
         if let Some(share) = &self.0 {
             share.filled.add_permits(1);
@@ -160,8 +160,8 @@ impl Share {
         ))
     }
 
-    /// Neither the monotonic clock, which may stop while the machine sleeps, nor that of the fence,
-    /// which does not, has passed the end of our claims.
+    /// Whether neither clock has passed the end of our claims: the monotonic one, which may stop while
+    /// the machine sleeps, and that of the fence, which does not stop.
     pub(crate) fn is_ours(&self, uid: &str) -> bool {
         self.fence.check().is_ok() && self.shards.read().may_probe(hash(uid), now().monotonic)
     }
@@ -173,10 +173,10 @@ const NEW: &str = "new:";
 /// The names of the flavours whose kind is served to a replica.
 pub(crate) type Kinds = BTreeSet<String>;
 
-/// What stands in the lease of a replica.
+/// The claim in the lease of a replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ShardClaim {
-    /// It knows all replicas that may be probing.
+    /// The replica knows all replicas that may be probing.
     pub(crate) settled: bool,
     /// The replicas that share the clusters by its view; empty when it takes no share.
     pub(crate) view: View,

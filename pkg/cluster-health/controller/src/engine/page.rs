@@ -20,7 +20,7 @@ use super::member_cluster::MemberCluster;
 
 mod row;
 
-/// What to do about too many.
+/// The hint when not all clusters are shown.
 const NARROWER: &str =
     "narrow them down with ?name=, ?state= or ?flavour=, or show all with ?limit=0";
 
@@ -109,7 +109,7 @@ fn list(fleet: &ClusterRegistry, query: &Query) -> Listing {
 /// Rows that are shown unless another number is asked for.
 const LIMIT: usize = 500;
 
-/// What is asked for.
+/// The filters and the format of a request.
 #[derive(Debug, PartialEq, Eq)]
 struct Query {
     json: bool,

@@ -282,7 +282,7 @@ impl<R: Resolve> Pipeline<R> {
         }
     }
 
-    /// What the client is made of, read now; `from` learns of what versions.
+    /// Reads what the client is made of; `from` takes the versions that were read.
     async fn look_up(
         &self,
         object: &Object<R::Schema>,

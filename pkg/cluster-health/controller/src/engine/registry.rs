@@ -24,13 +24,13 @@ pub struct Registry {
     filled: Arc<Once>,
 }
 
-/// What there is to do about an object.
+/// The result of a look at the object of a key.
 pub enum Look<T> {
-    /// Tell of it: this is what it says, or newer.
+    /// The object, as new as what was last written to it, or newer.
     At(Arc<T>),
-    /// There is no such object any more.
+    /// The object is deleted.
     Gone,
-    /// Nothing: another replica has it.
+    /// Another replica has the cluster: there is nothing to do.
     Elsewhere,
     /// Look again in a moment.
     Later,
@@ -47,7 +47,7 @@ impl Registry {
     /// what a move finds must not be older than what was published (`rule:moves-publish-nothing`).
     ///
     /// # Errors
-    /// The object could not be read; the key has to be tried again.
+    /// The object could not be read; retry the key.
     pub async fn look<T: Cached>(
         &self,
         cache: &Informer<T>,
@@ -78,8 +78,8 @@ impl Registry {
         Ok(newest.map_or(Look::Gone, Look::At))
     }
 
-    /// The flavour has its objects and what it reads with them, or there are none for it: from now
-    /// on it looks at clusters without delay. This replica takes no share before
+    /// Notes that the flavour has listed its objects and credentials, or that its kind is not served:
+    /// from now on it looks at clusters without delay. This replica takes no share before
     /// (`rule:no-share-before-the-first-list`).
     pub fn filled(&self) {
         self.filled.call_once(|| self.fleet.ownership.filled());
@@ -230,7 +230,7 @@ impl Registry {
     }
 }
 
-/// What is published about the clusters of one flavour, as long as the engine runs.
+/// The published health of the clusters of one flavour, as long as the engine runs.
 pub struct Overview {
     flavour: &'static str,
     fleet: Weak<ClusterRegistry>,

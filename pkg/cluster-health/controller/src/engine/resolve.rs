@@ -1,5 +1,5 @@
-//! What a flavour says of its objects without I/O: [`ObjectModel`], what an object says of its
-//! cluster, and [`Resolve`], how the cluster is reached. `pipeline.rs` does what they ask for.
+//! The pure part of a flavour: [`ObjectModel`], the state of a cluster by its object, and
+//! [`Resolve`], how the cluster is reached. `pipeline.rs` does the I/O that they ask for.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(crate) trait ObjectModel: Flavour {
     /// The policy of the cluster.
     fn policy(&self, object: &Object<Self::Schema>) -> Policy;
 
-    /// What its status says: a new owner of the cluster goes on from there
+    /// The health that its status shows: a new owner of the cluster continues from there
     /// (`rule:a-restart-changes-nothing`).
     fn seed(&self, object: &Object<Self::Schema>, now: Timestamp) -> Seed;
 
@@ -61,7 +61,7 @@ pub(crate) trait Resolve: ObjectModel + Sized {
     /// The fields that the connection depends on.
     fn access(&self, object: &Object<Self::Schema>) -> Self::Access;
 
-    /// As in [`super::Target::addresses`]; empty when they cannot be used.
+    /// The addresses for [`super::Target::addresses`]; empty when they cannot be used.
     fn addresses(&self, object: &Object<Self::Schema>) -> Vec<Box<str>>;
 
     /// The name of the credential object that the object names.
@@ -79,7 +79,7 @@ pub(crate) trait Resolve: ObjectModel + Sized {
         credential: Option<&Self::Credential>,
     ) -> Result<Option<String>, Problem>;
 
-    /// What the client of the cluster is made of.
+    /// The inputs of the client of the cluster.
     ///
     /// # Errors
     /// The first thing that is missing or cannot be used, by its field or key.
@@ -103,7 +103,7 @@ pub(crate) trait Resolve: ObjectModel + Sized {
     /// (`rule:another-target-has-no-address-in-common`).
     fn retargeted(&self, _cluster: &Cluster) {}
 
-    /// What a probe comes to with what else the flavour knows.
+    /// Judges a probe by the other facts that the flavour has.
     fn judge(&self, _cluster: &Cluster, probed: Probed) -> health::Report {
         probed.report
     }
@@ -118,7 +118,7 @@ pub(crate) trait ReadCredentials<S: Schema, C>: Send + Sync + 'static {
     fn owner<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Arc<str>>, ReadError>>;
 }
 
-/// What was found for a cluster.
+/// The credential object of a cluster, or why there is none.
 pub(crate) enum Found<C> {
     Credential {
         credential: C,
@@ -126,11 +126,11 @@ pub(crate) enum Found<C> {
         /// Reason and text of an event about a likely mistake.
         warning: Option<(&'static str, String)>,
     },
-    /// Which credential was looked for, and why none was found.
+    /// The credential that was looked for, and why it was not found.
     Nothing(String),
 }
 
-/// What a flavour has of its clusters in one run.
+/// The objects and connections of a flavour in one run.
 pub(crate) struct Members<'a, S: Schema, A> {
     pub(crate) objects: &'a Objects<S>,
     pub(crate) connections: &'a Connections<A>,
@@ -149,7 +149,7 @@ pub(crate) enum Supervision {
     LeftAlone,
 }
 
-/// What the status of a cluster says before this process has probed it.
+/// The state that the status of a cluster shows before this process has probed it.
 pub(crate) struct Seed {
     pub(crate) published: Option<Published>,
     pub(crate) ends_told: EndsTold,

@@ -151,7 +151,7 @@ impl ShardCoordinator {
         self.log_changes();
     }
 
-    /// No later than the moment at which another replica's claims end.
+    /// The time of the next turn, no later than the end of another replica's claims.
     fn next_turn(&self) -> Instant {
         let (now, shards) = (now().monotonic, self.share.shards.read());
         let regular = now + if shards.is_alone() { RENEW_EVERY } else { READ_EVERY };
@@ -222,7 +222,7 @@ impl ShardCoordinator {
         }
     }
 
-    /// What there is to say.
+    /// The claim to publish.
     fn claim(&self) -> ShardClaim {
         let shards = self.share.shards.read();
         // Who has a share already keeps it for a while: a kind may be about to come.
@@ -273,7 +273,7 @@ impl ShardCoordinator {
         self.share_out();
     }
 
-    /// What was said last, while it surely stands in our lease and our claims have not ended.
+    /// The last published claim, while our lease surely holds it and our claims have not ended.
     fn unchanged(&self) -> Option<ShardClaim> {
         let (_, claim) = self.renewed.as_ref()?;
         let shards = self.share.shards.read();

@@ -27,7 +27,7 @@ use super::probes::Job;
 const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(1);
 /// Until a cluster that is not ours is looked at again, if it is not given up before.
 const NOT_OURS: Duration = Duration::from_secs(1);
-/// What a prober gets less than the task, so that it is the one who says what took so long.
+/// A prober gets this much less time than its task, so that the prober reports what took so long.
 const HEAD_START: Duration = Duration::from_millis(20);
 
 /// Starts the task in charge of `watched`, which ends with `task`.
@@ -68,7 +68,7 @@ async fn keep_going(
     }
 }
 
-/// What panics each time is asked as often as any cluster, and not more often
+/// A cluster whose probes all panic is probed once per period, and not more often
 /// (`rule:panics-slow-a-task-down`).
 fn pause_after(panics: u32, period: Duration) -> Duration {
     let doubled = PAUSE_AFTER_PANIC * (1 << panics.saturating_sub(1).min(16));
@@ -125,7 +125,7 @@ async fn while_it<T>(is_ours: impl Fn() -> bool, probe: impl Future<Output = T>)
     step.await
 }
 
-/// No probe outlives its time, whatever the prober does (`rule:probes-end-in-time`).
+/// Makes one probe, which ends in time whatever the prober does (`rule:probes-end-in-time`).
 async fn probe(job: &Job) -> Report {
     let budget = job.timeout.saturating_sub(HEAD_START.min(job.timeout / 20));
     let began = tokio::time::Instant::now();
@@ -134,7 +134,7 @@ async fn probe(job: &Job) -> Report {
     Report { started: job.started, took: began.elapsed(), ..report }
 }
 
-/// What is said of a probe that its prober did not end.
+/// The report of a probe that its prober did not end in time.
 pub(crate) fn timed_out(started: Moment, took: Duration) -> Report {
     Report {
         finding: Finding::failed(Code::Timeout, ProbePath::Readyz),

@@ -55,7 +55,7 @@ async fn a_write_that_may_still_be_carried_out_holds_up_its_own_object_alone() {
     keys("open", 400).chain(keys("well", 100)).for_each(|key| scene.add(&key, 1));
     sleep(S(60)).await;
     let held = scene.fleet.writer.writing().len();
-    assert!(held > 64, "{held} count as under way, and nobody may take them over");
+    assert!(held > 64, "{held} count as under way, and no replica may take them over");
     let writes = scene.api.writes();
     scene.facts.store(5, std::sync::atomic::Ordering::Relaxed);
     keys("well", 100).for_each(|key| scene.registry.facts_changed(&cluster(&key, 1)));
@@ -282,7 +282,7 @@ async fn a_probe_of_the_old_address_that_hangs_says_nothing_about_the_new_one() 
     assert_eq!(scene.members.probes("ns/a"), probes + 1, "the new address is not made to wait");
     sleep(S(3)).await;
     assert_eq!(scene.standing("ns/a"), Some(Standing::Ready));
-    assert_eq!(scene.api.events(), [""; 0], "nobody was told of the old address");
+    assert_eq!(scene.api.events(), [""; 0], "the old address has no event");
 }
 
 /// rule:stuck-tasks-are-replaced

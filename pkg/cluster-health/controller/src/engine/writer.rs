@@ -226,7 +226,7 @@ impl Writer {
     }
 }
 
-/// What came of a write.
+/// The outcome of a write.
 struct Outcome {
     written: Written,
     /// Until then a later write, or one of another replica, could be undone by this one.
@@ -239,7 +239,7 @@ impl From<Written> for Outcome {
     }
 }
 
-/// What an error means to the entry, and its label (`rule:writes-are-tried-for-ever`).
+/// What follows from an error for the entry, and its label (`rule:writes-are-tried-for-ever`).
 fn judge(error: &Error) -> (Written, &'static str) {
     match &error.why {
         Why::Gone => (Written::Gone, "error"),

@@ -38,7 +38,7 @@ pub(crate) fn endpoint(cluster: &Object<KubeFedCluster>) -> String {
     Address::parse(text).map_or_else(|_| text.to_owned(), |address| address.to_string())
 }
 
-/// What a client of the member is made of.
+/// The inputs of the client of a member.
 ///
 /// # Errors
 /// The first thing that is missing or cannot be used, by its field or key.
@@ -144,7 +144,7 @@ pub(crate) fn policy(flags: &Policy, config: Option<&ClusterHealthCheck>) -> (Po
     (Policy { cadence, thresholds, ..*flags }, wrong)
 }
 
-/// What is allowed and hardly meant.
+/// A setting that is allowed and is likely a mistake.
 pub(crate) fn odd(policy: &Policy) -> Option<String> {
     let Cadence { period, timeout, .. } = policy.cadence;
     let text = format!(

@@ -49,7 +49,7 @@ pub(crate) struct KubeFed {
     pub(super) upstream_metrics: Option<UpstreamMetrics>,
 }
 
-/// What is known of where a member is.
+/// Zones and region of a member, and when they are read again.
 #[derive(Default)]
 struct Survey {
     topology: Option<Topology>,
@@ -108,7 +108,7 @@ impl KubeFed {
         self.connections.client(cluster)
     }
 
-    /// The members that are to be read now; they count as read from now on.
+    /// The members whose zones are due to be read; they count as read from now on.
     pub(super) fn due_for_survey(&self, is_ready: impl Fn(&Cluster) -> bool) -> Vec<Cluster> {
         let mut due = self.connections.reachable();
         due.retain(|cluster| self.is_due(cluster) && is_ready(cluster));

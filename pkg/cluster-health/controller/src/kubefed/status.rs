@@ -1,4 +1,4 @@
-//! What is published as the conditions of a member, and read back from them. Pure.
+//! The conditions of a member: written from the published health, and read back. Pure.
 
 use health::{Published, Standing, Status};
 use jiff::Timestamp;
@@ -48,7 +48,7 @@ pub(crate) fn fingerprint(standing: Standing, held: &KubeFedClusterStatus) -> u6
     health::hash(&format!("{standing:?} {zones:?} {region:?}"))
 }
 
-/// What an object says; `None` when it says nothing of use.
+/// The health that an object shows; `None` when it shows none.
 pub(crate) fn seed(status: &KubeFedClusterStatus, now: Timestamp) -> Option<Published> {
     let find = |kind: &str| status.conditions.iter().find(|condition| condition.kind == kind);
     let ready = find(READY).or_else(|| find(OFFLINE))?;

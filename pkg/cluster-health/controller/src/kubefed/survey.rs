@@ -59,11 +59,11 @@ pub(super) async fn run(
     under_way.wait().await;
 }
 
-/// What was read of a member.
+/// The facts that were read of a member.
 struct Surveyed {
     /// `None` when no Node says where it is: what was known stays.
     topology: Result<Option<Topology>, String>,
-    /// Of one that may not be asked for it nothing is known.
+    /// Unknown when we may not read the namespace.
     identity: Identity,
 }
 

@@ -1,4 +1,4 @@
-//! What the tests of this flavour share.
+//! Objects and options of the tests of this flavour.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) fn cluster(change: impl FnOnce(&mut Value)) -> Object<KubeFedCluster>
     Object::read(sent(change)).unwrap()
 }
 
-/// The same, as it is sent.
+/// A member as `change` leaves it, as JSON.
 pub(crate) fn sent(change: impl FnOnce(&mut Value)) -> Value {
     let mut whole = json!({
         "apiVersion": "core.kubefed.io/v1beta1",

@@ -1,5 +1,5 @@
-//! What is read of a member apart from its health: its [`Topology`], zones and region by the labels of
-//! its Nodes, and its [`Identity`], by which [`DuplicateClusters`] finds members that are the same
+//! Facts about a member apart from its health: its [`Topology`], zones and region by the labels of its
+//! Nodes, and its [`Identity`], by which [`DuplicateClusters`] finds members that are the same
 //! cluster. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -31,14 +31,14 @@ pub(crate) struct Topology {
     pub(crate) spread: bool,
 }
 
-/// What was seen of the Nodes so far.
+/// The zones and regions of the Nodes so far.
 #[derive(Debug, Default)]
 pub(crate) struct TopologyCounter {
     zones: BTreeSet<String>,
     regions: BTreeMap<String, usize>,
 }
 
-/// What is read of a Node.
+/// The fields of a Node that are read.
 #[derive(Deserialize)]
 pub(crate) struct Node {
     #[serde(default)]
@@ -76,7 +76,7 @@ impl Collect for TopologyCounter {
 }
 
 impl TopologyCounter {
-    /// What it comes to; `None` when no Node says where it is.
+    /// The topology; `None` when no Node has a label for it.
     pub(crate) fn topology(self) -> Option<Topology> {
         let spread = self.regions.len() > 1;
         let most = self.regions.values().copied().max();
@@ -96,11 +96,11 @@ pub(super) const QUERY: [(&str, &str); 1] = [("fieldSelector", "metadata.name=ku
 /// A UID has 36 bytes.
 const UID_MAX: usize = 64;
 
-/// Which cluster a member is, once it could be read.
+/// The identity of the cluster of a member, once it could be read.
 #[derive(Default)]
 pub(super) struct Identity(Option<Box<str>>);
 
-/// What is read of the namespace.
+/// The fields of the namespace that are read.
 #[derive(Deserialize)]
 pub(super) struct Namespace {
     metadata: NamespaceMeta,
@@ -121,7 +121,7 @@ impl Collect for Identity {
     }
 }
 
-/// Which cluster each member is, by the UID of its object.
+/// The identity of the cluster of each member, by the UID of its object.
 #[derive(Default)]
 pub(super) struct DuplicateClusters(HashMap<Arc<str>, Known>);
 

@@ -13,7 +13,7 @@ use prometheus::{Histogram, HistogramOpts, Registry as Metrics};
 
 use crate::engine::{Overview, Registry};
 
-/// As upstream has them.
+/// The buckets of upstream.
 const BUCKETS: [f64; 21] = [
     0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 12.5, 15.0, 17.5, 20.0, 22.5, 25.0, 27.5, 30.0,
     50.0, 75.0, 100.0, 1000.0,
@@ -58,7 +58,7 @@ impl UpstreamMetrics {
         self.probes.observe(took.as_secs_f64());
     }
 
-    /// What a probe took to open connections.
+    /// Observes how long a probe took to open connections.
     pub(super) fn connected(&self, attempts: &[probe::Trace]) {
         for trace in attempts.iter().filter(|trace| !trace.reused) {
             let probe::Timings { dns, tcp, proxy, tls, first_byte, .. } = trace.timings;

@@ -1,5 +1,5 @@
-//! What is asked of the network: a TCP connection within its time, SSH, and whether the API server of
-//! a Cluster takes a credential and is free to be imported.
+//! The checks of the network: a TCP connection within its time, SSH, and whether the API server of a
+//! Cluster takes a credential and is free to be imported.
 
 use std::io;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ async fn banner(stream: impl AsyncRead + Unpin) -> Result<(), &'static str> {
     }
 }
 
-/// What TKEStack leaves in a cluster that it has imported.
+/// The ConfigMap that TKEStack creates in a cluster when it imports it.
 const MARK: &str = "/api/v1/namespaces/kube-system/configmaps/tke";
 /// The oldest version that is imported.
 const OLDEST: (u64, u64) = (1, 10);
@@ -235,15 +235,15 @@ fn is_new_enough(version: &[u8]) -> bool {
     }
 }
 
-/// What came of one question.
+/// The answer to one question.
 pub(super) enum Answer {
     Known(CheckResult),
-    /// Not checked, with the reason.
+    /// The question was not checked, for this reason.
     NotChecked(String),
     Busy,
 }
 
-/// As a rule reads it.
+/// The answer in the form that the rules of `validation` read.
 pub(super) fn result(found: Result<(), &str>) -> Answer {
     Answer::Known(match found {
         Ok(()) => CheckResult::Passed,
@@ -251,14 +251,14 @@ pub(super) fn result(found: Result<(), &str>) -> Answer {
     })
 }
 
-/// What is asked at all, and how.
+/// The checks that are made, and how.
 #[derive(Clone, Debug)]
 pub struct NetworkOptions {
     /// Whether machines are asked for SSH.
     pub ssh: bool,
     /// Whether clusters are asked if somebody has imported them.
     pub import: bool,
-    /// Which addresses may be dialled.
+    /// The addresses that may be dialled.
     pub policy: DialPolicy,
     /// Whether certificates of TKEStack's Clusters without a CA are not checked.
     pub insecure_without_ca: bool,

@@ -18,12 +18,12 @@ fn checker(policy: DialPolicy) -> NetworkChecker {
     NetworkChecker::new(options).unwrap()
 }
 
-/// One that may dial this host.
+/// A checker that may dial this host.
 fn at_home() -> NetworkChecker {
     checker(DialPolicy::default())
 }
 
-/// As the shipped manifests say.
+/// The policy of the shipped manifests.
 fn denied_here() -> DialPolicy {
     DialPolicy::new(&["127.0.0.0/8", "::1/128"].map(str::to_owned), &[]).unwrap()
 }
@@ -82,7 +82,7 @@ async fn each_question_has_an_answer_or_a_code() {
         Question::Ssh(ssh.clone()),
         Question::Ssh(closed.clone()),
         Question::Tcp(web.clone()),
-        Question::Tcp("nobody.invalid:1".to_owned()),
+        Question::Tcp("no-such-host.invalid:1".to_owned()),
         Question::Tcp("no port".to_owned()),
     ]
     .into();
@@ -90,7 +90,7 @@ async fn each_question_has_an_answer_or_a_code() {
     assert_eq!(known.ssh[&ssh], CheckResult::Passed);
     assert_eq!(known.ssh[&closed], code("connect-refused"));
     assert_eq!(known.tcp[&web], CheckResult::Passed);
-    assert_eq!(known.tcp["nobody.invalid:1"], code("dns"));
+    assert_eq!(known.tcp["no-such-host.invalid:1"], code("dns"));
     assert_eq!(known.tcp["no port"], code("bad-endpoint"));
 }
 
@@ -117,7 +117,7 @@ async fn this_host_is_not_dialled_by_name_or_by_number_where_that_is_denied() {
     let end = Instant::now() + Duration::from_secs(60);
     let known = checker.answers(Asker::Command, &questions, &cluster, &objects, end).await.known;
     assert_eq!(known.credentials["cc"], code("address-denied"));
-    assert!(known.imports.is_empty(), "nobody can tell");
+    assert!(known.imports.is_empty(), "the answer is unknown");
     let quiet = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
     assert!(quiet.is_err(), "it was dialled");
 }

@@ -51,7 +51,7 @@ enum At {
     End,
 }
 
-/// Which field of the list it is.
+/// A field of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Items,

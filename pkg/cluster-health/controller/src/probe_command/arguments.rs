@@ -12,7 +12,7 @@ use probe::TlsOptions;
 
 use crate::{Asker, Lookup, Subject};
 
-/// What is to be probed, and how the answer is printed.
+/// The API server to probe, and how the answer is printed.
 #[derive(Debug)]
 pub(super) struct Arguments {
     /// A kubeconfig and one of its contexts; the file of the environment when there is no `server`.

@@ -1,5 +1,5 @@
-//! What a probe found, as a table for people and as JSON for programs. Holds no secret: nothing in
-//! a [`Probed`] is one.
+//! The result of a probe, as a table for people and as JSON for programs, without secrets: a
+//! [`Probed`] has none.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ fn text(probed: &Probed) -> String {
     rows.extend(probed.attempts.iter().map(row));
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
     let mut lines: Vec<String> = Vec::new();
-    // Of a cluster that could not be asked there is none.
+    // There is no row when no address was asked.
     for row in rows.iter().filter(|_| !probed.attempts.is_empty()) {
         let cells = row.iter().enumerate().map(|(column, cell)| {
             let width = width(column);

@@ -1,4 +1,4 @@
-//! What is left in memory of credentials that were read and dropped.
+//! Credentials that were read and dropped leave nothing in memory.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -50,7 +50,7 @@ fn known(cluster: &Object<Cluster>) -> &[ClusterAddress] {
 }
 
 fn parse(address: &ClusterAddress) -> Result<Address, Problem> {
-    // Port 0 is refused with the others that are none.
+    // Port 0 is refused with the other numbers that are not ports.
     let port = u16::try_from(address.port).unwrap_or_default();
     Address::of_parts(&address.host, port, &address.path)
 }
@@ -235,7 +235,7 @@ mod inputs_tests {
         inputs(Vec::new(), credential, secret, insecure)
     }
 
-    /// One that its owner lets be sent.
+    /// A Secret that its owner lets be sent.
     fn secret() -> Value {
         json!({"metadata": {"labels": {SEND_LABEL: "true"}}, "data": {"token": "c2VjcmV0", "ca.crt": "Y2E=", "tls.crt": "Y2VydA==", "tls.key": "a2V5"}})
     }

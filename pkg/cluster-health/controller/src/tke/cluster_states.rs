@@ -52,7 +52,7 @@ pub(crate) struct ClusterState {
     pub(crate) summary_limit: Duration,
     /// The newest list of its Nodes.
     pub(crate) nodes: LatestNodes,
-    /// What was published of it when its Machines were last looked at.
+    /// The readiness that was published when its Machines were last observed.
     pub(crate) machines_saw: Option<Status>,
 }
 
@@ -159,10 +159,9 @@ pub(crate) struct NodeLists {
 }
 
 impl NodeLists {
-    /// What a list begun within the last `max_age` adds up to; a new one when there is none, which
-    /// all Machines of the Cluster are judged by. Who asks meanwhile waits for it. `target` belongs
-    /// to the cluster behind `client`; when the Cluster is another one by the end, the list says
-    /// nothing.
+    /// The totals of a list begun within the last `max_age`, else of a new one, by which all Machines of
+    /// the Cluster are judged. Callers meanwhile wait for that list. `target` belongs to the cluster
+    /// behind `client`; when the Cluster has another target by the end, the list is dropped.
     pub(crate) async fn totals(
         &self,
         cluster: &Cluster,

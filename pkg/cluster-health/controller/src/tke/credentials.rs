@@ -18,19 +18,19 @@ use crate::api::tke::{CLUSTER_CREDENTIALS, ClusterCredential, CredentialError, C
 use crate::credential_policy::{Refusal, Target, is_for};
 use crate::secret_data::ReadError;
 
-/// What was found for a Cluster.
+/// The ClusterCredential for a Cluster, or why there is none.
 #[derive(Debug)]
 pub(crate) enum Choice {
     /// The one to use, and how many others there are, which is a mistake.
     Credential { credential: Box<ClusterCredential>, others: usize },
-    /// No ClusterCredential names the Cluster.
+    /// There is no ClusterCredential whose clusterName is the Cluster.
     None,
     /// All ClusterCredentials that name the Cluster belong to other tenants.
     OfOthers,
 }
 
 impl Choice {
-    /// What is said where there is no credential to use.
+    /// The message when there is no credential to use.
     pub(crate) fn nothing_for(&self, cluster: &str) -> String {
         let none = format!("there is no ClusterCredential whose clusterName is {cluster}");
         match self {
@@ -251,7 +251,7 @@ mod tests {
     const OLD: &str = "2026-01-01T00:00:00Z";
     const NEW: &str = "2026-01-02T00:00:00Z";
 
-    /// Of (name, made, cluster, tenant).
+    /// Chooses from rows of (name, made, cluster, tenant).
     fn choice(found: &[(&str, &str, &str, &str)]) -> Choice {
         let items: Vec<_> = found
             .iter()

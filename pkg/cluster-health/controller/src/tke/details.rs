@@ -240,7 +240,7 @@ mod tests {
     use crate::tke::machines::tests::Machines;
     use crate::tke::testing::{connect, options};
 
-    /// Gathers from a member that nobody can reach.
+    /// Gathers from a member that cannot be reached.
     fn tasks(machines: &Machines, own: &Cluster) -> DetailReconciler {
         let lists = Arc::new(machines.lists());
         let addresses = vec![Address::parse("https://127.0.0.1:1").unwrap()];

@@ -18,10 +18,10 @@ pub(crate) const EXPIRING_SOON: &str = "ExpiringSoon";
 /// A sum that changed by more than this share is worth a write.
 const MUCH: f64 = 0.01;
 
-/// What is learnt of one cluster. Nothing of it changes its health, unless a flag says so.
+/// The facts about one cluster. They do not change its health, unless a flag says so.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
-    /// Each with the word of its condition.
+    /// The facts that have a condition.
     told: Vec<Fact>,
     /// `major.minor.patch`.
     pub(crate) version: Option<String>,
@@ -64,7 +64,7 @@ impl Facts {
         self.tell(SYNC_VERSION, false, "VersionRefused", message, at);
     }
 
-    /// Takes in both lists of the cluster, or why there are none, which keeps the old summary.
+    /// Takes in both lists of the cluster, or why they could not be read, which keeps the old summary.
     pub(crate) fn gathered(&mut self, gathered: Result<&Gathered, &Abort>, at: Timestamp) {
         match gathered {
             Ok(gathered) => {

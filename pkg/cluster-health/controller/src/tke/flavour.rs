@@ -43,7 +43,7 @@ pub(crate) struct Tke {
     followed: OnceLock<Followed>,
 }
 
-/// What it follows its objects by.
+/// The registry and queues of the run; set when it begins.
 struct Followed {
     registry: Registry,
     tasks: WorkQueue<DetailTask>,
@@ -271,8 +271,8 @@ impl Resolve for Tke {
     }
 }
 
-/// What it comes to with the Nodes that the cluster has to have; nobody knows yet of one that was
-/// never listed.
+/// Turns a success into a failure while the cluster has too few ready Nodes; `None` before its Nodes
+/// were listed.
 fn judged(finding: Finding, enough_nodes: Option<bool>) -> Finding {
     if finding.is_ok() && enough_nodes == Some(false) {
         return Finding::failed(Code::NodesNotReady, finding.path());
@@ -280,7 +280,7 @@ fn judged(finding: Finding, enough_nodes: Option<bool>) -> Finding {
     finding
 }
 
-/// What ends soon, the credential before the certificate of the server
+/// The end that is near, of the credential or else of the certificate of the server
 /// (`rule:ends-are-told-in-time`).
 fn expiring(contact: &Contact, now: Timestamp) -> Option<String> {
     let ends =

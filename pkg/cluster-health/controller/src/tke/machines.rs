@@ -123,14 +123,14 @@ impl MachineReconciler {
 /// The state of a Cluster as far as its Machines depend on it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ParentCluster {
-    /// Its Nodes can be listed.
+    /// The Nodes of the Cluster can be listed.
     Healthy,
-    /// Its Machines are unknown, with this message.
+    /// The Machines of the Cluster are unknown, with this message.
     Unhealthy(String),
-    /// Its Machines are unknown, and no replica probes it or it does not exist: the replica that owns
-    /// its name writes that once.
+    /// The Machines are unknown because the Cluster does not exist or no replica probes it: the replica
+    /// that owns its name writes that once.
     Unsupervised(UnknownReason, String),
-    /// It is not probed by this process, or nothing is published of it yet.
+    /// The Cluster is not probed by this process, or has no published health yet.
     Undecided,
 }
 
@@ -164,7 +164,7 @@ impl ParentCluster {
                 Self::Unhealthy(format!("cluster {name} is not healthy"))
             }
             (Supervision::Probed, Some(Status::Unknown)) => {
-                Self::Unhealthy(format!("nobody knows how cluster {name} is"))
+                Self::Unhealthy(format!("the state of cluster {name} is unknown"))
             }
         }
     }
@@ -222,7 +222,7 @@ fn subscribe(
     })
 }
 
-/// The Cluster whose Machines are to be looked at after this, if any
+/// The Cluster whose Machines have to be observed after this change, if any
 /// (`rule:own-writes-of-machines-are-no-work`).
 fn work(delta: &Delta<'_, Object<Machine>>) -> Option<Arc<str>> {
     let depends_on = |machine: &Object<Machine>| {

@@ -1,5 +1,5 @@
-//! What is written to a Cluster: the fields of its status, the part of them whose change is worth a
-//! write, and what a restarted process reads back from it. Pure.
+//! The status of a Cluster: its fields, the part of them whose change is worth a write, and how a
+//! restarted process reads it back; which Clusters are probed, and whose phase is ours. Pure.
 //!
 //! All fields of ours are written each time: server-side apply removes what is left out.
 
@@ -41,7 +41,7 @@ pub(crate) enum StatusSchema {
 }
 
 impl StatusSchema {
-    /// What of a summary it has.
+    /// The fields of a summary that the schema has.
     fn of(self, summary: &ResourceSummary) -> ResourceSummary {
         match self {
             Self::Ours => summary.clone(),
@@ -55,7 +55,7 @@ impl StatusSchema {
     }
 }
 
-/// What is written about one cluster now.
+/// The status to write to one cluster.
 pub(crate) struct Written {
     schema: StatusSchema,
     /// None while it belongs to others, who then own reason and message as well.
@@ -67,7 +67,7 @@ pub(crate) struct Written {
     addresses: Option<Vec<ClusterAddress>>,
 }
 
-/// What stands above the conditions.
+/// Phase, reason and message, which stand above the conditions.
 struct Headline {
     /// `None` until a probe has decided.
     phase: Option<Phase>,
@@ -75,7 +75,7 @@ struct Headline {
     message: String,
 }
 
-/// What the status of `cluster` is to say.
+/// The status to write to `cluster`.
 pub(crate) fn write(
     cluster: &Object<Cluster>,
     statement: &Statement<'_>,
@@ -143,7 +143,7 @@ impl Written {
     }
 }
 
-/// Whether the addresses of the status are to be those of the spec
+/// Whether the addresses of the spec are written to the status
 /// (`rule:addresses-of-the-spec-win`).
 fn are_ours(cluster: &Object<Cluster>) -> bool {
     !cluster.body.spec.addresses.is_empty()
@@ -188,7 +188,7 @@ fn fingerprint(
     hash.finish()
 }
 
-/// What a process that takes the cluster over reads from its object
+/// The health that a process which takes the cluster over reads from its object
 /// (`rule:a-restart-changes-nothing`).
 pub(crate) fn seed(cluster: &Object<Cluster>, now: Timestamp) -> Option<Published> {
     let status = &cluster.status;
@@ -221,7 +221,7 @@ pub(crate) fn lacks_nodes(published: Option<&Published>) -> bool {
     finding.and_then(Finding::code) == Some(Code::NodesNotReady)
 }
 
-/// What the object says of an end that comes near, as it was told when it was written.
+/// The near end that the object announces, as it was written.
 pub(crate) fn ends_told(cluster: &Object<Cluster>) -> EndsTold {
     let condition = cached(&cluster.status, CREDENTIAL_VALID);
     let told = condition.filter(|condition| condition.reason == EXPIRING_SOON);

@@ -22,12 +22,12 @@ pub(crate) use nodes::{NodeList, NodeTotals};
 #[cfg(test)]
 pub(crate) use testing::list_of;
 
-/// What all Pods request that have not ended.
+/// The requests of all Pods that have not ended.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct PodTotals {
-    /// Of Pods on Nodes.
+    /// The requests of Pods on Nodes.
     pub(crate) allocated: Resources,
-    /// Of Pods that have no Node yet.
+    /// The requests of Pods that have no Node yet.
     pub(crate) allocating: Resources,
     /// How many there are.
     pub(crate) pods: i64,
@@ -99,7 +99,7 @@ pub(crate) async fn pods(member: &mut dyn Member, page_size: usize) -> Result<Po
 }
 
 impl Gathered {
-    /// As it stands in the status of the cluster.
+    /// The summary for the status of the cluster.
     pub(crate) fn summary(&self, observed: Timestamp) -> ResourceSummary {
         ResourceSummary {
             capacity: round_published(&self.nodes.capacity),

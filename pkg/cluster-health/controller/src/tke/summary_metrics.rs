@@ -66,7 +66,7 @@ impl SummaryMetrics {
         Ok(Self { duration, errors, shown })
     }
 
-    /// Shows this states from now on.
+    /// Shows these states from now on.
     pub(super) fn show(&self, states: &Arc<ClusterStates>) {
         *self.shown.lock() = Arc::downgrade(states);
     }

@@ -1,4 +1,4 @@
-//! What is told of one Cluster, with caches and an API server that are scripted.
+//! One Cluster in the pipeline, with caches and an API server that are scripted.
 
 mod bench;
 mod credentials;

@@ -13,7 +13,7 @@ use crate::api::{secret, tolerant};
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClusterCredential {
-    /// Which object it is.
+    /// Name and version of the object.
     pub metadata: CredentialMetadata,
     /// The tenant that owns it.
     #[serde(rename = "tenantID", deserialize_with = "tolerant::null_is_default")]
@@ -46,13 +46,13 @@ pub struct ClusterCredential {
     pub secret_ref: Option<SecretRef>,
 }
 
-/// Which ClusterCredential it is.
+/// Name and version of a ClusterCredential.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CredentialMetadata {
     /// Name.
     pub name: Box<str>,
-    /// Its version; `None` when it is missing or cannot be read.
+    /// The resourceVersion; `None` when it is missing or is no number.
     #[serde(deserialize_with = "version")]
     pub resource_version: Option<u64>,
     /// When it was made, in RFC 3339, so that later is greater.
@@ -68,9 +68,9 @@ fn version<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct SecretRef {
-    /// Its namespace.
+    /// The namespace of the Secret.
     pub namespace: Box<str>,
-    /// Its name.
+    /// The name of the Secret.
     pub name: Box<str>,
 }
 

@@ -51,7 +51,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Another replica's: of its state nothing is known here.
+    /// The row of a cluster that another replica has; its state is unknown here.
     pub(super) fn elsewhere(
         flavour: &'static str,
         cluster: &Cluster,

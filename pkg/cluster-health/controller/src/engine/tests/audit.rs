@@ -1,4 +1,4 @@
-//! An audit, beside a controller that still publishes.
+//! An audit, next to a controller that still publishes.
 
 use health::Standing;
 use tokio::time::sleep;

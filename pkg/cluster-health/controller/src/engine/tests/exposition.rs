@@ -1,4 +1,4 @@
-//! What is exposed as metrics.
+//! The exposed metrics.
 
 use health::{Endpoints, Lifetime};
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! What a panic in a prober or a flavour costs: nothing but the work on one cluster.
+//! A panic in a prober or a flavour costs the work on one cluster only.
 
 use std::sync::atomic::Ordering;
 

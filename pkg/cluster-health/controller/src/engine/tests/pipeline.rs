@@ -321,7 +321,7 @@ async fn a_cluster_without_a_credential_is_held_back_and_one_whose_read_failed_i
     bench.refused.store(true, Ordering::Relaxed);
     assert!(bench.look().await.is_err());
     let cluster = Cluster { uid: "u1".into(), key: "ns/a".into() };
-    assert!(bench.pipeline.registry.knows(&cluster), "the engine was told of it all the same");
+    assert!(bench.pipeline.registry.knows(&cluster), "the engine knows the cluster all the same");
     assert!(bench.scene.fleet.held_back().is_empty());
     bench.refused.store(false, Ordering::Relaxed);
     bench.look().await.unwrap();

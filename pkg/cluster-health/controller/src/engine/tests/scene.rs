@@ -1,4 +1,4 @@
-//! What the tests of the engine share: members that are scripted, a management API that is a
+//! The scene of the tests of the engine: members that are scripted, a management API that is a
 //! function, and a flavour that says little.
 
 mod api;
@@ -55,7 +55,7 @@ struct Fake {
     on_removed: OnRemoved,
 }
 
-/// What happens, once, at the moment at which the flavour hears that a cluster is gone.
+/// Called once when the flavour hears that a cluster is gone.
 type OnRemoved = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
 impl Flavour for Fake {
@@ -106,7 +106,7 @@ pub(crate) struct Scene {
     pub(crate) api: Arc<Api>,
     pub(crate) facts: Arc<AtomicU64>,
     pub(crate) panics: Arc<Panics>,
-    /// What all objects say, in an audit.
+    /// The standing that all objects show, in an audit.
     pub(crate) stored: Arc<Mutex<Option<Standing>>>,
     pub(crate) on_removed: OnRemoved,
     pub(crate) registry: Registry,
@@ -122,7 +122,7 @@ impl Drop for Scene {
     }
 }
 
-/// Of so many replicas.
+/// A scene of so many replicas.
 impl Scene {
     pub(crate) fn new(concurrent_probes: usize) -> Self {
         Self::with(concurrent_probes, Exposed { per_cluster: true, audit: false })
@@ -245,7 +245,7 @@ impl Scene {
         TextEncoder::new().encode_to_string(&self.metrics.gather()).expect("metrics are text")
     }
 
-    /// The value of a series, all of which here are whole numbers.
+    /// The value of a series; all values here are whole numbers.
     pub(crate) fn metric(&self, series: &str) -> u64 {
         let all = self.metrics();
         let line = all.lines().find_map(|line| line.strip_prefix(series));

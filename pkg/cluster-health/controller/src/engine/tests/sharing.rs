@@ -32,7 +32,7 @@ const S: fn(u64) -> Duration = Duration::from_secs;
 const CLUSTERS: usize = 40;
 /// A period with its jitter and a second, and a hand-over between replicas that are both well.
 const HANDED_OVER: Duration = Duration::from_secs(12 + 5);
-/// The same after a death: the term of a lease, and twice the time to notice.
+/// The longest gap after a death: the term of a lease, and twice the time to notice.
 const INHERITED: Duration = Duration::from_secs(12 + 30 + 4);
 
 #[derive(Default)]
@@ -40,9 +40,9 @@ struct World {
     members: Arc<Members>,
     api: Arc<Api>,
     leases: Arc<Store>,
-    /// No answer to whoever deletes a lease, or writes to that of another replica.
+    /// Requests to delete a lease, or to write to that of another replica, get no answer.
     sweeps_hang: Arc<AtomicBool>,
-    /// There is no right to leases.
+    /// All requests for leases are forbidden.
     refused: Arc<AtomicBool>,
     /// Seconds that an answer takes.
     slow: Arc<AtomicU64>,
@@ -51,9 +51,9 @@ struct World {
 struct Replica {
     scene: Scene,
     share: Arc<Share>,
-    /// No answer to what it asks of the leases.
+    /// The replica gets no answer to requests for leases.
     cut_off: Arc<AtomicBool>,
-    /// It may write leases, and not list them.
+    /// The replica may write leases, and not list them.
     blind: Arc<AtomicBool>,
     stop: CancellationToken,
     sharing: JoinHandle<ShardCoordinator>,
@@ -73,7 +73,7 @@ impl World {
         replica
     }
 
-    /// One that nobody was there before, when it has waited for those who might be
+    /// The first replica, after it has waited for replicas that might be there
     /// (`rule:a-newcomer-is-told-or-waits`).
     async fn first(&self, name: &str) -> Replica {
         let replica = self.start(name);
@@ -99,7 +99,7 @@ impl World {
         replica
     }
 
-    /// The same before its flavour can look at clusters.
+    /// The replica before its flavour can look at clusters.
     fn begin(&self, name: &str) -> Replica {
         self.launch(name, 2)
     }
@@ -171,7 +171,7 @@ impl World {
         self.members.longest_gap().max(silence.unwrap_or_default())
     }
 
-    /// No member was probed by two at once, none waited longer than this, and nothing was said.
+    /// Checks that no member was probed twice at once, none waited longer than this, and no event was sent.
     fn assert_well(&self, longest: Duration) {
         assert_eq!(self.members.overlaps(), 0, "a member was probed by two at once");
         let silence = self.longest_silence();
@@ -188,12 +188,12 @@ impl Replica {
         self.scene.fleet.all().len()
     }
 
-    /// As by SIGKILL.
+    /// Ends the replica as SIGKILL does.
     fn kill(self) {
         self.sharing.abort();
     }
 
-    /// As at a clean stop.
+    /// Ends the replica as a clean stop does.
     async fn release(self) {
         self.stop.cancel();
         let share_out = self.sharing.await.expect("it ends");

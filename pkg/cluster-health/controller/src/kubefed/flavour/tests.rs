@@ -1,4 +1,4 @@
-//! What is remembered of where members are.
+//! The known zones and identities of members.
 
 use memory_search::Mark;
 use probe::{Address, ConnectionLimits, Inputs, Meters, Names, TlsOptions};

@@ -1,4 +1,4 @@
-//! What becomes of lists, with the engine and the Machines.
+//! Lists of Nodes, with the engine and the Machines.
 
 use tokio::time::sleep;
 
@@ -10,7 +10,7 @@ use crate::tke::summary::list_of;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 
-/// Nodes of which so many are ready.
+/// A list with so many ready Nodes.
 fn list(total: usize, ready: usize) -> NodeList {
     let node = |number| {
         let status = if number < ready { "True" } else { "False" };
@@ -44,7 +44,7 @@ async fn a_list_judges_the_machines_of_its_own_cluster_and_only_while_that_is_re
     health.unknown("cls-1", UNHEALTHY, S(300), now());
     lists.learn(&own, Ok(list(0, 0))).unwrap();
     lists.learn(&own, failed()).unwrap_err();
-    assert_eq!(health.next_list("cls-1"), Some(NextList::Immediate), "nobody knows");
+    assert_eq!(health.next_list("cls-1"), Some(NextList::Immediate), "the state is unknown");
 }
 
 /// rule:required-nodes-are-counted-with-each-probe

@@ -24,7 +24,7 @@ pub(crate) struct MachineState {
     info: Option<MachineInfo>,
 }
 
-/// What the object of a Machine says, or will say.
+/// The published state of a Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublishedMachine {
     /// `detail` is the message of the condition.
@@ -38,9 +38,9 @@ pub(crate) struct PublishedMachine {
 /// Why the condition of a Machine is `Unknown`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnknownReason {
-    /// Its Cluster is not healthy, or is not probed.
+    /// The Cluster of the Machine is not healthy, or is not probed.
     ClusterUnhealthy,
-    /// There is no such Cluster.
+    /// The Cluster of the Machine does not exist.
     ClusterNotFound,
     /// The Nodes of its Cluster cannot be listed.
     NodesNotListed,
@@ -48,7 +48,7 @@ pub(crate) enum UnknownReason {
     Locked,
 }
 
-/// What a list of Nodes says of a Machine.
+/// The result of a list of Nodes for a Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Observation {
     pub(crate) finding: Finding,
@@ -198,7 +198,7 @@ impl MachineState {
         }
     }
 
-    /// Whether the state with this fingerprint is to be written; if so the caller hands it over.
+    /// The urgency of a write of the state with this fingerprint, if it is due; the caller hands it over.
     /// `shown` is the fingerprint of the object, unless a write is under way.
     pub(crate) fn write_due(
         &mut self,

@@ -1,5 +1,5 @@
-//! What is written to a Machine: its status as server-side apply takes it, the part of that whose
-//! change is worth a write, and what a restarted process reads back from it. Pure.
+//! The status of a Machine: its fields for server-side apply, the part of them whose change is worth
+//! a write, and how a restarted process reads it back. Pure.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -22,7 +22,7 @@ pub(crate) fn is_live(machine: &Object<Machine>) -> bool {
     at_work && !machine.metadata.deleting()
 }
 
-/// What is written about one Machine.
+/// The status of one Machine, as it is written or as its object shows it.
 pub(crate) struct Written<'a> {
     phase: Phase,
     reason: &'a str,
@@ -32,7 +32,7 @@ pub(crate) struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    /// What the status of `machine` is to say.
+    /// The status to write to `machine`.
     pub(crate) fn new(machine: &'a Object<Machine>, published: &'a PublishedMachine) -> Self {
         let status = &machine.status;
         let (phase, reason, message) = match published.status() {
@@ -53,7 +53,7 @@ impl<'a> Written<'a> {
         Self { phase, reason, message, condition, info }
     }
 
-    /// What the status of `machine` says now.
+    /// The status that `machine` shows now.
     pub(crate) fn shown(machine: &'a Object<Machine>) -> Self {
         let status = &machine.status;
         Self {
@@ -93,7 +93,7 @@ impl<'a> Written<'a> {
     }
 }
 
-/// What a process that takes the Machine over reads from its object.
+/// The state that a process which takes the Machine over reads from its object.
 pub(crate) fn seed(machine: &Object<Machine>, now: Timestamp) -> Option<PublishedMachine> {
     let status = &machine.status;
     let condition = cached(status);

@@ -58,7 +58,7 @@ impl Machines {
         Self { engine, cache, health: Arc::new(health), options, states: Arc::default() }
     }
 
-    /// Lists of Nodes of Clusters that nobody can reach.
+    /// Lists of Nodes of Clusters that cannot be reached.
     pub(crate) fn lists(&self) -> NodeLists {
         let meters = Meters::new(&prometheus::Registry::new()).unwrap();
         let limits = ConnectionLimits { max_age: HEARTBEAT, idle_max: HEARTBEAT };

@@ -21,7 +21,7 @@ struct Said<'a> {
     paused: bool,
 }
 
-/// What is written to this cluster.
+/// The fields that are written to this cluster.
 fn written(cluster: &Object<Cluster>, said: &Said<'_>, facts: &Facts) -> Written {
     let now = Moment { monotonic: std::time::Instant::now(), wall: time(NOW) };
     let (published, paused) = (said.published, said.paused);

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::api::tke::{MachineInfo, NodeCounts, cut};
 use crate::paging::{Abort, Collect};
 
-/// What all Nodes have, and how many there are.
+/// The resources of all Nodes, and their number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct NodeTotals {
     pub(crate) capacity: Resources,
@@ -74,7 +74,7 @@ impl Status {
         self.conditions.iter().flatten().find(|condition| &*condition.kind == "Ready")
     }
 
-    /// Only an explicit word counts: a Node whose kubelet never reported is not ready.
+    /// Whether the Node has the condition Ready=True; a Node whose kubelet never reported is not ready.
     pub(super) fn is_ready(&self) -> bool {
         self.ready().is_some_and(|condition| &*condition.status == "True")
     }
@@ -104,7 +104,7 @@ impl NodeTotals {
     }
 }
 
-/// What one list of Nodes says: what they add up to, and which machine each is on.
+/// One list of Nodes: their totals, and the machine of each.
 #[derive(Debug)]
 pub(crate) struct NodeList {
     pub(crate) totals: NodeTotals,
@@ -128,7 +128,7 @@ const LABEL: &str = "platform.tkestack.io/machine-ip";
 /// (`rule:lists-of-members-are-bounded`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roster {
-    /// What Machines say of themselves; each stands for a Node by name, address or label.
+    /// The addresses of Machines; each may be the name, the address or the label of a Node.
     wanted: HashSet<Box<str>>,
     entries: Vec<ClusterState>,
     by_name: HashMap<Box<str>, usize>,
@@ -136,7 +136,7 @@ pub(crate) struct Roster {
     by_label: HashMap<Box<str>, usize>,
 }
 
-/// What a list of Nodes says of the Node of a Machine.
+/// The Node of a Machine, by one list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClusterState {
     pub(crate) name: Box<str>,
@@ -147,7 +147,7 @@ pub(crate) struct ClusterState {
 }
 
 impl Roster {
-    /// Of a list in which these Machines are looked for.
+    /// The roster of a list in which these Machines are looked for.
     pub(crate) fn wanting<'a>(machines: impl IntoIterator<Item = &'a str>) -> Self {
         let wanted = machines.into_iter().map(canonical).collect();
         Self { wanted, ..Self::default() }
@@ -224,7 +224,7 @@ mod tests {
 
     use super::*;
 
-    /// Of a list in which these Machines are looked for.
+    /// The roster of a list in which these Machines are looked for.
     fn roster(nodes: &[Value], machines: &[&str]) -> Roster {
         let mut roster = Roster::wanting(machines.iter().copied());
         for node in nodes {

@@ -1,4 +1,4 @@
-//! A member cluster of the tests: lists cut into pages, some of which expire while they are read.
+//! A member cluster of the tests: lists cut into pages; some expire while they are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,7 +102,7 @@ pub(crate) fn node(name: &str, cpu: &str, ready: bool, cordoned: bool) -> Value 
     })
 }
 
-/// What a list of these Nodes says, in which all Machines of the tests are looked for.
+/// A list of these Nodes, in which all Machines of the tests are looked for.
 pub(crate) fn list_of(given: Vec<Value>) -> NodeList {
     let machines: Vec<_> = (0..10).map(|number| format!("10.0.0.{number}")).collect();
     let roster = Roster::wanting(machines.iter().map(String::as_str));

@@ -36,13 +36,13 @@ pub(super) const S: fn(u64) -> Duration = Duration::from_secs;
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_secs(1), Duration::from_secs(30), Jitter::Around(0.5));
 
-/// What is told of `cls-1`.
+/// The pipeline with `cls-1`.
 pub(super) struct Bench {
     pub(super) engine: Scene,
     pub(super) pipeline: Pipeline<Tke>,
-    /// What the watch of Clusters tells.
+    /// The events of the watch of Clusters.
     pub(super) changes: UnboundedSender<Value>,
-    /// What the watch of ClusterCredentials tells, and that of Secrets.
+    /// The events of the watches of ClusterCredentials and Secrets.
     pub(super) touched: UnboundedSender<Value>,
     pub(super) credentials: Arc<Credentials>,
     pub(super) management: ApiServer,
@@ -61,9 +61,9 @@ pub(super) async fn until<T: Cached>(cache: &Informer<T>, is_so: impl Fn() -> bo
 /// The ClusterCredentials of the management API.
 pub(super) struct Credentials {
     pub(super) refused: AtomicBool,
-    /// They may not be read.
+    /// Reads of ClusterCredentials are forbidden.
     pub(super) forbidden: AtomicBool,
-    /// The same of Secrets.
+    /// Reads of Secrets are forbidden.
     pub(super) secrets_forbidden: AtomicBool,
     pub(super) absent: AtomicBool,
     /// The token is in a Secret.
@@ -73,11 +73,11 @@ pub(super) struct Credentials {
     /// Name of the Cluster it is for; empty for `cls-1`.
     pub(super) of: Mutex<String>,
     pub(super) tenant: Mutex<String>,
-    /// What is asked now is answered by what there is now, and not before this.
+    /// A request is answered when this is notified, with the state at the time of the request.
     pub(super) held: Mutex<Option<Arc<Notify>>>,
 }
 
-/// One that its owner lets be sent.
+/// A Secret that its owner lets be sent.
 fn secret() -> Value {
     let authority = Authority::make(SystemTime::now(), S(3600)).unwrap();
     json!({
@@ -215,7 +215,7 @@ impl Bench {
         assert!(self.pipeline.reconcile(work).await.is_ok());
     }
 
-    /// Whether there is a client for `cls-1`, and of which token it is.
+    /// The fingerprint of the client of `cls-1`, if there is one.
     pub(super) fn connection(&self, object: &Object<Cluster>) -> Option<Fingerprint> {
         Some(self.pipeline.flavour.states.connections.client(&identity(object))?.fingerprint())
     }

@@ -26,7 +26,7 @@ async fn a_credential_that_was_touched_keeps_the_client_and_another_one_what_was
     assert_ne!(first.fingerprint(), rotated.fingerprint());
     assert_eq!(rotated.endpoints(), first.endpoints());
     let others = read(&sent(&[both[1], both[0]], |_| {}));
-    assert_eq!(bench.client(&others).await.endpoints().down, 0, "nobody knows of these");
+    assert_eq!(bench.client(&others).await.endpoints().down, 0, "nothing is known of these");
 }
 
 /// rule:what-changes-while-it-is-read-is-read-again

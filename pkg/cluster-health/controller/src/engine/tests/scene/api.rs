@@ -67,7 +67,7 @@ impl Api {
         self.status(&MACHINES, name)
     }
 
-    /// The same of a Cluster.
+    /// The status of a Cluster that was written last.
     pub(crate) fn cluster(&self, name: &str) -> Option<Value> {
         self.status(&CLUSTERS, name)
     }

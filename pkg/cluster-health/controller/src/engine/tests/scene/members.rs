@@ -40,7 +40,7 @@ pub(crate) struct Members {
     longest_probe: Mutex<Duration>,
     made: AtomicUsize,
     clients: Mutex<HashMap<(String, u64), Weak<Client>>>,
-    /// Of all.
+    /// The contact of all members.
     contact: Mutex<Contact>,
 }
 
@@ -150,7 +150,7 @@ impl Members {
     }
 }
 
-/// Of a cluster that nobody has said anything about.
+/// The target of a cluster with defaults.
 pub(crate) fn target(members: &Arc<Members>, key: &str, uid: u64) -> Target {
     let (members, owned) = (Arc::clone(members), key.to_owned());
     Target {

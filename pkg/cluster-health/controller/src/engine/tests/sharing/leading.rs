@@ -1,4 +1,4 @@
-//! The leader of replicas that do not share, beside those that do.
+//! The leader of replicas that do not share, next to replicas that do.
 
 use super::*;
 
@@ -12,7 +12,7 @@ async fn a_leader_without_the_right_to_leases_begins_at_once_and_is_seen_when_it
     assert_eq!(leader.owns(), CLUSTERS);
     sleep(S(120)).await;
     assert_eq!((leader.owns(), leader.share.check()), (CLUSTERS, Ok(())));
-    assert!(!leader.scene.metrics().contains("clusterhealth_shard_replicas"), "nobody shares");
+    assert!(!leader.scene.metrics().contains("clusterhealth_shard_replicas"), "no replica shares");
     world.refused.store(false, Ordering::Relaxed);
     sleep(S(12)).await;
     assert_eq!(leader.owns(), CLUSTERS);
@@ -79,7 +79,7 @@ async fn a_leader_that_shares_with_nobody_probes_on_while_the_server_of_the_leas
     let world = World::default();
     let leader = world.leader();
     sleep(S(3)).await;
-    assert_eq!(leader.owns(), CLUSTERS, "the first of all waits for nobody");
+    assert_eq!(leader.owns(), CLUSTERS, "the first replica does not wait");
     leader.cut_off.store(true, Ordering::Relaxed);
     for _ in 0..120 {
         sleep(S(1)).await;

@@ -14,7 +14,7 @@ fn policy_with(spacing: Duration) -> Policy {
     policy
 }
 
-/// Of lists that come once a second.
+/// The policy of lists that come once a second.
 const SPACING: Duration = Duration::from_secs(1);
 
 fn second(second: i64) -> Timestamp {
@@ -170,7 +170,7 @@ fn what_is_to_be_confirmed_is_looked_at_sooner_and_what_nothing_is_known_of_at_o
         ('m', NextList::Regular),
         ('l', NextList::Confirmation),
         ('l', NextList::Confirmation),
-        // Nobody asks more often for what is refused.
+        // A list that is refused is not read more often.
         ('l', NextList::Regular),
         ('l', NextList::Regular),
         ('k', NextList::Regular),
@@ -211,7 +211,7 @@ fn nodes() -> NodeList {
 #[test]
 fn each_outcome_of_a_list_has_its_status_and_reason() {
     let NodeList { roster, .. } = nodes();
-    // (address, whether it has to be ready, status, reason, told of its Node)
+    // (address, whether it has to be ready, status, reason, facts of its Node)
     let rows = [
         ("10.0.0.1", true, Status::True, "", true),
         ("10.0.0.1", false, Status::True, "", true),

@@ -1,4 +1,4 @@
-//! What the two lists of a cluster add up to.
+//! The sums of the two lists of a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
